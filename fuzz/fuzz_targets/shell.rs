@@ -7,7 +7,7 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use openclaw_tools::exec_approvals::allowlist::{AllowedBy, Rules, Surroundings, evaluate};
 use openclaw_tools::exec_approvals::analysis::{analyse, join};
-use openclaw_tools::exec_approvals::executable::Files;
+use openclaw_tools::exec_approvals::executable::{Content, Files};
 use openclaw_tools::exec_approvals::file::{AllowlistEntry, ApprovalsFile};
 use openclaw_tools::exec_approvals::{pattern, safe_bins};
 
@@ -23,6 +23,9 @@ impl Files for Host {
     }
     fn is_protected(&self, path: &Path) -> bool {
         path.starts_with("/usr/bin")
+    }
+    fn content(&self, _: &Path) -> Content {
+        Content::Unknown
     }
 }
 
@@ -40,6 +43,7 @@ fuzz_target!(|command: &str| {
             cwd: Path::new("/w"),
             home: Path::new("/home/o"),
             sets_variables: false,
+            writable: &[],
             files: &Host,
         },
     );

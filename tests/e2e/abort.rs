@@ -52,7 +52,7 @@ async fn what_was_said_before_an_abort_stays_and_the_session_goes_on() {
         said("assistant", "whole", "stop"),
     ];
     assert_eq!(history(&mut client).await, expected);
-    // It is on disk as well.
+    // The history is on disk as well.
     gateway.crash_and_restart().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     assert_eq!(history(&mut client).await, expected);

@@ -72,9 +72,9 @@ fn sleeps() -> ScriptedCall {
     ScriptedCall::new("call_2", "exec", &json!({"command": "sleep 600"}))
 }
 
-/// When a run is stopped.
+/// Moment at which a run is stopped.
 enum When {
-    /// So many requests have come to the model.
+    /// Number of requests that have come to the model.
     Asked(usize),
     /// An `agent` event is like this.
     Heard(fn(&Value) -> bool),

@@ -315,3 +315,23 @@ async fn a_line_feed_in_a_name_begins_no_line_of_a_list() {
     let listed = openclaw(&gateway, &["agents", "list"]).await;
     assert!(listed.out.contains("- bad (default) (Bad\\n- main (default))\n"), "{listed:?}");
 }
+
+#[tokio::test]
+async fn a_workspace_is_in_the_home_directory_and_files_elsewhere_are_told() {
+    let setup =
+        gateway().env("OPENCLAW_STATE_DIR", "~/s").env("OPENCLAW_CONFIG_PATH", "~/.openclaw/openclaw.json");
+    let mut gateway = setup.prepare().unwrap();
+    let other = gateway.home().join("s/workspace");
+    std::fs::create_dir_all(&other).unwrap();
+    std::fs::write(other.join("AGENTS.md"), "mine").unwrap();
+    gateway.start().await.unwrap();
+    let workspace = gateway.home().join(".openclaw/workspace");
+    let told =
+        format!("agent main works in {}, but there are files in {}", workspace.display(), other.display());
+    gateway.logged(&told).await.unwrap();
+    let doctor = openclaw(&gateway, &["doctor"]).await;
+    assert!(doctor.out.contains(&told), "{doctor:?}");
+    let agents =
+        gateway.client().await.unwrap().request("agents.files.list", json!({"agentId": "main"})).await;
+    assert_eq!(agents.unwrap()["workspace"], workspace.display().to_string());
+}

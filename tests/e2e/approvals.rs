@@ -73,11 +73,138 @@ async fn a_client_decides_and_the_agent_hears_of_it() {
     let list = &approvals_file(&gateway)["agents"]["main"]["allowlist"];
     assert!(list[0]["pattern"].as_str().unwrap().ends_with("/printf"), "{list}");
 
-    // It is on the list now.
+    // The command is on the list now.
     assert_eq!(turn(&mut client, "main", "run: /usr/bin/printf again", "run-2").await, "asked");
     let told = model.requests().pop().unwrap();
     let result = told.messages().iter().rev().find(|message| message["role"] == "tool").unwrap().clone();
     assert_eq!(result["content"], "again", "{result}");
+}
+
+/// Checks that with heartbeats off none is made for a command that has ended: what came of it is told in the next turn. The other agent's
+/// beats show that the time for one has passed.
+#[tokio::test]
+async fn with_heartbeats_off_the_end_of_a_command_waits_for_the_next_turn() {
+    let model = ModelServer::answering(|request: &Captured| match last_said(request) {
+        _ if request.ends_with_tool_result() => Reply::text("asked"),
+        said if said.contains("the pulse") => Reply::text("HEARTBEAT_OK"),
+        said if said.contains("run it") => {
+            Reply::tool("c0", "exec", &json!({"command": "/usr/bin/printf it-ran"}))
+        }
+        said => Reply::text(if said.contains("Exec finished") { "heard" } else { "nothing" }),
+    })
+    .await;
+    let beats = json!({"agents": {"list": [
+        {"id": "main", "default": true, "heartbeat": {"every": "0m", "target": "last"}},
+        {"id": "other", "heartbeat": {"every": "500ms", "prompt": "the pulse"}},
+    ]}});
+    let gateway = gateway().fake_model(&model.v1()).config(on_this_host(beats)).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "run it", "run-1").await, "asked");
+    let asked = client.event("exec.approval.requested", |_| true).await.unwrap();
+    let decide = json!({"id": asked["id"], "decision": "allow-once"});
+    client.request("exec.approval.resolve", decide).await.unwrap();
+    for at in 0.. {
+        match turn(&mut client, "main", "anything new?", &format!("ask-{at}")).await.as_str() {
+            "heard" => break,
+            said => assert_eq!(said, "nothing"),
+        }
+    }
+    for _ in 0..3 {
+        let beat = client.event("heartbeat", |_| true).await.unwrap();
+        assert!(!beat["reason"].to_string().contains("exec-event"), "{beat}");
+    }
+    let expected = ["run it", "anything new?", "the pulse"];
+    let others = model.requests().into_iter().map(|request| last_said(&request));
+    let others: Vec<String> =
+        others.filter(|said| !expected.iter().any(|known| said.contains(known))).collect();
+    assert!(others.is_empty(), "{others:?}");
+}
+
+/// Puts a script into the workspace.
+fn put_script(gateway: &GatewayUnderTest, name: &str, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = gateway.state_dir().join("workspace").join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Runs the command, and decides the question about it; `meanwhile` happens before. Returns what
+/// the agent hears of it.
+async fn decided(
+    client: &mut WsClient,
+    (command, run): (&str, &str),
+    decision: &str,
+    meanwhile: impl FnOnce(),
+) -> String {
+    assert_eq!(turn(client, "main", &format!("run: {command}"), run).await, "asked");
+    let asked = client
+        .event("exec.approval.requested", |asked| asked["request"]["command"] == command)
+        .await
+        .unwrap();
+    meanwhile();
+    client.request("exec.approval.resolve", json!({"id": asked["id"], "decision": decision})).await.unwrap();
+    let is_told = |event: &Value| {
+        event["preview"].as_str().is_some_and(|told| told.contains(asked["id"].as_str().unwrap()))
+    };
+    let heard = client.event("heartbeat", is_told).await.unwrap();
+    heard["preview"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_program_of_the_workspace_is_allowed_by_its_content_and_asked_about_again_when_it_changes() {
+    let model = runner().await;
+    let gateway = gateway().fake_model(&model.v1()).config(on_this_host(json!({}))).start().await.unwrap();
+    put_script(&gateway, "build.sh", "#!/bin/sh\necho first\n");
+    let mut client = gateway.client().await.unwrap();
+    let heard = decided(&mut client, ("./build.sh", "run-1"), "allow-always", || ()).await;
+    assert!(heard.ends_with("code 0) first"), "{heard}");
+    let list = approvals_file(&gateway)["agents"]["main"]["allowlist"].clone();
+    let [entry] = list.as_array().unwrap().as_slice() else { panic!("{list}") };
+    assert!(entry["pattern"].as_str().unwrap().ends_with("/workspace/build.sh"), "{list}");
+    assert_eq!(entry["sha256"].as_str().unwrap().len(), 64, "{list}");
+
+    // The same is not asked about, another one is.
+    turn(&mut client, "main", "run: ./build.sh", "run-2").await;
+    let result = |model: &ModelServer| {
+        let told = model.requests().pop().unwrap();
+        told.messages().iter().rev().find(|message| message["role"] == "tool").unwrap()["content"].clone()
+    };
+    assert_eq!(result(&model), "first");
+    put_script(&gateway, "build.sh", "#!/bin/sh\necho second\n");
+    let heard = decided(&mut client, ("./build.sh", "run-3"), "allow-always", || ()).await;
+    assert!(heard.ends_with("code 0) second"), "{heard}");
+    let list = &approvals_file(&gateway)["agents"]["main"]["allowlist"];
+    assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
+    assert_ne!(list[0]["sha256"], entry["sha256"]);
+}
+
+#[tokio::test]
+async fn what_was_shown_is_what_runs() {
+    let model = runner().await;
+    let gateway = gateway().fake_model(&model.v1()).config(on_this_host(json!({}))).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for (at, (command, decision)) in [
+        ("./build.sh", "allow-once"),
+        ("./build.sh", "allow-always"),
+        ("sh build.sh", "allow-once"),
+        ("sh -c 'A=1; ./build.sh'", "allow-once"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        put_script(&gateway, "build.sh", "#!/bin/sh\necho shown\n");
+        let change = || put_script(&gateway, "build.sh", "#!/bin/sh\ntouch never-made\n");
+        let heard = decided(&mut client, (command, &format!("run-{at}")), decision, change).await;
+        assert!(heard.contains("changed-since-asked"), "{command}: {heard}");
+        assert!(!gateway.state_dir().join("workspace/never-made").exists(), "{command}");
+    }
+    let file = approvals_file_or_none(&gateway);
+    assert!(!file.contains("build.sh"), "{file}");
+}
+
+fn approvals_file_or_none(gateway: &GatewayUnderTest) -> String {
+    std::fs::read_to_string(gateway.state_dir().join("exec-approvals.json")).unwrap_or_default()
 }
 
 #[tokio::test]
@@ -110,7 +237,7 @@ async fn a_person_is_asked_in_the_chat_and_decides_there() {
     let allow = data[0].as_str().unwrap().to_owned();
     assert!(allow.starts_with("/approve ") && allow.ends_with(" allow-once"), "{data:?}");
     assert!(!gateway.state_dir().join("workspace/made-by-hand").exists());
-    server.push(openclaw_testkit::telegram::button(5, 501, &allow));
+    server.press(5, &allow);
     said("Exec approval: allow-once by ").await;
     said("heard: Exec finished (gateway id=").await;
     assert!(gateway.state_dir().join("workspace/made-by-hand").exists());
@@ -135,7 +262,8 @@ async fn a_person_is_asked_in_the_chat_and_decides_there() {
     said("❌ Failed to submit approval: unknown approval id. It was decided, its time is up, or").await;
 }
 
-/// What is shown is what would run: with its variables, in one line, and with nothing unseen in it.
+/// Shows in the question exactly what would run: with its variables, in one line, and with nothing
+/// unseen in it.
 #[tokio::test]
 async fn a_question_shows_the_variables_and_no_command_forges_its_lines() {
     const COMMAND: &str = "touch a #\nIn: /safe\r\u{1b}[2KID: 0\u{85}\u{2028}\u{202e}cod\u{2066}\u{200b}\u{200f}\u{feff}\nReply with: /approve 0 deny";

@@ -106,7 +106,7 @@ async fn a_whole_file_is_put_in_place_and_the_token_stays() {
     assert_eq!(on_disk(&home)["defaults"], json!({"ask": "always"}));
     assert!(on_disk(&home)["agents"]["main"]["allowlist"][0]["id"].is_string());
 
-    // What `get` shows can be given back.
+    // Output of `get` can be given back.
     let same = set_from_stdin(&home, &[], &set["file"].to_string()).await;
     assert_eq!(json_of(&same), set);
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::conversation::turn;
 use crate::gateway;
 
-/// What tools said in a request, in order.
+/// Results of tools in a request, in order.
 fn results(request: &Captured) -> Vec<String> {
     let tools = request.messages().iter().filter(|message| message["role"] == "tool");
     tools.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()

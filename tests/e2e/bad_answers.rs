@@ -1,4 +1,5 @@
-//! What people read when a model's provider says no or sends what is no answer (spec `models.md` §9.5).
+//! Error texts for people when a model's provider refuses or sends something that is no answer
+//! (spec `models.md` §9.5).
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -23,7 +24,8 @@ const CASES: [Case; 11] = [
     (
         "400",
         || refusal(400, "invalid_request_error", "max_tokens: too big"),
-        "LLM request rejected: max_tokens: too big",
+        "LLM request rejected: max_tokens: too big\nThis is the answer of anthropic (model claude-opus-4-6). It refuses the request as \
+         it is: /model <provider>/<model> asks another model, /new begins a conversation without this history.",
         1,
     ),
     (
@@ -38,7 +40,8 @@ const CASES: [Case; 11] = [
         "402",
         || refusal(402, "billing_error", "pay"),
         "⚠️ The API provider returned a billing error: this key is out of credit or its plan has lapsed. Check the \
-         provider's billing dashboard, top up, or switch to another key.",
+         provider's billing dashboard, top up, or switch to another key.\nThis is the answer of anthropic (model \
+         claude-opus-4-6). `openclaw models status` shows which credential is used.",
         1,
     ),
     (
@@ -57,7 +60,13 @@ const CASES: [Case; 11] = [
          models.providers.anthropic.baseUrl is the address.",
         1,
     ),
-    ("408", || refusal(408, "timeout_error", "slow"), "HTTP 408 timeout_error: slow", 4),
+    (
+        "408",
+        || refusal(408, "timeout_error", "slow"),
+        "HTTP 408 timeout_error: slow\nThis is the answer of anthropic (model claude-opus-4-6). Try again in a moment; \
+         `openclaw models status --probe` shows whether it answers.",
+        4,
+    ),
     (
         "413",
         || refusal(413, "request_too_large", "Request exceeds the maximum size"),

@@ -13,10 +13,11 @@ use crate::channel_troubles::{has, ok};
 use crate::command::openclaw;
 use crate::conversation::{end, history, message, send, told, transcript_path, turn, well_formed, words};
 use crate::gateway;
+use crate::held_locks::one_by_one;
 use crate::mount::Mount;
 
 const DISK: usize = 16 * 1024 * 1024;
-/// More than the last page of a file has room for.
+/// Length that the last page of a file has no room for, in bytes.
 const LONG: usize = 100_000;
 
 /// Takes all the space there is.
@@ -71,7 +72,7 @@ async fn a_full_disk_refuses_messages_and_takes_them_when_there_is_space_again()
         let text = refused.error["message"].as_str().unwrap();
         assert!(text.contains("could not be stored") && text.contains("full"), "{text}");
     }
-    // What needs no space works.
+    // Requests that need no space work.
     client.request("health", json!({})).await.unwrap();
     client.request("chat.history", json!({"sessionKey": "main"})).await.unwrap();
 
@@ -175,7 +176,7 @@ async fn a_gateway_on_a_full_disk_starts_or_says_why_and_loses_nothing() {
         assert!(text.contains("full") || text.contains("No space left"), "{text}");
     }
     gate.open();
-    // Whatever it did: with space again, the accepted message has its one answer.
+    // The accepted message has its one answer once there is space again, whatever the stop did.
     free(&gateway.state_dir());
     if started.is_err() {
         gateway.exited().await.unwrap();
@@ -241,7 +242,7 @@ const NOT_STORED: &str = "stopped, but the stop could not be stored";
 
 /// A run under way and a message behind it, and then the disk is full.
 async fn full_during_a_run(model: &ModelServer) -> Option<(Small, WsClient)> {
-    let small = small(model).await?;
+    let small = small_with(model, one_by_one()).await?;
     let mut client = small.gateway.client().await.unwrap();
     send(&mut client, "main", "first", "run-1").await;
     model.arrived(1).await;
@@ -250,8 +251,8 @@ async fn full_during_a_run(model: &ModelServer) -> Option<(Small, WsClient)> {
     Some((small, client))
 }
 
-/// Whoever asks for a stop is told that it may not last; it does as soon as there is space, and what was stopped while it waited
-/// is in the history then.
+/// Checks that a stop which can't be stored warns whoever asked that it may not last. It is stored
+/// as soon as there is space, and what was stopped while it waited is in the history then.
 #[tokio::test]
 async fn a_stop_on_a_full_disk_is_not_acknowledged_and_is_stored_when_there_is_space() {
     let model = ModelServer::queue([Reply::never(), Reply::text("third")]).await;
@@ -296,7 +297,7 @@ async fn a_stop_word_and_a_reset_on_a_full_disk_are_not_acknowledged_and_the_ses
         free(&gateway.state_dir());
         gateway.start().await.unwrap();
         let mut client = gateway.client().await.unwrap();
-        // Nobody was told otherwise: they go on.
+        // The runs go on, since nobody was told otherwise.
         for run in ["run-1", "run-2"] {
             let wait =
                 client.request("agent.wait", json!({"runId": run, "timeoutMs": 20_000})).await.unwrap();
@@ -309,7 +310,8 @@ async fn a_stop_word_and_a_reset_on_a_full_disk_are_not_acknowledged_and_the_ses
     }
 }
 
-/// Whoever is paired comes in, also as somebody who was never seen: only a request to be paired needs to be written down.
+/// Lets in every paired device, even one that was never seen: only a request to be paired needs to
+/// be written down.
 #[tokio::test]
 async fn devices_and_the_command_line_come_in_on_a_full_disk() {
     let model = ModelServer::answering(|request| Reply::text(words(&request.last_user_text()))).await;
@@ -324,7 +326,7 @@ async fn devices_and_the_command_line_come_in_on_a_full_disk() {
     ok(gateway, &["health"]).await;
     ok(gateway, &["status"]).await;
     assert_eq!(std::fs::read(&paired).unwrap(), before);
-    // Nobody knows this one yet. It is on this host, so that it needs no pairing.
+    // The device is not known yet. It is on this host, so that it needs no pairing.
     let mut client = gateway.client().await.unwrap();
     client.request("health", json!({})).await.unwrap();
 

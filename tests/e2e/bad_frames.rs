@@ -7,7 +7,7 @@ use openclaw_testkit::{SocketOptions, WsClient};
 use crate::conversation::turn;
 use crate::gateway;
 
-/// More than the reference's 512 KiB.
+/// Size above the reference's 512 KiB.
 const BYTES: usize = 600_000;
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Many clients at once, and clients that read late or never.
+//! Load: many clients at once, and clients that read late or never.
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
@@ -52,7 +52,7 @@ const DEAF: usize = 5;
 const PIECES: usize = 1_200;
 const PIECE: &str =
     "five words of some answer, and a half dozen more of the same kind as these are. And more yet. ";
-/// What the gateway may need for all of it.
+/// Memory that the gateway may need for all of it, in bytes.
 pub(crate) const GROWTH: usize = 50_000_000;
 
 #[tokio::test]
@@ -92,7 +92,7 @@ pub(crate) async fn whole_answer(client: &mut WsClient, run: &str, all: &str) ->
     events
 }
 
-/// Waits for the end of a run. Whoever stayed to listen might be too slow itself.
+/// Waits for the end of a run. A client that stayed to listen might be too slow itself.
 async fn ended(gateway: &GatewayUnderTest, run: &str) {
     loop {
         let mut client = gateway.client().await.unwrap();

@@ -74,7 +74,7 @@ async fn an_idle_gateway_goes_at_once_and_leaves_no_locks() {
     let (code, _) = client.closed().await.unwrap();
     assert_eq!((code, gateway.exited().await.unwrap().code()), (1001, Some(0)));
     let left = std::fs::read_dir(gateway.state_dir()).unwrap().map(|entry| entry.unwrap().file_name());
-    // This file stays: it is held by locking it, not by being there.
+    // The file `commands.lock` stays: it is held by locking it, not by being there.
     let left = left.filter(|name| name != "commands.lock");
     let locks: Vec<_> = left.filter(|name| name.to_str().unwrap().ends_with(".lock")).collect();
     assert!(locks.is_empty(), "{locks:?}");

@@ -11,7 +11,7 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
 use crate::command::openclaw;
-use crate::conversation::{end, history, message, send, sessions_dir, turn};
+use crate::conversation::{end, history, message, said_history, send, sessions_dir, turn};
 use crate::gateway;
 use crate::mount::Mount;
 
@@ -144,7 +144,8 @@ async fn rows_of_wrong_types_have_their_turns_and_keep_what_nobody_understands()
     assert_eq!(rows[""], json!({"sessionId": "e"}));
 }
 
-/// Whoever can write the store must not get the gateway to rename, cut or write files of others.
+/// Guards against somebody who can write the store: they must not get the gateway to rename, cut or
+/// write files of others.
 #[tokio::test]
 async fn a_file_that_is_no_transcript_is_never_touched_whatever_a_row_says() {
     let model = here().await;
@@ -217,7 +218,7 @@ async fn a_directory_from_another_home_goes_on_with_its_conversations() {
 }
 
 #[tokio::test]
-async fn a_read_only_directory_can_be_read_and_refuses_in_plain_words() {
+async fn a_read_only_directory_can_be_read_and_what_is_said_waits_until_it_can_be_written() {
     let model = here().await;
     let mut gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
@@ -232,9 +233,7 @@ async fn a_read_only_directory_can_be_read_and_refuses_in_plain_words() {
     assert_eq!((refused.ok, &refused.error["code"]), (false, &json!("UNAVAILABLE")), "{refused:?}");
     assert!(refused.error["message"].as_str().unwrap().contains("Read-only file system"), "{refused:?}");
     send(&mut client, "main", "during", "run-2").await;
-    let end = end(&mut client, "run-2").await;
-    assert_eq!(end["state"], "error", "{end}");
-    assert!(end["errorMessage"].as_str().unwrap().contains("Read-only file system"), "{end}");
+    gateway.logged("the disk refuses: the message waits").await.unwrap();
     let doctor = openclaw(&gateway, &["doctor"]).await;
     assert!(doctor.out.contains("The file system refuses to be written in"), "{}", doctor.out);
     gateway.terminate().await.unwrap();
@@ -242,13 +241,24 @@ async fn a_read_only_directory_can_be_read_and_refuses_in_plain_words() {
 
     gateway.start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
+    let done = client.request("agent.wait", json!({"runId": "run-2"})).await.unwrap();
+    assert_eq!(done["status"], "ok", "{done}");
     turn(&mut client, "main", "after", "run-3").await;
-    let expected = ["user: before", "assistant: here", "user: after", "assistant: here"];
-    assert_eq!(history(&mut client, "main").await, expected);
+    let expected = [
+        "user: before",
+        "assistant: here",
+        "user: during",
+        "assistant: here",
+        "user: after",
+        "assistant: here",
+    ];
+    // What waits may be told to have waited.
+    assert_eq!(said_history(&mut client, "main").await, expected);
 }
 
-/// Rewrites the store as a careful editor does, every ten milliseconds until it is told to stop; gives the last number written. What was written
-/// since it read would be gone with its old text, as if somebody had deleted it: it begins again then.
+/// Rewrites the store as a careful editor does, every ten milliseconds until it is told to stop;
+/// gives the last number written. Newer content would be overwritten by its old text, as if
+/// somebody had deleted rows: it begins again then.
 fn scribble(store: &Path, stop: &AtomicBool, in_place: &AtomicBool) -> u64 {
     let mut number = 0;
     while !stop.load(Ordering::Relaxed) {

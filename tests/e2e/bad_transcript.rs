@@ -22,7 +22,8 @@ async fn stopped(model: &ModelServer) -> (GatewayUnderTest, PathBuf) {
 }
 
 async fn model() -> ModelServer {
-    /// What nobody says in these tests: a conversation that is to be summarised.
+    /// Length of a conversation that is to be summarised, in characters; no message of these tests
+    /// is as long.
     const LONG: usize = 1_000;
     ModelServer::answering(|request| match request.last_user_text() {
         text if text.len() > LONG => Reply::text("They looked at a big file."),
@@ -134,7 +135,7 @@ async fn a_line_of_20_mb_is_kept_and_the_conversation_goes_on() {
     let entries = well_formed(&path);
     assert_eq!(told(&entries).len(), 7);
     assert!(std::fs::metadata(&path).unwrap().len() > before);
-    // What a model can't take is not sent to it.
+    // Messages that a model can't take are not sent to it.
     for request in model.requests() {
         let sent = request.body.to_string().len();
         assert!(sent < HUGE / 4, "{sent} bytes were sent to the model");
@@ -190,7 +191,7 @@ async fn cycles_unknown_parents_and_line_ends_of_windows_hide_nothing() {
 
     gateway.start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
-    // What people say one after the other reaches the model as one.
+    // Successive messages of people reach the model as one.
     let answer = turn(&mut client, "main", "six", "run-2").await;
     assert!(answer.starts_with("to two\n\nthree\n\nfour\n\nfive\n\n") && answer.ends_with("six"), "{answer}");
     let shown = history(&mut client, "main").await;

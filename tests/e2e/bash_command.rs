@@ -104,7 +104,7 @@ async fn one_that_takes_long_goes_on_and_is_the_only_one() {
         "{stopped}"
     );
     assert_eq!(turn(&mut client, "main", "!stop", "c4").await, "⚙️ No active bash job.");
-    // Who asks may see the end a moment before the agent is told.
+    // An asker may see the end a moment before the agent is told.
     let mut asks = 0;
     until("the agent is told", async || {
         asks += 1;

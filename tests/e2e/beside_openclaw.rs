@@ -54,7 +54,8 @@ async fn the_main_session_keeps_its_transcript_when_a_request_names_an_unknown_o
     let mut client = gateway.client().await.unwrap();
     turn(&mut client, "main", "before", "run-before").await;
     let main = session_id(&mut client, "agent:main:main").await.unwrap();
-    // What chooses the session beside the transcript, and whether the turn goes to the main session then.
+    // Selectors of the session beside the transcript, and whether the turn goes to the main session
+    // then.
     let selectors = [
         (json!({}), false),
         (json!({"agentId": "main"}), true),
@@ -109,7 +110,7 @@ async fn a_failed_run_is_answered_with_ok_and_status_error_so_that_nobody_runs_i
     let summary = last.payload["summary"].as_str().unwrap();
     assert_eq!(last.payload["status"], "error");
     assert!(summary.contains("the model refuses this"), "{summary}");
-    // What OpenClaw's command line prints.
+    // Lines that OpenClaw's command line prints.
     let payloads = last.payload["result"]["payloads"].as_array().unwrap();
     assert!(payloads.len() == 1 && payloads[0]["text"] == summary, "{last:?}");
     let waited = client.request("agent.wait", json!({"runId": "run-1"})).await.unwrap();
@@ -127,8 +128,8 @@ async fn a_failed_run_is_answered_with_ok_and_status_error_so_that_nobody_runs_i
     assert!(!ended.err.contains("falling back") && model.requests().len() == 2, "{ended:?}");
 }
 
-/// The keys of a row that OpenClaw 2026.2.9 has written for a turn of `chat.send`, in its order. Skills are not there yet.
-const OF_OPENCLAW: [&str; 17] = [
+/// The keys of a row that OpenClaw 2026.2.9 has written for a turn of `chat.send`, in its order.
+const OF_OPENCLAW: [&str; 18] = [
     "sessionId",
     "updatedAt",
     "systemSent",
@@ -139,6 +140,7 @@ const OF_OPENCLAW: [&str; 17] = [
     "origin",
     "sessionFile",
     "compactionCount",
+    "skillsSnapshot",
     "inputTokens",
     "outputTokens",
     "totalTokens",
@@ -170,6 +172,11 @@ async fn a_new_session_is_written_as_openclaw_writes_its_own() {
     let file = sessions_dir(&gateway).join(format!("{id}.jsonl"));
     assert_eq!(row["sessionFile"], json!(file));
     assert_eq!((&row["compactionCount"], &row["systemSent"]), (&json!(0), &json!(true)));
+    assert_eq!(
+        row["skillsSnapshot"],
+        json!({"prompt": "", "skills": [], "version": 0}),
+        "also without a skill"
+    );
 }
 
 /// Keeps the gateway from writing `sessions.json`, as an OpenClaw command does that is at it.

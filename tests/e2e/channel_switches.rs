@@ -1,5 +1,6 @@
-//! What switches a channel off or keeps it from working is named wherever channels are told of, with what to do; and settings of people
-//! that do other than they seem to are told of when they are written.
+//! Channel switches: whatever switches a channel off or keeps it from working is named wherever
+//! channels are reported, with a remedy; and settings that do other than they seem to are reported
+//! when they are written.
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
@@ -46,7 +47,7 @@ async fn the_entry_that_openclaw_writes_by_itself_switches_a_channel_off_and_is_
     start.failed(&[BY, TURN_ON]);
     assert!(server.calls("getUpdates").is_empty());
 
-    // It takes effect as it is written.
+    // The edit takes effect as it is written.
     ok(&gateway, &["config", "set", "plugins.entries.telegram.enabled", "true"]).await;
     server.push(private_message(5, "hi"));
     assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], "here");
@@ -80,7 +81,8 @@ async fn the_lists_of_plugins_switch_a_channel_off_and_are_told_of() {
         has(&ok(&gateway, page).await, &["plugins.enabled", "plugins.deny", "plugins.allow", ALL]);
     }
     assert!(server.calls("getUpdates").is_empty());
-    // One after the other, as the command does; each edit is taken while it runs.
+    // Edits come one after the other, as the command makes them; each is taken while the gateway
+    // runs.
     ok(&gateway, &["config", "set", "plugins.enabled", "true"]).await;
     ok(&gateway, &["config", "set", "plugins.deny", r#"["line"]"#]).await;
     let left = "switched off by plugins.allow, which does not name telegram";
@@ -154,7 +156,7 @@ async fn a_list_with_something_else_than_ids_is_refused_and_the_bot_stays() {
         let refused = openclaw(&gateway, &["config", "set", key, value]).await;
         refused.failed(&[&format!("{place}: Invalid input")]);
     }
-    // What names nothing is valid, and told of.
+    // Values that name nothing are valid, and reported.
     edit(&gateway, |file| {
         file["bindings"] = json!([{"agentId": "main", "match": {"channel": "telegrm"}}]);
         file["messages"]["groupChat"]["mentionPatterns"] = json!(["("]);
@@ -191,7 +193,7 @@ async fn warnings_of_who_is_heard_are_told_when_the_file_is_edited() {
     for told in ["\"Ada Lovelace\" can match nobody", at_start] {
         assert_eq!(gateway.log().matches(told).count(), 1, "{told}\n{}", gateway.log());
     }
-    // One that went and comes again is new.
+    // A warning that went and comes again is new.
     edit(&gateway, |file| file["channels"]["telegram"]["groupAllowFrom"] = json!([7]));
     gateway.logged("config change applied: channels.telegram.groupAllowFrom").await.unwrap();
     edit(&gateway, |file| file["channels"]["telegram"]["groupAllowFrom"] = json!([7, "Ada Lovelace"]));
@@ -220,7 +222,7 @@ async fn owners_are_looked_up_by_name_once_and_their_ids_count() {
         update["message"]["entities"] = json!([{"type": "bot_command", "offset": 0, "length": text.len()}]);
         update
     };
-    // Whoever calls themselves so is nobody.
+    // A person who merely uses the name is nobody.
     server.push(command(8, "ada_l", "/status"));
     assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], REFUSED);
     server.push(command(7, "renamed", "/status"));
@@ -271,16 +273,24 @@ async fn guesses_of_a_webhooks_secret_lock_out_wherever_somebody_knocks() {
 #[tokio::test]
 async fn an_old_press_is_not_obeyed() {
     let (server, model) = server_and_model().await;
+    let mut gateway = bot(&server, &model, open(), json!({})).await;
+    server.push(private_message(5, "/models"));
+    server.nth_answer("sendMessage", 1).await;
+    server.all_confirmed().await;
+    crate::telegram::all_sent(&gateway).await;
+    gateway.terminate().await.unwrap();
+    // Nothing tells any more until when it has heard everything.
+    std::fs::remove_file(gateway.state_dir().join("telegram/update-offset-default.json")).unwrap();
     let hours_ago = |hours: u64| std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() - hours * 3_600;
     let mut said = private_message(5, "hello");
     said["message"]["date"] = json!(hours_ago(2));
-    let mut pressed = openclaw_testkit::telegram::button(5, 42, "mdl_prov");
+    let mut pressed = openclaw_testkit::telegram::button(5, 501, "mdl_prov");
     pressed["callback_query"]["message"]["date"] = json!(hours_ago(3));
     let too_old = "Bad Request: query is too old and response timeout expired or query ID is invalid";
     server.fail("answerCallbackQuery", Fault::Refuse(400, too_old));
     server.push(said);
     server.push(pressed);
-    let _gateway = bot(&server, &model, open(), json!({})).await;
+    gateway.start().await.unwrap();
     server
         .has_made("a word about the press", |made| {
             made.iter().any(|one| {

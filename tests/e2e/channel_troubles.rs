@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::command::{Ended, openclaw};
 use crate::gateway;
-use crate::telegram::{bot, open};
+use crate::telegram::{NOWHERE, bot, open};
 use crate::telegram_groups::until;
 
 pub(crate) async fn ok(gateway: &GatewayUnderTest, words: &[&str]) -> String {
@@ -48,7 +48,7 @@ async fn a_channel_that_does_not_work_is_nowhere_called_ok() {
     let gateway = bot(&server, &model, open(), json!({})).await;
     connected(&server).await;
     let mut client = gateway.client().await.unwrap();
-    // Nobody has to ask the platform for this.
+    // The platform need not be asked for this.
     until("the account works", async || {
         let health = client.request("health", json!({})).await.unwrap();
         (health["channels"]["telegram"]["probe"]["ok"] == true).then_some(())
@@ -71,7 +71,7 @@ async fn a_channel_that_does_not_work_is_nowhere_called_ok() {
     assert_eq!(status["channelSummary"], expect);
     let fix = "- telegram default: It is stopped. (Run: openclaw channels start --channel telegram)";
     has(&ok(&gateway, &["channels", "status"]).await, &["stopped", fix]);
-    // Who sends by a stopped account does not wait for it.
+    // A send by a stopped account does not wait for it.
     let sent = openclaw(&gateway, &["message", "send", "--target", "5", "--message", "later"]).await;
     sent.failed(&[
         "is stored and waits for telegram account \"default\" (it is stopped)",
@@ -193,7 +193,7 @@ async fn an_account_that_is_not_there_is_named_with_those_there_are() {
 
 #[tokio::test]
 async fn who_adds_a_bot_is_told_who_may_write_and_which_secret_is_missing() {
-    let gateway = gateway().prepare().unwrap();
+    let gateway = gateway().env("OPENCLAW_TELEGRAM_API_ROOT", NOWHERE).prepare().unwrap();
     let add = async |account: &str, more: &[&str]| {
         let token = format!("222222:AA-a-token-of-{account}");
         let words = ["channels", "add", "--channel", "telegram", "--token", &token];
@@ -226,7 +226,7 @@ async fn who_adds_a_bot_is_told_who_may_write_and_which_secret_is_missing() {
         has(&added.out, &[expect]);
         assert!(!added.out.contains("pairing"), "{added:?}");
     }
-    // What an account has already it keeps.
+    // An account keeps the settings that it has already.
     let change = ["channels", "add", "--channel", "telegram", "--account", "other"];
     let changed = ok(&gateway, &[&change[..], &url].concat()).await;
     has(&changed, &["Changed Telegram account \"other\"."]);
@@ -334,7 +334,7 @@ async fn a_group_in_which_nobody_is_heard_is_told_of_once() {
     let told = async |is_told: bool| {
         until("the group is told of, or is not", async || {
             if is_told {
-                // One that comes before the new settings is heard.
+                // A message that comes before the new settings is heard.
                 server.push(group_message(-1002, 5, "and now?"));
             }
             let status = ok(&gateway, &["channels", "status"]).await;
@@ -353,7 +353,8 @@ async fn a_group_in_which_nobody_is_heard_is_told_of_once() {
     told(false).await;
 }
 
-/// What belongs to an account alone goes with it, and what others take from above stays.
+/// Settings that belong to an account alone go with it, and those that others inherit from above
+/// stay.
 #[tokio::test]
 async fn the_account_default_goes_with_its_token() {
     let server = TelegramServer::start().await;
@@ -432,7 +433,7 @@ async fn the_doctor_tells_what_the_status_warns_of() {
 
 #[tokio::test]
 async fn what_is_not_there_is_not_removed_and_webchat_is_not_added() {
-    let gateway = gateway().start().await.unwrap();
+    let gateway = gateway().env("OPENCLAW_TELEGRAM_API_ROOT", NOWHERE).start().await.unwrap();
     let run = async |words: &[&str]| {
         Ended::of({
             let mut command = gateway.command();

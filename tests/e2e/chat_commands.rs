@@ -2,7 +2,7 @@
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
-use openclaw_testkit::telegram::{Fault, TelegramServer, button, group_message, private_message};
+use openclaw_testkit::telegram::{Fault, TelegramServer, group_message, private_message};
 use serde_json::{Value, json};
 
 use crate::conversation::{history, turn};
@@ -14,7 +14,7 @@ fn owner() -> Value {
     json!({"dmPolicy": "allowlist", "allowFrom": [5]})
 }
 
-/// What the bot says next, after the first `sent` messages.
+/// Next text of the bot, after the first `sent` messages.
 async fn told(server: &TelegramServer, sent: &mut usize, update: Value) -> String {
     server.push(update);
     *sent += 1;
@@ -158,20 +158,22 @@ async fn the_owner_of_a_bot_is_told_who_they_are_and_lists_turn_in_place() {
     assert!(said.starts_with("ℹ️ Commands (1/"), "{said}");
     let keyboard = &server.nth_call("sendMessage", sent).await.params["reply_markup"]["inline_keyboard"];
     assert_eq!(keyboard[0][1]["callback_data"], "commands_page_2:main");
-    server.push(button(5, 42, "commands_page_2:main"));
+    server.press(5, "commands_page_2:main");
     let edited = server.nth_call("editMessageText", 1).await.params;
-    assert_eq!((&edited["chat_id"], &edited["message_id"]), (&json!(5), &json!(42)));
+    assert_eq!((&edited["chat_id"], &edited["message_id"]), (&json!(5), &json!(502)));
     assert!(edited["text"].as_str().unwrap().starts_with("ℹ️ Commands (2/"), "{edited}");
     assert_eq!(edited["reply_markup"]["inline_keyboard"][0][0]["callback_data"], "commands_page_1:main");
 
     let said = told(&server, &mut sent, private_message(5, "/models")).await;
     assert_eq!(said, "Select a provider:");
-    server.push(button(5, 43, "mdl_list_fake_1"));
+    server.press(5, "mdl_list_fake_1");
     let edited = server.nth_call("editMessageText", 2).await.params;
     let choice =
         edited["reply_markup"]["inline_keyboard"][0][0]["callback_data"].as_str().unwrap().to_owned();
     assert!(choice.starts_with("mdl_sel_fake/"), "{edited}");
-    let said = told(&server, &mut sent, button(5, 43, &choice)).await;
+    server.press(5, &choice);
+    sent += 1;
+    let said = server.nth_call("sendMessage", sent).await.params["text"].as_str().unwrap().to_owned();
     assert!(said.starts_with("Model "), "{said}");
 
     let said = told(&server, &mut sent, private_message(5, "/usage tokens")).await;
@@ -183,7 +185,7 @@ async fn the_owner_of_a_bot_is_told_who_they_are_and_lists_turn_in_place() {
     assert_eq!(said, "⚙️ Send policy set to off.");
     assert_eq!(row(&gateway, "agent:main:main").await["sendPolicy"], "deny");
     let before = server.made().len();
-    // What is said right behind the command that lifts the block waits for it.
+    // A message right behind the command that lifts the block waits for it.
     for text in ["/send off", "/send on", "hello again"] {
         server.push(private_message(5, text));
     }
@@ -256,7 +258,7 @@ async fn a_list_of_an_included_file_shuts_nobody_out() {
     let file = std::fs::read_to_string(gateway.state_dir().join("openclaw.json")).unwrap();
     let file: Value = serde_json::from_str(&file).unwrap();
     assert_eq!(file["channels"]["telegram"]["accounts"]["default"], json!({"allowFrom": [5, 7, "6"]}));
-    // One that stands in that file is not changed from here.
+    // An account that stands in that file is not changed from here.
     std::fs::write(&people, "{accounts: {default: {groupAllowFrom: [5]}}}").unwrap();
     let said = told(&server, &mut sent, private_message(5, "/allowlist remove group 5")).await;
     let refused =

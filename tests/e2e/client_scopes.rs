@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::conversation::{end, message, send, turn};
 use crate::gateway;
-use crate::telegram::{bot, open};
+use crate::telegram::{bot_setup, open};
 
 /// Everything that the commands need is switched on: only the scopes are in the way.
 fn switched_on() -> Value {
@@ -20,7 +20,7 @@ fn switched_on() -> Value {
     })
 }
 
-async fn with_scopes(gateway: &GatewayUnderTest, scopes: &[&str]) -> WsClient {
+pub(crate) async fn with_scopes(gateway: &GatewayUnderTest, scopes: &[&str]) -> WsClient {
     let login = Login::token(TOKEN).with("scopes", json!(scopes));
     WsClient::connect(gateway.port(), login).await.unwrap().0
 }
@@ -34,7 +34,7 @@ fn state(gateway: &GatewayUnderTest) -> Vec<Option<String>> {
         .to_vec()
 }
 
-/// How commands of the session are guarded, and how much it thinks.
+/// Settings of the session: how commands are guarded, and how much it thinks.
 async fn settings(client: &mut WsClient) -> (String, String, Value) {
     let run = || uuid::Uuid::new_v4().to_string();
     let first = |card: String| card.lines().next().unwrap_or_default().to_owned();
@@ -44,14 +44,20 @@ async fn settings(client: &mut WsClient) -> (String, String, Value) {
     (exec, elevated, listed["sessions"][0]["thinkingLevel"].clone())
 }
 
-/// Who may administer the gateway can read every file of its machine anyway; who may only write has sent what an agent may send.
+/// A client that may administer the gateway can read every file of its machine anyway; one that may
+/// only write can send what an agent may send.
 #[tokio::test]
 async fn a_client_that_may_only_write_sends_no_file_of_the_machine() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("unused")).await;
-    let gateway = bot(&server, &model, open(), json!({})).await;
-    // What is in the directory for temporary files may be sent; the test's own are there.
-    let outside = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    // Files of the directory for temporary files may be sent. The gateway has one of its own, beside the file that is none.
+    let place = tempfile::tempdir().unwrap();
+    let temp = place.path().join("tmp");
+    let outside = place.path().join("kept.toml");
+    std::fs::create_dir(&temp).unwrap();
+    std::fs::write(&outside, "kept = true").unwrap();
+    let setup = bot_setup(&server, &model, open(), json!({}));
+    let gateway = setup.env("TMPDIR", temp.display().to_string()).start().await.unwrap();
     let inside = gateway.state_dir().join("workspace/shown.txt");
     std::fs::create_dir_all(inside.parent().unwrap()).unwrap();
     std::fs::write(&inside, "to be shown").unwrap();
@@ -172,7 +178,7 @@ async fn who_may_only_write_gives_no_command_that_changes_the_gateway() {
     assert_eq!(turn(&mut owner, "main", "hello", "first").await, "from the model");
     let id = waiting_approval(&mut owner).await;
     let mut writer = with_scopes(&gateway, &["operator.write", "operator.read"]).await;
-    // What is shown changes nothing, and is shown to everybody.
+    // Commands that only show something change nothing, and answer everybody.
     let set_before = settings(&mut writer).await;
     assert_eq!(
         set_before.0,

@@ -11,9 +11,9 @@ use tokio::time::timeout;
 pub(crate) struct Ended {
     /// Exit code; a signal has none.
     pub(crate) code: Option<i32>,
-    /// What it printed as data.
+    /// Standard output: data.
     pub(crate) out: String,
-    /// What it said to people.
+    /// Standard error: text for people.
     pub(crate) err: String,
 }
 

@@ -2,16 +2,18 @@
 //! before; old tool results pruned.
 
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedUsage, Step};
+use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
 use crate::conversation::{end, history, send, transcript_path, turn, well_formed};
 use crate::gateway;
+use crate::telegram::{bot, merge, open};
 
 const KEY: &str = "agent:main:compact";
 const SUMMARY: &str = "## Goal\nTo fill the window.";
 
-/// Whether a request is for a summary.
+/// True if a request is for a summary.
 fn is_summary(request: &Captured) -> bool {
     request.tool_names().is_empty() && request.last_user_text().starts_with("<conversation>")
 }
@@ -20,7 +22,7 @@ fn big() -> Reply {
     Reply::text("Enough.").usage(ScriptedUsage { input: 31_500, output: 7, ..ScriptedUsage::default() })
 }
 
-/// As the recording's model: `BIGUSAGE` fills the window of 32,000 tokens.
+/// Model as in the recording: `BIGUSAGE` fills the window of 32,000 tokens.
 fn stub(request: &Captured) -> Reply {
     match request.last_user_text() {
         _ if is_summary(request) => Reply::text(SUMMARY),
@@ -33,7 +35,8 @@ fn pad(n: usize) -> String {
     format!("pad {n} {}", "lorem ipsum ".repeat(3_400))
 }
 
-/// Memory is not saved before: that has a test of its own. One tool, so that the prompt takes the same room whatever tools there are.
+/// Memory is not saved before: that has a test of its own. Only one tool, so that the prompt takes
+/// the same room whatever tools there are.
 fn plain() -> Value {
     let compaction = json!({"memoryFlush": {"enabled": false}});
     json!({"agents": {"defaults": {"compaction": compaction}}, "tools": {"allow": ["read"]}})
@@ -77,7 +80,7 @@ async fn a_run_that_fills_the_window_is_followed_by_a_compaction() {
     assert_eq!(compaction(&mut client, "big").await, json!({"phase": "start"}));
     assert_eq!(compaction(&mut client, "big").await, json!({"phase": "end", "willRetry": false}));
 
-    // What comes next sees the summary and what was kept.
+    // The next turn sees the summary and the messages that were kept.
     assert_eq!(turn(&mut client, KEY, "go on", "next").await, "Hello from the fake model.");
     let asked = model.requests();
     let last = asked.last().unwrap().body["messages"].to_string();
@@ -138,7 +141,7 @@ async fn a_crash_during_a_compaction_leaves_the_conversation_as_it_was() {
     gateway.crash_and_restart().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     assert!(history(&mut client, KEY).await.iter().all(|line| line != "system: Compaction"));
-    // What comes next makes room first.
+    // The next turn makes room first.
     send(&mut client, KEY, "go on", "next").await;
     assert_eq!(compaction(&mut client, "next").await["phase"], "start");
     assert_eq!(compaction(&mut client, "next").await, json!({"phase": "end", "willRetry": false}));
@@ -261,7 +264,20 @@ async fn memory_is_saved_once_before_a_conversation_is_compacted() {
     );
     assert_eq!(turn(&mut client, KEY, "again", "again").await, "Hello.");
     assert_eq!(model.requests().len(), 4, "once a cycle");
-    let _ = gateway;
+    // No part of the conversation that clients can ask for shows that turn.
+    let history = json!({"sessionKey": KEY, "limit": 5});
+    let shown = client.request("chat.history", history).await.unwrap()["messages"].to_string();
+    assert!(shown.contains("Filled."), "it takes no place: {shown}");
+    let preview = json!({"keys": [KEY], "limit": 10, "maxChars": 1_000});
+    let preview = client.request("sessions.preview", preview).await.unwrap().to_string();
+    assert!(preview.contains("FILL it"), "{preview}");
+    for seen in [shown, preview] {
+        assert!(
+            seen.contains("Hello.") && !seen.contains("memory/20") && !seen.contains("NO_REPLY"),
+            "{seen}"
+        );
+    }
+    assert!(std::fs::read_to_string(transcript_path(&gateway, KEY).await).unwrap().contains("memory/20"));
 }
 
 #[tokio::test]
@@ -324,18 +340,19 @@ fn overflow() -> Reply {
     Reply::openai_error(400, "invalid_request_error", "This model's maximum context length is 25000 tokens.")
 }
 
-/// With [`pad`] before it too much for such a server, and not alone.
+/// Text that is too much for such a server with [`pad`] before it, and not alone.
 fn half_pad() -> String {
     "lorem ipsum ".repeat(1_700)
 }
 
-/// Without safeguard a summary that can't be made is a failure; nothing is compacted in advance.
+/// Config without safeguard: a summary that can't be made is a failure, and nothing is compacted in
+/// advance.
 fn unguarded() -> Value {
     json!({"agents": {"defaults": {"compaction": {
         "mode": "default", "reserveTokensFloor": 0, "memoryFlush": {"enabled": false}}}}})
 }
 
-/// How many messages a transcript holds.
+/// Number of messages in a transcript.
 fn told_of(path: &std::path::Path) -> usize {
     entries_of(path, "message").len()
 }
@@ -399,6 +416,34 @@ async fn who_wants_to_know_everything_is_told_that_a_run_was_compacted() {
     assert_eq!(texts, ["🧹 Auto-compaction complete (count 1).", "It fits."], "{answer}");
     let used = &answer["result"]["meta"]["agentMeta"]["usage"];
     assert_eq!((&used["input"], &used["output"]), (&json!(200), &json!(14)), "the summary and the answer");
+}
+
+#[tokio::test]
+async fn a_chat_that_wants_to_know_everything_is_told_of_a_compaction_after_a_run() {
+    for level in ["on", "off"] {
+        let (server, model) = (TelegramServer::start().await, ModelServer::answering(stub).await);
+        let mut config = plain();
+        merge(&mut config, json!({"agents": {"defaults": {"verboseDefault": level}}}));
+        let gateway = bot(&server, &model, open(), config).await;
+        for n in 0..3 {
+            server.push(private_message(5, &pad(n)));
+            model.arrived(n + 1).await;
+            gateway.fates().await.unwrap();
+        }
+        server.push(private_message(5, "BIGUSAGE now"));
+        server.has_made("the answer", |made| made.iter().any(|one| one["text"] == "Enough.")).await;
+        let note = "🧹 Auto-compaction complete (count 1).";
+        if level == "on" {
+            server.has_made("the note", |made| made.last().is_some_and(|one| one["text"] == note)).await;
+        }
+        server.push(private_message(5, "go on"));
+        let last = "Hello from the fake model.";
+        server.has_made("what comes next", |made| made.last().is_some_and(|one| one["text"] == last)).await;
+        assert_eq!(
+            server.made().iter().filter(|one| one["text"] == note).count(),
+            usize::from(level == "on")
+        );
+    }
 }
 
 #[tokio::test]

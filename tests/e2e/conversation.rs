@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
+use crate::queue_modes::TITLE;
+
 /// Sends, and waits for the acknowledgement.
 pub(crate) async fn send(client: &mut WsClient, session: &str, text: &str, run: &str) {
     client.request("chat.send", message(session, text, run)).await.unwrap();
@@ -36,6 +38,15 @@ pub(crate) async fn history(client: &mut WsClient, session: &str) -> Vec<String>
     messages.map(|message| format!("{}: {}", text(&message["role"]), text_of(message))).collect()
 }
 
+/// The same without what stands before a message that waited alone for the end of a run.
+pub(crate) async fn said_history(client: &mut WsClient, session: &str) -> Vec<String> {
+    let said = |line: String| match line.strip_prefix("user: ").and_then(|said| said.strip_prefix(TITLE)) {
+        Some(said) => format!("user: {}", words(said)),
+        None => line,
+    };
+    history(client, session).await.into_iter().map(said).collect()
+}
+
 /// The transcript of a session.
 pub(crate) async fn transcript_path(gateway: &GatewayUnderTest, session: &str) -> PathBuf {
     let mut client = gateway.client().await.unwrap();
@@ -44,7 +55,7 @@ pub(crate) async fn transcript_path(gateway: &GatewayUnderTest, session: &str) -
     sessions_dir(gateway).join(format!("{id}.jsonl"))
 }
 
-/// Where the default agent's sessions are.
+/// Directory of the default agent's sessions.
 pub(crate) fn sessions_dir(gateway: &GatewayUnderTest) -> PathBuf {
     gateway.state_dir().join("agents/main/sessions")
 }
@@ -99,7 +110,7 @@ pub(crate) fn told(entries: &[Value]) -> Vec<String> {
         .collect()
 }
 
-/// What the user said, without the time before it and the id after it that the model is told.
+/// Words of the user, without the time before them and the id after them that the model is told.
 pub(crate) fn words(text: &str) -> &str {
     let said = text.split_once("\n[message_id:").map_or(text, |(said, _)| said);
     match said.strip_prefix('[').and_then(|rest| rest.split_once(" UTC] ")) {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use openclaw_testkit::{DEADLINE, GatewayUnderTest, Login, TOKEN, WsClient};
+use openclaw_testkit::{DEADLINE, DeviceIdentity, GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -12,10 +12,8 @@ use tokio::time::timeout;
 use crate::bad_load::resident_at_most;
 use crate::gateway;
 
-/// More than the gateway has places for.
+/// Number of connections, more than the gateway has places for.
 const CROWD: usize = 2_060;
-/// Its sockets are files of this process as well.
-const FILES: u64 = 6_000;
 
 async fn stranger(port: u16) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
@@ -27,12 +25,13 @@ async fn stranger(port: u16) -> TcpStream {
 /// Opens many sockets that say this and never read.
 async fn crowd(port: u16, words: &str, count: usize) -> Vec<TcpStream> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    // The sockets of the crowd are files of this process as well.
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-    setrlimit(Resource::RLIMIT_NOFILE, FILES.min(most), most).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, most, most).unwrap();
     let mut crowd = Vec::new();
     for _ in 0..count {
         let mut socket = stranger(port).await;
-        // One that had to make room for the next is gone already.
+        // A connection that had to make room for the next is gone already.
         let _ = socket.write_all(words.as_bytes()).await;
         crowd.push(socket);
     }
@@ -79,13 +78,19 @@ async fn sockets_that_never_log_in_keep_nobody_out() {
     drop(crowd);
 }
 
-/// What a node may send.
+/// Size limit of a node's frames.
 const NODE_MAX: usize = 16 * 1024 * 1024;
 const NODES: usize = 6;
 /// Bytes of a frame that would take some hundred megabytes if it were read as JSON values.
 const BOMB: usize = 6 * 1024 * 1024;
-/// What the gateway may have for all of it, and for whatever else happens meanwhile.
+/// Memory that the gateway may have for all of it, and for whatever else happens meanwhile, in
+/// bytes.
 const MOST: usize = 200_000_000;
+
+/// A node with a device of its own.
+fn a_node(number: usize) -> Login {
+    Login::node(TOKEN, DeviceIdentity::from_seed(u8::try_from(number).unwrap() + 1))
+}
 
 /// A request of many small values, which take fifty times the memory once they are read.
 fn bomb(method: &str, bytes: usize) -> String {
@@ -98,8 +103,8 @@ fn bomb(method: &str, bytes: usize) -> String {
 async fn large_frames_of_nodes_are_refused_within_bounded_memory() {
     let gateway = gateway().start().await.unwrap();
     let mut at_once = JoinSet::new();
-    for _ in 0..NODES {
-        let login = Login::token(TOKEN).with("role", json!("node"));
+    for number in 0..NODES {
+        let login = a_node(number);
         let (mut node, _) = WsClient::connect(gateway.port(), login).await.unwrap();
         at_once.spawn(async move {
             node.send_raw(&bomb("chat.send", BOMB)).await.unwrap();
@@ -118,8 +123,7 @@ async fn large_frames_of_nodes_are_refused_within_bounded_memory() {
 #[tokio::test]
 async fn a_frame_that_a_node_has_no_use_for_ends_the_connection_at_its_header() {
     let gateway = gateway().start().await.unwrap();
-    let login = Login::token(TOKEN).with("role", json!("node"));
-    let (mut node, hello) = WsClient::connect(gateway.port(), login).await.unwrap();
+    let (mut node, hello) = WsClient::connect(gateway.port(), a_node(0)).await.unwrap();
     assert_eq!(hello["policy"]["maxPayload"], NODE_MAX);
     // The gateway may be gone before all of it is sent.
     let _ = node.send_raw(&"x".repeat(NODE_MAX + 1)).await;
@@ -140,19 +144,17 @@ async fn params_of_too_many_values_are_refused_within_bounded_memory() {
     assert!(most < MOST, "{most} bytes");
 }
 
-/// Somebody announces a large frame and sends half of it: the others are not kept waiting by small ones.
+/// Announces a large frame and sends half of it: small frames of others are not kept waiting.
 #[tokio::test]
 async fn a_large_frame_that_never_ends_keeps_no_small_one_waiting() {
     let gateway = gateway().start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
-    let (node, _) =
-        WsClient::connect(gateway.port(), Login::token(TOKEN).with("role", json!("node"))).await.unwrap();
+    let (node, _) = WsClient::connect(gateway.port(), a_node(0)).await.unwrap();
     let mut half = node.into_stream();
     let header = [&[0x81, 0xff][..], &(NODE_MAX as u64).to_be_bytes(), &[0; 4]].concat();
     half.write_all(&header).await.unwrap();
     half.write_all(&vec![b' '; NODE_MAX / 2]).await.unwrap();
-    let (mut other, _) =
-        WsClient::connect(gateway.port(), Login::token(TOKEN).with("role", json!("node"))).await.unwrap();
+    let (mut other, _) = WsClient::connect(gateway.port(), a_node(0)).await.unwrap();
     let refused = other.call("health", json!({})).await.unwrap();
     assert_eq!(refused.error["message"], "unauthorized role: node");
     client.request("health", json!({})).await.unwrap();
@@ -164,8 +166,8 @@ async fn all_of_it_at_once_stays_below_300_megabytes_and_health_answers() {
     let mut client = gateway.client().await.unwrap();
     let request = format!("GET {} HTTP/1.1\r\nHost: localhost\r\n\r\n", script(gateway.port()).await);
     let mut at_once = JoinSet::new();
-    for _ in 0..NODES {
-        let login = Login::token(TOKEN).with("role", json!("node"));
+    for number in 0..NODES {
+        let login = a_node(number);
         let (mut node, _) = WsClient::connect(gateway.port(), login).await.unwrap();
         at_once.spawn(async move {
             node.send_raw(&bomb("chat.send", BOMB)).await.unwrap();

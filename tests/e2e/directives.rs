@@ -27,7 +27,7 @@ fn only_five() -> Value {
     json!({"dmPolicy": "allowlist", "allowFrom": [5], "groupPolicy": "open", "groups": {"*": {"requireMention": true}}})
 }
 
-/// How much the model was told to think, request by request.
+/// Thinking effort in each request to the model.
 fn efforts(model: &ModelServer) -> Vec<Value> {
     model.requests().iter().map(|request| request.body["reasoning_effort"].clone()).collect()
 }
@@ -55,7 +55,10 @@ async fn settings_are_kept_and_hints_are_for_one_run() {
         ("/think xyz", "Unrecognized thinking level \"xyz\". Valid levels: off, minimal, low, medium, high."),
         ("/verbose off", "⚙️ Verbose logging disabled."),
         ("/reasoning", "Current reasoning level: off.\nOptions: on, off, stream."),
-        ("/reason stream", "⚙️ Reasoning stream enabled (Telegram only)."),
+        (
+            "/reason stream",
+            "⚙️ Reasoning stream is set, but shows nothing here: drafts are shown in private Telegram chats with topics.",
+        ),
         ("/reasoning off", "⚙️ Reasoning visibility disabled."),
         (
             "/queue",
@@ -130,13 +133,14 @@ async fn a_group_hears_directives_of_its_members_and_sees_no_tools() {
     let _gateway = bot(&server, &model, section, json!({})).await;
     server.push(group_message(-100, 5, "/elevated full"));
     server.push(group_message(-100, 5, "/verbose full"));
-    assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], "⚙️ Verbose logging set to full.");
+    let told = server.nth_call("sendMessage", 1).await.params["text"].clone();
+    assert!(told.as_str().unwrap().ends_with("Nothing is shown here."), "{told}");
     let mut asked = group_message(-100, 5, "@fake_test_bot run it");
     asked["message"]["entities"] = json!([{"type": "mention", "offset": 0, "length": 14}]);
     server.push(asked);
     server.nth_answer("sendMessage", 2).await;
     let last = texts(&server).pop().unwrap();
-    assert_eq!((texts(&server).len(), last.as_str()), (2, "ran"), "what tools do is seen in private alone");
+    assert_eq!((texts(&server).len(), last.as_str()), (2, "ran"), "its owner has not switched it on");
 }
 
 #[tokio::test]

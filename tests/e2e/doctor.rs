@@ -57,7 +57,33 @@ fn chmod(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// What breaks a directory, what is said about it, and which sessions are there in the end.
+#[tokio::test]
+async fn keys_of_older_versions_are_moved_in_the_file_and_not_told_again() {
+    let mut gateway = sound().await;
+    let path = gateway.state_dir().join("openclaw.json");
+    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    config["agent"] = json!({"skipBootstrap": true});
+    std::fs::write(&path, config.to_string()).unwrap();
+    let (found, document) = doctor(&gateway, &[]).await;
+    assert_eq!(found, ["config.moved"], "{document}");
+    gateway.start().await.unwrap();
+    gateway.logged("Moved agent → agents.defaults.").await.unwrap();
+    gateway.terminate().await.unwrap();
+    let (left, document) = doctor(&gateway, &["--fix"]).await;
+    assert_eq!(left, [""; 0], "{document}");
+    let config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(
+        (&config["agent"], &config["agents"]["defaults"]["skipBootstrap"]),
+        (&Value::Null, &json!(true))
+    );
+    let told = gateway.log().matches("Moved agent").count();
+    gateway.start().await.unwrap();
+    gateway.terminate().await.unwrap();
+    assert_eq!(gateway.log().matches("gateway started").count(), 2, "{}", gateway.log());
+    assert_eq!(gateway.log().matches("Moved agent").count(), told, "{}", gateway.log());
+}
+
+/// Damage to a directory, the texts about it, and the sessions that are there in the end.
 type Case = (&'static str, fn(&Path, &Path), &'static [&'static str], &'static [&'static str]);
 
 const BOTH: &[&str] = &["main", "two"];
@@ -266,7 +292,7 @@ async fn a_state_directory_its_owner_cannot_write_is_made_writable_first() {
     let fixed = unprivileged(&gateway, &["doctor", "--fix", "--check"]).await;
     assert_eq!(fixed.code, Some(0), "{fixed:?}");
     assert_eq!(std::fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o700);
-    // What needs the lock is repaired after that.
+    // Repairs that need the lock are made after that.
     assert_eq!(std::fs::read_to_string(sessions_dir(&gateway).join("sessions.json")).unwrap(), "{}");
 }
 
@@ -368,6 +394,13 @@ async fn what_commands_fail_over_is_not_in_order() {
         assert_eq!(ids, [*id], "{document}");
         assert!(document.to_string().contains(says), "{document}");
     }
+    let gateway = sound().await;
+    let dir = gateway.state_dir().join("agents/main/agent");
+    write(&dir.join("models.json"), "{\"providers\": {");
+    let (ids, document) = doctor(&gateway, &["--fix"]).await;
+    assert_eq!(ids, [""; 0], "{document}");
+    let mut names = std::fs::read_dir(&dir).unwrap().map(|file| file.unwrap().file_name());
+    assert!(names.any(|name| name.to_string_lossy().starts_with("models.json.damaged-")), "{document}");
     let gateway = sound().await;
     let config = gateway.state_dir().join("openclaw.json");
     std::fs::remove_file(&config).unwrap();

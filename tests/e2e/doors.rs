@@ -1,4 +1,4 @@
-//! What does not get in: strange agents, endless keys, pages of other sites, paths that are no page.
+//! Refused at the door: strange agents, endless keys, pages of other sites, paths that are no page.
 
 use openclaw_testkit::{Login, SocketOptions, TOKEN, WsClient};
 use serde_json::json;
@@ -62,8 +62,7 @@ async fn a_page_of_another_site_is_refused_whatever_it_calls_itself() {
 #[tokio::test]
 async fn paths_of_other_endpoints_are_not_the_page() {
     let gateway = gateway().start().await.unwrap();
-    for path in ["/__openclaw__/canvas/", "/v1/models", "/metrics", "/hooks/wake", "/assets/../../etc/passwd"]
-    {
+    for path in ["/__openclaw__/canvas/", "/v1/models", "/metrics", "/assets/../../etc/passwd"] {
         assert_eq!(status(gateway.port(), path).await, 404, "{path}");
     }
     for path in ["/", "/chat", "/healthz"] {
@@ -71,14 +70,70 @@ async fn paths_of_other_endpoints_are_not_the_page() {
     }
 }
 
+#[tokio::test]
+async fn endpoints_that_are_not_there_say_so_and_health_is_no_page() {
+    let gateway = gateway().start().await.unwrap();
+    let said = async |method: &str, path: &str| {
+        let answer = ask(gateway.port(), method, path).await;
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains("application/json"), "{method} {path}: {answer}");
+        let status: u16 = head.split_whitespace().nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str::<serde_json::Value>(body).unwrap())
+    };
+    for path in ["/v1/chat/completions", "/v1/responses", "/hooks/wake", "/hooks/agent"] {
+        for method in ["POST", "GET"] {
+            let (status, told) = said(method, path).await;
+            assert_eq!((status, &told["error"]["type"]), (501, &json!("not_implemented")), "{method} {path}");
+        }
+    }
+    assert_eq!(said("GET", "/health").await, (200, json!({"ok": true, "status": "live"})));
+    assert!(ask(gateway.port(), "POST", "/v1/models").await.starts_with("HTTP/1.1 404"));
+}
+
+#[tokio::test]
+async fn a_page_that_somebody_else_built_is_served_from_its_directory() {
+    let mut gateway = gateway().prepare().unwrap();
+    let root = gateway.home().join("control-ui");
+    std::fs::create_dir_all(root.join("assets")).unwrap();
+    std::fs::write(root.join("index.html"), "<head><title>Theirs</title></head>").unwrap();
+    std::fs::write(root.join("assets/index.js"), "theirs();".repeat(100_000)).unwrap();
+    std::fs::write(gateway.home().join("secret.js"), "secret").unwrap();
+    std::os::unix::fs::symlink(gateway.home().join("secret.js"), root.join("assets/out.js")).unwrap();
+    let path = gateway.state_dir().join("openclaw.json");
+    let mut config: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    config["gateway"]["controlUi"] = json!({"root": "~/control-ui", "basePath": "/ui"});
+    std::fs::write(&path, config.to_string()).unwrap();
+    gateway.start().await.unwrap();
+    for path in ["/ui/", "/ui/sessions", "/ui/index.html"] {
+        let page = get(gateway.port(), path).await;
+        assert!(page.starts_with("HTTP/1.1 200") && page.contains("Theirs"), "{path} {page}");
+        assert!(page.contains("__OPENCLAW_CONTROL_UI_BASE_PATH__=\"/ui\""), "{page}");
+    }
+    let script = get(gateway.port(), "/ui/assets/index.js").await;
+    assert!(script.contains("text/javascript") && script.ends_with("theirs();"), "{} bytes", script.len());
+    assert!(script.len() > 900_000);
+    for path in ["/ui/assets/out.js", "/ui/assets/missing.js", "/ui/assets/../../secret.js"] {
+        let answer = get(gateway.port(), path).await;
+        assert!(answer.starts_with("HTTP/1.1 404"), "{path} {answer}");
+    }
+    assert!(!get(gateway.port(), "/ui/../secret.js").await.contains("secret"), "it is the page");
+    assert!(!gateway.log().contains("controlUi.root"), "nothing to warn of:\n{}", gateway.log());
+    std::fs::remove_file(root.join("index.html")).unwrap();
+    assert!(get(gateway.port(), "/ui/").await.starts_with("HTTP/1.1 503"));
+}
+
 async fn status(port: u16, path: &str) -> u16 {
     get(port, path).await.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// What a path answers with, head and all.
+/// Answer to a path, head and all.
 pub(crate) async fn get(port: u16, path: &str) -> String {
+    ask(port, "GET", path).await
+}
+
+async fn ask(port: u16, method: &str, path: &str) -> String {
     let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     socket.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).await.unwrap();

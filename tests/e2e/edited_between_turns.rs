@@ -1,5 +1,5 @@
-//! What a person or another program changes between two turns is in the next request: lines of a long transcript, and the files
-//! of the workspace.
+//! Edits between two turns, by a person or another program, are in the next request: lines of a
+//! long transcript, and the files of the workspace.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ async fn long_session(model: &ModelServer, messages: usize) -> (GatewayUnderTest
     (gateway, client, path)
 }
 
-/// What a list of messages says, in order, but for the system prompt.
+/// Texts of a list of messages, in order, without the system prompt.
 fn said<'m>(messages: impl IntoIterator<Item = &'m Value>) -> Vec<String> {
     let text = |message: &Value| match &message["content"] {
         Value::String(text) => words(text).to_owned(),
@@ -34,7 +34,7 @@ fn said<'m>(messages: impl IntoIterator<Item = &'m Value>) -> Vec<String> {
     messages.into_iter().filter(|message| message["role"] != "system").map(text).collect()
 }
 
-/// What a transcript says.
+/// Texts of a transcript.
 fn said_in(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap();
     let entries: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

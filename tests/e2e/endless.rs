@@ -1,4 +1,4 @@
-//! What agents would do for ever, because each thing follows from the one before, is ended.
+//! Endless chains of an agent's work, in which each thing follows from the one before, are ended.
 
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ async fn sessions_that_write_to_each_other_for_ever_are_ended() {
     let mut gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     send(&mut client, "main", "begin", "r1").await;
-    // How many there were survives the process.
+    // The number of sub-agents survives the process.
     model.arrived(10).await;
     gateway.crash_and_restart().await.unwrap();
     refused(&model, 1).await;
@@ -57,7 +57,8 @@ async fn sessions_that_write_to_each_other_for_ever_are_ended() {
     assert!(asked <= all + 10, "{asked}");
 }
 
-/// How often one sub-agent followed from the end of another is stored with each: that is what ends it at last.
+/// Each sub-agent is stored with the number of sub-agents that led to it, one from the end of
+/// another: that ends the chain at last.
 #[tokio::test]
 async fn sub_agents_that_follow_from_each_other_are_counted() {
     let model = ModelServer::answering(|request| {

@@ -1,4 +1,4 @@
-//! Who is told why a run or a tool failed: the owner, in a chat of their own (spec `channels.md` §5.2).
+//! Errors and notes about tools in chats: who is shown them (decision 55).
 
 use openclaw_testkit::model_server::{ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::telegram::{bot, open};
 
-/// A model that fails, or whose tool fails before it says something or nothing: as the last such word asks for.
+/// Starts a model that fails, or whose tool fails before it says something or nothing, depending on the last word that asks for one.
 async fn model() -> ModelServer {
     ModelServer::answering(|request| {
         let said = request.last_user_text();
@@ -30,7 +30,7 @@ async fn told(section: Value, messages: &[Value], count: usize) -> Vec<String> {
     let gateway = bot(&server, &model, section, json!({})).await;
     for (n, message) in messages.iter().enumerate() {
         server.push(message.clone());
-        // It is not told together with the next.
+        // The error is not told together with the next.
         model.arrived(n + 1).await;
         gateway.fates().await.unwrap();
     }
@@ -41,30 +41,36 @@ async fn told(section: Value, messages: &[Value], count: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_owner_is_told_why_a_run_failed_and_nobody_else() {
-    let neutral = "⚠️ Something went wrong here, and there is no answer. Please try again later.";
-    let groups = json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
+async fn a_direct_chat_is_told_why_a_run_failed_and_a_group_in_one_line() {
     let mine = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
-    let owner = told(mine, &[private_message(5, "break")], 1).await;
-    let framed = owner[0].starts_with("⚠️ Agent failed before reply: 400 secret socket /run/x");
-    assert!(framed && owner[0].ends_with(".\nLogs: openclaw logs --follow"), "{owner:?}");
-    // Who was let in by hand where nobody is named.
-    let (server, model) = (TelegramServer::start().await, model().await);
-    let gateway = bot(&server, &model, json!({}), json!({})).await;
-    server.push(private_message(5, "hello"));
-    let asked = server.nth_call("sendMessage", 1).await.params["text"].as_str().unwrap().to_owned();
-    let code = asked.split("Pairing code: ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
-    crate::command::openclaw(&gateway, &["pairing", "approve", "telegram", &code]).await;
-    server.push(private_message(5, "break"));
-    let said = server.nth_call("sendMessage", 2).await.params["text"].clone();
-    assert!(said.as_str().unwrap().contains("secret socket /run/x"), "{said}");
-    for (section, message) in [(open(), private_message(5, "break")), (groups, group_message(-7, 5, "break"))]
-    {
-        assert_eq!(told(section, &[message], 1).await, [neutral]);
+    for section in [mine, open()] {
+        let said = told(section, &[private_message(5, "break")], 1).await;
+        let framed = said[0].starts_with("⚠️ Agent failed before reply: 400 secret socket /run/x");
+        assert!(framed && said[0].ends_with(".\nLogs: openclaw logs --follow"), "{said:?}");
+    }
+    let groups = json!({"groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
+    let said = told(groups, &[group_message(-7, 5, "break")], 1).await;
+    assert_eq!(said, ["⚠️ Agent failed before reply: 400 secret socket /run/x"]);
+}
+
+#[tokio::test]
+async fn an_error_in_a_chat_shows_no_secret_and_is_short_in_a_group() {
+    let server = TelegramServer::start().await;
+    let words = format!("the key {} is bad {}", server.token(), "and so on ".repeat(40));
+    let model = ModelServer::answering(move |_| Reply::openai_error(400, "odd", &words)).await;
+    let section = json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
+    let _gateway = bot(&server, &model, section, json!({})).await;
+    for (at, message) in [private_message(5, "hi"), group_message(-7, 5, "hi")].into_iter().enumerate() {
+        server.push(message);
+        let told = server.nth_call("sendMessage", at + 1).await.params["text"].clone();
+        let told = told.as_str().unwrap();
+        assert!(told.contains("is bad") && !told.contains(&server.token()), "{told}");
+        let is_short = told.chars().count() <= 160 && !told.contains('\n');
+        assert_eq!(is_short, at == 1, "{told}");
     }
 }
 
-/// What a provider says is no Markdown, and nothing of it is lost.
+/// Error texts of a provider are not read as Markdown, and nothing of them is lost.
 #[tokio::test]
 async fn the_words_of_a_provider_format_nothing() {
     let said = "no *such* model_name_x in [list](x) <b>\n# at `all`";
@@ -82,42 +88,73 @@ async fn the_words_of_a_provider_format_nothing() {
 }
 
 #[tokio::test]
-async fn a_tool_that_fails_is_told_to_the_owner_alone() {
+async fn a_tool_that_fails_is_told_where_there_is_no_answer() {
     let groups = json!({"groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
     let said = |text: &str| group_message(-7, 5, text);
-    let texts = told(groups, &[said("write quietly"), said("write")], 1).await;
-    assert_eq!(texts, ["done"]);
-    let mine = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
-    let texts = told(mine, &[private_message(5, "write quietly")], 1).await;
-    assert!(texts[0].contains("/proc/none/secret"), "{texts:?}");
+    let texts = told(groups, &[said("write quietly"), said("write")], 2).await;
+    assert!(
+        texts[0].starts_with("⚠️") && texts[0].contains(" failed: ") && !texts[0].contains('\n'),
+        "{texts:?}"
+    );
+    assert_eq!(texts[1..], ["done"]);
+    for section in [json!({"dmPolicy": "allowlist", "allowFrom": [5]}), open()] {
+        let texts = told(section, &[private_message(5, "write quietly")], 1).await;
+        assert!(texts[0].contains("/proc/none/secret"), "{texts:?}");
+    }
 }
 
-/// Notes of tools name files and commands.
+/// Notes of tools name files and commands: in a group its owner decides (decision 55).
 #[tokio::test]
-async fn what_tools_do_is_shown_to_the_owner_alone() {
-    let mine = json!({"dmPolicy": "allowlist", "allowFrom": [5]});
-    for (section, is_shown) in [(mine, true), (open(), false)] {
-        let server = TelegramServer::start().await;
-        let call = Reply::tool("c", "exec", &json!({"command": "echo out"}));
-        let model = ModelServer::queue([call, Reply::text("ran")]).await;
-        let config = json!({"agents": {"defaults": {"verboseDefault": "full"}}});
-        let gateway = bot(&server, &model, section, config).await;
-        server.push(private_message(5, "run it"));
-        server.has_made("the answer", |made| made.iter().any(|message| message["text"] == "ran")).await;
+async fn what_tools_do_is_shown_in_direct_chats_and_where_the_owner_of_a_group_wants_it() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|request| match request.ends_with_tool_result() {
+        true => Reply::text("ran"),
+        false => Reply::tool("c", "exec", &json!({"command": "echo out"})),
+    })
+    .await;
+    // A person listed by name is the owner.
+    let section = json!({"dmPolicy": "open", "allowFrom": [5, "*"], "groupPolicy": "open", "groupAllowFrom": ["*"],
+        "groups": {"*": {"requireMention": false}}});
+    let config = json!({"agents": {"defaults": {"verboseDefault": "full"}}});
+    let gateway = bot(&server, &model, section, config).await;
+    let mut seen = 0;
+    let mut said = async |message: Value, last: &str| {
+        server.push(message);
+        server
+            .has_made(last, |made| {
+                made.iter().skip(seen).any(|one| one["text"].as_str().unwrap().contains(last))
+            })
+            .await;
         gateway.fates().await.unwrap();
-        let said = server.made();
-        let has_note = said.iter().any(|message| message["text"].as_str().unwrap().contains("echo out"));
-        assert_eq!(has_note, is_shown, "{said:?}");
-    }
+        let made = server.made();
+        let texts =
+            made[seen..].iter().map(|one| one["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+        seen = made.len();
+        texts.join("\n")
+    };
+    let in_group = |from: i64, text: &str| group_message(-7, from, text);
+    // A stranger in a chat that is open to all, and a group in which nobody has asked for notes.
+    assert!(said(private_message(6, "run it"), "ran").await.contains("echo out"));
+    assert!(!said(in_group(5, "run it"), "ran").await.contains("echo out"));
+    let refused = said(in_group(6, "/verbose on"), "shown").await;
+    assert!(refused.contains("Nothing is shown here") && !refused.contains("enabled"), "{refused}");
+    assert!(!said(in_group(6, "run it /verbose on"), "ran").await.contains("echo out"));
+    assert!(said(in_group(5, "/verbose on"), "Verbose").await.contains("enabled"));
+    assert!(said(in_group(6, "run it"), "ran").await.contains("echo out"));
 }
 
 #[tokio::test]
 async fn the_trace_tells_that_the_model_said_nothing() {
-    for (answer, silence) in [("NO_REPLY", "silent"), (" ", "empty")] {
+    let groups = json!({"groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
+    let rows = [
+        ("NO_REPLY", "silent", open(), private_message(5, "hi")),
+        (" ", "empty", groups, group_message(-7, 5, "hi")),
+    ];
+    for (answer, silence, section, message) in rows {
         let server = TelegramServer::start().await;
         let model = ModelServer::answering(|_| Reply::text(answer)).await;
-        let gateway = bot(&server, &model, open(), json!({})).await;
-        server.push(private_message(5, "hi"));
+        let gateway = bot(&server, &model, section, json!({})).await;
+        server.push(message);
         let event = crate::queue_modes::traced(&gateway, 11, |event| event["run"]["state"] == "ok").await;
         assert_eq!(event["run"]["silence"], silence, "{event}");
         let out = crate::command::openclaw(&gateway, &["trace", "last"]).await;

@@ -1,5 +1,6 @@
-//! What a running gateway exposes, compared with the tables of `docs/security.md`: a socket or a file with a secret that is
-//! not listed there fails the test, and so does a listed one that is no longer there.
+//! Exposure of a running gateway, compared with the tables of `docs/security.md`: a socket or a
+//! file with a secret that is not listed there fails the test, and so does a listed one that is no
+//! longer there.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -23,6 +24,7 @@ async fn used_gateway() -> GatewayUnderTest {
     let model = ModelServer::queue([
         Reply::tool("c1", "exec", &json!({"command": "env; cat .env 2>/dev/null; true"})),
         Reply::text("done"),
+        Reply::text("hi"),
     ])
     .await;
     let mut gateway = gateway()

@@ -101,6 +101,28 @@ async fn when_no_profile_is_left_the_fallback_answers_and_the_session_says_so() 
     assert_eq!(rows["agent:main:main"]["modelProvider"], "two");
 }
 
+/// Pages of a proxy, a sign-in or a wrong address.
+#[tokio::test]
+async fn what_is_no_models_answer_makes_the_fallback_answer() {
+    type Answers = fn() -> Reply;
+    let strange: [(&str, Answers); 3] = [
+        ("a web page", || Reply::html(200, "Sign in")),
+        ("a redirect", || Reply::plain(302, "text/plain", "").header("location", "http://elsewhere/")),
+        ("another method", || Reply::plain(405, "text/plain", "no")),
+    ];
+    for (what, reply) in strange {
+        let server = ModelServer::answering(move |request| match key_of(request) {
+            LIMITED => reply(),
+            other => Reply::text(&format!("from {other}")),
+        })
+        .await;
+        let mut gateway = gateway_with(&server, &[("one:a", LIMITED)]);
+        gateway.start().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        assert_eq!(turn(&mut client, "main", "hello", "r1").await, "from key-of-two", "{what}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_gateway_remembers_who_is_in_cooldown() {
     let server = server().await;
@@ -128,7 +150,8 @@ async fn what_is_said_while_everybody_is_in_cooldown_stays_in_the_conversation()
     send(&mut client, "main", "hello", "r1").await;
     assert_eq!(end(&mut client, "r1").await["state"], "error", "the provider refuses it");
 
-    // Nobody is asked for these. The second begins a conversation, the third goes on with it.
+    // The provider is not asked for these. The second begins a conversation, the third goes on with
+    // it.
     let mut told = Vec::new();
     for (run, text) in [("r2", "are you there?"), ("r3", "/new remember the milk"), ("r4", "and the eggs")] {
         send(&mut client, "main", text, run).await;
@@ -159,7 +182,7 @@ async fn what_is_said_while_everybody_is_in_cooldown_stays_in_the_conversation()
     assert!(!asked.contains("/new") && !asked.contains("are you there?"), "{asked}");
 }
 
-/// What a message of a history says, be it why there is no answer.
+/// Text of a message in a history, or the reason why there is no answer.
 fn said(message: &Value) -> String {
     let said = if message["stopReason"] == "error" {
         &message["errorMessage"]

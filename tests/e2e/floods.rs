@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::bad_load::resident_at_most;
 use crate::telegram::{bot, last_said, open};
 
-/// More than a desk keeps in memory, three times.
+/// Number of messages: three times more than a desk keeps in memory.
 const SAID: usize = 350;
 
 /// A flood, of messages of so many characters, and by how many bytes the gateway may grow by it: less than it has.
@@ -29,7 +29,7 @@ fn numbers(model: &ModelServer) -> Vec<usize> {
     model.requests().iter().flat_map(told).collect()
 }
 
-/// No file comes, however often it is asked for while this goes on.
+/// Makes files fail to come, however often they are asked for while this goes on.
 fn silence(server: &TelegramServer) {
     for _ in 0..20 {
         server.fail("getFile", Fault::Silence);
@@ -80,7 +80,8 @@ async fn what_a_chat_says_too_fast_is_told_once_in_order_after_a_kill() {
     assert_eq!(numbers(&model), (0..SAID).collect::<Vec<_>>());
 }
 
-/// It is in memory in part alone. A stop reaches what waits in the inbox, and what is said after it is answered.
+/// Only part of a flood is in memory. A stop reaches what waits in the inbox, and what is said
+/// after it is answered.
 #[tokio::test]
 async fn a_flood_is_left_in_the_inbox_and_a_stop_stops_it_there() {
     let server = TelegramServer::start().await;

@@ -1,4 +1,4 @@
-//! How large a frame may be (spec `gateway-protocol.md` KB-4, decision 13).
+//! Size limits of frames (spec `gateway-protocol.md` KB-4, decision 13).
 
 use openclaw_testkit::{Login, SocketOptions, TOKEN, WsClient};
 use serde_json::json;
@@ -25,13 +25,14 @@ async fn a_client_may_say_25_mib_and_no_more() {
     let limit = usize::try_from(hello["policy"]["maxPayload"].as_u64().unwrap()).unwrap();
     assert_eq!(limit, 25 * 1024 * 1024);
 
-    // What the reference closes for is an ordinary request (`gw-connect-fail-payload-too-big`).
+    // Frames for which the reference closes are ordinary requests
+    // (`gw-connect-fail-payload-too-big`).
     let answer = client.call("config.get", json!({"x": "x".repeat(600_000)})).await.unwrap();
     assert_eq!(answer.error["code"], "INVALID_REQUEST");
 
     let _ = client.send_raw(&"x".repeat(limit + 1)).await;
     let (code, _) = client.closed().await.unwrap();
     assert!([TOO_BIG, 1006].contains(&code), "closed with {code}");
-    // Nobody else noticed.
+    // Other clients did not notice.
     gateway.client().await.unwrap().request("health", json!({})).await.unwrap();
 }

@@ -12,7 +12,7 @@ use crate::conversation::message;
 const BIG: usize = 1_000_000;
 /// Messages that are sent: more than fit.
 const SENT: usize = 150;
-/// What the gateway may need more than before, in bytes: a part of what waits.
+/// Memory that the gateway may need more than before, in bytes: a part of what waits.
 const GROWTH: usize = 90_000_000;
 
 #[tokio::test(flavor = "multi_thread")]

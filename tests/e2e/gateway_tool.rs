@@ -1,6 +1,9 @@
 //! The `gateway` tool and the methods behind it, through the real program: the owner's agent reads and changes the configuration, and what
 //! was asked for is told after the restart.
 
+use std::time::Instant;
+
+use openclaw_testkit::DEADLINE;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use serde_json::{Value, json};
@@ -9,7 +12,7 @@ use crate::conversation::turn;
 use crate::gateway;
 use crate::telegram::{bot, last_said};
 
-/// What tools said in a request, in order.
+/// Results of tools in a request, in order.
 fn results(request: &Captured) -> Vec<String> {
     let tools = request.messages().iter().filter(|message| message["role"] == "tool");
     tools.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
@@ -137,7 +140,7 @@ async fn a_restart_is_told_to_the_chat_that_asked_for_it_once() {
         "\"status\": \"ok\"",
         "\"message\": \"tell them\"",
         "\"channel\": \"telegram\"",
-        "\"to\": \"5\"",
+        "\"to\": \"telegram:5\"",
     ] {
         assert!(told.contains(part), "no {part} in\n{told}");
     }
@@ -147,7 +150,7 @@ async fn a_restart_is_told_to_the_chat_that_asked_for_it_once() {
     assert_eq!(server.calls("sendMessage").len(), 3);
 }
 
-/// Where a session is talked in at a client, its agent reads it with its next turn.
+/// Notices for a session that is used from a client wait: its agent reads them with its next turn.
 #[tokio::test]
 async fn what_was_left_to_be_told_waits_for_the_next_turn_of_a_session_without_a_chat() {
     let model = ModelServer::answering(|_| Reply::text("hello")).await;
@@ -230,7 +233,7 @@ async fn clients_change_the_configuration() {
     assert_eq!((&payload["kind"], &payload["message"]), (&json!("config-apply"), &json!("golden note")));
     let update = client.request("update.run", json!({})).await.unwrap();
     assert_eq!((&update["result"]["status"], update.get("restart")), (&json!("skipped"), None), "KB-12");
-    // What the file said before is what it says but for these.
+    // The new content is the old one but for these keys.
     let raw = client.request("config.get", json!({})).await.unwrap();
     let whole = json!({"raw": raw["raw"], "baseHash": raw["hash"]});
     let same = client.request("config.apply", whole).await.unwrap();
@@ -240,4 +243,30 @@ async fn clients_change_the_configuration() {
             .unwrap()
             .contains(openclaw_testkit::TOKEN)
     );
+}
+
+#[tokio::test]
+async fn a_set_config_that_needs_a_restart_has_one_and_any_other_has_none() {
+    const ASKED: &str = "a restart was asked for";
+    let gateway = gateway().start().await.unwrap();
+    let edited = async |edit: fn(&mut Value)| {
+        let mut client = gateway.client().await.unwrap();
+        let now = client.request("config.get", json!({})).await.unwrap();
+        let mut config = now["parsed"].clone();
+        edit(&mut config);
+        let params = json!({"raw": config.to_string(), "baseHash": now["hash"]});
+        let written = client.request("config.set", params).await.unwrap();
+        assert_eq!((&written["ok"], written.get("restart")), (&json!(true), None), "as recorded");
+        client
+    };
+    edited(|config| config["ui"]["assistant"]["name"] = json!("Goldie")).await;
+    edited(|config| config["talk"]["voiceId"] = json!("nobody speaks yet")).await;
+    assert!(!gateway.log().contains(ASKED), "{}", gateway.log());
+    let mut client = edited(|config| config["logging"]["level"] = json!("debug")).await;
+    assert_eq!(client.closed().await.unwrap(), (1012, "service restart".to_owned()));
+    let deadline = Instant::now() + DEADLINE;
+    while gateway.log().matches("gateway started").count() < 2 {
+        assert!(Instant::now() < deadline, "{}", gateway.log());
+        tokio::task::yield_now().await;
+    }
 }

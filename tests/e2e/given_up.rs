@@ -1,5 +1,7 @@
 //! A message whose preparation ends the process each time (`docs/durability.md`, "Messages that end the process").
 
+use std::sync::{Arc, OnceLock};
+
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
@@ -27,7 +29,7 @@ async fn a_message_that_ends_the_process_three_times_is_given_up_and_everything_
     let mut client = gateway.client().await.unwrap();
     let patch = json!({"key": "main", "model": "stuck/stuck-1"});
     client.request("sessions.patch", patch).await.unwrap();
-    // What a key command printed is known until the gateway ends.
+    // Output of a key command is known until the gateway ends.
     gateway.crash_and_restart().await.unwrap();
     std::fs::remove_file(&key).unwrap();
     let mut client = gateway.client().await.unwrap();
@@ -37,7 +39,7 @@ async fn a_message_that_ends_the_process_three_times_is_given_up_and_everything_
     // The first death counts only if the run had begun by then: two or three more, not less and not more.
     loop {
         assert!(deaths < 10, "it is never given up: {}", gateway.log());
-        // It may die before it listens.
+        // The gateway may die before it listens.
         if gateway.start().await.is_ok() && is_over(&gateway).await {
             break;
         }
@@ -71,7 +73,7 @@ async fn a_message_that_ends_the_process_three_times_is_given_up_and_everything_
     assert_eq!(wait(&mut client, "run-1").await["error"], json!(told), "it stays given up");
 }
 
-/// Whether the message comes to its end; otherwise the gateway dies of it.
+/// True if the message comes to its end; otherwise the gateway dies of it.
 async fn is_over(gateway: &GatewayUnderTest) -> bool {
     let Ok(mut client) = gateway.client().await else { return false };
     let end = client.request("agent.wait", json!({"runId": "run-1", "timeoutMs": 20_000})).await;
@@ -92,4 +94,41 @@ async fn a_run_that_a_stop_in_order_cuts_short_three_times_is_answered_by_the_ne
     }
     let mut client = gateway.client().await.unwrap();
     assert_eq!(wait(&mut client, "run-1").await["status"], "ok");
+}
+
+/// A model that asks for the same again is not helped by hearing that it may have happened.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_command_kills_the_gateway_three_times_is_given_up_and_says_why() {
+    let command = Arc::new(OnceLock::<String>::new());
+    let told = Arc::clone(&command);
+    let model = ModelServer::answering(move |request| match request.last_user_text().contains("kill") {
+        true => Reply::tool(
+            &format!("c{}", request.messages().len()),
+            "exec",
+            &json!({"command": told.get().unwrap()}),
+        ),
+        false => Reply::text("here I am"),
+    })
+    .await;
+    let mut gateway = crate::gateway().fake_model(&model.v1()).start().await.unwrap();
+    command.set(crate::power_cuts::suicide(&gateway)).unwrap();
+    let mut client = gateway.client().await.unwrap();
+    send(&mut client, "main", "the one that kills", "run-1").await;
+    gateway.exited().await.unwrap();
+    for _ in 1..3 {
+        // The gateway may die before it listens.
+        let _ = gateway.start().await;
+        gateway.exited().await.unwrap();
+    }
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let end = wait(&mut client, "run-1").await;
+    let told = end["error"].as_str().unwrap_or_default();
+    assert!(told.contains("given up: the gateway ended unexpectedly 3 times in a row"), "{end}");
+    assert!(told.contains("exec"), "{end}");
+    assert_eq!(model.requests().len(), 3);
+    assert_eq!(turn(&mut client, "main", "and now?", "run-2").await, "here I am");
+    gateway.crash_and_restart().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(wait(&mut client, "run-1").await["error"], json!(told), "it stays given up");
 }

@@ -45,13 +45,16 @@ fn skip(lines: std::ops::RangeInclusive<usize>, why: &'static str) -> Deviation 
     Deviation { lines, why, change: Change::Skip }
 }
 
+/// Error of the run that the model refuses: the recorded words, then the model and what to do.
+const REFUSED: &str = "400 fake model rejected the request\nThis is the answer of fake (model fake-1). It refuses the request as it is: \
+                 /model <provider>/<model> asks another model, /new begins a conversation without this history.";
+
 /// A failed run says so (KB-16); the reference ends it as if all were well.
 fn failed_run(run: &str, key: &str) -> (Value, Value) {
-    let error = "400 fake model rejected the request";
-    let data = json!({"phase": "error", "error": error, "endedAt": 0});
+    let data = json!({"phase": "error", "error": REFUSED, "endedAt": 0});
     let agent =
         json!({"runId": run, "stream": "lifecycle", "data": data, "sessionKey": key, "seq": 2, "ts": 0});
-    let chat = json!({"runId": run, "sessionKey": key, "seq": 2, "state": "error", "errorMessage": error});
+    let chat = json!({"runId": run, "sessionKey": key, "seq": 2, "state": "error", "errorMessage": REFUSED});
     (
         json!({"type": "event", "event": "agent", "payload": agent}),
         json!({"type": "event", "event": "chat", "payload": chat}),
@@ -60,14 +63,18 @@ fn failed_run(run: &str, key: &str) -> (Value, Value) {
 
 fn chat_send(replay: Replay<'_>) -> Replay<'_> {
     let history = |frame: &mut Value| {
-        // Without the answer to `/status`.
-        frame["payload"]["messages"].as_array_mut().unwrap().remove(4);
+        // Without the `NO_REPLY` that nobody was told, and the answer to `/status`.
+        let messages = frame["payload"]["messages"].as_array_mut().unwrap();
+        assert_eq!(messages[3]["content"][0]["text"], "NO_REPLY");
+        messages.drain(3..=4);
+        let failed = messages.iter_mut().find(|message| message["stopReason"] == "error").unwrap();
+        failed["errorText"] = json!(REFUSED);
     };
     replay.deviations([
         skip(29..=31, "commands are another issue"),
         differs(35, "KB-16", Change::Instead(|| failed_run("run-fail-1", "agent:main:main").0)),
         differs(36, "KB-16", Change::Instead(|| failed_run("run-fail-1", "agent:main:main").1)),
-        differs(38, "commands are another issue", Change::Edit(history)),
+        differs(38, "silence is not shown, commands are another issue", Change::Edit(history)),
         differs(40, "KB-18", Change::Edit(canonical_key)),
     ])
 }
@@ -100,7 +107,7 @@ fn aborted_answer(id: &str, runs: &[&str]) -> Value {
 fn agent_and_wait(replay: Replay<'_>) -> Replay<'_> {
     let report = |frame: &mut Value| {
         let report = &mut frame["payload"]["result"]["meta"]["systemPromptReport"];
-        // Its lists were cut to their first entry; skills come with a later issue.
+        // The recorded lists were cut to their first entry; skills come with a later issue.
         report["injectedWorkspaceFiles"].as_array_mut().unwrap().push(json!("…"));
         report["tools"]["entries"].as_array_mut().unwrap().push(json!("…"));
         report["skills"] = json!({"…": "…"});
@@ -110,8 +117,8 @@ fn agent_and_wait(replay: Replay<'_>) -> Replay<'_> {
     };
     let failed = |frame: &mut Value| {
         let payload = &mut frame["payload"];
-        (payload["status"], payload["summary"]) =
-            (json!("error"), payload["result"]["payloads"][0]["text"].clone());
+        (payload["status"], payload["summary"]) = (json!("error"), json!(REFUSED));
+        payload["result"]["payloads"][0]["text"] = json!(REFUSED);
         payload["result"]["payloads"][0]["…"] = json!("…");
         payload["result"]["meta"] = json!({"…": "…"});
     };
@@ -140,9 +147,11 @@ fn agent_and_wait(replay: Replay<'_>) -> Replay<'_> {
     ])
 }
 
-/// What the recorded rows and entries have and ours have not: skills come with a later issue.
+/// The recorded gateway had a skill, ours has none.
 fn plain_entry(entry: &mut Value) {
-    entry.as_object_mut().unwrap().shift_remove("skillsSnapshot");
+    if let Some(snapshot) = entry.get_mut("skillsSnapshot") {
+        *snapshot = json!({"prompt": "", "skills": [], "version": 0});
+    }
 }
 
 /// Entries also hold the prompt report and when somebody last spoke, which the reference's `agent` had just forgotten.
@@ -167,7 +176,7 @@ fn plain_rows(frame: &mut Value) {
             }
             // The reference's `agent` forgets who had talked there before.
             "agent:main:main" => row["…"] = json!("…"),
-            // Its last run was aborted.
+            // The last run of this session was aborted.
             "agent:main:abort" => row["abortedLastRun"] = json!(true),
             _ => {}
         }
@@ -234,7 +243,7 @@ async fn an_abort_finds_its_run_by_any_spelling_of_the_key() {
     }
 }
 
-/// What was said to fill the window; the recording holds its beginning.
+/// Restores the text that fills the window; the recording holds only its beginning.
 fn whole_pad(frame: &mut Value) {
     let cut = frame["params"]["message"].as_str().unwrap();
     let (beginning, _) = cut.split_once(" lorem").unwrap();

@@ -114,14 +114,14 @@ async fn a_request_right_behind_connect_is_answered_after_it() {
 #[tokio::test]
 async fn a_client_with_the_token_is_greeted() {
     let greeting = Change::Edit(|frame| {
-        // Methods come with their issues; `features_are_a_part_of_the_references` looks at what there is.
+        // Methods come with their issues; `features_are_those_of_the_reference_that_are_there` looks at what there is.
         frame["payload"]["features"] = json!({"methods": ["…"], "events": ["…"]});
     });
     with("gw-connect-ok", [differs(3, "issue by issue", greeting)]).await;
 }
 
 #[tokio::test]
-async fn features_are_a_part_of_the_references_in_its_order() {
+async fn features_are_those_of_the_reference_that_are_there_in_its_order() {
     let gateway = gateway().start().await.unwrap();
     let login = openclaw_testkit::Login::token(openclaw_testkit::TOKEN);
     let (_, hello) = openclaw_testkit::WsClient::connect(gateway.port(), login).await.unwrap();
@@ -135,6 +135,12 @@ async fn features_are_a_part_of_the_references_in_its_order() {
         let in_order: Vec<_> = all.iter().filter(|name| ours.contains(name)).cloned().collect();
         assert_eq!(ours, in_order, "{part}");
     }
+    let events = hello["features"]["events"].as_array().unwrap();
+    for missing in ["cron", "talk.mode", "voicewake.changed", "node.invoke.request", "node.pair.requested"] {
+        assert!(!events.contains(&json!(missing)), "{missing} is never sent");
+    }
+    assert!(events.contains(&json!("device.pair.requested")));
+    assert_eq!(hello.get("canvasHostUrl"), None, "there is no canvas");
     let methods = hello["features"]["methods"].as_array().unwrap();
     for method in ["health", "status", "chat.send", "agent", "sessions.list", "config.get", "logs.tail"] {
         assert!(methods.contains(&json!(method)), "{method}");

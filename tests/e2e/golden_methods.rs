@@ -10,7 +10,9 @@ use crate::{differs, gateway, recording};
 const PASSWORD: &str = "test-password";
 
 async fn play(gateway: &GatewayUnderTest, name: &str, adapt: impl FnOnce(Replay<'_>) -> Replay<'_>) {
-    let replay = adapt(Replay::new(gateway)).placeholder("<PASSWORD>", PASSWORD);
+    let home = gateway.home().display().to_string();
+    let replay =
+        adapt(Replay::new(gateway)).placeholder("<PASSWORD>", PASSWORD).placeholder("/home/user", &home);
     if let Err(error) = replay.play(&recording(name)).await {
         panic!("{name}: {error:#}");
     }
@@ -72,7 +74,7 @@ async fn scopes_open_what_the_recordings_say() {
         replay.without(&["node.list", "cron.list", "device.pair.list", "node.pair.list"]).deviations([
             differs(6, "state", Change::Edit(any_sessions)),
             differs(56, "state", Change::Edit(any_sessions)),
-            // Their scope was checked above; answering them comes with their issues.
+            // The scope of these was checked above; answering them comes with their issues.
             skip(68..=69, "node.invoke"),
             differs(9, "state", Change::Edit(no_sessions)),
             differs(59, "state", Change::Edit(no_sessions)),
@@ -84,6 +86,14 @@ async fn scopes_open_what_the_recordings_say() {
 #[tokio::test]
 async fn people_are_asked_about_commands() {
     let gateway = with_fake_model().start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let unwritten = client.request("exec.approvals.get", json!({})).await.unwrap();
+    let socket = gateway.state_dir().join("exec-approvals.sock").display().to_string();
+    assert_eq!(
+        unwritten["file"]["socket"],
+        json!({"path": socket}),
+        "also where there is no file: {unwritten}"
+    );
     let file = json!({"version": 1, "socket": {"path": "/home/user/.openclaw/exec-approvals.sock"}});
     std::fs::write(gateway.state_dir().join("exec-approvals.json"), file.to_string()).unwrap();
     play(&gateway, "gw-exec-approvals", |replay| {

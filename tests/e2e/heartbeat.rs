@@ -8,7 +8,7 @@ use crate::command::Ended;
 use crate::conversation::{end, history, send, told, transcript_path, turn, well_formed};
 use crate::gateway;
 
-/// What the model is asked by default.
+/// Default prompt of a heartbeat.
 const PROMPT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or repeat old tasks \
                       from prior chats. If nothing needs attention, reply HEARTBEAT_OK.";
 

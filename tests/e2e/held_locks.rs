@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::conversation::{end, history, send, sessions_dir, transcript_path, turn};
 use crate::gateway;
 
-const WAITS: &str = "another process holds the transcript";
+pub(crate) const WAITS: &str = "another process holds the transcript";
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A program that has nothing to do with any of this.
@@ -44,6 +44,12 @@ async fn with_a_turn(model: &ModelServer, config: Value) -> (GatewayUnderTest, P
     (gateway, lock)
 }
 
+/// Config in which each message has a run of its own, also one that comes while the last run is
+/// being closed.
+pub(crate) fn one_by_one() -> Value {
+    json!({"messages": {"queue": {"mode": "followup", "debounceMs": 0}}})
+}
+
 /// A run's lock stays a moment for the next.
 async fn given_back(lock: &Path) {
     let gone = async {
@@ -59,7 +65,7 @@ fn lock_of(transcript: &Path) -> PathBuf {
 }
 
 /// A lock in the form OpenClaw 2026.2.9 writes, so long ago.
-fn plant(lock: &Path, pid: u32, age: Duration) {
+pub(crate) fn plant(lock: &Path, pid: u32, age: Duration) {
     let made = jiff::Timestamp::try_from(SystemTime::now() - age).unwrap();
     std::fs::write(lock, json!({"pid": pid, "createdAt": made.to_string()}).to_string()).unwrap();
     set_age(lock, age);
@@ -167,7 +173,7 @@ async fn a_command_waits_for_a_living_program_too() {
 #[tokio::test]
 async fn a_message_that_waits_for_a_lock_can_be_stopped() {
     let model = ModelServer::answering(|_| Reply::text("here")).await;
-    let (gateway, lock) = with_a_turn(&model, json!({})).await;
+    let (gateway, lock) = with_a_turn(&model, one_by_one()).await;
     let mut client = gateway.client().await.unwrap();
     plant(&lock, std::process::id(), Duration::ZERO);
     send(&mut client, "main", "are you there?", "run-1").await;
@@ -190,7 +196,7 @@ async fn a_message_that_waits_for_a_lock_can_be_stopped() {
     assert_eq!(history(&mut client, "main").await, told);
 }
 
-/// It was done and answered: a stop comes too late, before a crash and behind it.
+/// Too late for a stop: the command was done and answered, before a crash and after it.
 #[tokio::test]
 async fn the_answer_of_a_command_is_written_down_although_it_is_stopped_while_it_waits() {
     let model = ModelServer::answering(|_| Reply::text("here")).await;
@@ -267,7 +273,7 @@ async fn containers_with_the_same_number_do_not_take_each_others_locks() {
     .await;
     let (gateway, lock) = with_a_turn(&model, json!({})).await;
     let mut client = gateway.client().await.unwrap();
-    // What this gateway's own lock says, in another container.
+    // Content of this gateway's own lock, in another container.
     send(&mut client, "main", "tell me", "run-1").await;
     model.arrived(2).await;
     let mut theirs: Value = serde_json::from_slice(&std::fs::read(&lock).unwrap()).unwrap();

@@ -17,7 +17,7 @@ use crate::conversation::{end, send, transcript_path, turn};
 use crate::gateway;
 use crate::telegram::{bot, open};
 
-/// What hooks write, line by line.
+/// Lines that hooks write.
 pub(crate) struct Heard {
     path: PathBuf,
     lines: Lines<BufReader<pipe::Receiver>>,
@@ -109,7 +109,8 @@ async fn commands_are_told_to_programs_and_the_bundled_hooks_do_their_work() {
     let [kept] = kept.as_slice() else { panic!("{kept:?}") };
     assert!(kept.to_str().unwrap().ends_with("-vendor-pitch.md"), "{kept:?}");
     let text = std::fs::read_to_string(kept).unwrap();
-    assert!(text.contains("user: tell me about the pitch\nassistant: ok\n"), "{text}");
+    // The start-up check may be at work still: the message then comes with the frame of a queued one.
+    assert!(text.contains("tell me about the pitch\nassistant: ok\n"), "{text}");
     assert!(text.contains(&format!("- **Session ID**: {left}\n- **Source**: webchat\n")), "{text}");
 
     client.request("sessions.reset", json!({"key": "main"})).await.unwrap();
@@ -133,6 +134,75 @@ async fn commands_are_told_to_programs_and_the_bundled_hooks_do_their_work() {
         told,
         ["\"new\" \"webchat\"", "\"new\" \"rpc\"", "\"reset\" \"webchat\"", "\"stop\" \"webchat\""]
     );
+}
+
+/// A hook in any directory, with a handler that says who it is.
+fn put_hook_in(dir: &Path, name: &str, heard: &Heard) {
+    let metadata = json!({"openclaw": {"events": ["command:new"]}});
+    put(
+        &dir.join("HOOK.md"),
+        &format!("---\nname: {name}\ndescription: d\nmetadata: {metadata}\n---\n"),
+        0o644,
+    );
+    let says = format!("#!/bin/sh\ncat > /dev/null\necho '\"{name}\"' > {}\n", heard.path().display());
+    put(&dir.join("handler.sh"), &says, 0o755);
+}
+
+#[tokio::test]
+async fn nothing_runs_from_a_place_that_a_sandbox_may_write() {
+    let model = ModelServer::answering(|_| Reply::text("ok")).await;
+    let mut gateway = gateway().fake_model(&model.v1()).prepare().unwrap();
+    let home = gateway.home().to_owned();
+    let (state, at) = (gateway.state_dir(), |path: &str| home.join(path));
+    let mut heard = Heard::at(at("heard"));
+    // By a bind, by another agent's workspace above, by links in the state and in a safe directory, and by the command line.
+    put_hook_in(&at("bound/by-bind"), "by-bind", &heard);
+    put_hook_in(&at("projects/ws/hooks/by-workspace"), "by-workspace", &heard);
+    put_hook_in(&at("projects/linked"), "by-link", &heard);
+    put_hook_in(&at("projects/elsewhere/by-directory"), "by-directory", &heard);
+    put_hook_in(&at("safe/fine"), "fine", &heard);
+    put(&at("projects/run.sh"), &format!("echo '\"by-argument\"' > {}\n", heard.path().display()), 0o755);
+    std::fs::create_dir_all(state.join("hooks")).unwrap();
+    std::os::unix::fs::symlink(at("projects/linked"), state.join("hooks/by-link")).unwrap();
+    std::os::unix::fs::symlink(at("projects/elsewhere"), at("extra")).unwrap();
+    put(&at("projects/ws/BOOT.md"), "Water the plants.", 0o644);
+    let file = state.join("openclaw.json");
+    let mut config: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    crate::telegram::merge(
+        &mut config,
+        json!({
+            "agents": {
+                "defaults": {"sandbox": {"docker": {"binds": [format!("{}:/b", at("bound").display())]}}},
+                "list": [
+                    {"id": "main", "workspace": at("projects/ws"), "sandbox": {"mode": "off"}},
+                    {"id": "work", "workspace": at("projects"), "sandbox": {"mode": "all", "workspaceAccess": "rw"}},
+                ],
+            },
+            "hooks": {"internal": {
+                "enabled": true,
+                "load": {"extraDirs": [at("bound"), at("extra"), at("safe")]},
+                "commands": [
+                    {"event": "command:new", "command": [at("projects/run.sh")]},
+                    {"event": "command:new", "command": ["sh", at("projects/run.sh")]},
+                ],
+            }},
+        }),
+    );
+    std::fs::write(&file, config.to_string()).unwrap();
+    gateway.start().await.unwrap();
+    gateway.logged("BOOT.md is not used: a sandbox may write there").await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for run in ["run-1", "run-2"] {
+        send(&mut client, "main", "/new", run).await;
+        assert_eq!(heard.next().await, "fine", "alone, so it is the next one too");
+        end(&mut client, run).await;
+    }
+    let told = openclaw(&gateway, &["hooks", "check", "--json"]).await;
+    for path in ["bound", "projects/ws/hooks", ".openclaw/hooks/by-link", "extra", "projects/run.sh"] {
+        let says = format!("{} is not used: a sandbox may write there", at(path).display());
+        assert!(told.out.contains(&says), "{path}: {told:?}");
+    }
+    assert!(!model.requests().iter().any(|request| request.body.to_string().contains("Water the plants")));
 }
 
 #[tokio::test]
@@ -160,7 +230,7 @@ async fn the_files_of_the_prompt_can_be_changed() {
 }
 
 /// Programs in the configuration, in this order of priority.
-fn commands(rows: &[(&str, String, i64)]) -> Value {
+pub(crate) fn commands(rows: &[(&str, String, i64)]) -> Value {
     let row = |(event, script, priority): &(&str, String, i64)| json!({"event": event, "command": ["/bin/sh", "-c", script], "priority": priority});
     let commands: Vec<Value> = rows.iter().map(row).collect();
     json!({"hooks": {"internal": {"enabled": true, "commands": commands}}})
@@ -480,4 +550,69 @@ async fn compactions_are_told_before_and_after() {
     let counts = (&after["payload"]["messageCount"], &after["payload"]["compactedCount"]);
     assert_eq!((&after["hook"], counts), (&json!("after_compaction"), (&json!(3), &json!(2))), "{after}");
     assert_eq!(gateway.terminate().await.unwrap().code(), Some(0));
+}
+
+#[tokio::test]
+async fn what_a_hook_keeps_back_is_not_said_and_what_one_says_to_a_command_is() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|request: &Captured| {
+        Reply::text(if request.last_user_text().contains("hello") { "a secret" } else { "welcome" })
+    })
+    .await;
+    let keeps = r#"case $(cat) in *secret*) echo '{"cancel": true}';; esac"#;
+    let mut config = commands(&[("message_sending", keeps.to_owned(), 0)]);
+    let telegram = json!({"botToken": server.token(), "apiRoot": server.root(), "allowFrom": [5]});
+    crate::telegram::merge(&mut config, json!({"channels": {"telegram": telegram}}));
+    let mut gateway = gateway().fake_model(&model.v1()).config(config).prepare().unwrap();
+    let says = "#!/bin/sh\ncat > /dev/null\necho '{\"messages\": [\"Noted.\", \"Bye.\"]}'\n";
+    put_hook(&gateway, "says", &["command:new", "command:stop"], ("handler.sh", says));
+    gateway.start().await.unwrap();
+    server.push(private_message(5, "hello"));
+    gateway.logged("a hook keeps a message back").await.unwrap();
+    server.push(private_message(5, "/new"));
+    server
+        .has_made("the first words of the new session", |made| {
+            made.iter().any(|one| one["text"] == "welcome")
+        })
+        .await;
+    server.push(private_message(5, "stop"));
+    let words = |made: &[Value]| -> Vec<String> {
+        made.iter().map(|one| one["text"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    server
+        .has_made("what is said to the stop", |made| {
+            words(made).iter().filter(|text| *text == "Noted.\n\nBye.").count() == 2
+        })
+        .await;
+    let said = words(&server.made());
+    assert_eq!(said[0], "Noted.\n\nBye.", "{said:?}");
+    assert!(
+        !said.iter().any(|text| text.contains("secret") || text.contains("No response generated")),
+        "{said:?}"
+    );
+}
+
+/// A hook runs as the gateway's user after the next start: whoever may not run commands does not write one.
+#[tokio::test]
+async fn a_run_without_commands_writes_no_hook() {
+    let hook = json!({"path": "hooks/mine/HOOK.md", "content": "---\nname: mine\n---\n"});
+    let rows = [
+        (json!({}), true),
+        (json!({"tools": {"deny": ["exec"]}}), false),
+        (json!({"tools": {"exec": {"security": "deny"}}}), false),
+        (json!({"tools": {"exec": {"ask": "always", "security": "full"}}}), false),
+    ];
+    for (config, may) in rows {
+        let model = crate::told_calls::model().await;
+        let gateway = gateway().fake_model(&model.v1()).config(config.clone()).start().await.unwrap();
+        let mut caller = crate::told_calls::Caller::new(gateway.client().await.unwrap());
+        let said = caller.call("main", "write", hook.clone()).await;
+        assert_eq!(said.contains("would be part of a hook"), !may, "{config}: {said}");
+        let boot = caller.call("main", "write", json!({"path": "BOOT.md", "content": "Run id."})).await;
+        assert_eq!(boot.contains("would be part of a hook"), !may, "{config}: {boot}");
+        let dir = gateway.state_dir().join("workspace/hooks");
+        assert_eq!(dir.exists(), may, "{config}");
+        let said = caller.call("main", "write", json!({"path": "notes.md", "content": "x"})).await;
+        assert!(said.contains("Successfully wrote"), "{config}: {said}");
+    }
 }

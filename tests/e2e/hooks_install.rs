@@ -33,7 +33,8 @@ fn internal(gateway: &GatewayUnderTest) -> Value {
     internal
 }
 
-/// With a npm that packs what lies in `registry/<name>` of the home directory, and notes how it is called.
+/// Runs a command with a npm that packs what lies in `registry/<name>` of the home directory, and
+/// notes how it is called.
 async fn with_npm(gateway: &GatewayUnderTest, args: &[&str]) -> Ended {
     let bin = gateway.home().join("bin");
     let script = "#!/bin/sh\necho \"$@\" >> \"$HOME/npm.log\"\nif [ \"$1\" = install ]; then\n  for last; do :; done\n  mkdir \"$last/node_modules\"\n  exit 0\nfi\nfor last; do :; done\nname=${last%%@*}\n[ -d \"$HOME/registry/$name\" ] || { echo \"npm error 404 $name\" >&2; exit 1; }\ntar -czf \"$5/$name-1.tgz\" -C \"$HOME/registry/$name\" package\n";
@@ -125,7 +126,7 @@ async fn packages_come_from_npm_without_its_scripts_and_are_updated() {
     release("1.1.0");
     assert_eq!(said(&["--all", "--dry-run"]).await.out, "Would update pack: 1.0.0 \u{2192} 1.1.0.\n");
     assert_eq!(internal(&gateway)["installs"], json!({"pack": record("1.0.0")}));
-    // What a person set stays.
+    // Settings that a person made stay.
     openclaw(&gateway, &["hooks", "disable", "h"]).await;
     let updated = said(&["--all"]).await;
     assert!(updated.out.starts_with("Updated pack: 1.0.0 \u{2192} 1.1.0.\n"), "{updated:?}");
@@ -139,7 +140,7 @@ async fn packages_come_from_npm_without_its_scripts_and_are_updated() {
         std::fs::read_dir(gateway.state_dir()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".hooks-")), "{left:?}");
 
-    // What can't be had leaves what is there.
+    // A package that can't be had leaves the installed one in place.
     std::fs::remove_dir_all(gateway.home().join("registry/pack")).unwrap();
     said(&["pack"]).await.failed(&["Failed to update pack: ", "npm error 404 pack"]);
     assert!(installed.join("h/handler").exists());

@@ -10,13 +10,13 @@ use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::conversation::{end, history, message, sessions_dir, turn, well_formed, words};
+use crate::conversation::{end, history, message, said_history, sessions_dir, turn, well_formed, words};
 use crate::gateway;
 
-/// How far the run is when the requests come.
+/// Progress of the run when the requests come.
 #[derive(Debug, Clone, Copy)]
 enum Progress {
-    /// It waits for another session to give it a place.
+    /// The run waits for another session to give it a place.
     Queued,
     /// The model was asked and has said nothing.
     Asked,
@@ -26,7 +26,7 @@ enum Progress {
     Tool,
     /// The model has the tool's result.
     ToolDone,
-    /// It is over.
+    /// The run is over.
     Over,
 }
 
@@ -51,7 +51,7 @@ enum Action {
 
 use Action::{Abort, Delete, Inject, New, Patch, Reset};
 
-/// Each of these actions once at most, so many of them in every order.
+/// Orders of so many of these actions, each action at most once.
 fn orders(actions: &[Action], length: usize) -> Vec<Vec<Action>> {
     let mut orders = vec![vec![]];
     for _ in 0..length {
@@ -63,7 +63,8 @@ fn orders(actions: &[Action], length: usize) -> Vec<Vec<Action>> {
             })
             .collect();
     }
-    // Whether a stop meets `/new` before it has begun its conversation nobody can tell.
+    // The order of a stop and `/new` can't be told from outside before `/new` has begun its
+    // conversation.
     let is_told = |order: &Vec<Action>| {
         let at = |action| order.iter().position(|other| *other == action);
         at(New).zip(at(Abort)).is_none_or(|(new, abort)| new >= abort)
@@ -71,7 +72,7 @@ fn orders(actions: &[Action], length: usize) -> Vec<Vec<Action>> {
     orders.into_iter().filter(is_told).collect()
 }
 
-/// One or two of all actions.
+/// Orders of one or two of all actions.
 fn short_orders() -> Vec<Vec<Action>> {
     let all = [Abort, Inject, Reset, Delete, New, Patch];
     [orders(&all, 1), orders(&all, 2)].concat()
@@ -96,9 +97,10 @@ async fn every_order(queue_mode: &str, orders: &[Vec<Action>]) {
         reply
     };
     let model = ModelServer::answering(answer).await.forgetful();
-    // One place, so that a run of another session keeps all others waiting.
-    let config =
-        json!({"agents": {"defaults": {"maxConcurrent": 1}}, "messages": {"queue": {"mode": queue_mode}}});
+    // Waiting messages do not wait for a quiet moment.
+    let queue = json!({"mode": queue_mode, "debounceMs": 0});
+    // A single place, so that a run of another session keeps all others waiting.
+    let config = json!({"agents": {"defaults": {"maxConcurrent": 1}}, "messages": {"queue": queue}});
     let mut gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
     let login = Login::token(TOKEN).with("caps", json!(["tool-activity"]));
     let (mut client, _) = WsClient::connect(gateway.port(), login).await.unwrap();
@@ -108,7 +110,7 @@ async fn every_order(queue_mode: &str, orders: &[Vec<Action>]) {
         for (number, order) in orders.iter().enumerate() {
             let stops = order.iter().any(|action| !matches!(action, Inject | Patch));
             if matches!(progress, Progress::Tool) && order.contains(&Inject) && !stops {
-                // It would be refused after eight seconds: the tool's result comes first.
+                // An injection would be refused after eight seconds: the tool's result comes first.
                 continue;
             }
             let session = format!("{progress:?}-{number}").to_lowercase();
@@ -169,7 +171,7 @@ fn said(gateway: &GatewayUnderTest) -> BTreeMap<String, Vec<PathBuf>> {
 }
 
 fn answer(request: &Captured) -> Reply {
-    // What was stopped before, and a note about it, may stand in front of it.
+    // A stopped message, and a note about it, may stand in front of it.
     let text = request.last_user_text();
     let text = text.rsplit_once(" UTC] ").map_or(text.as_str(), |(_, text)| text);
     let is = |asked: &str| text.contains(asked);
@@ -190,12 +192,12 @@ fn call(command: &str) -> Reply {
     Reply::tools([ScriptedCall::new("call-1", "exec", &json!({"command": command}))])
 }
 
-/// One order of requests at one step of a run.
+/// Test case: an order of requests at one step of a run.
 struct Case<'a> {
     session: String,
     progress: Progress,
     order: &'a [Action],
-    /// Whether a message is steered into the run first.
+    /// True if a message is steered into the run first.
     is_steered: bool,
 }
 
@@ -242,7 +244,7 @@ impl Case<'_> {
         }
         let has_new = self.order.contains(&New);
         if has_new && let Progress::Queued = self.progress {
-            // It stops the run that waits, and takes its place.
+            // `/new` stops the run that waits, and takes its place in the queue.
             client.request("chat.abort", json!({"sessionKey": "other"})).await.unwrap();
         }
         let (mut now, mut label) = (Conversation::Old, None);
@@ -256,7 +258,7 @@ impl Case<'_> {
                     active.clear();
                 }
                 Action::Inject => {
-                    // It needs a transcript: none is begun anew for it.
+                    // An injection needs a transcript: none is begun anew for it.
                     assert_eq!(answer.ok, now != Conversation::NotBegun, "{context}: {answer:?}");
                     counts.push((self.note(at), usize::from(answer.ok)));
                     if answer.ok {
@@ -297,7 +299,7 @@ impl Case<'_> {
         }
         turn(client, session, &format!("after {session}"), &format!("after-{session}")).await;
         expected.extend([format!("user: after {session}"), "assistant: well".to_owned()]);
-        let mut history = history(client, session).await;
+        let mut history = said_history(client, session).await;
         if now == Conversation::Old {
             let start = [format!("user: before {session}"), "assistant: well".to_owned()];
             assert_eq!(history.drain(..2).collect::<Vec<_>>(), start, "{context}");
@@ -308,7 +310,7 @@ impl Case<'_> {
             assert!(!history.iter().any(is_of_before), "{context}: {history:?}");
         }
         if now != Conversation::NotBegun {
-            // What the runs said or did stands among them.
+            // Words and actions of the runs stand among them.
             history.retain(|line| expected.contains(line));
         }
         if matches!(self.progress, Progress::Over) && now == Conversation::Old {
@@ -357,15 +359,15 @@ impl Case<'_> {
 /// The session's conversation between two requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Conversation {
-    /// That of the run.
+    /// Conversation of the run.
     Old,
-    /// That of `/new`.
+    /// Conversation that `/new` begins.
     New,
-    /// There is none, or nothing was said in it.
+    /// No conversation exists, or nothing was said in it.
     NotBegun,
 }
 
-/// What a message means is settled when it is accepted.
+/// Settings of a message are fixed when it is accepted.
 #[tokio::test]
 async fn a_message_goes_by_the_settings_it_was_accepted_with() {
     let model = ModelServer::answering(answer).await;

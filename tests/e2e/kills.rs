@@ -23,8 +23,8 @@ use tokio::task::JoinSet;
 
 use crate::held_locks::Bystander;
 
-/// Unless `OPENCLAW_TEST_KILLS` says otherwise.
-const KILLS: usize = 200;
+/// Unless `OPENCLAW_TEST_KILLS` says otherwise, as the gate does.
+const KILLS: usize = 40;
 const CLIENTS: usize = 4;
 /// Frames seen by all clients together before a kill, at most.
 const LIFETIME: usize = 200;
@@ -84,16 +84,17 @@ async fn every_accepted_message_is_answered_once_however_often_the_gateway_is_ki
     Ok(())
 }
 
-/// How the number of a killed gateway is used again.
+/// Reuse of a killed gateway's process id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reuse {
-    /// It is not.
+    /// The id is not used again.
     Nobody,
-    /// By another program, where the system lets a test choose numbers; otherwise as the next one.
+    /// The id goes to another program, where the system lets a test choose ids; otherwise as the
+    /// next one.
     ByNumber,
-    /// Its locks name another program, with everything else they said.
+    /// The locks name another program under it, with everything else they said.
     InLocks,
-    /// They name it in the way of programs that know no start times.
+    /// The locks name another program in the way of programs that know no start times.
     InForeignLocks,
 }
 
@@ -117,7 +118,7 @@ fn reuse_number(gateway: &GatewayUnderTest, pid: u32, reuse: Reuse) -> Result<Op
     let own = gateway.state_dir().join("gateway.lock");
     let is_lock = |path: &Path| path.extension().is_some_and(|extension| extension == "lock");
     for lock in beside.into_iter().chain([own]).filter(|path| is_lock(path)) {
-        // One whose maker was killed before it wrote names nobody.
+        // A lock whose maker was killed before it wrote names nobody.
         let Ok(mut content) = serde_json::from_slice::<Value>(&std::fs::read(&lock)?) else { continue };
         content["pid"] = json!(other.pid());
         if reuse == Reuse::InForeignLocks {
@@ -132,7 +133,7 @@ fn reuse_number(gateway: &GatewayUnderTest, pid: u32, reuse: Reuse) -> Result<Op
     Ok(Some(other))
 }
 
-/// Every other message makes a tool call first.
+/// Answer of the model; every other message makes a tool call first.
 fn answer(request: &Captured) -> Reply {
     let said = request.last_user_text();
     let Some(run) = said.split_whitespace().find(|word| word.starts_with("run-")) else {
@@ -189,7 +190,7 @@ impl Client {
         Ok(self)
     }
 
-    /// One message until its end; an error is a lost connection.
+    /// Sends one message and waits for its end; an error is a lost connection.
     async fn turn(&mut self, socket: &mut WsClient, alarm: &Alarm) -> Result<()> {
         let run = self.open.clone().unwrap_or_else(|| {
             self.next += 1;
@@ -241,7 +242,7 @@ async fn settle(gateway: &GatewayUnderTest, clients: &[Client]) -> Result<BTreeS
     Ok(accepted)
 }
 
-/// What the transcripts say of a run.
+/// Counts of a run in the transcripts.
 #[derive(Debug, Default, PartialEq)]
 struct Told {
     asked: usize,

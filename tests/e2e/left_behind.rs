@@ -1,4 +1,5 @@
-//! What commands leave behind: nothing, once the gateway has stopped (acceptance of the tools, spec `tools.md` §3).
+//! Remains of commands: none, once the gateway has stopped (acceptance of the tools, spec
+//! `tools.md` §3).
 
 use openclaw_testkit::GatewayUnderTest;
 use serde_json::{Value, json};
@@ -7,7 +8,8 @@ use crate::gateway;
 use crate::sandbox_containers::{until, with_argument};
 use crate::told_calls::{Caller, model};
 
-/// How many of them are there before the gateway stops, and a command that has `WORD` as an argument of each.
+/// Name of each case, the number of its processes before the gateway stops, and a command that has
+/// `WORD` as an argument of each process.
 const COMMANDS: [(&str, usize, &str, bool); 7] = [
     ("it ignores signals", 2, "trap '' HUP INT QUIT TERM; sleep WORD & sleep WORD & wait", true),
     (
@@ -21,7 +23,7 @@ const COMMANDS: [(&str, usize, &str, bool); 7] = [
     ("a thousand", 1_000, "n=0; while [ $n -lt 1000 ]; do sleep WORD & n=$((n+1)); done; wait", true),
     // A fork bomb that ends by itself: each makes two more.
     ("a bomb", 256, "f() { [ $1 -gt 0 ] && { f $(($1-1)) & f $(($1-1)) & }; sleep WORD; }; f 8; wait", true),
-    // It makes new ones as long as it lives.
+    // The command makes new processes as long as it lives.
     ("without end", 50, "trap '' TERM; while :; do sleep WORD & sleep 0.01; done", true),
 ];
 
@@ -34,7 +36,7 @@ enum Stop {
 async fn run(gateway: &mut GatewayUnderTest, row: usize, pty: bool, stop: Stop) {
     let (name, count, command, is_background) = COMMANDS[row];
     let at = format!("{name}, pty {pty}, {stop:?}");
-    // Nobody else's processes have it.
+    // No other processes have this argument.
     let word = format!("97{}.{row}{}{}", std::process::id(), u8::from(pty), u8::from(stop == Stop::Killed));
     let command = command.replace("WORD", &word);
     let mut caller = Caller::new(gateway.client().await.unwrap());
@@ -61,7 +63,7 @@ async fn no_child_of_a_command_outlives_the_gateway() {
     let mut gateway = gateway().fake_model(&model.v1()).config(config).prepare().unwrap();
     for (row, (.., is_background)) in COMMANDS.iter().enumerate() {
         for pty in [false, true] {
-            // What a command in a terminal leaves ends with the command.
+            // Processes that a command in a terminal leaves end with the command.
             if pty && !is_background {
                 continue;
             }

@@ -1,4 +1,5 @@
-//! When a conversation goes on and when it starts anew, and what becomes of a database that is not what it should be.
+//! Lifecycle of conversations: when one goes on and when it starts anew, and the fate of a database
+//! that is not what it should be.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -58,7 +59,7 @@ async fn session_id(gateway: &GatewayUnderTest) -> String {
 #[tokio::test]
 async fn the_local_hour_and_the_silence_end_a_conversation_and_leave_its_transcript() {
     let model = ModelServer::answering(|request| Reply::text(words(&request.last_user_text()))).await;
-    // It is past noon, and the last word was said three hours ago.
+    // The local time is past noon, and the last word was said three hours ago.
     let rows = [
         (json!({}), true),
         (json!({"reset": {"atHour": 8}}), true),

@@ -1,4 +1,4 @@
-//! Who hears what is said in conversations (decision 46).
+//! Listeners to what is said in conversations (decision 46).
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{Login, TOKEN, WsClient};
@@ -22,7 +22,7 @@ async fn who_may_only_approve_or_pair_hears_no_conversation() {
     reader.event("chat", |chat| chat["state"] == "final").await.unwrap();
 
     for client in &mut deaf {
-        // Whatever was sent before the answer is here with it.
+        // Events sent before the answer have arrived with it.
         client.call("health", json!({})).await.unwrap();
         let heard = client.take_passed();
         let of_conversation = |name: &str| name == "chat" || name == "agent";

@@ -1,11 +1,11 @@
-//! Nobody connected a model, but a program for local models runs on the machine.
+//! First start without a model, on a machine where a program for local models runs.
 
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
 use crate::conversation::turn;
 
-/// Nothing listens there.
+/// Address at which nothing listens.
 const NOBODY: &str = "http://127.0.0.1:9";
 
 async fn ollama() -> ModelServer {

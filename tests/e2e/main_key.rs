@@ -26,21 +26,23 @@ async fn prepared(model: &ModelServer, session: Value) -> GatewayUnderTest {
     gateway
 }
 
-fn rows(gateway: &GatewayUnderTest) -> Value {
+/// The rows in the file.
+pub(crate) fn rows(gateway: &GatewayUnderTest) -> Value {
     serde_json::from_str(&std::fs::read_to_string(sessions_dir(gateway).join("sessions.json")).unwrap())
         .unwrap()
 }
 
-fn write_rows(gateway: &GatewayUnderTest, rows: &Value) {
+pub(crate) fn write_rows(gateway: &GatewayUnderTest, rows: &Value) {
     std::fs::create_dir_all(sessions_dir(gateway)).unwrap();
     std::fs::write(sessions_dir(gateway).join("sessions.json"), rows.to_string()).unwrap();
 }
 
-fn row(id: &str, updated_at: u64) -> Value {
+pub(crate) fn row(id: &str, updated_at: u64) -> Value {
     json!({"sessionId": id, "updatedAt": updated_at})
 }
 
-fn write_transcript(gateway: &GatewayUnderTest, id: &str, said: &str) {
+/// Writes a transcript in which one thing was said.
+pub(crate) fn write_transcript(gateway: &GatewayUnderTest, id: &str, said: &str) {
     let at = "2026-02-09T10:11:12.123Z";
     let header = json!({"type": "session", "version": 3, "id": id, "timestamp": at, "cwd": "/"});
     let message = json!({"role": "user", "content": [{"type": "text", "text": said}], "timestamp": 1_770_000_000_000_u64});
@@ -133,7 +135,7 @@ async fn who_comes_from_openclaw_keeps_the_conversation_and_can_go_back() {
     client.request("sessions.patch", json!({"key": "work", "label": "mine"})).await.unwrap();
     drop(client);
     gateway.terminate().await.unwrap();
-    // Where OpenClaw finds it again.
+    // OpenClaw finds it again there.
     let kept = rows(&gateway);
     assert_eq!(
         (kept.as_object().unwrap().len(), &kept["agent:main:main"]["sessionId"]),
@@ -155,7 +157,8 @@ async fn who_comes_from_openclaw_keeps_the_conversation_and_can_go_back() {
     assert_eq!(rows(&gateway)["agent:main:main"], kept["agent:main:main"]);
 }
 
-/// What was accepted for the main session is answered in it, also when it has got another name meanwhile.
+/// Messages accepted for the main session are answered in it, also when it has got another name
+/// meanwhile.
 #[tokio::test]
 async fn a_message_accepted_under_the_old_name_is_answered_under_the_new_one() {
     let model = ModelServer::queue([Reply::text("one"), Reply::never(), Reply::text("two")]).await;

@@ -1,5 +1,5 @@
-//! What is sent to chat platforms on purpose: by the `message` tool of an agent, by the command line, by heartbeats and by
-//! `agent --deliver`.
+//! Messages sent to chat platforms on purpose: by the `message` tool of an agent, by the command
+//! line, by heartbeats and by `agent --deliver`.
 
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, group_message, private_message};
@@ -13,7 +13,7 @@ fn open() -> Value {
     json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open", "groups": {"*": {"requireMention": false}}})
 }
 
-/// What the tool said last.
+/// Last result of the tool.
 fn tool_said(request: &Captured) -> String {
     let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
     let last = messages.iter().rev().find(|message| message["role"] == "tool").cloned().unwrap_or_default();
@@ -23,7 +23,7 @@ fn tool_said(request: &Captured) -> String {
     }
 }
 
-/// What the tool said last, as JSON.
+/// Last result of the tool, as JSON.
 fn tool_result(request: &Captured) -> Value {
     let said = tool_said(request);
     serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
@@ -190,7 +190,7 @@ async fn other_actions_are_done_and_their_gates_hold() {
     let _gateway = bot(&server, &model, section, json!({})).await;
     server.push(private_message(5, "do it all"));
     model.arrived(script.len() + 1).await;
-    // What a schema refuses is told in words.
+    // Arguments that a schema refuses are answered in words.
     let result = |request: &Captured| {
         let said = tool_said(request);
         serde_json::from_str(&said).unwrap_or(Value::String(said))

@@ -119,7 +119,7 @@ async fn models_are_chosen_and_only_what_was_meant_is_changed() {
     let aliases = change(&gateway, "aliases list --plain").await;
     assert!(aliases.contains("fast openai/gpt-5-mini") && aliases.contains("mk mock/mock-1"), "{aliases}");
     assert_eq!(change(&gateway, "aliases remove fast").await, "Alias fast removed.");
-    // Its built-in alias would come back; it does not while this one is gone on purpose.
+    // A built-in alias would come back; it does not while this one is gone on purpose.
     assert!(!change(&gateway, "aliases list --plain").await.contains("fast"));
 }
 

@@ -26,6 +26,11 @@ fn by_key(request: &Captured) -> Reply {
         "Bearer busy-key" => Reply::openai_error(429, "rate_limit_error", "slow down"),
         "Bearer down-key" => Reply::openai_error(503, "server_error", "down"),
         "Bearer slow-key" => Reply::never(),
+        "Bearer mute-key" => Reply::plain(
+            200,
+            "text/event-stream",
+            b"data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+        ),
         _ => Reply::openai_error(401, "authentication_error", "invalid api key"),
     }
 }
@@ -42,7 +47,7 @@ async fn every_credential_is_tried_and_a_failure_says_its_kind() {
     put_store(
         &gateway,
         &json!({"mine:good": key("good-key"), "mine:poor": key("poor-key"), "mine:busy": key("busy-key"),
-        "mine:down": key("down-key"), "mine:slow": key("slow-key"), "mine:bad": key("bad-key"),
+        "mine:down": key("down-key"), "mine:slow": key("slow-key"), "mine:bad": key("bad-key"), "mine:mute": key("mute-key"),
         "mine:old": {"type": "token", "provider": "mine", "token": "good-key", "expires": 1}}),
     );
     let store = || std::fs::read(gateway.state_dir().join("agents/main/agent/auth-profiles.json")).unwrap();
@@ -76,19 +81,20 @@ async fn every_credential_is_tried_and_a_failure_says_its_kind() {
             ["mine:busy", "profile", "api_key", "mine/m1", "rate_limit"],
             ["mine:down", "profile", "api_key", "mine/m1", "unavailable"],
             ["mine:good", "profile", "api_key", "mine/m1", "ok"],
+            ["mine:mute", "profile", "api_key", "mine/m1", "empty"],
             ["mine:old", "profile", "token", "mine/m1", "unknown"],
             ["mine:poor", "profile", "api_key", "mine/m1", "billing"],
             ["mine:slow", "profile", "api_key", "mine/m1", "timeout"],
             ["models.json", "models.json", "api_key", "other/o1", "ok"],
         ])
     );
-    assert_eq!(probes["totalTargets"], 7);
+    assert_eq!(probes["totalTargets"], 8);
     assert_eq!(
         probes["options"],
         json!({"profileIds": [], "timeoutMs": 5000, "concurrency": 8, "maxTokens": 3})
     );
     assert!(!ended.out.contains("poor-key"), "a key in an error is taken out");
-    assert_eq!(server.requests().len(), 7, "one question a credential, and none again");
+    assert_eq!(server.requests().len(), 8, "one question a credential, and none again");
     let asked = server.requests()[0].clone();
     assert_eq!(asked.last_user_text(), "Reply with OK. Do not use tools.");
     assert_eq!(asked.body.get("max_completion_tokens").or(asked.body.get("max_tokens")), Some(&json!(3)));

@@ -1,4 +1,4 @@
-//! What is nested deeper than any stack: from a client, a model, and in files.
+//! Input nested deeper than any stack: from a client, a model, and in files.
 
 use std::io::Write as _;
 
@@ -34,7 +34,7 @@ async fn no_frame_of_a_client_is_nested_too_deep_for_the_gateway() {
                 format!(r#"{{"type":"req","id":"1","method":"agent","params":{{"message":{deep}}}}}"#),
             ] {
                 let mut client = gateway.client().await.unwrap();
-                // Whether it is answered or closed is a matter of what could be read of it.
+                // The gateway answers or closes, depending on how much of it could be read.
                 let _ = client.send_raw(&frame).await;
                 lives(&gateway, pid).await;
                 let mut stranger = WsClient::open(gateway.port(), &Default::default()).await.unwrap();

@@ -1,4 +1,5 @@
-//! What somebody meets who has just installed it: every command says what is, and what to do next.
+//! First steps of somebody who has just installed it: every command says what is, and what to do
+//! next.
 
 use std::io::Read as _;
 use std::net::Ipv4Addr;
@@ -90,7 +91,7 @@ async fn a_terminal_is_shown_the_address_of_the_web_chat_and_the_log_is_not() {
     assert!(address.trim_end().ends_with(&format!("/#token={TOKEN}")), "{printed}");
     child.kill().await.unwrap();
 
-    // Whoever reads from a pipe or the file is not shown it.
+    // Readers of a pipe or the file are not shown it.
     gateway.start().await.unwrap();
     gateway.terminate().await.unwrap();
     let logged = std::fs::read_to_string(&log).unwrap();
@@ -172,7 +173,7 @@ async fn a_command_that_asks_the_wrong_port_is_told_the_right_one() {
     let status = unaware(&gateway, &["status", "--json"]).await;
     let status: Value = serde_json::from_str(&status.out).unwrap();
     assert_eq!(status["gateway"]["error"], sentence);
-    // What it says to do works.
+    // The advice works.
     let set = unaware(&gateway, &["config", "set", "gateway.port", &port.to_string()]).await;
     assert_eq!(set.out, "Updated gateway.port. The running gateway listens there already.\n");
     let answered = unaware(&gateway, &agent).await;
@@ -206,8 +207,12 @@ async fn a_profile_is_told_to_set_up_its_own_directory() {
 #[tokio::test]
 async fn readers_make_nothing_where_nothing_is() {
     let gateway = fresh();
+    // Somebody's own gateway may listen on the port that is taken otherwise.
+    let (_socket, port) = dead_port();
     for args in [&["status"][..], &["health"], &["logs"], &["gateway", "status"], &["gateway", "probe"]] {
-        unaware(&gateway, args).await;
+        let mut command = gateway.command();
+        command.env("OPENCLAW_GATEWAY_PORT", port.to_string()).args(args);
+        Ended::of(command).await;
         assert!(!gateway.state_dir().exists(), "{args:?}");
     }
 }
@@ -227,7 +232,7 @@ async fn a_setting_that_keeps_the_gateway_from_working_is_told_when_it_is_writte
         assert_eq!(set.code, Some(0), "{set:?}");
         assert!(set.err.contains(expect) && set.err.is_empty() == expect.is_empty(), "{set:?}");
     }
-    // What the gateway says to do works.
+    // The gateway's advice works.
     openclaw(&gateway, &["gateway"]).await.failed(&["`openclaw setup` makes one."]);
     assert!(openclaw(&gateway, &["setup"]).await.out.contains("gateway.auth.token"));
     let left = openclaw(&gateway, &["doctor", "--check"]).await;

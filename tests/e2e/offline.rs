@@ -1,7 +1,8 @@
-//! What was said while nobody was there, through the front door: it is marked, commands are not obeyed, and nothing is lost in silence.
+//! Messages said while the gateway was down, through the front door: they are marked, their
+//! commands are not obeyed, and nothing is lost in silence.
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use openclaw_testkit::telegram::{TelegramServer, button, group_message, private_message};
+use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
 use serde_json::{Value, json};
 
 use crate::channel_troubles::{has, json_of, ok};
@@ -91,7 +92,7 @@ async fn what_is_older_than_a_day_is_told_with_the_next_message() {
     has(&ok(&gateway, &["trace", "21"]).await, &["it was told with the message of run"]);
 }
 
-/// What was received is the sum of what became of it, and drops are counted by their reasons.
+/// The number received is the sum over all outcomes, and drops are counted by their reasons.
 #[tokio::test]
 async fn what_became_of_everything_is_counted() {
     let server = TelegramServer::start().await;
@@ -149,7 +150,7 @@ async fn words_around_late_commands_are_answered_without_them() {
     let model = ModelServer::answering(|_| Reply::text("here")).await;
     let queue = json!({"messages": {"queue": {"mode": "followup"}}});
     let gateway = bot(&server, &model, json!({"dmPolicy": "allowlist", "allowFrom": [5]}), queue).await;
-    // What is said, what of it is not carried out, and what the agent reads.
+    // Message, the directive in it that is not carried out, and the text that the agent reads.
     let rows = [
         ("/model fake/other tell me a joke", "/model", "was", "tell me a joke"),
         ("tell me another /model fake/other please", "/model", "was", "tell me another please"),
@@ -189,7 +190,7 @@ async fn words_around_late_commands_are_answered_without_them() {
     assert_eq!(model.requests().len(), rows.len());
 }
 
-/// What waited for us comes all at once, however far apart it was said.
+/// Messages that waited for us come all at once, however far apart they were said.
 #[tokio::test]
 async fn what_was_said_hours_apart_is_not_one_message() {
     let server = TelegramServer::start().await;
@@ -248,8 +249,7 @@ async fn the_trace_says_why_nothing_came_of_a_command() {
         bot(&server, &model, section, json!({"commands": {"ownerAllowFrom": ["telegram:5"]}})).await;
     server.push(ago(private_message(9, "/think high"), 0, 21));
     server.push(ago(private_message(9, "/think high /verbose on"), HOUR, 22));
-    server.push(button(9, 23, "/think low"));
-    for id in [21, 22, 23] {
+    for id in [21, 22] {
         let event = traced(&gateway, id, |event| event["fate"] == "dropped").await;
         assert_eq!(event["reason"], "command-unauthorised", "{event}");
         has(

@@ -11,8 +11,8 @@ use crate::telegram::{bot, open};
 /// People whose answers are on their way together.
 const PEOPLE: i64 = 6;
 
-/// How long a platform is left alone is for the process that found it down: the next one asks it again at once. Tries that failed together
-/// are no reason to leave it alone for longer.
+/// Backoff from a platform belongs to the process that found it down: the next process asks it
+/// again at once. Tries that failed together are no reason to leave it alone for longer.
 #[tokio::test]
 async fn answers_that_met_an_outage_together_come_as_soon_as_the_next_start() {
     let server = TelegramServer::start().await;

@@ -15,7 +15,7 @@ const BLOCKS: [&str; 3] = [
 const NOTE: &str = "Note: the user stopped the run before this message.";
 const STOPPED: &str = "⚙️ Agent was aborted.";
 
-/// Each paragraph is a message, with this pause before it. One run at a time.
+/// Config in which each paragraph is a message, with this pause before it. Only one run at a time.
 fn with_pauses(ms: u64) -> (Value, Value) {
     let mut section = open();
     let coalesce = json!({"minChars": 1, "maxChars": 60, "idleMs": 10});
@@ -44,7 +44,7 @@ async fn said_to(server: &TelegramServer, chat: i64, text: &str) {
     server.has_made(text, |made| made.iter().any(is_it)).await;
 }
 
-/// How often it was shown in a chat that somebody writes.
+/// Number of typing signals shown in a chat.
 fn shown_in(server: &TelegramServer, chat: i64) -> usize {
     server.calls("sendChatAction").iter().filter(|call| call.params["chat_id"] == chat).count()
 }
@@ -62,7 +62,7 @@ fn deliveries(event: &Value) -> Vec<Value> {
     event["run"]["deliveries"].as_array().cloned().unwrap_or_default()
 }
 
-/// How many of an answer's deliveries were sent, and how many taken back.
+/// Numbers of an answer's deliveries that were sent, and that were taken back.
 fn sent_and_taken_back(event: &Value) -> (usize, usize) {
     let all = deliveries(event);
     let sent = all.iter().filter(|one| one["state"] == "sent").count();
@@ -167,7 +167,7 @@ async fn what_pauses_is_sent_once_and_in_order_also_after_a_crash() {
     let (section, rest) = with_pauses(2_000);
     let mut gateway = bot(&server, &model, section, rest).await;
     server.push(private_message(5, "tell me"));
-    // Where the process dies before a receipt is stored, nobody can tell whether it arrived.
+    // If the process dies before a receipt is stored, nobody can tell whether the message arrived.
     traced(&gateway, 11, |event| event["run"]["state"] == "ok" && sent_and_taken_back(event).0 > 0).await;
     gateway.kill().await.unwrap();
     gateway.start().await.unwrap();
@@ -228,7 +228,7 @@ async fn the_last_draft_is_all_of_the_answer_and_comes_before_it() {
     }
 }
 
-/// One run at a time, and a session for each person.
+/// Config with one run at a time, and a session for each person.
 fn one_place() -> Value {
     json!({
         "session": {"dmScope": "per-peer"},

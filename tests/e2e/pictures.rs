@@ -69,10 +69,42 @@ async fn a_large_attachment_is_sent_as_a_smaller_jpeg_and_stored_whole() {
     assert_eq!(stored, [wide, broken.to_vec(), small]);
 }
 
+/// A client's picture in a format that models refuse is named to the model, also in the turns behind it, and stays in the transcript.
+#[tokio::test]
+async fn a_picture_that_models_do_not_take_is_told_of_in_words() {
+    let model = ModelServer::answering(|_| Reply::text("seen")).await;
+    let config = json!({"agents": {"defaults": {"model": "anthropic/claude-opus-4-6"}},
+        "models": {"providers": {"anthropic": {"baseUrl": model.url(), "models": []}}}});
+    let setup = gateway().config(config).env("ANTHROPIC_API_KEY", "sk-ant-fake-key");
+    let gateway = setup.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let heic = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic";
+    for (run, mime, file) in [
+        ("svg", "image/svg+xml", &b"<svg xmlns='http://www.w3.org/2000/svg'/>"[..]),
+        ("bmp", "image/bmp", b"BM\x46\0\0\0\0\0\0\0\x36\0\0\0"),
+        ("heic", "image/heic", heic),
+    ] {
+        show_as(&mut client, run, mime, &[file, &black(20, 10)]).await;
+        let asked = model.requests().pop().unwrap();
+        let told = asked.messages().last().unwrap().to_string();
+        assert!(told.contains("models take PNG, JPEG, GIF and WebP, not image/"), "{mime} {told}");
+        let shown = images(&asked);
+        assert!(!shown.is_empty() && shown.iter().all(|(mime, _)| mime == "image/png"), "{mime} {told}");
+    }
+    let entries = well_formed(&transcript_path(&gateway, "main").await);
+    let stored = entries.iter().map(Value::to_string).filter(|entry| entry.contains(&STANDARD.encode(heic)));
+    assert_eq!(stored.count(), 1);
+}
+
 /// A whole turn with pictures.
 async fn show(client: &mut WsClient, run: &str, pictures: &[&[u8]]) {
+    show_as(client, run, "image/png", pictures).await;
+}
+
+/// The same with pictures that are said to have this format.
+async fn show_as(client: &mut WsClient, run: &str, mime: &str, pictures: &[&[u8]]) {
     let attachment =
-        |png: &&[u8]| json!({"type": "image", "mimeType": "image/png", "content": STANDARD.encode(png)});
+        |picture: &&[u8]| json!({"type": "image", "mimeType": mime, "content": STANDARD.encode(picture)});
     let mut params = message("main", "look", run);
     params["attachments"] = pictures.iter().map(attachment).collect();
     client.request("chat.send", params).await.unwrap();

@@ -3,9 +3,9 @@
 //! `OPENCLAW_TEST_PAIRS` sets how many pairs of each kind there are.
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::conversation::{end, history, message};
+use crate::conversation::{end, message, said_history};
 use crate::gateway;
 
 /// Unless `OPENCLAW_TEST_PAIRS` says otherwise.
@@ -15,7 +15,12 @@ fn pairs() -> usize {
     std::env::var("OPENCLAW_TEST_PAIRS").ok().map_or(PAIRS, |text| text.parse().expect("a number"))
 }
 
-/// A model that answers, but for what is old.
+/// Returns a config without debounce, so that messages that waited start at once.
+fn at_once() -> Value {
+    json!({"messages": {"queue": {"debounceMs": 0}}})
+}
+
+/// Starts a model that answers every message except those with the word `old`.
 async fn model() -> ModelServer {
     let reply = |text: &str| if text.contains("old") { Reply::never() } else { Reply::text("well") };
     ModelServer::answering(move |request| reply(&request.last_user_text())).await.forgetful()
@@ -24,7 +29,7 @@ async fn model() -> ModelServer {
 #[tokio::test]
 async fn two_messages_run_in_the_order_in_which_they_were_sent() {
     let model = model().await;
-    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let gateway = gateway().fake_model(&model.v1()).config(at_once()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     for (first, second) in [("chat.send", "chat.send"), ("agent", "agent"), ("agent", "chat.send")] {
         for pair in 0..pairs() {
@@ -36,7 +41,7 @@ async fn two_messages_run_in_the_order_in_which_they_were_sent() {
                 end(&mut client, run).await;
             }
             let expected = ["user: one", "assistant: well", "user: two", "assistant: well"];
-            assert_eq!(history(&mut client, &session).await, expected, "{session}");
+            assert_eq!(said_history(&mut client, &session).await, expected, "{session}");
             client.take_passed();
         }
     }
@@ -45,7 +50,7 @@ async fn two_messages_run_in_the_order_in_which_they_were_sent() {
 #[tokio::test]
 async fn a_stop_reaches_the_message_it_was_sent_behind() {
     let model = model().await;
-    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let gateway = gateway().fake_model(&model.v1()).config(at_once()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     for pair in 0..pairs() {
         let session = format!("stopped-{pair}");
@@ -65,7 +70,7 @@ async fn a_stop_reaches_the_message_it_was_sent_behind() {
 async fn a_stop_behind_new_leaves_a_new_conversation() {
     let reply = |text: &str| if text.contains("next") { Reply::text("well") } else { Reply::never() };
     let model = ModelServer::answering(move |request| reply(&request.last_user_text())).await.forgetful();
-    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let gateway = gateway().fake_model(&model.v1()).config(at_once()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     for pair in 0..pairs() {
         let session = format!("renewed-{pair}");
@@ -82,8 +87,9 @@ async fn a_stop_behind_new_leaves_a_new_conversation() {
         let stopped = client.answer(&stop).await.unwrap();
         assert!(stopped.payload["runIds"].to_string().contains(&name("new")), "{session}: {stopped:?}");
         end(&mut client, &name("next")).await;
-        let mut history = history(&mut client, &session).await;
-        // Its run may have begun before it was stopped: then the instruction to greet is there. Behind what was stopped stands an empty answer.
+        let mut history = said_history(&mut client, &session).await;
+        // The run of `/new` may have begun before it was stopped: then the instruction to greet is
+        // there. Behind what was stopped stands an empty answer.
         history.retain(|line| line != "user: /new" && line != "assistant: ");
         let expected: Vec<_> = kept.into_iter().chain(["user: next", "assistant: well"]).collect();
         assert_eq!(history, expected, "{session}");
@@ -94,7 +100,7 @@ async fn a_stop_behind_new_leaves_a_new_conversation() {
 #[tokio::test]
 async fn a_reset_or_deletion_comes_between_what_was_sent_before_and_behind_it() {
     let model = model().await;
-    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let gateway = gateway().fake_model(&model.v1()).config(at_once()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     for pair in 0..pairs() {
         let session = format!("changed-{pair}");
@@ -107,7 +113,7 @@ async fn a_reset_or_deletion_comes_between_what_was_sent_before_and_behind_it() 
         assert!(changed.ok, "{method}: {changed:?}");
         end(&mut client, &new).await;
         let expected = ["user: new", "assistant: well"];
-        assert_eq!(history(&mut client, &session).await, expected, "{method}");
+        assert_eq!(said_history(&mut client, &session).await, expected, "{method}");
         client.take_passed();
     }
 }
@@ -115,13 +121,17 @@ async fn a_reset_or_deletion_comes_between_what_was_sent_before_and_behind_it() 
 #[tokio::test]
 async fn words_behind_a_sessions_first_message_come_after_it() {
     let model = model().await;
-    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let gateway = gateway().fake_model(&model.v1()).config(at_once()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     for pair in 0..pairs() {
         let session = format!("first-{pair}");
         client.send("chat.send", message(&session, "old", &format!("run-{pair}"))).await.unwrap();
         client.request("chat.inject", json!({"sessionKey": session, "message": "a note"})).await.unwrap();
-        assert_eq!(history(&mut client, &session).await, ["user: old", "assistant: a note"], "{session}");
+        assert_eq!(
+            said_history(&mut client, &session).await,
+            ["user: old", "assistant: a note"],
+            "{session}"
+        );
         client.request("chat.abort", json!({"sessionKey": session})).await.unwrap();
         client.take_passed();
     }
@@ -130,7 +140,7 @@ async fn words_behind_a_sessions_first_message_come_after_it() {
 #[tokio::test]
 async fn words_that_are_sent_at_once_beside_a_run_keep_their_order() {
     let model = model().await;
-    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let gateway = gateway().fake_model(&model.v1()).config(at_once()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     for pair in 0..pairs() {
         let session = format!("noted-{pair}");
@@ -144,7 +154,7 @@ async fn words_that_are_sent_at_once_beside_a_run_keep_their_order() {
         for id in &asked {
             assert!(client.answer(id).await.unwrap().ok);
         }
-        let mut history = history(&mut client, &session).await;
+        let mut history = said_history(&mut client, &session).await;
         history.retain(|line| line.contains("note "));
         let expected: Vec<String> = notes.iter().map(|note| format!("assistant: {note}")).collect();
         assert_eq!(history, expected, "{session}");
@@ -156,7 +166,7 @@ async fn words_that_are_sent_at_once_beside_a_run_keep_their_order() {
 #[tokio::test]
 async fn a_command_behind_what_begins_anew_is_answered_in_the_new_conversation() {
     let model = model().await;
-    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let gateway = gateway().fake_model(&model.v1()).config(at_once()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     for pair in 0..pairs() {
         let session = format!("commanded-{pair}");
@@ -172,7 +182,7 @@ async fn a_command_behind_what_begins_anew_is_answered_in_the_new_conversation()
         // It is in the history once it is closed; so is what comes behind it.
         client.send("chat.send", message(&session, "more", &format!("more-{pair}"))).await.unwrap();
         end(&mut client, &format!("more-{pair}")).await;
-        let history = history(&mut client, &session).await;
+        let history = said_history(&mut client, &session).await;
         assert!(
             history.iter().any(|line| line.starts_with("assistant: Current: ")),
             "{session}: {history:?}"

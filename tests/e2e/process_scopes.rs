@@ -1,4 +1,4 @@
-//! Whose commands `process` sees: those of the same agent, on the same side of the sandbox (spec `tools.md` §4).
+//! Commands that `process` sees: those that its own session started, on the same side of the sandbox (spec `tools.md` §4).
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ const MAIN: &str = "agent:main:main";
 const SIDE: &str = "agent:main:side";
 const OTHER: &str = "agent:other:main";
 
-/// All that may be done to a command, and what is said of one that is not there.
+/// Actions on a command, each with its answer for a command that does not exist.
 const ACTIONS: [(&str, &str); 9] = [
     ("poll", "No session found for "),
     ("log", "No session found for "),
@@ -38,14 +38,14 @@ async fn has_none_of(caller: &mut Caller, session: &str, id: &str) {
     }
 }
 
-/// It runs, and nobody has fed it.
+/// Checks that the command still runs and got no input.
 async fn is_untouched(caller: &mut Caller, session: &str, id: &str) {
     let polled = caller.act(session, "poll", id).await;
     assert_eq!(polled, "(no new output)\n\nProcess still running.", "{session}: {id}");
 }
 
 #[tokio::test]
-async fn an_agent_has_no_commands_of_another() {
+async fn a_session_has_no_commands_of_another() {
     let model = model().await;
     let list = json!({"agents": {"list": [{"id": "main", "default": true}, {"id": "other"}]}});
     let gateway = gateway().fake_model(&model.v1()).config(list).start().await.unwrap();
@@ -56,9 +56,10 @@ async fn an_agent_has_no_commands_of_another() {
     has_none_of(&mut caller, MAIN, &others).await;
     is_untouched(&mut caller, MAIN, &mains).await;
     is_untouched(&mut caller, OTHER, &others).await;
-    // Another session of the same agent has them.
-    is_untouched(&mut caller, SIDE, &mains).await;
-    assert_eq!(caller.act(SIDE, "kill", &mains).await, format!("Killed session {mains}."));
+    // Nor has another session of the same agent.
+    has_none_of(&mut caller, SIDE, &mains).await;
+    is_untouched(&mut caller, MAIN, &mains).await;
+    assert_eq!(caller.act(MAIN, "kill", &mains).await, format!("Killed session {mains}."));
     is_untouched(&mut caller, OTHER, &others).await;
 }
 
@@ -88,7 +89,8 @@ async fn a_sandbox_and_the_host_have_no_commands_of_each_other() {
     is_untouched(&mut caller, MAIN, &outside).await;
     is_untouched(&mut caller, SIDE, &inside).await;
 
-    // One that left the sandbox is that session's, as long as it may leave it, and nobody else's.
+    // A command that left the sandbox is that session's, as long as it may leave it, and nobody
+    // else's.
     caller.say(SIDE, "/elevated full").await;
     let left = caller.start(SIDE, fed()).await;
     is_untouched(&mut caller, SIDE, &left).await;

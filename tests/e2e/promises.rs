@@ -1,5 +1,5 @@
-//! What an agent was promised about its commands, across the end of the gateway: it is told of each exactly once, whatever kills the gateway,
-//! and whenever.
+//! Promises to an agent about its commands, across the end of the gateway: it is told of each
+//! exactly once, whatever kills the gateway, and whenever.
 
 use std::path::PathBuf;
 
@@ -45,7 +45,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// One whose commands ask first, or do not.
+    /// Starts a bench whose commands ask first, or do not.
     async fn start(asks: bool) -> Self {
         let model = caller().await;
         let exec = if asks { json!({"host": "gateway"}) } else { json!({}) };

@@ -49,7 +49,7 @@ async fn a_model_on_this_machine_is_asked_directly() {
     assert_eq!(proxy.requests().len(), 0);
 }
 
-/// Nobody resolves the host, so that the call fails; its four tries wait 2, 4 and 8 seconds.
+/// The host does not resolve, so that the call fails; its four tries wait 2, 4 and 8 seconds.
 #[tokio::test]
 async fn hosts_that_no_proxy_is_for_are_asked_directly() {
     let proxy = ModelServer::queue([]).await;

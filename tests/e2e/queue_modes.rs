@@ -1,5 +1,5 @@
-//! What people see of the queue modes on Telegram: which messages are answered together, which are dropped and by which rule, and that
-//! neither a crash nor a stop loses or repeats one.
+//! Queue modes as people see them, on Telegram and at clients: which messages are answered together, which are dropped and by which rule.
+//! Neither a crash nor a stop loses or repeats one.
 
 use std::time::Duration;
 
@@ -8,11 +8,12 @@ use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, private_m
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::{Value, json};
 
-use crate::conversation::message;
+use crate::conversation::{end, message, send};
+use crate::gateway;
 use crate::telegram::{bot, last_said, open};
 
-/// What stands before messages that are asked together.
-const TITLE: &str = "[Queued messages while agent was busy]\n\n---\nQueued #1\n";
+/// Heading of messages that are asked together.
+pub(crate) const TITLE: &str = "[Queued messages while agent was busy]\n\n---\nQueued #1\n";
 
 /// A message with an id of its own, from somebody in private.
 fn from(person: i64, id: i64, text: &str) -> Value {
@@ -28,7 +29,7 @@ fn queue(settings: &Value) -> Value {
     json!({"messages": {"queue": settings}})
 }
 
-/// Which of the words that tests say are in what the model was told last.
+/// Test words that are in the last message to the model.
 fn words(request: &Captured) -> Vec<String> {
     let said = last_said(request);
     let all = ["one", "two", "three", "four", "five"];
@@ -48,7 +49,7 @@ async fn echo(gate: &Gate) -> ModelServer {
     .await
 }
 
-/// What became of a message, once it satisfies the test.
+/// Trace of a message, once it satisfies the test.
 pub(crate) async fn traced(gateway: &GatewayUnderTest, id: i64, is: impl Fn(&Value) -> bool) -> Value {
     let asking = async {
         let mut client = gateway.client().await.unwrap();
@@ -136,13 +137,57 @@ async fn what_was_said_during_a_run_is_answered_together_where_it_was_said() {
 }
 
 #[tokio::test]
+async fn what_clients_said_during_a_run_is_asked_together_and_the_last_message_has_the_answer() {
+    let gate = Gate::new();
+    let model = echo(&gate).await;
+    let setup = gateway().fake_model(&model.v1()).config(queue(&json!({"debounceMs": 1})));
+    let gateway = setup.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    send(&mut client, "main", "one", "r1").await;
+    model.arrived(1).await;
+    for (text, run) in [("two", "r2"), ("three", "r3"), ("four", "r4")] {
+        send(&mut client, "main", text, run).await;
+    }
+    gate.open();
+    assert_eq!(end(&mut client, "r1").await["message"]["content"][0]["text"], "re one");
+    for run in ["r2", "r3"] {
+        let taken_along = end(&mut client, run).await;
+        assert_eq!((&taken_along["state"], &taken_along["message"]), (&json!("final"), &Value::Null));
+    }
+    assert_eq!(end(&mut client, "r4").await["message"]["content"][0]["text"], "re two three four");
+    assert_eq!(asked(&model), ["one", "two three four"]);
+    for run in ["r2", "r3", "r4"] {
+        let waited = client.request("agent.wait", json!({"runId": run})).await.unwrap();
+        assert_eq!(waited["status"], "ok", "{waited}");
+    }
+    let events = client.take_passed();
+    let is_taken = |frame: &&Value| ["r2", "r3"].iter().any(|run| frame["payload"]["runId"] == *run);
+    assert_eq!(events.iter().find(is_taken), None, "they have no other events");
+}
+
+#[tokio::test]
+async fn a_client_and_a_chat_platform_are_answered_each_in_its_own_place() {
+    let gate = Gate::new();
+    let (server, model) = (TelegramServer::start().await, echo(&gate).await);
+    let gateway = bot(&server, &model, open(), queue(&json!({"debounceMs": 1}))).await;
+    let mut client = gateway.client().await.unwrap();
+    begin(&server, &model).await;
+    push(&server, &gateway, from(5, 2, "two")).await;
+    send(&mut client, "main", "three", "r3").await;
+    gate.open();
+    assert_eq!(end(&mut client, "r3").await["message"]["content"][0]["text"], "re three");
+    seen(&server, &["re one", "re two"]).await;
+    assert_eq!(asked(&model), ["one", "two", "three"]);
+}
+
+#[tokio::test]
 async fn messages_of_two_places_are_answered_each_in_its_own() {
     let gate = Gate::new();
     let (server, model) = (TelegramServer::start().await, echo(&gate).await);
     let gateway = bot(&server, &model, open(), queue(&json!({"debounceMs": 1}))).await;
     begin(&server, &model).await;
     push(&server, &gateway, from(6, 2, "two")).await;
-    // Whoever has to wait sees at once that they were heard.
+    // People who have to wait see at once that they were heard.
     let is_shown =
         |calls: Vec<openclaw_testkit::telegram::Call>| calls.iter().any(|call| call.params["chat_id"] == 6);
     let mut calls = 1;
@@ -227,7 +272,7 @@ async fn a_steered_message_is_read_by_the_run_under_way_and_asked_once() {
     assert_eq!(asked(&model), ["one", "two"]);
 }
 
-/// How often "two" was answered.
+/// Number of answers to "two".
 fn answered(made: &[Value]) -> usize {
     made.iter().map(|made| made["text"].as_str().unwrap_or_default().matches("re two").count()).sum()
 }
@@ -255,7 +300,7 @@ async fn a_message_that_is_steered_and_kept_is_read_at_once_and_asked_once_more(
     let line = format!("the run before has read it too (steer-backlog): run {reader};");
     crate::channel_troubles::has(&told, &[line.as_str()]);
     assert_eq!(two["run"]["readBy"], reader, "{two:#}");
-    // What that run said, which may be an answer to it too, stands behind its own answer.
+    // Words of that run, which may be an answer to it too, stand behind its own answer.
     let (own, of_reader) = (deliveries(&two), deliveries(&one));
     assert!(own.len() > of_reader.len() && own.ends_with(&of_reader), "{own:?} {of_reader:?}");
     assert_eq!(asked(&model), ["one", "two", "two"]);
@@ -366,7 +411,7 @@ async fn an_interrupting_message_takes_the_place_of_the_run_and_of_what_waits() 
     let gateway = bot(&server, &model, open(), queue(&json!({"mode": "interrupt"}))).await;
     begin(&server, &model).await;
     server.push(from(5, 2, "two"));
-    // What was stopped was said all the same.
+    // A message that was stopped was said all the same.
     seen(&server, &["re one two"]).await;
     let one = traced(&gateway, 1, |event| event["run"]["state"] == "aborted").await;
     assert_eq!(one["run"]["error"], "interrupt");

@@ -14,7 +14,7 @@ use crate::gateway;
 const SESSIONS: usize = 1_000;
 const CYCLES: usize = 100;
 
-/// Fields that a turn may change. Those that were not there may come, these alone may change.
+/// Fields that a turn may change. New fields may come, and only these may change.
 const OF_A_TURN: &[&str] = &[
     "updatedAt",
     "lastInteractionAt",
@@ -39,7 +39,7 @@ const OF_A_TURN: &[&str] = &[
     "lastThreadId",
 ];
 
-/// What is done between start and stop.
+/// Action between start and stop.
 #[derive(Debug, Clone, Copy)]
 enum Deed {
     /// A setting of one session.
@@ -122,7 +122,7 @@ fn names(name: Option<&str>) -> BTreeSet<String> {
     name.map(str::to_owned).into_iter().collect()
 }
 
-/// Everything that only reads.
+/// Calls everything that only reads.
 async fn look(client: &mut WsClient, sessions: &[reference_state::Session]) {
     let all = json!({"includeDerivedTitles": true, "includeLastMessage": true});
     let listed = client.request("sessions.list", all).await.unwrap();
@@ -138,7 +138,7 @@ async fn look(client: &mut WsClient, sessions: &[reference_state::Session]) {
     }
 }
 
-/// What is in the directory: the store row by row, every other file whole.
+/// Content of the directory: the store row by row, every other file whole.
 struct State {
     rows: BTreeMap<String, String>,
     order: Vec<String>,

@@ -78,7 +78,7 @@ async fn the_text_of_an_answer_arrives_where_its_file_is_refused() {
     }
 }
 
-/// What the chat itself refuses is no matter of the file: all of it is kept for a person.
+/// Refusals by the chat itself say nothing about the file: all of it is kept for a person.
 #[tokio::test]
 async fn a_chat_that_takes_nothing_keeps_the_file_with_its_words() {
     let server = TelegramServer::start().await;

@@ -27,7 +27,7 @@ async fn bench(gate: &Gate) -> (TelegramServer, ModelServer, GatewayUnderTest) {
     (server, model, gateway)
 }
 
-/// Somebody asks for a restart while the run of somebody else goes on.
+/// Requests a restart while the run of somebody else goes on.
 async fn asks_for_a_restart(server: &TelegramServer, gateway: &GatewayUnderTest) {
     server.push(private_message(6, "/restart"));
     has_said(server, RESTARTS).await;

@@ -17,7 +17,7 @@ fn local(settings: &Value) -> Value {
     json!({"agents": {"defaults": {"sandbox": sandbox}}})
 }
 
-/// What tools said in a request, in order.
+/// Results of tools in a request, in order.
 fn results(request: &Captured) -> Vec<String> {
     let tools = request.messages().iter().filter(|message| message["role"] == "tool");
     tools.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
@@ -119,7 +119,7 @@ async fn the_main_session_is_free_where_others_are_held() {
     }
     assert_ne!(results(&requests[1]), ["sandbox"]);
     assert_eq!(results(&requests[3]), ["sandbox"]);
-    // What may only be read is not written by tools.
+    // A read-only workspace is not written to by tools.
     assert_eq!(offered(&requests[2]), format!("read exec process {SESSIONS}"));
 }
 
@@ -159,7 +159,7 @@ async fn explain_says_what_holds() {
     assert_eq!(side["sandbox"]["sessionIsSandboxed"], true);
     let said = openclaw(&gateway, &["sandbox", "explain"]).await.out;
     assert!(said.contains("Mode: non-main\nBackend: local\nBackend in use: local\n"), "{said}");
-    // Where nothing is named, containers come first.
+    // Containers come first where no backend is named.
     let programs = tempfile::tempdir().unwrap();
     std::fs::write(programs.path().join("podman"), "").unwrap();
     for (path, expect) in [(programs.path().to_str().unwrap(), "podman"), ("/nowhere", "local")] {

@@ -58,7 +58,7 @@ impl Docker {
     }
 }
 
-/// What the last tool said in the last request.
+/// Last tool result in the last request.
 fn last_result(model: &ModelServer) -> String {
     let said = |request: &Captured| {
         let tools = request.messages().iter().rfind(|message| message["role"] == "tool").cloned();
@@ -85,7 +85,7 @@ pub(crate) async fn until(what: &str, done: impl Fn() -> bool) {
 #[tokio::test]
 async fn a_killed_command_ends_inside_too() {
     let docker = Docker::new();
-    // Nobody else sleeps for so long.
+    // No other process sleeps for so long.
     let word = |number: u32| format!("{}.{number}", 900_000_000 + std::process::id());
     let sleep = |number: u32| format!("(exec sleep {}) & wait", word(number));
     let exec = |id: &str, args: Value| Reply::tool(id, "exec", &args);

@@ -14,7 +14,7 @@ pub(crate) fn system(request: &Captured) -> String {
     request.messages().first().map(|message| message["content"].to_string()).unwrap_or_default()
 }
 
-/// What a tool said last in a request.
+/// Last tool result in a request.
 pub(crate) fn tool_said(request: &Captured) -> String {
     let last = request.messages().iter().rev().find(|message| message["role"] == "tool");
     last.and_then(|message| message["content"].as_str()).unwrap_or_default().to_owned()
@@ -77,7 +77,7 @@ impl Both {
         self
     }
 
-    /// What a tool says to a model, in the main session.
+    /// Result of a tool for a model, in the main session.
     pub(crate) async fn by_model(&mut self, tool: &str, args: &Value) -> Value {
         self.by_model_in("main", tool, args).await
     }
@@ -97,7 +97,7 @@ impl Both {
         serde_json::from_str(&said).unwrap_or(Value::String(said))
     }
 
-    /// What it says to a client. What a tool throws looks as it does to a model.
+    /// Result of a tool for a client. An error of a tool looks as it does to a model.
     pub(crate) async fn by_client(&self, tool: &str, args: &Value) -> Value {
         let (status, body) = invoke(self.gateway.port(), &json!({"tool": tool, "args": args})).await;
         match status {
@@ -109,7 +109,7 @@ impl Both {
         }
     }
 
-    /// What it says to a model and to a client, without what differs from call to call.
+    /// Results for a model and for a client, without what differs from call to call.
     pub(crate) async fn each(&mut self, tool: &str, args: &Value) -> [Value; 2] {
         let mut said = [self.by_model(tool, args).await, self.by_client(tool, args).await];
         for said in &mut said {
@@ -229,6 +229,33 @@ async fn the_shared_session_is_called_main() {
     }
 }
 
+#[tokio::test]
+async fn nobody_is_told_of_global_where_everybody_shares_one_session() {
+    let mut both = Both::start(json!({"session": {"scope": "global"}})).await.with_sessions(&["main"]).await;
+    let card = both.by_model("session_status", &json!({})).await.to_string();
+    assert!(card.contains("Session: main •"), "{card}");
+    let spawned = both.by_model("sessions_spawn", &json!({"task": "dig"})).await;
+    assert_eq!(spawned["status"], "accepted", "{spawned}");
+    let told = crate::subagents::announced(&mut both.client).await;
+    assert!(told.starts_with("Status: "), "{told}");
+    let args = json!({"sessionKey": "agent:main:side", "message": "ping", "timeoutSeconds": 20});
+    assert_eq!(both.by_model("sessions_send", &args).await["status"], "ok");
+    let listed = both.by_client("sessions_list", &json!({})).await;
+    let rows = listed["sessions"].as_array().unwrap();
+    let child = rows.iter().find(|row| row["key"] == spawned["childSessionKey"]).unwrap();
+    assert_eq!(child["spawnedBy"], "main", "{listed}");
+    let listed = both.client.request("sessions.list", json!({"spawnedBy": "main"})).await.unwrap();
+    assert_eq!(listed["sessions"][0]["spawnedBy"], "main", "{listed}");
+    for key in ["agent:main:side", child["key"].as_str().unwrap()] {
+        let history = both.client.request("chat.history", json!({"sessionKey": key})).await.unwrap();
+        assert_eq!(history["messages"][0]["provenance"]["sourceSessionKey"], "main", "{history}");
+    }
+    for request in both.model.requests() {
+        let told = request.body["messages"].to_string().to_lowercase();
+        assert!(!told.contains("session: global") && !told.contains("\"global\\\""), "{told}");
+    }
+}
+
 pub(crate) fn forbidden(error: &str) -> Value {
     json!({"status": "forbidden", "error": error})
 }
@@ -298,7 +325,7 @@ async fn the_history_of_a_session_is_told_by_key_or_id() {
     assert!(told["error"].as_str().unwrap().contains("too long"), "{told}");
 }
 
-/// What was said in a session, as its transcript has it on disk.
+/// Appends messages to a session's transcript on disk.
 fn append(path: &str, messages: &[Value]) {
     let mut text = std::fs::read_to_string(path).unwrap();
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();

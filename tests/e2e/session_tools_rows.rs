@@ -192,7 +192,7 @@ async fn arguments_that_are_not_as_written_down_are_answered_alike() {
     let rows = both.client.request("sessions.list", all).await.unwrap();
     let is_made = |row: &Value| row["key"] == "unknown" || row["key"] == "agent:main:subagent:gone";
     assert!(!rows["sessions"].as_array().unwrap().iter().any(is_made), "no row was made: {rows}");
-    // Nobody's session writes to nobody: what answers would make it one.
+    // A call without a session writes to nobody: an answer would need one.
     let asked = json!({"tool": "sessions_send", "args": {"sessionKey": "main", "message": "hi"}, "sessionKey": "unknown"});
     let (_, told) = invoke(both.gateway.port(), &asked).await;
     assert_eq!(told["result"]["details"]["error"], "No session found: unknown", "{told}");
@@ -297,7 +297,7 @@ async fn a_label_that_a_child_can_not_have_is_told_and_it_works_without() {
             assert!(warning.contains("nobody/knows") && warning.ends_with(&format!("; {why}")), "{warning}");
         }
     }
-    // Where the model is one that can be had, only the label is told of; and nothing of one that is free.
+    // Only the label is mentioned where the model can be had; and nothing of a label that is free.
     for (label, warning) in [("errands", json!(taken)), ("digger", json!(null))] {
         let args = json!({"task": "dig", "label": label, "model": "fake/fake-1"});
         let told = both.by_client("sessions_spawn", &args).await;
@@ -319,7 +319,7 @@ async fn odd_values_of_each_parameter_are_answered() {
     for (tool, schema) in schemas().as_object().unwrap() {
         for name in schema["properties"].as_object().unwrap().keys() {
             for (n, odd) in odd.iter().enumerate() {
-                // Nobody is called so: nothing is begun by the way.
+                // No session has this label: nothing is begun by the way.
                 let mut args = json!({"message": "x", "label": "nobody", "task": "t", "agentId": "ghost"});
                 args[name] = odd.clone();
                 let body = json!({"tool": tool, "args": args});
@@ -750,7 +750,8 @@ async fn an_action_is_an_argument_of_tools_that_have_one() {
     }
 }
 
-/// What a child is, what its task has besides, the configuration, what its model says, and what is told of it.
+/// Name of the child's case, further arguments of its task, the configuration, the answers of its
+/// model, and the text that is told of it.
 type Restless = (&'static str, Value, Value, Says, &'static str);
 type Says = Box<dyn Fn() -> Reply + Send + Sync>;
 
@@ -797,7 +798,7 @@ async fn children_that_do_not_come_to_an_end_are_told_of() {
         let gateway = gateway().fake_model(&model.v1()).config(raw).config(config).start().await.unwrap();
         let mut client = gateway.client().await.unwrap();
         turn(&mut client, "main", "delegate", "r1").await;
-        // Nobody listens meanwhile: whoever hears of each piece of 5 MB may be too slow for it.
+        // No client listens meanwhile: one that hears of each piece of 5 MB may be too slow for it.
         drop(client);
         lists(&gateway, are_over).await;
         let mut client = gateway.client().await.unwrap();
@@ -835,7 +836,8 @@ async fn a_requester_that_keeps_silent_sends_nothing() {
     }
 }
 
-/// Where a child was asked for counts more than where its requester was written to since.
+/// The chat in which a child was asked for counts more than the one in which its requester was
+/// written to since.
 #[tokio::test]
 async fn a_child_is_told_of_where_it_was_asked_for() {
     let gate = Gate::new();

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use crate::command::openclaw;
 use crate::gateway;
 
-/// What a million tokens of the model cost: input, output.
+/// Price of a million tokens of the model: input, output.
 const PRICE: (u64, u64) = (1, 2);
 
 async fn started(model: &ModelServer) -> (GatewayUnderTest, WsClient) {
     let priced = json!({"id": "fake-1", "name": "Fake One", "input": ["text"], "contextWindow": 32000, "maxTokens": 4096,
         "cost": {"input": PRICE.0, "output": PRICE.1, "cacheRead": 0, "cacheWrite": 0}});
     let provider = json!({"models": {"providers": {"fake": {"models": [priced]}}}});
-    // What memory is saved with counts too, and is none of these tests' turns.
+    // Turns that save memory count too, and are none of these tests' turns.
     let no_flush = json!({"agents": {"defaults": {"compaction": {"memoryFlush": {"enabled": false}}}}});
     let setup = gateway().fake_model(&model.v1()).config(provider).config(no_flush);
     let gateway = setup.start().await.unwrap();
@@ -257,7 +257,8 @@ async fn the_control_ui_sees_and_changes_its_sessions_as_recorded() {
         let mut expect: Value =
             serde_json::from_str(&call["response"]["payload"].to_string().replace("<STATE>", &state))
                 .unwrap();
-        // What the rows hold is compared, not when it was asked for; the name stands in the row with us.
+        // The rows are compared by content, not by the time of the request; the name stands in the
+        // row with us.
         if let Some(entry) = expect.get_mut("entry").and_then(Value::as_object_mut) {
             entry.insert("displayName".into(), main["displayName"].clone());
         }
@@ -265,7 +266,7 @@ async fn the_control_ui_sees_and_changes_its_sessions_as_recorded() {
     }
 }
 
-/// Without moments.
+/// Value without moments.
 fn timeless(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {

@@ -1,5 +1,5 @@
-//! What one session says to another, and the talk that follows: in which order, through full lanes, in circles, and across the end of the
-//! process.
+//! Messages from one session to another, and the talk that follows: in which order, through full
+//! lanes, in circles, and across the end of the process.
 
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, forum_message};
@@ -12,7 +12,7 @@ use crate::session_tools::{asked_call, system, tool_said};
 use crate::telegram::bot;
 use crate::tools_invoke::invoke;
 
-/// What a request is in a talk, in a word.
+/// Step of a talk that a request belongs to, in a word.
 pub(crate) fn step(request: &Captured) -> String {
     let context = system(request);
     if context.contains("Agent-to-agent announce step:") {
@@ -129,7 +129,7 @@ async fn only_the_word_alone_ends_the_turns() {
     for (word, turns) in [
         ("REPLY_SKIP", 1),
         ("\nREPLY_SKIP \n", 1),
-        ("\"REPLY_SKIP\"", 2),
+        ("\"REPLY_SKIP\"", 1),
         ("I would say REPLY_SKIP now.", 2),
         ("NO_REPLY", 1),
     ] {
@@ -142,6 +142,24 @@ async fn only_the_word_alone_ends_the_turns() {
         assert_eq!(steps.iter().filter(|step| step.starts_with("turn")).count(), turns, "{word:?} {steps:?}");
         assert_eq!(steps.iter().filter(|step| *step == "announce").count(), 1, "{word:?} {steps:?}");
     }
+}
+
+#[tokio::test]
+async fn the_word_that_ends_the_turns_is_shown_to_nobody() {
+    let model = model(|_, _| None).await;
+    let (_gateway, mut client) = start(&model, json!({})).await;
+    turn(&mut client, "main", &call("ping", "agent:main:side", 20), "r").await;
+    let run = format!("{}:turn-1", result(&model, "")["runId"].as_str().unwrap());
+    let ended = end(&mut client, &run).await;
+    assert_eq!(ended["state"], "final", "{ended}");
+    assert!(ended["message"].is_null(), "{ended}");
+    let passed = client.take_passed();
+    let of_turn = passed.iter().filter(|frame| frame["payload"]["runId"] == run.as_str());
+    assert!(of_turn.clone().count() > 0, "{passed:?}");
+    assert!(of_turn.clone().all(|frame| !frame.to_string().contains("REPLY_SKIP")), "{passed:?}");
+    let history = client.request("chat.history", json!({"sessionKey": "main"})).await.unwrap();
+    let history = history["messages"].to_string();
+    assert!(history.contains("pong") && !history.contains("REPLY_SKIP"), "{history}");
 }
 
 #[tokio::test]
@@ -158,7 +176,7 @@ async fn no_turns_and_no_answer() {
         model.arrived(2 + expect.len()).await;
         let run = format!("{}:announce", result(&model, "")["runId"].as_str().unwrap());
         let waited = client.request("agent.wait", json!({"runId": run, "timeoutMs": 0})).await.unwrap();
-        // What follows is stored before a run counts as done: there is none.
+        // The follow-up is stored before a run counts as done: there is none.
         assert!(!is_silent || waited["status"] == "timeout", "{waited}");
         let talk: Vec<String> = model.requests().iter().map(step).filter(|step| step != "plain").collect();
         assert_eq!(talk, expect);
@@ -206,7 +224,7 @@ async fn silence_is_not_announced() {
         let run = format!("{}:announce", result(&model, "")["runId"].as_str().unwrap());
         let waited = client.request("agent.wait", json!({"runId": run, "timeoutMs": 20_000})).await.unwrap();
         assert_eq!(waited["status"], "ok", "{waited}");
-        // What is said to the same place later comes after it: there was nothing.
+        // Messages said to the same place later come after it: there was nothing.
         server.push(forum_message(-100, 42, 5, "and now?"));
         server.has_made("the next answer", |made| made.len() == 2).await;
         assert_eq!(server.made()[1]["text"], "hello", "{word:?}");
@@ -255,7 +273,7 @@ async fn a_talk_goes_on_after_the_process_was_killed_and_says_its_last_word_once
     }
 }
 
-/// Who waits for a reply has it before what follows is synced, and before it begins.
+/// Replies reach whoever waits for them before what follows is synced, and before it begins.
 #[tokio::test]
 async fn what_follows_a_reply_is_not_lost_with_the_process_that_gave_it() {
     for round in 0..3 {
@@ -311,7 +329,7 @@ async fn a_call_that_a_crash_cut_short_sends_once() {
     assert_eq!(pings.count(), 1, "{history}");
 }
 
-/// With one place in each lane, in which every run waits for the next.
+/// Config with one place in each lane, in which every run waits for the next.
 fn narrow() -> Value {
     json!({"agents": {"defaults": {"maxConcurrent": 1}}})
 }

@@ -56,7 +56,7 @@ async fn the_last_word_of_a_talk_is_not_said_where_nothing_may_be_sent() {
     gateway.logged("a talk between sessions ends early").await.unwrap();
     let steps: Vec<String> = model.requests().iter().map(step).collect();
     assert!(!steps.contains(&"announce".to_owned()), "{steps:?}");
-    // What is said to the same place later would come after it.
+    // Messages said to the same place later would come after it.
     client.request("sessions.patch", policy("allow")).await.unwrap();
     server.push(forum_message(-100, 42, 5, "and now?"));
     server.has_made("the next answer", |made| made.len() == 2).await;

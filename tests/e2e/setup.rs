@@ -8,7 +8,8 @@ use crate::command::openclaw;
 use crate::conversation::turn;
 use crate::gateway;
 
-/// What it says, with `~` for the home directory as in the recording (`cli-lifecycle.json`).
+/// Output of `openclaw setup`, with `~` for the home directory as in the recording
+/// (`cli-lifecycle.json`).
 async fn setup(gateway: &GatewayUnderTest, args: &[&str]) -> Vec<String> {
     let ended = openclaw(gateway, &[&["setup"][..], args].concat()).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");

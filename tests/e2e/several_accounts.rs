@@ -87,7 +87,8 @@ async fn lists_of_groups_and_topics_hold_in_open_groups_and_topics_have_files_of
     let names = transcripts(&gateway);
     let (first, other) = (topic(&names, "42"), topic(&names, "43"));
     assert_eq!((names.len(), first.len(), other.len()), (3, 1, 1), "{names:?}");
-    // It goes on in the same file behind a crash, and a new conversation has a new one.
+    // The conversation goes on in the same file after a crash, and a new conversation has a new
+    // one.
     all_sent(&gateway).await;
     gateway.crash_and_restart().await.unwrap();
     server.push(forum_message(-100, 42, 5, "once more"));

@@ -1,6 +1,7 @@
 //! Places that others may write to: what another user has put there is not used, and what is ours is closed to them.
 
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use openclaw_testkit::GatewayUnderTest;
@@ -9,8 +10,19 @@ use serde_json::json;
 use crate::command::{Ended, openclaw};
 use crate::gateway;
 
-/// Another user's number. Giving something away takes root; elsewhere that part of a test is passed over.
-const SOMEBODY: u32 = 65_534;
+/// User id of somebody else: nobody who runs these tests has it.
+const SOMEBODY: u32 = 65_533;
+
+/// Gives a file, a directory or a link to another user. `false`, said loudly: only root can, and that part of the test is passed over.
+fn give_away(path: &Path) -> bool {
+    let given = std::os::unix::fs::lchown(path, Some(SOMEBODY), None).is_ok();
+    if !given {
+        // Past the capture of what tests print: who runs them sees it.
+        let _ =
+            writeln!(std::io::stderr(), "passed over: only root can give {} to another user", path.display());
+    }
+    given
+}
 
 fn open_to_all(dir: &Path) {
     std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o1777)).unwrap();
@@ -61,13 +73,13 @@ async fn a_lock_that_leads_to_a_file_of_the_owners_is_refused_and_the_file_stays
     assert_ne!(openclaw(&gateway, &["doctor", "--non-interactive"]).await.code, None);
     std::fs::remove_file(&lock).unwrap();
 
-    if chown(&lock_dir, Some(SOMEBODY), None).is_ok() {
+    if give_away(&lock_dir) {
         let refused = start_with_temp(&gateway, &temp).await;
-        refused.failed(&[&lock_dir.display().to_string(), "belongs to user 65534", "TMPDIR"]);
+        refused.failed(&[&lock_dir.display().to_string(), "belongs to user 65533", "TMPDIR"]);
         std::fs::remove_dir(&lock_dir).unwrap();
         symlink(home.path(), &lock_dir).unwrap();
-        std::os::unix::fs::lchown(&lock_dir, Some(SOMEBODY), None).unwrap();
-        start_with_temp(&gateway, &temp).await.failed(&["belongs to user 65534", "TMPDIR"]);
+        assert!(give_away(&lock_dir));
+        start_with_temp(&gateway, &temp).await.failed(&["belongs to user 65533", "TMPDIR"]);
         std::fs::remove_file(&lock_dir).unwrap();
     }
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
@@ -118,7 +130,7 @@ async fn a_state_directory_of_another_user_is_named() {
     let (shared, precious) = shared_dir(&gateway);
     let state = gateway.home().join("theirs");
     std::fs::create_dir(&state).unwrap();
-    if chown(&state, Some(SOMEBODY), None).is_err() {
+    if !give_away(&state) {
         return;
     }
     let start_in = |state: PathBuf| {
@@ -129,26 +141,27 @@ async fn a_state_directory_of_another_user_is_named() {
             .env("OPENCLAW_STATE_DIR", state);
         Ended::of(command)
     };
-    start_in(state.clone()).await.failed(&["belongs to user 65534", "OPENCLAW_STATE_DIR"]);
+    start_in(state.clone()).await.failed(&["belongs to user 65533", "OPENCLAW_STATE_DIR"]);
     assert_eq!(std::fs::read_dir(&state).unwrap().count(), 0, "something was made in it");
 
-    // One of ours that was open to others, who made use of it.
+    // A directory of ours that was open to others, who made use of it.
     let ours = shared.join("ours");
     std::fs::create_dir(&ours).unwrap();
     std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o777)).unwrap();
     let planted = ours.join("gateway.sqlite");
     symlink(&precious, &planted).unwrap();
-    std::os::unix::fs::lchown(&planted, Some(SOMEBODY), None).unwrap();
-    start_in(ours).await.failed(&[&planted.display().to_string(), "belongs to user 65534"]);
+    assert!(give_away(&planted));
+    start_in(ours).await.failed(&[&planted.display().to_string(), "belongs to user 65533"]);
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
 }
 
-/// Whoever puts a file into a directory that is open to all, or a link to a place of their own.
+/// Plants a file, as somebody else could in a directory that is open to all, or a link to a place
+/// of their own.
 fn plant(path: &Path, content: &str) -> bool {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let _ = std::fs::remove_file(path);
     std::fs::write(path, content).unwrap();
-    chown(path, Some(SOMEBODY), None).is_ok()
+    give_away(path)
 }
 
 async fn try_to_start(gateway: &GatewayUnderTest) -> Ended {
@@ -176,7 +189,7 @@ async fn what_another_user_put_there_is_refused_by_every_start_not_only_the_firs
         }
         for start in 1..=3 {
             let refused = try_to_start(&gateway).await;
-            refused.failed(&[&planted.display().to_string(), "belongs to user 65534"]);
+            refused.failed(&[&planted.display().to_string(), "belongs to user 65533"]);
             if start == 1 {
                 // Closing the directories makes nobody's file ours.
                 openclaw(&gateway, &["doctor", "--fix", "--non-interactive"]).await;
@@ -194,7 +207,7 @@ async fn sessions_and_transcripts_of_another_user_are_not_read() {
     if plant(&planted, r#"{"agent:main:main":{"sessionId":"theirs","updatedAt":1}}"#) {
         let sessions = openclaw(&gateway, &["sessions"]).await;
         assert!(
-            sessions.err.contains("belongs to user 65534") && !sessions.out.contains("theirs"),
+            sessions.err.contains("belongs to user 65533") && !sessions.out.contains("theirs"),
             "{sessions:?}"
         );
     }
@@ -208,9 +221,9 @@ async fn credentials_are_not_written_through_the_link_of_another_user() {
     std::fs::create_dir_all(&agent_dir).unwrap();
     let link = agent_dir.join("auth-profiles.json");
     symlink(&precious, &link).unwrap();
-    if std::os::unix::fs::lchown(&link, Some(SOMEBODY), None).is_ok() {
+    if give_away(&link) {
         let order = ["models", "auth", "order", "set", "--provider", "openai", "openai:x"];
-        openclaw(&gateway, &order).await.failed(&["auth-profiles.json belongs to user 65534"]);
+        openclaw(&gateway, &order).await.failed(&["auth-profiles.json belongs to user 65533"]);
         assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
     }
 }
@@ -230,7 +243,7 @@ async fn a_command_that_another_users_config_names_is_not_run() {
         return;
     }
     let turn = openclaw(&gateway, &["agent", "--local", "-m", "hi", "--to", "+1"]).await;
-    turn.failed(&["belongs to user 65534"]);
+    turn.failed(&["belongs to user 65533"]);
     assert!(!ran.exists());
 }
 
@@ -247,11 +260,11 @@ async fn directories_of_the_state_that_another_user_linked_elsewhere_are_refused
         // The owner's own link is how the owner wants it.
         gateway.start().await.unwrap();
         gateway.terminate().await.unwrap();
-        if std::os::unix::fs::lchown(&place, Some(SOMEBODY), None).is_err() {
+        if !give_away(&place) {
             return;
         }
         let refused = try_to_start(&gateway).await;
-        refused.failed(&[&place.display().to_string(), "belongs to user 65534"]);
+        refused.failed(&[&place.display().to_string(), "belongs to user 65533"]);
     }
 }
 
@@ -272,7 +285,7 @@ async fn a_start_waits_for_no_pipe() {
     assert!(gateway.terminate().await.unwrap().success());
 }
 
-/// Whoever reads a pipe waits for its writer, for good.
+/// Reading a pipe would wait for its writer, for good.
 #[tokio::test]
 async fn a_pipe_in_the_place_of_a_file_is_named_and_nobody_waits_for_it() {
     for (name, command) in [

@@ -11,7 +11,7 @@ use crate::conversation::{sessions_dir, turn};
 use crate::gateway;
 
 /// Longer than any edit takes to be noticed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = openclaw_testkit::DEADLINE;
 
 /// Puts a skill into a directory of skills.
 pub(crate) fn write(dir: &Path, name: &str, settings: &str) {
@@ -131,7 +131,7 @@ async fn an_edit_of_a_skill_is_in_the_prompt_soon_after_and_until_then_it_is_the
     };
     until(&[]).await;
     let prompt = |request: &Captured| request.messages()[0].clone();
-    assert!(!prompt(&model.requests()[0]).to_string().contains("Skills"), "no section without skills");
+    assert!(!prompt(&model.requests()[0]).to_string().contains("## Skills"), "no section without skills");
     write(&own(&gateway), "one", "");
     until(&["one"]).await;
     write(&own(&gateway), "two", "");

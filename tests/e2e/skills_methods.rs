@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
+use openclaw_testkit::{DeviceIdentity, GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
 use crate::gateway;
@@ -59,8 +59,8 @@ async fn the_status_tells_everything_of_each_skill() {
 
     let refused = client.request("skills.bins", json!({})).await.unwrap_err();
     assert!(refused.to_string().contains("unauthorized role: operator"), "{refused}");
-    let (mut node, _) =
-        WsClient::connect(gateway.port(), Login::token(TOKEN).with("role", json!("node"))).await.unwrap();
+    let login = Login::node(TOKEN, DeviceIdentity::from_seed(1));
+    let (mut node, _) = WsClient::connect(gateway.port(), login).await.unwrap();
     let bins = node.request("skills.bins", json!({})).await.unwrap();
     assert_eq!(bins, json!({"bins": ["no-such-program", "sh"]}));
 }

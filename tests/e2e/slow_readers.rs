@@ -14,7 +14,7 @@ use crate::bad_load::{GROWTH, resident_at_most, tab, whole_answer};
 use crate::conversation::send;
 use crate::gateway;
 
-/// What the system takes in for a client that does not read.
+/// Receive buffer of the system for a client that does not read, in bytes.
 const RECEIVE_BUFFER: u32 = 4_096;
 const TOKEN_TEXT: &str = " ab";
 
@@ -86,7 +86,7 @@ async fn a_client_that_reads_1_kb_a_second_gets_the_newest_text_and_holds_nobody
         let all = all.clone();
         reading.spawn(async move { whole_answer(&mut client, "run-1", &all).await });
     }
-    // They have all of it while the slow one has some kilobytes.
+    // The other clients have all of it while the slow one has some kilobytes.
     reading.join_all().await;
     pace.send_replace(false);
     let events = whole_answer(&mut slow, "run-1", &all).await;
@@ -115,7 +115,7 @@ async fn of_two_hundred_clients_half_stop_reading_and_nobody_is_cut_off() {
     assert_eq!(reading.join_all().await.len(), CLIENTS / 2);
     let grown = resident_at_most(&gateway) - before;
     assert!(grown < GROWTH, "the gateway grew by {grown} bytes");
-    // What waited for them stays far below what a client is cut off for.
+    // The queue for them stays far below the size at which a client is cut off.
     for mut client in deaf {
         whole_answer(&mut client, "run-1", &all).await;
     }

@@ -1,4 +1,5 @@
-//! What a gateway does to its state directory by itself: taking over state of older versions, and `session.maintenance`.
+//! Upkeep of the state directory by a gateway itself: taking over state of older versions, and
+//! `session.maintenance`.
 
 use std::path::Path;
 

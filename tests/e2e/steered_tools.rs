@@ -36,7 +36,7 @@ async fn sent(server: &TelegramServer, count: usize) -> Vec<String> {
     texts(server)
 }
 
-/// What the run is at: what it was told last, and how many results of tools it has had since.
+/// Stage of the run: the last message it was told, and the number of tool results it has had since.
 fn stage(request: &Captured) -> (&'static str, usize) {
     let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
     let results = messages.iter().rev().take_while(|message| message["role"] != "user");
@@ -129,7 +129,7 @@ async fn the_same_words_are_said_to_each_message() {
     }
 }
 
-/// How a gateway ends.
+/// End of a gateway.
 #[derive(Debug, Clone, Copy)]
 enum End {
     Killed,

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::conversation::{end, send};
 use crate::gateway;
 
-/// What of `golden/agent-steer-events.json` does not depend on time: the pieces in which text and output arrive do.
+/// Lines of `golden/agent-steer-events.json` that do not depend on time: the pieces in which text
+/// and output arrive do.
 const EVENTS: &[&str] = &[
     "q2 lifecycle start",
     "q2 assistant Working.",

@@ -1,4 +1,5 @@
-//! Whoever began what a session does, a stop ends it and the session is free (spec `queue.md` §6.2, §6.3).
+//! Stops: whoever began what a session does, a stop ends it and the session is free (spec
+//! `queue.md` §6.2, §6.3).
 
 use openclaw_testkit::WsClient;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
@@ -10,12 +11,12 @@ use crate::gateway;
 use crate::session_tools::{asked_call, tool_said};
 use crate::telegram::{bot, open};
 
-/// Who began the run that hangs.
+/// Parties that began the run that hangs.
 const BEGINNERS: [&str; 4] = ["a person", "a program", "another session", "an answer of another session"];
-/// How it is stopped.
+/// Ways to stop it.
 const STOPS: [&str; 4] = ["/stop", "stop", "abort", "abort of the run"];
 
-/// What is said to a session that is to answer.
+/// Message to a session that is to answer.
 const FREE: &str = "are you free?";
 
 /// A model that makes the calls it is asked for, says what it is told to, and hangs where it is told that.
@@ -59,7 +60,7 @@ fn sent_run(model: &ModelServer, to: &str) -> String {
     run["runId"].as_str().unwrap().to_owned()
 }
 
-/// Has a run hang in a session. Its id.
+/// Makes a run hang in a session; returns its id.
 async fn hangs(client: &mut WsClient, model: &ModelServer, beginner: &str, key: &str) -> String {
     let run = match beginner {
         "a person" => {
@@ -93,7 +94,7 @@ async fn stop(client: &mut WsClient, how: &str, key: &str, run: &str) -> Value {
     client.request(method, params).await.unwrap()
 }
 
-/// That a run has ended.
+/// Checks that a run has ended.
 async fn is_over(client: &mut WsClient, run: &str) {
     let over = client.request("agent.wait", json!({"runId": run, "timeoutMs": 20_000})).await.unwrap();
     assert_ne!(over["status"], "timeout", "{over}");

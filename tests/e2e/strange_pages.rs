@@ -16,7 +16,8 @@ async fn a_gateway_without_a_secret_does_not_start() {
     refused.failed(&["Invalid --auth"]);
 }
 
-/// What a page gets that has the token and addresses the gateway like this; nothing when it comes in.
+/// Refusal of a page that has the token and addresses the gateway like this; `None` when it comes
+/// in.
 async fn refusal(port: u16, origin: &str, host: &str) -> Option<String> {
     let headers = vec![("Origin".to_owned(), origin.to_owned()), ("Host".to_owned(), host.to_owned())];
     let options = SocketOptions { headers, ..SocketOptions::default() };
@@ -40,10 +41,13 @@ async fn a_page_whose_name_was_pointed_at_this_host_stays_outside() {
         let refused = refusal(port, &format!("http://{name}"), &name).await;
         assert!(refused.is_some_and(|text| text.starts_with("origin not allowed")), "{name}");
     }
-    for name in [format!("127.0.0.1:{port}"), format!("LOCALHOST:{port}"), "ui.example.com".to_owned()] {
-        let origin = format!("{}://{name}", if name.starts_with("ui") { "https" } else { "http" });
-        assert_eq!(refusal(port, &origin, &name).await, None, "{name}");
+    for name in [format!("127.0.0.1:{port}"), format!("LOCALHOST:{port}")] {
+        assert_eq!(refusal(port, &format!("http://{name}"), &name).await, None, "{name}");
     }
+    assert_eq!(refusal(port, "https://ui.example.com", "localhost").await, None);
+    // The page may ask, but comes through a proxy.
+    let refused = refusal(port, "https://ui.example.com", "ui.example.com").await;
+    assert_eq!(refused.as_deref(), Some("device identity required"));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What strangers and clients may put into other people's terminals, keys and logs.
+//! Strange words that strangers and clients may put into other people's terminals, keys and logs.
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewayUnderTest, Login, SocketOptions, TOKEN, WsClient};

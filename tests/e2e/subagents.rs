@@ -2,20 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, ScriptedCall, Step};
+use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, ScriptedCall, ScriptedUsage, Step};
 use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
+use crate::client_scopes::with_scopes;
 use crate::conversation::{end, send, sessions_dir, text_of, turn};
 use crate::gateway;
 use crate::telegram::{bot, merge, open};
 use crate::tools_invoke::invoke;
 
-/// How long something may take that nobody tells of.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time that something which is not announced may take.
+const PATIENCE: Duration = openclaw_testkit::DEADLINE;
 
-/// What the requester's model calls the tool with.
+/// Arguments with which the requester's model calls the tool.
 type Arguments = Value;
 
 /// A model whose main agent starts a child when it is told to "delegate", and whose children do as `child` says.
@@ -122,6 +123,27 @@ fn told_by_others(gateway: &GatewayUnderTest, key: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
+async fn the_tokens_of_a_child_and_of_the_step_that_words_its_result_are_added_up() {
+    let model = delegating(json!({"task": "dig a hole"}), |request| {
+        let (input, output) = if is_step(request) { (50, 5) } else { (700, 20) };
+        digs(request).usage(ScriptedUsage { input, output, ..ScriptedUsage::default() })
+    })
+    .await;
+    let mut gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "delegate it", "r1").await;
+    let key = answer_of(&model)["childSessionKey"].as_str().unwrap().to_owned();
+    let told = announced(&mut client).await;
+    assert!(told.contains("(in 750 / out 25)"), "{told}");
+    lists(&gateway, are_over).await;
+    // The file follows within seconds.
+    gateway.terminate().await.unwrap();
+    let store = std::fs::read_to_string(sessions_dir(&gateway).join("sessions.json")).unwrap();
+    let row = &serde_json::from_str::<Value>(&store).unwrap()[&key];
+    assert_eq!((&row["inputTokens"], &row["outputTokens"]), (&json!(750), &json!(25)), "{row}");
+}
+
+#[tokio::test]
 async fn a_child_works_by_itself_and_its_end_is_told_where_it_was_asked_for() {
     let task = json!({"task": "dig a hole", "label": "digger"});
     let model = delegating(task, digs).await;
@@ -151,7 +173,7 @@ async fn a_child_works_by_itself_and_its_end_is_told_where_it_was_asked_for() {
     assert_eq!((&row["outcome"], &row["announced"]), (&json!({"status": "ok"}), &json!({"status": "sent"})));
     assert_eq!(row["archiveAtMs"].as_i64().unwrap() - row["createdAt"].as_i64().unwrap(), 3_600_000);
 
-    // What the child was told, and what it may do.
+    // Task of the child, and its rights.
     let requests = model.requests();
     let child = requests.iter().find(|request| is_child(request)).unwrap();
     let prompt = child.messages()[0].to_string();
@@ -209,7 +231,8 @@ async fn a_child_works_by_itself_and_its_end_is_told_where_it_was_asked_for() {
     assert_eq!(told[0]["message"]["provenance"]["sourceSessionKey"], key);
 }
 
-/// What waits for the answer to `/subagents send` is not held up: the reply is waited for only while nobody wants anything else.
+/// Later messages are not held up by the wait for the answer to `/subagents send`: the reply is
+/// waited for only while nobody wants anything else.
 #[tokio::test]
 async fn a_message_to_a_child_holds_up_nothing_that_comes_behind_it() {
     let (again, main) = (Gate::new(), Gate::new());
@@ -421,7 +444,7 @@ async fn a_child_is_what_is_asked_for_or_configured() {
     let told = announced(&mut client).await;
     assert!(told.starts_with("Status: success\nResult: dug\nNotes: -\n\nStats: "), "{told}");
     assert!(!model.requests().iter().any(is_step), "it is told without a turn of the child");
-    // It is deleted once it is told of.
+    // The child is deleted once its end is told.
     lists(&gateway, <[Value]>::is_empty).await;
     let rows = client.request("sessions.list", json!({})).await.unwrap();
     assert!(!rows.to_string().contains(&key), "{rows}");
@@ -722,7 +745,7 @@ async fn a_stop_stops_the_children_and_says_how_many() {
     server.push(private_message(7, "/stop"));
     let told = server.nth_call("sendMessage", 3).await;
     assert_eq!(told.params["text"], "⚙️ Agent was aborted.");
-    // They stay stopped.
+    // The children stay stopped.
     gateway.crash_and_restart().await.unwrap();
     assert!(are_over(&listed(&gateway)));
     assert_eq!(posts(&server), [""; 0]);
@@ -841,7 +864,7 @@ async fn what_is_posted_does_not_wait_for_a_busy_requester() {
 }
 
 #[tokio::test]
-async fn what_is_told_is_steered_into_a_run_where_people_steer() {
+async fn what_is_told_is_steered_into_a_run_with_its_rights_where_people_steer() {
     let busy = Gate::new();
     let held = busy.clone();
     let model = ModelServer::answering(move |request| {
@@ -861,9 +884,10 @@ async fn what_is_told_is_steered_into_a_run_where_people_steer() {
         "messages": {"queue": {"mode": "steer"}},
     });
     let gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
-    let mut client = gateway.client().await.unwrap();
+    // The owner's own words have tools that nothing has which they cause.
+    let mut client = with_scopes(&gateway, &["operator.read", "operator.write"]).await;
     send(&mut client, "main", "delegate", "r1").await;
-    // Its own stream ends empty: it is part of the run under way.
+    // The child's own stream ends empty: it is part of the run under way.
     assert_eq!(announced(&mut client).await, "");
     busy.open();
     let ended = end(&mut client, "r1").await;

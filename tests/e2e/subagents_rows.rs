@@ -156,7 +156,7 @@ async fn what_may_not_be_sent_is_not_told_and_the_list_says_why() {
             (&json!({"status": "ok"}), &failed),
             "{mode}"
         );
-        // What is said to the same place later would come after it.
+        // Messages said to the same place later would come after it.
         client.request("sessions.patch", policy("allow")).await.unwrap();
         server.push(private_message(7, "and now?"));
         let next = server.nth_call("sendMessage", 2).await;

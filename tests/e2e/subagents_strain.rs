@@ -18,7 +18,7 @@ use crate::subagents::{announced, announces_are_accepted, are_over, delegating, 
 use crate::telegram::{bot, open};
 use crate::tools_invoke::invoke;
 
-/// How long something may take that nobody tells of.
+/// Time that something which is not announced may take.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Fifty megabytes on its standard output. They stay what they are: some lines in what the model reads and in the transcript.
@@ -96,7 +96,7 @@ async fn lists_say_who_has_started_a_child_and_how_it_stands() {
     turn(&mut client, side, "delegate", "r2").await;
     stands(&gateway, &mut client, side, "error").await;
     stands(&gateway, &mut client, main, "done").await;
-    // Who is nobody's child has neither.
+    // A session that is nobody's child has neither.
     let nobody = client.request("sessions.list", json!({"spawnedBy": "agent:main:nobody"})).await.unwrap();
     assert_eq!(nobody["sessions"], json!([]));
     let all = client.request("sessions.list", json!({})).await.unwrap();

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{Fault, TelegramServer, button, group_message, private_message};
+use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
 use serde_json::{Value, json};
 
 use crate::gateway;
 use crate::telegram_groups::until;
 
-/// Between two words of a slow answer.
+/// Pause between two words of a slow answer.
 const PACE: Duration = Duration::from_millis(400);
 
 /// A gateway whose bot is on the server.
@@ -20,6 +20,16 @@ pub(crate) async fn bot(
     section: Value,
     rest: Value,
 ) -> GatewayUnderTest {
+    bot_setup(server, model, section, rest).start().await.unwrap()
+}
+
+/// The same, before its start.
+pub(crate) fn bot_setup(
+    server: &TelegramServer,
+    model: &ModelServer,
+    section: Value,
+    rest: Value,
+) -> GatewaySetup {
     let mut telegram = json!({"botToken": server.token(), "apiRoot": server.root()});
     merge(&mut telegram, section);
     let mut config = json!({
@@ -27,11 +37,11 @@ pub(crate) async fn bot(
         "agents": {"defaults": {"envelopeTimezone": "utc", "envelopeElapsed": "off"}},
     });
     merge(&mut config, rest);
-    gateway().fake_model(&model.v1()).config(config).start().await.unwrap()
+    gateway().fake_model(&model.v1()).config(config)
 }
 
-/// Waits until the receipts of all that was sent are stored. Where the process dies before that, nobody can tell whether it arrived, and it is
-/// sent once more.
+/// Waits until the receipts of all that was sent are stored. If the process dies before that,
+/// nobody can tell whether a message arrived, and it is sent once more.
 pub(crate) async fn all_sent(gateway: &GatewayUnderTest) {
     let mut client = gateway.client().await.unwrap();
     until("nothing waits for its receipt", async || {
@@ -53,7 +63,7 @@ pub(crate) fn merge(into: &mut Value, more: Value) {
     }
 }
 
-/// What the model was told last.
+/// Last message to the model.
 pub(crate) fn last_said(request: &Captured) -> String {
     let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
     let last = messages.iter().rev().find(|message| message["role"] == "user").cloned().unwrap_or_default();
@@ -70,7 +80,7 @@ fn words(request: &Captured) -> String {
     words.split('\n').next().unwrap_or_default().to_owned()
 }
 
-/// What an agent was told, without the times in it.
+/// Text that an agent was told, without the times in it.
 pub(crate) fn undated(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
@@ -89,6 +99,9 @@ pub(crate) fn undated(text: &str) -> String {
     shown + rest
 }
 
+/// The address of a Telegram that is not there: new tokens are tried, and no test asks the real one.
+pub(crate) const NOWHERE: &str = "http://127.0.0.1:1";
+
 pub(crate) fn open() -> Value {
     json!({"dmPolicy": "open", "allowFrom": ["*"]})
 }
@@ -102,7 +115,7 @@ async fn a_private_message_is_answered_where_it_was_said() {
         ModelServer::answering(move |_| Reply::text("Hello **Ada**.").after(Step::Wait(held.clone()))).await;
     let gateway = bot(&server, &model, open(), json!({})).await;
     server.push(private_message(5, "hi"));
-    // That somebody writes is shown while the model thinks.
+    // Typing is shown while the model thinks.
     server.nth_call("sendChatAction", 1).await;
     gate.open();
     let sent = server.nth_call("sendMessage", 1).await;
@@ -114,7 +127,10 @@ async fn a_private_message_is_answered_where_it_was_said() {
     let sessions = client.request("sessions.list", json!({})).await.unwrap();
     let row = &sessions["sessions"][0];
     assert_eq!(row["key"], "agent:main:main");
-    assert_eq!(row["deliveryContext"], json!({"channel": "telegram", "to": "5", "accountId": "default"}));
+    assert_eq!(
+        row["deliveryContext"],
+        json!({"channel": "telegram", "to": "telegram:5", "accountId": "default"})
+    );
 }
 
 #[tokio::test]
@@ -161,7 +177,7 @@ async fn a_group_is_answered_when_it_speaks_to_the_bot_and_told_what_was_said_be
         "[Chat messages since your last reply - for context]\n\
          [Telegram Team id:-100 …] Ada Lovelace (5): lunch at noon\n\n\
          [Current message - respond to this]\n\
-         [Telegram Team id:-100 …] Ada Lovelace (6): @fake_test_bot agreed?\n[message_id: 11]"
+         [Telegram Team id:-100 …] Ada Lovelace (6): @fake_test_bot agreed?\n[message_id: 13]"
     );
     let system = request.body["messages"][0]["content"].to_string();
     assert!(system.contains("inside the Telegram group") && system.contains("Be brief."), "{system}");
@@ -232,7 +248,8 @@ async fn a_second_bot_leaves_the_first_at_work() {
     }
 }
 
-/// Its token is in the environment: it is the account `default` before a second bot is added, and after.
+/// The token is in the environment: it is the account `default` before a second bot is added, and
+/// after.
 #[tokio::test]
 async fn a_second_bot_leaves_one_of_the_environment_at_work() {
     let server = TelegramServer::start().await;
@@ -260,7 +277,7 @@ async fn a_second_bot_leaves_one_of_the_environment_at_work() {
 /// The token is in the gateway's environment alone, so that the command can't know of it.
 #[tokio::test]
 async fn who_adds_a_second_bot_is_told_how_to_keep_one_that_cannot_be_seen() {
-    let gateway = gateway().prepare().unwrap();
+    let gateway = gateway().env("OPENCLAW_TELEGRAM_API_ROOT", NOWHERE).prepare().unwrap();
     let add = ["channels", "add", "--channel", "telegram"];
     let (exit, _, err) = run(&gateway, &[&add[..], &["--use-env"]].concat()).await;
     assert!(exit == 0 && err.contains("TELEGRAM_BOT_TOKEN is not set here"), "{err}");
@@ -388,10 +405,10 @@ async fn a_file_that_comes_is_shown_and_one_that_does_not_is_named() {
     server.push(update);
     model.arrived(2).await;
     let said = last_said(&model.requests()[1]);
-    assert!(said.contains("<media:document> (not downloaded: "), "{said}");
+    assert!(said.contains("<media:document> \"a.pdf\" (not downloaded: "), "{said}");
 }
 
-/// Where each were fetched after the other, the third would be asked for after a minute.
+/// Fetched one after the other, the third file would be asked for only after a minute.
 #[tokio::test]
 async fn a_file_that_does_not_come_keeps_no_other_waiting() {
     let server = TelegramServer::start().await;

@@ -1,4 +1,4 @@
-//! Who is heard on Telegram, who is told so, and what buttons and names do there.
+//! Access on Telegram: who is heard, who is told so, and what buttons and names do there.
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{
@@ -41,7 +41,7 @@ async fn buttons_are_shown_and_pressed_where_the_settings_say_and_by_who_is_list
     let shown = server.nth_call("sendMessage", 1).await.params;
     assert_eq!(shown["text"], "Select a provider:");
     assert!(shown["reply_markup"]["inline_keyboard"].is_array(), "{shown}");
-    // Somebody else may speak in the group, and press nothing.
+    // Other people may speak in the group, but press nothing.
     server.push(group_button(-100, 9, "one"));
     server.nth_call("answerCallbackQuery", 1).await;
     server.push(group_button(-100, 5, "two"));
@@ -129,7 +129,8 @@ async fn names_in_lists_are_looked_up_once_and_their_ids_count() {
     })
     .await;
     assert!(status.contains("matches nobody"), "{status}");
-    // Who is behind the name is heard, whatever they are called now; and nobody is who calls themselves so.
+    // The person behind the name is heard, whatever they are called now; one who merely uses the
+    // name is not.
     let mut renamed = private_message(8, "let me in");
     renamed["message"]["from"]["username"] = json!("ada_l");
     server.push(renamed);
@@ -203,7 +204,7 @@ async fn a_command_of_the_menu_that_may_not_be_given_is_refused_in_words() {
     server.push(chosen(group_message(-100, 9, "/think high")));
     let sent = server.nth_call("sendMessage", 2).await.params;
     assert_eq!((&sent["chat_id"], &sent["text"]), (&json!(-100), &json!(REFUSED)));
-    // What no menu offers, and a group that is not heard, stay unanswered.
+    // Commands that no menu offers, and those of a group that is not heard, stay unanswered.
     server.push(chosen(private_message(9, "/compact")));
     server.push(chosen(group_message(-200, 9, "/status")));
     server.push(private_message(5, "hello"));

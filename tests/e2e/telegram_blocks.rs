@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::queue_modes::{numbered, traced};
 use crate::telegram::{bot, last_said, merge, open};
 
-/// Each paragraph is a message.
+/// Config in which each paragraph is a message.
 fn in_blocks() -> Value {
     let mut section = open();
     let coalesce = json!({"minChars": 1, "maxChars": 60, "idleMs": 10});
@@ -44,7 +44,7 @@ async fn blocks_are_sent_while_the_rest_is_written_and_nothing_twice() {
     assert!(deliveries.len() > 1, "it came in blocks: {traced}");
 }
 
-/// What the messages of the bot say, and which message each quotes.
+/// Texts of the bot's messages, and the message that each quotes.
 fn quoting(made: &[Value]) -> Vec<(String, Option<i64>)> {
     let one = |message: &Value| {
         let text = message["text"].as_str().unwrap_or_default().trim().to_owned();
@@ -81,7 +81,7 @@ async fn a_tag_makes_the_block_behind_it_a_reply() {
 /// An answer with files between its paragraphs.
 const WITH_FILES: &str = "Here is the first one of them, look.\nMEDIA:./one.txt\nAnd here is another one, as nice.\nMEDIA:./two.txt\nThat was all there is, I think.";
 
-/// What a reader sees, in order: words, and the names of files.
+/// Items that a reader sees, in order: words, and the names of files.
 fn seen(server: &TelegramServer) -> Vec<String> {
     let mut names =
         server.calls("sendDocument").into_iter().flat_map(|call| call.uploads).map(|file| file.name);
@@ -142,7 +142,8 @@ async fn a_file_that_was_sent_as_a_block_is_not_sent_again_after_a_crash() {
     write_files(&gateway);
     server.push(private_message(5, "show me"));
     server.has_made("the first file", |made| made.iter().any(|message| message["text"].is_null())).await;
-    // Where the process dies before the receipt is stored, nobody can tell whether it arrived.
+    // If the process dies before the receipt is stored, nobody can tell whether the message
+    // arrived.
     traced(&gateway, 11, |event| {
         let deliveries = event["run"]["deliveries"].as_array();
         deliveries.is_some_and(|all| all.len() > 1 && all.iter().all(|each| each["state"] == "sent"))

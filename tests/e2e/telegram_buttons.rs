@@ -1,14 +1,24 @@
-//! Commands that are called without an argument show their choices as buttons on Telegram.
+//! Commands that are called without an argument show their choices as buttons on Telegram. Buttons of agents give no commands.
 
-use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, button, group_message, private_message};
 use serde_json::{Value, json};
 
-use crate::telegram::bot;
+use crate::telegram::{all_sent, bot, last_said};
 
-/// What a message shows: its words, and what its buttons say, row by row.
+/// Content of a message: its words, and the labels of its buttons, row by row.
 async fn shown(server: &TelegramServer, sent: &mut usize, update: Value) -> (String, Vec<Vec<String>>) {
     server.push(update);
+    next(server, sent).await
+}
+
+/// The same of what is said when a button is pressed.
+async fn pressed(server: &TelegramServer, sent: &mut usize, data: &str) -> (String, Vec<Vec<String>>) {
+    server.press(5, data);
+    next(server, sent).await
+}
+
+async fn next(server: &TelegramServer, sent: &mut usize) -> (String, Vec<Vec<String>>) {
     *sent += 1;
     let params = server.nth_call("sendMessage", *sent).await.params;
     let rows = params["reply_markup"]["inline_keyboard"].as_array().cloned().unwrap_or_default();
@@ -30,13 +40,13 @@ async fn choices_are_buttons_and_a_pressed_one_is_the_command() {
     let (text, rows) = shown(&server, &mut sent, private_message(5, "/verbose")).await;
     assert!(text.starts_with("Current verbose level: off."), "{text}");
     assert_eq!(rows, [vec!["/verbose on", "/verbose full"], vec!["/verbose off"]]);
-    let (text, rows) = shown(&server, &mut sent, button(5, 42, "/verbose full")).await;
+    let (text, rows) = pressed(&server, &mut sent, "/verbose full").await;
     assert_eq!((text.as_str(), rows.len()), ("⚙️ Verbose logging set to full.", 0));
 
     let (text, rows) = shown(&server, &mut sent, private_message(5, "/think")).await;
     assert!(text.starts_with("Current thinking level: "), "{text}");
     assert_eq!(rows[0], ["/think off", "/think minimal"]);
-    let (text, _) = shown(&server, &mut sent, button(5, 42, "/think low")).await;
+    let (text, _) = pressed(&server, &mut sent, "/think low").await;
     assert!(text.starts_with("Thinking level set to low."), "{text}");
 
     let (_, rows) = shown(&server, &mut sent, private_message(5, "/reasoning")).await;
@@ -45,17 +55,17 @@ async fn choices_are_buttons_and_a_pressed_one_is_the_command() {
     assert!(text.starts_with("Current queue settings: mode=collect"), "{text}");
     assert_eq!(rows[0], ["/queue steer", "/queue interrupt"]);
 
-    // What says nothing of how things are asks; and changes nothing by being called.
+    // A command without a state to show asks for a choice, and changes nothing by being called.
     let (text, rows) = shown(&server, &mut sent, private_message(5, "/usage")).await;
     assert_eq!(text, "Choose off, tokens, full, or cost for /usage.");
     assert_eq!(rows, [["/usage off", "/usage tokens"], ["/usage full", "/usage cost"]]);
-    let (text, _) = shown(&server, &mut sent, button(5, 42, "/usage tokens")).await;
+    let (text, _) = pressed(&server, &mut sent, "/usage tokens").await;
     assert_eq!(text, "⚙️ Usage footer: tokens.");
     let (text, rows) = shown(&server, &mut sent, private_message(5, "/send")).await;
     assert_eq!(text, "Choose on, off, or inherit for /send.");
     assert_eq!(rows, [vec!["/send on", "/send off"], vec!["/send inherit"]]);
 
-    // Where a choice would come to nothing there is none.
+    // No choice is offered where it would have no effect.
     let (text, rows) = shown(&server, &mut sent, private_message(5, "/activation")).await;
     assert_eq!((text.as_str(), rows.len()), ("⚙️ Group activation only applies to group chats.", 0));
     let (text, rows) = shown(&server, &mut sent, group_message(-100, 5, "/activation")).await;
@@ -69,9 +79,10 @@ async fn choices_are_buttons_and_a_pressed_one_is_the_command() {
         "{text}"
     );
     assert_eq!(rows, [["mdl_prov"]]);
-    server.push(button(5, 43, "mdl_prov"));
+    server.press(5, "mdl_prov");
     let edited = server.nth_call("editMessageText", 1).await.params;
-    assert_eq!((&edited["message_id"], &edited["text"]), (&json!(43), &json!("Select a provider:")));
+    assert_eq!(edited["text"], "Select a provider:");
+    assert_eq!(edited["message_id"].as_u64().unwrap(), 500 + sent as u64, "in its place");
     assert_eq!(model.requests().len(), 0);
 }
 
@@ -117,4 +128,123 @@ async fn where_elevated_commands_are_allowed_their_levels_are_buttons() {
     let mut sent = 0;
     let (_, rows) = shown(&server, &mut sent, private_message(5, "/elevated")).await;
     assert_eq!(rows, [["/elevated on", "/elevated off"], ["/elevated ask", "/elevated full"]]);
+}
+
+/// Callback data that an agent may give its buttons.
+const DATA: [&str; 10] = [
+    "/elevated full",
+    "/exec security=full",
+    "/approve 0f8fad5b-d9cb-469f-a165-70867728950e allow-always",
+    "/new",
+    "/stop",
+    "stop",
+    "mdl_prov",
+    "mdl_sel_fake/fake-1",
+    "commands_page_2:main",
+    "please /status now",
+];
+
+/// Starts a model that makes a button when asked for one, and calls no tool otherwise.
+async fn maker() -> ModelServer {
+    ModelServer::answering(|request: &Captured| {
+        let said = last_said(request);
+        let number =
+            said.split("make ").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse::<usize>().ok());
+        match number.filter(|_| !request.ends_with_tool_result()) {
+            Some(number) => {
+                let button = json!([[{"text": "Yes", "callback_data": DATA[number]}]]);
+                Reply::tool(
+                    "c0",
+                    "message",
+                    &json!({"action": "send", "message": "Shall I?", "buttons": button}),
+                )
+            }
+            None => Reply::text("read"),
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_button_that_the_agent_made_says_words_whatever_it_carries() {
+    let server = TelegramServer::start().await;
+    let model = maker().await;
+    let rest = json!({
+        "tools": {"elevated": {"enabled": true, "allowFrom": {"telegram": [5]}}},
+        // The press may come before the run is over that made the button.
+        "messages": {"queue": {"mode": "followup", "debounceMs": 0}},
+    });
+    let section = json!({"allowFrom": [5]});
+    let _gateway = bot(&server, &model, section, rest).await;
+    for (number, data) in DATA.into_iter().enumerate() {
+        // The agent answers with the tool's result.
+        server.push(private_message(5, &format!("make {number} of them")));
+        server.nth_answer("sendMessage", 2 * number + 1).await;
+        server.press(5, data);
+        server.nth_answer("sendMessage", 2 * number + 2).await;
+        let said = last_said(&model.requests()[3 * number + 2]);
+        assert!(said.contains(&format!("] {data}\n")), "{said}");
+    }
+    let said = |made: &Value| made["text"].as_str().unwrap_or_default().to_owned();
+    let others: Vec<String> =
+        server.made().iter().map(said).filter(|text| text != "read" && text != "Shall I?").collect();
+    assert_eq!(others, Vec::<String>::new(), "nothing was done by the gateway");
+    assert_eq!(server.calls("editMessageText").len(), 0);
+}
+
+#[tokio::test]
+async fn a_button_of_the_gateway_works_after_a_restart_and_one_that_nobody_knows_says_words() {
+    let server = TelegramServer::start().await;
+    let model = maker().await;
+    let mut gateway = bot(&server, &model, json!({"allowFrom": [5]}), json!({})).await;
+    let mut sent = 0;
+    shown(&server, &mut sent, private_message(5, "/think")).await;
+    all_sent(&gateway).await;
+    gateway.terminate().await.unwrap();
+    gateway.start().await.unwrap();
+    let (text, _) = pressed(&server, &mut sent, "/think low").await;
+    assert!(text.starts_with("Thinking level set to low."), "{text}");
+    server.push(button(5, 4_321, "/think high"));
+    model.arrived(1).await;
+    assert!(last_said(&model.requests()[0]).contains("] /think high\n"));
+}
+
+/// A question about a command has to stay as it was asked.
+#[tokio::test]
+async fn the_agent_changes_no_message_of_the_gateways_own() {
+    let server = TelegramServer::start().await;
+    const CALLS: [&str; 6] = [
+        r#"{"action": "edit", "messageId": "501", "message": "ls"}"#,
+        r#"{"action": "edit", "messageId": 501, "message": "ls", "buttons": []}"#,
+        r#"{"action": "delete", "messageId": " +0501 "}"#,
+        r#"{"action": "delete", "target": "@ada", "messageId": "501"}"#,
+        r#"{"action": "react", "messageId": "501", "emoji": "👍"}"#,
+        r#"{"action": "pin", "messageId": "501"}"#,
+    ];
+    let model = ModelServer::answering(|request: &Captured| {
+        let done = request.messages().iter().filter(|message| message["role"] == "tool").count();
+        match CALLS.get(done) {
+            Some(call) => Reply::tool(&format!("c{done}"), "message", &serde_json::from_str(call).unwrap()),
+            None => Reply::text("read"),
+        }
+    })
+    .await;
+    let section = json!({"allowFrom": [5], "reactionLevel": "extensive"});
+    let _gateway = bot(&server, &model, section, json!({})).await;
+    let mut sent = 0;
+    let (text, _) = shown(&server, &mut sent, private_message(5, "/whoami")).await;
+    assert!(text.contains("Identity"), "{text}");
+    server.nth_answer("sendMessage", 1).await;
+    shown(&server, &mut sent, private_message(5, "change it")).await;
+    let told = model.requests().pop().unwrap();
+    let results: Vec<Value> =
+        told.messages().iter().filter(|message| message["role"] == "tool").cloned().collect();
+    assert_eq!(results.len(), CALLS.len());
+    for result in &results {
+        assert!(result.to_string().contains("Message 501 is the gateway's own"), "{result}");
+    }
+    let changes = ["editMessageText", "deleteMessage", "pinChatMessage"];
+    assert!(changes.iter().all(|method| server.calls(method).is_empty()));
+    let reacted = |call: &openclaw_testkit::telegram::Call| call.params["message_id"] == 501;
+    assert!(!server.calls("setMessageReaction").iter().any(reacted));
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::channel_troubles::connected;
+use crate::queue_modes::numbered;
 use crate::telegram::{bot, last_said, open};
 use crate::telegram_groups::until;
 
@@ -44,7 +45,7 @@ async fn a_dead_socket_loses_and_doubles_nothing() {
     assert_eq!(model.requests().len(), 2);
 }
 
-/// They come in one answer.
+/// All of them come in one answer.
 #[tokio::test]
 async fn updates_of_a_megabyte_each_are_all_heard() {
     const PEOPLE: i64 = 8;
@@ -119,7 +120,7 @@ async fn a_storm_of_refusals_is_waited_out_in_order() {
     assert!(!server.has_faults(), "each refusal was met");
 }
 
-/// Who posts to a webhook goes away before the answer, and posts again until there is one.
+/// A poster to a webhook goes away before the answer, and posts again until there is one.
 #[tokio::test]
 async fn a_webhook_whose_poster_hangs_up_loses_and_doubles_nothing() {
     const PEOPLE: i64 = 40;
@@ -135,7 +136,7 @@ async fn a_webhook_whose_poster_hangs_up_loses_and_doubles_nothing() {
     let gateway = bot(&server, &model, section, json!({"session": {"dmScope": "per-peer"}})).await;
     server.nth_answer("setWebhook", 1).await;
     for person in 0..PEOPLE {
-        let mut update = private_message(100 + person, "hello");
+        let mut update = numbered(private_message(100 + person, "hello"), 40);
         update["update_id"] = json!(9_000 + person);
         let body = update.to_string();
         let request = format!(

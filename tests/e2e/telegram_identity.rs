@@ -1,4 +1,5 @@
-//! What an update of Telegram is known by: its bot, whatever the account is called, and what it is about, since numbers begin anew.
+//! Identity of a Telegram update: its bot, whatever the account is called, and its subject, since
+//! numbers begin anew.
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::channel_troubles::{has, ok};
 use crate::queue_modes::numbered;
-use crate::telegram::{bot, open};
+use crate::telegram::{all_sent, bot, open};
 use crate::telegram_groups::until;
 
 /// The number that the first update of a server has.
@@ -28,7 +29,7 @@ fn are_answered(events: &[Value], count: usize) -> bool {
     events.len() == count && events.iter().all(|event| event["run"]["state"] == "ok")
 }
 
-/// Its updates have the numbers of the bot before, and are of the same message ids.
+/// The new bot's updates have the numbers of the bot before, and are of the same message ids.
 #[tokio::test]
 async fn another_bot_in_the_same_account_is_heard() {
     let (first, second) = (TelegramServer::start().await, TelegramServer::start_for(7001).await);
@@ -52,9 +53,9 @@ async fn another_bot_in_the_same_account_is_heard() {
     );
     assert_ne!(found[0]["run"]["runId"], found[1]["run"]["runId"]);
     assert_eq!(gateway.fates().await.unwrap(), json!({"run": 2, "handled": 1}));
-    // What the gateway says by itself is found by the event that it answers.
+    // Messages of the gateway itself are found by the event that they answer.
     let stopped = ok(&gateway, &["trace", &format!("update:{}", FIRST + 1)]).await;
-    has(&stopped, &["arrival:7001:update:1001:5:12:", ": sent as "]);
+    has(&stopped, &["arrival:7001:message:5:12: sent as "]);
 }
 
 /// The request that confirms the last update did not get through before the account was given another name.
@@ -109,4 +110,28 @@ async fn a_number_that_is_given_once_more_is_another_update() {
     let found = events(&gateway, |events| are_answered(events, 2)).await;
     assert_eq!((&found[0]["messageId"], &found[1]["messageId"]), (&json!("12"), &json!("11")));
     assert_eq!(gateway.fates().await.unwrap(), json!({"run": 2}));
+}
+
+/// A channel may bring the same message once more as another event, also behind a restart.
+#[tokio::test]
+async fn a_message_that_comes_as_another_event_is_answered_once() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("hi")).await;
+    let mut gateway = bot(&server, &model, open(), json!({})).await;
+    let message = numbered(private_message(5, "hello"), 40);
+    server.push(message.clone());
+    server.nth_answer("sendMessage", 1).await;
+    server.push(message.clone());
+    server.push(numbered(private_message(5, "and this"), 41));
+    server.nth_answer("sendMessage", 2).await;
+    all_sent(&gateway).await;
+    gateway.terminate().await.unwrap();
+    gateway.start().await.unwrap();
+    server.push(message);
+    // Another chat has numbers of its own.
+    server.push(numbered(private_message(6, "hello"), 40));
+    server.nth_answer("sendMessage", 3).await;
+    server.all_confirmed().await;
+    assert_eq!(gateway.fates().await.unwrap(), json!({"run": 3}));
+    assert_eq!(model.requests().len(), 3);
 }

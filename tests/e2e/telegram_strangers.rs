@@ -11,10 +11,12 @@ use crate::telegram::bot;
 
 /// People who write, with one message each.
 const STRANGERS: i64 = 4_000;
-/// What the gateway may need more than before, in bytes: what they say is 17 MB, and was kept in 70.
+/// Memory that the gateway may need more than before, in bytes: what they say is 17 MB, and was
+/// kept in 70.
 const GROWTH: usize = 30_000_000;
 
-/// Who asks to be let in can't be noted: another program has locked the file. What a crowd says is decided about all the same.
+/// Pairing requests can't be noted: another program has locked the file. The messages of a crowd
+/// are decided about all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crowd_of_strangers_takes_no_memory_and_keeps_nobody_waiting() {
     let server = TelegramServer::start().await;
@@ -53,7 +55,7 @@ async fn a_crowd_of_strangers_takes_no_memory_and_keeps_nobody_waiting() {
     assert!(codes <= 3, "{codes} people were given a code");
 }
 
-/// Each of them has one fate.
+/// Checks that each of them has one fate.
 fn sums_up(inbound: &Value) {
     let count = |name: &str| inbound[name].as_i64().unwrap();
     let fates = ["waiting", "run", "noted", "handled", "dropped"].map(count);

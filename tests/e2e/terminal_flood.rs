@@ -45,7 +45,7 @@ async fn is_gone(group: nix::unistd::Pid) {
     tokio::time::timeout(openclaw_testkit::DEADLINE, gone).await.expect("the flood goes on");
 }
 
-/// It answers others meanwhile.
+/// Checks that the gateway answers others meanwhile.
 async fn is_responsive(gateway: &GatewayUnderTest) {
     let asked = async {
         let mut client = gateway.client().await.unwrap();
@@ -67,9 +67,9 @@ async fn a_flood_of_questions_is_killed() {
         is_responsive(&gateway).await;
         let polled = caller.act("main", "poll", &id).await;
         assert!(polled.ends_with("\n\nProcess still running."), "{terminal}");
-        // What a terminal throws back stands anywhere, also within a question.
+        // Echoes of the terminal stand anywhere, also within a question.
         assert!(terminal.is_empty() || !polled.contains("[6n"), "{terminal}");
-        // What is typed is not read either; that is told, and holds nobody up.
+        // Input is not read either; that is reported, and holds nobody up.
         let written = caller.act("main", "write", &id).await;
         assert!(
             written.starts_with("Wrote ") || written.ends_with("stdin is not writable."),

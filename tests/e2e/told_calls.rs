@@ -46,7 +46,7 @@ impl Caller {
         turn(&mut self.client, session, text, &run).await
     }
 
-    /// What a tool says in a session.
+    /// Result of a tool in a session.
     pub(crate) async fn call(&mut self, session: &str, tool: &str, args: Value) -> String {
         self.say(session, &format!("{CALL}{}", json!({"tool": tool, "args": args}))).await
     }

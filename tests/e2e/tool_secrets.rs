@@ -1,4 +1,4 @@
-//! What commands inherit and what tools may say of the gateway's secrets.
+//! Environment that commands inherit, and what tools may say of the gateway's secrets.
 
 use std::path::Path;
 
@@ -70,7 +70,7 @@ async fn commands_inherit_no_credentials_of_the_gateway_and_tools_print_no_secre
     let model = ModelServer::queue([
         Reply::tool("c1", "exec", &json!({"command": "env"})),
         Reply::tool("c2", "exec", &json!({"command": lengths})),
-        Reply::tool("c3", "read", &json!({"path": "~/.openclaw/openclaw.json"})),
+        Reply::tool("c3", "exec", &json!({"command": "cat ~/.openclaw/openclaw.json"})),
         Reply::tool(
             "c4",
             "exec",
@@ -109,7 +109,7 @@ async fn commands_inherit_no_credentials_of_the_gateway_and_tools_print_no_secre
 async fn no_tool_shows_the_tokens_and_the_key_of_devices() {
     const KEY: &str = "MC4CAQAwBQYDK2VwBCIEIAfakefakefake";
     let model = ModelServer::queue([
-        Reply::tool("c1", "read", &json!({"path": "~/.openclaw/devices/paired.json"})),
+        Reply::tool("c1", "exec", &json!({"command": "cat ~/.openclaw/devices/paired.json"})),
         Reply::tool(
             "c2",
             "exec",
@@ -194,4 +194,41 @@ async fn a_secret_that_a_command_prints_in_pieces_shows_in_no_update() {
     assert_eq!(results(&model.requests().pop().unwrap()), [format!("it is {REDACTED}")]);
     let events = Value::from(client.take_passed()).to_string();
     assert!(!events.contains(first) && !events.contains(rest), "{events}");
+}
+
+#[tokio::test]
+async fn a_secret_that_was_replaced_while_running_is_masked_all_the_same() {
+    const REPLACED: &str = "sk-of-the-file-0123456789";
+    let model = ModelServer::answering(|request: &Captured| match request.ends_with_tool_result() {
+        true => Reply::text("done"),
+        false => Reply::tool(
+            "c1",
+            "exec",
+            &json!({"command": "cat ~/.openclaw/openclaw.json ~/.openclaw/old.json"}),
+        ),
+    })
+    .await;
+    let config = json!({
+        "commands": {"debug": true},
+        "skills": {"entries": {"one": {"apiKey": REPLACED}, "two": {"apiKey": "first-of-the-second-skill"}}},
+    });
+    let gateway = with_secrets(&model).config(config).start().await.unwrap();
+    let mut client = listener(gateway.port()).await;
+    send(&mut client, "main", "/debug set skills.entries.one.apiKey=sk-of-the-override-0123456789", "run-1")
+        .await;
+    let set = end(&mut client, "run-1").await.to_string();
+    assert!(set.contains("Debug override set"), "{set}");
+    // A reload, before any run: nobody asked for the secrets of the file meanwhile.
+    let file = gateway.state_dir().join("openclaw.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("first-of-the-second-skill", "other-of-the-second-skill")).unwrap();
+    gateway.logged("skills.entries.two").await.unwrap();
+    std::fs::write(gateway.state_dir().join("old.json"), &text).unwrap();
+    send(&mut client, "main", "go", "run-2").await;
+    end(&mut client, "run-2").await;
+    let given = results(&model.requests().pop().unwrap());
+    for secret in [REPLACED, "first-of-the-second-skill", "other-of-the-second-skill"] {
+        assert!(!given.iter().any(|given| given.contains(secret)), "{secret}: {given:?}");
+    }
+    assert!(given[0].contains(REDACTED), "{given:?}");
 }

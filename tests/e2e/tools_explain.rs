@@ -96,12 +96,26 @@ async fn what_does_not_exist_is_refused() {
     other.failed(&["belongs to agent \"work\""]);
     explain(&home, &["--model", "gpt"]).await.failed(&["--model \"gpt\" is no provider/model"]);
     explain(&home, &["--tool", "nosuch"]).await.failed(&["There is no tool \"nosuch\"."]);
-    let list = gateway().config(json!({"tools": {"allow": ["my-plugin"]}})).prepare().unwrap();
-    let warned = explain(&list, &[]).await;
-    assert!(
-        warned.err.contains("tools: tools allowlist contains unknown entries (my-plugin)."),
-        "{warned:?}"
-    );
+}
+
+#[tokio::test]
+async fn a_misspelt_list_limits_and_is_told_wherever_the_owner_looks() {
+    let model = ModelServer::answering(|_| Reply::text("done")).await;
+    let config = json!({"tools": {"allow": ["reed"], "subagents": {"tools": {"deny": ["exce"]}}}});
+    let gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+    let allowed = "tools.allow names \"reed\", which is no tool or group of tools: it allows nothing. Did you mean \"read\"?";
+    let denied = "tools.subagents.tools.deny names \"exce\", which is no tool or group of tools: it denies nothing. Did you mean \"exec\"?";
+    for text in [allowed, denied] {
+        gateway.logged(text).await.unwrap();
+        for command in [["tools", "explain"].as_slice(), &["status", "--json"], &["doctor", "--json"]] {
+            let ran = openclaw(&gateway, command).await;
+            let told = format!("{}{}", ran.out, ran.err).replace("\\\"", "\"");
+            assert!(told.contains(text), "{command:?}: {told}");
+        }
+    }
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "hello", "run-1").await;
+    assert_eq!(model.requests()[0].tool_names().into_iter().collect::<Vec<_>>(), Vec::<String>::new());
 }
 
 #[tokio::test]

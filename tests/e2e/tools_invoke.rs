@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use crate::gateway;
 use crate::subagents::{are_over, lists};
 
-/// One request; gives the status, the headers, and the body.
+/// Makes a request; returns the status, the headers, and the body.
 async fn request(port: u16, method: &str, headers: &str, body: &[u8]) -> (u16, String, String) {
     request_at(port, &format!("{method} /tools/invoke"), headers, body).await
 }
@@ -16,12 +16,13 @@ async fn request(port: u16, method: &str, headers: &str, body: &[u8]) -> (u16, S
 /// The same of a method and a path.
 pub(crate) async fn request_at(port: u16, asked: &str, headers: &str, body: &[u8]) -> (u16, String, String) {
     let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let host = if headers.contains("Host: ") { "" } else { "Host: localhost\r\n" };
     let head = format!(
-        "{asked} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n",
+        "{asked} HTTP/1.1\r\n{host}Connection: close\r\n{headers}Content-Length: {}\r\n\r\n",
         body.len()
     );
     socket.write_all(head.as_bytes()).await.unwrap();
-    // What is too large is not taken to its end.
+    // A body that is too large is not read to its end.
     let _ = socket.write_all(body).await;
     let mut answer = Vec::new();
     let _ = socket.read_to_end(&mut answer).await;
@@ -45,6 +46,38 @@ async fn invoke_from(port: u16, headers: &str, body: &Value) -> (u16, Value) {
     let headers = format!("{}{headers}", bearer());
     let (status, _, answer) = request(port, "POST", &headers, body.to_string().as_bytes()).await;
     (status, serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}")))
+}
+
+#[tokio::test]
+async fn strange_pages_and_names_are_refused_whatever_they_know() {
+    let gateway = gateway().start().await.unwrap();
+    let port = gateway.port();
+    let rows = [
+        ("Host: gw.example.com\r\n".to_owned(), 403),
+        ("Origin: https://evil.example\r\n".to_owned(), 403),
+        ("Origin: null\r\n".to_owned(), 403),
+        (format!("Host: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n"), 200),
+        (format!("Host: 127.0.0.1:{port}\r\n"), 200),
+    ];
+    for (headers, expect) in rows {
+        let (status, answer) = invoke_from(port, &headers, &json!({"tool": "sessions_list"})).await;
+        assert_eq!(status, expect, "{headers} {answer}");
+        assert!(expect == 200 || answer["error"]["type"] == "forbidden", "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn the_secret_alone_lets_nobody_in_through_a_proxy() {
+    let trusting = json!({"gateway": {"trustedProxies": ["127.0.0.0/8"]}});
+    for config in [json!({}), trusting] {
+        let gateway = gateway().config(config).start().await.unwrap();
+        for header in ["X-Forwarded-For: 203.0.113.9\r\n", "X-Forwarded-Proto: https\r\n", "Via: 1.1 x\r\n"] {
+            let (status, answer) =
+                invoke_from(gateway.port(), header, &json!({"tool": "sessions_list"})).await;
+            assert_eq!((status, &answer["error"]["type"]), (403, &json!("forbidden")), "{header} {answer}");
+        }
+        assert_eq!(invoke(gateway.port(), &json!({"tool": "sessions_list"})).await.0, 200);
+    }
 }
 
 /// `spec/golden/gw-http-tools-invoke.jsonl`, but for the tools that are not here yet.
@@ -198,9 +231,10 @@ async fn the_channel_that_a_client_names_counts_for_its_group() {
     let gateway = gateway().config(config).start().await.unwrap();
     let team = "agent:main:telegram:group:-1";
     let rows = [
-        (team, "", "sessions_list"),
-        (team, "X-OpenClaw-Message-Channel:  \r\n", "sessions_list"),
-        (team, "X-OpenClaw-Message-Channel: Telegram\r\n", "sessions_list"),
+        // No row says which account it is: the rules of all of them hold.
+        (team, "", "sessions_list agents_list"),
+        (team, "X-OpenClaw-Message-Channel:  \r\n", "sessions_list agents_list"),
+        (team, "X-OpenClaw-Message-Channel: Telegram\r\n", "sessions_list agents_list"),
         (team, "x-openclaw-account-id: Work\r\n", "agents_list"),
         (team, "x-openclaw-message-channel: telegram\r\nx-openclaw-account-id: work\r\n", "agents_list"),
         (team, "x-openclaw-account-id: another\r\n", "sessions_list"),
@@ -212,7 +246,11 @@ async fn the_channel_that_a_client_names_counts_for_its_group() {
         for tool in ["sessions_list", "agents_list", "session_status"] {
             let call = json!({"tool": tool, "sessionKey": session});
             let (status, body) = invoke_from(gateway.port(), headers, &call).await;
-            assert_eq!(status == 404, tool == denied, "{session} {headers} {tool} {body}");
+            assert_eq!(
+                status == 404,
+                denied.split(' ').any(|denied| denied == tool),
+                "{session} {headers} {tool} {body}"
+            );
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::conversation::{message, turn};
 
-/// As its `connect` says.
+/// Login as in the TUI's `connect`.
 fn tui() -> Login {
     let client = json!({"id": "gateway-client", "displayName": "openclaw-tui", "version": "2026.2.9", "platform": "linux",
         "mode": "ui", "instanceId": "tui-1"});

@@ -1,4 +1,5 @@
-//! What could not be sent and was given up, through the front door: it is listed, sent again and thrown away by hand.
+//! Messages that could not be sent and were given up, through the front door: they are listed, sent
+//! again and thrown away by hand.
 
 use openclaw_testkit::DEADLINE;
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
@@ -113,7 +114,7 @@ async fn parts_that_were_given_up_together_come_back_in_order_and_survive_a_kill
     let count = |listed: &serde_json::Value| listed["total"].as_u64().unwrap();
     server.nth_answer("sendMessage", 1).await;
     gateway.logged("a delivery is given up").await.unwrap();
-    // What waits behind it waits for the chat; none of it came without the first part.
+    // Later parts wait for the chat; none of them came without the first part.
     assert_eq!(seen(&server), [""; 0]);
     let listed = until("all parts are given up", async || {
         let status = json_of(&gateway, &["channels", "status", "--json"]).await;
@@ -124,7 +125,7 @@ async fn parts_that_were_given_up_together_come_back_in_order_and_survive_a_kill
     .await;
     gateway.crash_and_restart().await.unwrap();
     assert_eq!(seen(&server), [""; 0], "no part comes without those before it");
-    // What the platform asked for is not forgotten: what is for the same chat waits.
+    // The pause that the platform asked for is remembered: other messages for the same chat wait.
     let mut client = gateway.client().await.unwrap();
     let params = |to: &str| json!({"to": to, "message": format!("for {to}"), "idempotencyKey": to});
     client.send("send", params("5")).await.unwrap();
@@ -180,7 +181,7 @@ async fn parts_that_were_refused_come_back_together_and_in_order() {
     assert!(at.is_sorted(), "{at:?}");
 }
 
-/// What can't be sent yet is not called sent, and what it waits for is named.
+/// Messages that can't be sent yet are not called sent, and the reason for their wait is named.
 #[tokio::test]
 async fn what_is_tried_again_while_its_account_is_off_waits_and_says_so() {
     let server = TelegramServer::start().await;
@@ -340,7 +341,8 @@ async fn a_part_that_is_refused_in_the_middle_is_no_success() {
     tokio::time::timeout(DEADLINE, sees).await.unwrap();
 }
 
-/// What waits is told with what it waits for, and what was tried again by hand without the reason that is none any more.
+/// Waiting messages are traced with the reason for their wait; after a retry by hand, the old
+/// reason is gone.
 #[tokio::test]
 async fn a_trace_tells_what_a_message_waits_for() {
     let server = TelegramServer::start().await;
@@ -362,7 +364,7 @@ async fn a_trace_tells_what_a_message_waits_for() {
         })
         .await
     };
-    // Its try did not count.
+    // The try of this one did not count.
     let b = traced("send:b:1", ", next try not before ").await;
     has(&b, &["delivery send:b:1: pending, next try", "Too Many Requests"]);
     has(&traced("send:c:1", "waits behind").await, &["delivery send:c:1: pending, waits behind send:b:1"]);
@@ -372,12 +374,13 @@ async fn a_trace_tells_what_a_message_waits_for() {
     has(&traced("send:c:1", "waits behind send:a:1").await, &["pending"]);
 }
 
-/// One chat alone says nothing about the platform, so that the account is not called down: its owner is told of the chat.
+/// A failing chat alone says nothing about the platform, so that the account is not called down:
+/// its owner is told of the chat.
 #[tokio::test]
 async fn a_chat_whose_sends_fail_for_long_is_warned_of() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("unused")).await;
-    // It is tried again in minutes.
+    // A failed send is tried again only after minutes.
     let mut section = open();
     merge(&mut section, json!({"retry": {"attempts": 3, "minDelayMs": 600_000, "maxDelayMs": 600_000}}));
     let gateway = bot(&server, &model, section, json!({})).await;
@@ -407,7 +410,7 @@ async fn a_chat_whose_sends_fail_for_long_is_warned_of() {
         &ok(&gateway, &["status"]).await,
         &["default: sends to 1 chat keep failing (openclaw channels status)"],
     );
-    // What is to be done helps.
+    // The advice helps.
     for id in ["send:a:1", "send:b:1"] {
         ok(&gateway, &["message", "discard", id]).await;
     }
@@ -415,12 +418,13 @@ async fn a_chat_whose_sends_fail_for_long_is_warned_of() {
     assert!(!status.contains("wait for 5"), "{status}");
 }
 
-/// What holds its conversation up is listed, tried at once, and thrown away for good; what stands behind it goes on.
+/// The message that holds up its conversation is listed, tried at once, and thrown away for good;
+/// those behind it go on.
 #[tokio::test]
 async fn what_waits_is_listed_tried_now_and_thrown_away() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("unused")).await;
-    // It is tried again in minutes.
+    // A failed send is tried again only after minutes.
     let mut section = open();
     merge(&mut section, json!({"retry": {"attempts": 3, "minDelayMs": 600_000, "maxDelayMs": 600_000}}));
     let mut gateway = bot(&server, &model, section, json!({})).await;
@@ -477,7 +481,8 @@ async fn what_waits_is_listed_tried_now_and_thrown_away() {
     assert_eq!(seen(&server), ["b"]);
 }
 
-/// While the platform is down one request at a time asks how it does. What a person wants tried does not wait for the next time.
+/// While the platform is down one request at a time asks how it does. A try that a person asks for
+/// does not wait for the next time.
 #[tokio::test]
 async fn all_that_a_person_wants_tried_are_tried_during_an_outage() {
     const CHATS: [i64; 5] = [11, 12, 13, 14, 15];

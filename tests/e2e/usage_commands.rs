@@ -1,4 +1,4 @@
-//! What providers say of their quotas, and what was spent, through the real binary.
+//! Usage commands through the real binary: quotas as providers report them, and what was spent.
 
 use openclaw_testkit::model_server::{ModelServer, Reply, ScriptedUsage};
 use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
@@ -39,7 +39,7 @@ fn store(gateway: &GatewayUnderTest) {
     std::fs::write(dir.join("auth-profiles.json"), store.to_string()).unwrap();
 }
 
-/// What is told of them, times aside.
+/// Expected quotas, times aside.
 fn expected() -> Value {
     json!([
         {"provider": "anthropic", "displayName": "Claude", "windows": [
@@ -98,7 +98,9 @@ async fn quotas_are_asked_for_by_the_command_itself_where_no_gateway_answers() {
     let ended = crate::command::Ended::of(command).await;
     let status: Value = serde_json::from_str(&ended.out).unwrap();
     assert_eq!(status["usage"]["providers"].to_string(), expected().to_string());
-    assert!(!ended.out.contains("secret"), "{}", ended.out);
+    for secret in ["oat01-secret", "codex-secret", "zai-secret-key"] {
+        assert!(!ended.out.contains(secret), "{}", ended.out);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

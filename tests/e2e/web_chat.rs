@@ -34,7 +34,7 @@ const ONLINE: &str = "document.querySelector('.status.online')";
 const LINES: &str = "[...document.querySelectorAll('article')]\
                      .map((line) => `${line.className}: ${line.innerText.replaceAll('\\n', ' ')}`)";
 
-/// No answer is arriving.
+/// Condition that no answer is arriving.
 const QUIET: &str = "!document.querySelector('button.stop')";
 
 async fn sign_in(page: &mut Browser, gateway: &GatewayUnderTest) -> Result<()> {
@@ -253,7 +253,8 @@ async fn errors_and_own_messages_differ_in_colour_and_all_text_can_be_read() -> 
     Ok(())
 }
 
-/// Every text whose contrast with what is behind it is below 4.5 to 1 (WCAG 2.1, 1.4.3).
+/// Script that finds every text whose contrast with what is behind it is below 4.5 to 1 (WCAG 2.1,
+/// 1.4.3).
 const FAINT: &str = "(() => {
     const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
     const light = (colour) => channels(colour).slice(0, 3)
@@ -308,10 +309,11 @@ async fn what_a_tool_does_is_shown_while_it_runs_and_how_it_ended_afterwards() -
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn enter_without_a_connection_says_so_and_keeps_the_message() -> Result<()> {
+async fn enter_without_a_connection_says_so_keeps_the_message_and_sends_it_once_there_is_one() -> Result<()> {
     let mut page = browser!();
     let mut gateway = crate::gateway().start().await?;
     sign_in(&mut page, &gateway).await?;
+    gateway.keep_port();
     gateway.terminate().await?;
     page.wait_for("document.querySelector('.status.offline')", DEADLINE).await?;
     page.eval(&write("textarea", "are you there?")).await?;
@@ -324,6 +326,236 @@ async fn enter_without_a_connection_says_so_and_keeps_the_message() -> Result<()
     .await?;
     assert_eq!(page.eval("document.querySelector('textarea').value").await?, "are you there?");
     assert_eq!(page.eval(LINES).await?, json!([]));
+
+    // The gateway comes back: what waited is sent by itself, once.
+    gateway.start().await?;
+    page.wait_for("document.querySelector('article.user')?.innerText === 'are you there?'", 4 * DEADLINE)
+        .await?;
+    page.wait_for("document.querySelector('article.assistant')", DEADLINE).await?;
+    page.wait_for(QUIET, DEADLINE).await?;
+    assert_eq!(page.eval("document.querySelector('textarea').value").await?, "");
+    assert_eq!(page.eval("document.querySelector('[role=alert]')").await?, Value::Null);
+    let (live, again) = reloaded(&mut page).await?;
+    assert_eq!(live.as_array().map_or(0, Vec::len), 2, "{live}");
+    assert_eq!(again, live);
+    Ok(())
+}
+
+/// The socket takes the message and the gateway dies before it answers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_whose_fate_is_unknown_is_sent_again_by_its_own_name_and_answered_once() -> Result<()> {
+    let mut page = browser!();
+    let model = ModelServer::answering(|_| Reply::text("Answered.")).await;
+    let mut gateway = crate::gateway().fake_model(&model.v1()).start().await?;
+    sign_in(&mut page, &gateway).await?;
+    let mut client = gateway.client().await?;
+    // The page hears nothing any more: its connection looks open, and then it is lost.
+    page.eval(
+        "(() => { const send = WebSocket.prototype.send; \
+         WebSocket.prototype.send = function (text) { \
+           send.call(this, text); \
+           if (text.includes('chat.send') && !window.lost) { window.lost = text; this.onmessage = null; } }; })()",
+    )
+    .await?;
+    say(&mut page, "only once").await?;
+    page.wait_for("window.lost", DEADLINE).await?;
+    client.event("chat", |payload| payload["state"] == "final").await?;
+    gateway.keep_port();
+    gateway.kill().await?;
+    page.wait_for("document.querySelector('textarea').value === 'only once'", DEADLINE).await?;
+    gateway.start().await?;
+    page.wait_for("document.querySelector('textarea').value === ''", 4 * DEADLINE).await?;
+    page.wait_for("document.querySelector('article.assistant')", DEADLINE).await?;
+    page.wait_for(QUIET, DEADLINE).await?;
+    assert_eq!(page.eval(LINES).await?, json!(["user: only once", "assistant: Answered."]));
+    assert_eq!(model.requests().len(), 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_tab_needs_no_token_and_a_device_that_is_gone_is_asked_for_it() -> Result<()> {
+    let mut page = browser!();
+    let mut gateway = crate::gateway().start().await?;
+    sign_in(&mut page, &gateway).await?;
+    assert_eq!(
+        page.eval("sessionStorage.length").await?,
+        0,
+        "the shared secret is kept beside the device's token"
+    );
+    // A tab of its own has no session storage.
+    page.eval("sessionStorage.clear()").await?;
+    let address = format!("http://127.0.0.1:{}/", gateway.port());
+    page.open("about:blank", DEADLINE).await?;
+    page.open(&address, DEADLINE).await?;
+    page.wait_for(ONLINE, DEADLINE).await?;
+
+    gateway.keep_port();
+    gateway.terminate().await?;
+    std::fs::remove_file(gateway.state_dir().join("devices/paired.json"))?;
+    gateway.start().await?;
+    page.open("about:blank", DEADLINE).await?;
+    page.open(&address, DEADLINE).await?;
+    page.wait_for("document.querySelector('form.sign-in input')", 4 * DEADLINE).await?;
+    assert_eq!(page.eval("document.querySelector('[role=alert]')").await?, Value::Null, "nothing was wrong");
+    page.eval(&write("form.sign-in input", TOKEN)).await?;
+    page.eval("document.querySelector('form.sign-in button').click()").await?;
+    page.wait_for(ONLINE, DEADLINE).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_above_the_end_stays_where_they_are_and_one_at_the_end_follows_it() -> Result<()> {
+    let mut page = browser!();
+    let long = "a line of words\n\n".repeat(80);
+    let model = ModelServer::answering(move |request| {
+        let said = request.last_user_text();
+        let word = ["one", "two", "three"].into_iter().find(|word| said.contains(word)).unwrap_or_default();
+        Reply::text(&format!("{long}answer {word}"))
+    })
+    .await;
+    let gateway = crate::gateway().fake_model(&model.v1()).start().await?;
+    let mut other = gateway.client().await?;
+    sign_in(&mut page, &gateway).await?;
+    say(&mut page, "one").await?;
+    page.wait_for("document.body.innerText.includes('answer one')", DEADLINE).await?;
+    page.wait_for(QUIET, DEADLINE).await?;
+    const FROM_END: &str = "(() => { const text = document.querySelector('.lines'); \
+                            return text.scrollHeight - text.scrollTop - text.clientHeight; })()";
+    page.wait_for(&format!("{FROM_END} < 48"), DEADLINE).await?;
+
+    // Another person speaks while the reader is above the end, and then while they are there.
+    page.eval("document.querySelector('.lines').scrollTop = 100").await?;
+    page.wait_for("document.querySelector('.to-end')", DEADLINE).await?;
+    crate::conversation::send(&mut other, "main", "two", "run-two").await;
+    page.wait_for("document.body.innerText.includes('answer two')", DEADLINE).await?;
+    assert_eq!(page.eval("document.querySelector('.lines').scrollTop").await?, 100);
+    page.eval("document.querySelector('.to-end').click()").await?;
+    page.wait_for("!document.querySelector('.to-end')", DEADLINE).await?;
+    crate::conversation::send(&mut other, "main", "three", "run-three").await;
+    page.wait_for("document.body.innerText.includes('answer three')", DEADLINE).await?;
+    page.wait_for(&format!("{FROM_END} < 48"), DEADLINE).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_line_opens_to_what_the_tool_was_given_and_what_it_answered() -> Result<()> {
+    let mut page = browser!();
+    let model = ModelServer::queue([
+        Reply::tool("c1", "exec", &json!({"command": "echo from-the-tool"})),
+        Reply::text(
+            "| name | meaning |\n|---|---|\n| incomprehensibilities | wordsthatofferthemselvesnoplace |",
+        ),
+    ])
+    .await;
+    let gateway = crate::gateway().fake_model(&model.v1()).start().await?;
+    sign_in(&mut page, &gateway).await?;
+    say(&mut page, "go").await?;
+    page.wait_for("document.querySelector('article.assistant td')", DEADLINE).await?;
+    page.wait_for(QUIET, DEADLINE).await?;
+    for _ in ["live", "after a reload"] {
+        page.eval("document.querySelector('article.tool summary').click()").await?;
+        let told =
+            "document.querySelector('article.tool details[open]')?.innerText.includes('from-the-tool\\n')";
+        page.wait_for(told, DEADLINE).await?;
+        page.wait_for(
+            "document.querySelector('article.tool pre').innerText.includes('\"command\"')",
+            DEADLINE,
+        )
+        .await?;
+        page.reload(DEADLINE).await?;
+        page.wait_for("document.querySelector('article.assistant td')", DEADLINE).await?;
+    }
+    // A word of a table stands on one line, however narrow the page is.
+    page.show_as("light", 320, 700).await?;
+    let lines = "[...document.querySelectorAll('td')].map((cell) => cell.getClientRects()[0].height < 60)";
+    assert_eq!(page.eval(lines).await?, json!([true, true]));
+    assert_eq!(page.eval("document.documentElement.scrollWidth > innerWidth").await?, false);
+    Ok(())
+}
+
+/// A picture of one pixel.
+const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pasted_picture_goes_to_the_model_and_another_file_is_refused() -> Result<()> {
+    let mut page = browser!();
+    let model = ModelServer::answering(|_| Reply::text("I see.")).await;
+    let sees = json!([{"id": "fake-1", "name": "Fake One", "reasoning": false, "input": ["text", "image"],
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}, "contextWindow": 32000, "maxTokens": 4096}]);
+    let sees = json!({"models": {"providers": {"fake": {"models": sees}}}});
+    let gateway = crate::gateway().fake_model(&model.v1()).config(sees).start().await?;
+    sign_in(&mut page, &gateway).await?;
+    let paste = |name: &str, kind: &str| {
+        format!(
+            "(() => {{ const bytes = Uint8Array.from(atob('{PIXEL}'), (char) => char.charCodeAt(0)); \
+             const clipboardData = new DataTransfer(); \
+             clipboardData.items.add(new File([bytes], '{name}', {{ type: '{kind}' }})); \
+             document.querySelector('textarea').dispatchEvent(new ClipboardEvent('paste', {{ clipboardData, bubbles: true, cancelable: true }})); }})()"
+        )
+    };
+    page.eval(&paste("a.pdf", "application/pdf")).await?;
+    page.wait_for(
+        "document.querySelector('.composer [role=alert]')?.innerText.includes('a.pdf is no picture')",
+        DEADLINE,
+    )
+    .await?;
+    page.eval(&paste("a.svg", "image/svg+xml")).await?;
+    page.wait_for(
+        "document.querySelector('.composer [role=alert]')?.innerText.includes('Models do not take a.svg')",
+        DEADLINE,
+    )
+    .await?;
+    page.eval(&paste("a.png", "image/png")).await?;
+    page.wait_for("document.querySelector('.pictures img')", DEADLINE).await?;
+    page.eval(&write("textarea", "look at this")).await?;
+    page.eval(ENTER).await?;
+    page.wait_for("document.querySelector('article.user img')", DEADLINE).await?;
+    page.wait_for("document.body.innerText.includes('I see.')", DEADLINE).await?;
+    assert_eq!(page.eval("document.querySelector('.pictures')").await?, Value::Null);
+    let asked = model.requests()[0].body.to_string();
+    assert!(asked.contains("data:image/png;base64,"), "{asked}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_keeps_its_question_and_keys_do_what_people_expect() -> Result<()> {
+    let mut page = browser!();
+    let gate = Gate::new();
+    let held = gate.clone();
+    let model = ModelServer::answering(move |request| answer(request, &held)).await;
+    let gateway = crate::gateway().fake_model(&model.v1()).start().await?;
+    sign_in(&mut page, &gateway).await?;
+    page.wait_for("document.activeElement.tagName === 'TEXTAREA'", DEADLINE).await?;
+
+    say(&mut page, "/status").await?;
+    page.wait_for("document.querySelector('article.assistant')", DEADLINE).await?;
+    page.wait_for(QUIET, DEADLINE).await?;
+    let (live, again) = reloaded(&mut page).await?;
+    assert_eq!(live[0], "user: /status", "{live}");
+    assert_eq!(again, live);
+    page.wait_for(ONLINE, DEADLINE).await?;
+    let is_timed = "[...document.querySelectorAll('article')].every((line) => /\\d/.test(line.dataset.time))";
+    assert_eq!(page.eval(is_timed).await?, true);
+
+    let height = "document.querySelector('textarea').clientHeight";
+    let before = page.eval(height).await?.as_f64().unwrap_or_default();
+    page.eval(&write("textarea", "one\ntwo\nthree\nfour\nfive\nsix")).await?;
+    page.wait_for(&format!("{height} > {before}"), DEADLINE).await?;
+
+    say(&mut page, "talk for ever").await?;
+    page.wait_for("document.body.innerText.includes('once upon a time')", DEADLINE).await?;
+    page.eval("window.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }))").await?;
+    page.wait_for("document.body.innerText.includes('Stopped.')", DEADLINE).await?;
+    gate.open();
+    page.wait_for("document.querySelector('article.assistant .copy')", DEADLINE).await?;
+    page.eval(
+        "Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied = text; } } })",
+    )
+    .await?;
+    page.eval("[...document.querySelectorAll('article.assistant .copy')].at(-1).click()").await?;
+    page.wait_for("window.copied === 'once upon a time'", DEADLINE).await?;
+    page.wait_for("document.querySelector('.copied')?.ariaLabel === 'Copied'", DEADLINE).await?;
     Ok(())
 }
 

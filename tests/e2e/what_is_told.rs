@@ -1,4 +1,5 @@
-//! What people on a platform are told, and what they are not: notices, prefixes, what a tool has said already, silent tokens.
+//! Texts that people on a platform get, and those that they do not: notices, prefixes, what a tool
+//! has said already, silent tokens.
 
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
@@ -14,7 +15,7 @@ fn owners() -> Value {
     json!({"dmPolicy": "allowlist", "allowFrom": [5]})
 }
 
-/// Each of two paragraphs of some length is a message.
+/// Config in which each of two paragraphs of some length is a message.
 fn in_blocks() -> (Value, Value) {
     let mut section = owners();
     let coalesce = json!({"minChars": 1, "maxChars": 60, "idleMs": 10});
@@ -23,7 +24,7 @@ fn in_blocks() -> (Value, Value) {
     (section, json!({"agents": {"defaults": {"blockStreamingChunk": chunk}}}))
 }
 
-/// Whom each message went to, and what it says.
+/// Recipient and text of each message.
 fn told(server: &TelegramServer) -> Vec<(i64, String)> {
     let one = |made: &Value| {
         let text = made["text"].as_str().or(made["caption"].as_str()).unwrap_or_default();
@@ -83,7 +84,8 @@ async fn a_new_session_is_told_of_once_also_after_a_crash() {
     let model = ModelServer::answering(move |_| Reply::text("Hello.").after(Step::Wait(held.clone()))).await;
     let mut gateway = bot(&server, &model, owners(), json!({})).await;
     server.push(private_message(5, "/new"));
-    // Where the process dies before the receipt is stored, nobody can tell whether it arrived.
+    // If the process dies before the receipt is stored, nobody can tell whether the message
+    // arrived.
     traced(&gateway, 11, |event| {
         let deliveries = event["run"]["deliveries"].as_array();
         deliveries.is_some_and(|all| all.len() == 1 && all[0]["state"] == "sent")

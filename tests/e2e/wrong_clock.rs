@@ -36,7 +36,7 @@ async fn a_clock_that_is_ahead_makes_no_command_late_and_the_owner_is_told() {
     gateway.logged(WRONG).await.unwrap();
     let said = answer(&server, command(&server, 0, 21)).await;
     assert!(!said.contains(LATE), "{said}");
-    // One that is old is late all the same, and how old it is is told by the right clock.
+    // An old message is late all the same, and its age is measured by the right clock.
     let said = answer(&server, command(&server, 10 * MINUTE, 22)).await;
     assert!(said.contains("was sent 10 minutes ago") && said.contains(LATE), "{said}");
     for page in [&["channels", "status"][..], &["doctor"]] {
@@ -44,7 +44,7 @@ async fn a_clock_that_is_ahead_makes_no_command_late_and_the_owner_is_told() {
     }
     assert_eq!(gateway.log().matches(WRONG).count(), 1, "{}", gateway.log());
 
-    // Somebody sets the clock.
+    // The clock is set right.
     server.set_clock_ahead(0);
     // Three answers say so: two messages take that many.
     for id in [23, 24] {

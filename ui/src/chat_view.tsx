@@ -13,10 +13,15 @@ import {
   onStop,
   sent,
   startOf,
+  withdrawn,
+  withResult,
   type Conversation,
 } from "./conversation";
 import { forget, remember, takeCredentials, type Credentials } from "./credentials";
-import { Gateway, type Status } from "./gateway";
+import { attachment, NOTHING, returned, type Draft } from "./draft";
+import { Gateway, GatewayError, type Status } from "./gateway";
+import { resultOf } from "./history";
+import type { Line } from "./line";
 import { Lines } from "./lines";
 import { isOver, outlook } from "./outlook";
 import { advise, SignIn, type Advice } from "./sign_in";
@@ -30,6 +35,8 @@ import type {
 } from "./protocol";
 
 const HISTORY_LIMIT = 200;
+/** How long a message waits that the gateway did not take, before it is sent again. */
+const AGAIN_MS = 1000;
 /** Messages in which a run that just began finds what it answers: it has hardly said anything since. */
 const START_LIMIT = 20;
 
@@ -49,6 +56,7 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
   const [status, setStatus] = useState<Status>({ kind: "connecting" });
   const [given, setGiven] = useState(credentials);
   const [advice, setAdvice] = useState<Advice>();
+  const [draft, write] = useReducer((state: Draft, apply: (draft: Draft) => Draft) => apply(state), NOTHING);
   const session = useRef<Session>();
 
   useEffect(() => {
@@ -61,7 +69,8 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
           setAdvice(advice);
         }
         if (next.kind !== "online") return;
-        remember(window.sessionStorage, given);
+        if (next.isKnownDevice) forget(window.sessionStorage);
+        else remember(window.sessionStorage, given);
         setAdvice(undefined);
         const key = next.hello.snapshot.sessionDefaults?.mainSessionKey ?? "main";
         const current: Session = { gateway, key, loaded: Promise.resolve(), ended: 0 };
@@ -96,13 +105,39 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
     return () => window.removeEventListener("hashchange", take);
   }, []);
 
-  const send = (text: string) => {
+  // A message that did not arrive is sent again, by the same name, as soon as the gateway is there and takes messages.
+  useEffect(() => {
+    if (status.kind !== "online" || draft.waiting === undefined) return;
+    const timer = window.setTimeout(() => void post(draft), AGAIN_MS);
+    return () => window.clearTimeout(timer);
+  }, [status, draft]);
+
+  const post = async (message: Draft) => {
     const current = session.current;
-    if (current) void submit(current, text, change);
+    const run = message.waiting ?? newRunId();
+    const isOnline = status.kind === "online" && current !== undefined;
+    if (!isOnline) return write((draft) => ({ ...draft, waiting: run }));
+    write(() => NOTHING);
+    // What may have arrived before a connection was lost is in the history then.
+    await current.loaded;
+    const arrived = await submit(current, run, message, change);
+    if (!arrived) write((draft) => returned(draft, { ...message, waiting: run }));
   };
   const abort = () => {
     const current = session.current;
     if (current) void stop(current, change);
+  };
+  const busy = isBusy(conversation);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === "Escape" && busy && !event.isComposing) abort();
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, [busy]);
+  const reveal = (line: Line) => {
+    const current = session.current;
+    if (current) void fetchResult(current, line, change);
   };
 
   return (
@@ -115,8 +150,15 @@ export function ChatView({ credentials }: { credentials: Credentials }) {
         <SignIn advice={advice} busy={status.kind === "connecting"} submit={setGiven} retry={() => setGiven({ ...given })} />
       ) : (
         <>
-          <Lines conversation={conversation} />
-          <Composer online={status.kind === "online"} busy={isBusy(conversation)} send={send} abort={abort} />
+          <Lines conversation={conversation} reveal={reveal} />
+          <Composer
+            draft={draft}
+            online={status.kind === "online"}
+            busy={busy}
+            write={write}
+            send={() => void post(draft)}
+            abort={abort}
+          />
         </>
       )}
     </main>
@@ -153,16 +195,44 @@ async function follow(session: Session, run: string, startedAt: number, change: 
   }
 }
 
-async function submit(session: Session, text: string, change: (apply: Change) => void): Promise<void> {
-  const run = newRunId();
-  change((c) => sent(c, run, text));
+/** Sends a message. `false`: the gateway is not there, or takes none now, and it may be sent again by the same name. */
+async function submit(session: Session, run: string, message: Draft, change: (apply: Change) => void): Promise<boolean> {
+  const { text, pictures } = message;
+  const isRepeated = message.waiting !== undefined;
+  const show = () => change((c) => sent(c, run, text.trim(), pictures.map((picture) => picture.address)));
+  if (!isRepeated) show();
   try {
-    const params = { sessionKey: session.key, message: text, idempotencyKey: run };
+    const params = {
+      sessionKey: session.key,
+      message: text.trim(),
+      idempotencyKey: run,
+      ...(pictures.length > 0 && { attachments: pictures.map(attachment) }),
+    };
     const answer = await session.gateway.request<ChatSendResult>("chat.send", params);
+    // A message that had arrived the first time is in the history.
+    if (isRepeated && "status" in answer && answer.status === "started") show();
     // `/stop` and its like are commands that make no run: this is all that comes of them.
     if ("aborted" in answer) change((c) => onStop(c, run, answer));
+    return true;
   } catch (error) {
+    if (error instanceof GatewayError && error.shape.code === "UNAVAILABLE") {
+      change((c) => withdrawn(c, run));
+      return false;
+    }
+    if (isRepeated) show();
     change((c) => failed(c, run, (error as Error).message));
+    return true;
+  }
+}
+
+async function fetchResult(session: Session, line: Line, change: (apply: Change) => void): Promise<void> {
+  const { gateway, key } = session;
+  try {
+    const history = await gateway.request<ChatHistoryResult>("chat.history", { sessionKey: key, limit: HISTORY_LIMIT });
+    const result = resultOf(history.messages, line.call?.id);
+    if (result !== undefined) change((c) => withResult(c, line.id, result));
+  } catch {
+    // The line says that there is no result; opening it again asks again.
   }
 }
 

@@ -16,11 +16,20 @@ export interface Conversation {
   runs: ReadonlyMap<string, Progress>;
   /** The assistant message that is arriving. */
   arriving: { run: string; text: string } | undefined;
+  /** Why nothing arrives for now: a model that does not answer, and what is tried. */
+  notice: { run: string; text: string } | undefined;
   /** Ids of lines that the history replaces when it comes. */
   stale: ReadonlySet<string>;
 }
 
-export const EMPTY: Conversation = { session: undefined, lines: [], runs: new Map(), arriving: undefined, stale: new Set() };
+export const EMPTY: Conversation = {
+  session: undefined,
+  lines: [],
+  runs: new Map(),
+  arriving: undefined,
+  notice: undefined,
+  stale: new Set(),
+};
 
 /** Stands for the run that the history shows under way. Which one it is, its next event tells. */
 const UNNAMED = "";
@@ -35,7 +44,7 @@ export function isBusy(conversation: Conversation): boolean {
 /** The history is asked for: it replaces what is there, except what is said on this page until it comes. */
 export function loading(conversation: Conversation): Conversation {
   const stale = new Set(conversation.lines.map((line) => line.id));
-  return { ...conversation, runs: new Map(), arriving: undefined, stale };
+  return { ...conversation, runs: new Map(), arriving: undefined, notice: undefined, stale };
 }
 
 export function loaded(conversation: Conversation, history: ChatHistoryResult, outlook: Outlook): Conversation {
@@ -65,9 +74,23 @@ function inSession(conversation: Conversation, session: string | undefined, run:
 }
 
 /** A message of this page. It touches no answer that is arriving: that goes on. */
-export function sent(conversation: Conversation, run: string, text: string): Conversation {
-  const next = add(conversation, { id: `u-${run}`, kind: "user", text, run });
+export function sent(conversation: Conversation, run: string, text: string, pictures: readonly string[] = []): Conversation {
+  const line: Line = { id: `u-${run}`, kind: "user", text, run, isOwn: true, time: Date.now() };
+  const next = add(conversation, pictures.length > 0 ? { ...line, pictures } : line);
   return { ...next, runs: new Map(next.runs).set(run, "sent") };
+}
+
+/** A message of this page that did not reach the gateway: its words are in the field again. */
+export function withdrawn(conversation: Conversation, run: string): Conversation {
+  const next = without(conversation, run);
+  return { ...next, lines: next.lines.filter((line) => line.id !== `u-${run}`) };
+}
+
+/** What a call of a tool has answered, which the page asked for. */
+export function withResult(conversation: Conversation, id: string, result: string): Conversation {
+  const isIt = (line: Line) => line.id === id;
+  const lines = conversation.lines.map((line) => (isIt(line) && line.call ? { ...line, call: { ...line.call, result } } : line));
+  return { ...conversation, lines };
 }
 
 export function failed(conversation: Conversation, run: string, message: string): Conversation {
@@ -83,7 +106,7 @@ export function onStop(conversation: Conversation, id: string, stop: ChatAborted
 
 export function onChat(before: Conversation, event: ChatEvent): Conversation {
   const run = event.runId;
-  const conversation = endsUnnamed(before, event) ? begin(before, run) : before;
+  const conversation = withoutNotice(endsUnnamed(before, event) ? begin(before, run) : before, run);
   const text = messageText(event.message);
   switch (event.state) {
     case "delta":
@@ -115,7 +138,7 @@ function isKnown(conversation: Conversation, run: string): boolean {
 
 function finalLine(conversation: Conversation, event: ChatEvent, text: string): Line | undefined {
   const run = event.runId;
-  if (text) return { id: `a-${run}-${event.seq}`, kind: "assistant", text, run };
+  if (text) return { id: `a-${run}-${event.seq}`, kind: "assistant", text, run, time: Date.now() };
   // A message that another run took in never begins, and that run answers it.
   if (conversation.runs.get(run) !== "begun") return undefined;
   return { id: `x-${run}`, kind: "note", text: NO_REPLY, run };
@@ -132,23 +155,48 @@ function endsStopped(event: AgentEvent): boolean {
   return event.stream === "lifecycle" && (event.data as { aborted?: boolean }).aborted === true;
 }
 
+/** What is tried after a call of the model failed, if the event tells that. */
+function noticeOf(event: AgentEvent): string | undefined {
+  const data = event.data as { phase?: string; text?: string };
+  const isNotice = event.stream === "lifecycle" && (data.phase === "retry" || data.phase === "fallback");
+  return isNotice ? data.text : undefined;
+}
+
+function withoutNotice(conversation: Conversation, run: string): Conversation {
+  return conversation.notice?.run === run ? { ...conversation, notice: undefined } : conversation;
+}
+
+interface ToolData {
+  phase?: string;
+  name?: string;
+  toolCallId?: string;
+  args?: unknown;
+  isError?: boolean;
+  /** In sessions whose verbose level is `full`. */
+  result?: unknown;
+}
+
 export function onAgent(before: Conversation, event: AgentEvent): Conversation {
-  const conversation = withProgress(before, event);
-  if (event.stream !== "tool") return conversation;
-  const data = event.data as { phase?: string; name?: string; toolCallId?: string; args?: unknown; isError?: boolean };
   const { runId: run } = event;
+  const notice = noticeOf(event);
+  const conversation = withoutNotice(withProgress(before, event), run);
+  // One that comes behind the end of its run, as when that is stopped, is about nothing any more.
+  if (notice !== undefined && conversation.runs.has(run)) return { ...conversation, notice: { run, text: notice } };
+  if (event.stream !== "tool") return conversation;
+  const data = event.data as ToolData;
   const id = data.toolCallId;
   if (data.phase === "start") {
     // What the model said before the call is a message of its own: keep it above the call.
     const before = { ...keepArriving(conversation, run, `b-${id}`), arriving: undefined };
-    const call = { id, state: "running" } as const;
+    const call = { id, state: "running", args: data.args } as const;
     return add(before, { id: `t-${run}-${id}`, kind: "tool", text: describe(data.name, data.args), run, call });
   }
   if (data.phase !== "result") return conversation;
   // The call of a run that was under way when the page was loaded is in the history, which knows no run.
   const isIt = (line: Line) => line.call?.id === id && (line.run === run || (line.run === undefined && !hasEnded(line)));
-  const call = { id, state: data.isError ? "failed" : "done" } as const;
-  return { ...conversation, lines: conversation.lines.map((line) => (isIt(line) ? { ...line, call } : line)) };
+  const ended = { state: data.isError ? "failed" : "done", ...(data.result ? { result: messageText(data.result) } : {}) } as const;
+  const close = (line: Line) => (isIt(line) ? { ...line, call: { ...line.call, id, ...ended } } : line);
+  return { ...conversation, lines: conversation.lines.map(close) };
 }
 
 function withProgress(conversation: Conversation, event: AgentEvent): Conversation {
@@ -161,7 +209,7 @@ function withProgress(conversation: Conversation, event: AgentEvent): Conversati
 function keepArriving(conversation: Conversation, run: string, part: string): Conversation {
   const { arriving } = conversation;
   if (arriving?.run !== run || !arriving.text) return conversation;
-  return add(conversation, { id: `${part}-${run}`, kind: "assistant", text: arriving.text, run });
+  return add(conversation, { id: `${part}-${run}`, kind: "assistant", text: arriving.text, run, time: Date.now() });
 }
 
 function hasEnded(line: Line): boolean {

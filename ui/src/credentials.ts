@@ -1,5 +1,6 @@
 // The shared secret arrives in the URL fragment (`#token=…` or `#password=…`): a fragment is never sent to a server and
-// never lands in a log. It is moved to the tab's session storage at once, so that it does not stay in the address bar.
+// never lands in a log. It is moved to the tab's session storage at once, so that it does not stay in the address bar, and forgotten where
+// the gateway knows this browser as a device (`device.ts`).
 
 export interface Credentials {
   token?: string;

@@ -1,10 +1,11 @@
 // One WebSocket to the gateway: handshake, request/response, events, reconnect. It knows frames, not chats.
 import type { ConnectParams, ErrorShape, HelloOk } from "./protocol";
 import type { Credentials } from "./credentials";
+import { findDevice, type Device } from "./device";
 
 export type Status =
   | { kind: "connecting" }
-  | { kind: "online"; hello: HelloOk }
+  | { kind: "online"; hello: HelloOk; isKnownDevice: boolean }
   | { kind: "offline"; reason: string }
   | { kind: "refused"; error: ErrorShape };
 
@@ -33,6 +34,9 @@ export class GatewayError extends Error {
   }
 }
 
+/** A device that the gateway does not know any more has to sign in anew; nothing that a person gave was wrong. */
+const SECRET_MISSING = "gateway token missing";
+
 const FIRST_RETRY_MS = 800;
 const RETRY_FACTOR = 1.7;
 const LAST_RETRY_MS = 15_000;
@@ -45,6 +49,8 @@ export class Gateway {
   private retryTimer: number | undefined;
   private stopped = false;
   private refused = false;
+  /** This browser as a device of the gateway; `undefined` where it is none, or the gateway does not want it. */
+  private device: Promise<Device | undefined> = findDevice(window.location, window.localStorage);
 
   constructor(
     private readonly url: string,
@@ -81,7 +87,7 @@ export class Gateway {
   private receive(text: string): void {
     const frame = JSON.parse(text) as InboundFrame;
     if (frame.type === "event") {
-      if (frame.event === "connect.challenge") void this.connect();
+      if (frame.event === "connect.challenge") void this.connect((frame.payload as { nonce?: string } | undefined)?.nonce ?? "");
       else this.listener.event(frame.event ?? "", frame.payload);
       return;
     }
@@ -91,31 +97,51 @@ export class Gateway {
     else pending?.reject(new GatewayError(frame.error ?? { code: "UNAVAILABLE", message: "no reason was given" }));
   }
 
-  private async connect(): Promise<void> {
-    const params: ConnectParams = {
+  private async connect(nonce: string): Promise<void> {
+    const device = await this.device;
+    try {
+      const params = this.params(device);
+      const hello = await this.request<HelloOk>("connect", device ? await device.sign(params, nonce) : params);
+      if (hello.auth) device?.keep(hello.auth);
+      this.retryMs = FIRST_RETRY_MS;
+      this.listener.status({ kind: "online", hello, isKnownDevice: hello.auth !== undefined });
+    } catch (error) {
+      if (error instanceof GatewayError) this.onRefusal(error.shape, device);
+      this.socket?.close(4008, "connect failed");
+    }
+  }
+
+  /** A secret of a person goes before the token of the device: it was given for this page. */
+  private params(device: Device | undefined): ConnectParams {
+    const { credentials } = this;
+    const isGiven = credentials.token !== undefined || credentials.password !== undefined;
+    return {
       minProtocol: 3,
       maxProtocol: 3,
       client: { id: "webchat-ui", version: "2026.2.9", platform: navigator.platform || "web", mode: "webchat" },
       role: "operator",
       scopes: ["operator.read", "operator.write"],
       caps: ["tool-activity"],
-      auth: { ...this.credentials },
+      auth: isGiven || !device?.token ? { ...credentials } : { token: device.token },
       locale: navigator.language,
       userAgent: navigator.userAgent,
     };
-    try {
-      const hello = await this.request<HelloOk>("connect", params);
-      this.retryMs = FIRST_RETRY_MS;
-      this.listener.status({ kind: "online", hello });
-    } catch (error) {
-      const refusal = (error as GatewayError).shape;
-      // A refusal does not get better by itself: ask the person instead of knocking again. A gateway that goes away does.
-      if (refusal.code !== "UNAVAILABLE") {
-        this.refused = true;
-        this.listener.status({ kind: "refused", error: refusal });
-      }
-      this.socket?.close(4008, "connect failed");
+  }
+
+  private onRefusal(refusal: ErrorShape, device: Device | undefined): void {
+    // A gateway that goes away comes back.
+    if (refusal.code === "UNAVAILABLE") return;
+    if (device && refusal.code === "NOT_PAIRED") {
+      // Such as behind a proxy on this computer: the page is no device there, and comes in with its secret alone.
+      this.device = Promise.resolve(undefined);
+      this.retryMs = 0;
+      return;
     }
+    const isOwnToken = device?.token !== undefined && this.credentials.token === undefined && this.credentials.password === undefined;
+    if (isOwnToken) device?.forgetToken();
+    // A refusal does not get better by itself: ask the person instead of knocking again.
+    this.refused = true;
+    this.listener.status({ kind: "refused", error: isOwnToken ? { ...refusal, message: SECRET_MISSING } : refusal });
   }
 
   private closed(reason: string): void {
@@ -126,6 +152,6 @@ export class Gateway {
     if (this.stopped || this.refused) return;
     this.listener.status({ kind: "offline", reason: reason || "the gateway does not answer" });
     this.retryTimer = window.setTimeout(() => this.start(), this.retryMs);
-    this.retryMs = Math.min(this.retryMs * RETRY_FACTOR, LAST_RETRY_MS);
+    this.retryMs = Math.min(Math.max(this.retryMs, FIRST_RETRY_MS) * RETRY_FACTOR, LAST_RETRY_MS);
   }
 }

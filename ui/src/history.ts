@@ -23,10 +23,15 @@ export interface StoredMessage {
   toolCallId?: string;
   isError?: boolean;
   details?: { status?: unknown };
+  /** For an answer of the gateway itself: the command that it answers. */
+  command?: string;
 }
 
 /** Provider of what the gateway says in the assistant's name. */
 const GATEWAY = "openclaw";
+
+/** Stands for pictures that were sent without a word. */
+const PICTURE = "(picture)";
 
 /** How the result of a call begins that a stop cut off. */
 const CUT_OFF = "[openclaw] The run was stopped";
@@ -44,10 +49,8 @@ type Turn = "over" | "asked" | "working" | "stopped";
 export function storedLines(history: readonly unknown[], outlook: Outlook): Line[] {
   const messages = history as StoredMessage[];
   const calling = outlook === "underWay" ? messages.findLastIndex(isAnswer) : -1;
-  const results = new Map<string | undefined, CallState>(
-    messages
-      .filter((message) => message.role === "toolResult")
-      .map((message) => [message.toolCallId, hasFailed(message) ? "failed" : "done"]),
+  const results = new Map<string | undefined, StoredMessage>(
+    messages.filter((message) => message.role === "toolResult").map((message) => [message.toolCallId, message]),
   );
   const lines: Line[] = [];
   let turn: Turn = "over";
@@ -88,6 +91,17 @@ function isAnswer(message: StoredMessage): boolean {
   return message.role === "assistant" && !(message.provider === GATEWAY && message.stopReason === "stop");
 }
 
+/** The text of a call's result, where a history has it. */
+export function resultOf(history: readonly unknown[], call: string | undefined): string | undefined {
+  const isIt = (message: StoredMessage) => message.role === "toolResult" && message.toolCallId === call;
+  const found = (history as StoredMessage[]).findLast(isIt);
+  return found && messageText(found);
+}
+
+function endOf(result: StoredMessage): CallState {
+  return hasFailed(result) ? "failed" : "done";
+}
+
 /** Whether a tool failed, as the gateway's events tell it: most failures are results that say so. */
 function hasFailed(result: StoredMessage): boolean {
   const status = result.details?.status;
@@ -104,19 +118,24 @@ function wasTriedAgain(message: StoredMessage, later: StoredMessage[]): boolean 
 function linesOf(
   message: StoredMessage,
   id: string,
-  results: ReadonlyMap<string | undefined, CallState>,
+  results: ReadonlyMap<string | undefined, StoredMessage>,
   withoutResult: CallState | undefined,
 ): Line[] {
   const text = messageText(message);
-  if (message.role === "user") return text ? [{ id, kind: "user", text, ...saidAt(message) }] : [];
+  if (message.role === "user") return text || hasPicture(message) ? [{ id, kind: "user", text: text || PICTURE, ...saidAt(message) }] : [];
   if (message.role === "system") return [{ id, kind: "note", text }];
   if (message.role !== "assistant") return [];
   const said = isSilent(text) ? "" : spoken(text);
-  const lines: Line[] = said ? [{ id, kind: "assistant", text: said }] : [];
+  const time = message.timestamp;
+  const lines: Line[] = [];
+  // The command that the gateway answers is no message of its own.
+  if (message.command) lines.push({ id: `${id}q`, kind: "user", text: message.command, time });
+  if (said) lines.push({ id, kind: "assistant", text: said, time });
   blocks(message)
     .filter((block) => block.type === "toolCall")
     .forEach((block, at) => {
-      const call = { id: block.id, state: results.get(block.id) ?? withoutResult };
+      const result = results.get(block.id);
+      const call = { id: block.id, state: result ? endOf(result) : withoutResult, args: block.arguments, result: result && messageText(result) };
       lines.push({ id: `${id}t${at}`, kind: "tool", text: describe(block.name, block.arguments), call });
     });
   if (message.stopReason === "aborted") {
@@ -131,8 +150,12 @@ function linesOf(
   return lines;
 }
 
-function saidAt(message: StoredMessage): { at?: number } {
-  return message.timestamp === undefined ? {} : { at: message.timestamp };
+function saidAt(message: StoredMessage): { at?: number; time?: number } {
+  return message.timestamp === undefined ? {} : { at: message.timestamp, time: message.timestamp };
+}
+
+function hasPicture(message: StoredMessage): boolean {
+  return blocks(message).some((block) => block.type === "image");
 }
 
 export function messageText(message: unknown): string {

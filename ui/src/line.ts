@@ -8,8 +8,23 @@ export interface Line {
   run?: string;
   /** For what people said: when the gateway accepted it, in Unix milliseconds. */
   at?: number;
+  /** True for what was said on this page. */
+  isOwn?: boolean;
+  /** When it was said, in Unix milliseconds, as far as that is known. For people to read. */
+  time?: number | undefined;
+  /** For what people said: addresses of the pictures that go with it. */
+  pictures?: readonly string[];
   /** For tool lines: which call, and where it stands if that is known. */
-  call?: { id: string | undefined; state: CallState | undefined };
+  call?: Call;
+}
+
+export interface Call {
+  id: string | undefined;
+  state: CallState | undefined;
+  /** What the tool was given. */
+  args?: unknown;
+  /** What the tool answered, as far as the page has been told. */
+  result?: string | undefined;
 }
 
 export type CallState = "running" | "done" | "failed";

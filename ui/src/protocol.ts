@@ -256,6 +256,72 @@ export type Lifecycle =
       aborted?: boolean;
     }
   | {
+      phase: "retry";
+      /**
+       * The provider that was asked.
+       */
+      provider: string;
+      /**
+       * The model that was asked.
+       */
+      model: string;
+      /**
+       * Number of the next try, counted from 1.
+       */
+      attempt: number;
+      /**
+       * Tries that are made at most.
+       */
+      maxAttempts: number;
+      /**
+       * Time until the next try, in milliseconds.
+       */
+      delayMs: number;
+      /**
+       * The class of the failure, such as `rate_limit` or `unavailable`.
+       */
+      reason?: string;
+      /**
+       * The failure in one short line.
+       */
+      error: string;
+      /**
+       * The whole event as a sentence for people.
+       */
+      text: string;
+    }
+  | {
+      phase: "fallback";
+      /**
+       * The provider that was asked.
+       */
+      fromProvider: string;
+      /**
+       * The model that was asked.
+       */
+      fromModel: string;
+      /**
+       * The provider that is asked next.
+       */
+      toProvider: string;
+      /**
+       * The model that is asked next.
+       */
+      toModel: string;
+      /**
+       * The class of the failure, such as `rate_limit` or `unavailable`.
+       */
+      reason?: string;
+      /**
+       * The failure in one short line.
+       */
+      error: string;
+      /**
+       * The whole event as a sentence for people.
+       */
+      text: string;
+    }
+  | {
       phase: "error";
       /**
        * Why.
@@ -378,6 +444,7 @@ export interface Definitions {
   SessionsHealth?: SessionsHealth;
   RecentSession?: RecentSession;
   UnmetProtection?: UnmetProtection;
+  AbsentFeature?: AbsentFeature;
   LogsTailParams?: LogsTailParams;
   LogsTailResult?: LogsTailResult;
   ChannelsStatusParams?: ChannelsStatusParams;
@@ -1031,6 +1098,10 @@ export interface HealthSnapshot {
    */
   unmetProtections?: UnmetProtection[];
   /**
+   * Features of OpenClaw that the state directory uses and this version does not have; absent where there are none.
+   */
+  absentFeatures?: AbsentFeature[];
+  /**
    * Whether a restart waits for runs to end: none is begun before it. Absent where it does not.
    */
   draining?: boolean;
@@ -1141,6 +1212,19 @@ export interface UnmetProtection {
   value: string;
   /**
    * What is refused and what to do, for people.
+   */
+  message: string;
+}
+/**
+ * A feature of OpenClaw that the state directory uses and this version does not have.
+ */
+export interface AbsentFeature {
+  /**
+   * Name of the feature, such as `cron`.
+   */
+  feature: string;
+  /**
+   * Sentence for people that says what does not happen, and to what.
    */
   message: string;
 }
@@ -1346,6 +1430,10 @@ export interface StatusSummary {
    * Protections the config asks for and this version can't give; absent where there are none.
    */
   unmetProtections?: UnmetProtection[];
+  /**
+   * Provider of the default agent's model, where the gateway has no credential for it; absent where it has one.
+   */
+  missingCredential?: string;
 }
 /**
  * The channel that is linked like a phone, when there is one.
@@ -4965,6 +5053,10 @@ export interface TraceTool {
    * Whether it failed; absent where it has no result.
    */
   failed?: boolean;
+  /**
+   * `true` where the gateway ended during the call: it may have happened.
+   */
+  isInterrupted?: boolean;
 }
 /**
  * A delivery of an answer.

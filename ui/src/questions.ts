@@ -34,8 +34,14 @@ function isQuestion(line: Line): line is Question {
 
 /** Whether no answer follows a question but the next question: it was stopped before its run began. */
 function isPassedOver(stored: readonly Line[], question: Line): boolean {
-  const next = stored.slice(stored.indexOf(question) + 1).find((line) => line.kind !== "note" || line.text !== STOPPED);
+  const isNext = (line: Line) => !isCommand(line) && (line.kind !== "note" || line.text !== STOPPED);
+  const next = stored.slice(stored.indexOf(question) + 1).find(isNext);
   return next?.kind === "user";
+}
+
+/** Commands are answered beside runs: they end no question. */
+function isCommand(line: Line): boolean {
+  return line.kind === "user" && line.at === undefined;
 }
 
 /** Whether a message of this page that never began says the same: then it is this one. */

@@ -38,8 +38,9 @@ const begins = (run: string, startedAt: number, ...messages: object[]): Step => 
 /** What a person sees: the lines, what is arriving, and whether there is a Stop button. */
 function seen(conversation: Conversation): string[] {
   const lines = conversation.lines.map((line) => [line.kind, ": ", line.text, line.call?.state ? ` (${line.call.state})` : ""].join(""));
-  const { arriving } = conversation;
-  return [...lines, ...(arriving ? [`arriving: ${arriving.text}`] : []), ...(isBusy(conversation) ? ["busy"] : [])];
+  const { arriving, notice } = conversation;
+  const pending = [...(arriving ? [`arriving: ${arriving.text}`] : []), ...(notice ? [`notice: ${notice.text}`] : [])];
+  return [...lines, ...pending, ...(isBusy(conversation) ? ["busy"] : [])];
 }
 
 test("a stop with nothing to stop says so and leaves nothing waiting", () => {
@@ -159,4 +160,36 @@ test("messages of another client whose runs begin at once are shown with their o
   const page = play(start("b"), final("b", "second"), start("c"), final("c", "third"));
   const after = play(() => page, (c) => onStart(c, history, "b", 9), (c) => onStart(c, history, "c", 9));
   assert.deepEqual(seen(after), ["user: one", "user: two", "assistant: second", "user: three", "assistant: third"]);
+});
+
+const retry = (run: string, text: string) => agent(run, "lifecycle", { phase: "retry", attempt: 2, maxAttempts: 4, text });
+
+test("a model that does not answer is told below the answer that waits, until something comes", () => {
+  const down = "p/m does not answer (down); trying again in 2 s (2 of 4)";
+  const waiting = play(asks("r", "go"), start("r"), retry("r", down));
+  assert.deepEqual(seen(waiting), ["user: go", `notice: ${down}`, "busy"]);
+  const later = play(() => waiting, retry("r", "again"), agent("r", "lifecycle", { phase: "fallback", text: "asking q/n" }));
+  assert.deepEqual(seen(later), ["user: go", "notice: asking q/n", "busy"]);
+  const rows: [step: Step, rest: string[]][] = [
+    [delta("r", "well"), ["arriving: well", "busy"]],
+    [agent("r", "assistant", { text: "well", delta: "well" }), ["busy"]],
+    [agent("r", "tool", { phase: "start", name: "ls", toolCallId: "c" }), ["tool: ls (running)", "busy"]],
+    [final("r", "well"), ["assistant: well"]],
+    [aborted("r", "stop"), ["note: Stopped."]],
+    [chat("r", "error", { errorMessage: "down" }), ["error: down"]],
+    [loading, []],
+    [final("other", "hi"), ["assistant: hi", `notice: ${down}`, "busy"]],
+  ];
+  for (const [step, rest] of rows) assert.deepEqual(seen(play(() => waiting, step)), ["user: go", ...rest]);
+});
+
+test("a notice behind the end of its run leaves nothing waiting", () => {
+  const stopped = play(asks("r", "go"), start("r"), aborted("r", "stop"), retry("r", "down"));
+  assert.deepEqual(seen(stopped), ["user: go", "note: Stopped."]);
+});
+
+test("a page that is loaded while a run waits for its model shows that run", () => {
+  const page = play(loading, load("underWay", user("go")), retry("r", "down"));
+  assert.deepEqual(seen(page), ["user: go", "notice: down", "busy"]);
+  assert.deepEqual(seen(play(() => page, final("r", "done"))), ["user: go", "assistant: done"]);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { storedLines } from "../src/history";
+import { resultOf, storedLines } from "../src/history";
 import { answer, call, remark, result, user } from "./stored";
 
 const shown = (...history: object[]) => storedLines(history, "over").map((line) => `${line.kind}: ${line.text}`);
@@ -63,4 +63,19 @@ test("what becomes of the last turn is said below it", () => {
   const last = (end: "stopped" | "unanswered") => storedLines([user("go")], end).map((line) => line.text);
   assert.deepEqual(last("stopped"), ["go", "Stopped."]);
   assert.deepEqual(last("unanswered"), ["go", "No reply."]);
+});
+
+test("a command stands above the answer that the gateway keeps, and no question is passed over for it", () => {
+  const status = { ...remark("All is well."), command: "/status" };
+  assert.deepEqual(shown(user("one"), status, answer("yes")), ["user: one", "user: /status", "assistant: All is well.", "assistant: yes"]);
+});
+
+test("a message of pictures alone is a line, and a call has what it was given and what it answered", () => {
+  const picture = { role: "user", content: [{ type: "image", mimeType: "image/png" }], timestamp: 1 };
+  const history = [picture, call("c"), result("c", "a.txt"), answer("yes")];
+  assert.deepEqual(shown(...history), ["user: (picture)", "tool: exec: ls", "assistant: yes"]);
+  const { call: told } = storedLines(history, "over").find((line) => line.kind === "tool")!;
+  assert.deepEqual(told, { id: "c", state: "done", args: { command: "ls" }, result: "a.txt" });
+  assert.deepEqual(resultOf(history, "c"), "a.txt");
+  assert.deepEqual(resultOf(history, "other"), undefined);
 });

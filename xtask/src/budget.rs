@@ -25,20 +25,20 @@ use crate::build::{Profile, binary};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// One row of the table.
+/// Row of the table.
 struct Row {
     what: String,
     unit: &'static str,
     measured: f64,
-    /// What the design allows; rows without are there to read the others by.
+    /// Limit in the design; rows without one are there to read the others by.
     limit: Option<f64>,
 }
 
 const USAGE: &str = "usage: cargo xtask budget [--counts | --check | --memory | --channels | --session-tools] [--turns N] [--sessions N] [--program PATH]...";
 
-/// What is measured.
+/// Measurements to make.
 enum What {
-    /// Everything of one program; of several the times of turns, side by side.
+    /// All measurements of one program; of several the times of turns, side by side.
     Times,
     Counts,
     /// Counts against their limits.
@@ -47,7 +47,7 @@ enum What {
     Memory,
     /// Messages of a chat platform; of several programs the times of their ways, side by side.
     Channels,
-    /// Other sessions as agents see them, and very many sub-agents at once.
+    /// Session tools: other sessions as agents see them, and very many sub-agents at once.
     SessionTools,
 }
 

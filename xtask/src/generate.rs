@@ -128,7 +128,7 @@ fn has_npm() -> bool {
     Command::new("npm").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Every file below `dir` with its bytes, by relative path.
+/// Files below `dir` with their bytes, by relative path.
 fn files(dir: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_owned()];

@@ -11,13 +11,15 @@ mod demo;
 mod generate;
 mod layers;
 mod soak;
+mod source;
 mod torture;
+mod words;
 
 use std::process::ExitCode;
 
 type Task = fn(&[String]) -> anyhow::Result<()>;
 
-/// Every task: name, what it does, the function.
+/// Table of tasks: name, what it does, the function.
 const TASKS: &[(&str, &str, Task)] = &[
     ("ci", "formatting, clippy, licences, tests, docs, generated files: what .ci/run runs", ci::run),
     ("demo", "a gateway, one message, its streamed reply; --once ends after it", demo::run),
@@ -40,7 +42,16 @@ const TASKS: &[(&str, &str, Task)] = &[
         "kill the gateway at every step while people and clients write; --kills N, --seed S, --modes a,b, --jobs N, --binary PATH",
         torture::run,
     ),
-    ("layers", "check that the crates depend only downwards", layers::run),
+    (
+        "layers",
+        "check that crates depend only downwards and import cycles of modules do not grow",
+        layers::run,
+    ),
+    (
+        "words",
+        "count empty comments, shared type names and unused terms of the glossary; --list names them",
+        words::run,
+    ),
 ];
 
 fn main() -> ExitCode {

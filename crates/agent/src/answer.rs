@@ -1,4 +1,5 @@
-//! One model call: the stream becomes events as it arrives and one message at its end.
+//! Reads the answer to one model call: turns the stream into events as it arrives and into one
+//! message at its end.
 
 use futures_util::StreamExt;
 use openclaw_models::{FailureKind, ModelEvent, ModelFailure, ModelRequest};
@@ -7,19 +8,22 @@ use tokio::sync::mpsc;
 
 use crate::event::{RunEvent, TextChange};
 use crate::payload::Answer;
-use crate::run::{ReasoningVisibility, RunModel};
+use crate::reasoning_visibility::ReasoningVisibility;
+use crate::redaction::Redactor;
+use crate::retry_notice::{NextTry, RetryNotice};
+use crate::run_model::RunModel;
 use crate::stop::Stop;
 use crate::text::tags::promote_thinking;
 use crate::text::thoughts::Thoughts;
 use crate::text::visible::VisibleText;
 
-/// What a call gave.
+/// Result of a model call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answered {
     pub(crate) message: AssistantMessage,
     pub(crate) failure: Option<ModelFailure>,
-    /// Whether any of it had arrived, be it the beginning of a tool call: from there on the model does not repeat the
-    /// call by itself.
+    /// True once any of the answer has arrived, be it the beginning of a tool call: from there on
+    /// the model does not repeat the call by itself.
     pub(crate) heard: bool,
 }
 
@@ -31,7 +35,7 @@ pub(crate) async fn stream(
     told: Told<'_>,
     now: i64,
 ) -> Answered {
-    let Told { events, reasoning } = told;
+    let Told { events, reasoning, redactor } = told;
     let mut stream = candidate.model.stream(request, stop.token().clone());
     let mut visible = VisibleText::new(candidate.reasoning_tags);
     let mut thoughts = (reasoning == ReasoningVisibility::Stream).then(Thoughts::default);
@@ -59,6 +63,12 @@ pub(crate) async fn stream(
                 text_ends(events, &mut text_block).await;
             }
             Some(Some(ModelEvent::Start)) => {}
+            Some(Some(ModelEvent::Retry { attempt, attempts, wait, failure })) => {
+                let model = (candidate.model.provider(), candidate.model.id());
+                let next = NextTry::Again { attempt, attempts, wait };
+                let notice = RetryNotice::new(model, &failure, false, next).for_people(redactor);
+                let _ = events.send(RunEvent::Retry(Box::new(notice))).await;
+            }
             Some(Some(ModelEvent::Done { mut message, failure })) => {
                 promote_thinking(&mut message.content);
                 if !matches!(message.stop_reason, StopReason::Error | StopReason::Aborted) {
@@ -90,14 +100,16 @@ pub(crate) async fn stream(
     }
 }
 
-/// Who is told of an answer while it arrives, and what of the thinking.
+/// Recipient of an answer while it arrives, and the parts of the thinking that are sent to it.
 #[derive(Clone, Copy)]
 pub(crate) struct Told<'a> {
     pub(crate) events: &'a mpsc::Sender<RunEvent>,
     pub(crate) reasoning: ReasoningVisibility,
+    /// Masks secrets in what is told of failures.
+    pub(crate) redactor: &'a Redactor,
 }
 
-/// Something else than text begins.
+/// Emits the end of a text when another kind of block begins.
 async fn text_ends(events: &mpsc::Sender<RunEvent>, text_block: &mut Option<usize>) {
     if text_block.take().is_some() {
         let _ = events.send(RunEvent::TextEnds).await;
@@ -111,7 +123,7 @@ async fn think(events: &mpsc::Sender<RunEvent>, thought: Option<TextChange>) {
 }
 
 async fn show(events: &mpsc::Sender<RunEvent>, visible: &mut VisibleText, shown: Option<TextChange>) {
-    // Nobody listening any more is no reason to stop.
+    // A missing listener is no reason to stop.
     if let Some(quote) = visible.take_quote() {
         let _ = events.send(RunEvent::Quotes(quote)).await;
     }

@@ -11,14 +11,15 @@ use openclaw_protocol::SessionKey;
 use openclaw_protocol::text_length::{utf16_head, utf16_len, utf16_tail};
 
 use crate::place::{Head, PlaceError};
+use crate::workspace::RITUAL_FILE;
 use crate::workspace_file::{self, Workspace};
 
-/// More of a file is not read, a hundred times what goes into a prompt by default.
+/// Largest number of bytes that are read of a file, a hundred times the default for a prompt.
 const MAX_BYTES: u64 = 2 * 1024 * 1024;
 
 /// The files of every session, in prompt order.
 pub const FILES: &[&str] =
-    &["AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md"];
+    &["AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", RITUAL_FILE];
 
 /// The files a sub-agent gets.
 const SUBAGENT_FILES: &[&str] = &["AGENTS.md", "TOOLS.md"];
@@ -26,24 +27,24 @@ const SUBAGENT_FILES: &[&str] = &["AGENTS.md", "TOOLS.md"];
 /// The memory file's two spellings; one file on file systems that fold case.
 const MEMORY_FILES: &[&str] = &["MEMORY.md", "memory.md"];
 
-/// One workspace file as it goes into the prompt.
+/// Workspace file as it goes into the prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BootstrapFile {
-    /// Such as `AGENTS.md`.
+    /// File name, such as `AGENTS.md`.
     pub name: String,
-    /// Where it is, or would be.
+    /// Path of the file, whether it exists or not.
     pub path: PathBuf,
-    /// Whether it does not exist.
+    /// True if the file does not exist.
     pub missing: bool,
     /// Size in UTF-16 units without trailing white space; 0 when missing.
     pub raw_chars: usize,
-    /// What the model sees; empty when the file is blank, which leaves it out.
+    /// Text that the model sees; empty when the file is blank, which leaves it out.
     pub injected: String,
-    /// Whether it was cut.
+    /// True if the file was longer than the limit and was cut.
     pub truncated: bool,
 }
 
-/// Which files a session gets.
+/// Selects the workspace files that a session gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BootstrapScope {
     /// The agent's main session or a direct chat of its owner: `MEMORY.md` too.
@@ -78,26 +79,27 @@ impl BootstrapScope {
 /// A workspace file as it was read.
 #[derive(Debug, Clone, Default)]
 pub struct RawFile {
-    /// Such as `AGENTS.md`.
+    /// File name, such as `AGENTS.md`.
     pub name: String,
-    /// Where it is, or would be.
+    /// Path of the file, whether it exists or not.
     pub path: PathBuf,
-    /// Its text; `None` when it is missing or left out.
+    /// Text of the file; `None` when it is missing or left out.
     pub content: Option<Content>,
-    /// Why it is left out.
+    /// Reason why the file is left out; `None` if it is used.
     left_out: Option<String>,
 }
 
 impl RawFile {
-    /// One that somebody else made.
+    /// Creates a file whose content comes from elsewhere, such as a hook.
     pub fn given(name: String, path: PathBuf, content: Option<String>) -> Self {
         let content = content.map(|text| Content { text, ..Content::default() });
         Self { name, path, content, left_out: None }
     }
 }
 
-/// Reads and shapes the files. Blocking: a handful of small reads; call it from a blocking thread when the workspace may
-/// be on a slow disk. What is no regular file of the workspace counts as missing; the log and the model are told why.
+/// Reads and shapes the files. Blocking: a handful of small reads; call it from a blocking thread
+/// when the workspace may be on a slow disk. A path that is not a regular file of the workspace
+/// counts as missing; the log and the model are told why.
 pub fn load(workspace: &Path, scope: BootstrapScope, max_chars: usize) -> Vec<BootstrapFile> {
     shape_all(&read_all(workspace, scope), max_chars)
 }
@@ -122,7 +124,7 @@ pub fn read_all(workspace: &Path, scope: BootstrapScope) -> Vec<RawFile> {
     files
 }
 
-/// What the model sees of the files.
+/// The files as the model sees them. The file of the first-run ritual goes with it, and is not told as missing.
 pub fn shape_all(files: &[RawFile], max_chars: usize) -> Vec<BootstrapFile> {
     let shaped = |file: &RawFile| {
         let mut shaped = shape(&file.name, &file.path, file.content.as_ref(), max_chars);
@@ -131,7 +133,9 @@ pub fn shape_all(files: &[RawFile], max_chars: usize) -> Vec<BootstrapFile> {
         }
         shaped
     };
-    let files: Vec<BootstrapFile> = files.iter().map(shaped).collect();
+    let is_done =
+        |file: &RawFile| file.name == RITUAL_FILE && file.content.is_none() && file.left_out.is_none();
+    let files: Vec<BootstrapFile> = files.iter().filter(|file| !is_done(file)).map(shaped).collect();
     for file in files.iter().filter(|file| file.truncated) {
         tracing::warn!(
             "workspace bootstrap file {} is {} chars (limit {max_chars}); truncating in injected context",
@@ -169,11 +173,11 @@ fn memory(workspace: &Path, directory: &Workspace<'_>) -> Vec<RawFile> {
 /// Device and inode: two names of one file have the same.
 type FileId = (u64, u64);
 
-/// What was read of a file.
+/// Content of a file as far as it was read.
 #[derive(Debug, Clone, Default)]
 pub struct Content {
     text: String,
-    /// Whether the file goes on.
+    /// True if the file is longer than what was read.
     is_cut: bool,
     id: FileId,
 }

@@ -15,16 +15,17 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 
 use crate::answer;
-use crate::context;
 use crate::event::{RunEnd, RunEvent};
 use crate::payload::Replies;
 use crate::reply::{AgentMeta, Outcome, RunError, RunErrorKind, RunMeta};
-use crate::run::{RunModel, RunParams};
-use crate::stop::Stop;
+use crate::retry_notice::RetryNotice;
+use crate::run::RunParams;
+use crate::run_model::RunModel;
+use crate::stop::{Stop, StopCause};
 use crate::tool_call::{self, CallFrame};
 use crate::tool_event;
 use crate::transcript::TranscriptError;
-use crate::turn::{CandidateFacts, Candidates, History, Step, StopCause, Turn};
+use crate::turn::{CandidateFacts, Candidates, History, Step, Turn};
 
 /// Runs to the end.
 pub(crate) async fn drive(params: RunParams<'_>) -> Outcome {
@@ -39,7 +40,11 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     let mut stop = Stop::new(params.cancel.clone(), params.limits.timeout);
     let repeatable = params.tools.repeatable();
     let candidates = Candidates { facts, passed_over: params.passed_over.to_vec(), repeatable };
-    let history = History { context: params.transcript.context(), own_from: params.transcript.own_from() };
+    let (context, own_from) = (params.transcript.context(), params.transcript.own_from());
+    let history = History { context, own_from, deaths: params.deaths };
+    for call in history.cut_short(&candidates.repeatable).closed {
+        tracing::warn!(tool = %call.name, call = %call.id, "a tool call was under way when the gateway ended: it may have happened, and the model is told so");
+    }
     let mut turn = Turn::new(history, candidates, params.limits, started_at);
     loop {
         let step = turn.next();
@@ -74,7 +79,8 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
 }
 
 impl Step {
-    /// Whether a stopped run does not begin this any more. What is decided already is still written and reported.
+    /// True for steps that a stopped run does not begin any more. Steps that are decided already
+    /// are still written and reported.
     fn is_long(&self) -> bool {
         match self {
             Self::PollSteering
@@ -87,9 +93,10 @@ impl Step {
     }
 }
 
-/// One line a step.
+/// Performs a step, one line for each kind.
 async fn perform(step: Step, turn: &mut Turn, params: &mut RunParams<'_>, stop: &mut Stop) {
     match step {
+        Step::Emit(RunEvent::Retry(notice)) => emit_retry(params, *notice).await,
         Step::Emit(event) => emit_tool_event(params, event).await,
         Step::Append(message, id) => append(turn, params, stop, &message, id.as_deref()).await,
         Step::Skip(call) => turn.skipped(&call, params.tools.meta(&call.name, &call.arguments), now_ms()),
@@ -111,7 +118,7 @@ async fn append(
 ) {
     // Hooks that hang hold a stopped run up no longer than a tool would.
     let mut changed = stop.guard(params.hooks.persisted(message)).await.flatten();
-    // What a hook says is kept under the same rules as what a tool says.
+    // A hook's words are stored under the same rules as a tool's.
     if let Some(Message::ToolResult(result)) = &mut changed {
         params.redactor.redact_result(result);
         STORED.apply(result);
@@ -130,7 +137,8 @@ fn storage_failed(turn: &mut Turn, error: &TranscriptError) {
         tracing::error!(%error, "the transcript cannot be written");
         RunErrorKind::Storage
     };
-    turn.storage_failed(RunError { kind, message: error.to_string() });
+    // The log has the place of the file; people in chats are told none.
+    turn.storage_failed(RunError { kind, message: error.without_place() });
 }
 
 async fn call_model(
@@ -145,7 +153,7 @@ async fn call_model(
         turn.storage_failed(RunError { kind: RunErrorKind::Storage, message });
         return;
     };
-    let messages = context::bounded(params.transcript.context(), params.history_limit);
+    let messages = room::seen(turn, params);
     if turn.may_make_room() && room::is_short(params, candidate, &messages) {
         return turn.short_of_room();
     }
@@ -167,11 +175,12 @@ async fn call_model(
         kept: params.kept.clone(),
     };
     emit(&params.events, RunEvent::Asking).await;
-    let told = answer::Told { events: &params.events, reasoning: params.reasoning };
+    let told =
+        answer::Told { events: &params.events, reasoning: params.reasoning, redactor: params.redactor };
     let answered = answer::stream(candidate, request, stop, told, now_ms()).await;
     match &answered.failure {
         Some(failure) if failure.kind == FailureKind::ContextOverflow => {
-            turn.measured(room::sizes(params, candidate));
+            turn.measured(room::sizes(turn, params, candidate));
         }
         Some(_) => {}
         None => params.pruned.answered(now_ms()),
@@ -179,7 +188,12 @@ async fn call_model(
     turn.answered(answered, stop.cause(), now_ms());
 }
 
-async fn run_tool(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, call: &ToolCall) {
+async fn run_tool(turn: &mut Turn, params: &mut RunParams<'_>, stop: &mut Stop, call: &ToolCall) {
+    if params.tools.acts(call)
+        && let Err(error) = params.transcript.secure().await
+    {
+        return storage_failed(turn, &error);
+    }
     emit_tool_event(params, tool_event::start(call)).await;
     let cancel = stop.token().clone();
     let frame = CallFrame {
@@ -200,7 +214,8 @@ async fn run_tool(turn: &mut Turn, params: &RunParams<'_>, stop: &mut Stop, call
     turn.tool_done(executed, stop.cause(), now_ms());
 }
 
-/// When a run was made, and how long it took: the clock of the wall may have jumped in between.
+/// Start and duration of a run. The duration is measured separately, because the wall clock may
+/// jump.
 #[derive(Clone, Copy)]
 struct Times {
     started_at: i64,
@@ -258,14 +273,20 @@ fn facts(candidate: &RunModel<'_>) -> CandidateFacts {
     let thinking = if model.reasons() { candidate.thinking } else { ThinkingLevel::Off };
     let name = format!("{}/{}", model.provider(), model.id());
     let credential = candidate.credential.map(str::to_owned);
-    CandidateFacts { name, thinking, credential, repeats_itself: candidate.repeats_itself }
+    let RunModel { repeats_itself, reasoning_tags: final_only, .. } = *candidate;
+    CandidateFacts { name, thinking, credential, repeats_itself, final_only }
 }
 
 async fn emit_tool_event(params: &RunParams<'_>, event: RunEvent) {
     emit(&params.events, tool_event::canonical(event, params.tools.catalogue())).await;
 }
 
+async fn emit_retry(params: &RunParams<'_>, notice: RetryNotice) {
+    let notice = notice.for_people(params.redactor);
+    emit(&params.events, RunEvent::Retry(Box::new(notice))).await;
+}
+
 async fn emit(events: &mpsc::Sender<RunEvent>, event: RunEvent) {
-    // Nobody listening any more is no reason to stop: the transcript is what counts.
+    // A missing listener is no reason to stop: only the transcript counts.
     let _ = events.send(event).await;
 }

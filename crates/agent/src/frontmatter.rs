@@ -1,7 +1,8 @@
 //! The block of settings at the head of `SKILL.md` and `HOOK.md` (spec `agent-runtime.md` §6.2).
 //!
-//! It is read twice. YAML says what most keys are; a reader of lines says what a value looks like in the file, which is what
-//! JSON5 in it is read from, and takes over where the block is no YAML, such as `description: note: this`.
+//! The block is read twice. YAML gives the type of most keys. A line reader gives the text of a
+//! value as it stands in the file; JSON5 is parsed from that text. The line reader also takes over
+//! where the block is not valid YAML, such as `description: note: this`.
 
 mod lines;
 mod manifest;
@@ -14,7 +15,7 @@ use serde_json::Value;
 /// Longer blocks are not read: the longest of OpenClaw's own is 2 KiB.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// Why a file's block can't be used.
+/// Error in a file's block of settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrontmatterError {
     /// The block has no end within the limit; the file is reported and not loaded.
@@ -65,7 +66,8 @@ fn part(text: &str) -> Option<(&str, &str)> {
     let opened = text.strip_prefix("---")?;
     let end = opened.find("\n---")?;
     let (block, rest) = opened.split_at_checked(end)?;
-    // What follows the dashes on their own line belongs to the block, as OpenClaw has it, but for one line feed.
+    // Text after the dashes on their own line belongs to the block, as in OpenClaw, except for one
+    // line feed.
     Some((block.strip_prefix('\n').unwrap_or(block), rest.strip_prefix('\n')?))
 }
 
@@ -103,7 +105,7 @@ impl Frontmatter {
         }
     }
 
-    /// What `metadata` says for this product; `None` when it says nothing.
+    /// Returns what `metadata` says for this product, or `None` when it says nothing.
     ///
     /// # Errors
     /// [`FrontmatterError::Metadata`].

@@ -1,9 +1,11 @@
 //! Programs and built-in actions that are told what happens, and may change some of it (spec `agent-runtime.md` §8).
 //!
-//! Two kinds of occasions: [`EventKind`]s such as `command:new`, and [`HookPoint`]s such as `before_tool_call`. A hook is a
-//! directory with a `HOOK.md` ([`hook_file`]) and a handler ([`handler`]); [`discover`] finds them, [`gate`] tells which of
-//! them may be used, and a [`HookSet`] holds those that are. [`merge`] is what the answers of several handlers come to: values
-//! in, values out. A [`HookBus`] asks the handlers in order. How a program is run is not known here: a [`Programs`] does it.
+//! Two kinds of occasions: [`EventKind`]s such as `command:new`, and [`HookPoint`]s such as
+//! `before_tool_call`. A hook is a directory with a `HOOK.md` ([`hook_file`]) and a handler
+//! ([`handler`]); [`discover`] finds them, [`gate`] tells which of them may be used, and a
+//! [`HookSet`] holds those that are. [`merge`] is what the answers of several handlers come to:
+//! values in, values out. A [`HookBus`] asks the handlers in order. The way to run a program is not
+//! known here: a [`Programs`] does it.
 //!
 //! The four hooks that come with the gateway are [`Bundled`]; what they decide stands in [`session_memory`], [`soul_evil`],
 //! [`boot`] and [`command_log`], and is done by `dispatch`.

@@ -1,5 +1,5 @@
-//! What tools may ask of the gateway: one small trait a family, all reached through [`Host`]. A tool's context carries it; the
-//! gateway answers in its own process.
+//! Interfaces through which tools call the gateway: one small trait for each family, all reached
+//! through [`Host`]. A tool's context carries it; the gateway answers in its own process.
 
 mod sessions;
 
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use sessions::{HistoryWish, ListWish, SendCall, SendWish, SessionsHost, StatusAnswer, StatusWish};
 
-/// What comes of asking.
+/// Future result of a call to the gateway.
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, HostError>> + Send + 'a>>;
 
 /// The families.
@@ -24,7 +24,7 @@ pub trait Host: Send + Sync {
         None
     }
 
-    /// What goes to chat platforms; `None` where nothing does.
+    /// Interface for messages to chat platforms; `None` if no platform is connected.
     fn messages(&self) -> Option<&dyn MessagesHost> {
         None
     }
@@ -56,40 +56,41 @@ pub trait SubagentsHost: Send + Sync {
 pub struct SpawnCall<'a> {
     /// The model's id of the call.
     pub call_id: &'a str,
-    /// Its arguments, as they came.
+    /// Arguments as the model wrote them, unchecked.
     pub args: &'a Value,
-    /// What is to be done.
+    /// Task for the sub-agent.
     pub task: &'a str,
-    /// What people call it.
+    /// Display name of the task.
     pub label: Option<&'a str>,
     /// The agent that is to do it; absent is the one that asks.
     pub agent_id: Option<&'a str>,
     /// The model that it is to use.
     pub model: Option<&'a str>,
-    /// How much that is to think.
+    /// Thinking level of the sub-agent.
     pub thinking: Option<&'a str>,
     /// Seconds after which it is stopped; `None` is as configured for the agent.
     pub timeout_seconds: Option<u64>,
-    /// What becomes of its session once its end is told.
+    /// Treatment of the sub-agent's session once its result was announced.
     pub cleanup: Cleanup,
     /// Ends the call: what it has started by then is stopped.
     pub cancel: &'a CancellationToken,
 }
 
-/// What becomes of the session of a sub-agent once its end is told.
+/// Treatment of a sub-agent's session once its result was announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cleanup {
-    /// It is deleted.
+    /// Deletes the session.
     Delete,
-    /// It stays until it is archived.
+    /// Keeps the session until it is archived.
     #[default]
     Keep,
 }
 
 /// Messages to chat platforms, and what else can be done there. It knows which run asks, and where that was asked.
 pub trait MessagesHost: Send + Sync {
-    /// Does an action. What it sends is stored before it is sent: the same call of the same run sends once.
+    /// Does an action. Messages are stored before they are sent: the same call of the same run
+    /// sends once.
     fn act<'a>(&'a self, call: MessageCall<'a>) -> HostFuture<'a, Value>;
 }
 
@@ -98,22 +99,22 @@ pub trait MessagesHost: Send + Sync {
 pub struct MessageCall<'a> {
     /// The model's id of the call.
     pub call_id: &'a str,
-    /// Its arguments.
+    /// Arguments as the model wrote them.
     pub args: &'a Value,
-    /// Which files it may send.
+    /// Local files that the call may send.
     pub files: FileReach<'a>,
     /// Ends the wait for the platform; what is stored is sent all the same.
     pub cancel: &'a CancellationToken,
 }
 
-/// Which files of this machine a tool may send.
+/// Local files that a tool may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileReach<'a> {
-    /// Those below this directory.
+    /// Files below this directory only.
     Confined(&'a Path),
-    /// Those of the workspace, of the gateway's own storage of media, and temporary ones.
+    /// Files of the workspace, of the gateway's own media storage, and temporary files.
     Host {
-        /// Where relative paths start.
+        /// Base directory of relative paths.
         workspace: &'a Path,
     },
 }
@@ -127,7 +128,7 @@ pub trait ImagesHost: Send + Sync {
 /// A question about an image.
 #[derive(Debug, Clone)]
 pub struct ImageQuestion<'a> {
-    /// What is asked.
+    /// Question for the model.
     pub prompt: &'a str,
     /// The image, small enough to be sent.
     pub image: ImageBlock,
@@ -137,25 +138,25 @@ pub struct ImageQuestion<'a> {
     pub cancel: &'a CancellationToken,
 }
 
-/// What a model says of an image.
+/// Answer of a model to a question about an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageAnswer {
-    /// Its words.
+    /// Text of the answer.
     pub text: String,
     /// `provider/model`.
     pub model: String,
-    /// Those that were asked before it, in vain.
+    /// Models that were asked first and failed, in order.
     pub attempts: Vec<ImageAttempt>,
 }
 
 /// A model that gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageAttempt {
-    /// Its provider.
+    /// Provider of the model.
     pub provider: String,
-    /// Its id.
+    /// Model id without the provider.
     pub model: String,
-    /// Why.
+    /// Reason of the failure.
     pub error: String,
 }
 
@@ -168,29 +169,29 @@ pub trait ControlHost: Send + Sync {
 /// A call of the `gateway` tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlCall {
-    /// What is asked.
+    /// Request to the gateway.
     pub ask: ControlAsk,
-    /// What is told after a restart, should there be one.
+    /// Message for a session after a restart, if the request causes one.
     pub notice: RestartNotice,
 }
 
-/// What can be asked of the gateway.
+/// Requests that a tool can make to the gateway itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ControlAsk {
-    /// It starts again.
+    /// Restarts the gateway.
     Restart {
-        /// Why, for the log.
+        /// Reason of the restart, for the log.
         reason: Option<String>,
     },
     /// The configuration, secrets taken out.
     ConfigGet,
-    /// Its schema.
+    /// Returns the JSON schema of the configuration.
     ConfigSchema,
     /// A whole new one.
     ConfigApply(ConfigText),
     /// A merge patch of it.
     ConfigPatch(ConfigText),
-    /// It starts again with the program that was installed meanwhile.
+    /// Restarts the gateway with the version that was installed in the meantime.
     Update,
 }
 
@@ -203,24 +204,24 @@ pub struct ConfigText {
     pub base_hash: Option<String>,
 }
 
-/// Who is told of a restart, and when it begins.
+/// Session that is notified after a restart, and the delay before the restart begins.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RestartNotice {
     /// The session, in place of the one that asks.
     pub session: Option<String>,
-    /// What it is told.
+    /// Text for that session.
     pub note: Option<String>,
     /// Time until then.
     pub delay: Option<Duration>,
 }
 
-/// Why the gateway does not answer. The model is told in these words.
+/// Error of a call to the gateway. The model is told in these words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
-    /// It can't be read now.
+    /// The requested value can't be read now.
     #[error("{0}")]
     Unavailable(String),
-    /// It can't be done in this way, or may not be; says why.
+    /// The request is invalid or not allowed; the text says why.
     #[error("{0}")]
     Refused(String),
     /// The run is being stopped.

@@ -1,10 +1,10 @@
-//! Who the agent says it is: the fields of `IDENTITY.md` (spec `agent-runtime.md` §5).
+//! Identity of the agent: the fields of `IDENTITY.md` (spec `agent-runtime.md` §5).
 
 use std::path::Path;
 
 use crate::workspace_file;
 
-/// More of the file is not looked at.
+/// Largest number of bytes that are read of the file.
 const MAX_BYTES: u64 = 64 * 1024;
 
 /// The parsed fields; blank and placeholder values are absent.
@@ -12,9 +12,9 @@ const MAX_BYTES: u64 = 64 * 1024;
 pub struct Identity {
     /// The agent's name.
     pub name: Option<String>,
-    /// What it is.
+    /// Kind of creature that the agent claims to be.
     pub creature: Option<String>,
-    /// How it comes across.
+    /// Impression that the agent gives, in its own words.
     pub vibe: Option<String>,
     /// Signature emoji.
     pub emoji: Option<String>,
@@ -25,7 +25,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// What the file of a workspace says; one that is missing or can't be read says nothing. Blocking.
+    /// Reads `IDENTITY.md` of a workspace; a missing or unreadable file gives an empty identity.
+    /// Blocking.
     pub fn of_workspace(workspace: &Path) -> Self {
         match workspace_file::read(workspace, "IDENTITY.md", MAX_BYTES) {
             Ok(Some(head)) => Self::parse(&String::from_utf8_lossy(&head.bytes)),
@@ -47,7 +48,7 @@ impl Identity {
         identity
     }
 
-    /// Whether nothing was filled in.
+    /// Returns true if no field is filled in.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

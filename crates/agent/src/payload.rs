@@ -1,18 +1,19 @@
-//! From the answers of a run to the replies that are delivered (spec `agent-runtime.md` §2.7).
+//! Turns the answers of a run into the replies that are delivered (spec `agent-runtime.md` §2.7).
 
 use openclaw_protocol::message::{AssistantMessage, Block, ToolResultMessage};
 
 use crate::event::RunEnd;
-use crate::reply::{ReplyPayload, RunError};
-use crate::run::ReasoningVisibility;
+use crate::reasoning_visibility::ReasoningVisibility;
+use crate::reply::{NO_ANSWER, ReplyPayload, RunError};
 use crate::text::directive;
 use crate::text::silent::{is_silent, spoken};
 use crate::text::tags::{TagRules, strip};
 use crate::text::thoughts;
 use crate::tool::Catalogue;
-use crate::tool_event::{failed_status, summary};
+use crate::tool::summary;
+use crate::tool_event::failed_status;
 
-/// What one assistant message contributes.
+/// Content that an assistant message contributes to the replies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     text: String,
@@ -35,17 +36,32 @@ impl Answer {
         Self { text: message.text(), thinking: thinking.join("\n"), said_to: 0 }
     }
 
-    /// The same, as an answer to a message that was steered in.
+    /// Returns the same answer, as the reply to the steered-in message of this number.
     pub(crate) fn to(self, said_to: usize) -> Self {
         Self { said_to, ..self }
     }
 
-    /// What the model thought, in the words for people.
+    /// True for two answers to one message.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        self.said_to == other.said_to
+    }
+
+    /// True for anything to read or to see, and for the silent token: the model has decided something.
+    pub(crate) fn says_something(&self, final_only: bool) -> bool {
+        if !final_only && !self.text.contains(['<', '[']) {
+            return !self.text.trim().is_empty();
+        }
+        let found = directive::parse(&strip(&self.text, TagRules { final_only, complete: true }).visible);
+        !found.text.trim().is_empty() || !found.media.is_empty()
+    }
+
+    /// Returns the model's thinking as shown to people.
     pub(crate) fn reasoning(&self, final_only: bool) -> Option<String> {
         self.thought(&strip(&self.text, TagRules { final_only, complete: true }).thinking)
     }
 
-    /// The same, with what stood between tags in the text: the provider's own counts first.
+    /// Returns the thinking as shown to people: the provider's own thinking, or else the text
+    /// between tags.
     fn thought(&self, between_tags: &str) -> Option<String> {
         thoughts::shown(if self.thinking.is_empty() { between_tags } else { &self.thinking })
     }
@@ -79,17 +95,9 @@ impl ToolFailure {
         let error = detail.unwrap_or(&text).lines().next().unwrap_or_default().trim().to_owned();
         Some(Self { name: result.tool_name.clone(), meta: meta.map(str::to_owned), error })
     }
-
-    /// Errors the model is expected to put right by itself.
-    fn is_recoverable(&self) -> bool {
-        const SIGNS: [&str; 7] =
-            ["required", "missing", "invalid", "must be", "must have", "needs", "requires"];
-        let lower = self.error.to_lowercase();
-        SIGNS.iter().any(|sign| lower.contains(sign))
-    }
 }
 
-/// What a run's replies are made of.
+/// Input from which the replies of a run are built.
 pub(crate) struct Replies<'a> {
     pub(crate) catalogue: &'a Catalogue,
     pub(crate) answers: &'a [Answer],
@@ -107,12 +115,14 @@ impl Replies<'_> {
     pub(crate) fn payloads(&self) -> Vec<ReplyPayload> {
         let mut out: Vec<ReplyPayload> = Vec::new();
         if let Some(error) = self.error {
-            out.push(self.failure(error.message.clone()));
+            // The error is not a provider's, for which people would be told other words.
+            let sign = if *self.end == RunEnd::TimedOut { "⚠️ " } else { "" };
+            out.push(self.failure(format!("{sign}{}", error.message)));
         }
         for answer in self.answers {
             out.extend(self.answer(answer).into_iter().filter(|reply| !self.echoes_error(reply)));
         }
-        if let Some(tool) = self.tool_failure.filter(|tool| self.worth_mentioning(tool, &out)) {
+        if let Some(tool) = self.tool_failure.filter(|_| self.has_no_answer(&out)) {
             let error = if tool.error.is_empty() { String::new() } else { format!(": {}", tool.error) };
             let call = summary(&self.catalogue.canonical_name(&tool.name), tool.meta.as_deref());
             let told = self.failure(format!("⚠️ {call} failed{error}"));
@@ -156,9 +166,10 @@ impl Replies<'_> {
         self.error.is_some_and(|error| error.message.trim() == reply.text.trim())
     }
 
-    /// A failed tool is mentioned when there is nothing else to say, unless the run was stopped anyway.
-    fn worth_mentioning(&self, tool: &ToolFailure, so_far: &[ReplyPayload]) -> bool {
-        *self.end == RunEnd::Completed && so_far.is_empty() && !tool.is_recoverable()
+    /// A failed tool is mentioned when there is nothing else to say but that the answer was empty, unless the run was stopped anyway.
+    fn has_no_answer(&self, so_far: &[ReplyPayload]) -> bool {
+        let was_empty = self.error.is_some_and(|error| error.message.starts_with(NO_ANSWER));
+        (*self.end == RunEnd::Completed && so_far.is_empty()) || (was_empty && so_far.len() == 1)
     }
 }
 
@@ -271,7 +282,10 @@ mod tests {
         assert_eq!(replies(&[], Some(&disk)).payloads(), [expect]);
         let said = [answer(vec![Block::text("It failed.")])];
         assert_eq!(replies(&said, Some(&disk)).payloads(), [text("It failed.")]);
-        assert_eq!(replies(&[], Some(&failed("path required"))).payloads(), []);
+        let wrong = failed("path required");
+        let expect =
+            ReplyPayload { is_fallback: true, ..failure("⚠️ Exec: ls /x failed: path required".into()) };
+        assert_eq!(replies(&[], Some(&wrong)).payloads(), [expect]);
         let call = Block::ToolCall(ToolCall { id: "c".into(), ..ToolCall::default() });
         let ended_with_call = [answer(vec![Block::text("Trying."), call])];
         assert_eq!(replies(&ended_with_call, Some(&disk)).payloads(), [text("Trying.")]);

@@ -1,7 +1,7 @@
 //! Images for a model: recognised by their first bytes, made small enough to send (spec `tools.md` §1, `agent-runtime.md` §9.2).
 //!
-//! What a header claims is checked before anything is decoded, and one picture is decoded at a time: a small file can claim a
-//! gigantic one.
+//! The size claimed by a header is checked before anything is decoded, and only one picture is
+//! decoded at a time, because a small file can claim a gigantic picture.
 
 mod format;
 #[cfg(test)]
@@ -36,7 +36,7 @@ const SCALED_SIDE: u32 = 3000;
 /// Pictures decoded at the same time, over all sessions.
 static TURNS: Semaphore = Semaphore::const_new(1);
 
-/// Why a picture can't be sent.
+/// Reason why a picture can't be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PictureError {
     /// The run was stopped: nobody waits for the picture.
@@ -50,9 +50,12 @@ pub enum PictureError {
         /// Pixels.
         height: u32,
     },
-    /// It has this many bytes, and could not be made smaller.
+    /// The picture has this many bytes and could not be made smaller.
     #[error("Image could not be reduced below 5MB (got {:.2}MB)", megabytes(*.0))]
     TooManyBytes(u64),
+    /// Another format than those that models take.
+    #[error("models take PNG, JPEG, GIF and WebP, not {0}")]
+    NotTaken(String),
     /// The image is broken, or of a format that is not read here; with the reader's words.
     #[error("{0}")]
     Unreadable(String),
@@ -70,15 +73,16 @@ impl From<image::ImageError> for PictureError {
     }
 }
 
-/// Whether a picture can be sent as it is. Reads no more than its header, and goes back to the beginning.
+/// Returns true if a picture can be sent unchanged. Reads no more than its header, and goes back to
+/// the beginning.
 ///
 /// # Errors
-/// Where the picture is broken, or refused because of what its header says.
+/// Returns an error if the picture is broken or if the size in its header is refused.
 pub fn fits(source: &mut (impl Read + Seek)) -> Result<bool, PictureError> {
     fits_below(source, MAX_BYTES)
 }
 
-/// The same with a limit of bytes, which is [`MAX_BYTES`] at most.
+/// Does the same as [`fits`] with a limit in bytes, which is [`MAX_BYTES`] at most.
 ///
 /// # Errors
 /// As [`fits`].
@@ -100,12 +104,13 @@ pub fn fits_below(source: &mut (impl Read + Seek), max_bytes: usize) -> Result<b
 /// [`in_turn`], for what may be decoded as [`fits`] says.
 ///
 /// # Errors
-/// Where the picture is broken, does not get small enough, or the run is stopped.
+/// Returns an error if the picture is broken, if it does not get small enough, or if the run is
+/// stopped.
 pub fn shrink(source: impl Read + Seek, cancel: &CancellationToken) -> Result<Vec<u8>, PictureError> {
     shrink_below(source, MAX_BYTES, cancel)
 }
 
-/// The same with a limit of bytes, which is [`MAX_BYTES`] at most.
+/// Does the same as [`shrink`] with a limit in bytes, which is [`MAX_BYTES`] at most.
 ///
 /// # Errors
 /// As [`shrink`].
@@ -337,7 +342,7 @@ mod tests {
         assert_eq!((first, second), (Err(PictureError::Stopped), Err(PictureError::Stopped)));
         assert_eq!(TURNS.available_permits(), 0, "the thread is still at work");
         done.send(()).unwrap();
-        // Its turn passes on.
+        // The turn passes on.
         assert_eq!(in_turn(&go(), |_| Ok(5)).await, Ok(5));
     }
 

@@ -1,5 +1,6 @@
 //! A file as an open directory and a name in it: what was checked is what is used, whatever is renamed or linked meanwhile.
 
+pub mod off_limits;
 mod removal;
 
 use std::ffi::{OsStr, OsString};
@@ -22,10 +23,10 @@ const DIRECTORY: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_
 #[cfg(not(target_os = "linux"))]
 const DIRECTORY: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_CLOEXEC);
 
-/// Why there is no place.
+/// Error in reaching a place.
 #[derive(Debug)]
 pub enum PlaceError {
-    /// It would leave the confining directory; the model is told.
+    /// The path leads out of the confining directory; the model is told.
     Escapes {
         /// The confining directory.
         root: PathBuf,
@@ -36,6 +37,10 @@ pub enum PlaceError {
     SymbolicLink(String),
     /// A directory, device, pipe or socket.
     NotAFile(String),
+    /// The gateway's own state or configuration; the model is told.
+    OffLimits(String),
+    /// Part of a hook, for a run that may not run commands; the model is told.
+    Hook(String),
     /// The system said no.
     Io(io::Error),
 }
@@ -48,6 +53,18 @@ impl std::fmt::Display for PlaceError {
             }
             Self::SymbolicLink(path) => write!(f, "Symlink not allowed in sandbox path: {path}"),
             Self::NotAFile(path) => write!(f, "Not a regular file: {path}"),
+            Self::OffLimits(path) => {
+                write!(
+                    f,
+                    "{path} belongs to the gateway's own state or configuration, which tools do not touch"
+                )
+            }
+            Self::Hook(path) => {
+                write!(
+                    f,
+                    "{path} would be part of a hook, which the gateway runs with its owner's rights: this run may not run programs unasked"
+                )
+            }
             Self::Io(error) => error.fmt(f),
         }
     }
@@ -56,7 +73,7 @@ impl std::fmt::Display for PlaceError {
 impl std::error::Error for PlaceError {}
 
 impl PlaceError {
-    /// Whether there simply is no such file.
+    /// Returns true if the file does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::NotFound)
     }
@@ -66,9 +83,11 @@ impl From<PlaceError> for io::Error {
     fn from(error: PlaceError) -> Self {
         match error {
             PlaceError::Io(error) => error,
-            PlaceError::Escapes { .. } | PlaceError::SymbolicLink(_) | PlaceError::NotAFile(_) => {
-                Self::new(io::ErrorKind::InvalidInput, error.to_string())
-            }
+            PlaceError::Escapes { .. }
+            | PlaceError::SymbolicLink(_)
+            | PlaceError::NotAFile(_)
+            | PlaceError::OffLimits(_)
+            | PlaceError::Hook(_) => Self::new(io::ErrorKind::InvalidInput, error.to_string()),
         }
     }
 }
@@ -88,11 +107,11 @@ impl From<Errno> for PlaceError {
 /// The beginning of a file.
 #[derive(Debug)]
 pub struct Head {
-    /// Its first bytes.
+    /// First bytes of the file.
     pub bytes: Vec<u8>,
-    /// Whether the file goes on.
+    /// True if the file is longer than `bytes`.
     pub is_cut: bool,
-    /// Of the file that was read.
+    /// Metadata of the file that was read.
     pub metadata: Metadata,
 }
 
@@ -130,7 +149,7 @@ impl Head {
     fn read(file: File, metadata: Metadata, limit: u64) -> Result<Self, PlaceError> {
         let expected = metadata.len().min(limit).saturating_add(1);
         let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
-        // One more tells whether there is more: a file may grow, and some have no length.
+        // One extra byte shows if there is more: a file may grow, and some have no length.
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
         let is_cut = bytes.len() as u64 > limit;
         bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
@@ -138,16 +157,16 @@ impl Head {
     }
 }
 
-/// Whether a file is a program.
+/// Permission to execute a written file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Executable {
-    /// It may be run.
+    /// The file may be executed.
     Yes,
-    /// It may be read.
+    /// The file is data: no execute permission.
     No,
 }
 
-/// One file, existing or not.
+/// Place of one file, existing or not.
 #[derive(Debug)]
 pub struct Place {
     directory: OwnedFd,
@@ -166,7 +185,7 @@ impl Place {
         Ok(Self { directory, name: name.to_owned(), shown: path.display().to_string() })
     }
 
-    /// Like [`Self::anywhere`]; missing directories are created.
+    /// Opens the place like [`Self::anywhere`]; missing directories are created.
     pub fn create_anywhere(path: &Path) -> Result<Self, PlaceError> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -179,7 +198,7 @@ impl Place {
         Self::walk(root, inside, asked, |_, _| Ok(()))
     }
 
-    /// Like [`Self::beneath`]; missing directories are created.
+    /// Opens the place like [`Self::beneath`]; missing directories are created.
     pub fn create_beneath(root: &Path, inside: &Path, asked: &str) -> Result<Self, PlaceError> {
         std::fs::create_dir_all(root)?;
         Self::walk(root, inside, asked, |directory, name| {
@@ -233,7 +252,7 @@ impl Place {
         }
     }
 
-    /// Itself if there is something at the place.
+    /// Returns `self` if there is something at the place.
     pub fn if_exists(self) -> Result<Self, PlaceError> {
         fstatat(&self.directory, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?;
         Ok(self)
@@ -342,7 +361,8 @@ impl Place {
         Ok(openat(&self.directory, self.name.as_os_str(), flags, Mode::from_bits_truncate(mode))?.into())
     }
 
-    /// Makes a symbolic link, in the place of a file that is there. Where it leads is not looked at.
+    /// Makes a symbolic link, in the place of a file that is there. The target of the link is not
+    /// examined.
     pub fn link_to(&self, target: &Path) -> Result<(), PlaceError> {
         self.remove()?;
         Ok(symlinkat(target, &self.directory, self.name.as_os_str())?)

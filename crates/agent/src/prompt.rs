@@ -25,16 +25,17 @@ pub use report::{
 pub use runtime::HostFacts;
 
 use crate::bootstrap::BootstrapFile;
-use crate::run::ReasoningVisibility;
+use crate::reasoning_visibility::ReasoningVisibility;
 use crate::toolbox::Toolbox;
 
-/// How much of the prompt a session gets.
+/// Amount of the system prompt that a session gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PromptMode {
     /// Everything: sessions of people.
     #[default]
     Full,
-    /// Without what only matters between the agent and its owner: sub-agent sessions.
+    /// Prompt without sections that only matter between the agent and its owner: for sub-agent
+    /// sessions.
     Minimal,
     /// The identity line alone.
     None,
@@ -47,16 +48,16 @@ impl PromptMode {
     }
 }
 
-/// What the prompt is made of. Defaults leave a section out.
+/// Input of the system prompt. Defaults leave a section out.
 #[derive(Debug, Clone, Default)]
 pub struct PromptInputs<'a> {
-    /// How much.
+    /// Amount of the prompt to build.
     pub mode: PromptMode,
     /// The tools offered, policy applied.
     pub tools: &'a Toolbox,
     /// The skills prompt with its XML block, empty without eligible skills.
     pub skills: &'a str,
-    /// How memory is cited.
+    /// Style in which answers cite memory files.
     pub memory_citations: MemoryCitations,
     /// Model aliases: alias and `provider/model`.
     pub model_aliases: Vec<(String, String)>,
@@ -66,31 +67,31 @@ pub struct PromptInputs<'a> {
     pub workspace: PathBuf,
     /// Lines added to the workspace section.
     pub workspace_notes: Vec<String>,
-    /// Where the product's documentation lies.
+    /// Directory of the product's documentation.
     pub docs_dir: Option<PathBuf>,
-    /// Set when tools run in a sandbox.
+    /// Facts about the sandbox; set when tools run in one.
     pub sandbox: Option<SandboxNote>,
     /// The owner's numbers or ids.
     pub owner_numbers: Vec<String>,
     /// Channels the message tool can deliver to.
     pub deliverable_channels: Vec<String>,
-    /// Whether the current channel shows inline buttons; `None` when there is no current channel.
+    /// Support of the current channel for inline buttons; `None` when there is no current channel.
     pub inline_buttons: Option<InlineButtons>,
     /// Hints of the current channel about its message actions.
     pub channel_hints: Vec<String>,
-    /// How spoken replies are made.
+    /// Hint for writing replies that are spoken by text-to-speech.
     pub tts_hint: Option<String>,
     /// Group, sub-agent or request context.
     pub extra: Option<String>,
-    /// How freely to react with emoji.
+    /// Guidance on emoji reactions.
     pub reactions: Option<Reactions>,
-    /// Whether the model writes its reasoning in tags.
+    /// True if the model writes its reasoning in tags.
     pub reasoning_tags: bool,
     /// The injected workspace files, in order.
     pub files: &'a [BootstrapFile],
     /// The heartbeat prompt: its text for the default agent, `None` hides it behind `(configured)`.
     pub heartbeat_prompt: Option<String>,
-    /// What the runtime line says.
+    /// Facts for the runtime line.
     pub runtime: RuntimeFacts,
     /// Reasoning visibility, for the runtime section.
     pub reasoning: ReasoningVisibility,
@@ -106,25 +107,26 @@ pub enum MemoryCitations {
     Hidden,
 }
 
-/// What a sandboxed agent is told (spec §3.1 row 13).
+/// Facts about the sandbox for a sandboxed agent (spec §3.1 row 13).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxNote {
     /// The directory inside the sandbox.
     pub workspace: Option<PathBuf>,
     /// `none`, `ro` or `rw`.
     pub workspace_access: Option<String>,
-    /// Where the browser of the sandbox can be watched and driven.
+    /// Addresses at which the sandbox's browser can be watched and driven.
     pub browser: Vec<String>,
     /// The session's elevated level, where elevation is allowed.
     pub elevated: Option<String>,
 }
 
-/// Whether the current channel shows inline buttons.
+/// Support of the current channel for inline buttons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InlineButtons {
-    /// It does.
+    /// The channel shows inline buttons.
     Enabled,
-    /// It could: the config key that enables them.
+    /// The channel supports inline buttons, but they are switched off; holds the config key that
+    /// enables them.
     Available {
         /// The channel.
         channel: String,
@@ -136,14 +138,14 @@ pub enum InlineButtons {
 pub struct Reactions {
     /// The channel's name.
     pub channel: String,
-    /// How freely.
+    /// Frequency of reactions.
     pub level: ReactionLevel,
 }
 
-/// How freely to react.
+/// Frequency of emoji reactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReactionLevel {
-    /// At most one in five to ten exchanges.
+    /// Reactions in at most one of five to ten exchanges.
     Minimal,
     /// Whenever natural.
     Extensive,
@@ -175,7 +177,7 @@ pub struct RuntimeFacts {
 pub struct SystemPrompt {
     /// The text.
     pub text: String,
-    /// Its parts' sizes, for the report.
+    /// Sizes of the prompt's parts, for the report.
     pub size: PromptSize,
 }
 

@@ -1,7 +1,7 @@
 //! Taking known secrets out of what tools say, before it is stored or sent.
 //!
-//! What is known is replaced wherever it stands as it is, or as JSON writes it. A secret that a tool prints in another
-//! encoding or piece by piece is not found.
+//! Known secrets are replaced where they appear literally or as JSON escapes them. A secret that a
+//! tool prints in another encoding or piece by piece is not found.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 /// Shorter values are not looked for: they stand in texts for other reasons.
 pub const MIN_SECRET_CHARS: usize = 8;
-/// Of a secret whose rest was cut off, as few characters are hidden.
+/// Number of characters of a cut-off secret from which on they are hidden.
 const MIN_PIECE_CHARS: usize = 4;
 
 /// Finds secrets in texts. Made once for many texts.
@@ -24,12 +24,12 @@ pub struct Redactor {
     finder: Option<AhoCorasick>,
 }
 
-/// Where a text may begin or end in the middle of a secret.
+/// Ends of a text at which a secret may have been cut in two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// At its start: of long output the end is kept.
+    /// Start of the text: long output keeps its end.
     Start,
-    /// At both ends: more is to come.
+    /// Both ends of the text: more is to come.
     Both,
 }
 
@@ -142,14 +142,16 @@ fn as_in_json(value: &str) -> String {
     quoted.get(1..quoted.len() - 1).unwrap_or(value).to_owned()
 }
 
-/// How much of a secret's end, but not all, stands at the start of a text.
+/// Returns the number of bytes at the start of a text that are the end of a secret, but not all of
+/// it.
 fn end_at_start(secret: &str, text: &str, least: usize) -> Option<usize> {
     let mut ends = secret.char_indices().skip(1).filter_map(|(at, _)| secret.get(at..));
     let end = ends.find(|end| text.starts_with(end))?;
     (end.chars().count() >= least).then_some(end.len())
 }
 
-/// How much of a secret's start, but not all, stands at the end of a text.
+/// Returns the number of bytes at the end of a text that are the start of a secret, but not all of
+/// it.
 fn start_at_end(secret: &str, text: &str, least: usize) -> Option<usize> {
     let mut starts = secret.char_indices().rev().filter_map(|(at, _)| secret.get(..at));
     let start = starts.find(|start| text.ends_with(start))?;
@@ -206,7 +208,7 @@ mod tests {
     }
 
     proptest! {
-        /// What clients see of a command's output is a window that moves over it.
+        /// Clients see a window that moves over the output of a command.
         #[test]
         fn no_window_shows_more_of_a_secret_than_a_few_characters(before in "[a-z ]{0,20}", after in "[a-z ]{0,20}", from in 0_usize..60, to in 0_usize..60) {
             let whole = format!("{before}{SECRET}{after}");

@@ -1,4 +1,5 @@
-//! What a run gives back: reply payloads, figures, and how it ended (spec `agent-runtime.md` §1.1, §2.7, §2.8).
+//! Result of a run: reply payloads, figures, and outcome (spec `agent-runtime.md` §1.1, §2.7,
+//! §2.8).
 
 use openclaw_models::FailureKind;
 use openclaw_protocol::SessionId;
@@ -6,16 +7,14 @@ use openclaw_protocol::message::Usage;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::event::RunEnd;
-
-/// Everything the caller needs once a run has ended.
+/// Result of a run for the caller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Unix milliseconds.
     pub started_at: i64,
     /// Unix milliseconds.
     pub ended_at: i64,
-    /// How it ended; the same value the last event carried.
+    /// Outcome of the run; the same value as in the last event.
     pub end: RunEnd,
     /// The replies in order. After an abort these are the texts that were complete or partly there: the caller decides
     /// whether they are still worth delivering.
@@ -27,13 +26,14 @@ pub struct Outcome {
     pub last_usage: Option<Usage>,
     /// Tokens of the conversation by estimate, where a compaction came after that call.
     pub tokens_after: Option<u64>,
-    /// Whether the conversation has outgrown what the model's window has room for: it is to be compacted before the next run.
+    /// True if the conversation no longer fits the model's context window: the caller compacts it
+    /// before the next run.
     pub is_full: bool,
     /// Every failed attempt in order.
     pub failures: Vec<CandidateFailure>,
     /// Index of the candidate that made the last call.
     pub candidate: usize,
-    /// Whether the run's time was over before that call gave anything.
+    /// True if the run's time limit passed before that call gave anything.
     pub ran_out_of_time: bool,
 }
 
@@ -44,7 +44,31 @@ impl Outcome {
     }
 }
 
-/// One reply. Only the first four fields are on the wire of the `agent` method; the rest steers delivery.
+/// Outcome of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunEnd {
+    /// The model was done.
+    Completed,
+    /// Someone stopped it.
+    Aborted,
+    /// The run reached its time limit.
+    TimedOut,
+    /// The run failed; the text is for people.
+    Failed(String),
+}
+
+impl RunEnd {
+    /// Returns true if the run was stopped, by someone or by its time limit.
+    pub fn was_stopped(&self) -> bool {
+        match self {
+            Self::Aborted | Self::TimedOut => true,
+            Self::Completed | Self::Failed(_) => false,
+        }
+    }
+}
+
+/// Reply for the sender. Only the first four fields are on the wire of the `agent` method; the rest
+/// steers delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplyPayload {
@@ -55,24 +79,28 @@ pub struct ReplyPayload {
     /// All media references.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub media_urls: Vec<String>,
-    /// Whether the text reports a failure.
+    /// True if the text reports a failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
-    /// Whether it stands in for an answer that is not there: nothing where a tool has answered.
+    /// True if the reply only stands in for a missing answer: it is dropped where a tool has
+    /// already answered.
     #[serde(skip)]
     pub is_fallback: bool,
     /// The message to quote.
     #[serde(skip)]
     pub reply_to: Option<ReplyTo>,
-    /// Whether audio goes out as a voice note.
+    /// True if audio is sent as a voice note.
     #[serde(skip)]
     pub voice: bool,
-    /// Which message of the run it answers: 0 is the run's own, then come those that were steered in, in their order.
+    /// Index of the run's message that it answers: 0 is the run's own, then come the messages that were steered in, in their order.
     #[serde(skip)]
     pub said_to: usize,
 }
 
-/// What a reply tag asked to be quoted.
+/// Text shown to people if models were asked but none answered, or if nothing of the answer can be shown.
+pub const NO_ANSWER: &str = "No response generated. Please try again.";
+
+/// Message that a reply tag asked to quote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyTo {
     /// The message that triggered the run.
@@ -95,16 +123,16 @@ impl ReplyTo {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunMeta {
-    /// How long the run took in milliseconds, whatever the clock of the wall did meanwhile.
+    /// Duration of the run in milliseconds, measured independently of jumps of the wall clock.
     pub duration_ms: u64,
     /// Session, model and tokens.
     pub agent_meta: AgentMeta,
-    /// Whether the run was stopped by someone or by the clock.
+    /// True if the run was stopped by someone or by its time limit.
     pub aborted: bool,
     /// `tool_calls` when a client has to run tools, `max_tool_rounds` or `tool_loop` when a limit ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<&'static str>,
-    /// Why it failed.
+    /// Error with which the run failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
 }
@@ -117,12 +145,12 @@ pub struct AgentMeta {
     pub session_id: SessionId,
     /// Provider of the candidate that made the last call.
     pub provider: String,
-    /// Its model id.
+    /// Model id without the provider.
     pub model: String,
     /// Sum over all calls of the run; absent when nothing was counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<RunUsage>,
-    /// How often a summary took the place of messages in this run; absent where it never did.
+    /// Number of compactions in this run; absent where there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction_count: Option<u64>,
 }
@@ -174,7 +202,7 @@ fn is_zero(value: &u64) -> bool {
 pub struct RunError {
     /// The class.
     pub kind: RunErrorKind,
-    /// For people.
+    /// Text for people.
     pub message: String,
 }
 
@@ -208,7 +236,7 @@ pub enum RunErrorKind {
     Storage,
     /// The gateway stops: the transcript takes nothing more, and the run goes on at the next start.
     Interrupted,
-    /// Anything else.
+    /// Any other failure.
     Other,
 }
 
@@ -217,17 +245,17 @@ impl From<FailureKind> for RunErrorKind {
         match kind {
             FailureKind::RateLimit => Self::RateLimit,
             FailureKind::Transient => Self::Unavailable,
-            FailureKind::Billing => Self::Billing,
+            FailureKind::Billing | FailureKind::Unaffordable => Self::Billing,
             FailureKind::Auth => Self::Auth,
             FailureKind::Timeout => Self::Timeout,
             FailureKind::Format => Self::Format,
             FailureKind::ContextOverflow => Self::ContextOverflow,
-            FailureKind::Other => Self::Other,
+            FailureKind::Gone | FailureKind::Empty | FailureKind::Other => Self::Other,
         }
     }
 }
 
-/// One failed attempt with one candidate.
+/// Failed attempt with one candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CandidateFailure {
     /// Index into [`crate::RunParams::models`].

@@ -1,12 +1,16 @@
-//! What a skill or a hook needs of its surroundings, and what of it is missing (spec `agent-runtime.md` §6.3, §8.1).
+//! Requirements of a skill or a hook on its environment, and the check for missing ones (spec
+//! `agent-runtime.md` §6.3, §8.1).
 
 use std::path::PathBuf;
 
 use nix::unistd::{AccessFlags, access};
+use openclaw_config::Config;
+use openclaw_config::settings::SandboxWritable;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What is needed; what is missing has the same shape. All in the order of the file.
+/// Requirements, or the missing ones among them, which have the same shape. All in the order of the
+/// file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Requirements {
@@ -22,38 +26,39 @@ pub struct Requirements {
     pub os: Vec<String>,
 }
 
-/// What there is.
+/// Environment against which requirements are checked.
 pub trait Surroundings {
-    /// Whether a program can be started, here or where this may run.
+    /// Returns true if a program can be started, here or where the skill may run.
     fn has_bin(&self, name: &str) -> bool;
-    /// Whether a variable will have a value.
+    /// Returns true if an environment variable will have a value.
     fn has_env(&self, name: &str) -> bool;
-    /// Whether a path of the configuration is truthy.
+    /// Returns true if the value at a configuration path is truthy.
     fn has_config(&self, path: &str) -> bool;
-    /// Whether this host, or a node it may use, is of a platform.
+    /// Returns true if this host, or a node it may use, has this platform.
     fn is_platform(&self, name: &str) -> bool {
         name == platform()
     }
 }
 
-/// Whether requirements are to be met.
+/// Strictness with which requirements are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// As they say.
+    /// Requirements apply as they are listed.
     AsListed,
     /// `always: true`: nothing but the platform counts.
     PlatformOnly,
 }
 
 impl Strictness {
-    /// What `always` says.
+    /// Converts the `always` field.
     pub fn of_always(always: Option<bool>) -> Self {
         if always == Some(true) { Self::PlatformOnly } else { Self::AsListed }
     }
 }
 
 impl Requirements {
-    /// What is missing. Nothing is: it may be used.
+    /// Returns the requirements that are not met. The skill or hook may be used if the result is
+    /// empty.
     pub fn missing(&self, strictness: Strictness, here: &impl Surroundings) -> Self {
         let one_of = |wanted: &[String], there: &dyn Fn(&str) -> bool| {
             if wanted.iter().any(|name| there(name)) { Vec::new() } else { wanted.to_vec() }
@@ -74,14 +79,14 @@ impl Requirements {
         }
     }
 
-    /// Whether it lists nothing.
+    /// Returns true if there are no requirements.
     pub fn is_empty(&self) -> bool {
         let Self { bins, any_bins, env, config, os } = self;
         [bins, any_bins, env, config, os].into_iter().all(Vec::is_empty)
     }
 }
 
-/// This host's platform in Node's words.
+/// Platform of this host in Node's words.
 pub fn platform() -> &'static str {
     match std::env::consts::OS {
         "macos" => "darwin",
@@ -90,25 +95,42 @@ pub fn platform() -> &'static str {
     }
 }
 
-/// The directories of a `PATH`.
+/// The directories of a `PATH`, and the places whose programs are not run.
 #[derive(Debug, Clone, Default)]
-pub struct BinPath(Vec<PathBuf>);
+pub struct BinPath {
+    dirs: Vec<PathBuf>,
+    sandboxes: SandboxWritable,
+}
 
 impl BinPath {
-    /// Those of a variable's value. Relative ones are left out: they mean another place for each who asks.
+    /// Reads the directories in the value of a `PATH` variable. Relative ones are left out, because they depend on the working directory.
     pub fn new(variable: &str) -> Self {
-        Self(std::env::split_paths(variable).filter(|dir| dir.is_absolute()).collect())
+        let dirs = std::env::split_paths(variable).filter(|dir| dir.is_absolute()).collect();
+        Self { dirs, sandboxes: SandboxWritable::default() }
     }
 
-    /// Where a program is; `None` when it can't be started. A name with a slash is none. Blocking: a look a directory.
+    /// Reads the directories from `PATH` in a configuration's environment. Programs that a sandbox may have written do not count. Blocking.
+    pub fn of(config: &Config) -> Self {
+        let path = config.environment().get("PATH").unwrap_or_default();
+        Self { sandboxes: config.sandbox_writable(), ..Self::new(path) }
+    }
+
+    /// Places whose programs are not run, because a sandbox may write there.
+    pub fn sandboxes(&self) -> &SandboxWritable {
+        &self.sandboxes
+    }
+
+    /// Returns the path of a program; `None` if it can't be started, or its name has a slash. Blocking: one lookup per directory.
     pub fn find(&self, name: &str) -> Option<PathBuf> {
         let is_name = !name.is_empty() && !name.contains(['/', '\0']) && !matches!(name, "." | "..");
         let can_run = |path: &PathBuf| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
-        is_name.then(|| self.0.iter().map(|dir| dir.join(name)).find(can_run)).flatten()
+        let found = self.dirs.iter().map(|dir| dir.join(name));
+        is_name.then(|| found.filter(can_run).find(|path| !self.sandboxes.holds(path))).flatten()
     }
 }
 
-/// Whether a dotted path of a configuration is truthy. What is not set is when it is one of `when_unset`.
+/// Returns true if the value at a dotted path of a configuration is truthy. An unset path counts as
+/// truthy if it is listed in `when_unset`.
 pub fn is_truthy_at(config: &Value, path: &str, when_unset: &[&str]) -> bool {
     let mut at = config;
     for part in path.split('.').filter(|part| !part.is_empty()) {
@@ -144,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// What is there is named so.
+    /// Environment in which the name tells if a thing exists.
     struct Here;
 
     impl Surroundings for Here {

@@ -1,8 +1,9 @@
 //! The configured agents: adding, changing and removing them, their directories and their workspace files. Blocking.
 //!
-//! The command line and the gateway do it with the same functions. `edit` plans the next `openclaw.json` from the one that
-//! was read (pure); the config crate writes it, touching only what changed; here directories are made and moved away.
-//! Nothing is ever erased: what a deleted agent leaves goes to the [`trash`].
+//! The command line and the gateway do it with the same functions. `edit` plans the next
+//! `openclaw.json` from the one that was read (pure); the config crate writes it, touching only
+//! what changed; here directories are made and moved away. Files are never erased: those of a
+//! deleted agent go to the [`trash`].
 
 mod edit;
 pub mod files;
@@ -25,9 +26,9 @@ pub use identity_lines::IdentityLines;
 /// An agent to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAgent {
-    /// Its id.
+    /// Agent id.
     pub id: AgentId,
-    /// What it is called.
+    /// Display name.
     pub name: String,
     /// Absolute.
     pub workspace: PathBuf,
@@ -35,13 +36,13 @@ pub struct NewAgent {
     pub agent_dir: Option<PathBuf>,
     /// `provider/id` or an alias; absent takes the shared one.
     pub model: Option<String>,
-    /// What it answers.
+    /// Bindings: the chats that the agent answers.
     pub bindings: Vec<NewBinding>,
     /// Lines for its `IDENTITY.md`.
     pub identity: IdentityLines,
 }
 
-/// What was made.
+/// Result of adding an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created {
     /// Absolute.
@@ -50,11 +51,11 @@ pub struct Created {
     pub agent_dir: PathBuf,
     /// Absolute.
     pub sessions_dir: PathBuf,
-    /// What became of the bindings.
+    /// Bindings that were added or were there already.
     pub bindings: BindingChanges,
 }
 
-/// What of an agent changes; absent stays.
+/// Changes to an agent; absent fields stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentChange {
     /// Display name.
@@ -63,27 +64,27 @@ pub struct AgentChange {
     pub workspace: Option<PathBuf>,
     /// `provider/id` or an alias.
     pub model: Option<String>,
-    /// Goes into `IDENTITY.md`.
+    /// Picture of the agent; written to `IDENTITY.md`.
     pub avatar: Option<String>,
 }
 
-/// What happens to the directories of a deleted agent.
+/// Treatment of a deleted agent's directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Files {
     /// Workspace, agent directory and sessions go to the trash.
     Trash,
-    /// They stay where they are.
+    /// Leaves the directories where they are.
     Keep,
 }
 
-/// What was removed.
+/// Result of deleting an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deleted {
-    /// Where its workspace was.
+    /// Former workspace of the agent.
     pub workspace: PathBuf,
-    /// Where its own directory was.
+    /// Former agent directory.
     pub agent_dir: PathBuf,
-    /// Where its sessions were.
+    /// Former directory of its sessions.
     pub sessions_dir: PathBuf,
     /// Bindings that are gone.
     pub removed_bindings: usize,
@@ -95,16 +96,16 @@ pub struct Deleted {
     pub kept: Vec<(PathBuf, String)>,
 }
 
-/// Why nothing was changed. The variants are told apart by what they say to the person.
+/// Reason why nothing was changed. The variants are told apart by what they say to the person.
 #[derive(Debug, thiserror::Error)]
 pub enum RosterError {
     /// The id of the agent that exists without configuration.
     #[error("\"{0}\" is reserved")]
     Reserved(AgentId),
-    /// There is such an agent.
+    /// The agent exists already.
     #[error("agent \"{0}\" already exists")]
     Exists(AgentId),
-    /// There is no such agent.
+    /// The agent does not exist.
     #[error("agent \"{0}\" not found")]
     NotFound(AgentId),
     /// The agent that exists without configuration.
@@ -125,9 +126,9 @@ pub enum RosterError {
     /// Another directory or file can't be made.
     #[error("cannot write {path}: {source}")]
     Io {
-        /// Which.
+        /// Path of the directory or file.
         path: PathBuf,
-        /// What the system said.
+        /// Underlying I/O error.
         source: std::io::Error,
     },
 }
@@ -188,7 +189,7 @@ pub fn set_identity(
     Ok(whole)
 }
 
-/// Removes an agent and what names it. What can't be moved away stays, and is told.
+/// Removes an agent and what names it. Directories that can't be moved away stay, and are reported.
 ///
 /// # Errors
 /// [`RosterError`]; nothing is changed then.
@@ -235,7 +236,7 @@ fn move_away(config: &Config, id: &AgentId, deleted: &mut Deleted) {
     let _ = std::fs::remove_dir(config.paths().agent_root(id));
 }
 
-/// Why a directory is not only this agent's.
+/// Returns the reason why a directory belongs not only to this agent.
 fn in_use(config: &Config, id: &AgentId, dir: &Path) -> Option<String> {
     let dir = real(dir);
     if dir.parent().is_none() {

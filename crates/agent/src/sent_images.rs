@@ -1,8 +1,8 @@
 //! Images that are larger than providers take, made smaller before they are sent (spec `agent-runtime.md` §9.2, step 2), wherever
 //! they came from: a client, a tool, another program's transcript. The transcript keeps what it has.
 //!
-//! A look at the header says which these are. What is sent in their place is remembered for the calls that follow: it has to be
-//! the same to the byte, and takes long to make.
+//! A look at the header says which these are. The replacements are remembered for later calls: they
+//! have to be the same to the byte, and take long to make.
 
 mod look;
 
@@ -19,21 +19,22 @@ use crate::picture::{self, PictureError};
 pub struct SentImages {
     /// The beginning of the conversation that was looked at.
     seen: Vec<Weak<Message>>,
-    /// Those of them that show images, in order.
+    /// Messages among `seen` that show images, in order.
     shown: Vec<Shown>,
 }
 
 /// A message that shows images.
 #[derive(Debug)]
 struct Shown {
-    /// Its position in the conversation.
+    /// Index of the message in the conversation.
     at: usize,
-    /// What is sent in its place; `None` where it is well.
+    /// Message that is sent instead; `None` if the original can be sent.
     sent: Option<Arc<Message>>,
 }
 
 impl SentImages {
-    /// The messages as they are sent. Nothing is copied while no image is too large. `None`: the run was stopped meanwhile.
+    /// The messages as they are sent. No message is copied while no image is too large. `None`: the
+    /// run was stopped meanwhile.
     pub async fn view(
         &mut self,
         messages: &Arc<Vec<Arc<Message>>>,
@@ -68,9 +69,9 @@ impl SentImages {
         sent + self.seen.len() * size_of::<Weak<Message>>() + self.shown.len() * size_of::<Shown>()
     }
 
-    /// Where the conversation is not one that goes on from what was seen, such as after a compaction, all of it is gone
-    /// through again. What is known of its messages is given back, by their addresses: no message of the conversation has that
-    /// of another one that was referred to until now.
+    /// Forgets everything if the conversation does not continue the one that was seen, such as
+    /// after a compaction. Returns the results known so far by message address: every address in
+    /// `seen` is still reserved by a weak reference, so no other message can have it.
     fn forget_unless_it_goes_on(
         &mut self,
         messages: &[Arc<Message>],
@@ -88,7 +89,7 @@ impl SentImages {
 /// The run was stopped.
 struct Stopped;
 
-/// What is sent in the place of a message; nothing where it is well.
+/// Returns the replacement of a message, or `None` if the message can be sent unchanged.
 async fn in_place_of(
     message: &Arc<Message>,
     cancel: &CancellationToken,
@@ -125,7 +126,7 @@ async fn in_place_of(
     Ok((!changes.is_empty()).then(|| Arc::new(changed(message, changes))))
 }
 
-/// The message with other blocks at some places. What is replaced is large, and not copied.
+/// The message with other blocks at some places. Replaced blocks are large, and are not copied.
 fn changed(message: &Message, changes: Vec<(usize, Block)>) -> Message {
     let mut changes = changes.into_iter().peekable();
     let content = blocks(message).iter().enumerate().map(|(at, block)| {
@@ -150,7 +151,7 @@ fn changed(message: &Message, changes: Vec<(usize, Block)>) -> Message {
             timestamp: result.timestamp,
             extra: result.extra.clone(),
         }),
-        // What it shows is not sent.
+        // The pictures it shows are not sent.
         Message::Assistant(answer) => Message::Assistant(answer.clone()),
     }
 }
@@ -171,7 +172,7 @@ fn is_image(block: &Block) -> bool {
     matches!(block, Block::Image(_))
 }
 
-/// What a message takes that was made here.
+/// Returns the memory that a replacement message takes, in bytes.
 fn size(message: &Message) -> usize {
     let of_block = |block: &Block| match block {
         Block::Image(image) => image.data.len(),

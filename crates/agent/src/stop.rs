@@ -1,4 +1,4 @@
-//! What ends a run from outside: someone's cancellation, or the clock.
+//! Stops a run from outside: by cancellation or by its time limit.
 
 use std::future::Future;
 use std::pin::pin;
@@ -7,15 +7,22 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::turn::StopCause;
-
-/// How long a model or tool that was told to stop may take to come back before it is dropped.
+/// Time that a stopped model call or tool gets to return before it is dropped.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// Cause that stopped a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StopCause {
+    /// Someone.
+    Aborted,
+    /// The clock.
+    TimedOut,
+}
 
 /// Watches over everything a run waits for.
 pub(crate) struct Stop {
     asked: CancellationToken,
-    /// Given to models and tools: cancelled by either cause.
+    /// Token for models and tools: cancelled by either cause.
     inner: CancellationToken,
     deadline: Option<Instant>,
     tripped: Option<(StopCause, Instant)>,
@@ -33,7 +40,7 @@ impl Stop {
         &self.inner
     }
 
-    /// Who stopped the run, if anybody has by now.
+    /// Returns the cause that stopped the run, if it was stopped.
     pub(crate) fn cause(&mut self) -> Option<StopCause> {
         if self.tripped.is_none() {
             if self.asked.is_cancelled() {

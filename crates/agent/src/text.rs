@@ -1,5 +1,5 @@
-//! From the model's raw text to what people see: reasoning tags, directives, media lines, the silent token
-//! (spec `streaming.md` §6, §7; `messages.md` §7, §8).
+//! Turns the model's raw text into what people see: reasoning tags, directives, media lines, the
+//! silent token (spec `streaming.md` §6, §7; `messages.md` §7, §8).
 
 mod code_span;
 pub mod directive;

@@ -1,5 +1,5 @@
-//! How large messages are, told by their characters (spec `agent-runtime.md` §7.2, §10.1): nobody but the provider can count
-//! tokens, and it does so only for what it is sent.
+//! Estimates the size of messages in tokens from their characters (spec `agent-runtime.md` §7.2,
+//! §10.1): only the provider can count tokens, and only for what it is sent.
 
 use std::io;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use crate::context::is_summary;
 
 /// A token is taken to be this many characters.
 pub const CHARS_PER_TOKEN: usize = 4;
-/// What an image counts for, in characters. OpenClaw 2026.2.9 counts those of people for nothing.
+/// Size of an image in characters. OpenClaw 2026.2.9 counts those of people for nothing.
 const IMAGE_CHARS: usize = 4_800;
 
-/// What is counted besides text, thinking and arguments.
+/// Content that is counted besides text, thinking and arguments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measure {
     /// Characters an image counts for.
     pub(crate) image: usize,
-    /// Whether the names of called tools count.
+    /// True if the names of called tools count.
     pub(crate) names: bool,
 }
 
@@ -41,9 +41,9 @@ pub fn all_tokens(messages: &[Arc<Message>]) -> u64 {
     messages.iter().map(|message| message_tokens(message)).sum()
 }
 
-/// Tokens of what a model is sent: what it counted itself at the last answer, and an estimate of what was said since. Where it has
-/// counted nothing, or a summary has taken the place of what it counted, everything is estimated, and `fixed` is what comes
-/// besides the messages.
+/// Tokens of what a model is sent: what it counted itself at the last answer, and an estimate of
+/// what was said since. If the provider has counted nothing, or a summary has replaced what it
+/// counted, everything is estimated, and `fixed` is the size of everything besides the messages.
 pub fn context_tokens(messages: &[Arc<Message>], fixed: u64) -> u64 {
     let summarised_at = messages.first().filter(|first| is_summary(first)).map(|first| first.timestamp());
     let counted = |message: &Arc<Message>| match &**message {
@@ -57,7 +57,7 @@ pub fn context_tokens(messages: &[Arc<Message>], fixed: u64) -> u64 {
     }
 }
 
-/// What the provider counted for a whole answer and all before it.
+/// Returns the provider's token count for an answer and everything before it.
 fn counted(answer: &AssistantMessage) -> Option<u64> {
     if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) {
         return None;
@@ -68,7 +68,7 @@ fn counted(answer: &AssistantMessage) -> Option<u64> {
 }
 
 impl Measure {
-    /// Of a message.
+    /// Returns the size of a message in characters.
     pub(crate) fn chars(self, message: &Message) -> usize {
         match message {
             Message::User(user) => match &user.content {
@@ -168,7 +168,7 @@ mod tests {
             (vec![user("12345678", 1)], 9),
             (vec![user("1234", 1), answer(whole, stop, 2)], 100),
             (vec![user("1234", 1), answer(told, stop, 2), user("12345", 3)], 502),
-            // What failed counted nothing, nor did a provider that tells nothing.
+            // A failed answer counts nothing, nor does a provider that reports nothing.
             (vec![answer(whole, stop, 2), answer(told, StopReason::Error, 3)], 102),
             (vec![answer(whole, stop, 2), answer(Usage::default(), stop, 3)], 102),
         ];

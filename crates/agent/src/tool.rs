@@ -1,4 +1,4 @@
-//! What a tool is: the facts that policy, prompt, events and requests read, and how a call runs.
+//! Defines tools: the facts that policy, prompt, events and requests read, and the call itself.
 //!
 //! The facts of a tool stand once, with the tool. A [`Catalogue`] holds those of every tool by name, also of tools that
 //! this gateway does not have and a config may name all the same.
@@ -15,17 +15,17 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;
-use crate::tool_event::summary;
 
-/// What comes of a call.
+/// Future result of a tool call.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
 
-/// One tool, ready to be called by one run.
+/// Tool that one run can call.
 pub trait Tool: Send + Sync {
-    /// What is known of it.
+    /// Facts about the tool.
     fn facts(&self) -> &ToolFacts;
 
-    /// What the model reads with the schema, where it differs from run to run.
+    /// Description that the model reads with the schema; overridden where it differs from run to
+    /// run.
     fn description(&self) -> Cow<'static, str> {
         Cow::Borrowed(self.facts().description)
     }
@@ -38,7 +38,7 @@ pub trait Tool: Send + Sync {
     fn run(&self, args: Value, context: ToolContext) -> ToolFuture<'_>;
 }
 
-/// What is known of a tool before it is called.
+/// Facts about a tool that are known before it is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolFacts {
     /// The name in requests, policies and events.
@@ -47,34 +47,51 @@ pub struct ToolFacts {
     pub aliases: &'static [&'static str],
     /// The policy groups it belongs to, such as `group:fs`.
     pub groups: &'static [&'static str],
-    /// What the model reads with the schema.
+    /// Description that the model reads with the schema.
     pub description: &'static str,
-    /// Its line in the prompt's list of tools; empty shows the first line of the description.
+    /// Line in the prompt's list of tools; empty shows the first line of the description.
     pub summary: &'static str,
-    /// Its position in that list. Equal positions are sorted by name.
+    /// Position in that list. Equal positions are sorted by name.
     pub prompt_position: u8,
     /// The arguments that label a call for people; the first that is given counts.
     pub label_arguments: &'static [&'static str],
     /// The arguments that people are shown as words of their own before that, where they are `true`.
     pub flag_arguments: &'static [&'static str],
-    /// What stands before a call that people are shown.
+    /// Emoji shown to people before a call.
     pub emoji: &'static str,
-    /// Whether only the owner may use it.
+    /// True if only the owner may use the tool.
     pub owner_only: bool,
-    /// Whether sub-agents may use it.
+    /// True if sub-agents may use the tool.
     pub for_subagents: bool,
-    /// Whether a second call of the same id has no second effect: one that a crash cut short is made again.
+    /// The tool without which it is not offered: what one may not begin is not gone on with by the other.
+    pub needs: Option<&'static str>,
+    /// True if a second call of the same id has no second effect: a call that a crash cut short is
+    /// then made again.
     pub repeatable: bool,
-    /// Where it may run.
+    /// Calls of the tool that change something.
+    pub effect: Effect,
+    /// Places in which the tool may run.
     pub reach: Reach,
 }
 
-/// Where a tool may run.
+/// Calls of a tool that change something which stays changed when the gateway dies. The model's
+/// message is made durable before such a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// The tool has no effect: it only reads.
+    Looks,
+    /// All of them.
+    Acts,
+    /// All but those with one of these values of the argument `action`.
+    ActsExcept(&'static [&'static str]),
+}
+
+/// Places in which a tool may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// Anywhere: it keeps to the directory that it is confined to.
     Confinable,
-    /// Where nothing is confined, or in a sandbox: it can't hold itself to a directory.
+    /// Anywhere unconfined, or in a sandbox: the tool cannot confine itself to a directory.
     Sandboxed,
 }
 
@@ -93,8 +110,22 @@ impl ToolFacts {
             emoji: "🧩",
             owner_only: false,
             for_subagents: true,
+            needs: None,
             repeatable: false,
+            effect: Effect::Acts,
             reach: Reach::Confinable,
+        }
+    }
+
+    /// True if a call with these arguments changes something.
+    pub(crate) fn acts(&self, args: &Value) -> bool {
+        match self.effect {
+            Effect::Looks => false,
+            Effect::Acts => true,
+            Effect::ActsExcept(looks) => {
+                let action = args.get("action").and_then(Value::as_str).unwrap_or_default();
+                !looks.contains(&action.trim())
+            }
         }
     }
 
@@ -103,7 +134,7 @@ impl ToolFacts {
         self.label_with(args, str::to_owned)
     }
 
-    /// The same, its words written in some way.
+    /// Returns the label with its words converted by `written`.
     fn label_with(&self, args: &Value, written: fn(&str) -> String) -> Option<String> {
         let flags = self.flag_arguments.iter().filter(|name| args.get(name) == Some(&Value::Bool(true)));
         let given = |name: &&str| Some(args.get(name)?.as_str()?.trim()).filter(|text| !text.is_empty());
@@ -157,12 +188,12 @@ fn code(label: &str) -> String {
     if label.contains('`') { label } else { format!("`{label}`") }
 }
 
-/// What a call is told besides its arguments.
+/// Context of a call besides its arguments.
 #[derive(Clone)]
 pub struct ToolContext {
     /// The model's id of the call.
     pub call_id: String,
-    /// Where relative paths start.
+    /// Base directory of relative paths.
     pub workspace: PathBuf,
     /// Ends the call.
     pub cancel: CancellationToken,
@@ -171,11 +202,11 @@ pub struct ToolContext {
     /// The gateway, for tools that ask something of it.
     pub host: Arc<dyn Host>,
 }
-/// What a tool gives back.
+/// Result of a tool.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolOutput {
-    /// Said to the model before the first text. Kept apart so that the text begins as it came: what a cut left of a secret is
-    /// looked for there.
+    /// Text for the model before the first block. Kept apart so that the text begins as it came:
+    /// what a cut left of a secret is looked for there.
     pub notice: Option<String>,
     /// Text and images for the model.
     pub content: Vec<Block>,
@@ -184,7 +215,7 @@ pub struct ToolOutput {
 }
 
 impl ToolOutput {
-    /// One text block.
+    /// Creates an output of one text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self { notice: None, content: vec![Block::text(text)], details: None }
     }
@@ -196,24 +227,49 @@ impl ToolOutput {
     }
 }
 
-/// Why a call gave nothing.
+/// A call in a few words: `Exec: ls`. `name` is the canonical one.
+pub(crate) fn summary(name: &str, meta: Option<&str>) -> String {
+    let mut words = name.split('_').filter(|word| !word.is_empty()).map(|word| {
+        let mut chars = word.chars();
+        chars.next().map(|first| first.to_uppercase().chain(chars).collect::<String>()).unwrap_or_default()
+    });
+    let label = words.by_ref().collect::<Vec<_>>().join(" ");
+    match meta.map(str::trim).filter(|meta| !meta.is_empty()) {
+        Some(meta) => format!("{label}: {meta}"),
+        None => label,
+    }
+}
+
+/// Error of a tool call.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ToolError {
     /// No such tool; the model is told and goes on.
     #[error("Tool {0} not found")]
     Unknown(String),
-    /// It failed; the model is told in these words and goes on.
+    /// The tool failed; the model is told in these words and the run goes on.
     #[error("{0}")]
     Failed(String),
-    /// The same, with something to say before it. `error` begins as it came, as in [`ToolOutput::notice`].
+    /// The tool failed, with a notice for the model before the error. `error` begins as it came, as
+    /// in [`ToolOutput::notice`].
     #[error("{notice}\n\n{error}")]
     FailedWithNotice {
-        /// Said first.
+        /// Notice before the error.
         notice: String,
-        /// What the tool printed, and why it failed.
+        /// Output of the tool and the reason of the failure.
         error: String,
     },
     /// The run is being stopped.
     #[error("Aborted")]
     Aborted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_summed_up_in_a_few_words() {
+        assert_eq!(summary("exec", Some("ls")), "Exec: ls");
+        assert_eq!(summary("memory_search", None), "Memory Search");
+    }
 }

@@ -11,18 +11,19 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::RunEvent;
+use crate::gateway_result::{STOPPED_RUNNING, STOPPED_WAITING};
 use crate::hooks::RunHooks;
 use crate::host::Host;
 use crate::redaction::{Cut, Redactor};
 use crate::tool::{ToolContext, ToolError, ToolOutput};
 use crate::tool_event;
 use crate::toolbox::Toolbox;
-use crate::turn::{Executed, STOPPED_RUNNING, STOPPED_WAITING};
+use crate::turn::Executed;
 
 /// Partial results that may wait for the event channel; more are dropped by the tool.
 const UPDATES: usize = 16;
 
-/// What a call is made with.
+/// Environment in which a call is made.
 #[derive(Clone, Copy)]
 pub(crate) struct CallFrame<'a> {
     pub(crate) tools: &'a Toolbox,
@@ -60,11 +61,11 @@ pub(crate) async fn execute(frame: CallFrame<'_>, call: &ToolCall, now: impl Fn(
     executed
 }
 
-/// Why a call is not made although its arguments were fit.
+/// Reason why a call is not made although its arguments are valid.
 enum Withheld {
     /// A hook does not want it, for this reason.
     Blocked(String),
-    /// What a hook made of the arguments does not fit the tool.
+    /// A hook changed the arguments to something that does not fit the tool's schema.
     Unfit(String),
     /// The run was stopped while hooks were asked.
     Stopped,
@@ -95,15 +96,15 @@ pub struct DirectCall<'a> {
     pub tools: &'a Toolbox,
     /// Takes secrets out of what the tool says.
     pub redactor: &'a Redactor,
-    /// Asked before the call.
+    /// Hooks that are asked before the call.
     pub hooks: &'a RunHooks,
-    /// What the tool may ask of the gateway.
+    /// Interface of the tool to the gateway.
     pub host: &'a Arc<dyn Host>,
-    /// Where relative paths start.
+    /// Base directory of relative paths.
     pub workspace: &'a Path,
     /// Ends the call.
     pub cancel: &'a CancellationToken,
-    /// Where it is told that the call begins, goes on and ends.
+    /// Channel for the events of the call: start, updates and end.
     pub events: &'a mpsc::Sender<RunEvent>,
 }
 
@@ -118,8 +119,8 @@ impl DirectCall<'_> {
         Ok(words(&made.content))
     }
 
-    /// Makes the call of a program. Gives what the tool says, without known secrets. What is wrong with the arguments the tool says by
-    /// itself, in its own words.
+    /// Makes the call of a program. Gives what the tool says, without known secrets. Invalid
+    /// arguments are reported by the tool itself, in its own words.
     ///
     /// # Errors
     /// As [`DirectCall::make`].
@@ -155,12 +156,12 @@ impl DirectCall<'_> {
     }
 }
 
-/// Whether arguments are fitted to the schema first.
+/// Treatment of arguments before the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arguments {
-    /// They are, and what does not fit is refused.
+    /// Arguments are fitted to the schema; a call that does not fit is refused.
     Checked,
-    /// They are taken as they are.
+    /// Arguments are passed on unchanged.
     AsGiven,
 }
 
@@ -186,7 +187,7 @@ async fn attempt(
 }
 
 async fn tell(frame: CallFrame<'_>, event: RunEvent) {
-    // Nobody listening any more is no reason to stop the tool.
+    // A missing listener is no reason to stop the tool.
     let _ = frame.events.send(tool_event::canonical(event, frame.tools.catalogue())).await;
 }
 
@@ -200,7 +201,7 @@ fn words(said: &[Block]) -> Option<String> {
 }
 
 impl ToolError {
-    /// The same without known secrets.
+    /// Returns the same error without known secrets.
     fn redacted(&self, redactor: &Redactor) -> Self {
         match self {
             Self::Failed(error) => Self::Failed(redactor.redact_text(error)),
@@ -224,8 +225,9 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// What a tool gave, without secrets. They are taken out of the text as the tool printed it, before anything is put around
-    /// it: of long output the end is kept, and only where it begins can the rest of a secret be told from other words.
+    /// Redacts the result of a tool. Secrets are removed from the text as the tool printed it,
+    /// before anything is put around it: long output keeps its end, and the rest of a cut secret
+    /// can be recognised only where that end begins.
     fn of(given: Result<ToolOutput, ToolError>, tool: &str, redactor: &Redactor) -> Self {
         match given {
             Ok(output) => Self { output, is_error: false }.redacted(redactor),
@@ -279,7 +281,7 @@ impl Outcome {
         Executed { result, meta }
     }
 
-    /// What a tool that failed looks like: a normal result that says so.
+    /// Builds the result of a failed tool: a normal result that reports the failure.
     fn failed(tool: &str, error: &str) -> Self {
         Self {
             output: ToolOutput::json(json!({ "status": "error", "tool": tool, "error": error })),

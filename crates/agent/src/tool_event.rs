@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::event::RunEvent;
 use crate::tool::Catalogue;
 
-/// Most characters of one text in an event.
+/// Largest number of characters of one text in an event.
 const MAX_TEXT: usize = 8_000;
 const CUT: &str = "\n\u{2026}(truncated)\u{2026}";
 
@@ -47,23 +47,11 @@ pub(crate) fn result(call: &ToolCall, result: &ToolResultMessage, meta: Option<S
     }
 }
 
-/// Whether the details of a result say that the tool failed, though the model was given a normal result.
+/// Returns true if the details of a result report a failure, although the model was given a normal
+/// result.
 pub(crate) fn failed_status(result: &ToolResultMessage) -> bool {
     let status = result.details.as_ref().and_then(|details| details.get("status")).and_then(Value::as_str);
     matches!(status, Some("error" | "timeout"))
-}
-
-/// A call in a few words: `Exec: ls`. `name` is the canonical one.
-pub(crate) fn summary(name: &str, meta: Option<&str>) -> String {
-    let mut words = name.split('_').filter(|word| !word.is_empty()).map(|word| {
-        let mut chars = word.chars();
-        chars.next().map(|first| first.to_uppercase().chain(chars).collect::<String>()).unwrap_or_default()
-    });
-    let label = words.by_ref().collect::<Vec<_>>().join(" ");
-    match meta.map(str::trim).filter(|meta| !meta.is_empty()) {
-        Some(meta) => format!("{label}: {meta}"),
-        None => label,
-    }
 }
 
 fn shown_block(block: &Block) -> Value {
@@ -162,11 +150,5 @@ mod tests {
             };
             assert_eq!(is_error, expect, "{status}");
         }
-    }
-
-    #[test]
-    fn calls_are_summed_up_in_a_few_words() {
-        assert_eq!(summary("exec", Some("ls")), "Exec: ls");
-        assert_eq!(summary("memory_search", None), "Memory Search");
     }
 }

@@ -1,5 +1,5 @@
-//! Which tools a run is offered (spec `tools.md` §8): a pure function over names. Every step filters what the ones before
-//! it left; a later step never brings a tool back.
+//! Decides which tools a run is offered (spec `tools.md` §8): a pure function over names. Every
+//! step filters what the ones before it left; a later step never brings a tool back.
 
 mod verdict;
 
@@ -12,16 +12,17 @@ use crate::tool::{Catalogue, ToolFacts};
 
 pub use verdict::{Removal, Verdict};
 
-/// One step of the chain.
+/// Step of the policy chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PolicyStep {
-    /// The config path, for warnings and reasons.
+    /// The config path, for reasons.
     pub label: &'static str,
-    /// The base set and the lists: names, globs with `*`, `group:…`, plugin ids. Nothing configured allows everything.
+    /// The base set and the lists: names, globs with `*`, `group:…`, plugin ids. An empty
+    /// configuration allows everything.
     pub policy: ToolPolicy,
 }
 
-/// What a profile allows; `None` restricts nothing.
+/// Returns the tools that a profile allows; `None` restricts nothing.
 fn tools_of(profile: ToolProfile) -> Option<&'static [&'static str]> {
     match profile {
         ToolProfile::Minimal => Some(&["session_status"]),
@@ -38,29 +39,31 @@ fn tools_of(profile: ToolProfile) -> Option<&'static [&'static str]> {
 /// A tool that could be offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate<'a> {
-    /// Its name.
+    /// Tool name.
     pub name: &'a str,
     /// The plugin it comes from; `None` for tools of our own.
     pub plugin: Option<&'a str>,
-    /// Whether only the owner may use it.
+    /// True if only the owner may use the tool.
     pub owner_only: bool,
-    /// Whether sub-agents may use it.
+    /// True if sub-agents may use the tool.
     pub for_subagents: bool,
+    /// The tool without which it is not offered.
+    pub needs: Option<&'a str>,
 }
 
 impl From<&ToolFacts> for Candidate<'_> {
     fn from(facts: &ToolFacts) -> Self {
-        let ToolFacts { name, owner_only, for_subagents, .. } = *facts;
-        Self { name, plugin: None, owner_only, for_subagents }
+        let ToolFacts { name, owner_only, for_subagents, needs, .. } = *facts;
+        Self { name, plugin: None, owner_only, for_subagents, needs }
     }
 }
 
-/// Whose run it is.
+/// Caller of a run, as far as the tool policy looks at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
-    /// Who asked for it.
+    /// Sender of the message that started the run.
     pub sender: Sender,
-    /// Whether a sub-agent makes it.
+    /// True if a sub-agent makes the run.
     pub is_subagent: bool,
 }
 
@@ -69,7 +72,7 @@ impl Caller {
     pub const OWNER: Self = Self { sender: Sender::Owner, is_subagent: false };
 }
 
-/// Who the run is for.
+/// Sender for whom a run is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
     /// The owner, or someone trusted as such.
@@ -78,13 +81,11 @@ pub enum Sender {
     Other,
 }
 
-/// What was decided.
+/// Decision of the whole chain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection<'a> {
-    /// What was decided of each tool, in the order given.
+    /// Verdicts on all tools, in the order given.
     pub verdicts: Vec<Verdict<'a>>,
-    /// What to tell the owner about the configuration.
-    pub warnings: Vec<String>,
 }
 
 impl<'a> Selection<'a> {
@@ -96,6 +97,13 @@ impl<'a> Selection<'a> {
 
 const PLUGINS: &str = "group:plugins";
 
+/// Returns true if an entry of a list stands for some tool of the catalogue, or for those of plugins.
+pub fn is_known(catalogue: &Catalogue, entry: &str) -> bool {
+    let name = catalogue.canonical_name(entry);
+    name == PLUGINS
+        || catalogue.facts().any(|facts| facts.groups.contains(&name.as_str()) || matches(&name, facts.name))
+}
+
 /// Runs the chain. `steps` come in the order of spec §8.2: profile, provider profile, global, global by provider, agent,
 /// agent by provider, group, sandbox, sub-agent; the caller leaves out what is not configured.
 pub fn select<'a>(
@@ -105,8 +113,7 @@ pub fn select<'a>(
     steps: &[PolicyStep],
 ) -> Selection<'a> {
     let names = Names { catalogue, tools };
-    let mut warnings = Vec::new();
-    let rules: Vec<Rules> = steps.iter().map(|step| Rules::of(step, names, &mut warnings)).collect();
+    let rules: Vec<Rules> = steps.iter().map(|step| Rules::of(step, names)).collect();
     let removal = |tool: &Candidate<'_>| {
         if tool.owner_only && caller.sender == Sender::Other {
             return Some(Removal::OwnerOnly);
@@ -120,7 +127,17 @@ pub fn select<'a>(
         by_step.or((caller.is_subagent && !tool.for_subagents).then_some(Removal::NotForSubagents))
     };
     let verdict = |tool: &Candidate<'a>| Verdict { name: tool.name, removed: removal(tool) };
-    Selection { verdicts: tools.iter().map(verdict).collect(), warnings }
+    let mut verdicts: Vec<Verdict<'a>> = tools.iter().map(verdict).collect();
+    let is_removed = |name: &str, verdicts: &[Verdict<'_>]| {
+        verdicts.iter().any(|verdict| verdict.name == name && verdict.removed.is_some())
+    };
+    for (at, tool) in tools.iter().enumerate() {
+        let Some(needed) = tool.needs.filter(|needed| is_removed(needed, &verdicts)) else { continue };
+        if let Some(verdict) = verdicts.get_mut(at).filter(|verdict| verdict.removed.is_none()) {
+            verdict.removed = Some(Removal::Needs { tool: needed.to_owned() });
+        }
+    }
+    Selection { verdicts }
 }
 
 /// The key of `tools.byProvider` that applies: the full reference before the provider (spec §8.2 step 4).
@@ -145,7 +162,7 @@ struct Denial {
 }
 
 impl Rules {
-    fn of(step: &PolicyStep, known: Names<'_>, warnings: &mut Vec<String>) -> Self {
+    fn of(step: &PolicyStep, known: Names<'_>) -> Self {
         let policy = &step.policy;
         let extra = known.expand(policy.also_allow.as_deref().unwrap_or_default());
         let profile = policy.profile.and_then(|profile| {
@@ -153,12 +170,8 @@ impl Rules {
             Some((profile, [known.expand(&names), extra.clone()].concat()))
         });
         let configured = policy.allow.as_deref().filter(|allow| !allow.is_empty());
-        let allow =
-            configured.and_then(|allow| known.effective_allow(step.label, allow, warnings)).map(|allow| {
-                let mut names = known.expand(allow);
-                names.extend(extra);
-                names
-            });
+        // The list restricts whatever it names: a misspelt one allows nothing (decision 70).
+        let allow = configured.map(|allow| [known.expand(allow), extra].concat());
         let denial = |entry: &String| Denial {
             entry: entry.trim().to_owned(),
             patterns: known.expand(std::slice::from_ref(entry)),
@@ -167,7 +180,7 @@ impl Rules {
         Self { step: step.label, profile, allow, deny }
     }
 
-    /// Why the step removes a tool, if it does.
+    /// Returns the reason why the step removes a tool, if it does.
     fn removal(&self, name: &str) -> Option<Removal> {
         let step = self.step;
         let denial =
@@ -185,7 +198,7 @@ impl Rules {
     }
 }
 
-/// What the entries of a list may stand for.
+/// Names and groups that the entries of a list may stand for.
 #[derive(Clone, Copy)]
 struct Names<'a> {
     catalogue: &'a Catalogue,
@@ -193,26 +206,6 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// The allow list, or `None` when it names no tool of ours: it would remove every core tool, and its author only asked for a
-    /// plugin's.
-    fn effective_allow<'l>(
-        self,
-        label: &str,
-        allow: &'l [String],
-        warnings: &mut Vec<String>,
-    ) -> Option<&'l [String]> {
-        let is_core = |entry: &String| {
-            let patterns = self.in_group(&self.catalogue.canonical_name(entry));
-            patterns.iter().any(|pattern| self.catalogue.facts().any(|facts| matches(pattern, facts.name)))
-        };
-        if allow.iter().any(is_core) {
-            return Some(allow);
-        }
-        let unknown: Vec<&str> = allow.iter().map(|entry| entry.trim()).collect();
-        warnings.push(format!("tools: {label} allowlist contains unknown entries ({}).", unknown.join(", ")));
-        None
-    }
-
     /// The members of a group of ours; any other name stands for itself.
     fn in_group(self, name: &str) -> Vec<String> {
         let members = self.catalogue.facts().filter(|facts| facts.groups.contains(&name));
@@ -265,8 +258,13 @@ mod tests {
         [read, ToolFacts::named("exec"), owners, alone].into_iter().collect()
     }
 
-    const PLUGIN_TOOL: Candidate<'_> =
-        Candidate { name: "fly", plugin: Some("my-plugin"), owner_only: false, for_subagents: true };
+    const PLUGIN_TOOL: Candidate<'_> = Candidate {
+        name: "fly",
+        plugin: Some("my-plugin"),
+        owner_only: false,
+        for_subagents: true,
+        needs: None,
+    };
 
     fn list(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -295,12 +293,22 @@ mod tests {
     const SUBAGENT: Caller = Caller { sender: Sender::Owner, is_subagent: true };
 
     #[test]
-    fn a_list_of_plugin_names_alone_takes_no_core_tool_away() {
-        let plugin_only = selected(Caller::OWNER, &[lists(Some(&["my-plugin"]), &[])]);
-        assert_eq!(plugin_only.names().collect::<Vec<_>>(), ["read", "exec", "gateway", "cron", "fly"]);
-        assert_eq!(plugin_only.warnings, ["tools: tools allowlist contains unknown entries (my-plugin)."]);
+    fn an_allow_list_limits_whatever_it_names() {
+        assert_eq!(names(&[lists(Some(&["my-plugin"]), &[])]), "fly");
+        assert_eq!(names(&[lists(Some(&["reed"]), &[])]), "");
+        assert_eq!(names(&[lists(Some(&["group:fz", ""]), &[])]), "");
+        assert_eq!(names(&[lists(Some(&[]), &[])]), "read exec gateway cron fly");
         assert_eq!(names(&[lists(Some(&["exec", "my-plugin"]), &[])]), "exec fly");
         assert_eq!(names(&[lists(None, &["group:plugins"])]), "read exec gateway cron");
+    }
+
+    #[test]
+    fn names_globs_groups_and_aliases_of_the_catalogue_are_known() {
+        let known = ["read", " Open ", "EXEC", "ga*", "*", "group:fs", "group:plugins"];
+        assert!(known.iter().all(|entry| is_known(&catalogue(), entry)));
+        for entry in ["reed", "re", "x*", "group:fz", "my-plugin", ""] {
+            assert!(!is_known(&catalogue(), entry), "{entry}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use openclaw_models::ToolSpec;
+use openclaw_protocol::message::ToolCall;
 use serde_json::Value;
 
 use crate::tool::{Catalogue, Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
@@ -24,14 +25,15 @@ impl Toolbox {
         Self { tools, specs, catalogue, absent: Vec::new() }
     }
 
-    /// Says more of some tools that are not offered than that they are not there.
+    /// Sets explanations for some tools that are not offered, in place of the message that they do
+    /// not exist.
     #[must_use]
     pub fn explaining(mut self, absent: Vec<(String, String)>) -> Self {
         self.absent = absent;
         self
     }
 
-    /// What the model is offered, in order.
+    /// Tools offered to the model, in order.
     pub fn specs(&self) -> &Arc<[ToolSpec]> {
         &self.specs
     }
@@ -53,12 +55,12 @@ impl Toolbox {
         self.tool(name)?.facts().label(args)
     }
 
-    /// What is known of the tools offered.
+    /// Facts about the offered tools.
     pub(crate) fn facts(&self) -> impl Iterator<Item = &ToolFacts> {
         self.tools.iter().map(|tool| tool.facts())
     }
 
-    /// What is known of all tools, offered or not.
+    /// Facts about all tools, offered or not.
     pub fn catalogue(&self) -> &'static Catalogue {
         self.catalogue
     }
@@ -68,7 +70,12 @@ impl Toolbox {
         self.facts().filter(|facts| facts.repeatable).map(|facts| facts.name).collect()
     }
 
-    /// What a call of a tool is told that is not offered.
+    /// True if a call changes something outside the conversation.
+    pub(crate) fn acts(&self, call: &ToolCall) -> bool {
+        self.tool(&call.name).is_some_and(|tool| tool.facts().acts(&call.arguments))
+    }
+
+    /// Returns the error for a call of a tool that is not offered.
     pub(crate) fn missing(&self, name: &str) -> ToolError {
         let canonical = self.catalogue.canonical_name(name);
         let told = self.absent.iter().find(|(absent, _)| *absent == canonical).map(|(_, told)| told);

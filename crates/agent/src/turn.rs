@@ -8,6 +8,7 @@
 //!          └──────────────────────┘
 //! ```
 
+mod empty;
 mod repetition;
 #[cfg(test)]
 pub(crate) mod replay;
@@ -30,32 +31,22 @@ use serde_json::json;
 
 use crate::answer::Answered;
 use crate::event::{RunEnd, RunEvent};
+use crate::gateway_result::SKIPPED;
 use crate::payload::{Answer, ToolFailure};
 use crate::reply::{CandidateFailure, RunError, RunUsage};
 use crate::run::Limits;
+use crate::stop::StopCause;
 use crate::tool_event;
 use crate::transcript::QueuedMessage;
 use repetition::Repetition;
 #[cfg(test)]
 use replay::{Heard, Tape};
+pub use resume::is_interrupted;
 use retry::{Attempts, Next};
 use room::MakingRoom;
 pub(crate) use room::{Room, RoomMade, Sizes};
-pub(crate) use stop::{STOPPED_RUNNING, STOPPED_WAITING};
 
-/// Text of calls that were not made because the user said something; clients match it.
-pub(crate) const SKIPPED: &str = "Skipped due to queued user message.";
-/// Whether the gateway wrote a result in the place of a tool that gave none.
-pub(crate) fn is_written_by_gateway(result: &ToolResultMessage) -> bool {
-    match result.content.as_slice() {
-        [Block::Text(only)] => {
-            [SKIPPED, STOPPED_RUNNING, STOPPED_WAITING, resume::INTERRUPTED].contains(&only.text.as_str())
-        }
-        _ => false,
-    }
-}
-
-/// What the driver does next.
+/// Next step for the driver.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
     /// Tell the world.
@@ -83,16 +74,7 @@ pub(crate) enum Step {
     End,
 }
 
-/// Who stopped a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StopCause {
-    /// Someone.
-    Aborted,
-    /// The clock.
-    TimedOut,
-}
-
-/// What came of a tool call.
+/// Result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Executed {
     /// The result; its `toolCallId` and `toolName` are the call's.
@@ -101,13 +83,15 @@ pub(crate) struct Executed {
     pub(crate) meta: Option<String>,
 }
 
-/// What the caller reads when the run is over.
+/// Record that the caller reads when the run is over.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Record {
     /// The answers in order.
     pub(crate) answers: Vec<Answer>,
     /// Messages that were steered in.
     pub(crate) steered: usize,
+    /// A tool has said something since the message that was heard last.
+    pub(crate) has_told: bool,
     /// Sum over all calls.
     pub(crate) usage: RunUsage,
     /// Usage of the last call that succeeded.
@@ -116,43 +100,45 @@ pub(crate) struct Record {
     pub(crate) failures: Vec<CandidateFailure>,
     /// The last tool failure that no later success followed.
     pub(crate) tool_failure: Option<ToolFailure>,
-    /// Set when a limit ended the run.
+    /// Stop reason; set when a limit ended the run.
     pub(crate) stop_reason: Option<&'static str>,
-    /// Why it failed.
+    /// Error with which the run failed.
     pub(crate) error: Option<RunError>,
     /// The candidate of the last call.
     pub(crate) candidate: usize,
-    /// Whether time was over before that call gave anything.
+    /// True if the time limit passed before that call gave anything.
     pub(crate) ran_out_of_time: bool,
     /// Summaries that took the place of messages.
     pub(crate) compactions: u64,
     /// Tokens after the last of them, where no call has counted them since.
     pub(crate) tokens_after: Option<u64>,
-    /// Why there was no summary when one was needed.
+    /// Reason why there was no summary when one was needed.
     pub(crate) compaction_failure: Option<String>,
 }
 
-/// What a run begins behind.
+/// History that a run begins with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct History<'a> {
     /// The branch.
     pub(crate) context: &'a [Arc<Message>],
-    /// Where on it begins what an earlier process has written in this run, behind its own message.
+    /// Index in `context` at which the entries begin that an earlier process wrote in this run, behind the run's own message.
     pub(crate) own_from: usize,
+    /// Number of times an earlier process died while it worked on the run.
+    pub(crate) deaths: u32,
 }
 
-/// What a run may call.
+/// Candidates of a run, without their clients.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Candidates {
     /// Models, in order of preference.
     pub(crate) facts: Vec<CandidateFacts>,
-    /// What is told of models that were left out from the start.
+    /// Models that were left out from the start, as texts for people.
     pub(crate) passed_over: Vec<String>,
     /// Tools of which a call that a crash cut short is made again.
     pub(crate) repeatable: Vec<&'static str>,
 }
 
-/// What the driver knows about a candidate that the machine decides by.
+/// Facts about a candidate on which the machine bases its decisions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CandidateFacts {
     /// `provider/model`.
@@ -161,8 +147,11 @@ pub(crate) struct CandidateFacts {
     pub(crate) thinking: ThinkingLevel,
     /// The credential it is called with, where it has a name.
     pub(crate) credential: Option<String>,
-    /// Whether it repeats by itself what failed before anything was heard.
+    /// True if the candidate's client itself repeats calls that failed before anything was
+    /// received.
     pub(crate) repeats_itself: bool,
+    /// True if only the text between tags for the final answer is shown.
+    pub(crate) final_only: bool,
 }
 
 enum Phase {
@@ -194,7 +183,7 @@ pub(crate) struct Turn {
     sizes: Sizes,
     end: RunEnd,
     pub(crate) record: Record,
-    /// Everything it was told, and everything it said.
+    /// Recording of all inputs and outputs of the machine.
     #[cfg(test)]
     pub(crate) tape: Tape,
 }
@@ -223,12 +212,17 @@ impl Turn {
         turn
     }
 
+    /// Returns the number of messages said to the run: its own, and those that were steered in.
+    pub(crate) fn said(&self) -> usize {
+        1 + self.record.steered
+    }
+
     /// The candidate of the next call.
     pub(crate) fn candidate(&self) -> usize {
         self.attempts.candidate()
     }
 
-    /// How the run ended; meaningful once [`Step::End`] was given.
+    /// Outcome of the run; meaningful once [`Step::End`] was given.
     pub(crate) fn end(&self) -> &RunEnd {
         &self.end
     }
@@ -264,7 +258,7 @@ impl Turn {
         }
     }
 
-    /// What a poll brought.
+    /// Takes the result of a poll for queued messages.
     pub(crate) fn polled(&mut self, queued: Option<QueuedMessage>) {
         #[cfg(test)]
         self.tape.heard(Heard::Polled(queued.clone()));
@@ -290,6 +284,7 @@ impl Turn {
     fn call_model(&mut self, queued: Option<QueuedMessage>) {
         if let Some(QueuedMessage { message, entry_id }) = queued {
             self.record.steered += 1;
+            self.record.has_told = false;
             self.steps.push_back(Step::Append(Message::User(message), entry_id));
             self.steps.push_back(Step::Emit(RunEvent::Steered));
         }
@@ -300,7 +295,7 @@ impl Turn {
         self.phase = Phase::Tools { calls, running: false };
     }
 
-    /// What a model answered. `stop` is set when the run was stopped meanwhile.
+    /// Takes the answer of a model. `stop` is set when the run was stopped meanwhile.
     pub(crate) fn answered(&mut self, answered: Answered, stop: Option<StopCause>, now: i64) {
         #[cfg(test)]
         self.tape.heard(Heard::Answered(answered.clone(), stop, now));
@@ -322,13 +317,19 @@ impl Turn {
 
     /// A whole answer: make its calls, or see whether anything else is to be said.
     fn whole(&mut self, message: AssistantMessage, stop: Option<StopCause>, now: i64) {
-        self.attempts.succeeded();
         self.making_room.answered();
-        // What a broken off answer says of its usage is not the whole of it.
+        // The usage in an answer that broke off is incomplete.
         self.record.usage.add(&message.usage);
         self.record.last_usage = Some(message.usage);
         self.record.tokens_after = None;
-        self.record.answers.push(Answer::of(&message).to(self.record.steered));
+        let answer = Answer::of(&message).to(self.record.steered);
+        if stop.is_none()
+            && let Some(failure) = self.emptiness(&message, &answer)
+        {
+            return self.failed(message, Some(failure), true);
+        }
+        self.attempts.succeeded();
+        self.record.answers.push(answer);
         let calls: VecDeque<ToolCall> = message.tool_calls().cloned().collect();
         self.steps.push_back(Step::Append(Message::Assistant(message), None));
         if calls.is_empty() {
@@ -369,21 +370,28 @@ impl Turn {
         if failure.kind == FailureKind::ContextOverflow {
             return self.overflowed(message);
         }
+        let from = self.attempts.candidate();
         let next = self.attempts.after(&failure, heard);
-        let error = (next == Next::GiveUp).then(|| self.attempts.error(&self.record.failures, &failure));
-        // Who reads the history is told what those were told who saw the run fail.
+        let notice = self.attempts.notice(from, &next, &failure, heard);
+        let error = (next == Next::GiveUp && !self.is_silence(&failure))
+            .then(|| self.attempts.error(&self.record.failures, &failure));
+        // The history gets the same message as the people who saw the run fail.
         let told = error.as_ref().map(|error| error.message.clone());
         message.error_text = told.filter(|told| message.error_message.as_ref() != Some(told));
         self.steps.push_back(Step::Append(Message::Assistant(message), None));
+        self.steps.extend(notice.map(|notice| Step::Emit(RunEvent::Retry(Box::new(notice)))));
         if let Next::Again(Some(wait)) = next {
             self.steps.push_back(Step::Wait(wait));
         }
-        if let Some(error) = error {
-            self.fail(error);
+        match error {
+            Some(error) => self.fail(error),
+            None if next == Next::GiveUp => self.finish(RunEnd::Completed),
+            None => {}
         }
     }
 
-    /// What came of the call under way. `stop` is set when the run was stopped meanwhile.
+    /// Takes the result of the tool call under way. `stop` is set when the run was stopped
+    /// meanwhile.
     pub(crate) fn tool_done(&mut self, executed: Executed, stop: Option<StopCause>, now: i64) {
         #[cfg(test)]
         self.tape.heard(Heard::ToolDone(executed.clone(), stop, now));
@@ -427,6 +435,7 @@ impl Turn {
             tracing::info!(tool = %call.name, "tool result cut to what a transcript entry may hold");
         }
         self.record.tool_failure = ToolFailure::of(&result, meta.as_deref());
+        self.record.has_told |= empty::has_told(&result);
         self.steps.push_back(Step::Emit(tool_event::result(call, &result, meta)));
         self.steps.push_back(Step::Append(Message::ToolResult(result), None));
     }

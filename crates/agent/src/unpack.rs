@@ -49,7 +49,7 @@ impl Archive {
     }
 }
 
-/// Why an archive is not unpacked, or not to its end; for people.
+/// Error of unpacking an archive, which may have been unpacked in part; for people.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UnpackError {
     #[error("it cannot be read: {0}")]
@@ -161,7 +161,7 @@ impl Unpacker<'_> {
         let executable = if mode & 0o111 == 0 { Executable::No } else { Executable::Yes };
         let place = self.place(inside)?;
         let mut file = place.create(executable).map_err(|error| not_written(inside, error))?;
-        // One more byte tells that there is more.
+        // One extra byte shows if there is more.
         let written = io::copy(&mut reader.take(self.left.saturating_add(1)), &mut file)?;
         self.left = self.left.checked_sub(written).ok_or(UnpackError::TooLarge)?;
         self.files += 1;
@@ -202,7 +202,7 @@ impl Unpacker<'_> {
     fn place(&self, inside: &Path) -> Result<Place, UnpackError> {
         let shown = inside.display().to_string();
         match Place::create_beneath(self.into, inside, &shown) {
-            // What is replaced is removed, not followed.
+            // A replaced link is removed, not followed.
             Err(PlaceError::SymbolicLink(_)) if self.is_own_link(inside) => {
                 std::fs::remove_file(self.into.join(inside))?;
                 Place::create_beneath(self.into, inside, &shown)
@@ -212,7 +212,8 @@ impl Unpacker<'_> {
         .map_err(|error| not_written(inside, error))
     }
 
-    /// Whether the last step is the link, with none before it.
+    /// Returns true if at most the last component of the path is a link: the path above it leads
+    /// nowhere else.
     fn is_own_link(&self, inside: &Path) -> bool {
         let above = inside.parent().filter(|above| !above.as_os_str().is_empty());
         above.is_none_or(|above| Place::beneath(self.into, &above.join("file"), "").is_ok())

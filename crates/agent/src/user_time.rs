@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_config::settings::TimeFormat;
 
-/// How hours are written.
+/// Clock format: 12 or 24 hours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HourFormat {
     /// `20:30`
@@ -125,7 +125,7 @@ fn has_timestamp(text: &str) -> bool {
     line.char_indices().any(|(at, _)| line.get(at..at + SHAPE.len()).is_some_and(|part| digits(part, SHAPE)))
 }
 
-/// Whether the text has this shape, `d` standing for a digit.
+/// Returns true if the text has this shape, where `d` stands for a digit.
 fn digits(text: &str, shape: &str) -> bool {
     text.len() == shape.len()
         && text.chars().zip(shape.chars()).all(|(c, s)| if s == 'd' { c.is_ascii_digit() } else { c == s })

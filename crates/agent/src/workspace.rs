@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What `IDENTITY.md` starts as.
+/// Initial content of `IDENTITY.md`.
 pub(crate) const IDENTITY_TEMPLATE: &str = include_str!("templates/IDENTITY.md");
 
 /// The files every workspace gets.
@@ -19,13 +19,16 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("HEARTBEAT.md", include_str!("templates/HEARTBEAT.md")),
 ];
 
-/// The first-run ritual, only in a brand new workspace.
-const RITUAL: (&str, &str) = ("BOOTSTRAP.md", include_str!("templates/BOOTSTRAP.md"));
+/// Name of the file that exists only until the first run.
+pub(crate) const RITUAL_FILE: &str = "BOOTSTRAP.md";
 
-/// How long `git init` may take.
+/// The first-run ritual, only in a brand new workspace.
+const RITUAL: (&str, &str) = (RITUAL_FILE, include_str!("templates/BOOTSTRAP.md"));
+
+/// Time limit of `git init`.
 const GIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Which files a workspace is given.
+/// Files that a new workspace is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fill {
     /// The directory only (`agents.defaults.skipBootstrap`).
@@ -34,14 +37,14 @@ pub enum Fill {
     Templates,
 }
 
-/// What was done.
+/// Report of what [`ensure`] did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ensured {
-    /// Whether none of the template files was there.
+    /// True if none of the template files existed before.
     pub brand_new: bool,
     /// The files that were written.
     pub written: Vec<&'static str>,
-    /// Whether a git repository was made.
+    /// True if a git repository was created.
     pub git: bool,
 }
 
@@ -51,12 +54,12 @@ pub struct Ensured {
 pub struct WorkspaceError {
     /// The directory or file.
     pub path: PathBuf,
-    /// What the system said.
+    /// Underlying I/O error.
     #[source]
     pub source: std::io::Error,
 }
 
-/// What to do about it.
+/// Returns advice on how to resolve the error.
 fn remedy(error: &std::io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {

@@ -1,4 +1,5 @@
-//! One file of a workspace, read so that nothing outside of it is reached, nothing hangs and memory stays bounded. Blocking.
+//! Reads a file of a workspace so that nothing outside of it is reached, nothing hangs and memory
+//! stays bounded. Blocking.
 
 use std::path::{Path, PathBuf};
 
@@ -14,15 +15,15 @@ pub struct Workspace<'a> {
 }
 
 impl<'a> Workspace<'a> {
-    /// Opens it. One that is not there has no files.
+    /// Opens it. A missing directory has no files.
     pub fn open(path: &'a Path) -> Self {
         Self { path, directory: Directory::open(path) }
     }
 
-    /// Like [`read`]. `name` is a file's name without directories.
+    /// Reads a file like [`read`]. `name` is a file's name without directories.
     ///
     /// # Errors
-    /// The same.
+    /// Same errors as [`read`].
     pub fn read(&self, name: &str, limit: u64) -> Result<Option<Head>, PlaceError> {
         match &self.directory {
             Ok(directory) => match directory.read_head(name, limit) {
@@ -60,12 +61,13 @@ pub fn read(workspace: &Path, path: &str, limit: u64) -> Result<Option<Head>, Pl
     }
 }
 
-/// Why a file is left out, for the owner and for the model.
+/// Returns the reason why a file is left out, for the owner and for the model.
 pub fn why(error: &PlaceError) -> String {
     match error {
-        PlaceError::Escapes { .. } | PlaceError::SymbolicLink(_) => {
-            "it is a link that leads to no file of the workspace".to_owned()
-        }
+        PlaceError::Escapes { .. }
+        | PlaceError::SymbolicLink(_)
+        | PlaceError::OffLimits(_)
+        | PlaceError::Hook(_) => "it is a link that leads to no file of the workspace".to_owned(),
         PlaceError::NotAFile(_) => "it is not a regular file".to_owned(),
         PlaceError::Io(error) => format!("it cannot be read: {error}"),
     }

@@ -1,17 +1,20 @@
-//! Who is heard (spec `channels.md` §2), for every platform alike: private chats and groups by their policies and lists, commands by who
-//! gives them, groups by who is spoken to. All of it fails closed: a list that is empty or can't be read lets nobody in.
+//! Access rules (spec `channels.md` §2), the same for every platform: private chats and groups by
+//! their policies and allowlists, commands by sender, groups by mention gating. All of it fails
+//! closed: a list that is empty or can't be read lets nobody in.
 //!
 //! [`settings`] is what the configuration says, [`pairing`] who was let in by a code, [`rules`] decides, [`mention`] finds the agent's name in
 //! a text.
 
 mod elsewhere;
 pub mod group_tools;
+pub mod listed;
 pub mod mention;
 pub mod pairing;
 pub mod rules;
 pub mod settings;
 
 pub use elsewhere::{named_elsewhere, written_owners};
+pub use listed::Listed;
 pub use mention::Mentioned;
 pub use pairing::{Guests, PairingLook, PairingRequest, PairingStore, Requested};
 pub use rules::{Admission, Denial, Gate, Group as GroupView, Silence, Speaker};

@@ -1,5 +1,6 @@
-//! What of a configuration belongs to one account of a platform, to be taken out. What stands in the platform's section is shared by its
-//! accounts, but for credentials and the label: those are the account `default`'s alone.
+//! Selects the parts of a configuration that belong to one account of a platform, so that they can
+//! be removed. Accounts share the settings in the platform's section, except for credentials and
+//! the label: those belong to the account `default`.
 
 use openclaw_config::write::{Actor, WriteError, write};
 use openclaw_config::{Loaded, value_path};
@@ -81,7 +82,7 @@ fn without_account(document: &Value, channel: &dyn Channel, account: &str) -> Op
     let has_accounts = keys.get("accounts").and_then(Value::as_object).is_some_and(|own| !own.is_empty());
     let mut next = document.clone();
     if !has_accounts {
-        // Where no account has a name, the section is the account `default`.
+        // If no account has a name, the section is the account `default`.
         return (account == DEFAULT_ACCOUNT && value_path::unset(&mut next, &section)).then_some(next);
     }
     let bare = without_credentials(document, channel, account);
@@ -113,7 +114,7 @@ fn entry(section: &[String], name: String) -> Vec<String> {
     [section, &["accounts".to_owned(), name]].concat()
 }
 
-/// How an account is written in a document.
+/// Returns the names under which an account is written in a document.
 pub fn names_of(document: &Value, channel: &dyn Channel, account: &str) -> Vec<String> {
     let accounts = document.pointer(&format!("/channels/{}/accounts", channel.info().id));
     let names = accounts.and_then(Value::as_object).into_iter().flat_map(Map::keys);
@@ -168,7 +169,7 @@ mod tests {
     #[test]
     fn an_account_goes_with_what_is_its_own() {
         let rows = [
-            // What another account takes from above stays.
+            // Settings that another account inherits stay.
             (
                 json!({"enabled": true, "botToken": "1:a", "name": "n", "allowFrom": [5],
                        "accounts": {"default": {"dmPolicy": "open"}, "work": {"botToken": "2:b"}}}),

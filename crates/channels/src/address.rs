@@ -1,4 +1,4 @@
-//! Where a message goes.
+//! Address of a message.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,9 @@
-//! The one interface of all chat platforms. A [`Channel`] knows how its platform is configured and how its ids are written; an
-//! [`Account`] is one of its accounts at work.
+//! Interface of all chat platforms. A [`Channel`] knows how its platform is configured and how its
+//! ids are written; an [`Account`] is one of its accounts at work.
 //!
-//! A channel holds no policy. Who may write, what has to mention the account, how long a part may wait, how often it is tried: all of that
-//! is decided elsewhere, for every platform alike. And nobody else knows a platform's syntax: its ids, its markup, its limits.
+//! A channel holds no policy. Access, mention gating, waiting times and retries are all decided
+//! elsewhere, for every platform alike. And nobody else knows a platform's syntax: its ids, its
+//! markup, its limits.
 
 use std::future::Future;
 use std::path::Path;
@@ -27,49 +28,50 @@ pub type ChannelFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A chat platform.
 pub trait Channel: Send + Sync + 'static {
-    /// Its row in the table of channels.
+    /// Returns the platform's row in the table of channels.
     fn info(&self) -> &'static ChannelInfo;
 
-    /// What it can do.
+    /// Returns the capabilities of the platform.
     fn capabilities(&self) -> &'static Capabilities;
 
-    /// Its accounts in a configuration, sorted; `default` where none has a name.
+    /// Returns the accounts in a configuration, sorted; `default` where none has a name.
     fn account_ids(&self, config: &Config) -> Vec<String>;
 
-    /// One of them, ready to be started.
+    /// Returns one of the accounts, ready to be started.
     ///
     /// # Errors
-    /// Why it can't be: switched off, without credentials.
+    /// Returns an error if the account is switched off or has no credentials.
     fn account(&self, config: &Config, id: &str) -> Result<Arc<dyn Account>, Unusable>;
 
-    /// Where the credentials of an account come from: `config`, `tokenFile`, `env`, `none`.
+    /// Returns the origin of an account's credentials: `config`, `tokenFile`, `env`, `none`.
     fn credential_source(&self, config: &Config, id: &str) -> &'static str;
 
     /// The keys of an account's section that hold them.
     fn credential_keys(&self) -> &'static [&'static str];
 
-    /// What tells an account's credentials from those of another without being them; `None` where it has none.
+    /// Returns a fingerprint that distinguishes an account's credentials from those of another;
+    /// `None` if it has none.
     fn credential_mark(&self, config: &Config, id: &str) -> Option<[u8; 32]>;
 
     /// Reads a target that a person, a model or a file wrote, such as `telegram:-100123:topic:42`.
     ///
     /// # Errors
-    /// What is wrong with it, and how it is written.
+    /// Describes the problem and the correct form.
     fn target(&self, written: &str) -> Result<Target, TargetError>;
 
-    /// Whether a text can be the id of a thread.
+    /// Checks that a text can be the id of a thread.
     ///
     /// # Errors
-    /// What is wrong with it, and what one looks like.
+    /// Describes the problem and the form of an id.
     fn check_thread_id(&self, written: &str) -> Result<(), TargetError>;
 
-    /// Whether a text can be the id of a message.
+    /// The id of a message, as the platform writes it.
     ///
     /// # Errors
-    /// What is wrong with it, and what one looks like.
-    fn check_message_id(&self, written: &str) -> Result<(), TargetError>;
+    /// The text can't be one; says what one looks like.
+    fn message_id(&self, written: &str) -> Result<String, TargetError>;
 
-    /// How a target is written, such as `<chatId>`.
+    /// Returns the form of a target, such as `<chatId>`.
     fn target_hint(&self) -> &'static str;
 
     /// An entry of an allowlist as it is compared, such as `123` for `tg:123`; `None` for one that can match nobody.
@@ -81,26 +83,29 @@ pub trait Channel: Send + Sync + 'static {
 
 /// An account of a platform. Calls for different conversations come at the same time, those for one conversation one after the other.
 pub trait Account: Send + Sync + 'static {
-    /// Receives until it is told to stop, or can't any more. What it brings is given to the inbox before the platform is told that it was
-    /// taken. It starts no task that outlives it.
+    /// Receives until it is told to stop, or can't any more. Events are given to the inbox before
+    /// the platform is told that they were taken. It starts no task that outlives it.
     fn run(&self, io: AccountIo) -> ChannelFuture<'_, Exit>;
 
-    /// What the platform makes of a second request of the same id.
+    /// Returns the platform's treatment of a second request of the same id.
     fn repeats(&self) -> Repeats;
 
-    /// Whether the platform's limits of speed let a part go out to a conversation now. Asked before each [`Account::send`], and before
-    /// the delivery counts as being sent: one that only waits for its turn was not sent. [`Turn::Now`] takes the place in the line.
+    /// Returns the turn of a part in the platform's rate limits: if it may be sent to a
+    /// conversation now. Asked before each [`Account::send`], and before the delivery counts as
+    /// being sent: one that only waits for its turn was not sent. [`Turn::Now`] takes the place in
+    /// the line.
     fn turn(&self, at: &Address) -> Turn {
         let _ = at;
         Turn::Now
     }
 
-    /// How soon a part is sent again that was not taken.
+    /// Returns the backoff policy for a part that was not accepted.
     fn retry(&self) -> RetryPolicy {
         RetryPolicy::ONCE
     }
 
-    /// How long one request for a part may take. The caller waits at least as long for [`Account::send`].
+    /// Returns the time limit of one request for a part. The caller waits at least as long for
+    /// [`Account::send`].
     fn request_limit(&self, part: &Part) -> Duration {
         let _ = part;
         Duration::ZERO
@@ -166,10 +171,11 @@ pub trait Account: Send + Sync + 'static {
         Box::pin(async move { Err(ActionError::Unsupported(action.to_owned())) })
     }
 
-    /// Whether [`Account::act`] would ask the platform: what it refuses by itself, without asking. Asked for a dry run.
+    /// Checks everything that [`Account::act`] refuses by itself, without asking the platform.
+    /// Asked for a dry run.
     ///
     /// # Errors
-    /// What is missing or wrong.
+    /// Describes what is missing or wrong.
     fn check(&self, action: &str, params: &Value) -> Result<(), ActionError> {
         let _ = (action, params);
         Ok(())
@@ -178,10 +184,11 @@ pub trait Account: Send + Sync + 'static {
     /// The actions it can do now, sorted; what is switched off in the configuration is not there.
     fn actions(&self) -> Vec<&'static str>;
 
-    /// Whether agents may do an action here. Asked before something is stored to be sent; [`Account::act`] asks it by itself.
+    /// Checks that agents may do an action here. Asked before something is stored to be sent;
+    /// [`Account::act`] asks it by itself.
     ///
     /// # Errors
-    /// What is switched off, and where it is switched on.
+    /// Names the setting that is switched off, and where it is switched on.
     fn permits(&self, action: &str) -> Result<(), ActionError> {
         match self.actions().contains(&action) {
             true => Ok(()),
@@ -189,37 +196,47 @@ pub trait Account: Send + Sync + 'static {
         }
     }
 
-    /// The id behind an entry of an allowlist that is a name, as it was when the account was started. `None` for an entry that is none, or
-    /// whose id is not known.
+    /// Returns the id behind an entry of an allowlist that is a name, as resolved when the account was started. `None` for an entry that is
+    /// not a name, or whose id is not known.
     fn id_of_name(&self, entry: &str) -> Option<String> {
         let _ = entry;
         None
     }
 
-    /// The names in lists that mean somebody, as they were looked up when the account was started.
+    /// Returns the names in lists that mean the person with this id, as resolved when the account was started.
     fn names_of(&self, id: &str) -> Vec<String> {
         let _ = id;
         Vec::new()
     }
 
-    /// Whether buttons can be shown below messages.
+    /// True if a target may mean the conversation with this id.
+    fn may_mean(&self, target: &str, id: &str) -> bool {
+        target == id
+    }
+
+    /// Returns how freely the agent is to react to messages; `None` if it may not.
+    fn reacting(&self) -> Option<Reacting> {
+        None
+    }
+
+    /// True if buttons can be shown below messages.
     fn has_buttons(&self) -> bool {
         false
     }
 
-    /// Whether buttons may be shown in a conversation.
+    /// Checks that buttons may be shown in a conversation.
     ///
     /// # Errors
-    /// Why not, and where that is changed.
+    /// Describes why not, and where that is changed.
     fn permits_buttons(&self, at: &Address) -> Result<(), ActionError> {
         let _ = at;
         Err(ActionError::Invalid("this platform has no buttons".to_owned()))
     }
 
-    /// Whether somebody who is heard in a conversation may press buttons there.
+    /// Checks that an admitted sender may press buttons in a conversation.
     ///
     /// # Errors
-    /// Why not, and where that is changed.
+    /// Describes why not, and where that is changed.
     fn permits_press(&self, at: &Address, by: &Admission) -> Result<(), ActionError> {
         let _ = by;
         self.permits_buttons(at)
@@ -234,7 +251,7 @@ pub trait Account: Send + Sync + 'static {
         Box::pin(async { Ok(None) })
     }
 
-    /// Whether the platform's own menu offers the gateway's commands.
+    /// Returns true if the platform's own menu offers the gateway's commands.
     fn has_menu(&self) -> bool {
         false
     }
@@ -246,12 +263,12 @@ pub trait Account: Send + Sync + 'static {
     }
 }
 
-/// What an account at work is given.
+/// Interfaces that a running account is given.
 #[derive(Clone)]
 pub struct AccountIo {
-    /// Where what it receives goes.
+    /// Destination of received events.
     pub inbox: Arc<dyn InboundSink>,
-    /// Where it says how it stands.
+    /// Report of the account's status.
     pub status: StatusReport,
     /// The directory of all state. An account keeps files of its own in a folder of its channel, such as how far it has read.
     pub state_dir: Arc<Path>,
@@ -266,7 +283,8 @@ pub trait InboundSink: Send + Sync {
     /// Puts events on disk, synced, in this order, all or none. When this returns the platform may be told.
     ///
     /// # Errors
-    /// When they could not be stored. Nothing of them was kept: the platform is to bring them again.
+    /// When they could not be stored. None of them was kept: the platform has to deliver them
+    /// again.
     fn take(&self, events: Vec<Inbound>) -> ChannelFuture<'_, Result<(), NotTaken>>;
 }
 
@@ -275,43 +293,43 @@ pub trait InboundSink: Send + Sync {
 #[error("{0}")]
 pub struct NotTaken(pub String);
 
-/// When a part may go out.
+/// Turn of a part in the rate limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// Now.
     Now,
-    /// Not before so long; then it is asked again.
+    /// Waits this long; then the part asks again.
     After(Duration),
 }
 
-/// Why an account has ended.
+/// Reason why an account has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exit {
-    /// It was told to.
+    /// The account was told to stop.
     Stopped,
-    /// Something that passes: it is started again soon.
+    /// The account was lost for a temporary reason: it is started again soon.
     Lost(String),
     /// The platform refuses the credentials: it is started again later, and when the configuration changes.
     Refused(String),
-    /// It can't work with this configuration: it is started again when that changes.
+    /// The account can't work with this configuration: it is started again when that changes.
     Misconfigured(String),
 }
 
-/// Why an account can't be started.
+/// Reason why an account can't be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// It, or its channel, is switched off.
+    /// The account or its channel is switched off.
     #[error("disabled")]
     Disabled,
-    /// There is no account of this name.
+    /// The configuration has no account of this name.
     #[error("{0}")]
     Unknown(UnknownAccount),
-    /// Something is missing or wrong.
+    /// A setting is missing or wrong.
     #[error("{why}")]
     NotConfigured {
-        /// What, and where it is set.
+        /// Problem, and where it is set.
         why: String,
-        /// What is to be done, as a sentence; `None`: it is to be given its credentials.
+        /// Advice as a sentence; `None` means that credentials must be set.
         fix: Option<String>,
     },
 }
@@ -337,48 +355,57 @@ impl UnknownAccount {
     }
 }
 
-/// What a platform can do (spec `channels.md` §1.1).
+/// Frequency with which an agent is to react to messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reacting {
+    /// Reacts only where a reaction truly fits.
+    Seldom,
+    /// Whenever it is natural.
+    Often,
+}
+
+/// Capabilities of a platform (spec `channels.md` §1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// Kinds of conversations.
     pub chat_types: &'static [&'static str],
-    /// Most answers of a poll; `None` where it has none.
+    /// Largest number of answers of a poll; `None` if there are no polls.
     pub poll_options: Option<usize>,
-    /// Whether messages can be reacted to.
+    /// True if messages can be reacted to.
     pub reactions: bool,
-    /// Whether conversations have threads.
+    /// True if conversations have threads.
     pub threads: bool,
-    /// Whether files can be sent.
+    /// True if files can be sent.
     pub media: bool,
-    /// Whether messages can have buttons that come back to the gateway.
+    /// True if messages can have buttons that come back to the gateway.
     pub buttons: bool,
-    /// Whether it has a menu of commands.
+    /// True if the platform has a menu of commands.
     pub native_commands: bool,
-    /// Whether finished blocks of an answer may be sent before the rest.
+    /// True if finished blocks of an answer may be sent before the rest.
     pub block_streaming: bool,
     /// Characters of one message, in the platform's unit, as OpenClaw counts on.
     pub text_limit: usize,
 }
 
-/// Where something is to be sent, as it was written.
+/// Target of a message, as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The platform's id of the conversation, byte for byte.
     pub id: String,
     /// Thread in it.
     pub thread: Option<String>,
-    /// What kind of conversation it is, where the id tells.
+    /// Kind of the conversation, if the id shows it.
     pub kind: Option<ConversationKind>,
 }
 
-/// Somebody, or a conversation, in a platform's directory.
+/// Person or conversation in a platform's directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
     /// The platform's id.
     pub id: String,
     /// Name for people.
     pub name: Option<String>,
-    /// What kind of conversation it is.
+    /// Kind of the conversation.
     pub kind: Option<ConversationKind>,
 }
 
@@ -394,26 +421,26 @@ pub struct Answer {
     pub text: String,
     /// Files, in the gateway's own storage.
     pub media: Vec<AnswerMedia>,
-    /// What it answers, for the first part.
+    /// Message that the first part answers.
     pub reply_to: Option<String>,
     /// Words of that message to be quoted.
     pub quote: Option<String>,
-    /// Whether the reader's device stays silent.
+    /// True if the reader's device stays silent.
     pub silent: bool,
     /// Rows of buttons below the last part.
     pub buttons: Vec<Vec<crate::Button>>,
-    /// Whether recordings are sent as voice messages.
+    /// True if recordings are sent as voice messages.
     pub as_voice: bool,
 }
 
 /// A file of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerMedia {
-    /// Where it is.
+    /// Path of the file.
     pub path: std::path::PathBuf,
-    /// Its type, as its content says.
+    /// Media type, detected from the content.
     pub mime: String,
-    /// Its name for the reader.
+    /// File name for the reader.
     pub name: String,
     /// Bytes.
     pub size: u64,
@@ -422,18 +449,18 @@ pub struct AnswerMedia {
 /// A file that was fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
-    /// Where it is.
+    /// Path of the file.
     pub path: std::path::PathBuf,
-    /// Its type, as its content says.
+    /// Media type, detected from the content.
     pub mime: String,
     /// Bytes.
     pub size: u64,
 }
 
-/// Why a file was not fetched. People and models are told this in place of the file.
+/// Reason why a file was not fetched. People and models are told this in place of the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
-    /// It is larger than may be.
+    /// The file is larger than the limit.
     #[error("{}", too_large(*.size, *.limit))]
     TooLarge {
         /// Bytes.
@@ -441,7 +468,7 @@ pub enum FetchError {
         /// Bytes.
         limit: u64,
     },
-    /// It is not there any more.
+    /// The file no longer exists.
     #[error("gone")]
     Gone,
     /// The network or the disk; it may be tried again.
@@ -449,7 +476,8 @@ pub enum FetchError {
     Failed(String),
 }
 
-/// That a size is above a limit; of a file that was cut off there nobody knows by how much.
+/// Returns the message that a size is above a limit; the exact size is unknown if the file was cut
+/// off at the limit.
 fn too_large(size: u64, limit: u64) -> String {
     let (size, limit) = (size / 1_000_000, limit / 1_000_000);
     if size == limit {
@@ -459,7 +487,7 @@ fn too_large(size: u64, limit: u64) -> String {
     }
 }
 
-/// What is shown while an answer is on its way.
+/// Activity that is shown while an answer is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
     /// Words are written.
@@ -468,13 +496,13 @@ pub enum Activity {
     Uploading(MediaKind),
 }
 
-/// Why an action was not done. Models are told this.
+/// Reason why an action was not done. Models are told this.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ActionError {
     /// The platform has no such thing.
     #[error("Action {0} is not supported.")]
     Unsupported(String),
-    /// It is asked for in a way that can't be done; says how.
+    /// The request is invalid; the text says how.
     #[error("{0}")]
     Invalid(String),
     /// The platform did not do it.
@@ -482,33 +510,34 @@ pub enum ActionError {
     Failed(#[from] SendError),
 }
 
-/// What the platform says of the credentials.
+/// Result of checking the credentials with the platform.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Probe {
-    /// Whether they are good.
+    /// True if the credentials are valid.
     pub ok: bool,
     /// Status of the answer.
     pub status: Option<u16>,
-    /// Why not.
+    /// Error, if the credentials could not be confirmed.
     pub error: Option<String>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub elapsed_ms: u64,
-    /// More, by the platform's own names, as `channels.status` shows it.
+    /// Further details, with the platform's own names, as `channels.status` shows it.
     pub details: serde_json::Map<String, Value>,
-    /// What was found of the conversations that the configuration names, by the platform's own names.
+    /// Findings about the conversations that the configuration names, with the platform's own
+    /// names.
     pub audit: Option<Value>,
-    /// What keeps it from working as it is configured.
+    /// Issues that keep the account from working as configured.
     pub issues: Vec<Issue>,
 }
 
-/// What keeps an account from working as it is configured (spec `channels.md` §15).
+/// Issue that keeps an account from working as configured (spec `channels.md` §15).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
-    /// What kind of thing it is.
+    /// Kind of the issue.
     pub kind: IssueKind,
-    /// What is wrong, for people.
+    /// Description of the issue for people.
     pub message: String,
-    /// What to do.
+    /// Advice for the owner.
     pub fix: Option<String>,
 }
 
@@ -523,12 +552,12 @@ pub enum IssueKind {
     Config,
     /// The credentials.
     Auth,
-    /// It does not work now.
+    /// The account does not work at present.
     Runtime,
 }
 
 impl IssueKind {
-    /// As clients know it.
+    /// Returns the name that clients know.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Intent => "intent",
@@ -543,10 +572,10 @@ impl IssueKind {
 /// A command in the platform's menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MenuCommand {
-    /// Without the slash.
+    /// Name without the slash.
     pub name: String,
-    /// What it does, in a few words.
+    /// Description of the command in a few words.
     pub description: String,
-    /// Whether it is a skill's.
+    /// True if the command belongs to a skill.
     pub is_skill: bool,
 }

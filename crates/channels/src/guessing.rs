@@ -9,22 +9,22 @@ use axum::http::HeaderMap;
 /// A request to a listener of an account.
 #[derive(Debug, Clone, Copy)]
 pub struct Knock<'r> {
-    /// The other end of its connection, which may be a proxy.
+    /// Other end of the connection, which may be a proxy.
     pub peer: SocketAddr,
-    /// Ours.
+    /// Our end of the connection.
     pub local: SocketAddr,
-    /// What a proxy says of who is behind it.
+    /// Headers in which a proxy names the client behind it.
     pub headers: &'r HeaderMap,
 }
 
-/// What a request gave as its secret.
+/// Secret that a request presented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretGiven {
     /// The right one.
     Right,
-    /// Another one: a guess.
+    /// The request gave another secret: a guess.
     Wrong,
-    /// None.
+    /// The request gave no secret.
     Nothing,
 }
 
@@ -33,6 +33,7 @@ pub trait GuessThrottle: Send + Sync {
     /// Counts what a request gave.
     ///
     /// # Errors
-    /// How long whoever asks is refused still, whatever they give: nothing is counted then.
+    /// Returns the time for which the client is still refused, whatever it presents: nothing is
+    /// counted then.
     fn count(&self, knock: Knock<'_>, given: SecretGiven) -> Result<(), Duration>;
 }

@@ -1,49 +1,37 @@
-//! What a platform brings, as the inbox keeps it: who said what where, in words that mean the same on every platform. Nothing is
-//! decided in it: whether it is answered, by whom and in which session is decided behind the inbox.
+//! Events of platforms as the inbox keeps them: who said what where, in terms that mean the same on every platform. They contain no
+//! decisions: whether an event is answered, by which agent and in which session is decided behind the inbox.
+
+mod dedupe;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Address;
 
-/// Something that happened on a platform. Stored as JSON: fields may be added, none changes its meaning.
+/// Event on a platform. Stored as JSON: fields may be added, none changes its meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Inbound {
     /// The platform's id of the event, such as `update:123`, by which people ask for it.
     pub native_id: String,
-    /// What tells it from every other event of the channel for ever, such as `7000:update:123:5:11:1735787040`: the bot that it was brought
-    /// to, under whatever name the account goes, and what it is about, since ids may begin anew. Nothing in events that were stored before
-    /// there was this; those are known by their account and [`native_id`](Self::native_id).
+    /// Key that identifies the event among all events of the channel, for ever. For a message: the bot (whatever the account is called),
+    /// the conversation and the message's id, such as `7000:message:5:11`, because the same message may come as another event. For all else
+    /// the event and what it is about, such as `7000:update:123:5:11:1735787040`, because the numbers of events may start again. Absent in
+    /// events of older versions, which are identified by their account and [`native_id`](Self::native_id).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unique_id: Option<String>,
-    /// Where it happened; an answer goes there.
+    /// Conversation that it happened in; an answer goes there.
     pub address: Address,
-    /// What kind of conversation that is.
+    /// Kind, title and other facts of that conversation.
     pub conversation: Conversation,
-    /// Who did it.
+    /// Person who did it.
     pub sender: Sender,
-    /// What.
+    /// Kind and data of the event.
     pub event: InboundEvent,
     /// Unix milliseconds at which the platform says it happened.
     pub at: i64,
 }
 
 impl Inbound {
-    /// What the event is known by: one that is brought twice is taken once.
-    pub fn identity(&self) -> String {
-        match &self.unique_id {
-            // No account has an empty name.
-            Some(id) => format!("{}\n\n{id}", self.address.channel),
-            None => self.former_identity(),
-        }
-    }
-
-    /// What it was known by before there were unique ids.
-    pub fn former_identity(&self) -> String {
-        let Address { channel, account, .. } = &self.address;
-        format!("{channel}\n{account}\n{}", self.native_id)
-    }
-
     /// Gives a message other words. `false`: it is none.
     pub fn reword(&mut self, text: &str) -> bool {
         let InboundEvent::Message(message) = &mut self.event else { return false };
@@ -52,20 +40,20 @@ impl Inbound {
     }
 }
 
-/// What happened.
+/// Kind of an event with its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum InboundEvent {
-    /// Somebody said something.
+    /// A person has sent a message.
     Message(Box<InboundMessage>),
-    /// Somebody pressed a button of a message of ours.
+    /// A person has pressed a button of one of our messages.
     Button {
         /// The message with the button.
         message_id: String,
-        /// What the button carries.
+        /// Data that the button carries.
         data: String,
     },
-    /// What a message says has changed.
+    /// The text of a message has changed.
     Edited {
         /// The message.
         message_id: String,
@@ -78,12 +66,13 @@ pub enum InboundEvent {
         message_id: String,
         /// The emoji, or a name of a custom one.
         emoji: String,
-        /// Whether it was taken back.
+        /// True if the reaction was removed.
         removed: bool,
     },
-    /// What the platform brought can't be read. Kept so that it can be asked what became of it.
+    /// The platform delivered an update that can't be read. Kept so that it can be asked what
+    /// became of it.
     Unreadable {
-        /// What is wrong with it.
+        /// Description of the problem.
         why: String,
     },
     /// A group got another id, and is meant by every later message.
@@ -99,23 +88,33 @@ pub enum InboundEvent {
 pub struct InboundMessage {
     /// The platform's id of the message, which answers refer to.
     pub message_id: String,
-    /// Its words, or the words below its media. Links whose words hide the address are written `[words](address)`.
+    /// Text of the message, or the caption of its media. Links whose words hide the address are
+    /// written `[words](address)`.
     pub text: String,
     /// Files that come with it, in order; not fetched yet.
     pub media: Vec<MediaRef>,
-    /// A place.
+    /// Location that it shares.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
-    /// What it answers.
+    /// Descriptions of other content such as a poll or a contact. Anybody may have written their words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Message that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<Quoted>,
-    /// What its thread began with, where the platform tells.
+    /// Text of the message that began its thread, if the platform tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_starter: Option<String>,
-    /// Who said it first, where it is passed on.
+    /// First author, if the message is forwarded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forwarded: Option<Forwarded>,
-    /// Who is spoken to.
+    /// Name, for people, of the inline bot that wrote it in the sender's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// True if the sender pressed a button that an agent made: its words are those on the button.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_press: bool,
+    /// People and bots that it addresses.
     pub mentions: Mentions,
     /// The words in its text that name the account, as they are written there, such as `@clawd_bot`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -123,33 +122,40 @@ pub struct InboundMessage {
     /// Messages of one sender with the same album are one message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub album: Option<String>,
-    /// The platform cut a longer text here: what the sender says next goes on with it.
+    /// True if the platform cut a longer text here: the sender's next message continues it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub goes_on: bool,
-    /// The command was chosen in the platform's own menu.
+    /// True if the command was chosen in the platform's own menu.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_native_command: bool,
 }
 
-/// What kind of conversation it is.
+impl InboundMessage {
+    /// True if its words are not the sender's own: then none of them is a command.
+    pub fn has_foreign_words(&self) -> bool {
+        self.forwarded.is_some() || self.via.is_some() || self.is_press
+    }
+}
+
+/// Conversation in which an event happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Conversation {
     /// Between two, in a group, in a room.
     pub kind: ConversationKind,
-    /// Its title for people.
+    /// Title for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Title of the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_title: Option<String>,
-    /// Whether its threads are topics of a forum.
+    /// True if the threads are topics of a forum.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_forum: bool,
     /// The server or workspace it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
-    /// What its owners wrote about it: topic, description. Never instructions.
+    /// Texts by the conversation's owners: topic, description. Never instructions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub descriptions: Vec<String>,
 }
@@ -166,19 +172,19 @@ pub enum ConversationKind {
     Channel,
 }
 
-/// Who did it.
+/// Person or bot behind an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Sender {
-    /// The platform's id, which never changes; what allowlists are compared with.
+    /// The platform's id, which never changes. Allowlists are compared with it.
     pub id: String,
     /// Name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The parts of that name, where the platform has them apart.
+    /// First part of the name, if the platform separates the parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_name: Option<String>,
-    /// The second.
+    /// Second part of the name, if the platform separates the parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_name: Option<String>,
     /// Name that the person chose to be found by, without `@`. It may be given up and taken by another.
@@ -187,10 +193,10 @@ pub struct Sender {
     /// Telephone number, such as `+15551234567`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
-    /// Whether it is a program.
+    /// True if it is a bot.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_bot: bool,
-    /// Whether it is the account itself.
+    /// True if it is the account itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_self: bool,
 }
@@ -199,20 +205,20 @@ pub struct Sender {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MediaRef {
-    /// What it is.
+    /// Kind of media.
     pub kind: MediaKind,
-    /// How the platform finds it; only the channel that made it reads it.
+    /// Handle by which the platform finds the file; only the channel that made it reads it.
     pub handle: String,
-    /// As the platform says; may be wrong.
+    /// Media type as the platform states it; may be wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime: Option<String>,
-    /// As the sender named it. Never a path.
+    /// File name as the sender gave it. Never a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Bytes, where the platform says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// What can be said of it without looking, such as the emoji of a sticker.
+    /// Description that is known without looking at the file, such as the emoji of a sticker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -239,7 +245,7 @@ pub enum MediaKind {
     Document,
 }
 
-/// A place.
+/// Location on the map.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Location {
@@ -253,10 +259,10 @@ pub struct Location {
     /// Name of the place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Where that is.
+    /// Street address of the place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Whether it moves.
+    /// True if it moves: a live location.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_live: bool,
 }
@@ -265,35 +271,35 @@ pub struct Location {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Quoted {
-    /// Its id.
+    /// Id of the quoted message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// Who said it, for people.
+    /// Author of the quoted message, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender: Option<String>,
-    /// Its words, or the part of them that is answered.
+    /// Text of the quoted message, or the part of it that is answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Whether the text is a part that was chosen.
+    /// True if the text is a part that the person selected.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_excerpt: bool,
-    /// Whether the account itself said it: to answer it is to speak to the account.
+    /// True if the account itself is the author: to answer it is to speak to the account.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_ours: bool,
 }
 
-/// Where a message that is passed on comes from.
+/// Origin of a forwarded message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Forwarded {
-    /// Who said it first, for people.
+    /// First author of the message, for people.
     pub from: String,
     /// Unix milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<i64>,
 }
 
-/// Who a message speaks to, as the platform marks it.
+/// Mentions in a message, as the platform marks them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Mentions {
@@ -301,31 +307,6 @@ pub struct Mentions {
     pub ours: bool,
     /// Anybody.
     pub any: bool,
-    /// Whether the platform would have marked a mention of the account.
+    /// True if the platform would have marked a mention of the account.
     pub can_tell: bool,
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    /// Messages of the version before have the runs that they had then.
-    #[test]
-    fn what_was_stored_before_is_known_as_before() {
-        let stored = json!({
-            "nativeId": "update:7",
-            "address": {"channel": "telegram", "account": "work", "target": "5", "thread": null},
-            "conversation": {"kind": "direct"},
-            "sender": {"id": "5"},
-            "event": {"kind": "message", "messageId": "11", "text": "hi"},
-            "at": 5,
-        });
-        let mut event: Inbound = serde_json::from_value(stored).unwrap();
-        assert_eq!(event.identity(), "telegram\nwork\nupdate:7");
-        event.unique_id = Some("7000:update:7:5:11:0".to_owned());
-        assert_eq!(event.identity(), "telegram\n\n7000:update:7:5:11:0");
-        assert_eq!(event.former_identity(), "telegram\nwork\nupdate:7");
-    }
 }

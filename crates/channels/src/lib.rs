@@ -8,6 +8,7 @@
 pub mod access;
 pub mod account_keys;
 mod address;
+mod backoff;
 mod channel;
 mod guessing;
 mod inbound;
@@ -15,17 +16,18 @@ pub mod markdown;
 mod outbound;
 pub mod platforms;
 pub mod registry;
-mod retry;
+
 mod status;
 mod switch;
 pub mod telegram;
 pub mod text;
 
 pub use address::Address;
+pub use backoff::RetryPolicy;
 pub use channel::{
     Account, AccountIo, ActionError, Activity, Answer, AnswerMedia, Capabilities, Channel, ChannelFuture,
-    Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Peer, Probe, Target,
-    TargetError, Turn, UnknownAccount, Unusable,
+    Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Peer, Probe, Reacting,
+    Target, TargetError, Turn, UnknownAccount, Unusable,
 };
 pub use guessing::{GuessThrottle, Knock, SecretGiven};
 pub use inbound::{
@@ -35,6 +37,5 @@ pub use inbound::{
 pub use outbound::{Attempt, Button, Content, Found, Outgoing, Part, Receipt, Repeats, SendError, Words};
 pub use platforms::Platforms;
 pub use registry::{ChannelInfo, by_name, credential_variables};
-pub use retry::RetryPolicy;
 pub use status::{AccountStatus, Disconnect, SET_THE_CLOCK, StatusReport, clock_is_wrong};
 pub use switch::{Switch, SwitchedOff, switched_off, told_unusable};

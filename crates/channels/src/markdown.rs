@@ -1,8 +1,9 @@
 //! Markdown as platforms show it (spec `channels.md` §4).
 //!
-//! [`read()`] makes a [`Styled`] text of it: words, and which of them are bold, a link, code. That one is cut ([`pieces()`]) and then written in
-//! a platform's own markup ([`render`], [`crate::telegram::html`]), so that no formatting is broken by a cut. Platforms that take Markdown
-//! as it is get their tables converted by [`convert_tables`].
+//! [`read()`] makes a [`Styled`] text of it: words, and which of them are bold, a link, code. The
+//! styled text is cut ([`pieces()`]) and then written in a platform's own markup ([`render`],
+//! [`crate::telegram::html`]), so that no formatting is broken by a cut. Platforms that take
+//! Markdown as it is get their tables converted by [`convert_tables`].
 
 mod angle;
 mod autolink;
@@ -24,25 +25,25 @@ pub use read::read;
 pub use styled::{Span, Style, Styled};
 pub use table::TableMode;
 
-/// What of Markdown a platform has a use for.
+/// Features of Markdown that a platform supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// What becomes of tables.
+    /// Treatment of tables.
     pub tables: TableMode,
-    /// Whether addresses with a scheme become links.
+    /// True if addresses with a scheme become links.
     pub autolinks: bool,
-    /// Whether `<https://…>` is a link; otherwise it stays as it is written.
+    /// True if `<https://…>` is a link; otherwise it stays as it is written.
     pub angle_links: bool,
-    /// Whether `||…||` is a spoiler.
+    /// True if `||…||` is a spoiler.
     pub spoilers: bool,
 }
 
 impl Reading {
-    /// As it is written, without what only some platforms have.
+    /// Reads Markdown as it is written, without features that only some platforms have.
     pub const PLAIN: Self =
         Self { tables: TableMode::Code, autolinks: false, angle_links: true, spoilers: false };
 
-    /// The same with tables in another form.
+    /// Returns the same features with tables in another form.
     pub const fn with_tables(self, tables: TableMode) -> Self {
         Self { tables, ..self }
     }

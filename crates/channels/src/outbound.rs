@@ -1,4 +1,5 @@
-//! What goes to a platform: parts, each of which is one request to it, and what comes of sending one.
+//! Outgoing messages: parts, each of which is one request to the platform, and the result of
+//! sending one.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,12 +9,13 @@ use serde_json::{Map, Value};
 
 use crate::{Address, MediaKind};
 
-/// What one request sends. Made from an answer before it is stored, so that a crash in the third part of five goes on with the third.
-/// Stored as JSON: fields may be added, none changes its meaning.
+/// Content of one request. Made from an answer before it is stored, so that a crash in the third
+/// part of five goes on with the third. Stored as JSON: fields may be added, none changes its
+/// meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Part {
-    /// What it consists of.
+    /// Content of the part.
     pub content: Content,
     /// The platform's id of the message that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,13 +23,13 @@ pub struct Part {
     /// Words of that message to be quoted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<String>,
-    /// Whether the reader's device stays silent.
+    /// True if the reader's device stays silent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub silent: bool,
     /// Rows of buttons below it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub buttons: Vec<Vec<Button>>,
-    /// What one platform alone knows, by its own names.
+    /// Fields that only one platform knows, with its own names.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }
@@ -45,7 +47,7 @@ impl Part {
         }
     }
 
-    /// The same in other words, without formatting. A part that has none stays as it is.
+    /// Returns the part with other words, without formatting. A part that has none stays as it is.
     #[must_use]
     pub fn with_words(self, other: String) -> Self {
         let content = match self.content {
@@ -90,7 +92,7 @@ impl Part {
         }
     }
 
-    /// What people read of it, without formatting; `None` where it has no words.
+    /// Returns the text that people read, without formatting; `None` if there is none.
     pub fn words(&self) -> Option<&str> {
         match &self.content {
             Content::Text(words) | Content::Media { caption: Some(words), .. } => Some(&words.plain),
@@ -100,7 +102,7 @@ impl Part {
     }
 }
 
-/// What a part consists of.
+/// Content of a part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum Content {
@@ -110,12 +112,12 @@ pub enum Content {
     Media {
         /// The file, in the gateway's own storage until it is sent.
         path: PathBuf,
-        /// As what it is sent.
+        /// Kind of media as which the file is sent.
         #[serde(rename = "as")]
         sent_as: MediaKind,
-        /// Its type.
+        /// Media type.
         mime: String,
-        /// Its name for the reader.
+        /// File name for the reader.
         name: String,
         /// Words below it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,16 +129,16 @@ pub enum Content {
         question: String,
         /// The answers.
         options: Vec<String>,
-        /// Whether more than one may be chosen.
+        /// True if more than one option may be chosen.
         #[serde(default)]
         multiple: bool,
-        /// How long it is open.
+        /// Duration of the poll in hours.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hours: Option<u32>,
     },
     /// A sticker that the platform has.
     Sticker {
-        /// Its id there.
+        /// Sticker id on the platform.
         id: String,
     },
 }
@@ -145,15 +147,15 @@ pub enum Content {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Words {
-    /// Without formatting; sent where the platform refuses the other.
+    /// Text without formatting; sent if the platform refuses the other.
     pub plain: String,
-    /// In the platform's own markup, where it has one.
+    /// Text in the platform's own markup, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub formatted: Option<String>,
 }
 
 impl Words {
-    /// Without formatting.
+    /// Creates words without formatting.
     pub fn plain(text: impl Into<String>) -> Self {
         Self { plain: text.into(), formatted: None }
     }
@@ -163,9 +165,9 @@ impl Words {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Button {
-    /// What stands on it.
+    /// Label of the button.
     pub text: String,
-    /// What comes back when it is pressed.
+    /// Data that is returned when the button is pressed.
     pub data: String,
 }
 
@@ -174,13 +176,13 @@ pub struct Button {
 pub struct Outgoing<'a> {
     /// Unique for ever, such as `<run id>:<part>`. Platforms that know idempotency keys are given it.
     pub id: &'a str,
-    /// Where it goes.
+    /// Destination address.
     pub address: &'a Address,
-    /// What is sent.
+    /// Part to send.
     pub part: &'a Part,
 }
 
-/// What a channel should know of one try.
+/// Facts about one attempt for the channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
     /// 1 for the first.
@@ -197,72 +199,79 @@ pub struct Attempt {
 pub struct Receipt {
     /// The platform's ids of what was made of it.
     pub message_ids: Vec<String>,
+    /// The platform's id of the conversation, where that is another than it was addressed to: by a name, or by an id of before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
 }
 
-/// What a platform does with a second request of the same id.
+/// Treatment of a second request of the same id by the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeats {
-    /// It recognises the id and answers with the first one's receipt.
+    /// The platform recognises the id (idempotency key) and answers with the receipt of the first
+    /// request.
     Recognised,
-    /// It sends it twice.
+    /// The platform sends the message twice.
     Doubled,
 }
 
-/// What a platform says of a part whose fate is unknown.
+/// Answer of the platform about a part whose fate is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// It is there.
+    /// The part was sent.
     Sent(Receipt),
-    /// It is not, and no request of it is under way.
+    /// The part was not sent, and no request for it is under way.
     NotSent,
     /// The platform can't be asked.
     Unknown,
 }
 
-/// Why a part was not sent, or may not have been.
+/// Reason why a part was not sent, or may not have been.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The channel is not connected. Nothing was tried: it does not count, and is tried again soon.
+    /// The channel is not connected. No request was made: it does not count as an attempt, and is
+    /// tried again soon.
     #[error("the channel is not ready")]
     NotReady,
-    /// The platform can't be reached. Nothing was sent: it does not count, and is tried until it can.
+    /// The platform can't be reached. No message was sent: it does not count as an attempt, and is
+    /// tried until the platform can be reached.
     #[error("{reason}")]
     Unreachable {
-        /// What happened, for people.
+        /// Description of the failure for people.
         reason: String,
     },
-    /// It was not sent, and may be later: tried again.
+    /// The part was not sent, but sending it may succeed later: it is retried.
     #[error("{reason}")]
     Retry {
-        /// What happened, for people.
+        /// Description of the failure for people.
         reason: String,
-        /// How long the platform asks to wait.
+        /// Backoff that the platform asks for.
         after: Option<Duration>,
     },
-    /// The platform answers that it is in trouble itself (HTTP 5xx), and nothing was sent. Where all of it is, that does not count; where
-    /// the trouble comes with this part alone, tries count.
+    /// The platform answers that it is in trouble itself (HTTP 5xx), and nothing was sent. If the
+    /// whole platform is, that does not count as an attempt; if the trouble comes with this part
+    /// alone, attempts count.
     #[error("{reason}")]
     Down {
-        /// What happened, for people.
+        /// Description of the failure for people.
         reason: String,
     },
-    /// It will never be sent: a chat that does not exist, a missing right.
+    /// The part will never be sent: the chat does not exist, or a right is missing.
     #[error("{reason}")]
     Final {
-        /// What happened, for people.
+        /// Description of the failure for people.
         reason: String,
     },
-    /// Its file will never be sent, and nothing of it was: the platform does not take this file, or none of its kind in this chat. Words
-    /// may be sent without it.
+    /// The file of the part will never be sent, and nothing of the part was sent: the platform does
+    /// not accept this file, or no file of its kind in this chat. Words may be sent without it.
     #[error("{reason}")]
     File {
-        /// What is wrong with the file, for people.
+        /// Description of the file's problem for people.
         reason: String,
     },
     /// The request went out and nothing came back: it may have been sent.
     #[error("{reason}")]
     Uncertain {
-        /// What happened, for people.
+        /// Description of the failure for people.
         reason: String,
     },
 }

@@ -8,6 +8,7 @@ use openclaw_sessions::routing::default_agent_account;
 use openclaw_sessions::settings::SessionSettings;
 use parking_lot::RwLock;
 
+use crate::access::written_owners;
 use crate::telegram::Telegram;
 use crate::{Account, Address, Channel, StatusReport, Unusable, told_unusable};
 
@@ -25,7 +26,7 @@ pub struct Platforms {
 pub struct AtWork {
     /// The account.
     pub account: Arc<dyn Account>,
-    /// How it stands.
+    /// Status report of the account.
     pub status: StatusReport,
 }
 
@@ -57,20 +58,29 @@ impl Platforms {
         self.at_work.read().get(&(channel.to_owned(), id.to_owned())).cloned()
     }
 
+    /// `commands.ownerAllowFrom`, with the ids in the place of names that the account of a message has looked up (decision 21).
+    pub fn owners(&self, config: &Config, at: &Address) -> Vec<String> {
+        let owners = written_owners(config);
+        let Some(at_work) = self.at_work(&at.channel, &at.account) else { return owners };
+        owners.into_iter().map(|entry| at_work.account.id_of_name(&entry).unwrap_or(entry)).collect()
+    }
+
     /// The account at work; or one made from the configuration, to cut parts with. `None` where there can't be one.
     pub fn account(&self, config: &Config, channel: &str, id: &str) -> Option<Arc<dyn Account>> {
         let at_work = self.at_work(channel, id).map(|at_work| at_work.account);
         at_work.or_else(|| self.channel(channel)?.account(config, id).ok())
     }
 
-    /// Whether buttons may be shown in a conversation. Asked wherever the gateway puts some below a message of its own.
+    /// Returns true if buttons may be shown in a conversation. Asked wherever the gateway puts some
+    /// below a message of its own.
     pub fn shows_buttons(&self, config: &Config, at: &Address) -> bool {
         let account = self.account(config, &at.channel, &at.account);
         account.is_some_and(|account| account.permits_buttons(at).is_ok())
     }
 
-    /// The account that is meant where none is named: the one that the default agent is bound to, else `default`, else the first (spec
-    /// `channels.md` §1.3). What is sent goes by [`Platforms::sending_account`].
+    /// The account that is meant where none is named: the one that the default agent is bound to,
+    /// else `default`, else the first (spec `channels.md` §1.3). Sending goes by
+    /// [`Platforms::sending_account`].
     pub fn default_account(&self, config: &Config, channel: &str) -> Option<String> {
         let ids = self.channel(channel)?.account_ids(config);
         let bound = default_agent_account(&SessionSettings::from(config), channel);
@@ -80,8 +90,9 @@ impl Platforms {
         default.cloned()
     }
 
-    /// The account that sends where none is named: the one that is meant, or, where that can't be used, the first that can (spec
-    /// `channels.md` §1.4). Where none can, the one that is meant: what keeps that from it is what people are told.
+    /// The account that sends where none is named: the one that is meant, or, where that can't be
+    /// used, the first that can (spec `channels.md` §1.4). If none can, the one that is meant:
+    /// people are told the reason why it can't be used.
     pub fn sending_account(&self, config: &Config, channel: &str) -> Option<String> {
         self.usable_account(config, channel).or_else(|| self.default_account(config, channel))
     }
@@ -100,14 +111,15 @@ impl Platforms {
         ids.filter(|id| self.usable_account(config, id).is_some()).collect()
     }
 
-    /// That no platform can send, with what keeps one that is set up from it.
+    /// Returns the message that no platform can send, with the obstacle of one that is set up.
     pub fn none_usable(&self, config: &Config) -> String {
         let why = self.obstacle(config);
         let why = why.unwrap_or_else(|| "no configured channels detected".to_owned());
         format!("Channel is required ({}).", why.trim_end_matches('.'))
     }
 
-    /// What keeps a platform from sending that is set up, where none can. `None`: none is set up.
+    /// Returns the obstacle that keeps a configured platform from sending, if none can send.
+    /// `None`: none is set up.
     pub fn obstacle(&self, config: &Config) -> Option<String> {
         let obstacle = |channel: &Arc<dyn Channel>| {
             let id = channel.info().id;
@@ -191,10 +203,10 @@ mod tests {
             (json!({"b": with, "a": {}}), json!([]), ("b", true)),
             (json!({"b": with, "a": with}), bound("b"), ("b", true)),
             (json!({"b": off, "a": with}), bound("b"), ("a", true)),
-            // One that is bound is an account, and has no token here.
+            // A bound account is an account, but has no token here.
             (json!({"b": with, "a": with}), bound("c"), ("a", true)),
             (json!({"b": with, "c": {"tokenFile": "/nonexistent"}}), bound("c"), ("b", true)),
-            // Where none can be used, it is told of the one that is meant.
+            // If none can be used, the message is about the intended one.
             (json!({"b": {}, "a": off}), bound("b"), ("b", false)),
             (json!({"b": off, "default": {}}), json!([]), ("default", false)),
         ];

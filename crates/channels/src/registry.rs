@@ -1,6 +1,6 @@
 //! The channels OpenClaw has, in its fixed order (spec `channels.md` §1.1).
 
-/// One channel.
+/// Channel in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChannelInfo {
     /// Id in configuration, session keys and frames.
@@ -13,7 +13,7 @@ pub struct ChannelInfo {
     pub system_image: &'static str,
     /// Other spellings of the id.
     pub aliases: &'static [&'static str],
-    /// Whether messages can be sent to it; `webchat` lives on gateway connections only.
+    /// True if messages can be sent to it; `webchat` exists on gateway connections only.
     pub deliverable: bool,
     /// Variables that hold its credentials.
     pub credentials: &'static [&'static str],

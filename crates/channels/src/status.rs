@@ -1,17 +1,17 @@
-//! How an account stands, as `channels.status` shows it.
+//! Status of an account, as `channels.status` shows it.
 
 use tokio::sync::watch;
 
-/// How an account stands.
+/// Status of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccountStatus {
-    /// It is started.
+    /// True if the account is started.
     pub running: bool,
     /// The platform answers. A transport that has fallen silent is not connected.
     pub connected: bool,
-    /// How it receives, such as `polling` or `webhook`.
+    /// Method of receiving, such as `polling` or `webhook`.
     pub mode: Option<&'static str>,
-    /// Why it does not work, for people; gone when it works again.
+    /// Error for people while the account does not work; absent when it works again.
     pub last_error: Option<String>,
     /// Tries to connect since it last worked.
     pub reconnect_attempts: u32,
@@ -19,12 +19,12 @@ pub struct AccountStatus {
     pub is_refused: bool,
     /// Names in its allowlists that nobody is known by: they match nobody.
     pub unknown_names: Vec<String>,
-    /// By how many milliseconds this machine's clock is ahead of the platform's; less than 0 where it is behind. 0: it is right, as far as
-    /// is known.
+    /// Lead of this machine's clock over the platform's in milliseconds; negative if it is behind.
+    /// 0: it is right, as far as is known.
     pub clock_ahead_ms: i64,
-    /// How often it was started again by itself.
+    /// Number of automatic restarts.
     pub restart_count: u32,
-    /// How it was lost last.
+    /// Last loss of the connection.
     pub last_disconnect: Option<Disconnect>,
     /// Unix milliseconds.
     pub last_start_at: Option<i64>,
@@ -38,21 +38,21 @@ pub struct AccountStatus {
     pub last_inbound_at: Option<i64>,
 }
 
-/// How an account was lost.
+/// Loss of an account's connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disconnect {
     /// Unix milliseconds.
     pub at: i64,
-    /// Why, for people.
+    /// Reason for people.
     pub error: String,
-    /// Whether the platform refuses the credentials.
+    /// True if the platform rejected the credentials.
     pub logged_out: bool,
 }
 
-/// What to do where a clock is wrong.
+/// Advice for a clock that is wrong.
 pub const SET_THE_CLOCK: &str = "Set this machine's clock, best by NTP: timedatectl set-ntp true";
 
-/// That this machine's clock is wrong, and by how much.
+/// Returns the message that this machine's clock is wrong, and by how much.
 pub fn clock_is_wrong(ahead_ms: i64, platform: &str) -> String {
     let minutes = (ahead_ms.unsigned_abs() + 30_000) / 60_000;
     let unit = if minutes == 1 { "minute" } else { "minutes" };
@@ -60,7 +60,7 @@ pub fn clock_is_wrong(ahead_ms: i64, platform: &str) -> String {
     format!("This machine's clock is {minutes} {unit} {direction} {platform}'s")
 }
 
-/// Where an account says how it stands. Clones are the same place.
+/// Handle through which an account reports its status. Clones report to the same place.
 #[derive(Debug, Clone)]
 pub struct StatusReport(watch::Sender<AccountStatus>);
 
@@ -71,7 +71,7 @@ impl Default for StatusReport {
 }
 
 impl StatusReport {
-    /// Changes it. Whoever watches hears of it only if it is another.
+    /// Changes it. Watchers are notified only if it differs.
     pub fn update(&self, change: impl FnOnce(&mut AccountStatus)) {
         self.0.send_if_modified(|status| {
             let before = status.clone();
@@ -80,7 +80,7 @@ impl StatusReport {
         });
     }
 
-    /// As it is now.
+    /// Returns the current status.
     pub fn now(&self) -> AccountStatus {
         self.0.borrow().clone()
     }

@@ -1,5 +1,6 @@
-//! What switches an account off (spec `config.md` §11). A platform with credentials is on unless the file says otherwise: for the platform,
-//! for the account, or for the plugin that brings the platform in OpenClaw 2026.2.9.
+//! Switches that turn an account off (spec `config.md` §11). A platform with credentials is on
+//! unless the file says otherwise: for the platform, for the account, or for the plugin that brings
+//! the platform in OpenClaw 2026.2.9.
 
 use std::fmt;
 
@@ -12,13 +13,13 @@ use crate::Unusable;
 /// A switch that is off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchedOff {
-    /// Its path in the configuration.
+    /// Path of the switch in the configuration.
     pub key: String,
-    /// Whose it is.
+    /// Owner of the switch.
     pub of: Switch,
 }
 
-/// Whose a switch is.
+/// Owner of a switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Switch {
     /// The platform's: somebody wants it so.
@@ -29,7 +30,8 @@ pub enum Switch {
     Plugin(Vec<PluginSwitch>),
 }
 
-/// What switches an account off. Where more than one does, one that somebody wanted.
+/// Returns the switch that turns an account off. If there are several, one that was set on purpose
+/// is preferred.
 pub fn switched_off(config: &Config, channel: &str, account: &str) -> Option<SwitchedOff> {
     let section = config.document().get("channels").and_then(|channels| channels.get(channel));
     let is_off = |keys: &Value| keys.get("enabled") == Some(&Value::Bool(false));
@@ -48,7 +50,8 @@ pub fn switched_off(config: &Config, channel: &str, account: &str) -> Option<Swi
     Some(SwitchedOff { key, of: Switch::Plugin(by_plugin) })
 }
 
-/// Why an account can't be used, for people: what is switched off says by what, and what switches it on.
+/// Returns the reason why an account can't be used, for people: if it is switched off, the text
+/// names the switch and how to switch it on.
 pub fn told_unusable(config: &Config, channel: &str, account: &str, why: &Unusable) -> String {
     match why {
         Unusable::Disabled => match switched_off(config, channel, account) {
@@ -68,7 +71,8 @@ impl SwitchedOff {
         }
     }
 
-    /// Whether nobody may have wanted it: whoever has switched off the platform or the account knows of it.
+    /// Returns true if the account may be off unintentionally: a person who turned off the platform
+    /// or the account itself knows about it.
     pub fn is_unwanted(&self) -> bool {
         matches!(self.of, Switch::Plugin(_))
     }

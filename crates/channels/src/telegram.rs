@@ -19,6 +19,7 @@ mod failure;
 mod fetch;
 pub mod html;
 mod keyboards;
+mod kinds;
 mod menu;
 mod message;
 mod names;
@@ -33,6 +34,7 @@ mod polling;
 mod pressed;
 mod probe;
 mod reactions;
+mod reading;
 mod receive;
 mod send;
 pub mod settings;
@@ -58,7 +60,7 @@ use crate::{
     Account, Capabilities, Channel, ChannelInfo, Inbound, Sender, Target, TargetError, Unusable, registry,
 };
 
-/// Its id.
+/// Channel id of Telegram.
 const ID: &str = "telegram";
 /// UTF-16 units that Telegram takes in one message.
 const MESSAGE_LIMIT: usize = 4096;
@@ -117,11 +119,11 @@ impl Channel for Telegram {
     }
 
     fn check_thread_id(&self, written: &str) -> Result<(), TargetError> {
-        target::check_number(written, "topic", "42")
+        target::natural(written, "topic", "42").map(drop)
     }
 
-    fn check_message_id(&self, written: &str) -> Result<(), TargetError> {
-        target::check_number(written, "message", "501")
+    fn message_id(&self, written: &str) -> Result<String, TargetError> {
+        target::natural(written, "message", "501").map(|id| id.to_string())
     }
 
     fn target_hint(&self) -> &'static str {
@@ -137,8 +139,8 @@ impl Channel for Telegram {
     }
 }
 
-/// What an update means to the bot of this id and name; nothing for kinds that are not known. For recordings and fuzzing: accounts read
-/// their updates themselves.
+/// Returns the events of an update for the bot of this id and name; none for unknown kinds. For
+/// recordings and fuzzing: accounts read their updates themselves.
 pub fn events_of(update: &Value, account: &str, bot: (i64, Option<&str>), now: i64) -> Vec<Inbound> {
     let me = entities::Me { id: bot.0, username: bot.1.map(str::to_owned) };
     update::read(update, account, &me, update::Times { now, ahead: 0 }).events

@@ -1,7 +1,8 @@
 //! Cuts text into parts that a platform takes (spec `streaming.md` §9, `channels.md` §4.4).
 //!
-//! [`chunk`] is the door: it cuts plain text or Markdown, by length or by paragraph. [`fence`] knows where code blocks are, so that none is
-//! parted without being closed and opened again; [`discord`] counts lines too. Nothing here renders: see [`crate::markdown`].
+//! [`chunk`] is the door: it cuts plain text or Markdown, by length or by paragraph. [`fence`]
+//! knows where code blocks are, so that none is parted without being closed and opened again;
+//! [`discord`] counts lines too. Rendering is not done here: see [`crate::markdown`].
 
 mod breakpoint;
 pub mod discord;
@@ -21,21 +22,21 @@ pub use lines::chunk_lines;
 pub use markdown::{chunk_markdown, cut_in_fence};
 pub use paragraphs::{next_gap, paragraphs};
 pub use plain::chunk_text;
-pub(crate) use plain::ranges;
+pub(crate) use plain::{Part, next_part, ranges};
 
-/// Where parts end: `channels.<id>.chunkMode`.
+/// Places at which parts end: `channels.<id>.chunkMode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChunkMode {
-    /// Only where a part is full.
+    /// Cuts only where a part is full.
     #[default]
     Length,
-    /// At every blank line.
+    /// Cuts at every blank line.
     Newline,
 }
 
 impl ChunkMode {
-    /// As it is written in the configuration; anything else is the default.
+    /// Reads the mode as it is written in the configuration; anything else is the default.
     pub fn from_config(text: Option<&str>) -> Self {
         match text.map(str::trim) {
             Some("newline") => Self::Newline,
@@ -44,7 +45,7 @@ impl ChunkMode {
     }
 }
 
-/// What a text is written in.
+/// Markup of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Markup {
     /// Words only.

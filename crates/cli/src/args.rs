@@ -4,11 +4,13 @@
 mod agents;
 mod approvals;
 mod channels;
+mod examples;
 mod hooks;
 mod message;
 mod models;
 mod models_auth;
 mod sandbox;
+mod security;
 mod skills;
 mod system;
 mod tools;
@@ -24,6 +26,9 @@ pub(crate) use channels::{
     AccountArgs, CapabilitiesArgs, ChannelsAddArgs, ChannelsArgs, ChannelsCommand, PairingArgs,
     PairingCommand, ResolveArgs, TraceArgs,
 };
+pub(crate) use examples::with_examples;
+#[cfg(test)]
+pub(crate) use examples::{EXAMPLES, NOT_THERE};
 pub(crate) use hooks::{HooksArgs, HooksCommand};
 pub(crate) use message::{DISCARD, FAILED, MessageArgs, RETRY};
 pub(crate) use models::{
@@ -31,6 +36,7 @@ pub(crate) use models::{
 };
 pub(crate) use models_auth::{AuthOrderCommand, ModelsAuthArgs, ModelsAuthCommand, OrderOf};
 pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
+pub(crate) use security::{SecurityArgs, SecurityAuditArgs, SecurityCommand};
 pub(crate) use skills::{SkillsArgs, SkillsCommand};
 pub(crate) use system::{AskArgs, HeartbeatCommand, SystemArgs, SystemCommand};
 pub(crate) use tools::{ToolsArgs, ToolsCommand, ToolsExplainArgs};
@@ -86,6 +92,8 @@ pub(crate) enum Command {
     Pairing(PairingArgs),
     /// Sandboxes: what holds for a session, which there are
     Sandbox(SandboxArgs),
+    /// Find what lets strangers in, and close it
+    Security(SecurityArgs),
     /// List stored conversations
     Sessions(SessionsArgs),
     /// Create the config file, the workspace and the sessions directory
@@ -187,7 +195,7 @@ pub(crate) struct ConfigArgs {
 pub(crate) enum ConfigCommand {
     /// Print the value at a path such as gateway.port
     Get {
-        /// Dotted path
+        /// Dotted path; a key with a dot in it: models.gpt-5\.2 or models[gpt-5.2]
         path: String,
         /// Print JSON
         #[arg(long)]
@@ -198,7 +206,7 @@ pub(crate) enum ConfigCommand {
     },
     /// Set the value at a path
     Set {
-        /// Dotted path
+        /// Dotted path; a key with a dot in it: models.gpt-5\.2 or models[gpt-5.2]
         path: String,
         /// JSON5, else plain text
         #[arg(allow_hyphen_values = true)]
@@ -209,7 +217,7 @@ pub(crate) enum ConfigCommand {
     },
     /// Remove the value at a path
     Unset {
-        /// Dotted path
+        /// Dotted path; a key with a dot in it: models.gpt-5\.2 or models[gpt-5.2]
         path: String,
     },
 }
@@ -245,6 +253,9 @@ pub(crate) struct DoctorArgs {
     /// With --fix: also rename transcripts that no session uses
     #[arg(long)]
     pub(crate) archive_orphans: bool,
+    /// Take keys out of the config that it may not have; the file as it was stays beside it
+    #[arg(long)]
+    pub(crate) remove_unknown: bool,
     /// Write a gateway token into the config if it has none
     #[arg(long)]
     pub(crate) generate_gateway_token: bool,

@@ -12,8 +12,9 @@ use std::time::Duration;
 use openclaw_protocol::Call;
 use serde_json::Value;
 
-pub(crate) use connect::{ConnectError, Connection, Wait};
-pub(crate) use elsewhere::{elsewhere, process};
+pub(crate) use connect::{ConnectError, Connection, Event, Wait};
+pub(crate) use elsewhere::elsewhere;
+use explain::another_program;
 pub(crate) use explain::explain;
 pub(crate) use gateway_url::problem as url_problem;
 pub(crate) use target::{Target, TargetFlags};
@@ -31,10 +32,10 @@ impl From<&TargetArgs> for TargetFlags {
     }
 }
 
-/// One call: connect, ask, close.
+/// Makes one call: connects, asks, closes.
 ///
 /// # Errors
-/// What went wrong, with the block that says which gateway was meant.
+/// Returns the failure, with the block that says which gateway was meant.
 pub(crate) async fn call(
     context: &Context,
     flags: &TargetFlags,
@@ -43,10 +44,26 @@ pub(crate) async fn call(
     wait: Wait,
     timeout: Duration,
 ) -> Result<Value, Failure> {
+    call_hearing(context, flags, method, params, wait, timeout, &mut |_| {}).await
+}
+
+/// Makes one call as [`call`] does, and gives `hear` the events that come before the answer.
+///
+/// # Errors
+/// As [`call`].
+pub(crate) async fn call_hearing(
+    context: &Context,
+    flags: &TargetFlags,
+    method: &str,
+    params: Value,
+    wait: Wait,
+    timeout: Duration,
+    hear: &mut (dyn FnMut(Event<'_>) + Send),
+) -> Result<Value, Failure> {
     let target = Target::resolve(context, flags)?;
     let work = async {
         let mut connection = Connection::open(context, &target).await?;
-        let answer = connection.call(method, params, wait).await;
+        let answer = connection.call_hearing(method, params, wait, hear).await;
         connection.close().await;
         answer
     };
@@ -57,11 +74,15 @@ pub(crate) async fn call(
             "timeout",
             format!("gateway timeout after {}ms\n{}", timeout.as_millis(), target.describe(context)),
         )
-        .hint(format!(
-            "Look at `{}`, or give it more time with --timeout.",
-            context.hint_command("openclaw logs")
-        ))),
+        .hint(when_silent(context, &target))),
     }
+}
+
+/// Returns the hint for a gateway that takes the connection and does not answer in time.
+fn when_silent(context: &Context, target: &Target) -> String {
+    let logs = context.hint_command("openclaw logs");
+    another_program(context, target)
+        .unwrap_or_else(|| format!("Look at `{logs}`, or give it more time with --timeout."))
 }
 
 /// Reads the answer to a method.

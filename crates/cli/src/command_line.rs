@@ -1,46 +1,18 @@
-//! From words to a command: profile flags, commands that are not here yet, the grammar, errors in OpenClaw's words.
+//! Command line: from words to a command. Profile flags, commands that are not here yet, the
+//! grammar, errors in OpenClaw's words.
+
+mod not_yet;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, FromArgMatches as _};
 use openclaw_config::profile::{apply_profile, take_profile_flags};
 use openclaw_config::{Environment, nearest};
 
 use crate::args::value::no_option;
-use crate::args::{Cli, Command, ConfigArgs, ConfigCommand};
+use crate::args::{Cli, Command, ConfigArgs, ConfigCommand, with_examples};
 use crate::context::Context;
 use crate::failure::{Failure, USAGE};
 use crate::{commands, output};
-
-/// Commands of OpenClaw that this version does not have; a name of two words is a subcommand.
-const NOT_YET: &[&str] = &[
-    "acp",
-    "browser",
-    "completion",
-    "configure",
-    "cron",
-    "daemon",
-    "devices",
-    "directory",
-    "dns",
-    "docs",
-    "memory",
-    "node",
-    "nodes",
-    "onboard",
-    "plugins",
-    "reset",
-    "security",
-    "tui",
-    "uninstall",
-    "update",
-    "webhooks",
-    "gateway discover",
-    "gateway install",
-    "gateway restart",
-    "gateway start",
-    "gateway stop",
-    "gateway uninstall",
-];
 
 /// Runs a command line (program name excluded) and returns the exit code.
 pub(crate) fn run(args: &[String]) -> u8 {
@@ -53,22 +25,24 @@ pub(crate) fn run(args: &[String]) -> u8 {
         }
     };
     apply_profile(&flags, &mut env);
-    let (no_color, rest) = take_no_color(&rest);
+    let Leading { no_color, rest } = Leading::take(&rest);
     if rest.first().is_some_and(|word| word == "--version" || word == "-V") {
         output::line(env!("CARGO_PKG_VERSION"));
         return 0;
     }
     let rest = help_as_flag(rest);
     let json = rest.iter().take_while(|word| *word != "--").any(|word| word == "--json");
-    if let Some(name) = not_yet(&rest) {
-        let failure =
-            Failure::new("not-implemented", format!("openclaw {name}: not implemented yet in this version"))
-                .hint("Run `openclaw --help` for the commands that are.");
+    if let Some(row) = not_yet::find(&rest) {
+        if rest.iter().any(|word| word == "--help" || word == "-h") {
+            output::line(&not_yet::page(row));
+            return 0;
+        }
+        let failure = not_yet::failure(row);
         failure.report(json);
         return failure.exit;
     }
     let words = std::iter::once("openclaw").chain(rest.iter().map(String::as_str));
-    match Cli::try_parse_from(words) {
+    match parsed(words) {
         Ok(Cli { command: Some(command) }) => {
             // For `config set` the word is about the value, not about the output.
             let is_set =
@@ -82,7 +56,7 @@ pub(crate) fn run(args: &[String]) -> u8 {
             })
         }
         Ok(Cli { command: None }) => {
-            output::line(&Cli::command().render_help().to_string());
+            output::line(&grammar().render_help().to_string());
             0
         }
         Err(error) => match grammar_failure(&error, &rest) {
@@ -108,9 +82,13 @@ fn help_as_flag(mut words: Vec<String>) -> Vec<String> {
         "channels",
         "config",
         "gateway",
+        "hooks",
         "message",
         "models",
         "pairing",
+        "sandbox",
+        "security",
+        "skills",
         "system",
         "tools",
     ];
@@ -123,21 +101,41 @@ fn help_as_flag(mut words: Vec<String>) -> Vec<String> {
     words
 }
 
-fn take_no_color(words: &[String]) -> (bool, Vec<String>) {
-    let before = words.iter().take_while(|word| word.starts_with('-')).count();
-    let (head, tail) = words.split_at(before);
-    let kept: Vec<String> = head.iter().filter(|word| *word != "--no-color").cloned().collect();
-    (kept.len() < before, kept.into_iter().chain(tail.iter().cloned()).collect())
+/// Options before the command.
+#[derive(Debug, PartialEq, Eq)]
+struct Leading {
+    no_color: bool,
+    /// Remaining words. `--json` is moved behind the command, which knows what it prints.
+    rest: Vec<String>,
 }
 
-fn not_yet(words: &[String]) -> Option<&'static str> {
-    let at = words.iter().take_while(|word| word.starts_with('-') && *word != "--").count();
-    let first = words.get(at)?;
-    let both = words.get(at + 1).map(|second| format!("{first} {second}"));
-    NOT_YET.iter().find(|name| **name == first || both.as_deref() == Some(name)).copied()
+impl Leading {
+    fn take(words: &[String]) -> Self {
+        let before = words.iter().take_while(|word| word.starts_with('-')).count();
+        let (head, tail) = words.split_at(before);
+        let has = |wanted: &str| head.iter().any(|word| word == wanted);
+        let is_moved = has("--json") && !tail.is_empty();
+        let kept = head.iter().filter(|word| *word != "--no-color" && !(is_moved && *word == "--json"));
+        let mut rest: Vec<String> = kept.chain(tail).cloned().collect();
+        if is_moved {
+            let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
+            rest.insert(end, "--json".to_owned());
+        }
+        Self { no_color: has("--no-color"), rest }
+    }
 }
 
-/// What is wrong with the words, in the reference's form where it has one; nothing where help was asked for.
+/// The grammar with its examples.
+fn grammar() -> clap::Command {
+    with_examples(Cli::command())
+}
+
+fn parsed<'a>(words: impl Iterator<Item = &'a str>) -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&grammar().try_get_matches_from(words)?)
+}
+
+/// Failure for words that do not parse, in the reference's form where it has one; `None` where help
+/// was asked for.
 fn grammar_failure(error: &clap::Error, words: &[String]) -> Option<Failure> {
     let word = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -236,8 +234,13 @@ fn missing(name: &str) -> String {
 }
 
 #[cfg(test)]
+mod advice;
+#[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+    use crate::args::{EXAMPLES, NOT_THERE};
 
     fn words(line: &str) -> Vec<String> {
         line.split_whitespace().map(str::to_owned).collect()
@@ -256,7 +259,7 @@ mod tests {
         for name in reference.as_array().unwrap().iter().map(|name| name.as_str().unwrap()) {
             let path: Vec<&str> = name.split(' ').collect();
             let here = path.iter().try_fold(&cli, |command, word| command.find_subcommand(word)).is_some();
-            let missing = not_yet(&words(name)).is_some();
+            let missing = not_yet::find(&words(name)).is_some();
             assert!(here != missing, "{name}: here {here}, named as missing {missing}");
         }
     }
@@ -279,8 +282,17 @@ mod tests {
 
     #[test]
     fn flags_before_the_command_are_taken_and_later_ones_left() {
-        assert_eq!(take_no_color(&words("--no-color logs")), (true, words("logs")));
-        assert_eq!(take_no_color(&words("logs --no-color")), (false, words("logs --no-color")));
+        let rows = [
+            ("--no-color logs", true, "logs"),
+            ("logs --no-color", false, "logs --no-color"),
+            ("--json status", false, "status --json"),
+            ("--no-color --json config get a", true, "config get a --json"),
+            ("--json agent -m x -- y", false, "agent -m x --json -- y"),
+            ("--json", false, "--json"),
+        ];
+        for (line, no_color, rest) in rows {
+            assert_eq!(Leading::take(&words(line)), Leading { no_color, rest: words(rest) }, "{line}");
+        }
     }
 
     #[test]
@@ -348,6 +360,68 @@ mod tests {
         }
     }
 
+    /// Words of an example: a text in quotes is one word, and the part before a pipe is another
+    /// program's.
+    fn example_words(line: &str) -> Vec<String> {
+        let own = line.rsplit(" | ").next().unwrap_or(line);
+        let mut words: Vec<String> = Vec::new();
+        for (at, part) in own.split(['"', '\'']).enumerate() {
+            match at % 2 {
+                1 => words.push(part.to_owned()),
+                _ => words.extend(part.split_whitespace().map(str::to_owned)),
+            }
+        }
+        words
+    }
+
+    fn is_read(example: &str) -> bool {
+        let words = example_words(&example.replace("'{\"limit\": 5}'", "{}"));
+        words.first().is_some_and(|first| first == "openclaw") && Cli::try_parse_from(&words).is_ok()
+    }
+
+    #[test]
+    fn every_example_of_the_help_is_read_by_its_command() {
+        for (command, examples) in EXAMPLES {
+            for example in *examples {
+                assert!(example.contains(format!("openclaw {command}").trim_end()), "{command}: {example}");
+                assert!(is_read(example), "{example}");
+            }
+        }
+        for not in NOT_THERE {
+            assert!(is_read(not.instead), "{}: {}", not.path, not.instead);
+        }
+    }
+
+    /// All commands with the words that name them, and whether there are others below.
+    fn pages(command: &clap::Command, path: &str, found: &mut Vec<(String, bool, String)>) {
+        let shown = command.clone().render_help().to_string();
+        found.push((path.to_owned(), command.has_subcommands(), shown));
+        for below in command.get_subcommands() {
+            pages(below, format!("{path} {}", below.get_name()).trim_start(), found);
+        }
+    }
+
+    #[test]
+    fn every_help_page_has_an_example_or_says_what_helps_meanwhile() {
+        let mut grammar = grammar();
+        grammar.build();
+        let mut found = Vec::new();
+        pages(&grammar, "", &mut found);
+        assert!(found.len() > 140, "only {} pages", found.len());
+        for (path, is_group, shown) in &found {
+            let has_own = EXAMPLES.iter().any(|(named, _)| named == path);
+            let is_missing = NOT_THERE.iter().any(|not| not.path == path);
+            assert!(has_own != is_missing || *is_group, "{path} has no row in args/examples.rs, or two");
+            let says = if is_missing { "Not there yet. " } else { "Examples:\n  openclaw" };
+            let is_piped = shown.contains("Examples:\n") && shown.contains(" | openclaw ");
+            assert!(shown.contains(says) || is_piped, "{path}: {shown}");
+        }
+        let paths = EXAMPLES.iter().map(|(path, _)| *path).chain(NOT_THERE.iter().map(|not| not.path));
+        for path in paths {
+            assert!(found.iter().any(|(known, ..)| known == path), "{path} is no command");
+        }
+    }
+
     #[test]
     fn missing_commands_are_found_behind_options() {
         let rows = [
@@ -359,7 +433,7 @@ mod tests {
             ("status -- onboard", None),
         ];
         for (line, expect) in rows {
-            assert_eq!(not_yet(&words(line)), expect, "{line}");
+            assert_eq!(not_yet::find(&words(line)).map(|(name, _)| name), expect, "{line}");
         }
     }
 

@@ -17,12 +17,12 @@ mod gateway_run;
 mod gateway_status;
 mod health;
 mod hooks;
-mod listeners;
 mod local_run;
 mod logs;
 mod message;
 mod models;
 mod pairing;
+mod piped;
 mod questions;
 mod sandbox;
 mod sessions;
@@ -35,12 +35,17 @@ mod tools;
 mod trace;
 mod usage;
 
-use crate::args::{Command, GatewayCommand};
+use crate::args::{Command, GatewayCommand, SecurityArgs, SecurityCommand};
 use crate::context::Context;
 use crate::failure::Outcome;
 
-/// Runs one command. Those that help to repair an installation run with a broken config too (spec `cli.md` §1.5).
+/// Runs one command. Commands that help to repair an installation run with a broken config too
+/// (spec `cli.md` §1.5).
 pub(crate) fn run(command: Command, context: &Context) -> Outcome {
+    if !runs_a_gateway(&command) {
+        // Signals that `main` holds back for a gateway end every other command.
+        openclaw_gateway::signals::let_through();
+    }
     match command {
         Command::Agent(args) => {
             context.config()?;
@@ -60,10 +65,13 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Health(args) => health::run(&args, context),
         Command::Hooks(args) => hooks::run(&args, context),
         Command::Logs(args) => logs::run(&args, context),
-        Command::Message(args) => message::run(&args, context),
+        Command::Message(mut args) => message::run(&mut args, context),
         Command::Models(args) => models::run(args, context),
         Command::Pairing(args) => pairing::run(&args, context),
         Command::Sandbox(args) => sandbox::run(&args, context),
+        Command::Security(SecurityArgs { command: SecurityCommand::Audit(args) }) => {
+            audit::command::run(&args, context)
+        }
         Command::Sessions(args) => sessions::run(&args, context),
         Command::Setup(args) => setup::run(&args, context),
         Command::Skills(args) => skills::run(&args, context),
@@ -72,4 +80,9 @@ pub(crate) fn run(command: Command, context: &Context) -> Outcome {
         Command::Tools(args) => tools::run(&args, context),
         Command::Trace(args) => trace::run(&args, context),
     }
+}
+
+fn runs_a_gateway(command: &Command) -> bool {
+    let Command::Gateway(args) = command else { return false };
+    matches!(args.command, None | Some(GatewayCommand::Run(_)))
 }

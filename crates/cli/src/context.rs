@@ -1,15 +1,15 @@
-//! What every command is given: the environment, the loaded config, how to print.
+//! Context of every command: the environment, the loaded config, how to print.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use openclaw_config::{Config, Environment, Loaded, Paths, profile, shared_place};
+use openclaw_config::{Config, Environment, Issue, Loaded, Paths, profile, shared_place, unknown_keys};
 use openclaw_protocol::AgentId;
 
 use crate::failure::Failure;
 use crate::output::{self, Style};
 
-/// What the flags and the environment say, resolved once.
+/// Settings from the flags and the environment, resolved once.
 #[derive(Debug)]
 pub(crate) struct Context {
     /// Config, paths and environment.
@@ -27,7 +27,7 @@ impl Context {
         Self { loaded, process: env.clone(), style }
     }
 
-    /// Where this instance's files are.
+    /// Paths of this instance's files.
     pub(crate) fn paths(&self) -> &Paths {
         &self.loaded.paths
     }
@@ -72,25 +72,35 @@ impl Context {
             .unwrap_or_else(|_| Config::from_json5("{}", self.env()).unwrap_or_default())
     }
 
-    /// Says what was migrated or is odd, on stderr.
+    /// Says what was migrated or is odd, on stderr: for the command that tells of everything.
     pub(crate) fn print_warnings(&self) {
         let snapshot = &self.loaded.snapshot;
         if !snapshot.migrated.is_empty() {
             let lines = snapshot.migrated.join("\n- ");
             output::error_line(&self.style.warn(&format!(
-                "{} has old keys; they were read as follows (the file is unchanged):\n- {lines}",
+                "{} has old keys; they were read as follows (the file is unchanged; `openclaw doctor --fix` rewrites it):\n- {lines}",
                 self.short(&snapshot.path),
             )));
         }
-        for warning in &snapshot.warnings {
-            output::error_line(&self.style.warn(&format!("config warning: {}", warning.line())));
-        }
+        snapshot.warnings.iter().for_each(|warning| self.print_warning(warning));
     }
 
-    /// Why the config can't be used.
+    /// Prints the warnings about these sections of the config on stderr: a command only tells of
+    /// the sections it is about.
+    pub(crate) fn print_warnings_about(&self, sections: &[&str]) {
+        let is_asked =
+            |warning: &&Issue| warning.path.split('.').next().is_some_and(|first| sections.contains(&first));
+        self.loaded.snapshot.warnings.iter().filter(is_asked).for_each(|warning| self.print_warning(warning));
+    }
+
+    fn print_warning(&self, warning: &Issue) {
+        output::error_line(&self.style.warn(&format!("config warning: {}", warning.line())));
+    }
+
+    /// Failure for a config that can't be used.
     pub(crate) fn invalid_config(&self) -> Failure {
         let snapshot = &self.loaded.snapshot;
-        let list = |issues: &[openclaw_config::Issue]| {
+        let list = |issues: &[Issue]| {
             issues.iter().map(|issue| format!("  - {}", issue.line())).collect::<Vec<_>>().join("\n")
         };
         // Old keys that could not be moved are issues, and then the only ones.
@@ -105,7 +115,7 @@ impl Context {
             .hint(format!("\n{}, then run the command again.", self.config_fix()))
     }
 
-    /// What makes the config usable, without a full stop.
+    /// Remedy that makes the config usable, without a full stop.
     pub(crate) fn config_fix(&self) -> String {
         let snapshot = &self.loaded.snapshot;
         let path = snapshot.path.display();
@@ -117,6 +127,14 @@ impl Context {
                 false => format!("Fix the text at that line in {path}"),
             };
             let backup = snapshot.path.with_added_extension("bak");
+            let fix = if snapshot.is_parsable() && !unknown_keys(&snapshot.parsed).is_empty() {
+                format!(
+                    "{fix}, or take unknown keys out with `{}`",
+                    self.hint_command("openclaw doctor --remove-unknown")
+                )
+            } else {
+                fix
+            };
             return if backup.exists() {
                 format!("{fix}, or put back {} (what it was before the last change)", backup.display())
             } else {
@@ -136,12 +154,13 @@ impl Context {
         }
     }
 
-    /// Whether the text of the config could be read; a config that does not exist is an empty one.
+    /// True if the text of the config could be read; a config that does not exist is an empty one.
     pub(crate) fn is_config_readable(&self) -> bool {
         !self.loaded.snapshot.exists || self.loaded.snapshot.raw.is_some()
     }
 
-    /// That the config can't be used, and the first reason: for a sentence to go on with.
+    /// Clause that says that the config can't be used, with the first reason: for a sentence to go
+    /// on with.
     pub(crate) fn unusable_config(&self) -> String {
         let snapshot = &self.loaded.snapshot;
         let why = snapshot.issues.first().map(|issue| format!(" ({})", issue.line())).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked.
+//! Failures of commands.
 
 use openclaw_config::Environment;
 use openclaw_config::profile::hints_in;
@@ -11,16 +11,16 @@ pub(crate) const ERROR: u8 = 1;
 /// Exit code for contradicting profile flags.
 pub(crate) const USAGE: u8 = 2;
 
-/// What is printed on stderr, and the exit code.
+/// Failure of a command: the text for stderr, and the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     /// Machine-readable kind for `--json`.
     pub(crate) code: &'static str,
-    /// What happened, and to what. May have several lines.
+    /// Description of what happened, and to what. May have several lines.
     pub(crate) message: String,
-    /// What to do next.
+    /// Next step for the person.
     pub(crate) hint: Option<String>,
-    /// What the gateway told besides its words, for `--json`.
+    /// Error details from the gateway, for `--json`.
     pub(crate) details: Option<Box<Value>>,
     /// Exit code.
     pub(crate) exit: u8,

@@ -10,8 +10,10 @@ mod command_line;
 mod commands;
 mod context;
 mod failure;
+mod listeners;
 mod output;
 mod runtime;
+mod service;
 #[cfg(test)]
 mod testing;
 
@@ -24,6 +26,10 @@ fn main() -> ExitCode {
     }
     let args: Vec<String> =
         std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    if args.iter().any(|word| word == "gateway") {
+        // From now on until it listens, or until another command of that name begins.
+        openclaw_gateway::signals::hold();
+    }
     // Before anything is read or started: scripts ask for the version all the time.
     if matches!(args.as_slice(), [only] if only == "--version" || only == "-V") {
         output::line(env!("CARGO_PKG_VERSION"));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-/// How long blocking work that nobody waits for any more may still take, such as the last write of a file.
+/// Time that abandoned blocking work, such as the last write of a file, may still take at the end.
 const LEFT_OVER: Duration = Duration::from_millis(500);
 
 /// Runs a future to its end. A thread that is still blocked then, by a dead network disk or a name server, is left behind:

@@ -1,4 +1,4 @@
-//! What tests of several commands need.
+//! Helpers for tests of several commands.
 
 use openclaw_config::Environment;
 

@@ -1,4 +1,4 @@
-//! Whether the rules of `exec-approvals.json` are asked for at all.
+//! Check on `exec-approvals.json`: tells for whose commands its rules are not used.
 
 use crate::Config;
 

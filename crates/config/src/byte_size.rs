@@ -1,11 +1,11 @@
 //! Sizes in config values: `500mb`, `1.5gb`, `4096`.
 
-/// A text that is no size.
+/// Error for a text that is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid size: {0} (use b, kb, mb, gb, tb)")]
 pub struct ByteSizeError(String);
 
-/// More is a typing error: 2^53, what a JSON number can hold.
+/// Maximum, 2^53: what a JSON number can hold. A larger value is a typing error.
 const MAX: f64 = 9_007_199_254_740_991.0;
 
 /// Reads a size as bytes; a number without a unit counts bytes, and a kilobyte has 1024 of them.

@@ -1,4 +1,4 @@
-//! Whether a document is a valid config (spec `config.md` §4).
+//! Validation of a document as a config (spec `config.md` §4).
 //!
 //! [`schema`] checks structure ([`choices`] says what would have fitted), [`rules`] what a JSON Schema can't say about single values and neighbours, [`whole`] what
 //! needs the document as a whole, [`ignored`] and [`approvals`] what names something that is not there, [`plugins_off`] which platforms are off though they are set up, [`unused_bot`] which bot is, [`who_is_heard`] which people a

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The clock of the machine is in force.
 const RUNS: i64 = i64::MIN;
-/// Where a test holds the clock, in Unix milliseconds.
+/// Time at which a test holds the clock, in Unix milliseconds.
 static HELD: AtomicI64 = AtomicI64::new(RUNS);
 
 /// Unix milliseconds now. A clock before 1970 reads as 0.

@@ -160,7 +160,7 @@ fn provider_model(model: &mut Map<String, Value>) {
     }
 }
 
-/// How the owner authenticates with Anthropic.
+/// Authentication with Anthropic.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AnthropicMode {
     ApiKey,

@@ -1,4 +1,4 @@
-//! Which paths of a document changed (spec `config.md` §9.2).
+//! Changed paths of a document (spec `config.md` §9.2).
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Durations in config values: `30m`, `1.5h`, `500ms` (spec `config.md` §4.3).
 
-/// What a number without a unit means.
+/// Unit of a number that has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DurationUnit {
     /// Milliseconds.
@@ -27,13 +27,13 @@ impl DurationUnit {
     }
 }
 
-/// A text that is no duration.
+/// Error for a text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    /// Nothing there.
+    /// The text is empty.
     #[error("invalid duration (empty)")]
     Empty,
-    /// Something else there.
+    /// The text is no duration.
     #[error("invalid duration: {0}")]
     Invalid(String),
 }

@@ -217,7 +217,7 @@ fn insert(text: &str, node: &Node, last: &Range<usize>, entries: &[String], edit
     edits.push(Edit { range: at..at, text: format!("\n{indent}{joined}{closing_comma}") });
 }
 
-/// Where the last item or member of a node ends.
+/// End of the last item or member of a node.
 fn end_of_last(node: &Node) -> Option<usize> {
     match &node.kind {
         Kind::Object(members) => members.last().map(|member| member.value.span.end),
@@ -250,7 +250,7 @@ fn comma_after(text: &str, mut at: usize) -> Option<usize> {
     }
 }
 
-/// Where a member stands, key and value.
+/// Span of a member, key and value.
 fn span_of(member: &Member) -> Range<usize> {
     member.key_span.start..member.value.span.end
 }

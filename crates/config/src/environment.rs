@@ -14,7 +14,7 @@ pub struct Environment {
     vars: BTreeMap<String, String>,
     /// Names that a login shell gave; see [`crate::shell_env`].
     from_shell: BTreeSet<String>,
-    /// What the login shell said, for this environment and its copies.
+    /// Variables that the login shell printed, for this environment and its copies.
     shell: Arc<OnceLock<Vec<(String, String)>>>,
     account_home: Option<PathBuf>,
     executable: Option<PathBuf>,
@@ -81,7 +81,7 @@ impl Environment {
         names.iter().find_map(|name| self.get_nonblank(name))
     }
 
-    /// Whether a switch is on: `1`, `true`, `yes` or `on`, in any case (spec `cli.md` §1).
+    /// True if a switch is on: `1`, `true`, `yes` or `on`, in any case (spec `cli.md` §1).
     pub fn is_truthy(&self, name: &str) -> bool {
         self.get_nonblank(name)
             .is_some_and(|value| matches!(value.to_ascii_lowercase().as_str(), "1" | "true" | "yes" | "on"))

@@ -1,4 +1,5 @@
-//! What stands at a place of a config text, for error messages. Secrets are masked: a message may end up in a log.
+//! Excerpts of a config text at a given place, for error messages. Secrets are masked: a message
+//! may end up in a log.
 
 mod mask;
 
@@ -10,8 +11,8 @@ use mask::mask;
 const BEFORE: usize = 40;
 const AFTER: usize = 20;
 
-/// What a text that does not parse is reported as. The message is the one that OpenClaw's clients know; the line and what
-/// stands there are for people.
+/// Issue for a text that does not parse. The message is the one that OpenClaw's clients know; the
+/// line and what stands there are for people.
 pub(crate) fn syntax_issue(text: &str, error: &SyntaxError) -> Issue {
     Issue::new("", format!("JSON5 parse failed: SyntaxError: {error}")).detailed(place(text, error))
 }

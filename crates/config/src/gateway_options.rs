@@ -1,7 +1,7 @@
-//! Which port, addresses and secret a gateway uses, and which URL and secret a client uses
-//! (spec `gateway-protocol.md` §1.1 and §1.2, `config.md` §1.4 and §2.4).
+//! Gateway options: port, addresses and secret of a gateway, and URL and secret of a client (spec
+//! `gateway-protocol.md` §1.1 and §1.2, `config.md` §1.4 and §2.4).
 //!
-//! One order everywhere: flag, then environment, then config.
+//! Precedence is the same everywhere: flag, then environment, then config.
 
 use secrecy::{ExposeSecret, SecretString};
 
@@ -22,7 +22,7 @@ pub fn secret_variables() -> impl Iterator<Item = &'static str> {
     TOKEN_VARS.iter().chain(PASSWORD_VARS).copied()
 }
 
-/// What was given on the command line of `openclaw gateway`. Each given flag replaces its own setting only.
+/// Flags on the command line of `openclaw gateway`. Each given flag replaces its own setting only.
 #[derive(Debug, Clone, Default)]
 pub struct GatewayFlags {
     /// `--port`.
@@ -41,7 +41,7 @@ pub struct GatewayFlags {
     pub allow_unconfigured: bool,
 }
 
-/// What lets a client in.
+/// Secrets that let a client in.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
     /// The shared token.
@@ -51,7 +51,8 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Those of the gateway of this host: `self`, which flags give, then the environment, then the config.
+    /// Secrets for the gateway of this host: `self`, which flags give, then the environment, then
+    /// the config.
     #[must_use]
     pub fn or_local(self, config: &Config, env: &Environment) -> Self {
         let auth = &config.gateway.auth;
@@ -63,7 +64,8 @@ impl Secrets {
         }
     }
 
-    /// Those of the gateway of `gateway.remote`. A token in the environment belongs to the gateway of this host.
+    /// Secrets for the gateway of `gateway.remote`. A token in the environment belongs to the
+    /// gateway of this host.
     #[must_use]
     pub fn or_remote(self, config: &Config, env: &Environment) -> Self {
         let remote = &config.gateway.remote;
@@ -75,37 +77,37 @@ impl Secrets {
     }
 }
 
-/// How a gateway listens and authenticates.
+/// Options for listening and authentication.
 #[derive(Debug, Clone)]
 pub struct GatewayOptions {
     /// TCP port; 0 lets the system choose.
     pub port: u16,
-    /// Which addresses.
+    /// Addresses to bind.
     pub bind: BindMode,
     /// Address for [`BindMode::Custom`].
     pub custom_bind_host: Option<std::net::IpAddr>,
-    /// Who is let in.
+    /// Rules for letting clients in.
     pub auth: ResolvedAuth,
     /// Tailscale exposure.
     pub tailscale: TailscaleMode,
-    /// What to tell the operator: for example that environment and config name different tokens.
+    /// Warnings for the operator: for example that environment and config name different tokens.
     pub warnings: Vec<String>,
 }
 
-/// Who is let in.
+/// Rules for letting clients in.
 #[derive(Debug, Clone)]
 pub struct ResolvedAuth {
-    /// Which secret counts.
+    /// Kind of secret that counts: token or password.
     pub mode: AuthKind,
     /// The token, if any.
     pub token: Option<SecretString>,
     /// The password, if any.
     pub password: Option<SecretString>,
-    /// Whether a Tailscale identity header authenticates.
+    /// True if a Tailscale identity header authenticates.
     pub allow_tailscale: bool,
 }
 
-/// Why a gateway does not start. The operator has to change a setting.
+/// Reason why a gateway does not start. The operator has to change a setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartRefusal {
     /// `gateway.mode` is not `local`.
@@ -121,7 +123,7 @@ pub enum StartRefusal {
     BadPort {
         /// Variable, flag or key.
         source_name: String,
-        /// What it says.
+        /// Value of the setting.
         value: String,
     },
     /// Token auth without a token.
@@ -134,7 +136,7 @@ pub enum StartRefusal {
         "Gateway auth is set to password, but no password is configured.\nSet gateway.auth.password (or OPENCLAW_GATEWAY_PASSWORD), or pass --password."
     )]
     NoPassword,
-    /// Reachable from outside, and nobody has to authenticate.
+    /// The gateway could be reached from outside without authentication.
     #[error(
         "Refusing to bind gateway to {bind} without auth.\nSet gateway.auth.token (or OPENCLAW_GATEWAY_TOKEN), or pass --token."
     )]
@@ -176,18 +178,18 @@ pub fn gateway_port(config: &Config, env: &Environment) -> Result<u16, StartRefu
     }
 }
 
-/// Where [`gateway_port`] has the port from.
+/// Source of the port that [`gateway_port`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PortSource {
     /// A variable of this name.
     Variable(&'static str),
     /// `gateway.port`.
     Config,
-    /// Nothing names one.
+    /// Default port: nothing names one.
     Default,
 }
 
-/// Where [`gateway_port`] has the port from.
+/// Source of the port that [`gateway_port`] returns.
 pub fn gateway_port_source(config: &Config, env: &Environment) -> PortSource {
     match PORT_VARS.iter().copied().find(|name| env.get_nonblank(name).is_some()) {
         Some(name) => PortSource::Variable(name),
@@ -196,7 +198,7 @@ pub fn gateway_port_source(config: &Config, env: &Environment) -> PortSource {
     }
 }
 
-/// Everything a gateway needs to know to listen.
+/// Options for listening, from flags, environment and config.
 ///
 /// # Errors
 /// The first [`StartRefusal`] that applies.

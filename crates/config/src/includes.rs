@@ -17,7 +17,8 @@ const MAX_DEPTH: usize = 10;
 /// Size of all included files together, in bytes.
 const MAX_TOTAL_BYTES: usize = 10 * 1024 * 1024;
 
-/// Why includes could not be resolved. The texts are the ones that clients of the reference know.
+/// Reason why includes could not be resolved. The texts are the ones that clients of the reference
+/// know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum IncludeError {
     /// Neither text nor list.
@@ -29,18 +30,18 @@ pub(crate) enum IncludeError {
     /// Keys beside an include of something that is not an object.
     #[error("Sibling keys require included content to be an object")]
     Siblings,
-    /// Not readable.
+    /// The file can't be read.
     #[error("Failed to read include file: {name} (resolved: {resolved})")]
     Read {
-        /// As written.
+        /// Name as written.
         name: String,
         /// Absolute.
         resolved: String,
     },
-    /// Not JSON5.
+    /// The file is not JSON5.
     #[error("Failed to parse include file: {name} (resolved: {resolved})")]
     Parse {
-        /// As written.
+        /// Name as written.
         name: String,
         /// Absolute.
         resolved: String,
@@ -58,12 +59,12 @@ pub(crate) enum IncludeError {
         "Include file is outside the config directory: {name} (resolved: {resolved}); move it there or name its directory in OPENCLAW_INCLUDE_ROOTS"
     )]
     Outside {
-        /// As written.
+        /// Name as written.
         name: String,
         /// Absolute.
         resolved: String,
     },
-    /// Another user's, or no file.
+    /// The file is another user's, or no file.
     #[error("Include file: {0}")]
     NotOurs(String),
     /// Anybody may write it.
@@ -109,7 +110,7 @@ pub(crate) fn resolve(
     Ok(Resolved { value, files: resolver.files })
 }
 
-/// Whether a document has includes anywhere.
+/// True if a document has includes anywhere.
 pub(crate) fn uses_includes(value: &Value) -> bool {
     match value {
         Value::Object(map) => map.contains_key(KEY) || map.values().any(uses_includes),

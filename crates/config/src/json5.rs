@@ -21,7 +21,7 @@ pub(crate) struct Node {
     pub(crate) kind: Kind,
 }
 
-/// What a [`Node`] holds.
+/// Content of a [`Node`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     /// `null`, a boolean, a number or a string.
@@ -44,7 +44,7 @@ pub(crate) struct Member {
 }
 
 impl Node {
-    /// The plain value. Of equal keys the last one counts, at the place of the first.
+    /// The plain value. The last of several equal keys counts, at the place of the first.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             Kind::Scalar(value) => value.clone(),
@@ -60,7 +60,7 @@ impl Node {
     }
 }
 
-/// Why a text is not JSON5. Displays as the reference's parser does.
+/// Error for a text that is not JSON5. Displays as the reference's parser does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     found: Option<char>,
@@ -402,7 +402,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What follows a backslash; `None` is a continued line.
+    /// Reads the part of an escape after the backslash; `None` is a continued line.
     fn escape(&mut self) -> Result<Option<char>, SyntaxError> {
         let plain = match self.peek() {
             None | Some('1'..='9') => return Err(self.unexpected()),

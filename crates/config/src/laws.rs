@@ -372,7 +372,7 @@ fn settings_of_an_agent_are_its_own_over_the_shared_ones() {
     let ops = config.agent(&openclaw_protocol::AgentId::normalize("ops"));
     assert_eq!(ops.model_primary.as_deref(), Some("p/shared"));
     assert_eq!(ops.model_fallbacks, ["p/b"]);
-    assert_eq!(ops.workspace, std::path::Path::new("/h/.openclaw/workspace-ops"));
+    assert_eq!(ops.workspace, std::path::Path::new("/h/.openclaw/workspace-ops"), "in the state directory");
     assert_eq!(ops.agent_dir, std::path::Path::new("/h/.openclaw/agents/ops/agent"));
     assert_eq!(
         (ops.run_timeout.as_secs(), ops.bootstrap_max_chars, ops.exec.timeout_sec),

@@ -28,10 +28,10 @@ const MAX_DOTENV_BYTES: u64 = 1024 * 1024;
 const NAMED: usize = 12;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Everything one reading of the config yields.
+/// Result of one reading of the config.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// Where everything is.
+    /// Paths of this instance.
     pub paths: Paths,
     /// The environment with `.env` files and the config's own `env` applied.
     pub environment: Environment,
@@ -49,7 +49,7 @@ pub struct Loaded {
 pub struct InvalidConfig {
     /// The file.
     pub path: String,
-    /// Every problem found.
+    /// Problems found.
     pub issues: Vec<Issue>,
 }
 
@@ -75,7 +75,7 @@ impl Loaded {
         self.config.as_ref().or(self.lenient.as_ref()).ok_or_else(|| self.invalid())
     }
 
-    /// What was read here, had this document been the file.
+    /// Result as if this document had been read from the file.
     #[must_use]
     pub fn with(&self, document: &Value) -> Self {
         let (paths, mut environment) = (self.paths.clone(), self.environment.clone());
@@ -118,7 +118,7 @@ pub fn load(process: &Environment) -> Loaded {
     read.into_loaded(Source { path, exists, raw, hash, parsed }, paths, environment)
 }
 
-/// What was read before it was understood.
+/// File as read, before it was understood.
 struct Source {
     path: PathBuf,
     exists: bool,
@@ -262,7 +262,7 @@ pub fn hash_of(text: &str) -> String {
     })
 }
 
-/// What a parsed document means.
+/// Meaning of a parsed document.
 #[derive(Default)]
 struct Interpreted {
     /// The resolved document, when it may be used.
@@ -284,7 +284,7 @@ impl Interpreted {
     fn into_loaded(mut self, source: Source, paths: Paths, environment: Environment) -> Loaded {
         let typed = |document: &Value| {
             let runtime = defaults::for_use(document, &environment);
-            Config::from_document(&runtime, &paths, &environment).map(Arc::new)
+            Config::from_document(&runtime, &paths, &environment, &self.included_files).map(Arc::new)
         };
         let lenient = self.lenient_document.as_ref().and_then(|document| typed(document).ok());
         let config = match self.document.as_ref().map(typed) {

@@ -8,14 +8,14 @@ const LARGEST: usize = 1_000_000;
 /// A pattern as it is written in the configuration.
 ///
 /// # Errors
-/// Why it is none.
+/// Reports why the text is no regular expression.
 pub fn mention_pattern(written: &str) -> Result<Regex, regex::Error> {
     // `"\b"` in JSON is a backspace; a word boundary is meant.
     let repaired = written.replace('\u{8}', "\\b");
     RegexBuilder::new(&repaired).case_insensitive(true).size_limit(LARGEST).build()
 }
 
-/// Why a text is no regular expression, in one line.
+/// Reason why a text is no regular expression, in one line.
 pub(crate) fn regex_fault(error: &regex::Error) -> String {
     let text = error.to_string();
     text.lines().next_back().unwrap_or_default().trim_start_matches("error: ").to_owned()

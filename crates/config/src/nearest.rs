@@ -1,6 +1,6 @@
-//! What a mistyped word most likely means.
+//! Suggestions for mistyped words: the known word that is most likely meant.
 
-/// How alike two words must be, from 0 to 1.
+/// Similarity that two words must have, from 0 to 1.
 const CLOSE_ENOUGH: f64 = 0.75;
 /// The same for words of at most [`SHORT`] letters, of which one wrong letter is a large part.
 const CLOSE_ENOUGH_SHORT: f64 = 0.5;

@@ -10,7 +10,7 @@ use crate::{Config, InvalidConfig, Loaded, value_path};
 /// The settings of one process. Leaf data: nothing waits under its lock.
 #[derive(Debug, Default)]
 pub struct Overrides {
-    /// By path, in the order in which they were set.
+    /// Values by path, in the order in which they were set.
     set: Mutex<Vec<(Vec<String>, Value)>>,
 }
 
@@ -18,7 +18,7 @@ impl Overrides {
     /// Lays a value over a path, if the whole is valid then.
     ///
     /// # Errors
-    /// What would be wrong with it; nothing was changed.
+    /// Returns the issues that the change would cause; nothing was changed.
     pub fn set(&self, loaded: &Loaded, path: &[String], value: Value) -> Result<(), InvalidConfig> {
         let mut set = self.set.lock();
         let mut next: Vec<_> = set.iter().filter(|(known, _)| !known.starts_with(path)).cloned().collect();

@@ -1,4 +1,4 @@
-//! Where everything lives (spec `config.md` §1).
+//! Paths of files and directories (spec `config.md` §1).
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,6 @@ pub struct Paths {
     home: PathBuf,
     state_dir: PathBuf,
     state_dir_is_override: bool,
-    workspace_root: PathBuf,
     config_path: PathBuf,
     oauth_dir: PathBuf,
     main_agent_dir: Option<PathBuf>,
@@ -48,7 +47,6 @@ impl Paths {
                 .first_nonblank(&["OPENCLAW_AGENT_DIR", "PI_CODING_AGENT_DIR"])
                 .map(|dir| env.expand_path(dir)),
             profile: env.get_nonblank("OPENCLAW_PROFILE").map(str::to_owned),
-            workspace_root: workspace_root(env, &home, over.as_deref()),
             home,
             state_dir_is_override: over.is_some(),
             state_dir,
@@ -67,7 +65,7 @@ impl Paths {
         &self.state_dir
     }
 
-    /// Whether the state directory was chosen by a variable or profile.
+    /// True if the state directory was chosen by a variable or profile.
     pub fn state_dir_is_override(&self) -> bool {
         self.state_dir_is_override
     }
@@ -87,8 +85,9 @@ impl Paths {
         &self.lock_dir
     }
 
-    /// Where log files go unless `logging.file` says otherwise: `<state>/logs`, private to the user, instead of the
-    /// reference's world-readable `/tmp/openclaw` (spec `operations.md`, logs).
+    /// Directory for log files unless `logging.file` says otherwise: `<state>/logs`, private to the
+    /// user, instead of the reference's world-readable `/tmp/openclaw` (spec `operations.md`,
+    /// logs).
     pub fn log_dir(&self) -> &Path {
         &self.log_dir
     }
@@ -118,22 +117,29 @@ impl Paths {
     }
 
     /// The default agent's workspace when none is configured: `~/.openclaw/workspace`, or
-    /// `~/.openclaw/workspace-<profile>`; below the state directory when that is overridden (spec `config.md` §1.1).
+    /// `~/.openclaw/workspace-<profile>`, wherever the state is (spec `config.md` §1.1).
     pub fn default_workspace(&self) -> PathBuf {
-        let name = match self.profile() {
-            Some(profile) => format!("workspace-{profile}"),
-            None => "workspace".to_owned(),
-        };
-        self.workspace_root.join(name)
+        self.home.join(".openclaw").join(self.default_workspace_name())
     }
 
-    /// The workspace of an agent without a configured one: the default agent's, or `workspace-<id>` beside it.
+    fn default_workspace_name(&self) -> String {
+        self.profile().map_or_else(|| "workspace".to_owned(), |profile| format!("workspace-{profile}"))
+    }
+
+    /// The workspace of an agent without a configured one: the default agent's in the home directory, `workspace-<id>` in
+    /// the state directory for the others.
     pub fn workspace(&self, agent: &AgentId, is_default: bool) -> PathBuf {
-        if is_default {
-            self.default_workspace()
+        if is_default { self.default_workspace() } else { self.state_dir.join(format!("workspace-{agent}")) }
+    }
+
+    /// The place that could be taken for that of [`Self::workspace`], and was by earlier versions; `None` where it is the same.
+    pub(crate) fn mistaken_workspace(&self, agent: &AgentId, is_default: bool) -> Option<PathBuf> {
+        let other = if is_default {
+            self.state_dir.join(self.default_workspace_name())
         } else {
-            self.workspace_root.join(format!("workspace-{agent}"))
-        }
+            self.home.join(".openclaw").join(format!("workspace-{agent}"))
+        };
+        (other != self.workspace(agent, is_default)).then_some(other)
     }
 
     /// `identity/device.json`: this host's key pair (spec `gateway-protocol.md` §12).
@@ -151,21 +157,15 @@ impl Paths {
         self.state_dir.join("devices")
     }
 
-    /// Our own database: inbox, outbox, run records.
+    /// Database of our own: inbox, outbox, run records.
     pub fn database(&self) -> PathBuf {
         self.state_dir.join("gateway.sqlite")
     }
 }
 
-/// Workspaces lie in `~/.openclaw`, also those of a profile, whose name tells them apart. Below a state directory that was
-/// chosen freely, since nothing else would keep two instances from sharing one.
-fn workspace_root(env: &Environment, home: &Path, chosen: Option<&Path>) -> PathBuf {
-    let shared = home.join(".openclaw");
-    let of_profile = env.get_nonblank("OPENCLAW_PROFILE").map(|name| home.join(format!(".openclaw-{name}")));
-    match chosen {
-        Some(dir) if of_profile.as_deref() != Some(dir) => dir.to_path_buf(),
-        Some(_) | None => shared,
-    }
+/// Places of `exec-approvals.json`: the state directory, and `~/.openclaw`, where OpenClaw has it whatever the state directory is.
+pub fn approvals_files(state_dir: &Path, home: &Path) -> [PathBuf; 2] {
+    [state_dir, &home.join(".openclaw")].map(|dir| dir.join("exec-approvals.json"))
 }
 
 fn default_state_dir(home: &Path) -> PathBuf {
@@ -195,16 +195,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workspaces_are_where_the_reference_puts_them_unless_the_state_directory_was_chosen() {
+    fn workspaces_are_where_the_reference_puts_them() {
         type Row<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str);
         let rows: &[Row<'_>] = &[
             (&[], "/h/.openclaw/workspace", "/h/.openclaw/workspace-ops"),
             (
                 &[("OPENCLAW_PROFILE", "p"), ("OPENCLAW_STATE_DIR", "/h/.openclaw-p")],
                 "/h/.openclaw/workspace-p",
-                "/h/.openclaw/workspace-ops",
+                "/h/.openclaw-p/workspace-ops",
             ),
-            (&[("OPENCLAW_STATE_DIR", "/s")], "/s/workspace", "/s/workspace-ops"),
+            (&[("OPENCLAW_STATE_DIR", "/s")], "/h/.openclaw/workspace", "/s/workspace-ops"),
             (&[("OPENCLAW_PROFILE", "default")], "/h/.openclaw/workspace", "/h/.openclaw/workspace-ops"),
         ];
         for (vars, main, ops) in rows {

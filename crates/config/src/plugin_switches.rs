@@ -1,6 +1,7 @@
-//! Which keys of `plugins` switch a bundled plugin off, and with it the platform that it brings in OpenClaw 2026.2.9: `enabled` for all of
-//! them, `deny`, an `allow` that has entries and does not name it, and the plugin's own entry, in this order. Entries of the lists count
-//! without the spaces around them, and an empty `allow` allows all, as in 2.9.
+//! Keys of `plugins` that switch a bundled plugin off, and with it the platform that it brings in
+//! OpenClaw 2026.2.9: `enabled` for all of them, `deny`, an `allow` that has entries and does not
+//! name it, and the plugin's own entry, in this order. Entries of the lists count without the
+//! spaces around them, and an empty `allow` allows all, as in 2.9.
 
 use std::fmt;
 
@@ -23,7 +24,8 @@ enum By {
     Denied(Vec<String>),
     /// `plugins.allow` names others.
     NotAllowed(Vec<String>),
-    /// Its own entry: OpenClaw 2026.2.9 writes `false` there by itself for a platform that is new.
+    /// The plugin's own entry: OpenClaw 2026.2.9 writes `false` there by itself for a platform that
+    /// is new.
     Entry,
 }
 
@@ -61,7 +63,7 @@ pub fn turn_on_command(switches: &[PluginSwitch]) -> String {
 }
 
 impl PluginSwitch {
-    /// Where it stands.
+    /// Path of the key.
     pub fn key(&self) -> String {
         self.path().join(".")
     }
@@ -76,7 +78,7 @@ impl PluginSwitch {
         path.iter().map(|part| (*part).to_owned()).collect()
     }
 
-    /// What is to stand there instead. `None`: nothing.
+    /// Value to set there instead. `None`: nothing.
     fn instead(&self) -> Option<Value> {
         match &self.by {
             By::All | By::Entry => Some(json!(true)),
@@ -110,7 +112,7 @@ impl PluginSwitch {
         }
     }
 
-    /// What it says: `plugins.deny names telegram`.
+    /// Description of the setting: `plugins.deny names telegram`.
     pub fn says(&self) -> String {
         let (key, plugin) = (self.key(), &self.plugin);
         match self.by {
@@ -120,13 +122,13 @@ impl PluginSwitch {
         }
     }
 
-    /// Whether OpenClaw 2026.2.9 writes it by itself, so that nobody may have wanted it.
+    /// True if OpenClaw 2026.2.9 writes it by itself, so that nobody may have wanted it.
     pub fn is_written_by_itself(&self) -> bool {
         self.by == By::Entry
     }
 }
 
-/// By what a plugin is switched off.
+/// Shows the setting that switches the plugin off.
 impl fmt::Display for PluginSwitch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key();

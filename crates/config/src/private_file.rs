@@ -7,26 +7,30 @@ use std::path::Path;
 
 use crate::shared_place;
 
-/// How sure the content must be when the write returns.
+/// Durability of the content when the write returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// On disk: file and directory are synced.
+    /// Synced to disk, file and directory.
     Synced,
-    /// Complete or not there; may be the old content after a power cut.
+    /// Complete, also after a power cut: then it may be the old content.
     Whole,
+    /// Complete, but after a power cut perhaps empty: for files that are made anew if they make no
+    /// sense, and are written too often to wait for the disk.
+    Renewable,
 }
 
 /// Replaces a file by this content, mode 0600. Blocking; the directory is made when missing.
 ///
 /// # Errors
-/// What the file system says; the file is as it was then.
+/// Returns the file system's error; the file is unchanged then.
 pub fn replace(path: &Path, content: &[u8], durability: Durability) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     make_dir(dir)?;
     // A temporary file is made with mode 0600.
     let mut file = tempfile::Builder::new().suffix(".tmp").tempfile_in(dir)?;
     file.write_all(content)?;
-    if durability == Durability::Synced {
+    // Otherwise the new name may be on disk before what it names is.
+    if durability != Durability::Renewable {
         file.as_file().sync_all()?;
     }
     file.persist(path).map_err(|error| error.error)?;
@@ -39,7 +43,8 @@ pub fn replace(path: &Path, content: &[u8], durability: Durability) -> io::Resul
 /// Opens a file to append to, mode 0600 when it is made. Blocking; the directory is made when missing.
 ///
 /// # Errors
-/// What the file system says, and where others may write: that it is not ours.
+/// Returns the file system's error, or one that says that others may write there and it is not
+/// ours.
 pub fn append(path: &Path) -> io::Result<File> {
     make_dir(path.parent().unwrap_or(Path::new(".")))?;
     shared_place::append(path)
@@ -48,10 +53,11 @@ pub fn append(path: &Path) -> io::Result<File> {
 /// Makes a directory of mode 0700 with its parents; an existing one is left as it is.
 ///
 /// # Errors
-/// What the file system says, and where the way leads through something another user made ([`shared_place`]).
+/// Returns the file system's error, or one that says that the way leads through something another
+/// user made ([`shared_place`]).
 pub fn make_dir(dir: &Path) -> io::Result<()> {
     if !dir.is_dir() {
-        // What others put in the way is not to be made something in.
+        // Directories must not be made below something that others put in the way.
         shared_place::check_way(dir)?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     }
@@ -69,7 +75,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("a/b");
         let path = dir.join("f.json");
-        for (content, durability) in [("one", Durability::Synced), ("two", Durability::Whole)] {
+        let all = [Durability::Synced, Durability::Whole, Durability::Renewable];
+        for (content, durability) in ["one", "two", "three"].into_iter().zip(all) {
             replace(&path, content.as_bytes(), durability).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), content);
         }

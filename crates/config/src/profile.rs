@@ -9,7 +9,7 @@ const DEV_PROFILE: &str = "dev";
 /// Port of `--dev`.
 const DEV_PORT: &str = "19001";
 
-/// What the flags before the command ask for.
+/// Profile flags before the command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProfileFlags {
     /// `--profile`.
@@ -24,7 +24,7 @@ pub enum ProfileError {
     /// Both at once.
     #[error("[openclaw] Cannot combine --dev with --profile")]
     Combined,
-    /// No name.
+    /// The name is missing.
     #[error("[openclaw] --profile requires a value")]
     NoValue,
     /// A name that can't be part of a path.
@@ -68,7 +68,7 @@ pub fn take_profile_flags(args: &[String]) -> Result<(ProfileFlags, Vec<String>)
     Ok((flags, rest))
 }
 
-/// Whether a name may be a profile's.
+/// True if a name may be a profile's.
 pub fn is_valid_name(name: &str) -> bool {
     name.len() <= MAX_NAME_LENGTH
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())

@@ -1,9 +1,10 @@
 //! Protections that a config asks for and this version can't give: one list, made from the config alone.
 //!
-//! What would rely on one of them is refused rather than done without it. The start of a gateway, every run, `exec` and
-//! clients of a remote gateway ask this list; the log, `status` and `health` show it. Keys that guard what does not exist
-//! yet are named in [`GUARDS_NOTHING_YET`]: every key that tells of a protection is acted on, refused or named there, and
-//! a test looks through the schema for one that is none of these.
+//! Features that would rely on a missing protection are refused rather than done without it. The
+//! start of a gateway, every run, `exec` and clients of a remote gateway ask this list; the log,
+//! `status` and `health` show it. Keys that guard what does not exist yet are named in
+//! [`GUARDS_NOTHING_YET`]: every key that tells of a protection is acted on, refused or named
+//! there, and a test looks through the schema for one that is none of these.
 
 use std::fmt;
 
@@ -12,19 +13,19 @@ use serde_json::Value;
 use crate::Config;
 use crate::settings::{Exec, ExecGate, GatewayMode, SandboxMode};
 
-/// A protection that is asked for and missing. Shown, it says what is refused for it and what to do.
+/// A protection that is asked for and missing. Its text says what is refused for it and what to do.
 #[derive(Debug, Clone)]
 pub struct Unmet {
     /// Path in the config.
     pub key: String,
-    /// What it says there.
+    /// Value of the key, for people.
     pub value: String,
-    /// What is refused.
+    /// Operation that is refused.
     pub refuses: Refuses,
     rule: &'static Rule,
 }
 
-/// What is refused because a protection is missing.
+/// Operation that is refused because a protection is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refuses {
     /// The start of the gateway.
@@ -38,18 +39,18 @@ pub enum Refuses {
 }
 
 impl Unmet {
-    /// Whether it keeps a run from beginning that belongs to groups of these platforms, by its own session or by the one that
-    /// spawned it.
+    /// True if it keeps a run from beginning that belongs to groups of these platforms, by its own
+    /// session or by the one that spawned it.
     pub fn refuses_run(&self, group_channels: &[&str]) -> bool {
         matches!(&self.refuses, Refuses::GroupRuns(channel) if group_channels.contains(&channel.as_str()))
     }
 
-    /// What is missing, and what is refused for it.
+    /// Explanation: the missing protection, and what is refused for it.
     pub fn detail(&self) -> String {
         format!("{} is {}, but {}: {}.", self.key, self.value, self.rule.lack, self.rule.effect)
     }
 
-    /// What to do about it.
+    /// Remedy, for people.
     pub fn remedy(&self) -> &'static str {
         self.rule.remedy
     }
@@ -75,18 +76,18 @@ pub fn unmet_protections(config: &Config) -> Vec<Unmet> {
 pub struct Rule {
     /// The keys that ask for it, for people.
     pub keys: &'static str,
-    /// What is missing.
+    /// Missing protection, as a phrase.
     pub lack: &'static str,
-    /// What is refused then.
+    /// Effect: what is refused then.
     pub effect: &'static str,
-    /// What to do.
+    /// Remedy, as a sentence.
     pub remedy: &'static str,
     find: Find,
 }
 
 type Find = fn(&Config) -> Vec<Found>;
 
-/// Where a rule applies.
+/// Key and value to which a rule applies.
 struct Found {
     key: String,
     value: String,
@@ -125,28 +126,56 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// Keys that guard what this version does not have, and why nothing can go wrong meanwhile.
+/// Keys that guard what this version does not have, and why nothing can go wrong meanwhile. A test sees to it that nothing below
+/// them is acted on, so that no row outlives what it says.
 pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
-    (&["channels"], "no chat platform is connected: nobody's message comes in"),
+    (
+        &[
+            "channels.bluebubbles",
+            "channels.discord",
+            "channels.feishu",
+            "channels.googlechat",
+            "channels.imessage",
+            "channels.line",
+            "channels.mattermost",
+            "channels.msteams",
+            "channels.nextcloud-talk",
+            "channels.signal",
+            "channels.slack",
+            "channels.whatsapp",
+            "channels.zalo",
+            "channels.zalouser",
+        ],
+        "this version does not have these platforms: nobody's message comes in there",
+    ),
     (&["agents.defaults.sandbox.browser", "agents.list.*.sandbox.browser"], "a sandbox has no browser"),
-    (&["hooks", "plugins"], "no webhook is served, no hook and no plugin runs"),
+    (&["hooks.token", "hooks.mappings", "hooks.gmail"], "no webhook is served"),
+    (
+        &[
+            "plugins.entries.google-antigravity-auth",
+            "plugins.entries.google-gemini-cli-auth",
+            "plugins.entries.llm-task",
+            "plugins.entries.minimax-portal-auth",
+            "plugins.entries.qwen-portal-auth",
+            "plugins.entries.signal",
+            "plugins.entries.voice-call",
+        ],
+        "no plugin is loaded",
+    ),
     (&["auth.profiles.*.email"], "it is a name to show, and nobody is let in by it"),
     (&["gateway.tls"], "TLS is not served: where it is asked for, the gateway does not start"),
-    (&["auth.cooldowns"], "they say how long a credential profile that was refused is left alone"),
     (&["gateway.tailscale"], "nothing is published; allowTailscale lets nobody in"),
     (&["gateway.http"], "these HTTP APIs are not served"),
     (&["gateway.nodes", "nodeHost"], "no command is sent to a node"),
-    (&["gateway.remote"], "clients connect to gateway.remote.url and to nothing else"),
-    (&["discovery"], "nothing is announced on the network"),
-    (&["browser", "canvasHost", "web", "talk"], "there is none"),
-    (&["commands"], "the commands they guard do not exist, and no chat platform is connected"),
-    (&["cron"], "no job runs"),
-    (&["diagnostics"], "nothing is exported, and prompts are not written to a trace apart from the messages"),
-    (&["skills.entries"], "config is for the programs of a skill to read"),
+    (
+        &["gateway.remote.sshTarget", "gateway.remote.sshIdentity"],
+        "clients connect to gateway.remote.url and to nothing else",
+    ),
+    (&["browser"], "there is none"),
+    (&["diagnostics.cacheTrace.includePrompt"], "prompts are not written to a trace apart from the messages"),
     (&["memory", "agents.defaults.memorySearch", "agents.list.*.memorySearch"], "memory is not searched"),
-    (&["messages"], "speech does not exist"),
+    (&["messages.tts"], "speech does not exist"),
     (&["tools.links", "tools.media"], "these tools do not exist"),
-    (&["agents.list.*.groupChat"], "of it the mention patterns alone are used"),
 ];
 
 fn tls(config: &Config) -> Vec<Found> {
@@ -156,7 +185,7 @@ fn tls(config: &Config) -> Vec<Found> {
     asked.then(found).into_iter().collect()
 }
 
-/// One for each platform that has such a policy anywhere.
+/// Finds each platform that has such a policy anywhere.
 fn group_tools(config: &Config) -> Vec<Found> {
     let channels = config.document().get("channels").and_then(Value::as_object);
     let found = |(channel, section): (&String, &Value)| {
@@ -204,9 +233,9 @@ fn exec(config: &Config) -> Vec<Found> {
             .iter()
             .any(|entry| entry.sandbox.mode.is_some_and(|mode| mode != SandboxMode::Off));
     let found = |(key, exec): (String, Exec)| match exec.gate() {
-        // What is denied is denied: nothing is missing.
+        // A denial lacks no protection.
         ExecGate::Open | ExecGate::Denied | ExecGate::NeedsApproval => None,
-        // It is refused in sessions that are in none.
+        // Sessions outside a sandbox are refused.
         ExecGate::NeedsSandbox if has_sandbox => None,
         ExecGate::NeedsSandbox | ExecGate::NeedsNode => {
             Some(Found { key, value: exec.rules(), refuses: Refuses::Exec })

@@ -10,7 +10,7 @@ use crate::{edit_text, json5};
 /// Stands for a secret.
 pub const REDACTED: &str = "__OPENCLAW_REDACTED__";
 
-/// What the name of a secret contains, in lower case and without separators.
+/// Words that mark the name of a secret, in lower case and without separators.
 const SECRET_WORDS: &[&str] = &[
     "token",
     "password",
@@ -24,17 +24,17 @@ const SECRET_WORDS: &[&str] = &[
     "credential",
     "cookie",
 ];
-/// What the name of a secret ends with, as a word of its own: `encryptKey`, `SMTP_PASS`.
+/// Last words that mark the name of a secret, as a word of its own: `encryptKey`, `SMTP_PASS`.
 const SECRET_LAST_WORDS: &[&str] = &["key", "pass", "pat"];
 /// Keys that everybody may know, by the word before `key`.
 const OPEN_KEYS: &[&str] = &["main", "public", "session"];
-/// Names that look like a secret's and are none: they say where one is.
+/// Endings of names that look like a secret's and are not: they say where a secret is.
 const NOT_SECRET_ENDINGS: &[&str] = &["file", "path", "field", "env"];
 /// Objects whose text values may all be secrets.
 const SECRET_MAPS: &[&str] = &["env", "headers"];
 /// Keys of an `env` object that are settings.
 const ENV_SETTINGS: &[&str] = &["shellEnv"];
-/// Fields by which items of a list are told apart, so that a secret finds its item after a reorder.
+/// Fields that identify items of a list, so that a secret finds its item after a reorder.
 const ITEM_KEYS: &[&str] = &["id", "name", "key"];
 /// Shorter values are not looked for elsewhere in a text; too much would be replaced.
 const MIN_SEARCHED_LENGTH: usize = 3;
@@ -47,7 +47,7 @@ pub struct RestoreError {
     pub key: String,
 }
 
-/// Whether a name tells of a secret: that of a config key, or of an environment variable.
+/// True if a name (of a config key or an environment variable) belongs to a secret.
 pub fn is_secret_name(name: &str) -> bool {
     let words = words(name);
     let joined = words.concat();
@@ -98,7 +98,7 @@ enum Context {
     Plain,
     /// All text values of this object, but not of objects in it.
     SecretMap,
-    /// Everything below.
+    /// Secret, with everything below.
     Secret,
 }
 
@@ -120,7 +120,8 @@ fn visit_secrets(value: &mut Value, context: Context, found: &mut impl FnMut(&mu
     }
 }
 
-/// Whether a text is a URL with a secret in it: `https://user:password@host` or `wss://host?token=…`.
+/// True if a text is a URL with a secret in it: `https://user:password@host` or
+/// `wss://host?token=…`.
 fn has_credentials(text: &str) -> bool {
     let Some((_, rest)) = text.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -140,8 +141,9 @@ fn context_of(around: Context, key: &str, value: &Value) -> Context {
     }
 }
 
-/// Replaces secrets in the text of a config file: the known values of `config` wherever they stand, whatever stands
-/// after a key that names a secret, also in comments, and every secret of the document however it is written.
+/// Replaces secrets in the text of a config file: the known values of `config` wherever they stand,
+/// everything after a key that names a secret, also in comments, and every secret of the document
+/// however it is written.
 pub fn redact_text(raw: &str, config: &Value) -> String {
     let mut secrets = Vec::new();
     let mut collect = |text: &mut String| secrets.push(text.clone());

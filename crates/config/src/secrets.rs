@@ -17,7 +17,8 @@ impl Config {
         self.secrets(|section| !FOR_TOOLS.contains(&section))
     }
 
-    /// The values of secret keys that are meant for tools. Those of `env` are among the variables.
+    /// The values of secret keys that are meant for tools. Secrets of `env` are among the
+    /// variables.
     pub fn tool_secrets(&self) -> Vec<&str> {
         self.secrets(|section| section == "skills")
     }

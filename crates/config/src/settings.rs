@@ -1,7 +1,8 @@
 //! The typed configuration, one struct a section.
 //!
-//! It is built from a validated document with all defaults of the file applied; defaults that only matter where a value is
-//! used stand in the accessor beside the field. Secrets are [`Secret`]s: they never show in `Debug`.
+//! Built from a validated document with all defaults of the file applied; defaults that only matter
+//! where a value is used stand in the accessor beside the field. Secrets are [`Secret`]s: they
+//! never show in `Debug`.
 
 mod agents;
 mod approvals;
@@ -23,10 +24,12 @@ mod tools;
 mod ui;
 mod web;
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Environment, Paths};
+use crate::{Environment, Paths, approvals_files};
 
 pub use agents::{
     AgentDefaults, AgentEntry, AgentSubagents, Agents, AnnounceMode, BlockStreamingBreak, Compaction,
@@ -52,8 +55,8 @@ pub use models::{
     ProviderAuth,
 };
 pub use sandbox::{
-    Sandbox, SandboxBackend, SandboxDocker, SandboxMode, SandboxPrune, SandboxScope, SessionToolsVisibility,
-    Ulimit, WorkspaceAccess,
+    Sandbox, SandboxBackend, SandboxDocker, SandboxMode, SandboxPrune, SandboxScope, SandboxWritable,
+    SessionToolsVisibility, Ulimit, WorkspaceAccess,
 };
 pub use session::{
     AgentToAgent, MaintenanceMode, ResetByType, ResetMode, ResetRule, RuleMatch, SendPolicyRules, SendRule,
@@ -83,23 +86,23 @@ pub type Secret = secrecy::SecretString;
 pub struct Config {
     /// Agents and what they share.
     pub agents: Agents,
-    /// Where people are asked in chats.
+    /// Chats in which people are asked for approval.
     pub approvals: Approvals,
     /// Credential profiles and their order.
     pub auth: Auth,
-    /// Which agent answers where.
+    /// Bindings of agents to chats.
     pub bindings: Vec<Binding>,
     /// Chat platforms.
     pub channels: Channels,
     /// Chat commands.
     pub commands: Commands,
-    /// What is written down for whoever looks for a fault.
+    /// Diagnostics, for finding faults.
     pub diagnostics: Diagnostics,
     /// Announcing the gateway on the network.
     pub discovery: Discovery,
     /// The daemon's listener, authentication and web surfaces.
     pub gateway: Gateway,
-    /// Programs that are told what happens.
+    /// Hooks: programs that are told what happens.
     pub hooks: Hooks,
     /// Log file and console.
     pub logging: Logging,
@@ -113,7 +116,7 @@ pub struct Config {
     pub skills: Skills,
     /// Tool policy and tool settings.
     pub tools: Tools,
-    /// How the user interfaces look.
+    /// Look of the user interfaces.
     pub ui: Ui,
     /// The document this was read from, for sections that have no type yet.
     #[serde(skip)]
@@ -122,6 +125,8 @@ pub struct Config {
     paths: Paths,
     #[serde(skip)]
     environment: Environment,
+    #[serde(skip)]
+    included_files: Vec<PathBuf>,
 }
 
 impl Config {
@@ -130,11 +135,13 @@ impl Config {
         document: &Value,
         paths: &Paths,
         environment: &Environment,
+        included_files: &[PathBuf],
     ) -> Result<Self, serde_json::Error> {
         let mut config = Self::deserialize(document)?;
         config.document = document.clone();
         config.paths = paths.clone();
         config.environment = environment.clone();
+        config.included_files = included_files.to_vec();
         Ok(config)
     }
 
@@ -144,7 +151,7 @@ impl Config {
         &self.document
     }
 
-    /// Where this instance's files are.
+    /// Paths of this instance's files.
     pub fn paths(&self) -> &Paths {
         &self.paths
     }
@@ -153,9 +160,51 @@ impl Config {
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
+
+    /// The gateway's own directories: its state, credentials and logs, and the directories of
+    /// agents. `OffLimits` of the crate of agents decides what tools reach there.
+    pub fn private_directories(&self) -> Vec<PathBuf> {
+        let own = [self.paths.state_dir(), self.paths.credentials_dir(), self.paths.log_dir()];
+        let agents = self.agent_ids().into_iter().map(|agent| self.agent(&agent).agent_dir);
+        own.into_iter().map(PathBuf::from).chain(agents).collect()
+    }
+
+    /// The directories in which hooks are found, whether they exist or not.
+    pub fn hook_directories(&self) -> Vec<PathBuf> {
+        let expanded = |dir: &str| self.environment.expand_path(dir);
+        let extra = self.hooks.internal.load.extra_dirs.iter().map(|dir| expanded(dir));
+        let bundled = self.environment.get_nonblank("OPENCLAW_BUNDLED_HOOKS_DIR").map(expanded);
+        let workspace = self.agent(&self.default_agent()).workspace.join("hooks");
+        extra.chain(bundled).chain([workspace, self.paths.state_dir().join("hooks")]).collect()
+    }
+
+    /// The files that the gateway runs by themselves, or does what they say with its owner's rights, whether they exist or not: what
+    /// `hooks.internal` names, and `BOOT.md`.
+    pub fn hook_files(&self) -> Vec<PathBuf> {
+        let hooks = &self.hooks.internal;
+        let boot = self.agent(&self.default_agent()).workspace.join("BOOT.md");
+        let modules = hooks.handlers.iter().map(|given| self.environment.cwd().join(&given.module));
+        // A word may be a script for a shell: each path in it counts.
+        let is_gap = |c: char| c.is_whitespace() || "'\";|&()<>=".contains(c);
+        let words =
+            hooks.commands.iter().flat_map(|given| &given.command).flat_map(|word| word.split(is_gap));
+        let words = words.filter(|word| word.contains('/'));
+        let commands = words.map(|word| self.paths.state_dir().join(self.environment.expand_path(word)));
+        std::iter::once(boot).chain(modules).chain(commands).collect()
+    }
+
+    /// The files that the configuration is read from: its own, those it includes, the `.env` files and the rules of approvals where
+    /// OpenClaw has them whatever the state directory is, whether they exist or not.
+    pub fn source_files(&self) -> Vec<PathBuf> {
+        let own = self.paths.config_path().to_owned();
+        let variables = [self.environment.cwd(), self.paths.state_dir()].map(|dir| dir.join(".env"));
+        let [_, approvals] = approvals_files(self.paths.state_dir(), self.paths.home());
+        let others = variables.into_iter().chain([approvals]);
+        [own].into_iter().chain(self.included_files.iter().cloned()).chain(others).collect()
+    }
 }
 
-/// Without the document, which holds secrets.
+/// Shows the settings without the document, which holds secrets.
 impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Config")

@@ -22,16 +22,16 @@ pub use checked_dir::CheckedDir;
 const OTHERS_WRITE: u32 = 0o022;
 const MAX_LINKS: usize = 40;
 
-/// Why something in a shared place is not used. The text says what to do.
+/// Reason why something in a shared place is not used. The text says what to do.
 #[derive(Debug, thiserror::Error)]
 enum NotOurs {
     /// Another user made it.
     #[error("{what} belongs to user {owner}, not to user {us}; {}", advice(*owner, *us))]
     Foreign { what: String, owner: u32, us: u32 },
-    /// It leads elsewhere, or is something else.
+    /// A link that leads elsewhere, or something of another kind.
     #[error("{what} is {is}, not a regular file; remove it, or use another directory")]
     Odd { what: String, is: &'static str },
-    /// It has other names, which others may have given it.
+    /// A file with further names (hard links), which others may have given it.
     #[error("{what} has {links} hard links; remove it, or use another directory")]
     Linked { what: String, links: u64 },
 }
@@ -43,7 +43,7 @@ fn advice(owner: u32, us: u32) -> String {
     }
 }
 
-/// Whether a place was refused for what another user may have put there.
+/// True if a place was refused for what another user may have put there.
 pub fn is_not_ours(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<NotOurs>())
 }
@@ -54,18 +54,18 @@ impl From<NotOurs> for io::Error {
     }
 }
 
-/// Who may write to a directory.
+/// Requirement on who may write to a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Modes {
-    /// Nobody else may write to it.
+    /// No other user may write to it.
     Private,
-    /// Others could write to it; now nobody can.
+    /// Others could write to it before; now nobody can.
     Repaired,
     /// Others may write to it, and that is not ours to change.
     Shared,
 }
 
-/// Whose things count.
+/// Owners whose files are trusted.
 #[derive(Debug, Clone, Copy)]
 struct Owners {
     us: u32,
@@ -99,8 +99,35 @@ pub fn check_way(path: &Path) -> io::Result<()> {
     walk(Owners::current(), PathBuf::from("/"), names(&std::path::absolute(path)?))
 }
 
-/// From a directory on, step by step.
-fn walk(owners: Owners, mut at: PathBuf, mut left: VecDeque<OsString>) -> io::Result<()> {
+fn walk(owners: Owners, at: PathBuf, left: VecDeque<OsString>) -> io::Result<()> {
+    steps(at, left, |step| match step.found.is_symlink() || is_shared(step.parent) {
+        true => owners.require(step.path, step.found),
+        false => Ok(()),
+    })
+}
+
+/// Calls `look` with everything on the way to a path: directories, links, and what the links lead through. In the paths that `look` is
+/// given, only the last name may be a link.
+///
+/// # Errors
+/// The error of `look`, or what the system says. Parts that are not there yet are fine.
+pub(crate) fn each_step(path: &Path, mut look: impl FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    steps(PathBuf::from("/"), names(&std::path::absolute(path)?), |step| look(step.path))
+}
+
+/// Step on the way to a path: the directory, and what was found in it.
+struct Step<'a> {
+    parent: &'a Metadata,
+    path: &'a Path,
+    found: &'a Metadata,
+}
+
+/// Walks from a directory along the names that are left, step by step.
+fn steps(
+    mut at: PathBuf,
+    mut left: VecDeque<OsString>,
+    mut look: impl FnMut(Step<'_>) -> io::Result<()>,
+) -> io::Result<()> {
     let mut links = 0;
     // Of the directory it is at, once it has been looked at.
     let mut dir: Option<Metadata> = None;
@@ -119,9 +146,7 @@ fn walk(owners: Owners, mut at: PathBuf, mut left: VecDeque<OsString>) -> io::Re
             Some(parent) => parent,
             None => fs::symlink_metadata(&at)?,
         };
-        if found.is_symlink() || is_shared(&parent) {
-            owners.require(&next, &found)?;
-        }
+        look(Step { parent: &parent, path: &next, found: &found })?;
         if !found.is_symlink() {
             at = next;
             dir = Some(found);
@@ -238,7 +263,7 @@ impl OwnDir {
     }
 }
 
-/// Why something can't be opened, in words of what is there.
+/// Error for something that can't be opened, which names what is there instead.
 fn refusal(path: &Path, there: io::Result<Metadata>, error: io::Error) -> io::Error {
     match there {
         Ok(found) if !found.is_file() => odd(path, &found),

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::Environment;
 
-/// What is taken over; nothing else of the shell's environment is.
+/// Variables that are taken over; nothing else of the shell's environment is.
 const EXPECTED: &[&str] = &[
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -31,14 +31,14 @@ const EXPECTED: &[&str] = &[
 const SWITCH: &str = "OPENCLAW_LOAD_SHELL_ENV";
 const DEFER: &str = "OPENCLAW_DEFER_SHELL_ENV_FALLBACK";
 const TIMEOUT: &str = "OPENCLAW_SHELL_ENV_TIMEOUT_MS";
-/// How long the shell may take, in milliseconds.
+/// Time limit of the shell, in milliseconds.
 const DEFAULT_TIMEOUT: u64 = 15_000;
 /// Bytes of the shell's environment that are read.
 const MAX_OUTPUT: u64 = 2 * 1024 * 1024;
-/// Where there is no `SHELL`.
+/// Shell to use if `SHELL` is not set.
 const DEFAULT_SHELL: &str = "/bin/sh";
 
-/// Whether the file or a variable asks for the keys of the login shell.
+/// True if the file or a variable asks for the keys of the login shell.
 pub fn imports_shell_env(environment: &Environment, document: &Value) -> bool {
     let setting = document.pointer("/env/shellEnv/enabled").and_then(Value::as_bool);
     environment.is_truthy(SWITCH) || setting == Some(true)
@@ -86,7 +86,7 @@ fn ask(environment: &Environment, timeout: Duration) -> Result<Vec<(String, Stri
     Ok(expected(&bytes))
 }
 
-/// What the shell prints; nothing when it does not end in time.
+/// Output of the shell; `None` when it does not end in time.
 fn read(child: &mut Child, timeout: Duration) -> Option<Vec<u8>> {
     let mut out = child.stdout.take()?.take(MAX_OUTPUT);
     let (sender, receiver) = mpsc::channel();
@@ -103,7 +103,7 @@ fn expected(bytes: &[u8]) -> Vec<(String, String)> {
     let pairs =
         bytes.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok()?.split_once('='));
     pairs
-        // What a start-up file prints goes before the first variable.
+        // Output of a start-up file stands before the first variable.
         .map(|(name, value)| (name.lines().last().unwrap_or_default(), value))
         .filter(|(name, value)| EXPECTED.contains(name) && !value.trim().is_empty())
         .map(|(name, value)| (name.to_owned(), value.to_owned()))

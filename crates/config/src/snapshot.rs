@@ -1,4 +1,4 @@
-//! What one reading of the config file found.
+//! Snapshot of one reading of the config file.
 
 use std::path::PathBuf;
 
@@ -7,19 +7,20 @@ use serde_json::Value;
 
 use crate::redact::{redact, redact_text};
 
-/// How OpenClaw's texts about old keys end.
+/// Ending of OpenClaw's texts about old keys.
 pub(crate) const MOVED: &str = " (auto-migrated on load).";
 
-/// One finding about the config.
+/// Finding about the config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
     /// Dotted path with numeric indices; empty is the root.
     pub path: String,
-    /// What is wrong, in the texts that OpenClaw's clients know (spec `config.md` §4.1).
+    /// Description of the fault, in the texts that OpenClaw's clients know (spec `config.md` §4.1).
     pub message: String,
     /// The known key that an unknown one looks like. Shown to people, not sent on the wire.
     pub suggestion: Option<String>,
-    /// What was found and what would have fitted, or the place in the text. Shown to people, not sent on the wire.
+    /// Value found and choices that would have fitted, or the place in the text. Shown to people,
+    /// not sent on the wire.
     pub detail: Option<String>,
 }
 
@@ -36,7 +37,7 @@ impl Issue {
         self
     }
 
-    /// One line for people: `gateway: Unrecognized key: "prot" (did you mean "port"?)`.
+    /// Issue as one line for people: `gateway: Unrecognized key: "prot" (did you mean "port"?)`.
     pub fn line(&self) -> String {
         let path = if self.path.is_empty() { "<root>" } else { &self.path };
         // An old key that is an issue was not moved, whatever OpenClaw's text says.
@@ -47,12 +48,12 @@ impl Issue {
         }
     }
 
-    /// As clients are told.
+    /// Issue as clients are told.
     pub fn to_wire(&self) -> ConfigIssue {
         ConfigIssue { path: self.path.clone(), message: self.message.clone() }
     }
 
-    /// What helps a person beyond the message.
+    /// Advice for a person beyond the message.
     pub fn advice(&self) -> Option<String> {
         let meant = self.suggestion.as_ref().map(|key| format!("did you mean \"{key}\"?"));
         meant.or_else(|| self.detail.clone())
@@ -64,30 +65,30 @@ impl Issue {
 pub struct Snapshot {
     /// The file.
     pub path: PathBuf,
-    /// Whether it exists.
+    /// True if the file exists.
     pub exists: bool,
-    /// Its text; `None` when it does not exist or could not be read.
+    /// Text of the file; `None` when it does not exist or could not be read.
     pub raw: Option<String>,
     /// The parsed text, nothing resolved; an empty object when there is none.
     pub parsed: Value,
-    /// Whether it may be used.
+    /// True if the config may be used.
     pub valid: bool,
     /// Includes, variables and defaults applied; the parsed document when invalid.
     pub config: Value,
     /// Lower-case hexadecimal SHA-256 of the text; of the empty text when there is no file.
     pub hash: String,
-    /// Why it may not be used.
+    /// Reasons why it may not be used.
     pub issues: Vec<Issue>,
-    /// What to look at although it may be used.
+    /// Points to look at although it may be used.
     pub warnings: Vec<Issue>,
     /// Keys of older versions that were migrated in memory.
     pub legacy_issues: Vec<Issue>,
-    /// What the migration in memory did, one line a step.
+    /// Changes made by the migration in memory, one line a step.
     pub migrated: Vec<String>,
 }
 
 impl Snapshot {
-    /// Whether the text could be parsed, valid or not.
+    /// True if the text could be parsed, valid or not.
     pub fn is_parsable(&self) -> bool {
         self.raw.is_none() || !self.issues.iter().any(|issue| issue.message.starts_with("JSON5 parse failed"))
     }

@@ -1,10 +1,11 @@
-//! Whether a file or directory is the one it was: without reading it.
+//! Stamps of files: tell whether a file or directory is unchanged, without reading it.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// What changes when a file is written to or replaced, and when a directory gets or loses an entry.
+/// Stamp: changes when a file is written to or replaced, and when a directory gets or loses an
+/// entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     inode: u64,
@@ -29,8 +30,9 @@ impl Stamp {
         Self { inode: metadata.ino(), size: metadata.size(), changed }
     }
 
-    /// Whether a change at `now` (Unix milliseconds) or later is sure to give another stamp. System clocks of files are coarse:
-    /// of two changes right after each other the second may leave no trace.
+    /// True if a change at `now` (Unix milliseconds) or later is sure to give another stamp. System
+    /// clocks of files are coarse: of two changes right after each other the second may leave no
+    /// trace.
     pub fn is_settled(&self, now: i64) -> bool {
         const COARSE_MS: i64 = 1_000;
         let (seconds, nanoseconds) = self.changed;

@@ -10,16 +10,16 @@ use crate::Environment;
 pub(crate) struct MissingVariable {
     /// The variable.
     pub(crate) name: String,
-    /// Where it is referenced, with `[n]` for indices.
+    /// Path of the reference, with `[n]` for indices.
     pub(crate) path: String,
 }
 
-/// What becomes of a string whose variable has no value.
+/// Treatment of a string whose variable has no value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unresolved {
-    /// It stays as it is, so that the rest can be checked.
+    /// The string stays as it is, so that the rest can be checked.
     Keep,
-    /// It is taken out.
+    /// The string is taken out.
     Remove,
 }
 

@@ -1,4 +1,5 @@
-//! Which keys are acted on. All others of OpenClaw are accepted and reported once at start, never silently ignored.
+//! Keys that the product acts on. All others of OpenClaw are accepted and reported once at start,
+//! never silently ignored.
 
 use serde_json::Value;
 
@@ -312,6 +313,7 @@ const SUPPORTED: &[&str] = &[
     "gateway.reload",
     "gateway.controlUi.enabled",
     "gateway.controlUi.basePath",
+    "gateway.controlUi.root",
     "gateway.controlUi.allowedOrigins",
     "gateway.controlUi.allowInsecureAuth",
     "gateway.controlUi.dangerouslyDisableDeviceAuth",
@@ -324,18 +326,18 @@ pub fn unsupported(loaded: &Loaded) -> Vec<String> {
 
 fn unsupported_in(document: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    // What is moved in memory is judged by where it goes.
+    // Keys that are moved in memory are judged by their new place.
     let moved = legacy::migrate(document).map(|(moved, _)| moved);
     walk(moved.as_ref().unwrap_or(document), &mut Vec::new(), &mut found);
     found
 }
 
-/// Whether the product acts on the key at this path of the schema, where any key or index is `*`.
+/// True if the product acts on the key at this path of the schema, where any key or index is `*`.
 pub fn acts_on(path: &[String]) -> bool {
     support_of(path) == Support::Full
 }
 
-/// Whether anything below is acted on; what is not goes to `found`.
+/// True if anything below is acted on; paths that are not go to `found`.
 fn walk(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) -> bool {
     let mut any = false;
     let children: Vec<(String, &Value)> = match value {
@@ -347,12 +349,13 @@ fn walk(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) -> bool 
         path.push(key);
         match support_of(path) {
             Support::Full => any = true,
-            // It asks for nothing.
+            // An empty value asks for nothing.
             Support::Partial if is_empty(each) => {}
             Support::Partial => {
                 let before = found.len();
                 let is_acted_on = walk(each, path, found);
-                // One line for a platform of which nothing is acted on, not one for each of its keys.
+                // A platform of which nothing is acted on gets one line, not one for each of its
+                // keys.
                 let asks_for_something = found.len() > before;
                 let is_channel = path.first().is_some_and(|section| section == "channels");
                 if !is_acted_on && asks_for_something && is_channel {
@@ -434,7 +437,7 @@ mod tests {
         walk(&document, &mut Vec::new(), &mut found);
         let expect = ["channels.telegram.x", "channels.telegram.accounts.a.z", "channels.slack"];
         assert_eq!(found, expect);
-        // What is refused by OpenClaw 2026.2.9 and acted on here is not told of.
+        // Keys that OpenClaw 2026.2.9 refuses and that are acted on here are not listed.
         let groups = json!({"-1": {"errorPolicy": "silent", "topics": {"5": {"errorPolicy": "once"}}}});
         let telegram =
             json!({"botToken": "t", "errorPolicy": "once", "silentErrorReplies": true, "groups": groups});

@@ -1,5 +1,5 @@
-//! What the name of an environment variable says: that it makes programs run code, or that it steers this product and the
-//! tools it calls. The lists are for every place that has to know.
+//! Rules on the names of environment variables: some make programs run code, others steer this
+//! product and the tools it calls. The lists are for every place that has to know.
 
 mod names;
 
@@ -8,14 +8,15 @@ use names::{
     CODE, CODE_PREFIXES, CODE_SUFFIXES, CREDENTIALS, FAMILIES, STEERING, STEERING_PREFIXES, STEERING_SUFFIXES,
 };
 
-/// Whether a variable can make a program run other code than it was called for, or load other libraries. Case does not
-/// matter: some programs do not mind it either.
+/// True if a variable can make a program run other code than it was called for, or load other
+/// libraries. Case does not matter: some programs do not mind it either.
 pub fn runs_code(name: &str) -> bool {
     is_one_of(&name.to_ascii_uppercase(), CODE, CODE_PREFIXES, CODE_SUFFIXES)
 }
 
-/// Whether a variable says where files of this product or of a tool are, whom it trusts, or which servers it talks to. What
-/// belongs to a tool's family counts as well, since nobody knows all of them; its credentials do not.
+/// True if a variable says where files of this product or of a tool are, whom it trusts, or which
+/// servers it talks to. All variables of a tool's family count as well, since nobody knows all of
+/// them; its credentials do not.
 pub(crate) fn steers(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let is_credential = || is_secret_name(name) || CREDENTIALS.contains(&upper.as_str());

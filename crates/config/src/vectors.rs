@@ -1,5 +1,5 @@
-//! The recorded vectors of the reference (`tests/data/config-vectors.json`), replayed. Where we do better than the reference
-//! on purpose, the row of [`OURS`] says what we do instead.
+//! The recorded vectors of the reference (`tests/data/config-vectors.json`), replayed. If we do
+//! better than the reference on purpose, a row of [`OURS`] gives our result.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -242,7 +242,7 @@ fn legacy_detection_vectors() {
         let loaded = sandbox.load();
         let expect = issue_pairs(&vector["expect"]["legacyIssues"]);
         assert_eq!(found(&loaded.snapshot.legacy_issues), expect, "{}", name(&vector));
-        // Whatever can be moved is; the rest is reported in these words alone.
+        // Every key that can be moved is; the rest is reported in these words alone.
         if !loaded.snapshot.valid {
             assert_eq!(found(&loaded.snapshot.issues), expect, "{}", name(&vector));
         }

@@ -15,7 +15,7 @@ use crate::load::{self, Loaded, hash_of};
 use crate::private_file::{self, Durability};
 use crate::redact::REDACTED;
 use crate::shared_place;
-use crate::{InvalidConfig, Issue, diff, includes, value_path};
+use crate::{InvalidConfig, Issue, diff, includes, legacy, value_path};
 
 /// Backups kept beside the file: `.bak`, `.bak.1` … `.bak.4`.
 const BACKUPS: usize = 5;
@@ -23,7 +23,7 @@ const BACKUPS: usize = 5;
 const AUDIT_MAX_BYTES: u64 = 1024 * 1024;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Who changes the config; goes into the audit file.
+/// Party that changes the config; goes into the audit file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
     /// A command.
@@ -47,18 +47,18 @@ impl Actor {
     }
 }
 
-/// What a write did.
+/// Result of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// The file.
     pub path: PathBuf,
     /// Hash of its new text.
     pub hash: String,
-    /// What changed; empty when nothing had to be written.
+    /// Paths that changed; empty when nothing had to be written.
     pub changed_paths: Vec<String>,
 }
 
-/// Why nothing was written.
+/// Reason why nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The file on disk does not parse; writing would lose what it holds.
@@ -72,7 +72,7 @@ pub enum WriteError {
     /// The change would make the config invalid.
     #[error("Config validation failed: {}", first_line(issues))]
     Invalid {
-        /// Every problem.
+        /// Problems found.
         issues: Vec<Issue>,
     },
     /// The stand-in for secrets would be stored.
@@ -81,12 +81,12 @@ pub enum WriteError {
     /// A value that comes from an included file would have to be removed or a list of it replaced.
     #[error("{path} comes from an included file; change it there{files}")]
     Included {
-        /// Where it is in the config.
+        /// Path in the config.
         path: String,
         /// The files that are included, as the end of the message; nothing where none was read.
         files: String,
     },
-    /// Somebody else wrote the file since it was read.
+    /// Another writer changed the file since it was read.
     #[error("config changed since last load; re-run config.get and retry")]
     Changed,
     /// The file system refused.
@@ -94,13 +94,13 @@ pub enum WriteError {
     Io {
         /// The file.
         path: String,
-        /// Why.
+        /// Error from the system.
         source: io::Error,
     },
 }
 
 impl WriteError {
-    /// What is at this path comes from a file that the config includes.
+    /// Error for a value at this path that comes from a file which the config includes.
     pub fn included(loaded: &Loaded, path: impl Into<String>) -> Self {
         let files: Vec<String> =
             loaded.included_files.iter().map(|file| file.display().to_string()).collect();
@@ -155,6 +155,17 @@ pub fn write(loaded: &Loaded, next: &Value, actor: Actor) -> Result<Written, Wri
     Ok(Written { path: snapshot.path.clone(), hash, changed_paths })
 }
 
+/// Moves keys of older versions to where they belong now. `None` where the file has none; those of included files stay.
+///
+/// # Errors
+/// [`WriteError`]; the file is unchanged then.
+pub fn move_old_keys(loaded: &Loaded, actor: Actor) -> Result<Option<Written>, WriteError> {
+    match legacy::migrate(&loaded.snapshot.parsed) {
+        Some((next, _)) => write(loaded, &next, actor).map(Some),
+        None => Ok(None),
+    }
+}
+
 /// Sets one value.
 ///
 /// # Errors
@@ -207,7 +218,7 @@ fn refuse_included(loaded: &Loaded, next: &Value, changed: &[String]) -> Result<
     Ok(())
 }
 
-/// Where a list is in a value that is in effect and not in the file, if there is one.
+/// Path of a list in a value that is in effect and not in the file, if there is one.
 fn included_list(
     value: &Value,
     in_file: Option<&Value>,

@@ -1,6 +1,7 @@
-//! The reaction that tells people that their message was taken (spec `channels.md` §3.8, `messages.md` §2.4). It is put on a message once
-//! that is on disk, beside everything else: nobody waits for it. Where it is to be taken back, that is done when its message is over,
-//! whether it was answered, stopped, silent or failed.
+//! Acknowledgement reaction: tells people that their message was accepted (spec `channels.md` §3.8,
+//! `messages.md` §2.4). The reaction is put on a message once the message is on disk, beside
+//! everything else, so that nobody waits for it. If it is to be taken back, this happens when its
+//! message is over, whether the message was answered, stopped, silent or failed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,23 +9,23 @@ use std::sync::Arc;
 use openclaw_channels::access::rules::Addressed;
 use openclaw_channels::{Account, ActionError, Address};
 use openclaw_config::Config;
+use openclaw_journal::inbox::{Asked, Row};
+use openclaw_journal::origin::Origin;
 use openclaw_protocol::AgentId;
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::inbox::{Asked, Row};
-use crate::origin::Origin;
 use crate::runner::Runner;
 
-/// Where nothing else is configured, and where a platform has no such emoji.
+/// Emoji used if nothing else is configured, and if the platform lacks the configured emoji.
 const EYES: &str = "👀";
 /// The action of channels that puts it there.
 const ACTION: &str = "acknowledge";
 /// Reactions under way.
 const MOST: usize = 16;
 
-/// Reactions that are to be taken back, by where and to what they are.
+/// Reactions that are to be taken back, by the address and id of their messages.
 pub(crate) struct Acks {
     shown: Mutex<HashMap<(Address, String), oneshot::Sender<()>>>,
     permits: Arc<Semaphore>,
@@ -36,7 +37,8 @@ impl Default for Acks {
     }
 }
 
-/// The emoji that a message gets; `None` for none. `group` is what is known of a group's message.
+/// Returns the emoji for a message; `None` for no reaction. `group` tells how a group's message
+/// addresses the agent.
 pub(crate) fn emoji(config: &Config, agent: &AgentId, group: Option<&Addressed>) -> Option<String> {
     let messages = &config.messages;
     if !is_in_scope(messages.ack_reaction_scope.as_deref(), group) {
@@ -72,7 +74,7 @@ impl Reaction {
         self.account.act(ACTION, &params).await.map(drop)
     }
 
-    /// With eyes where the platform does not have the emoji.
+    /// Shows the reaction; uses eyes if the platform does not have the emoji.
     async fn show_any(&self, emoji: &str) -> Result<(), ActionError> {
         match self.show(emoji).await {
             Err(ActionError::Invalid(why)) if emoji != EYES => {
@@ -92,7 +94,7 @@ impl Reaction {
 }
 
 impl Runner {
-    /// A message was accepted: shows that, where it is to be shown.
+    /// Shows that a message was accepted, if that is to be shown.
     pub(crate) fn acknowledge(self: &Arc<Self>, origin: &Origin) {
         let (Some(emoji), Some(reaction)) = (origin.ack.clone(), self.reaction(origin)) else { return };
         let Ok(permit) = Arc::clone(&self.acks.permits).try_acquire_owned() else {
@@ -119,7 +121,7 @@ impl Runner {
             }
             let Some(over) = over else { return };
             tokio::select! { biased;
-                // Its message is taken up by the next start, which takes it back.
+                // The next start takes the message up, and its reaction back.
                 () = stopping.cancelled() => {}
                 Ok(()) = over => reaction.take_back().await,
                 else => {}
@@ -127,7 +129,7 @@ impl Runner {
         });
     }
 
-    /// A message is over: its reaction is taken back.
+    /// Takes the reaction back after its message is over.
     pub(crate) async fn no_longer_acknowledged<P: Asked>(&self, row: &Row<P>) {
         if !self.takes_back() {
             return;
@@ -142,7 +144,7 @@ impl Runner {
                     self.shared.accepting.spawn(async move { reaction.take_back().await });
                 }
             }
-            // It could not be put there.
+            // The reaction could not be put there.
             None => {}
         }
     }

@@ -1,8 +1,10 @@
-//! What chat platforms bring, from the moment it is on disk until it is decided what becomes of it (`docs/durability.md`). It is
-//! kept in the [`crate::journal`]; a platform is told that an event was taken only when it is there.
+//! Events of chat platforms, from the moment they are on disk until their fate is decided
+//! (`docs/durability.md`). Events are kept in the [`openclaw_journal::journal`]; a platform is told that an
+//! event was taken only once it is there.
 //!
-//! [`desks`] takes events. Who is not heard is turned away at the [`door`]; every other goes to the [`desk`] of its conversation. That asks
-//! the [`gate`] what it is and what may come of it, gathers what belongs together, and hands it over as one message ([`handover`]) where
+//! [`desks`] takes events. An event whose sender is not heard is turned away at the [`door`]; every
+//! other event goes to the [`desk`] of its conversation. The desk asks the [`gate`] for a verdict
+//! on the event, gathers what belongs together, and hands it over as one message ([`handover`]) if
 //! the [`whole`] of it speaks to the agent.
 
 mod ask;
@@ -15,7 +17,6 @@ mod handover;
 mod moved;
 pub(crate) mod offline;
 mod press;
-mod record;
 mod silent_groups;
 #[cfg(test)]
 mod tests;
@@ -25,22 +26,24 @@ mod whole;
 use std::sync::Arc;
 
 use openclaw_channels::InboundSink;
+use openclaw_journal::arrival::{
+    ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival,
+};
+use openclaw_journal::journal::Update;
 
 pub use moved::{FollowGroup, MovedGroup};
-pub(crate) use record::{ArrivalInsert, Arrivals, NewArrival, StoredArrival};
-pub use record::{ArrivalRecord, Fate, Routed};
 pub use silent_groups::SilentGroup;
 pub(crate) use silent_groups::SilentGroups;
 
 use crate::handle::Dispatch;
-use crate::journal::Update;
 use crate::outbox::OutboxError;
 use crate::shared::Shared;
 use desks::{Desks, Sink};
 
 impl Dispatch {
-    /// Where the accounts of chat platforms hand in what they bring. Takes up what was brought before the last stop; asked for once,
-    /// before any account is started.
+    /// Returns the sink to which the accounts of chat platforms hand in their events. Takes up the
+    /// events that were left undecided at the last stop; called once, before any account is
+    /// started.
     ///
     /// # Errors
     /// When the database can't be read.
@@ -51,7 +54,7 @@ impl Dispatch {
     }
 }
 
-/// Notes what becomes of events. Should the disk refuse, the journal tries it again.
+/// Notes the fate of events. Should the disk refuse, the journal tries it again.
 async fn decide(shared: &Shared, numbers: &[i64], fate: Fate) {
     tracing::debug!(?numbers, ?fate, "decided");
     let decided = Update::Decided { numbers: numbers.to_vec(), fate, now: shared.clock.now_ms() };

@@ -1,11 +1,14 @@
-//! What people write to the gateway rather than to the agent (spec `messages.md` §3-§6): commands that are the whole message,
-//! [`directives`] among words for the agent, and [`shortcuts`]. [`read`] is pure: text in, [`Intent`] out, decided once when a message
-//! is accepted, the same for every surface. [`run`] does what a command says, [`settle`] what several directives say.
+//! Messages to the gateway rather than to the agent (spec `messages.md` §3-§6): commands that are
+//! the whole message, [`directives`] among words for the agent, and [`shortcuts`]. [`read`] is
+//! pure: text in, [`Intent`] out, decided once when a message is accepted, the same for every
+//! surface. [`run`] carries out a command, [`settle`] several directives.
 //!
-//! [`COMMANDS`] has one row a command, and each command a file, which holds its row. `/new` and `/reset` are reset triggers
-//! (`session.resetTriggers`). [`mod@menu`] makes platform menus and `docs/commands.md` of the rows, [`buttons`] reads what is pressed below
-//! answers, [`cards`] are the answers of `/model`; [`argument_menu`] the buttons of commands that are called without an argument; [`levels`] the words for levels; [`mod@line`] cuts directives out of a text; [`hints`] are
-//! what they ask for one run.
+//! [`COMMANDS`] has one row a command, and each command a file, which holds its row. `/new` and
+//! `/reset` are reset triggers (`session.resetTriggers`). [`mod@menu`] makes platform menus and
+//! `docs/commands.md` of the rows, [`buttons`] reads buttons that are pressed below answers,
+//! [`cards`] has the answers of `/model`; [`argument_menu`] has the buttons of commands that are
+//! called without an argument; [`levels`] the words for levels; [`mod@line`] cuts directives out of
+//! a text; `intent` has their requests for one run.
 
 mod activation;
 mod allowlist;
@@ -25,7 +28,6 @@ mod dock;
 mod elevated;
 mod exec;
 mod help;
-mod hints;
 mod late;
 mod levels;
 mod line;
@@ -59,6 +61,8 @@ use openclaw_agent::skills::{self, SkillCommand};
 use openclaw_channels::access::AccessSettings;
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::Commands as CommandSettings;
+use openclaw_journal::inbox::Row;
+use openclaw_journal::intent::{Hints, Intent, Wish};
 use openclaw_models::reference::ModelNames;
 use openclaw_models::{Choices, ModelRef, SelectError};
 use openclaw_sessions::reset::authority::Authority;
@@ -66,27 +70,20 @@ use openclaw_sessions::reset::find_trigger;
 use openclaw_sessions::reset::trigger::{command_body, slash_command, strip_structural_prefixes};
 use openclaw_sessions::store::Edit;
 use openclaw_sessions::{SessionEntry, SessionKey, StoreError};
-use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::inbox::Row;
-use crate::runner::{Runner, sandbox};
+use crate::runner::Runner;
 use crate::session_model::SessionModels;
 use crate::setup::Settings;
 use directives::Reading;
 use model::ModelWish;
 
-pub(crate) use directives::{Wish, settle};
-pub(crate) use exec::ExecWish;
-pub(crate) use hints::Hints;
+pub(crate) use directives::settle;
+pub(crate) use exec::refusal as exec_refusal;
 pub(crate) use late::{Late, first_word, without_commands};
-pub(crate) use levels::Reasoning;
 pub(crate) use menu::menu;
 pub use menu::reference;
-#[cfg(test)]
-pub(crate) use model::ModelChoice;
 pub(crate) use response::{Response, Then};
-pub(crate) use skill::ToolWish;
 pub(crate) use status::card as status_card;
 use table::Command;
 pub(crate) use table::needs_scope;
@@ -132,114 +129,24 @@ pub(crate) fn thinking_levels(model: &ModelRef) -> String {
     think::options(model)
 }
 
-/// What a message is to the gateway.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "camelCase")]
-pub(crate) enum Intent {
-    /// Words for the agent.
-    #[default]
-    Prompt,
-    /// Words for the agent, with hints for this run alone. The text is what is left for the agent.
-    PromptFor {
-        #[serde(flatten)]
-        hints: Hints,
-        text: String,
-    },
-    /// A command and nothing else: it is answered without a run.
-    Command { name: String, arguments: String },
-    /// Several directives and nothing else: the same.
-    Settings { wishes: Vec<Wish> },
-    /// Words for the agent around directives of somebody who may have none.
-    Stripped { text: String },
-    /// Only directives of somebody who may have none: no run, no answer.
-    Ignored,
-    /// Words for the agent in the place of those that were written.
-    Reworded { text: String },
-    /// A tool is called without the agent, and answers.
-    Tool(ToolWish),
-    /// Words of the gateway's own: they are posted as they are.
-    Announcement,
+/// Returns the name of the directive that sets guards of commands, if there is one.
+pub(crate) fn guard_directive(hints: &Hints) -> Option<&'static str> {
+    let exec = hints.exec.as_ref().map(|_| exec::NAME);
+    exec.or(hints.elevated.map(|_| elevated::NAME))
 }
 
-impl Intent {
-    /// Whether it is words as they came.
-    pub(crate) fn is_prompt(&self) -> bool {
-        matches!(self, Self::Prompt)
-    }
-
-    /// Whether there is nothing in it for the agent.
-    pub(crate) fn is_for_gateway_alone(&self) -> bool {
-        match self {
-            Self::Command { .. }
-            | Self::Settings { .. }
-            | Self::Ignored
-            | Self::Tool(_)
-            | Self::Announcement => true,
-            Self::Prompt | Self::PromptFor { .. } | Self::Stripped { .. } | Self::Reworded { .. } => false,
-        }
-    }
-
-    /// Whether it asks for something that a run under way can't give it.
-    pub(crate) fn is_for_one_run(&self) -> bool {
-        matches!(self, Self::PromptFor { hints, .. } if hints.need_own_run())
-    }
-
-    /// What is asked for this run alone.
-    pub(crate) fn hints(&self) -> Option<&Hints> {
-        match self {
-            Self::PromptFor { hints, .. } => Some(hints),
-            Self::Prompt
-            | Self::Command { .. }
-            | Self::Settings { .. }
-            | Self::Stripped { .. }
-            | Self::Ignored
-            | Self::Reworded { .. }
-            | Self::Announcement
-            | Self::Tool(_) => None,
-        }
-    }
-
-    /// The tool that is called.
-    pub(crate) fn tool(&self) -> Option<&ToolWish> {
-        match self {
-            Self::Tool(wish) => Some(wish),
-            Self::Prompt
-            | Self::PromptFor { .. }
-            | Self::Command { .. }
-            | Self::Settings { .. }
-            | Self::Stripped { .. }
-            | Self::Ignored
-            | Self::Announcement
-            | Self::Reworded { .. } => None,
-        }
-    }
-
-    /// What is left for the agent, where something was taken out.
-    pub(crate) fn words(&self) -> Option<&str> {
-        match self {
-            Self::PromptFor { text, .. } | Self::Stripped { text } | Self::Reworded { text } => Some(text),
-            Self::Prompt
-            | Self::Command { .. }
-            | Self::Settings { .. }
-            | Self::Ignored
-            | Self::Announcement
-            | Self::Tool(_) => None,
-        }
-    }
-}
-
-/// A message as it came.
+/// A message as it came, with its sender's rights.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spoken<'a> {
-    /// Its text, without a reset trigger.
+    /// Text, without a reset trigger.
     pub(crate) text: &'a str,
-    /// Whether it has more than text: then it is never for the gateway alone.
+    /// True if it has more than text; then it is never for the gateway alone.
     pub(crate) attached: bool,
-    /// Whether its sender may give commands.
+    /// Authority of its sender to give commands.
     pub(crate) by: Authority,
-    /// Whether it speaks to the agent: false only in a group.
+    /// True if it addresses the agent: false only in a group.
     pub(crate) is_addressed: bool,
-    /// Whether commands are read from texts here.
+    /// Commands that are read from texts here.
     pub(crate) commands: TextCommands,
 }
 
@@ -257,13 +164,13 @@ impl<'a> Spoken<'a> {
     }
 }
 
-/// Which commands are read from a text (`commands.text`).
+/// Commands that are read from a text (`commands.text`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum TextCommands {
-    /// All.
+    /// All commands.
     #[default]
     All,
-    /// Those that the platform's own menu sends.
+    /// Only those that the platform's own menu sends.
     Native,
 }
 
@@ -271,7 +178,8 @@ pub(crate) enum TextCommands {
 const WITH_MENU: [&str; 3] = ["telegram", "discord", "slack"];
 
 impl TextCommands {
-    /// Of a channel. Where a platform has no commands of its own they are always read from texts.
+    /// Returns the commands that are read from texts on a channel. On a platform without commands
+    /// of its own, all are.
     pub(crate) fn on(channel: &str, text: Option<bool>) -> Self {
         match text {
             Some(false) if WITH_MENU.contains(&channel) => Self::Native,
@@ -288,35 +196,36 @@ impl TextCommands {
     }
 }
 
-/// What the names of things are here.
+/// Names by which a message may refer to things here.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Names<'a> {
     /// The owner's models.
     pub(crate) models: &'a ModelNames,
-    /// What starts a conversation anew.
+    /// Reset triggers: words that start a new conversation.
     pub(crate) triggers: &'a [&'a str],
-    /// The commands of skills, where the message may be one.
+    /// Commands of skills, if the message may be one.
     pub(crate) skills: &'a [SkillCommand],
 }
 
-/// Whether a text is a command and nothing else, a new beginning included.
+/// True if a text is a command and nothing else, reset triggers included.
 pub(crate) fn is_one(text: &str) -> bool {
     table::begun(&command_body(text)).is_some()
 }
 
-/// Whether a text is a command that the menus of platforms have.
+/// True if a text is a command that the menus of platforms have.
 pub(crate) fn is_in_menu(text: &str, settings: &CommandSettings) -> bool {
     table::begun(&command_body(text)).is_some_and(|row| table::is_in_menu(row, settings))
 }
 
-/// Whether a text begins as commands do, whether there is such a one or not.
+/// True if a text begins as commands do, even if there is no such command.
 pub(crate) fn begins_as_one(text: &str) -> bool {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     slash_command(&command_body(text)).is_some_and(|(name, _)| name.chars().all(is_of_name))
 }
 
-/// Whether somebody begins a conversation anew, or stops what runs, by a command. To who may give none, other words that mean the same are
-/// words (spec `messages.md` §5, `queue.md` §6.1).
+/// True if the text is a command that resets the conversation or stops what runs. From a sender who
+/// may not give commands, other words that mean the same are plain words (spec `messages.md` §5,
+/// `queue.md` §6.1).
 fn resets_or_stops(text: &str, names: Names<'_>) -> bool {
     let body = command_body(text);
     let triggers: Vec<&str> =
@@ -345,7 +254,7 @@ pub(crate) fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
     alone(spoken, &aliases).unwrap_or_else(|| among(spoken, &aliases))
 }
 
-/// The aliases of models that are directives, as in `/opus`.
+/// Returns the aliases of models that are directives, as in `/opus`.
 fn model_aliases(names: Names<'_>) -> Vec<&str> {
     let aliases = names.models.aliases().map(|(alias, _)| alias);
     let is_shortcut = |alias: &&str| {
@@ -356,7 +265,7 @@ fn model_aliases(names: Names<'_>) -> Vec<&str> {
     aliases.filter(is_shortcut).collect()
 }
 
-/// A message that is nothing but directives and shortcuts.
+/// Reads a message that consists only of directives and shortcuts; `None` for any other.
 fn alone(spoken: Spoken<'_>, aliases: &[&str]) -> Option<Intent> {
     let (wishes, rest) = directives::take_all(spoken.text, Reading::Alone, aliases);
     let (shortcuts, rest) = with_shortcuts(spoken, rest);
@@ -373,7 +282,7 @@ fn alone(spoken: Spoken<'_>, aliases: &[&str]) -> Option<Intent> {
     })
 }
 
-/// Words for the agent, with what stands among them.
+/// Reads words for the agent, with the directives and shortcuts among them.
 fn among(spoken: Spoken<'_>, aliases: &[&str]) -> Intent {
     let (wishes, shortcuts, text) = found_among(spoken, aliases);
     // Words about directives: there is nothing to do for this run, and nothing of them is lost.
@@ -387,20 +296,20 @@ fn among(spoken: Spoken<'_>, aliases: &[&str]) -> Intent {
     Intent::PromptFor { hints: Hints { shortcuts, ..directives::hints(&wishes) }, text }
 }
 
-/// The directives and shortcuts among words, and what is left of those.
+/// Takes directives and shortcuts out of words; returns both, and the rest of the words.
 fn found_among(spoken: Spoken<'_>, aliases: &[&str]) -> (Vec<Wish>, Vec<String>, String) {
     let (wishes, rest) = directives::take_all(spoken.text, Reading::Among, aliases);
     let (shortcuts, text) = with_shortcuts(spoken, rest);
     (wishes, shortcuts, text)
 }
 
-/// Those that count where they are said.
+/// Keeps the directives that count here: some need a mention.
 fn counting(spoken: Spoken<'_>, mut wishes: Vec<Wish>) -> Vec<Wish> {
     wishes.retain(|wish| spoken.is_addressed || !directives::needs_mention(wish));
     wishes
 }
 
-/// The shortcuts of somebody who may have them, and what is left.
+/// Takes out the shortcuts if the sender may use them; returns them, and the rest of the text.
 fn with_shortcuts(spoken: Spoken<'_>, text: String) -> (Vec<String>, String) {
     let may = spoken.by == Authority::Granted && spoken.commands == TextCommands::All;
     let found = if may { shortcuts::take(&text) } else { None };
@@ -414,7 +323,7 @@ fn command(by: Authority, name: &str, arguments: &str) -> Intent {
     }
 }
 
-/// What a command works on.
+/// Session, message and settings that a command works on.
 pub(crate) struct Context<'a> {
     pub(crate) models: &'a SessionModels,
     pub(crate) runner: &'a Runner,
@@ -425,16 +334,16 @@ pub(crate) struct Context<'a> {
     pub(crate) entry: &'a SessionEntry,
     /// The message that gives it.
     pub(crate) row: &'a Row,
-    /// Whether an earlier process may have done it already.
+    /// True if an earlier process may have done it already.
     pub(crate) was_begun: bool,
-    /// Nobody waits for the answer any more.
+    /// Cancelled when nobody waits for the answer any more.
     pub(crate) stop: &'a CancellationToken,
     /// Cancelled once something else of the session waits for the answer: a command that could wait longer answers at once.
     pub(crate) overtaken: Option<&'a CancellationToken>,
 }
 
 impl Context<'_> {
-    /// The channel it was said on.
+    /// Returns the channel it was said on.
     pub(crate) fn channel(&self) -> &str {
         self.row.payload.channel()
     }
@@ -454,17 +363,18 @@ impl Context<'_> {
         self.runner.deps.store.update(self.key, change).await.map(drop)
     }
 
-    /// Whether the session's runs are held in a sandbox.
+    /// True if a run of the caller is confined to a sandbox.
     fn is_sandboxed(&self) -> bool {
-        sandbox::settings_of(self.settings, self.agent, self.key).is_some()
+        self.row.payload.rights.as_ref().is_some_and(|rights| !rights.may_use_host())
     }
 
-    /// Whether the sender is one of the owners. A client that may change the gateway is.
+    /// True if the sender is one of the owners. A client that may change the gateway counts as one.
     fn is_owner(&self) -> bool {
         self.row.payload.is_owners()
     }
 
-    /// Whether buttons are shown where the message was said. Answers to commands among words have none.
+    /// True if buttons are shown where the message was sent. Answers to commands among words have
+    /// none.
     fn shows_buttons(&self) -> bool {
         if !self.row.payload.to_gateway().is_for_gateway_alone() {
             return false;
@@ -473,7 +383,7 @@ impl Context<'_> {
         self.runner.deps.platforms.shows_buttons(&self.settings.config, &origin.address)
     }
 
-    /// What is said where the channel of the message may not change the configuration.
+    /// Returns the refusal if the channel of the message may not change the configuration.
     fn writes_refused(&self) -> Option<String> {
         let address = &self.row.payload.origin.as_ref()?.address;
         let access = AccessSettings::of(&self.settings.config, &address.channel, &address.account);
@@ -488,24 +398,25 @@ fn writes_refused_on(channel: &str) -> String {
     )
 }
 
-/// Why a command could not be done.
+/// Reasons for which a command could not be done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     /// The session's row can't be written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What there is of models can't be read.
+    /// The available models can't be read.
     #[error(transparent)]
     Models(#[from] SelectError),
-    /// What a run would be told can't be told; the text is for people.
+    /// The prompt of a run can't be determined; the text is for people.
     #[error("{0}")]
     Prompt(String),
 }
 
-/// What a command says when it is done.
+/// Future of the text that a command answers with.
 pub(crate) type Answering<'a> = Pin<Box<dyn Future<Output = Result<String, CommandError>> + Send + 'a>>;
 
-/// Does what a command says and tells what came of it. It may be done twice, where the process ends in between.
+/// Carries out a command and returns its answer. The command may be done twice if the process ends
+/// in between.
 pub(crate) async fn run(
     context: &Context<'_>,
     name: &str,

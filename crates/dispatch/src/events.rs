@@ -1,8 +1,9 @@
-//! From what a run tells to what clients hear: numbering, throttling, gating, fan-out.
+//! Events of a run on their way to clients: numbering, throttling, gating, fan-out.
 
 mod emitter;
 mod escaped_text;
 mod hub;
+mod retry;
 
 pub use hub::Events;
 

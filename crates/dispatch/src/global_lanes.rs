@@ -10,10 +10,10 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// A longer wait than this is told in the log (spec `queue.md` §1).
+/// Shortest wait that is told in the log (spec `queue.md` §1).
 const WORTH_A_WARNING: Duration = Duration::from_secs(2);
 
-/// What a run waited for, and how long.
+/// Object and length of a run's wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// A place in its lane.
@@ -22,7 +22,8 @@ pub(crate) enum Wait {
     Session(Duration),
 }
 
-/// How long something waited for its lane, if that is worth telling: then the log says so, and how many wait still.
+/// Returns the time that something waited for its lane, if it is worth telling; then the log tells
+/// it too, with the number that still wait.
 pub(crate) fn long_wait(since: Instant, lane: &str, behind: usize) -> Option<Duration> {
     let waited = Some(since.elapsed()).filter(|waited| *waited >= WORTH_A_WARNING)?;
     // People search logs for these very words.
@@ -91,11 +92,11 @@ struct Lane {
     size: AtomicUsize,
     /// Places it has too many of; they go when they are given back.
     surplus: AtomicUsize,
-    /// Who waits for a place.
+    /// Number of runs that wait for a place.
     waiting: AtomicUsize,
 }
 
-/// Counts who waits, until it is dropped.
+/// Counts a run that waits, until it is dropped.
 struct Waiter<'a>(&'a AtomicUsize);
 
 impl<'a> Waiter<'a> {
@@ -116,7 +117,7 @@ impl Drop for Waiter<'_> {
 pub(crate) struct LanePermit {
     lane: Arc<Lane>,
     permit: Option<OwnedSemaphorePermit>,
-    /// How long it was waited for, where that was long.
+    /// Time that it was waited for; `None` if that was short.
     pub(crate) waited: Option<Duration>,
 }
 
@@ -163,7 +164,7 @@ impl GlobalLanes {
         Self { state: Mutex::new(Lanes { sizes, by_name: HashMap::new() }) }
     }
 
-    /// Gives the lanes other sizes. Who holds a place keeps it; who waits gets a new one at once.
+    /// Resizes the lanes. Runs that hold a place keep it; runs that wait get a new one at once.
     pub(crate) fn resize(&self, sizes: LaneSizes) {
         let mut state = self.state.lock();
         state.sizes = sizes;

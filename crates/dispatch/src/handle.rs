@@ -1,4 +1,4 @@
-//! The door to dispatch: a cheap handle and what goes through it.
+//! Entry to dispatch: a cheap handle and its methods.
 
 mod stopping;
 mod wait;
@@ -10,36 +10,38 @@ use std::time::Duration;
 
 use openclaw_agent::skills::{Occasion, SkillCommand, Wanted};
 use openclaw_channels::{Address, AnswerMedia, MenuCommand, Target};
+use openclaw_journal::api::{
+    AbortError, AbortReason, Accepted, ActiveRun, AgentMessage, ChangeError, ChatMessage, DispatchError,
+    InjectError, InjectMessage, Injected, StillActive,
+};
+use openclaw_journal::beat::BeatMessage;
+use openclaw_journal::clock::Clock;
+use openclaw_journal::delivery::{Delivery, DeliveryStatus};
+use openclaw_journal::inbox::UnfinishedBeat;
+use openclaw_journal::journal::sqlite::{FILE_NAME, SqliteJournal};
+use openclaw_journal::journal::{OpenedJournal, Update};
+use openclaw_journal::request::{Request, WEBCHAT};
 use openclaw_protocol::{RunId, SessionKey};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-use crate::api::{
-    AbortError, AbortReason, Accepted, ActiveRun, AgentMessage, ChangeError, ChatMessage, DispatchError,
-    InjectError, InjectMessage, Injected, StillActive,
-};
-use crate::beat::{BeatMessage, UnfinishedBeat};
-use crate::clock::Clock;
 use crate::commands::{self, stop};
 use crate::events::Events;
 use crate::global_lanes::LaneSizes;
 use crate::hooks::GivenBy;
 use crate::intake::{self, Receipt};
-use crate::journal::sqlite::{FILE_NAME, SqliteJournal};
-use crate::journal::{Opened, Update};
 use crate::lane::{Change, ChangeKind, Command, RunBeside, Supervisor};
 use crate::messages::mirror::sessions_of;
 use crate::messages::{ClientFiles, MessageError, MessageRequest, perform_for_operator};
-use crate::outbox::{self, Delivery, DeliveryStatus, Enqueued, Outbox, OutboxError};
-use crate::request::{Request, WEBCHAT};
+use crate::outbox::{self, Enqueued, Outbox, OutboxError};
 use crate::runner::inject;
 use crate::runner::{Announcement, Runner};
 use crate::setup::{Deps, Settings};
 use crate::shared::Shared;
 
-/// A file that was taken for a delivery has a row by then.
+/// Age from which a file that was taken for a delivery must have a row.
 const JUST_TAKEN: Duration = Duration::from_secs(60 * 60);
 
 /// Handle to the dispatcher. Cloning is cheap; all clones are the same dispatcher.
@@ -48,18 +50,18 @@ pub struct Dispatch {
     shared: Arc<Shared>,
     runner: Arc<Runner>,
     lanes: Arc<Supervisor>,
-    /// Taken by whoever owes their answers.
+    /// Heartbeats whose answers are still owed; taken by the caller that owes them.
     unfinished_beats: Arc<Mutex<Vec<UnfinishedBeat>>>,
 }
 
-/// What was sent to a conversation by hand.
+/// Message that was sent to a conversation by hand.
 #[derive(Debug, Clone)]
 pub struct Mirrored {
     /// The session that it was sent for, if one was named.
     pub session_key: Option<SessionKey>,
-    /// Where it went.
+    /// Conversation that it was sent to.
     pub address: Address,
-    /// The same, as it was read.
+    /// Target of the message, as it was read.
     pub target: Target,
     /// The words.
     pub text: String,
@@ -67,32 +69,32 @@ pub struct Mirrored {
     pub media: Vec<String>,
 }
 
-/// What became of a `chat.send`.
+/// Result of a `chat.send`.
 #[derive(Debug)]
 pub enum Sent {
-    /// It was taken.
+    /// The message was accepted.
     Taken(Receipt),
-    /// It was `/stop`, and this was stopped.
+    /// The message was `/stop`, and this was stopped.
     Stopped(Stopped),
 }
 
-/// What was stopped in a session.
+/// Runs and sub-agents that were stopped in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stopped {
-    /// Its runs, those that waited too.
+    /// Runs of the session, including those that waited.
     pub runs: Vec<RunId>,
-    /// How many of its sub-agents.
+    /// Number of its sub-agents.
     pub subagents: usize,
 }
 
 impl Stopped {
-    /// Whether there was anything to stop.
+    /// True if there was anything to stop.
     pub fn is_any(&self) -> bool {
         !self.runs.is_empty() || self.subagents > 0
     }
 }
 
-/// A request that has its place in its session: whatever is placed later comes after it.
+/// A request that has its place in its session: any request placed later comes after it.
 #[must_use = "the request goes on without it, but nobody hears how it ended"]
 pub struct Placed<T> {
     outcome: Pin<Box<dyn Future<Output = T> + Send>>,
@@ -107,7 +109,7 @@ impl<T: Send + 'static> Placed<T> {
         Self::new(std::future::ready(outcome))
     }
 
-    /// Waits for what comes of it.
+    /// Waits for the result.
     pub async fn outcome(self) -> T {
         self.outcome.await
     }
@@ -121,12 +123,12 @@ pub enum StartError {
     Inbox {
         /// The database file.
         path: PathBuf,
-        /// What the system said, and what to do.
+        /// Error of the system, and advice.
         reason: String,
     },
 }
 
-/// Why a delivery of a session was not handed over.
+/// Reasons for which a delivery of a session was not handed over.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum DeliverError {
     /// The session may not send, or its row can't be read.
@@ -138,12 +140,12 @@ pub enum DeliverError {
 }
 
 impl Dispatch {
-    /// What runs are made of.
+    /// Parts that runs are made of.
     pub(crate) fn runner(&self) -> &Arc<Runner> {
         &self.runner
     }
 
-    /// The same dispatcher, for what works inside of it.
+    /// Builds a handle to the same dispatcher, for parts that work inside of it.
     pub(crate) fn of_parts(runner: Arc<Runner>, lanes: Arc<Supervisor>) -> Self {
         let shared = Arc::clone(&runner.shared);
         Self { shared, runner, lanes, unfinished_beats: Arc::default() }
@@ -154,7 +156,7 @@ impl Dispatch {
         &self.lanes
     }
 
-    /// What everything that works on messages shares.
+    /// State that everything that works on messages shares.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -174,7 +176,7 @@ impl Dispatch {
         Ok(Self::start_with(deps, opened, Clock::system()).await)
     }
 
-    pub(crate) async fn start_with(deps: Deps, opened: Opened, clock: Clock) -> Self {
+    pub(crate) async fn start_with(deps: Deps, opened: OpenedJournal, clock: Clock) -> Self {
         let settings = deps.settings.clone();
         let sizes = LaneSizes::of_config(&settings.borrow().config);
         deps.approvals.remember_forgotten(opened.notices.approvals());
@@ -189,9 +191,9 @@ impl Dispatch {
         let runner = Runner::new(deps, Arc::clone(&shared));
         shared.outbox.tell(runner.tell_sent());
         let lanes = Arc::new(Supervisor::new(Arc::clone(&runner)));
-        // It is set once.
+        // Set only here.
         let _ = runner.lanes.set(Arc::downgrade(&lanes));
-        shared.accepting.spawn(follow(Arc::clone(&shared), settings));
+        shared.accepting.spawn(follow(Arc::clone(&shared), Arc::clone(&runner), settings));
         runner.subagents.restore(&runner, &opened.unfinished).await;
         let beats = intake::recover(&runner, &lanes, opened.unfinished).await;
         runner.subagents.begin(&runner);
@@ -209,14 +211,14 @@ impl Dispatch {
     /// gives [`Accepted::InFlight`] or [`Accepted::Finished`] and changes nothing. After an error, see [`DispatchError`], nothing
     /// of the message was kept. `/stop` and the words that mean it are no message: they are done.
     ///
-    /// [`Accepted::New`]: crate::api::Accepted::New
-    /// [`Accepted::InFlight`]: crate::api::Accepted::InFlight
-    /// [`Accepted::Finished`]: crate::api::Accepted::Finished
+    /// [`Accepted::New`]: openclaw_journal::api::Accepted::New
+    /// [`Accepted::InFlight`]: openclaw_journal::api::Accepted::InFlight
+    /// [`Accepted::Finished`]: openclaw_journal::api::Accepted::Finished
     pub async fn chat(&self, message: ChatMessage) -> Placed<Result<Sent, DispatchError>> {
         let (run_id, session_key) = (message.run_id.clone(), message.session_key.clone());
         let received = self.runner.received(&message);
         if stop::is_stop(&message.text) {
-            let by = GivenBy { source: WEBCHAT.to_owned(), sender: message.sender };
+            let by = GivenBy { source: WEBCHAT.to_owned(), sender: message.sender, chat: None };
             let runner = Arc::clone(&self.runner);
             if let Some(received) = received {
                 received.tell(self.shared.clock.now_ms());
@@ -263,7 +265,8 @@ impl Dispatch {
         std::mem::take(&mut *self.unfinished_beats.lock())
     }
 
-    /// Spawned so that it completes if the caller disconnects: what is in the inbox has to be worked on.
+    /// Accepts a request. Spawned so that it completes if the caller disconnects: a message in the
+    /// inbox has to be worked on.
     pub(crate) async fn accept(
         &self,
         run_id: RunId,
@@ -296,8 +299,9 @@ impl Dispatch {
         self.place(session_key, ChangeKind::Conversation, patience, |_| work).await
     }
 
-    /// Does `work` on the settings in the session's row: `sessions.patch`. It is not kept waiting by a run, only by what was placed
-    /// before and may change them too. An error when that did not end in `patience`: then nothing was done.
+    /// Does `work` on the settings in the session's row: `sessions.patch`. A run does not keep it
+    /// waiting, only earlier work that may change the settings too. Fails if that work did not end
+    /// within `patience`; then nothing was done.
     pub async fn change_settings<T: Send + 'static>(
         &self,
         session_key: &SessionKey,
@@ -307,7 +311,13 @@ impl Dispatch {
         self.place(session_key, ChangeKind::Settings, patience, |_| work).await
     }
 
-    /// Gives a change its place in its session and does its `work` when it is its turn, beside a run if need be.
+    /// Notes that a person chose the model of a session other than by a message: `sessions.patch`.
+    pub fn model_chosen(&self, session_key: &SessionKey) {
+        self.runner.models().chosen_by_hand(session_key);
+    }
+
+    /// Places a change in its session and does its `work` when it is its turn, beside a run if need
+    /// be.
     async fn place<T: Send + 'static, W: Future<Output = T> + Send + 'static>(
         &self,
         session_key: &SessionKey,
@@ -345,7 +355,7 @@ impl Dispatch {
         Placed::new(async move { changing.await.unwrap_or(Err(panicked)) })
     }
 
-    /// The runs of a session that have not ended, oldest first.
+    /// Returns the runs of a session that have not ended, oldest first.
     pub fn active_runs(&self, session_key: &SessionKey) -> Vec<ActiveRun> {
         self.shared.registry.of_session(session_key)
     }
@@ -367,7 +377,7 @@ impl Dispatch {
     /// Takes files of this machine into the gateway's own storage, to be sent.
     ///
     /// # Errors
-    /// Which could not be had, and why.
+    /// The text names the file that could not be had, and the reason.
     pub async fn load_files(
         &self,
         names: Vec<String>,
@@ -376,7 +386,8 @@ impl Dispatch {
         self.runner.load_files(names, reach).await
     }
 
-    /// The commands that a platform may offer in its menu, in order: our own, then those of the agents' skills.
+    /// Returns the commands that a platform may offer in its menu, in order: our own, then those of
+    /// the agents' skills.
     pub async fn menu(&self) -> Vec<MenuCommand> {
         let settings = self.runner.settings();
         let mut skills: Vec<SkillCommand> = Vec::new();
@@ -392,7 +403,7 @@ impl Dispatch {
         commands::menu(&settings.config.commands, &skills)
     }
 
-    /// What goes to chat platforms.
+    /// Queue of deliveries to chat platforms.
     pub fn outbox(&self) -> &Outbox {
         &self.shared.outbox
     }
@@ -414,16 +425,16 @@ impl Dispatch {
         perform_for_operator(&self.runner, request).await
     }
 
-    /// Tells the session of a conversation what was sent there by hand: the named session, or else the one that answers there, if there is
-    /// one. Nothing depends on it: what can't be told is logged.
+    /// Tells the session of a conversation about a message that was sent there by hand: the named
+    /// session, or else the one that answers there, if there is one. Nothing depends on it:
+    /// failures are logged.
     pub async fn mirror(&self, sent: Mirrored) {
         let Mirrored { session_key, address, target, text, media } = sent;
         let settings = self.runner.settings();
         let derived = || sessions_of(&settings.sessions, &address, &target);
         for key in session_key.map_or_else(derived, |key| vec![key]) {
-            if self.runner.entry_or_none(&key).await.is_none() {
-                continue;
-            }
+            let Ok(Some(row)) = self.runner.deps.store.get(&key).await else { continue };
+            let key = row.key;
             let (runner, asked_at) = (Arc::clone(&self.runner), Instant::now());
             let message = InjectMessage { session_key: key.clone(), text: text.clone(), label: None };
             let media = media.clone();
@@ -442,7 +453,8 @@ impl Dispatch {
         }
     }
 
-    /// Tells a conversation what came of a turn that the gateway made by itself, such as a heartbeat. Told again, it is not said again.
+    /// Tells a conversation the result of a turn that the gateway made by itself, such as a
+    /// heartbeat. Calling it again does not send it again.
     ///
     /// # Errors
     /// See [`DeliverError`].
@@ -450,7 +462,8 @@ impl Dispatch {
         self.runner.announce(announcement).await
     }
 
-    /// What became of the deliveries of a run's answer, once all of them are over or `patience` is.
+    /// Returns the status of each delivery of a run's answer, once all of them are over or
+    /// `patience` is.
     ///
     /// # Errors
     /// When the database can't be read.
@@ -474,19 +487,19 @@ impl Dispatch {
         self.shared.hub.subscribe()
     }
 
-    /// From now on no run is begun. Messages are taken and wait for the next start, runs under way can be stopped, and what the gateway answers
-    /// by itself is answered.
+    /// Stops beginning runs from now on. Messages are accepted and wait for the next start, runs
+    /// under way can be stopped, and answers of the gateway itself are still given.
     pub fn hold_runs(&self) {
         self.shared.holding.cancel();
         self.shared.working.close();
     }
 
-    /// Whether no run is begun any more.
+    /// True if no run is begun any more.
     pub fn holds_runs(&self) -> bool {
         self.shared.holding.is_cancelled()
     }
 
-    /// How many runs are under way.
+    /// Number of runs under way.
     pub fn runs_under_way(&self) -> usize {
         self.shared.working.len()
     }
@@ -496,7 +509,7 @@ impl Dispatch {
         self.shared.working.wait().await;
     }
 
-    /// From now on messages are refused, and what waits is left to the next start.
+    /// Refuses messages from now on, and leaves waiting ones to the next start.
     pub fn stop_accepting(&self) {
         self.shared.stopping.cancel();
         self.shared.accepting.close();
@@ -525,9 +538,9 @@ impl Dispatch {
             tracing::info!(%run_id, "not finished, goes on after the next start");
         }
         self.runner.subagents.close().await;
-        // What runs in the background ends with the process, and the next one tells of it.
+        // Commands in the background end with the process, and the next process tells of them.
         self.runner.deps.command_sessions.note_output().await;
-        // They were stopped, and did not stop the process.
+        // These runs were stopped, and did not end the process.
         if !taken_up.is_empty()
             && let Err(error) = shared.journal.update(Update::Excuse(taken_up)).await
         {
@@ -541,15 +554,16 @@ impl Dispatch {
     }
 }
 
-/// Gives the lanes the sizes of the settings in force, until the gateway stops.
-async fn follow(shared: Arc<Shared>, mut settings: watch::Receiver<Arc<Settings>>) {
+/// Applies new settings until the gateway stops: resizes the lanes, and remembers the secrets.
+async fn follow(shared: Arc<Shared>, runner: Arc<Runner>, mut settings: watch::Receiver<Arc<Settings>>) {
     loop {
         tokio::select! { biased;
             () = shared.stopping.cancelled() => return,
             changed = settings.changed() => if changed.is_err() { return },
         }
-        let sizes = LaneSizes::of_config(&settings.borrow_and_update().config);
-        shared.global.resize(sizes);
+        let config = Arc::clone(&settings.borrow_and_update().config);
+        runner.secrets.learn_settings(&config);
+        shared.global.resize(LaneSizes::of_config(&config));
     }
 }
 

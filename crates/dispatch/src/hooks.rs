@@ -1,9 +1,10 @@
-//! When hooks are told and asked, and what the bundled ones do (spec `agent-runtime.md` §8). What hooks are stands in
-//! [`openclaw_agent::hooks`].
+//! Places where hooks are told and asked, and the work of the bundled ones (spec `agent-runtime.md`
+//! §8). Hooks themselves are in [`openclaw_agent::hooks`].
 //!
-//! Without hooks each of these places costs one look at a pointer. [`conversation`] tells of sessions that begin, end and are
-//! stopped, [`bootstrap`] has the workspace files changed, [`memory`] keeps what a conversation ended with, [`gateway`] tells of
-//! start and stop, [`run`] of runs and messages, [`delivery`] of what goes to chat platforms.
+//! Without hooks each of these places costs one look at a pointer. [`conversation`] tells of
+//! sessions that begin, end and are stopped, [`bootstrap`] has the workspace files changed,
+//! [`memory`] keeps the end of a conversation, [`gateway`] tells of start and stop, [`run`] of runs
+//! and messages, [`delivery`] of messages to chat platforms.
 
 pub(crate) mod bootstrap;
 mod conversation;
@@ -25,9 +26,9 @@ use serde_json::{Map, Value};
 use crate::runner::{Runner, Shield};
 use crate::setup::Settings;
 pub use conversation::Ended;
-pub(crate) use conversation::{GivenBy, Restart};
+pub(crate) use conversation::{Chat, GivenBy, Restart};
 
-/// What hooks are run with.
+/// State that hooks are run with.
 #[derive(Default)]
 pub(crate) struct Hooks {
     tasks: Arc<HookTasks>,
@@ -42,14 +43,14 @@ struct Made {
 }
 
 impl Hooks {
-    /// What is told beside the work.
+    /// Tasks of hooks that run beside the work.
     pub(crate) fn tasks(&self) -> &Arc<HookTasks> {
         &self.tasks
     }
 }
 
 impl Runner {
-    /// The hooks in use; `None` where there are none.
+    /// Returns the hooks in use; `None` if there are none.
     pub(crate) fn hooks(&self, settings: &Arc<Settings>) -> Option<HookBus> {
         if settings.hooks.is_empty() {
             return None;
@@ -86,9 +87,14 @@ impl Runner {
         self.hooks(&self.settings())
     }
 
-    /// Tells the handlers of an event. What the bundled ones do goes on beside the work; the programs are told one after the other,
-    /// by what this gives.
-    pub(crate) fn fire(&self, bus: &HookBus, event: Event) -> impl Future<Output = ()> + Send + use<> {
+    /// Tells the handlers of an event. The work of the bundled ones goes on beside the caller; the
+    /// programs are told one after the other by the returned future, which gives the texts that
+    /// they want said in the chat that the event comes from.
+    pub(crate) fn fire(
+        &self,
+        bus: &HookBus,
+        event: Event,
+    ) -> impl Future<Output = Vec<String>> + Send + use<> {
         for action in bus.set().of_event(event.kind) {
             match action {
                 Action::BuiltIn(Bundled::CommandLogger) => self.log_command(bus, &event),
@@ -97,13 +103,7 @@ impl Runner {
                 Action::BuiltIn(Bundled::BootMd | Bundled::SoulEvil) | Action::Program(_) => {}
             }
         }
-        let kind = event.kind;
-        let telling = bus.tell_programs(event);
-        async move {
-            if !telling.await.is_empty() {
-                tracing::debug!(event = %kind, "what hooks want to say has no chat to go to");
-            }
-        }
+        bus.tell_programs(event)
     }
 
     fn log_command(&self, bus: &HookBus, event: &Event) {
@@ -124,12 +124,13 @@ impl Runner {
     }
 }
 
-/// Whether a program is told of an event: what only programs read need not be gathered for others.
+/// True if a program is told of the event: data that only programs read need not be gathered for
+/// others.
 fn has_program(bus: &HookBus, kind: EventKind) -> bool {
     bus.set().of_event(kind).any(|action| matches!(action, Action::Program(_)))
 }
 
-/// The configuration as programs may see it.
+/// Returns the configuration as programs may see it.
 fn shown_config(settings: &Settings) -> Value {
     let mut config = settings.config.document().clone();
     redact::redact(&mut config);

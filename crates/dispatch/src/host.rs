@@ -1,4 +1,4 @@
-//! What tools ask of the gateway, one file a family. [`RunHost`] knows which run asks.
+//! Requests of tools to the gateway, one file a family. [`RunHost`] knows which run asks.
 
 mod control;
 mod images;
@@ -10,36 +10,38 @@ use std::sync::Arc;
 
 use openclaw_agent::host::{ControlHost, Host, ImagesHost, MessagesHost, SessionsHost, SubagentsHost};
 use openclaw_config::ResolvedAgent;
+use openclaw_journal::lineage::Lineage;
+use openclaw_journal::origin::Origin;
+use openclaw_journal::rights::Rights;
 use openclaw_sessions::entry::DeliveryContext;
 
-use crate::lineage::Lineage;
 use crate::messages::turn::MessageTurn;
-use crate::origin::Origin;
 use crate::runner::Runner;
 use crate::runner::lent::LanePlace;
 use crate::session_tools::invoke::CallerChannel;
 
-/// The run whose tools ask.
+/// Run whose tools make requests.
 pub(crate) struct CallingRun {
     /// The run, its session, and what it has sent.
     pub(crate) turn: Arc<MessageTurn>,
     pub(crate) agent: ResolvedAgent,
-    /// Whether its tools are held in a sandbox.
-    pub(crate) is_sandboxed: bool,
-    /// Where it was asked for, if on a chat platform.
+    /// Rights of the run.
+    pub(crate) rights: Rights,
+    /// Conversation that it was asked for in, if on a chat platform.
     pub(crate) origin: Option<Box<Origin>>,
-    /// Whether a person asked for it.
+    /// True if a person asked for it.
     pub(crate) by_person: bool,
-    /// What it follows from that no person said.
+    /// Count of automatic steps that led to it since a person or the clock began.
     pub(crate) lineage: Lineage,
-    /// Its place in its global lane; `None` where no session stands still for it: a client calls the tool.
+    /// Place in its global lane; `None` if no session stands still for it, because a client calls
+    /// the tool.
     pub(crate) place: Option<Arc<LanePlace>>,
-    /// Where such a client says that it speaks.
+    /// Channel and account that such a client says it speaks on.
     pub(crate) caller: CallerChannel,
 }
 
 impl CallingRun {
-    /// Where it was asked for; `None` where a program did.
+    /// Returns the conversation in which the run was asked for; `None` if a program asked for it.
     fn asked_in(&self) -> Option<DeliveryContext> {
         let CallerChannel { channel, account } = &self.caller;
         match (&self.turn.bound, channel) {
@@ -88,7 +90,7 @@ impl Host for RunHost {
     }
 }
 
-/// Nobody who could be asked: the gateway is gone.
+/// Host of tools whose gateway is gone: every request fails.
 pub(crate) struct NoHost;
 
 impl Host for NoHost {}

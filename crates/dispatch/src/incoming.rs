@@ -1,12 +1,14 @@
-//! From what was said on a platform to what the agent reads (spec `messages.md` §1-§3, `channels.md` §3, §7.3). Everything here decides and
-//! does nothing: values and times in, values out.
+//! Messages from platforms on their way to the agent (spec `messages.md` §1-§3, `channels.md` §3,
+//! §7.3). This module decides and does nothing: values and times in, values out.
 //!
-//! [`debounce`] gathers what belongs together, [`envelope`] tells who said it when and where, [`media`] what came with it, [`compose`] puts
-//! it all together.
+//! [`debounce`] gathers messages that belong together, [`envelope`] tells their sender, time and
+//! place, [`media`] the files that came with them, [`compose`] puts it all together.
 
 pub(crate) mod compose;
 pub(crate) mod debounce;
 pub(crate) mod envelope;
+#[cfg(test)]
+mod forged;
 pub(crate) mod media;
 
 pub(crate) use compose::{Conversation, Utterance};

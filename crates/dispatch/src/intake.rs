@@ -1,34 +1,37 @@
-//! How a message comes to its lane: from a client, by way of the inbox, or from the inbox at start.
+//! Intake of messages: from a client, by way of the inbox, to the lane; or from the inbox at start.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_journal::api::{Accepted, DispatchError};
+use openclaw_journal::backlog::{InHand, Share};
+use openclaw_journal::inbox::{
+    Attempts, Found, Gathering, Insert, Known, Queued, Row, Stored, Unfinished, UnfinishedBeat, Waited,
+    regrouped, unfinished_beats,
+};
+use openclaw_journal::job::Job;
+use openclaw_journal::journal::{Durability, JournalError, JournalFuture};
+use openclaw_journal::origin::Origin;
+use openclaw_journal::request::Request;
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::entry::new_session_id;
 use openclaw_sessions::ids;
+use openclaw_sessions::store::spelled;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::api::{Accepted, DispatchError};
-use crate::backlog::{InHand, Share};
-use crate::beat::{self, UnfinishedBeat};
-use crate::inbox::{
-    Attempts, Found, Gathering, Insert, Known, Queued, Row, Stored, Unfinished, Waited, regrouped,
-};
-use crate::job::Job;
-use crate::journal::{Durability, JournalError, JournalFuture};
 use crate::lane::{Arrival, Command, Supervisor};
-use crate::origin::Origin;
-use crate::request::Request;
 use crate::runner::{Runner, is_last_try, shortcuts};
 
-/// Messages of one session that may wait. Far beyond what a person sends; a script in a loop meets it.
+/// Number of messages of one session that may wait. Far beyond what a person sends; only a script
+/// in a loop reaches it.
 const MAX_WAITING: usize = 1_000;
 /// Bytes from which a payload is serialised on a blocking thread.
 const BIG: usize = 128 * 1024;
-/// How long a start waits for last tries. Only what is in trouble anyway takes as long.
+/// Time for which a start waits for last tries. Only messages that are in trouble anyway take that
+/// long.
 const QUIET: Duration = Duration::from_secs(5);
 
 /// Proof that a message was taken.
@@ -38,13 +41,13 @@ const QUIET: Duration = Duration::from_secs(5);
 #[must_use = "dropping the receipt lets the run begin: queue the acknowledgement first"]
 #[derive(Debug)]
 pub struct Receipt {
-    /// What became of the message.
+    /// Result of handing the message in.
     pub accepted: Accepted,
     _gate: Option<DropGuard>,
 }
 
-/// Gives a message its place in its session, makes it durable, and lets its lane have it. `placed` is dropped once the place is
-/// taken: whatever takes one later comes after it, in the lane and in the inbox.
+/// Places a message in its session, makes it durable, and hands it to its lane. `placed` is dropped
+/// once the place is taken: any message placed later comes after it, in the lane and in the inbox.
 pub(crate) async fn accept(
     runner: Arc<Runner>,
     lanes: Arc<Supervisor>,
@@ -68,8 +71,9 @@ pub(crate) struct Placing {
     in_hand: InHand,
 }
 
-/// Gives a message its place in its session and in the inbox, as safe as is asked. Its lane must not have it before it is synced: what
-/// a run writes would be there already when the message is stored again.
+/// Places a message in its session and in the inbox, as safe as is asked. Its lane must not have it
+/// before it is synced: otherwise output of a run would be there already when the message is stored
+/// again.
 pub(crate) async fn place(
     runner: &Arc<Runner>,
     lanes: &Arc<Supervisor>,
@@ -83,12 +87,12 @@ pub(crate) async fn place(
     if is_new && shared.registry.count(&session_key) >= MAX_WAITING {
         return Err(DispatchError::QueueFull(session_key));
     }
-    let (mut request, may_send) = runner.decide(&session_key, request).await?;
-    // What was said meanwhile is told to the agent with what is said to the agent.
+    let (session_key, mut request, may_send) = runner.decide(session_key, request).await?;
+    // Messages noted meanwhile are told to the agent with the next message that is for the agent.
     if request.to_gateway().is_for_gateway_alone() || request.behind_reset() == Some("") {
         request.arrivals.context.clear();
     }
-    // What is said to the gateway itself goes to nobody: also `/model` where nothing may be sent.
+    // Messages to the gateway itself go to nobody else, such as `/model` where nothing may be sent.
     if is_new && !may_send && !request.to_gateway().is_for_gateway_alone() {
         return Err(DispatchError::SendBlocked);
     }
@@ -129,7 +133,7 @@ impl Placing {
 #[must_use = "the lane waits for it; dropped, the next start takes it up"]
 pub(crate) struct Arriving {
     accepted: Accepted,
-    /// Of a new one.
+    /// Lane of a new message, and the message.
     lane: Option<(oneshot::Sender<Job>, Row<Queued>)>,
 }
 
@@ -152,9 +156,9 @@ impl Arriving {
     }
 }
 
-/// Hands the rows the last process did not finish to their lanes. A message that is given up if the process dies of it once more
-/// comes before all others, and before any client is let in: then nothing else can be what ends the process. Gives the heartbeats
-/// among them.
+/// Hands the rows that the last process did not finish to their lanes. A message that is given up
+/// if the process dies of it once more comes before all others, and before any client is let in, so
+/// that nothing else can be the reason for the death. Returns the heartbeats among them.
 pub(crate) async fn recover(
     runner: &Arc<Runner>,
     lanes: &Arc<Supervisor>,
@@ -166,24 +170,24 @@ pub(crate) async fn recover(
     for Unfinished { row, .. } in &mut found {
         // The config may name the main session otherwise by now.
         if let Ok(key) = runner.key_rules().canonical(row.session_key.as_str()) {
-            row.session_key = key;
+            row.session_key = spelled(&*runner.deps.store, key).await;
         }
         runner.shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
         if let Some(record) = &row.answered {
             runner.shared.registry.conclude(record.clone());
         }
     }
-    let beats = beat::unfinished(&found);
+    let beats = unfinished_beats(&found);
     let mut sessions = HashSet::new();
     let (last_tries, others): (Vec<_>, Vec<_>) = regrouped(found).into_iter().partition(|found| {
-        // What was said before in its session comes before it.
+        // An earlier message of its session comes first.
         sessions.insert(found.row.session_key.clone()) && is_last_try(found.attempts)
     });
     let quiet_until = Instant::now() + QUIET;
     for last_try in last_tries {
         let tried = runner.suspects.tried(&last_try.row.run_id);
         take_up(runner, lanes, last_try).await;
-        // One that takes longer goes on beside the others.
+        // A try that takes longer goes on beside the others.
         let _ = tokio::time::timeout_at(quiet_until, tried.cancelled()).await;
     }
     for message in others {
@@ -198,7 +202,7 @@ async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinishe
     let Waited { cut, answer_to, collected_by } = waited;
     let gathering =
         if leads { Some(Arc::new(gathering(runner, others, cut, answer_to).await)) } else { None };
-    // One that was stopped is closed as any other.
+    // A stopped message is closed like any other.
     let cut = cut.filter(|_| collected_by.is_none() && row.abort.is_none());
     let row = Row { gathering, ..waiting(runner, row, attempts).await };
     let gate = CancellationToken::new();
@@ -216,7 +220,7 @@ async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinishe
     }
 }
 
-/// What an earlier process has decided to run together with a message.
+/// Restores the gathering of messages that an earlier process has decided to run together.
 async fn gathering(
     runner: &Runner,
     others: Vec<Unfinished>,
@@ -232,7 +236,7 @@ async fn gathering(
     Gathering { items, cut, dropped, leads_cut: leading_cut.is_some(), answer_to, is_stored: true }
 }
 
-/// A message as it waits.
+/// Returns the waiting form of a message.
 async fn waiting(runner: &Runner, row: Row<Found>, attempts: Attempts) -> Row<Queued> {
     let shared = &runner.shared;
     let slip = row.without_payload();
@@ -250,7 +254,7 @@ async fn waiting(runner: &Runner, row: Row<Found>, attempts: Attempts) -> Row<Qu
     slip.with(queued)
 }
 
-/// Away from the tasks that must not wait, where it takes long.
+/// Serialises a request, on a blocking thread if that takes long.
 async fn serialise(
     session_key: &SessionKey,
     request: Request,

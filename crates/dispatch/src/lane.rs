@@ -1,7 +1,9 @@
-//! One lane a session: what happens to a message that comes while another is being worked on, and who works on it.
+//! Lanes, one per session: they decide what happens to a message that comes while another is being
+//! worked on, and what works on it.
 //!
-//! [`machine`] decides, [`actor`] does, with a [`running`] run; [`mod@command`] is what it is asked, [`turn`] what it has to know of a message. [`aside`] answers what is meant
-//! for the gateway meanwhile, [`change`] is what others do to the session.
+//! [`machine`] decides, [`actor`] acts, with a [`running`] run; [`mod@command`] has the requests to
+//! a lane, [`turn`] the facts about a message that it needs. [`aside`] answers messages for the
+//! gateway meanwhile, [`change`] has the changes that others make to the session.
 
 mod actor;
 mod aside;

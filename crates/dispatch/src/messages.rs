@@ -1,9 +1,11 @@
-//! What is sent to chat platforms on purpose, and what else is done there: by the `message` tool of a run, by the command line and by other
-//! clients (spec `channels.md` §6, `tools.md` §7.1). Both ask for the same actions with the same arguments, and get the same result.
+//! Actions on chat platforms that are asked for on purpose, such as sending: by the `message` tool
+//! of a run, by the command line and by other clients (spec `channels.md` §6, `tools.md` §7.1). All
+//! of them use the same actions with the same arguments, and get the same result.
 //!
-//! [`actions`] is the table of actions. [`place`] finds out where one is done, [`guard`] whether a run may do it there, [`files`] which
-//! files it may send. What makes a message of its own is stored in the outbox and waited for by [`send`]; the rest is asked of the
-//! platform by [`perform`]. [`turn`] is what one run has sent so far.
+//! [`actions`] is the table of actions. [`place`] finds the place of one, [`guard`] decides if a
+//! run may do it there, [`files`] which files it may send. Actions that make a message of their own
+//! are stored in the outbox and awaited by [`send`]; the rest is asked of the platform by
+//! [`perform`]. [`turn`] records what one run has sent so far.
 
 pub(crate) mod actions;
 mod arguments;
@@ -22,16 +24,16 @@ pub use perform::MessageRequest;
 pub(crate) use perform::{perform_for_operator, perform_for_run};
 pub use route::{RouteWish, Routed, route};
 
-/// Why nothing was done, or not all of it. People and models are told this.
+/// Reasons for which an action was not done, or only in part. People and models are told this.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
-    /// It can't be done in this way, or may not be.
+    /// The action is not possible in this way, or not allowed.
     #[error("{0}")]
     Invalid(String),
-    /// It was tried, and the platform or the disk refused.
+    /// The platform or the disk refused the action.
     #[error("{0}")]
     Failed(String),
-    /// Whoever asked does not wait any more. What is stored is sent.
+    /// The caller does not wait any more. Stored parts are sent.
     #[error("Aborted")]
     Stopped,
 }

@@ -1,15 +1,15 @@
-//! The outbox: what is to be sent to chat platforms, until each platform has it (`docs/durability.md`). It is kept in the
-//! [`crate::journal`].
+//! Outbox: deliveries to chat platforms, until each platform has them (`docs/durability.md`). They
+//! are kept in the [`openclaw_journal::journal`].
 //!
-//! [`Outbox`] takes deliveries; accounts of channels that are at work are given to [`Outbox::register`].
-//! [`states`] decides what follows from a try, [`lanes`] whose turn it is, the [`supervisor`] does it. It is there only
-//! while a channel is registered.
+//! [`Outbox`] takes deliveries; accounts of channels that are at work are given to
+//! [`Outbox::register`]. [`states`] decides on the consequence of a try, [`lanes`] on the order,
+//! and the [`supervisor`] acts. The supervisor exists only while a channel is registered.
 
 mod attempt;
-mod delivery;
 pub(crate) mod files;
 mod lanes;
 mod outage;
+mod own;
 mod posted;
 mod states;
 mod supervisor;
@@ -22,55 +22,41 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use openclaw_channels::{Account, Address, Part};
+use openclaw_journal::clock::Clock;
+use openclaw_journal::delivery::{
+    Delivery, DeliveryInsert, DeliveryStatus, LaneKey, ListedDelivery, OpenDelivery,
+};
+use openclaw_journal::journal::{AccountCounts, Journal, JournalError, NewDelivery, Update};
 use openclaw_protocol::{RunId, SessionKey};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use delivery::{Delivery, DeliveryStatus, ListedDelivery};
-pub(crate) use lanes::{LaneKey, OpenDelivery};
 pub use posted::Posted;
-#[cfg(test)]
-pub(crate) use states::Retry;
-pub use states::{DeliveryFailure, DeliveryState};
-pub(crate) use states::{Hold, Verdict};
 
-use crate::clock::Clock;
-use crate::journal::{AccountCounts, Journal, JournalError, NewDelivery, Update};
 use supervisor::{Accounts, Supervisor};
 
-/// What came of [`Outbox::accept`].
+/// Result of [`Outbox::accept`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Enqueued {
-    /// It is on disk, synced, and will be sent.
+    /// Stored on disk, synced, and will be sent.
     New,
-    /// Its id was accepted before; nothing was changed.
+    /// The id was accepted before; nothing was changed.
     Known(Box<DeliveryStatus>),
     /// A hook keeps it back: nothing of it was kept.
     Withheld,
 }
 
-/// What came of storing a delivery.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum DeliveryInsert {
-    /// It is stored.
-    New,
-    /// Its id was there already.
-    Known(Box<DeliveryStatus>),
-    /// Too many wait.
-    Full,
-}
-
-/// Why a delivery was not taken. Nothing of it was kept.
+/// Reasons for which a delivery was not taken. No part of it was kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OutboxError {
-    /// It has no id, channel or target.
+    /// The delivery has no id, channel or target.
     #[error("a delivery needs an id, a channel and a target")]
     Unaddressed,
     /// Too many wait; the caller may try again later.
     #[error("too many deliveries wait; connect the channel they are for, or try again later")]
     Full,
-    /// It could not be stored.
+    /// The delivery could not be stored.
     #[error("the delivery could not be stored: {0}")]
     Journal(#[from] JournalError),
 }
@@ -81,43 +67,44 @@ pub struct Outbox {
     inner: Arc<Inner>,
 }
 
-/// What the handle and the supervisor share.
+/// State that the handle and the supervisor share.
 struct Inner {
     journal: Arc<dyn Journal>,
     clock: Clock,
     accounts: Accounts,
     tasks: TaskTracker,
-    /// Nothing is begun any more.
+    /// Cancelled when nothing is begun any more.
     stopping: CancellationToken,
-    /// What is on its way is dropped.
+    /// Cancelled when requests under way are dropped.
     kill: CancellationToken,
     tell: OnceLock<TellSent>,
-    /// Where the copies of files are that are sent.
+    /// Folder with the copies of files that are sent.
     folder: OnceLock<PathBuf>,
     /// Rises when a try has ended.
     tries: watch::Sender<u64>,
 }
 
-/// Who hears what became of a delivery: where it went, its session, what was to be sent, and what came of that.
+/// Callback that hears the outcome of a delivery: its address, its session, its part, and its
+/// outcome.
 pub(crate) type TellSent = Arc<dyn Fn(&Address, Option<&SessionKey>, &Part, Became<'_>) + Send + Sync>;
 
-/// What became of a delivery.
+/// Outcome of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Became<'a> {
     /// The platform has it.
     Sent,
-    /// Its words are sent without its file; this is why, for people.
+    /// The words are sent without the file, for this reason, for people.
     WithoutFile(&'a str),
-    /// It was given up; this is why, for people.
+    /// The delivery was given up for this reason, for people.
     Failed(&'a str),
 }
 
-/// Whose answers are meant of those that pause ([`Outbox::withdraw`]).
+/// Answers that are meant, of those that pause ([`Outbox::withdraw`]).
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Paced<'a> {
-    /// All of a session's.
+    /// All answers of a session.
     InSession(&'a SessionKey),
-    /// That of a run.
+    /// The answer of a run.
     OfRun(&'a RunId),
 }
 
@@ -143,7 +130,7 @@ impl Outbox {
         }
     }
 
-    /// From now on `tell` hears what becomes of deliveries. Once.
+    /// Sets the callback that hears the outcome of deliveries. Called once.
     pub(crate) fn tell(&self, tell: TellSent) {
         // Only what starts a dispatcher comes here.
         let _ = self.inner.tell.set(tell);
@@ -169,25 +156,17 @@ impl Outbox {
         self.accept_new(NewDelivery { delivery, accepted_at: now, not_before: now }).await
     }
 
-    /// The same of one that has its times, and an address.
+    /// Accepts a delivery that has its times, and an address.
     pub(crate) async fn accept_new(&self, new: NewDelivery) -> Result<Enqueued, OutboxError> {
         match self.inner.journal.deliver(new).await? {
-            DeliveryInsert::New => {
-                self.inner.accounts.wake();
-                Ok(Enqueued::New)
-            }
+            DeliveryInsert::New => Ok(Enqueued::New),
             DeliveryInsert::Known(status) => Ok(Enqueued::Known(status)),
             DeliveryInsert::Full => Err(OutboxError::Full),
         }
     }
 
-    /// Deliveries were stored otherwise than by [`Outbox::accept`].
-    pub(crate) fn wake(&self) {
-        self.inner.accounts.wake();
-    }
-
-    /// From now on deliveries for an account of a channel are sent by it, those that wait first. It takes the place of one
-    /// that was there.
+    /// Registers an account of a channel: from now on it sends the deliveries for it, those that
+    /// wait first. Replaces an account that was there.
     pub fn register(&self, channel: &str, account: &str, at_work: Arc<dyn Account>) {
         if self.inner.accounts.put(channel, account, at_work) {
             let supervisor = Supervisor::new(Arc::clone(&self.inner));
@@ -195,22 +174,24 @@ impl Outbox {
         }
     }
 
-    /// The platform of an account can be reached again: what pauses since it could not is tried now.
+    /// Tries paused deliveries now, because the platform of an account can be reached again.
     pub fn hurry(&self, channel: &str, account: &str) {
         self.inner.accounts.is_back(channel, account);
     }
 
-    /// An account hears nothing from its platform: until [`Outbox::hurry`] says otherwise, tries that the platform fails do not count.
+    /// Notes that an account hears nothing from its platform: until [`Outbox::hurry`] says
+    /// otherwise, tries that the platform fails do not count.
     pub fn lost(&self, channel: &str, account: &str) {
         self.inner.accounts.is_lost(channel, account);
     }
 
-    /// Deliveries for an account wait until it is registered again. One that is on its way goes on.
+    /// Makes deliveries for an account wait until it is registered again. One that is on its way
+    /// goes on.
     pub fn unregister(&self, channel: &str, account: &str) {
         self.inner.accounts.remove(channel, account);
     }
 
-    /// How a delivery stands once it is over, or when `patience` is.
+    /// Returns the status of a delivery once it is over, or when `patience` is.
     ///
     /// # Errors
     /// When the database can't be read.
@@ -226,7 +207,7 @@ impl Outbox {
         }
     }
 
-    /// How a delivery stands; `None` for an unknown one, and one that was forgotten.
+    /// Returns the status of a delivery; `None` for an unknown one, and one that was forgotten.
     ///
     /// # Errors
     /// When the database can't be read.
@@ -234,7 +215,7 @@ impl Outbox {
         Ok(self.inner.journal.delivery(id).await?)
     }
 
-    /// What waits for an account of a channel, and what was given up.
+    /// Counts the waiting and failed deliveries of an account of a channel.
     ///
     /// # Errors
     /// When the database can't be read.
@@ -242,12 +223,14 @@ impl Outbox {
         Ok(self.inner.journal.account_counts(channel, account).await?)
     }
 
-    /// How long the platform of an account has taken nothing; `None` where it does, as far as is known.
+    /// Time for which the platform of an account has taken nothing; `None` if it is up, as far as
+    /// is known.
     pub fn down_for(&self, channel: &str, account: &str) -> Option<Duration> {
         self.inner.accounts.down_for(channel, account)
     }
 
-    /// The accounts for which something waits, or is being sent, by channel and account, and how much it is.
+    /// Returns the accounts for which deliveries wait, or are being sent, by channel and account,
+    /// with their number.
     ///
     /// # Errors
     /// When the database can't be read.
@@ -259,7 +242,7 @@ impl Outbox {
         Ok(accounts)
     }
 
-    /// Deliveries that were given up, the newest first, at most `most`.
+    /// Returns the deliveries that were given up, the newest first, at most `most`.
     ///
     /// # Errors
     /// When the database can't be read.
@@ -267,7 +250,7 @@ impl Outbox {
         Ok(self.inner.journal.failed_deliveries(most).await?)
     }
 
-    /// Deliveries that wait, or are being sent, in the order of acceptance.
+    /// Returns the deliveries that wait, or are being sent, in the order of acceptance.
     ///
     /// # Errors
     /// When the database can't be read.
@@ -275,7 +258,8 @@ impl Outbox {
         Ok(self.inner.journal.waiting_deliveries().await?)
     }
 
-    /// Tries a delivery now that waits, and before it what it waits behind. `false`: none of this id waits.
+    /// Tries a waiting delivery now, after those that it waits behind. `false`: none of this id
+    /// waits.
     ///
     /// # Errors
     /// When it could not be stored.
@@ -291,9 +275,9 @@ impl Outbox {
         Ok(waits)
     }
 
-    /// Tries deliveries again that were given up, each in its place in the order of its conversation, and with it the other parts of the
-    /// same message that were given up. Gives the ids of those that are tried again; not of one that is
-    /// not given up, or not any more.
+    /// Tries deliveries again that were given up, each in its place in the order of its
+    /// conversation, together with the other parts of the same message that were given up. Returns
+    /// the ids of those that are tried again, without those that are not given up, or not any more.
     ///
     /// # Errors
     /// When they could not be stored. Some may be tried again nevertheless.
@@ -317,8 +301,9 @@ impl Outbox {
         Ok(revived)
     }
 
-    /// Throws a delivery away that was given up, or waits: it is remembered, and not sent any more. One that is being sent is waited for, for as
-    /// long as `patience`; what is left of it then is thrown away. `false`: there is none of this id, or it is being sent still.
+    /// Throws away a delivery that was given up, or waits: it is remembered, and not sent any more.
+    /// Waits up to `patience` for one that is being sent; if that fails, the delivery is thrown
+    /// away then. `false`: there is none of this id, or it is being sent still.
     ///
     /// # Errors
     /// When it could not be stored.
@@ -343,8 +328,9 @@ impl Outbox {
         }
     }
 
-    /// Takes back what is left of answers before which a pause is being made, because somebody has stopped them: all that is not sent, and is not
-    /// being sent. What waits for any other reason is said all the same. Gives how many that were.
+    /// Takes back the rest of paced answers that somebody has stopped: everything that is neither
+    /// sent nor being sent. Deliveries that wait for any other reason are sent all the same.
+    /// Returns the number of deliveries taken back.
     ///
     /// # Errors
     /// When it could not be stored. Some may be taken back nevertheless.
@@ -380,7 +366,9 @@ impl Outbox {
         Ok(withdrawn)
     }
 
-    /// Its file goes. Where it `waited`, for this to become of it, what stands behind it goes on, and who waits for it hears that it is over.
+    /// Cleans up after a delivery that was thrown away: removes its file. If it `waited` (the text
+    /// is its error), the deliveries behind it go on, and callers that wait for it hear that it is
+    /// over.
     async fn on_discarded(&self, one: &ListedDelivery, waited: Option<&str>) {
         if let Some(file) = one.part.as_ref().and_then(files::file_of) {
             self.inner.remove_file(file).await;

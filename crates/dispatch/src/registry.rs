@@ -1,12 +1,11 @@
-//! The runs that have not ended, and who waits for them.
+//! Registry of runs that have not ended, and of the callers that wait for them.
 
 use std::collections::HashMap;
 
+use openclaw_journal::api::{ActiveRun, RunPhase, RunRecord};
 use openclaw_protocol::{RunId, SessionKey};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, futures::Notified, watch};
-
-use crate::api::{ActiveRun, RunPhase, RunRecord};
 
 /// Every run from acceptance to its last event. Leaf data: nothing is awaited under its lock.
 #[derive(Debug, Default)]
@@ -25,7 +24,7 @@ struct Runs {
 #[derive(Debug)]
 struct Slot {
     run: ActiveRun,
-    /// Whether work on it has begun, be it only the wait for a place.
+    /// True if work on it has begun, be it only the wait for a place.
     taken_up: bool,
     end: watch::Sender<Option<RunRecord>>,
 }
@@ -56,7 +55,7 @@ impl Registry {
         }
     }
 
-    /// The runs that were taken up and have not ended.
+    /// Returns the runs that were taken up and have not ended.
     pub(crate) fn taken_up(&self) -> Vec<RunId> {
         let runs = self.runs.lock();
         let under_way = runs.slots.iter().filter(|(_, slot)| slot.taken_up);
@@ -70,17 +69,18 @@ impl Registry {
         }
     }
 
-    /// Whether a run works now.
+    /// True if a run works now.
     pub(crate) fn is_running(&self, run_id: &RunId) -> bool {
         self.runs.lock().slots.get(run_id).is_some_and(|slot| slot.run.phase == RunPhase::Running)
     }
 
-    /// How many runs work now.
+    /// Number of runs that work now.
     pub(crate) fn count_running(&self) -> usize {
         self.runs.lock().slots.values().filter(|slot| slot.run.phase == RunPhase::Running).count()
     }
 
-    /// Tells everybody who waits, or asks later, how a run ended that is not stored as ended yet. It counts no more.
+    /// Tells everybody who waits, or asks later, the end of a run that is not stored as ended yet.
+    /// The run does not count as active any more.
     pub(crate) fn conclude(&self, record: RunRecord) {
         let mut runs = self.runs.lock();
         let Some(slot) = runs.slots.get(&record.run_id) else { return };
@@ -90,7 +90,7 @@ impl Registry {
         end.send_replace(Some(record));
     }
 
-    /// Takes a run out and tells everybody who waits how it ended.
+    /// Takes a run out and tells everybody who waits for it its end.
     pub(crate) fn finish(&self, record: RunRecord) {
         let mut runs = self.runs.lock();
         let Some(slot) = runs.slots.remove(&record.run_id) else { return };
@@ -107,12 +107,12 @@ impl Registry {
         slots.into_iter().filter(|(_, slot)| slot.end.borrow().is_none()).map(|(run_id, _)| run_id).collect()
     }
 
-    /// How a run that has not ended will end; `None` for one that is not here.
+    /// Returns a receiver for the end of a run that has not ended; `None` for one that is not here.
     pub(crate) fn end_of(&self, run_id: &RunId) -> Option<watch::Receiver<Option<RunRecord>>> {
         self.runs.lock().slots.get(run_id).map(|slot| slot.end.subscribe())
     }
 
-    /// How a run ended that is still here.
+    /// Returns the record of a run that has ended and is still here.
     pub(crate) fn record_of(&self, run_id: &RunId) -> Option<RunRecord> {
         self.runs.lock().slots.get(run_id).and_then(|slot| slot.end.borrow().clone())
     }
@@ -122,12 +122,12 @@ impl Registry {
         self.entered.notified()
     }
 
-    /// The session of a run that has not ended.
+    /// Returns the session of a run that has not ended.
     pub(crate) fn session_of(&self, run_id: &RunId) -> Option<SessionKey> {
         self.runs.lock().slots.get(run_id).map(|slot| slot.run.session_key.clone())
     }
 
-    /// How many runs of a session have not ended.
+    /// Number of runs of a session that have not ended.
     pub(crate) fn count(&self, session_key: &SessionKey) -> usize {
         self.runs.lock().sessions.get(session_key).map_or(0, Vec::len)
     }
@@ -153,10 +153,10 @@ impl Runs {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_journal::api::RunOutcome;
     use serde_json::json;
 
     use super::*;
-    use crate::api::RunOutcome;
 
     fn record(run_id: &str) -> RunRecord {
         let outcome = RunOutcome::Ok { result: json!({}) };

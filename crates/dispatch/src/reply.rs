@@ -1,19 +1,21 @@
-//! From an answer to what a chat platform is given: shaped, cut into blocks while it is written, paced (spec `streaming.md`).
+//! Shaping of answers for chat platforms: they are cut into blocks while they are written, and
+//! paced (spec `streaming.md`).
 //!
-//! Everything here decides and does nothing: values and times in, values out. In the order in which an answer passes:
+//! This module decides and does nothing: values and times in, values out. In the order in which an
+//! answer passes:
 //!
-//! | what | where |
+//! | part | module |
 //! |---|---|
-//! | which of it is switched on, and how large blocks are | [`settings`] |
+//! | switches of the parts, and size of blocks | [`settings`] |
 //! | text becomes blocks | [`chunker`] |
 //! | small blocks become one | [`coalescer`] |
-//! | which blocks are sent, and what is left for the end | [`pipeline`] |
-//! | a pause as people make it | [`human_delay`] |
-//! | what a payload may say, and its prefix | [`normalise`], [`prefix`] |
-//! | what was sent by a tool already | [`sent_by_tool`] |
-//! | what is quoted | [`threading`] |
-//! | what tools do, with `/verbose` | [`tool_notes`] |
-//! | the text so far, where a platform shows it; that somebody is writing | [`draft`], [`typing`] |
+//! | choice of the blocks that are sent, and the rest for the end | [`pipeline`] |
+//! | pauses as people make them | [`human_delay`] |
+//! | clean-up of a payload, and its prefix | [`normalise`], [`prefix`] |
+//! | messages that a tool has already sent | [`sent_by_tool`] |
+//! | quotations | [`threading`] |
+//! | notes on tools, with `/verbose` | [`tool_notes`] |
+//! | drafts on platforms that show them; typing indicator | [`draft`], [`typing`] |
 
 pub mod chunker;
 pub mod coalescer;

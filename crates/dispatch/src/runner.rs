@@ -1,12 +1,26 @@
-//! One run, from an accepted message to a stored result. The order of the steps is the promise of `docs/durability.md`.
+//! Runs, each from an accepted message to a stored result. The order of the steps is the promise of
+//! `docs/durability.md`.
 //!
-//! [`decide`] is done before that, when it is accepted. [`attempt`] counts how often a message is tried, [`given_up`] ends one that was tried too often; [`gathered`] puts together what is run together; [`command`] answers what is
-//! meant for the gateway, [`skill_tool`] what a skill's tool answers; [`shortcuts`] answers commands among words; [`session`] finds the conversation, [`protections`] tells whether it may be gone on with here,
-//! [`contact`] notes where it is held, [`wording`] the model's view of the message, [`prepare`] models and prompt, [`memory_flush`] is the turn before the turn, [`tools`] the
-//! tools, [`context_settings`] how much of the conversation is sent; [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next, [`waiting`] shows that somebody writes until the run does, [`steering`] hands the run what
-//! is said meanwhile, [`inject`] writes into its transcript; [`lent`] is its place in its lane while it waits for another session; [`invoke`] calls a tool for a client; [`compaction`] makes room between runs, [`start_over`] begins anew what can't go on; [`obstacle`] waits for another process that has it, or for space;
-//! [`unanswered`] keeps what was stopped, or failed, before it began; [`secrets`] is what tools may not say, [`device_secrets`] the part of it
-//! that devices bring; [`estimate`] builds a prompt for `/context` alone; [`result`] is what is remembered. [`control`] is what a run shares with its lane.
+//! - [`decide`] works before that, when the message is accepted. [`attempt`] counts the tries of a
+//!   message, [`given_up`] ends one that was tried too often; [`gathered`] puts messages together
+//!   that share a run.
+//! - [`command`] answers messages for the gateway, [`skill_tool`] those for a skill's tool;
+//!   [`shortcuts`] answers commands among words.
+//! - [`session`] finds the conversation, [`protections`] tells if it may go on here, [`contact`]
+//!   notes the place where it is held, [`wording`] makes the model's view of the message,
+//!   [`prepare`] models and prompt, [`memory_flush`] is the turn before the turn, [`tools`] the
+//!   tools, [`context_settings`] limits the part of the conversation that is sent.
+//! - [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next run.
+//!   [`waiting`] shows the typing indicator until the run does, [`steering`] hands the run messages
+//!   that come meanwhile, [`inject`] writes into its transcript; [`lent`] is its place in its lane
+//!   while it waits for another session.
+//! - [`invoke`] calls a tool for a client; [`compaction`] makes room between runs, [`start_over`]
+//!   begins conversations anew that can't go on; [`obstacle`] waits for another process that has
+//!   the transcript, or for space. [`unanswered`] keeps messages that were stopped, or failed,
+//!   before their run began.
+//! - [`secrets`] has the secrets that tools may not say, [`device_secrets`] those of devices;
+//!   [`estimate`] builds a prompt for `/context` alone; [`result`] makes the record that is kept.
+//!   [`control`] is shared by a run and its lane.
 
 mod attempt;
 mod blocked_tools;
@@ -19,14 +33,12 @@ mod control;
 mod decide;
 mod deliver;
 mod device_secrets;
-pub(crate) mod elevated;
 mod error_policy;
 mod estimate;
 mod footer;
 mod fork;
 mod gathered;
 mod given_up;
-pub(crate) mod group_tools;
 mod history_limit;
 pub(crate) mod inject;
 mod invoke;
@@ -60,10 +72,16 @@ pub(crate) mod wording;
 
 use attempt::GivenUp;
 pub(crate) use attempt::{Suspects, is_last_try};
-use compaction::AfterRun;
+use compaction::{AfterRun, ToldChat};
 pub(crate) use control::RunControl;
 pub use deliver::Announcement;
 pub(crate) use not_begun::NotBegun;
+use openclaw_journal::api::{AbortReason, RunOutcome, RunRecord};
+use openclaw_journal::beat::BeatAnswer;
+use openclaw_journal::inbox::{Asked, Queued, Row};
+use openclaw_journal::job::Job;
+use openclaw_journal::journal::{JournalError, Update};
+use openclaw_journal::request::MAIN_LANE;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -82,18 +100,12 @@ use openclaw_tools::WebShared;
 use tokio::sync::mpsc;
 
 use crate::ack_reaction::Acks;
-use crate::api::{AbortReason, RunOutcome, RunRecord};
-use crate::beat::BeatAnswer;
 use crate::events::Verbose;
 use crate::global_lanes::{LanePermit, Wait};
 use crate::hooks::{self, Hooks};
 use crate::host::CallingRun;
-use crate::inbox::{Asked, Queued, Row};
-use crate::job::Job;
-use crate::journal::{JournalError, Update};
 use crate::lane::Supervisor;
 use crate::messages::turn::MessageTurn;
-use crate::request::MAIN_LANE;
 use crate::session_model::SessionModels;
 use crate::session_tools::invoke::CallerChannel;
 use crate::session_tools::waits::Waits;
@@ -107,8 +119,8 @@ use lent::LanePlace;
 use live::{Live, Shows};
 use obstacle::Obstacle;
 use prepare::{Flush, Preparation, Prepared};
-pub(crate) use replies::Said;
 use replies::is_worth_telling;
+pub(crate) use replies::{Aside, Destination, Said};
 use reports::Reports;
 use result::Figures;
 use secrets::KnownSecrets;
@@ -116,55 +128,87 @@ pub(crate) use secrets::Shield;
 use start_over::DeadEnd;
 use wording::Circumstances;
 
-/// Events of a run between it and who follows it.
+/// Number of events of a run that may wait for its follower.
 const FOLLOWED: usize = 64;
 
-/// What runs are made of.
+/// Parts that runs are made of.
 pub(crate) struct Runner {
     pub(crate) deps: Deps,
-    /// Itself, for what outlives a call.
+    /// Weak reference to itself, for tasks that outlive a call.
     pub(crate) own: Weak<Runner>,
     /// The lanes, once there are some.
     pub(crate) lanes: OnceLock<Weak<Supervisor>>,
     /// Sessions whose runs wait for others.
     pub(crate) waits: Waits,
     pub(crate) models: SessionModels,
-    /// Those that its sessions have started.
+    /// Sub-agents that its sessions have started.
     pub(crate) subagents: Subagents,
     pub(crate) secrets: KnownSecrets,
     pub(crate) hooks: Hooks,
     /// Reactions that say that a message was taken.
     pub(crate) acks: Acks,
-    /// What chats were told of errors.
+    /// Errors that chats were told of.
     told_errors: ToldErrors,
     kept: KeptTranscripts,
     reports: Reports,
     repo_roots: RepoRoots,
     workspace_files: WorkspaceFiles,
-    /// What the web tools of all runs share.
+    /// State that the web tools of all runs share.
     web: WebShared,
     /// Messages that may end the process.
     pub(crate) suspects: Suspects,
     pub(crate) shared: Arc<Shared>,
 }
 
-/// How work on a message ended.
+/// End of the work on a message.
 #[derive(Debug)]
 pub(crate) enum Ending {
-    /// With a result, which is stored.
+    /// Done, with a result that is stored.
     Done(RunRecord),
-    /// The same, and the conversation has to be compacted once clients have heard of it.
+    /// Done, with a result that is stored, and with a conversation that has to be compacted once
+    /// clients have heard of it.
     Full(RunRecord, Box<AfterRun>),
-    /// What came after a run is done.
+    /// The compaction after a run is done.
     Compacted,
-    /// By the gateway itself, with these words; `None` if the sender may not give commands.
+    /// Answered by the gateway itself, with these words; `None` if the sender may not give
+    /// commands.
     Answered(RunRecord, Option<Box<Message>>),
-    /// For a shutdown; the message is taken up again by the next start.
+    /// Interrupted by a shutdown; the message is taken up again by the next start.
     Interrupted,
+    /// Another message took its place, but an earlier process has written its answer, which is
+    /// still to be sent: [`work`] does that.
+    Unsent,
 }
 
 /// Works on one message.
 pub(crate) async fn work(
+    runner: &Runner,
+    job: &Job,
+    control: &Arc<RunControl>,
+    events: mpsc::Sender<RunEvent>,
+) -> Ending {
+    match work_or_close(runner, job, control, events.clone()).await {
+        Ending::Unsent => Box::pin(send_answer(runner, job, control, events)).await,
+        ending => ending,
+    }
+}
+
+/// Ends a message whose answer stands in the transcript as its run would have, whatever has taken
+/// its place since. No model is called.
+async fn send_answer(
+    runner: &Runner,
+    job: &Job,
+    stopped: &RunControl,
+    events: mpsc::Sender<RunEvent>,
+) -> Ending {
+    tracing::info!(run_id = %job.row.run_id, session = %job.row.session_key, "the answer was there before another message took its place: it is sent");
+    let control = Arc::new(RunControl::new(runner.shared.kill.child_token(), stopped.has_waited));
+    let row = Row { abort: None, ..Row::clone(&job.row) };
+    let job = Job { row: Arc::new(row), ..job.clone() };
+    answered_or_run(runner, &job, &control, None, events).await
+}
+
+async fn work_or_close(
     runner: &Runner,
     job: &Job,
     control: &Arc<RunControl>,
@@ -192,7 +236,7 @@ pub(crate) async fn work(
     control.attempt.begin(runner, waiting, &control.cancel).await;
     // A stop comes too late for what its reader was told already: all that is left is to write it into the transcript.
     match waiting.abort.filter(|_| waiting.answered.is_none()) {
-        Some(reason) => unanswered::close(runner, waiting, reason, control).await,
+        Some(reason) => Box::pin(unanswered::close(runner, waiting, reason, control)).await,
         // Boxed, so that who waits for a permit takes little memory.
         None => Box::pin(answered_or_run(runner, job, control, permit, events)).await,
     }
@@ -216,7 +260,8 @@ async fn enter_lane(runner: &Runner, job: &Job, control: &RunControl) -> Result<
     }
 }
 
-/// Does what a message asks for, which may be for the gateway alone. While it can't begin, it gives its permit back.
+/// Does the work that a message asks for, which may be for the gateway alone. Gives its permit back
+/// while it can't begin.
 async fn answered_or_run(
     runner: &Runner,
     job: &Job,
@@ -296,10 +341,11 @@ async fn stopped_early(runner: &Runner, row: &Row<Queued>, control: &RunControl)
         return Ending::Interrupted;
     }
     let reason = control.reason.get().copied().unwrap_or(AbortReason::Stop);
-    unanswered::close(runner, row, reason, control).await
+    // Boxed: every run would carry it, and it is rare.
+    Box::pin(unanswered::close(runner, row, reason, control)).await
 }
 
-/// What was asked can't be read from disk any more.
+/// Ends a message whose request can't be read from disk any more.
 async fn unreadable(runner: &Runner, row: &Row<Queued>, error: JournalError) -> Ending {
     if error == JournalError::Closed || runner.shared.kill.is_cancelled() {
         return Ending::Interrupted;
@@ -328,8 +374,9 @@ async fn drive(
     let place = Arc::new(LanePlace::new(lane, permit).of_attempt(control));
     prepared.branch.tell(&turn);
     let verbose = control.verbose.get().copied().unwrap_or_default();
+    let notes = prepare::notes(row, &prepared.session.entry, verbose);
     let shows = Shows {
-        verbose,
+        notes,
         reasoning: prepared.reasoning,
         catalogue: prepared.tools.catalogue(),
         as_it_grows: !control.has_waited,
@@ -362,7 +409,7 @@ async fn drive(
     if let Some(why) = result::time_is_up(&mut ended, reason) {
         prepared.close_timed_out(ended.candidate, why).await;
     }
-    if verbose != Verbose::Off {
+    if notes != Verbose::Off {
         result::mention_compactions(&mut ended, &prepared.session.entry);
         if let Some(wait) = control.lane_wait.get() {
             result::mention_wait(&mut ended, *wait, lane);
@@ -386,7 +433,7 @@ async fn drive(
     let thinking = prepared.models.get(candidate).map(|model| model.thinking.as_str().to_owned());
     let mut unsent = None;
     let said = match live {
-        // Its answer is that of another run, which has said it.
+        // Another run has given the answer, and has said it.
         Some(_) | None if runner.is_told_by_another(row, prepared.branch.context()).await => Said::nothing(),
         // Of what somebody stopped no more is said.
         Some(live) if !is_worth_telling(&outcome) => {
@@ -402,7 +449,7 @@ async fn drive(
                 false => (!left.is_empty(), turn.remaining(left)),
             };
             let is_silent_failure = payloads.is_empty() && outcome.failure().is_some();
-            // What the agent has sent by itself is no answer to stand below.
+            // A message that the agent has sent by itself is no answer for a footer to stand below.
             if !(had_some && payloads.is_empty()) {
                 runner.add_footer(&prepared, &ended, &mut payloads).await;
             }
@@ -432,9 +479,11 @@ async fn drive(
         tracing::error!(session = %row.session_key, %error, "session row was not updated after a run");
     }
     if let Err(error) = synced {
-        // Its row stays in the inbox: should the transcript be lost with the disk's cache, the next start asks again.
-        tracing::error!(run_id = %row.run_id, %error, "transcript could not be synced");
-        return Ending::Done(record(runner, row, Some(started_at), outcome));
+        if runner.shared.kill.is_cancelled() {
+            return Ending::Interrupted;
+        }
+        // The run is over all the same: the caller must not wait for a disk that does not recover.
+        tracing::error!(run_id = %row.run_id, %error, "transcript could not be synced: a power cut may take the end of it");
     }
     for taken in control.steering.close() {
         let record = record(runner, &taken.row, Some(started_at), outcome.clone());
@@ -447,7 +496,13 @@ async fn drive(
         unsent.show(&runner.shared);
     }
     if is_full {
-        return Ending::Full(record, Box::new(AfterRun { prepared: *prepared, permit, candidate }));
+        let origin = row.payload.origin.as_deref().filter(|_| notes != Verbose::Off);
+        let chat = origin.map(|origin| ToldChat {
+            run_id: row.run_id.clone(),
+            to: origin.into(),
+            context: runner.prefix_of(row, &prepared),
+        });
+        return Ending::Full(record, Box::new(AfterRun { prepared: *prepared, permit, candidate, chat }));
     }
     prepared.keep(runner);
     drop(permit);
@@ -464,7 +519,7 @@ async fn run_agent(
     let run = CallingRun {
         turn: Arc::clone(turn),
         agent: prepared.session.agent.clone(),
-        is_sandboxed: prepared.is_sandboxed,
+        rights: prepared.session.rights.clone(),
         origin: row.payload.origin.clone(),
         by_person: row.payload.is_chat(),
         lineage: row.payload.lineage,
@@ -482,6 +537,7 @@ async fn run_agent(
         hooks: prepared.hooks.clone(),
         redactor: &prepared.shield.redactor,
         transcript: &mut prepared.branch,
+        deaths: control.attempt.deaths(),
         kept: prepared.remembered.asked.clone(),
         steering: &control.steering,
         reasoning: prepared.reasoning,
@@ -515,28 +571,24 @@ async fn done<P: Asked>(
     Ending::Done(record)
 }
 
-/// Notes the end of a run, with what its chat platform is told; what follows from it is stored first, and begins after. Should the disk
-/// refuse, it is tried again.
+/// Notes the end of a run, with the replies to its chat platform. The next steps that follow from
+/// it are stored first, and begin afterwards. Should the disk refuse, it is tried again.
 pub(crate) async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &RunRecord, said: Said) {
     let replies = runner.replies(row, record, said).await;
     let following = runner.follow(row, record).await;
-    let is_told = !replies.is_empty();
     let (run_id, record) = (&record.run_id, RunRecord { report: None, ..record.clone() });
     let others = row.others();
     let update = match others.is_empty() {
         true => Update::Finish(record, replies),
         false => Update::FinishAll(record, others, replies),
     };
-    // One behind the other in the journal, in one transaction of it.
+    // Both go into the journal one behind the other, in one transaction.
     let following = async {
         if let Some(following) = following {
             following.begin().await;
         }
     };
     let (stored, ()) = tokio::join!(runner.shared.journal.update(update), following);
-    if is_told {
-        runner.shared.outbox.wake();
-    }
     runner.no_longer_acknowledged(row).await;
     if let Err(error) = stored {
         // The writer tries again; after a crash the answer is found in the transcript.
@@ -551,13 +603,14 @@ impl Runner {
 
     fn with(mut deps: Deps, shared: Arc<Shared>, own: Weak<Self>) -> Self {
         let (store, events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
+        let config = Arc::clone(&deps.settings.borrow().config);
         Self {
             own,
             lanes: OnceLock::new(),
             waits: Waits::default(),
             models: SessionModels::new(deps.models.clone(), store, events, shared.clock.clone()),
             subagents: Subagents::new(&deps.state_dir),
-            secrets: KnownSecrets::new(std::mem::take(&mut deps.secrets), &deps.state_dir),
+            secrets: KnownSecrets::new(std::mem::take(&mut deps.secrets), &deps.state_dir, &config),
             hooks: Hooks::default(),
             acks: Acks::default(),
             kept: KeptTranscripts::default(),
@@ -572,19 +625,21 @@ impl Runner {
         }
     }
 
-    /// Puts what a system prompt was made of into words for the session's row, once the model is asked.
+    /// Writes the parts of a system prompt as a report for the session's row, once the model is
+    /// asked.
     async fn keep_report(&self, key: &SessionKey, report: Option<SystemPromptReport>) -> Option<Json> {
         tokio::task::yield_now().await;
         let kept = self.reports.keep(key, report?);
         kept.inspect_err(|error| tracing::warn!(session = %key, %error, "the row does not say what the prompt was made of")).ok()
     }
 
-    /// Itself, for what outlives a call; nothing once the gateway is gone.
+    /// Returns a strong reference to itself, for tasks that outlive a call; `None` once the gateway
+    /// is gone.
     pub(crate) fn itself(&self) -> Option<Arc<Self>> {
         self.own.upgrade()
     }
 
-    /// What sessions have chosen among all models.
+    /// Models that sessions have chosen, among all models.
     pub(crate) fn models(&self) -> &SessionModels {
         &self.models
     }
@@ -593,7 +648,7 @@ impl Runner {
         Arc::clone(&self.deps.settings.borrow())
     }
 
-    /// How keys are read.
+    /// Rules by which session keys are read.
     pub(crate) fn key_rules(&self) -> &KeyRules {
         self.deps.store.rules()
     }
@@ -607,7 +662,7 @@ impl Runner {
         }
     }
 
-    /// The same, as if nothing was run together with it.
+    /// Loads a message as if nothing was run together with it.
     async fn load_alone(&self, waiting: &Row<Queued>) -> Result<Row, JournalError> {
         let request = match waiting.payload.kept() {
             Some(request) => request.clone(),
@@ -617,8 +672,8 @@ impl Runner {
         Ok(waiting.without_payload().with(request))
     }
 
-    /// A message that was found at start, and all that were accepted since, by the ids of their entries. `None` for a new one, and where
-    /// they can't be read.
+    /// Returns the message that was found at start, and all that were accepted since, by the ids of
+    /// their entries. `None` for a new message, and if they can't be read.
     async fn entries_since<P>(&self, row: &Row<P>) -> Option<HashMap<String, RunId>> {
         let accepted_at = row.recovered.then_some(row.accepted_at)?;
         let read = self.shared.journal.entries_since(accepted_at).await;
@@ -635,7 +690,8 @@ impl Runner {
         Ok(self.deps.store.get(session_key).await?.map(|row| row.entry))
     }
 
-    /// For what has a default: a store that can't be read shows when the run begins.
+    /// Returns the session's row for uses that have a default; `None` also if the store can't be
+    /// read, which shows when the run begins.
     pub(crate) async fn entry_or_none(&self, session_key: &SessionKey) -> Option<Arc<SessionEntry>> {
         self.entry(session_key).await.ok().flatten()
     }

@@ -1,21 +1,23 @@
-//! Which model a run is asked to use, and by whom: its message, its session, or the session its thread belongs to (spec
-//! `models.md` §1.2, §8.6).
+//! Model that a run is asked to use, and the source of that wish: its message, its session, or the
+//! session its thread belongs to (spec `models.md` §1.2, §8.6).
 
 pub(crate) mod profile_pin;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use openclaw_config::ResolvedAgent;
+use openclaw_journal::clock::Clock;
 use openclaw_models::credentials::{Pin, PinSource, SessionState};
 use openclaw_models::{Ask, ModelRef, ModelSettings, Models, SelectError, Selected};
 use openclaw_sessions::store::Edit;
 use openclaw_sessions::{SessionEntry, SessionKey, SessionStore};
+use parking_lot::Mutex;
 
-use crate::clock::Clock;
 use crate::runner::prepare::thinking;
 use crate::system_events::SystemEvents;
 
-/// What a message asks for its own run.
+/// Model that a message asks for, for its own run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestedModel {
     /// The model.
@@ -31,19 +33,24 @@ pub(crate) struct AskedModel {
     pub(crate) model: Option<String>,
     /// The credential profile it goes on with.
     pub(crate) pin: Option<Pin>,
-    /// Whether the message asks for it, for its own run alone.
+    /// True if the message asks for it, for its own run alone.
     pub(crate) by_message: bool,
-    /// Whether the session's own row says so.
+    /// True if the session's own row names it.
     by_row: bool,
 }
 
-/// What sessions have chosen among all models.
+/// Models that sessions have chosen.
 pub(crate) struct SessionModels {
     pub(crate) all: Models,
     store: Arc<dyn SessionStore>,
     system_events: Arc<SystemEvents>,
     clock: Clock,
+    /// Time at which a person chose the model of each session, in Unix milliseconds. Forgotten at a restart.
+    chosen: Mutex<HashMap<SessionKey, i64>>,
 }
+
+/// Number of choices that are remembered; the oldest is forgotten first.
+const MAX_CHOSEN: usize = 1_000;
 
 impl SessionModels {
     pub(crate) fn new(
@@ -52,10 +59,26 @@ impl SessionModels {
         system_events: Arc<SystemEvents>,
         clock: Clock,
     ) -> Self {
-        Self { all, store, system_events, clock }
+        Self { all, store, system_events, clock, chosen: Mutex::default() }
     }
 
-    /// What the next run of a session would use, for whoever only tells it.
+    /// Notes that a person chose the model of a session, whichever it is: it is tried once although its credentials failed before.
+    pub(crate) fn chosen_by_hand(&self, key: &SessionKey) {
+        let mut chosen = self.chosen.lock();
+        if chosen.len() >= MAX_CHOSEN
+            && let Some(oldest) = chosen.iter().min_by_key(|(_, at)| **at).map(|(key, _)| key.clone())
+        {
+            chosen.remove(&oldest);
+        }
+        chosen.insert(key.clone(), self.clock.now_ms());
+    }
+
+    /// Returns the time at which a person chose the model that a run is asked to use, in Unix milliseconds; `None` if that is not known.
+    pub(crate) fn chosen_at(&self, key: &SessionKey, asked: &AskedModel) -> Option<i64> {
+        if asked.by_message { Some(self.clock.now_ms()) } else { self.chosen.lock().get(key).copied() }
+    }
+
+    /// Returns the model that the next run of a session would use, for callers that only tell it.
     ///
     /// # Errors
     /// When no run could begin: without a credential, say.
@@ -72,12 +95,13 @@ impl SessionModels {
             pin: asked.pin.as_ref(),
             session: SessionState { is_new: false, compactions: entry.compaction_count.unwrap_or(0) },
             thinking: thinking(None, entry),
+            chosen_at: self.chosen_at(key, &asked),
             ..Ask::new(&agent.id, &agent.agent_dir)
         };
         self.all.select(settings, &ask).await
     }
 
-    /// What a run of a session is asked to use.
+    /// Returns the model that a run of a session is asked to use.
     pub(crate) async fn asked_for(
         &self,
         key: &SessionKey,
@@ -102,7 +126,8 @@ impl SessionModels {
         AskedModel { model, pin: profile_pin::of(entry), by_message: false, by_row }
     }
 
-    /// A thread goes on with the model of the conversation it belongs to.
+    /// Returns the model of the conversation that a thread belongs to, with which the thread goes
+    /// on.
     pub(crate) async fn inherited_model(&self, key: &SessionKey) -> Option<String> {
         let parent = key.thread_parent()?;
         match self.store.get(&parent).await {
@@ -114,7 +139,8 @@ impl SessionModels {
         }
     }
 
-    /// The model asked for is not allowed any more: what the row says goes, and the agent is told with its next message.
+    /// Drops the row's choice of a model that is not allowed any more; the agent is told with its
+    /// next message.
     pub(crate) async fn drop_override(&self, key: &SessionKey, asked: &AskedModel, instead: &ModelRef) {
         if !asked.by_row {
             return;
@@ -143,7 +169,7 @@ impl SessionModels {
     }
 }
 
-/// Whether what is asked for may not be used any more.
+/// True if the model asked for may not be used any more.
 pub(crate) fn is_forbidden(choices: &openclaw_models::Choices, asked: &AskedModel) -> bool {
     let wanted = asked.model.as_deref().map(|text| choices.strict(text));
     matches!(wanted, Some(Err(SelectError::NotAllowed(_))))

@@ -1,13 +1,14 @@
-//! The tools by which agents look at other sessions and talk to them (spec `sessions.md` §8), one file each: [`list`], [`history`] (with
-//! [`sanitise`]), [`send`], [`status`], [`agents`].
+//! The tools by which agents look at other sessions and talk to them (spec `sessions.md` §8), one
+//! file each: [`list`], [`history`] (with [`sanitise`]), [`send`], [`status`], [`agents`].
 //!
-//! What one session says to another goes on after its answer: [`exchange`] decides what follows a step, [`follow`] makes it durable before
-//! that step counts as done, [`announce_target`] says where the last word goes. [`waits`] keeps sessions from waiting for each other in a
-//! circle. [`invoke`] is the door for clients (`POST /tools/invoke`). Who may see what is decided in `openclaw_sessions::access`.
+//! A talk between sessions goes on after the first answer: [`openclaw_journal::exchange`] decides about the next
+//! step, [`follow`] makes it durable before that step counts as done, [`announce_target`] finds the
+//! place of the last word. [`waits`] keeps sessions from waiting for each other in a circle.
+//! [`invoke`] is the door for clients (`POST /tools/invoke`). Access rights are decided in
+//! `openclaw_sessions::access`.
 
 mod agents;
 mod announce_target;
-pub(crate) mod exchange;
 pub(crate) mod follow;
 mod history;
 pub(crate) mod invoke;
@@ -22,18 +23,19 @@ use std::sync::Arc;
 use openclaw_agent::host::HostError;
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::SessionToolsVisibility;
+use openclaw_journal::lineage::Lineage;
+use openclaw_journal::rights::Rights;
 use openclaw_sessions::access::{Denied, Reference, Sight, TalkPolicy, Unseen, Viewer};
 use openclaw_sessions::store::{Hidden, Query, Rows};
 use openclaw_sessions::{KeyRules, Row, SessionKey};
 use serde_json::{Value, json};
 
-use crate::lineage::Lineage;
 use crate::messages::turn::MessageTurn;
 use crate::runner::Runner;
 use crate::runner::lent::LanePlace;
 use crate::setup::Settings;
 
-/// Who asks: the run of a session, or a client in its name.
+/// Caller of a session tool: the run of a session, or a client in its name.
 pub(crate) struct Caller<'a> {
     pub(crate) runner: &'a Runner,
     pub(crate) settings: Arc<Settings>,
@@ -43,13 +45,15 @@ pub(crate) struct Caller<'a> {
     pub(crate) channel: Option<String>,
     /// The run.
     pub(crate) turn: &'a MessageTurn,
-    /// What the run follows from that no person said.
+    /// Count of automatic steps that led to the run since a person or the clock began.
     pub(crate) lineage: Lineage,
-    /// The place that it lends while it waits; `None` if no session stands still meanwhile.
+    /// Rights of the run.
+    pub(crate) rights: &'a Rights,
+    /// Place that it lends while it waits; `None` if no session stands still meanwhile.
     pub(crate) place: Option<&'a LanePlace>,
 }
 
-/// What is wanted of a session: it changes the words in which an agent is refused.
+/// Purpose of looking at a session: it changes the words in which an agent is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Read,
@@ -84,16 +88,16 @@ impl Purpose {
 /// A session that may be looked at.
 struct Found {
     key: SessionKey,
-    /// There need not be one yet.
+    /// Row of the session, if there is one yet.
     row: Option<Row>,
 }
 
-/// Why a session is not looked at. The model is told.
+/// Reason for which a session is not looked at. The model is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Refusal {
-    /// There is none, or not exactly one.
+    /// No session of this name, or not exactly one.
     Missing(String),
-    /// It may not be looked at.
+    /// The session may not be looked at.
     Forbidden(String),
 }
 
@@ -117,7 +121,7 @@ impl Refusal {
     }
 }
 
-/// Why nothing is told.
+/// Reason for which nothing is told.
 enum Trouble {
     Refused(Refusal),
     Host(HostError),
@@ -135,7 +139,8 @@ impl From<HostError> for Trouble {
     }
 }
 
-/// How much a session sees whose runs are held in a sandbox, or are not.
+/// Returns the sessions that a session may see, depending on whether its runs are held in a
+/// sandbox.
 pub(crate) fn sight(
     settings: &Settings,
     agent: &ResolvedAgent,
@@ -151,7 +156,7 @@ pub(crate) fn sight(
     }
 }
 
-/// Where the store can't be read.
+/// Error for a store that can't be read.
 fn unreadable(error: impl std::fmt::Display) -> HostError {
     HostError::Unavailable(error.to_string())
 }
@@ -166,13 +171,28 @@ impl Caller<'_> {
         TalkPolicy { enabled: policy.enabled, allow: &policy.allow }
     }
 
-    /// The key as it is shown to who asks.
+    /// Returns the caller with the sessions that it may see for a purpose. Any caller may write to other sessions, whose runs then have no
+    /// more rights than it has. To see what was said there, or their state, the caller must be the owner or act on the owner's behalf.
+    fn viewer_for(&self, purpose: Purpose) -> Viewer {
+        let is_kept_out = purpose != Purpose::Write && !self.rights.see_other_sessions();
+        match is_kept_out {
+            true => Viewer { sight: Sight::OwnChildren, ..self.viewer.clone() },
+            false => self.viewer.clone(),
+        }
+    }
+
+    /// Returns the key as it is shown to the caller.
     fn shown(&self, key: &SessionKey) -> String {
         self.viewer.shown(key, self.rules()).to_owned()
     }
 
-    fn hidden(text: &str) -> Refusal {
-        Refusal::Forbidden(format!("Session not visible from this sandboxed agent session: {text}"))
+    fn hidden(&self, text: &str) -> Refusal {
+        Refusal::Forbidden(match self.viewer.sight {
+            Sight::OwnChildren => format!("Session not visible from this sandboxed agent session: {text}"),
+            Sight::Full => {
+                format!("Session not visible to a run that others than the owner asked for: {text}")
+            }
+        })
     }
 
     /// Finds a session by its key or the id of its transcript, if it may be looked at for that.
@@ -180,8 +200,8 @@ impl Caller<'_> {
         let text = text.trim();
         let found = match self.resolve(text).await {
             // Whoever is in a sandbox does not learn what there is outside.
-            Err(Trouble::Refused(_)) if self.viewer.sight == Sight::OwnChildren => {
-                return Err(Self::hidden(text).into());
+            Err(Trouble::Refused(_)) if self.viewer_for(purpose).sight == Sight::OwnChildren => {
+                return Err(self.hidden(text).into());
             }
             found => found?,
         };
@@ -189,11 +209,16 @@ impl Caller<'_> {
         Ok(found)
     }
 
-    /// Whether a session may be looked at for that.
+    /// Checks that a session may be looked at for that purpose.
     fn admit(&self, text: &str, found: &Found, purpose: Purpose) -> Result<(), Refusal> {
         let entry = found.row.as_ref().map(|row| row.entry.as_ref());
-        self.viewer.check(&found.key, entry, self.rules(), self.talk()).map_err(|unseen| match unseen {
-            Unseen::Hidden => Self::hidden(text),
+        // The caller's own session is always its own, unless a sandbox hides it.
+        let viewer = match found.key == self.viewer.key {
+            true => self.viewer.clone(),
+            false => self.viewer_for(purpose),
+        };
+        viewer.check(&found.key, entry, self.rules(), self.talk()).map_err(|unseen| match unseen {
+            Unseen::Hidden => self.hidden(text),
             Unseen::Foreign(denied) => Refusal::Forbidden(purpose.refusal(denied).to_owned()),
         })
     }
@@ -202,10 +227,15 @@ impl Caller<'_> {
         self.runner.deps.store.get(key).await.map_err(unreadable)
     }
 
+    async fn found(&self, key: SessionKey) -> Result<Found, HostError> {
+        let row = self.row(&key).await?;
+        Ok(Found { key: row.as_ref().map_or(key, |row| row.key.clone()), row })
+    }
+
     async fn resolve(&self, text: &str) -> Result<Found, Trouble> {
         let read = Reference::read(text, &self.viewer.agent, self.rules());
         let key = match read.map_err(|error| Refusal::Missing(error.to_string()))? {
-            Reference::Key(key) => return Ok(Found { row: self.row(&key).await?, key }),
+            Reference::Key(key) => return Ok(self.found(key).await?),
             Reference::KeyOrId(key) => key,
         };
         // A name without an agent may also be one of the default agent's.
@@ -226,7 +256,7 @@ impl Caller<'_> {
             (None, _) => Err(Refusal::Missing(format!("No session found: {id}")).into()),
             (Some(row), []) => Ok(Found { key: row.key.clone(), row: Some(row) }),
             (Some(last), others) => {
-                let keys: Vec<&str> = others.iter().chain([&last]).map(|row| row.key.as_str()).collect();
+                let keys: Vec<&str> = others.iter().chain([&last]).map(|row| row.key.spelled()).collect();
                 let keys = keys.join(", ");
                 let text = format!("Multiple sessions found for sessionId: {id} ({keys})");
                 Err(Refusal::Missing(text).into())
@@ -235,7 +265,8 @@ impl Caller<'_> {
     }
 }
 
-/// What the model is told instead, where that is an answer.
+/// Returns the answer that tells the model of the trouble; an error if it can't be told as an
+/// answer.
 fn told(trouble: Trouble) -> Result<Value, HostError> {
     match trouble {
         Trouble::Refused(refusal) => Ok(refusal.into_answer()),

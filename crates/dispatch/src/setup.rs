@@ -1,4 +1,4 @@
-//! What a dispatcher is started with.
+//! Dependencies and settings that a dispatcher is started with.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use crate::surroundings::Surroundings;
 use crate::system_events::SystemEvents;
 
-/// What dispatch stands on.
+/// Dependencies of dispatch.
 pub struct Deps {
     /// The state directory; `gateway.sqlite` lies in it.
     pub state_dir: PathBuf,
@@ -31,17 +31,17 @@ pub struct Deps {
     pub settings: watch::Receiver<Arc<Settings>>,
     /// The rows of all sessions.
     pub store: Arc<dyn SessionStore>,
-    /// Where transcripts are.
+    /// Store of transcripts.
     pub transcripts: Arc<dyn Transcripts>,
-    /// Where models come from.
+    /// Source of models.
     pub models: Models,
-    /// The skills of all agents; whoever runs the process looks after edits of them.
+    /// Skills of all agents; the owner of the process watches for edits of them.
     pub skills: Arc<SkillBook>,
     /// The chat platforms there are, and their accounts at work.
     pub platforms: Arc<Platforms>,
-    /// What the prompt says about this machine.
+    /// Facts about this machine for the prompt.
     pub host: HostFacts,
-    /// What agents are told besides messages.
+    /// Lines that agents are told besides messages.
     pub system_events: Arc<SystemEvents>,
     /// Variables that commands of tools have besides the configured ones.
     pub command_variables: Vec<(String, String)>,
@@ -51,34 +51,34 @@ pub struct Deps {
     pub approvals: Arc<Approvals>,
     /// The commands that run.
     pub command_sessions: Arc<CommandSessions>,
-    /// Where runs are held that the config wants held.
+    /// Sandboxes for runs that the config wants held in one.
     pub sandboxes: Arc<Sandboxes>,
     /// The gateway's own secrets: no tool may print them.
     pub secrets: Vec<SecretString>,
-    /// The gateway around it, for chat commands; `None` where there is none.
+    /// Services of the gateway, for chat commands; `None` if there is no gateway.
     pub surroundings: Option<Arc<dyn Surroundings>>,
 }
 
 impl Deps {
-    /// Who may run what on this host without asking.
+    /// Returns the store of commands that may run on this host without asking.
     pub fn approvals_store(&self) -> ApprovalsStore {
         let home = self.settings.borrow().config.environment().home();
         ApprovalsStore::new(&self.state_dir, &home)
     }
 }
 
-/// One reading of the configuration, in the shapes the crates below want it.
+/// Reading of the configuration, in the shapes the crates below want it.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// The whole.
     pub config: Arc<Config>,
-    /// What concerns sessions.
+    /// Settings of sessions.
     pub sessions: Arc<SessionSettings>,
-    /// What concerns models.
+    /// Settings of models.
     pub models: Arc<ModelSettings>,
-    /// How old tool results are pruned; `None` prunes none.
+    /// Settings for pruning old tool results; `None` prunes none.
     pub pruning: Option<Arc<PruneSettings>>,
-    /// Whether and how memory is saved before a compaction.
+    /// Settings for saving memory before a compaction; `None` if it is not saved.
     pub memory_flush: Option<Arc<MemoryFlush>>,
     /// Protections the config asks for and this version can't give.
     pub unmet: Arc<[Unmet]>,
@@ -101,7 +101,7 @@ impl From<Arc<Config>> for Settings {
 }
 
 impl Settings {
-    /// The same with the hooks that the configuration asks for, which are looked for on disk.
+    /// Loads the hooks that the configuration asks for from disk.
     pub async fn with_hooks(self) -> Self {
         if !self.config.hooks.internal.is_on() {
             return self;

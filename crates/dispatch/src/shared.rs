@@ -1,31 +1,31 @@
-//! What everything that works on messages shares.
+//! State shared by everything that works on messages.
 
 use std::sync::{Arc, OnceLock};
 
+use openclaw_journal::backlog::Backlog;
+use openclaw_journal::clock::Clock;
+use openclaw_journal::journal::Journal;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::arrivals::offline::OldWords;
 use crate::arrivals::{FollowGroup, SilentGroups};
-use crate::backlog::Backlog;
-use crate::clock::Clock;
 use crate::events::Hub;
 use crate::global_lanes::{GlobalLanes, LaneSizes};
-use crate::journal::Journal;
 use crate::outbox::Outbox;
 use crate::registry::Registry;
 
-/// One dispatcher's parts.
+/// Parts of one dispatcher.
 pub(crate) struct Shared {
     /// The time.
     pub(crate) clock: Clock,
-    /// How much may wait.
+    /// Bounds on waiting messages.
     pub(crate) backlog: Backlog,
-    /// What must not be forgotten: accepted messages, and deliveries to chat platforms.
+    /// Durable storage of accepted messages, and of deliveries to chat platforms.
     pub(crate) journal: Arc<dyn Journal>,
-    /// What is to be sent to chat platforms.
+    /// Deliveries to chat platforms.
     pub(crate) outbox: Outbox,
-    /// Where events go.
+    /// Fan-out of events.
     pub(crate) hub: Hub,
     /// Runs that have not ended.
     pub(crate) registry: Registry,
@@ -47,7 +47,7 @@ pub(crate) struct Shared {
     pub(crate) holding: CancellationToken,
     /// No run is started any more.
     pub(crate) stopping: CancellationToken,
-    /// What runs stops where it is. Parent of every run's token.
+    /// Cancelled when runs stop where they are. Parent of every run's token.
     pub(crate) kill: CancellationToken,
 }
 

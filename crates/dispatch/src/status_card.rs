@@ -1,5 +1,5 @@
-//! The card that tells how a session stands (`/status` and `session_status`, spec `messages.md` §9, `tools.md` `session_status`).
-//! Pure: what is known goes in, the lines come out; those of which nothing is known are left out.
+//! Status card of a session (`/status` and `session_status`, spec `messages.md` §9, `tools.md`
+//! `session_status`). Pure: known facts go in, lines come out; lines without facts are left out.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -7,12 +7,12 @@ use openclaw_agent::user_time::{HourFormat, user_time, zone_name};
 use openclaw_models::usage::{dollars, short_count};
 use openclaw_sessions::{SessionEntry, SessionKey};
 
-/// What the card tells.
+/// Contents of the card.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StatusCard {
-    /// Of the gateway.
+    /// Version of the gateway.
     pub version: String,
-    /// It was built from this commit.
+    /// Commit that it was built from.
     pub commit: Option<String>,
     /// The user's time, on the card of the tool alone; from [`time_line`].
     pub time: Option<String>,
@@ -20,11 +20,11 @@ pub struct StatusCard {
     pub model: String,
     /// Models that are called when that one fails, in order.
     pub fallbacks: Vec<String>,
-    /// How the last call authenticated, its key masked: `api-key sk-ant…cdef (profile)`.
+    /// Authentication of the last call, its key masked: `api-key sk-ant…cdef (profile)`.
     pub auth: Option<String>,
-    /// What the session used.
+    /// Tokens that the session used.
     pub tokens: Tokens,
-    /// US dollars, where somebody pays them.
+    /// Cost in US dollars, if somebody pays by the token.
     pub cost: Option<f64>,
     /// Image and audio models, in words.
     pub media: Option<String>,
@@ -42,30 +42,30 @@ pub struct StatusCard {
     pub thinking: String,
     /// `on` or `full` where tool events are shown.
     pub verbose: Option<String>,
-    /// Where reasoning is shown.
+    /// Visibility of reasoning, if it is shown.
     pub reasoning: Option<String>,
     /// `on`, `ask` or `full` where commands are elevated.
     pub elevated: Option<String>,
-    /// How answers are spoken, in words.
+    /// Settings for spoken answers, in words.
     pub voice: Option<String>,
-    /// When a group's agent answers.
+    /// Activation of a group's agent.
     pub activation: Option<String>,
-    /// What becomes of messages during a run.
+    /// Treatment of messages during a run.
     pub queue: QueueLine,
 }
 
 /// Tokens of a session as its row has them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// Of prompts.
+    /// Tokens of prompts.
     pub input: Option<u64>,
-    /// Of answers.
+    /// Tokens of answers.
     pub output: Option<u64>,
-    /// What of the window is in use.
+    /// Tokens of the window that are in use.
     pub total: Option<u64>,
     /// The window.
     pub window: Option<u64>,
-    /// How often the conversation was compacted.
+    /// Number of times the conversation was compacted.
     pub compactions: u64,
 }
 
@@ -76,16 +76,16 @@ pub struct QueueLine {
     pub mode: String,
     /// Messages that wait.
     pub depth: usize,
-    /// `debounce 2s · cap 25 · drop old`, where the session has settings of its own.
+    /// `debounce 2s · cap 25 · drop old`, if the session has settings of its own.
     pub details: Option<String>,
 }
 
 impl StatusCard {
-    /// Takes what the session's row tells. `now` is in Unix milliseconds.
+    /// Adds the facts of the session's row. `now` is in Unix milliseconds.
     pub fn with_row(self, key: &SessionKey, entry: Option<&SessionEntry>, now: i64) -> Self {
         let tokens = entry.map(Tokens::of).unwrap_or_default();
         let idle_ms = entry.map(|entry| now - entry.updated_at_ms());
-        Self { session_key: key.to_string(), tokens, idle_ms, ..self }
+        Self { session_key: key.shown().to_owned(), tokens, idle_ms, ..self }
     }
 
     /// The card.
@@ -180,7 +180,7 @@ impl StatusCard {
 }
 
 impl Tokens {
-    /// Those of a row.
+    /// Reads the tokens of a row.
     pub fn of(entry: &SessionEntry) -> Self {
         Self {
             input: entry.input_tokens,
@@ -204,7 +204,7 @@ fn percent(part: u64, whole: u64) -> u64 {
     twice.div_ceil(2).min(MOST)
 }
 
-/// How long ago, in words.
+/// Time since something, in words.
 pub(crate) fn ago(ms: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
@@ -242,7 +242,7 @@ mod tests {
         SessionKey::parse("agent:main:main").unwrap()
     }
 
-    /// The card that was observed (spec `messages.md` §9).
+    /// Checks the card that was observed (spec `messages.md` §9).
     #[test]
     fn a_session_in_use_is_told_as_observed() {
         let mut entry = SessionEntry::new(openclaw_protocol::SessionId::new("s"), 1_000);

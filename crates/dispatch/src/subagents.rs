@@ -1,10 +1,13 @@
-//! Sub-agents: started by `sessions_spawn`, worked on like other messages, told of once (spec `sessions.md` §8.4–8.6, 8.9).
+//! Sub-agents: started by `sessions_spawn`, worked on like other messages, announced once (spec
+//! `sessions.md` §8.4–8.6, 8.9).
 //!
-//! [`registry`] knows them, [`mod@file`] keeps them; [`spawn`] starts one, [`context`] is what it reads; [`follow`] waits for its end and
-//! has it told; [`result`] is what it came to, [`telling`] the words of it; [`stop`] and [`sweep`] end and clear away.
+//! [`registry`] knows them, [`mod@file`] keeps them; [`spawn`] starts one, [`context`] writes its
+//! prompt; [`follow`] waits for its end and has it told; [`result`] is its result, [`telling`] the
+//! words for it; [`stop`] and [`sweep`] end and clear away.
 //!
-//! What is owed survives the process: a child is a message of the inbox, and so is what is told of it, under ids that follow from its
-//! run. The list on disk has a child before its run begins; one that it misses is found in the inbox.
+//! Work that is owed survives the process: a child is a message of the inbox, and so is its
+//! announcement, under ids that follow from its run. The list on disk has a child before its run
+//! begins; one that it misses is found in the inbox.
 
 mod address;
 mod context;
@@ -12,7 +15,6 @@ mod file;
 mod follow;
 mod registry;
 mod result;
-mod run;
 mod spawn;
 mod stop;
 pub(crate) mod sweep;
@@ -21,29 +23,29 @@ mod telling;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use openclaw_journal::child_run::ChildRun;
+use openclaw_journal::inbox::{Found, Unfinished};
 use openclaw_protocol::SessionKey;
 use openclaw_sessions::time::now_ms;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::handle::Dispatch;
-use crate::inbox::{Found, Unfinished};
 use crate::runner::Runner;
 
 pub(crate) use address::{origin_of, webchat};
 pub(crate) use follow::provenance;
 pub(crate) use registry::Runs;
 pub(crate) use result::last_words;
-pub(crate) use run::ChildRun;
 pub(crate) use spawn::Spawner;
 pub(crate) use stop::told as told_of_stop;
 pub(crate) use telling::compact_duration;
 
-/// The sub-agents of a gateway and who looks after them.
+/// Sub-agents of a gateway, and the tasks that look after them.
 pub(crate) struct Subagents {
     pub(crate) runs: Arc<Runs>,
     tasks: TaskTracker,
-    /// No more changes come; what is left is written.
+    /// Cancelled when no more changes come; the rest is written then.
     closing: CancellationToken,
 }
 
@@ -53,7 +55,8 @@ impl Runner {
         Subagents::dispatch(&self.own.upgrade()?)
     }
 
-    /// How the sub-agent of a session stands, in a word; `None` where it is none that is known.
+    /// Returns the state of a session's sub-agent, in a word; `None` if the session is not one of a
+    /// known sub-agent.
     pub(crate) fn state_of_subagent(&self, key: &SessionKey) -> Option<&'static str> {
         if !key.is_subagent() {
             return None;
@@ -64,7 +67,7 @@ impl Runner {
 }
 
 impl Dispatch {
-    /// How each sub-agent that is not archived stands, in a word, by its session.
+    /// Returns the state of each sub-agent that is not archived, in a word, by its session.
     pub fn states_of_subagents(&self) -> HashMap<SessionKey, &'static str> {
         let registry = &self.shared().registry;
         self.runner().subagents.runs.states(|run| registry.is_running(&run.id()))
@@ -86,7 +89,8 @@ impl Subagents {
         Some(Dispatch::of_parts(Arc::clone(runner), lanes))
     }
 
-    /// Before any message is worked on: what the last process knew, with what it had accepted and not listed yet.
+    /// Restores the list of the last process, with the children that it had accepted and not listed
+    /// yet; called before any message is worked on.
     pub(crate) async fn restore(&self, runner: &Arc<Runner>, unfinished: &[Unfinished]) {
         let (runs, rules) = (Arc::clone(&self.runs), runner.key_rules().clone());
         let loading = tokio::task::spawn_blocking(move || runs.load(&rules, now_ms()));
@@ -114,7 +118,7 @@ impl Subagents {
         }
     }
 
-    /// Once messages are worked on: looks after everything that is still owed.
+    /// Begins to look after everything that is still owed; called once messages are worked on.
     pub(crate) fn begin(&self, runner: &Arc<Runner>) {
         for run in
             self.runs.select(|run| !run.is_over() || run.cleanup == openclaw_agent::host::Cleanup::Delete)
@@ -140,7 +144,7 @@ impl Subagents {
         });
     }
 
-    /// Writes what is left to write.
+    /// Writes the rest of the changes.
     pub(crate) async fn close(&self) {
         self.closing.cancel();
         self.tasks.close();

@@ -13,37 +13,37 @@ use openclaw_protocol::SessionKey;
 use openclaw_sessions::usage::{Price, Prices, UsageIndex};
 use serde_json::Value;
 
-/// What chat commands need of the gateway around them.
+/// Services of the gateway that chat commands need.
 pub trait Surroundings: Send + Sync {
-    /// The environment of the process, before any config: what the config file is read with.
+    /// Environment of the process, without any config: the config file is read with it.
     fn environment(&self) -> &Environment;
 
     /// Settings that lie over the config file until the process ends.
     fn overrides(&self) -> &Overrides;
 
-    /// Has the config file and what lies over it read and taken; returns when that is done.
+    /// Reads and applies the config file and its overrides; returns when that is done.
     fn reread(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 
-    /// Has the gateway start again in a moment, so that what is being said still goes out.
+    /// Starts the gateway again in a moment, so that pending answers still go out.
     fn restart(&self);
 
-    /// What the tool `gateway` reaches; `None` where the process ends with its one run.
+    /// Control interface for the tool `gateway`; `None` if the process ends with its one run.
     fn control(&self) -> Option<&dyn Control>;
 
-    /// What transcripts used, as far as it was counted.
+    /// Index of the tokens that transcripts used, as far as it was counted.
     fn usage(&self) -> &UsageIndex;
 
-    /// What providers said of their quotas a moment ago.
+    /// Cache of the quotas that providers reported a moment ago.
     fn quotas(&self) -> &QuotaCache;
 }
 
 /// Reads and changes the configuration, and has the gateway start again.
 pub trait Control: Send + Sync {
-    /// Does what is asked. `session` is told of a restart.
+    /// Carries out a call. `session` is told of a restart.
     fn control(&self, call: ControlCall, session: SessionKey) -> HostFuture<'_, Value>;
 }
 
-/// What models cost.
+/// Prices of models.
 pub fn prices(models: &ModelSettings) -> Prices {
     let catalog = Catalog::new(models);
     Arc::new(move |provider, model| {

@@ -1,11 +1,15 @@
-//! Lines that wait to be told to an agent with its next turn (spec `gateway-protocol.md` §6.1 `system-event`,
-//! `sessions.md` §5.6).
+//! Lines that wait to be told to an agent with its next turn (spec `gateway-protocol.md` §6.1
+//! `system-event`, `sessions.md` §5.6).
 //!
-//! A line leaves its queue when the message it is told with is in the transcript: a run that fails before that leaves it
-//! to the next one, and a run taken up again after a crash finds it told already.
+//! A line leaves its queue when the message it is told with is in the transcript: a run that fails
+//! before that leaves it to the next one, and a run taken up again after a crash finds it told
+//! already.
 //!
-//! Most lines end with the process, as in OpenClaw 2026.2.9. Those that an agent was promised ([`crate::notices`]) are in the journal from
-//! before they are here until the run that told them has ended.
+//! Most lines end with the process, as in OpenClaw 2026.2.9. Lines that an agent was promised
+//! ([`openclaw_journal::notices`]) are in the journal from before they are here until the run that told them
+//! has ended.
+
+mod command_notices;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -14,11 +18,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_agent::user_time::{user_zone, zone_label};
 use openclaw_config::settings::AgentDefaults;
+use openclaw_journal::journal::{Journal, JournalError, Update};
+use openclaw_journal::notices::KeptLine;
 use openclaw_protocol::{RunId, SessionKey};
 use parking_lot::Mutex;
 
-use crate::journal::{Journal, JournalError, Update};
-use crate::notices::KeptLine;
+pub use command_notices::{CommandNotices, Wake};
 
 /// Lines kept for a session; the oldest make room.
 const MAX_LINES: usize = 20;
@@ -29,7 +34,7 @@ const MAX_SESSIONS: usize = 256;
 #[derive(Default)]
 pub struct SystemEvents {
     state: Mutex<State>,
-    /// Keeps what was promised. There once the gateway has begun.
+    /// Journal that keeps promised lines; set once the gateway has begun.
     journal: OnceLock<Arc<dyn Journal>>,
 }
 
@@ -54,27 +59,27 @@ struct State {
 #[derive(Debug, Default)]
 struct Queue {
     lines: VecDeque<SystemLine>,
-    /// What the last line was about, such as `node:<key>`.
+    /// Subject of the last line, such as `node:<key>`.
     context: Option<String>,
 }
 
-/// One line.
+/// A line that waits to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SystemLine {
     /// Grows from line to line.
     number: i64,
-    /// What happened.
+    /// Text of the line.
     text: String,
     /// Unix milliseconds.
     ts: i64,
-    /// Whether the next heartbeat is to be made for it, whatever it would do otherwise.
+    /// True if the next heartbeat is to be made for it, whatever it would do otherwise.
     wants_beat: bool,
-    /// Whether the journal has it.
+    /// True if the journal has it.
     is_kept: bool,
 }
 
 impl SystemEvents {
-    /// Queues a line; a repetition of the last one is not queued. `context` names what it is about.
+    /// Queues a line; a repetition of the last one is not queued. `context` names its subject.
     pub fn enqueue(&self, session_key: &SessionKey, text: &str, context: Option<&str>, ts: i64) {
         self.push(session_key, text, context, ts, false);
     }
@@ -85,7 +90,7 @@ impl SystemEvents {
         !text.trim().is_empty()
     }
 
-    /// Whether a line waits that the next heartbeat is to tell.
+    /// True if a line waits that the next heartbeat is to tell.
     pub fn want_beat(&self, session_key: &SessionKey) -> bool {
         self.waiting(session_key).iter().any(|line| line.wants_beat)
     }
@@ -112,7 +117,7 @@ impl SystemEvents {
         self.forget_dropped().await;
     }
 
-    /// Begins with the lines of an earlier process, and keeps what is promised in its journal.
+    /// Begins with the lines of an earlier process, and keeps promises in its journal from now on.
     pub(crate) fn restore(&self, journal: Arc<dyn Journal>, lines: Vec<KeptLine>) {
         // There is one start.
         let _ = self.journal.set(journal);
@@ -126,14 +131,14 @@ impl SystemEvents {
         }
     }
 
-    /// The sessions for which lines wait that were promised.
+    /// Returns the sessions for which promised lines wait.
     pub fn sessions_with_notices(&self) -> Vec<SessionKey> {
         let state = self.state.lock();
         let owed = state.queues.iter().filter(|(_, queue)| queue.lines.iter().any(|line| line.is_kept));
         owed.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Makes an update of the journal; what it refuses is said in the log.
+    /// Makes an update of the journal; a refusal is logged.
     pub(crate) async fn keep(&self, update: Update) {
         let Some(journal) = self.journal.get() else { return };
         match journal.update(update).await {
@@ -152,7 +157,7 @@ impl SystemEvents {
         }
     }
 
-    /// Whether the last line queued was about this.
+    /// True if the last line queued was about this.
     pub fn is_last_about(&self, session_key: &SessionKey, context: &str) -> bool {
         let state = self.state.lock();
         let last = state.queues.get(session_key).and_then(|queue| queue.context.as_deref());
@@ -170,19 +175,21 @@ impl SystemEvents {
         state.queues.get(session_key).map(|queue| queue.lines.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// The lines that the message of a run is to tell: those that it told before a crash, and those waiting.
+    /// Returns the lines that the message of a run is to tell: those that it told before a crash,
+    /// and those waiting.
     pub(crate) fn waiting_for(&self, session_key: &SessionKey, run_id: &RunId) -> Vec<SystemLine> {
         let mut lines = self.state.lock().told.get(run_id).cloned().unwrap_or_default();
         lines.extend(self.waiting(session_key));
         lines
     }
 
-    /// The transcript still has what the message of a run told before a crash.
+    /// Notes that the transcript still has the lines that the message of a run told before a crash.
     pub(crate) fn were_told(&self, run_id: &RunId) {
         self.state.lock().told.remove(run_id);
     }
 
-    /// Takes the lines out that [`waiting_for`](Self::waiting_for) gave; what came since stays. They are in the transcript.
+    /// Takes out the lines that [`waiting_for`](Self::waiting_for) gave, which are in the
+    /// transcript; lines that came since stay.
     pub(crate) async fn mark_delivered(
         &self,
         session_key: &SessionKey,
@@ -254,12 +261,13 @@ impl State {
     }
 }
 
-/// What is put before a message: the lines worth telling, each with its time, and a blank line. Empty without any.
+/// Text that is put before a message: the lines worth telling, each with its time, and a blank
+/// line. Empty without any.
 pub(crate) fn block(lines: &[SystemLine], zone: &TimeZone) -> String {
     let mut block: String = lines
         .iter()
         .filter_map(|line| {
-            // One line each: what follows a line break must not pass for the user's own words.
+            // One line each, so that text behind a line break can't pass for the user's own words.
             let text = worth_telling(&line.text)?.split_whitespace().collect::<Vec<_>>().join(" ");
             let at = Timestamp::from_millisecond(line.ts).ok()?.to_zoned(zone.clone());
             Some(format!("System: [{} {}] {text}\n", at.strftime("%Y-%m-%d %H:%M:%S"), zone_label(&at)))

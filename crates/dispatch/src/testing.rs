@@ -1,6 +1,5 @@
-//! A dispatcher in a temporary state directory with a model server that does what a test says.
+//! Test dispatcher in a temporary state directory, with a model server that does what a test says.
 
-pub(crate) mod group_event;
 pub(crate) mod send_only;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -10,6 +9,12 @@ use std::time::Duration;
 
 use openclaw_agent::prompt::HostFacts;
 use openclaw_config::{Config, Environment};
+use openclaw_journal::api::{
+    AbortError, AbortReason, AbortTarget, AgentMessage, Broadcast, ChangeError, ChatMessage, DispatchError,
+    RunRecord,
+};
+use openclaw_journal::clock::Clock;
+use openclaw_journal::journal::memory::{self, MemoryJournal};
 use openclaw_models::{Http, Models, Variables};
 use openclaw_protocol::{AgentId, RunId};
 use openclaw_sessions::key::KeyRules;
@@ -25,14 +30,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use crate::api::{
-    AbortError, AbortReason, AbortTarget, AgentMessage, Broadcast, ChangeError, ChatMessage, DispatchError,
-    RunRecord,
-};
-use crate::clock::Clock;
 use crate::handle::{Dispatch, Sent};
 use crate::intake::Receipt;
-use crate::journal::memory::{self, MemoryJournal};
 use crate::setup::{Deps, Settings};
 use crate::system_events::SystemEvents;
 
@@ -45,7 +44,7 @@ pub(crate) fn key_of(text: &str) -> SessionKey {
 /// No test waits longer than this for anything; it is a failure, not a measure.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the model server does with one request.
+/// Reaction of the model server to one request.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
     /// Says this.
@@ -240,7 +239,7 @@ impl Rig {
         Self::at(dir, model, extra, Clock::system()).await
     }
 
-    /// The same by a clock of the test's.
+    /// Starts a dispatcher that goes by a clock of the test's.
     pub(crate) async fn at(dir: &Path, model: &FakeModel, extra: Value, clock: Clock) -> Self {
         openclaw_models::net::install_tls();
         let mut deps = deps(dir, model, &extra);
@@ -282,12 +281,12 @@ impl Rig {
         self.dispatch.abort(&key_of(session_key), target, reason).await.outcome().await
     }
 
-    /// Stops whatever there is, and waits for its end.
+    /// Stops all work of a session, and waits for its end.
     pub(crate) async fn quiesce(&self, session_key: &str, patience: Duration) -> Result<(), ChangeError> {
         self.dispatch.change(&key_of(session_key), patience, std::future::ready(())).await.outcome().await
     }
 
-    /// The next event, as a short line.
+    /// Waits for the next event, and returns it as a short line.
     pub(crate) async fn event(&mut self) -> String {
         let event =
             tokio::time::timeout(PATIENCE, self.events.recv()).await.expect("an event comes").unwrap();
@@ -311,8 +310,8 @@ impl Rig {
     pub(crate) async fn end(&self, run_id: &str) -> RunRecord {
         let run_id = RunId::new(run_id);
         match self.dispatch.wait(&run_id, PATIENCE).await {
-            crate::api::Waited::Ended(record) => record,
-            crate::api::Waited::TimedOut => panic!("{run_id} did not end"),
+            openclaw_journal::api::Waited::Ended(record) => record,
+            openclaw_journal::api::Waited::TimedOut => panic!("{run_id} did not end"),
         }
     }
 
@@ -322,7 +321,7 @@ impl Rig {
     }
 }
 
-/// One event in one line: run, what, and the text where there is one.
+/// Event in one line: run, kind, and the text if there is one.
 fn short(event: &Broadcast) -> String {
     let payload: Value = serde_json::from_str(event.payload.as_str()).unwrap();
     let run = payload["runId"].as_str().unwrap();
@@ -338,7 +337,8 @@ fn short(event: &Broadcast) -> String {
     format!("{run} {} {what}{aborted}", payload["stream"].as_str().unwrap())
 }
 
-/// Where the rows and transcripts of a state directory are: in memory, for tests that are not about files.
+/// Storage of a state directory's rows and transcripts: in memory, for tests that are not about
+/// files.
 #[derive(Clone)]
 enum Storage {
     Memory(StoredRows, MemoryTranscripts),
@@ -352,7 +352,7 @@ impl Storage {
         Self::Memory(StoredRows::new(rules.clone()), MemoryTranscripts::default())
     }
 
-    /// The one that was opened for a directory; the same after a restart.
+    /// Returns the storage that was opened for a directory; the same after a restart.
     fn of(dir: &Path) -> Option<Self> {
         STORAGES.lock().get(dir).cloned()
     }
@@ -521,14 +521,15 @@ pub(crate) fn agent(run_id: &str, text: &str) -> AgentMessage {
         timeout_seconds: None,
         lane: None,
         extra_system_prompt: None,
-        occasion: crate::api::Occasion::Request,
+        occasion: openclaw_journal::api::Occasion::Request,
         deliver_to: None,
         may_administer: true,
         entry_patch: serde_json::Map::new(),
     }
 }
 
-/// Copies a state directory and its journal as a crash would leave them: what is written is there, nothing is closed.
+/// Copies a state directory and its journal as a crash would leave them: written data is there,
+/// nothing is closed.
 pub(crate) fn crash(dir: &Path) -> tempfile::TempDir {
     fn copy(from: &Path, to: &Path) {
         std::fs::create_dir_all(to).unwrap();

@@ -1,20 +1,23 @@
-//! Which tools a run has, and why not the others (spec `tools.md` §8.2). Runs use it, and so does whoever explains them without a
-//! gateway.
+//! Tools of a run, and the reasons for the missing ones (spec `tools.md` §8.2). Used by runs, and
+//! by the explanation that works without a gateway.
 
 use std::collections::BTreeMap;
+
+mod unknown_names;
 
 pub use openclaw_agent::tool_policy::Sender;
 use openclaw_agent::tool_policy::{self, Caller, Candidate, PolicyStep, Removal, Selection};
 use openclaw_channels::Platforms;
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::{Config, ToolPolicy, WorkspaceAccess};
+use openclaw_journal::rights::groups::{self, Spawner};
 use openclaw_protocol::SessionKey;
 use openclaw_sessions::{SessionEntry, SessionSettings};
 use openclaw_tools::sandbox::{SandboxPolicy, SandboxSettings};
 use openclaw_tools::{Absence, CATALOGUE, Conditions, Confinement, absences, apply_patch};
 
-use crate::request::Request;
-use crate::runner::group_tools;
+pub use unknown_names::{UnknownName, unknown_names};
+
 use crate::runner::sandbox::WRITING_TOOLS;
 
 /// A run, as far as the choice of its tools goes.
@@ -22,7 +25,7 @@ use crate::runner::sandbox::WRITING_TOOLS;
 pub struct RunOf<'a> {
     /// The config in force.
     pub config: &'a Config,
-    /// Whose run it is.
+    /// Agent of the run.
     pub agent: &'a ResolvedAgent,
     /// The model's provider.
     pub provider: &'a str,
@@ -30,62 +33,55 @@ pub struct RunOf<'a> {
     pub model: &'a str,
     /// The session.
     pub session: &'a SessionKey,
-    /// Who asked for it.
+    /// Kind of sender that asked for it.
     pub sender: Sender,
-    /// Whether a model can be asked about images ([`openclaw_models::select::image_choice`]).
+    /// True if a model can be asked about images ([`openclaw_models::select::image_choice`]).
     pub has_image_model: bool,
-}
-
-/// Who a run is for.
-pub(crate) fn sender_of(request: &Request) -> Sender {
-    if request.is_owners() { Sender::Owner } else { Sender::Other }
 }
 
 /// The config path of a step.
 type Label = &'static str;
 
-/// Where the tools of a group are configured.
+/// Config path of a group's tools.
 const GROUP: Label = "channels.*.groups.*.tools";
 
-/// Where the tools of a sandbox are configured.
+/// Config path of a sandbox's tools.
 const SANDBOX: Label = "tools.sandbox.tools";
 
-/// What is so of one tool.
+/// Availability of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     /// The run has it.
     Offered,
-    /// This gateway can't offer it there.
+    /// This gateway can't offer the tool there.
     Absent(Absence),
     /// A rule of the policy removed it.
     Removed(Removal),
 }
 
-/// One tool of the explanation.
+/// Entry of the explanation for one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolAccess {
-    /// Its name.
+    /// Name of the tool.
     pub name: &'static str,
-    /// Whether the run has it.
+    /// Availability in the run.
     pub access: Access,
 }
 
-/// Which tools a run has.
+/// Explanation of a run's tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// Every tool that has a meaning by name, in the order in which a model is offered them.
     pub tools: Vec<ToolAccess>,
-    /// What is odd about the configuration.
-    pub warnings: Vec<String>,
 }
 
 /// Tells of each tool whether a run of a session has it. `entry` is the session as it is stored; one that does not exist yet says nothing.
 pub fn explain(run: RunOf<'_>, entry: &SessionEntry, platforms: &Platforms) -> Explanation {
-    let group = group_tools::policy(run.config, run.session, entry, None);
+    let groups = groups::of_session(run.config, run.session, entry, Spawner::Counts);
     let tools: Vec<Candidate<'_>> = CATALOGUE.facts().map(Candidate::from).collect();
     let is_held = is_held(run);
     let held = is_held.then(|| SandboxPolicy::of(run.config, &run.agent.id).lists());
-    let Selection { verdicts, warnings } = select(run, &tools, group, held);
+    let Selection { verdicts } = select(run, &tools, &groups, held);
     let conditions = Conditions {
         has_sandbox: is_held,
         confinement: &Confinement::Host,
@@ -113,10 +109,10 @@ pub fn explain(run: RunOf<'_>, entry: &SessionEntry, platforms: &Platforms) -> E
             access: access(absence.or_else(|| kept_from_writing(facts.name)), verdict.removed),
         })
         .collect();
-    Explanation { tools, warnings }
+    Explanation { tools }
 }
 
-/// Whether runs of the session are held to a sandbox.
+/// True if runs of the session are held to a sandbox.
 fn is_held(run: RunOf<'_>) -> bool {
     let rules = SessionSettings::from(run.config).key_rules();
     let is_main = rules.is_main(run.session) && rules.agent_of(run.session) == run.agent.id;
@@ -127,15 +123,16 @@ fn is_held(run: RunOf<'_>) -> bool {
 pub(crate) fn select<'a>(
     run: RunOf<'_>,
     tools: &[Candidate<'a>],
-    group: Option<ToolPolicy>,
+    groups: &[ToolPolicy],
     sandbox: Option<ToolPolicy>,
 ) -> Selection<'a> {
     let caller = Caller { sender: run.sender, is_subagent: run.session.is_subagent() };
-    tool_policy::select(&CATALOGUE, tools, caller, &steps(run, group, sandbox))
+    tool_policy::select(&CATALOGUE, tools, caller, &steps(run, groups, sandbox))
 }
 
-/// The configured steps in the order of the specification. Each narrows what the ones before left.
-fn steps(run: RunOf<'_>, group: Option<ToolPolicy>, sandbox: Option<ToolPolicy>) -> Vec<PolicyStep> {
+/// Steps of the policy as configured, in the order of the specification. Each narrows the result of
+/// the ones before.
+fn steps(run: RunOf<'_>, groups: &[ToolPolicy], sandbox: Option<ToolPolicy>) -> Vec<PolicyStep> {
     let RunOf { config, agent, provider, model, session, sender: _, has_image_model: _ } = run;
     let by = |policies: &BTreeMap<String, ToolPolicy>| {
         let keys: Vec<&str> = policies.keys().map(String::as_str).collect();
@@ -161,7 +158,7 @@ fn steps(run: RunOf<'_>, group: Option<ToolPolicy>, sandbox: Option<ToolPolicy>)
     steps.extend(shared_by.iter().map(|policy| list_step("tools.byProvider", policy)));
     steps.push(list_step("agents.list[].tools", own));
     steps.extend(own_by.iter().map(|policy| list_step("agents.list[].tools.byProvider", policy)));
-    steps.extend(group.map(|policy| PolicyStep { label: GROUP, policy }));
+    steps.extend(groups.iter().map(|policy| PolicyStep { label: GROUP, policy: policy.clone() }));
     steps.extend(sandbox.map(|policy| PolicyStep { label: SANDBOX, policy }));
     if session.is_subagent() {
         steps.push(list_step("tools.subagents.tools", &config.tools.subagents.tools));

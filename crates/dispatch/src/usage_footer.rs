@@ -1,7 +1,8 @@
-//! The line below an answer that says what it used (`/usage`, spec `messages.md` §10). Pure.
+//! Usage footer: the line below an answer that says what it used (`/usage`, spec `messages.md`
+//! §10). Pure.
 //!
-//! It is for answers that go to a chat platform. WebChat gets none, as with OpenClaw 2026.2.9: there the answer is what the
-//! model streamed.
+//! Only answers to a chat platform have it. WebChat gets none, as with OpenClaw 2026.2.9: there the
+//! answer is what the model streamed.
 
 use openclaw_agent::ReplyPayload;
 use openclaw_agent::text::silent::is_silent;
@@ -10,11 +11,12 @@ use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::Usage;
 use openclaw_sessions::entry::ResponseUsage;
 
-/// The footer of an answer: `Usage: 1.2k in / 300 out · est $0.02`, with ` · session <key>` when it is asked for in full.
-/// Nothing when it is off or the provider told no tokens.
+/// Returns the footer of an answer: `Usage: 1.2k in / 300 out · est $0.02`, with ` · session <key>`
+/// in the full form. `None` if it is off or the provider told no tokens.
 ///
-/// `auth_mode` is how the call authenticated ([`openclaw_models::credentials::AuthLabel::mode`]): what a login's tokens would
-/// cost is nobody's bill, so only calls with an API key show it, where a price is known.
+/// `auth_mode` is the authentication of the call
+/// ([`openclaw_models::credentials::AuthLabel::mode`]): the price of a login's tokens is nobody's
+/// bill, so only calls with an API key show it, if a price is known.
 pub fn footer(
     mode: ResponseUsage,
     usage: &Usage,

@@ -31,23 +31,23 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinSet;
 
 /// No test waits longer than this for anything; it is a failure, not a measure.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 const TURNS: usize = 200;
-/// Between two turns, in milliseconds: three hours in all.
+/// Pause between two turns, in milliseconds: three hours in all.
 const PAUSE: i64 = 54_000;
 /// A turn of `/new`.
 const NEW_AT: usize = 20;
-/// Every so many turns something is said while the model works.
+/// Interval in turns at which something is said while the model works.
 const STEER_EVERY: usize = 25;
-/// Every so many turns another client asks while a run is under way, and waits.
+/// Interval in turns at which another client asks while a run is under way, and waits.
 const FOLLOW_EVERY: usize = 40;
 
-/// What there was to see of a day.
+/// Result of a day.
 #[derive(Debug, PartialEq)]
 struct Day {
     /// Every transcript, by name.
     files: BTreeMap<String, String>,
-    /// How often the model was asked.
+    /// Number of requests to the model.
     asked: usize,
 }
 
@@ -101,7 +101,7 @@ async fn a_day_leaves_the_same_bytes_each_time() {
     assert_eq!(first.count(not_found), unknown);
 }
 
-/// Lives the day in a fresh directory, and takes away what it left.
+/// Lives the day in a fresh directory, and returns what it left.
 async fn day(dir: &Path) -> Day {
     // The zone of the host's days is the machine's: the daily reset comes in the middle of the three hours.
     let begin = date(2026, 2, 9).at(2, 30, 0, 0).to_zoned(TimeZone::system()).unwrap();
@@ -137,7 +137,7 @@ fn session_files(sessions: &Path) -> BTreeMap<String, String> {
     .collect()
 }
 
-/// What the model says depends on what it is asked alone.
+/// Answers as the model; the answer depends only on the request.
 fn answer(asked: &Captured, held: &Held) -> Reply {
     let size = u64::try_from(asked.body["messages"].to_string().len()).unwrap();
     let usage = ScriptedUsage { input: size / 4, output: 50, ..ScriptedUsage::default() };
@@ -184,7 +184,7 @@ fn reply(asked: &Captured, held: &Held) -> Reply {
 
 /// An answer that waits for the test.
 struct Held {
-    /// Of this turn.
+    /// Turn that was reached.
     turn: watch::Sender<usize>,
     gate: parking_lot::Mutex<Gate>,
 }
@@ -288,7 +288,7 @@ impl Person {
         Self { dispatch, events: Mutex::new(events), _pump: pump, store }
     }
 
-    /// One turn, and what else is said before its end.
+    /// Says the message of one turn, and whatever else is said before its end.
     async fn turn(&self, turn: usize, held: &Held) {
         let run = format!("turn-{turn}");
         let text = if turn == NEW_AT { "/new".to_owned() } else { format!("Turn {turn}: what now?") };

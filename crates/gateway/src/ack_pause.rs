@@ -8,7 +8,7 @@ use std::time::Duration;
 use openclaw_protocol::params::connect::{ClientDescription, ClientId, ClientMode};
 use tokio_util::task::TaskTracker;
 
-/// What the TUI calls itself.
+/// Client id of the TUI.
 const TUI: &str = "openclaw-tui";
 /// Long enough for two reads, also while the TUI draws its first page; too short for a person to mind.
 const PAUSE: Duration = Duration::from_millis(150);

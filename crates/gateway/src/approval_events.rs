@@ -14,7 +14,7 @@ use crate::approval_forward::Forwarder;
 use crate::events::Event;
 use crate::state::GatewayState;
 
-/// From now on clients are told.
+/// Sends events to clients about approvals from now on.
 pub(crate) fn listen(state: &Arc<GatewayState>) {
     let gateway: Weak<GatewayState> = Arc::downgrade(state);
     let forwarder = Arc::<Forwarder>::default();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use openclaw_channels::{Address, Button, Part};
 use openclaw_config::Config;
 use openclaw_config::settings::{ForwardMode, ForwardTarget, ForwardedApprovals, TextOrNumber};
-use openclaw_dispatch::outbox::Delivery;
+use openclaw_dispatch::delivery::{Author, Delivery};
 use openclaw_protocol::SessionKey;
 use openclaw_protocol::printable::visible;
 use openclaw_sessions::entry::ThreadId;
@@ -18,7 +18,7 @@ use regex::Regex;
 
 use crate::state::GatewayState;
 
-/// Who was asked, by question.
+/// Forwards approval questions to chats and remembers, by question, the addresses that were asked.
 #[derive(Default)]
 pub(crate) struct Forwarder {
     asked: Mutex<HashMap<String, Vec<Address>>>,
@@ -33,13 +33,13 @@ impl Forwarder {
         }
         let (this, state, question) = (Arc::clone(self), Arc::clone(state), question.clone());
         let tasks = state.tasks.clone();
-        // It is asked only once it is known where.
+        // The question goes out only once the addresses are known.
         this.asked.lock().insert(question.id.clone(), Vec::new());
         tasks.spawn(async move {
             let places = places(&state, &config, &question).await;
             match this.asked.lock().get_mut(&question.id) {
                 Some(known) => known.clone_from(&places),
-                // It was decided meanwhile.
+                // The question was decided meanwhile.
                 None => return,
             }
             let message = Message {
@@ -52,7 +52,7 @@ impl Forwarder {
         });
     }
 
-    /// Tells the same people what was decided; `None`: nobody did.
+    /// Tells the decision to the people who were asked; `None` if there was none.
     pub(crate) fn settled(
         &self,
         state: &Arc<GatewayState>,
@@ -76,15 +76,20 @@ impl Forwarder {
     }
 }
 
-/// Whether people are asked in chats about this.
+/// True if the settings want this question forwarded to chats.
 fn is_wanted(settings: &ForwardedApprovals, question: &Question) -> bool {
     let request = &question.request;
     let agent = request.agent_id.as_deref().unwrap_or_default();
     let key = request.session_key.as_deref().unwrap_or_default();
+    // Either spelling of a direct chat's key fits.
+    let parsed = SessionKey::parse(key).ok();
+    let other = parsed.as_ref().and_then(SessionKey::direct_spelling);
+    let keys = [Some(key), parsed.as_ref().map(SessionKey::as_str), other.as_deref()];
     let matches = |pattern: &String| {
-        !pattern.is_empty()
-            && (key.contains(pattern.as_str())
-                || Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(key)))
+        let regex = Regex::new(pattern).ok();
+        let fits =
+            |key: &str| key.contains(pattern.as_str()) || regex.as_ref().is_some_and(|it| it.is_match(key));
+        !pattern.is_empty() && keys.into_iter().flatten().any(fits)
     };
     settings.enabled
         && (settings.agent_filter.is_empty() || settings.agent_filter.iter().any(|own| own == agent))
@@ -113,7 +118,7 @@ async fn places(state: &GatewayState, config: &Config, question: &Question) -> V
     places
 }
 
-/// Where the session was talked in last.
+/// Address at which the session was last talked to.
 async fn session_place(state: &GatewayState, config: &Config, question: &Question) -> Option<Address> {
     let key = SessionKey::parse(question.request.session_key.as_deref()?).ok()?;
     let entry = state.sessions.get(&key).await.ok()??.entry;
@@ -162,7 +167,8 @@ const MOST_OF_PATH: usize = 300;
 /// Spaces in a row that are shown as they are; more of them could push what follows to where a line seems to begin.
 const MOST_SPACES: usize = 8;
 
-/// What people read. Whatever the command holds, it stands in one line, with what can't be seen escaped.
+/// Text of the question, for people. The command stands in one line whatever it holds, with
+/// invisible characters escaped.
 fn asking(question: &Question) -> String {
     let request = &question.request;
     let mut lines = vec!["🔒 A command waits for your approval.".to_owned()];
@@ -244,12 +250,12 @@ fn buttons(id: &str) -> Vec<Vec<Button>> {
     ]]
 }
 
-/// What is said in chats.
+/// Message for chats.
 struct Message {
     id: String,
     text: String,
     buttons: Vec<Vec<Button>>,
-    /// Unix milliseconds after which it is not worth saying.
+    /// Time after which it is not worth saying, Unix milliseconds.
     expires_at: Option<i64>,
 }
 
@@ -263,6 +269,7 @@ async fn send(state: &GatewayState, places: &[Address], message: Message) {
             id: format!("{id}:{}", at + 1),
             address: address.clone(),
             session_key: None,
+            author: Author::Gateway,
             part: Part { buttons, ..Part::text(&text) },
             expires_at,
             asked: None,
@@ -354,5 +361,23 @@ mod tests {
                 .iter()
                 .all(|button| button.data.len() <= 64)
         );
+    }
+
+    #[test]
+    fn a_filter_fits_either_spelling_of_a_direct_chat() {
+        for spelling in ["dm", "direct"] {
+            let request = ApprovalRequest {
+                session_key: Some(format!("agent:main:telegram:{spelling}:7")),
+                ..ApprovalRequest::default()
+            };
+            let question = Question { id: "q".to_owned(), request, created_at: 0, expires_at: 120_000 };
+            for (filter, expect) in
+                [("telegram:dm:7", true), ("^agent:main:telegram:direct:", true), ("telegram:dm:8", false)]
+            {
+                let settings = json!({"enabled": true, "sessionFilter": [filter]});
+                let settings: ForwardedApprovals = serde_json::from_value(settings).unwrap();
+                assert_eq!(is_wanted(&settings, &question), expect, "{filter} {spelling}");
+            }
+        }
     }
 }

@@ -12,12 +12,12 @@ pub(crate) const MAX_BYTES: usize = 5_000_000;
 /// Models take these; others are dropped like any non-image.
 const IMAGE_PREFIX: &str = "image/";
 
-/// What [`decode`] made of a list of attachments.
+/// Result of [`decode`]: the usable attachments of a list.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Decoded {
     /// Image blocks in the order given.
     pub images: Vec<Block>,
-    /// What was dropped or corrected; for the log.
+    /// Attachments that were dropped or corrected; for the log.
     pub warnings: Vec<String>,
 }
 
@@ -27,32 +27,33 @@ pub(crate) enum AttachmentError {
     /// Too large.
     #[error("Error: attachment {label}: exceeds size limit ({bytes} > {MAX_BYTES} bytes)")]
     TooLarge {
-        /// Its name for people.
+        /// Name of the attachment, for people.
         label: String,
-        /// Its decoded size.
+        /// Decoded size in bytes.
         bytes: usize,
     },
-    /// Not base64.
+    /// The content is not base64.
     #[error("Error: attachment {label}: invalid base64 content")]
     NotBase64 {
-        /// Its name for people.
+        /// Name of the attachment, for people.
         label: String,
     },
 }
 
-/// One attachment as the client sent it.
+/// Attachment as the client sent it.
 struct Attachment<'a> {
     label: String,
     mime: Option<String>,
     content: &'a str,
 }
 
-/// Whether anything in the list counts as an attachment.
+/// True if anything in the list counts as an attachment.
 pub(crate) fn any(items: &[Value]) -> bool {
     attachments(items).next().is_some()
 }
 
-/// Decodes and checks attachments. What the bytes say wins over the declared type; what is no image is dropped.
+/// Decodes and checks attachments. The type found in the bytes wins over the declared one; files
+/// that are no images are dropped.
 pub(crate) fn decode(items: &[Value]) -> Result<Decoded, AttachmentError> {
     let mut decoded = Decoded::default();
     for attachment in attachments(items) {

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::state::GatewayState;
 
-/// How long an account has to end by itself.
+/// Time that an account has to end by itself.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The accounts that are started, and those that somebody has stopped by hand.
@@ -39,14 +39,14 @@ type Key = (String, String);
 
 /// An account that is started.
 struct Slot {
-    /// What of the configuration it was started with.
+    /// Part of the configuration that it was started with.
     settings: Value,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl ChannelManager {
-    /// Starts what is configured, and follows the configuration until the gateway stops.
+    /// Starts the configured accounts, and follows the configuration until the gateway stops.
     pub(crate) async fn run(state: Arc<GatewayState>, sink: Arc<dyn InboundSink>) {
         *state.channels.sink.lock() = Some(sink);
         let mut settings = state.follow_settings();
@@ -61,7 +61,8 @@ impl ChannelManager {
         state.channels.stop_all().await;
     }
 
-    /// Starts what is new, starts anew what is configured otherwise, stops what is gone.
+    /// Starts new accounts, restarts those whose configuration changed, and stops those that are
+    /// gone.
     async fn reconcile(&self, state: &Arc<GatewayState>, config: &Arc<Config>) {
         let Some(sink) = self.sink.lock().clone() else { return };
         let mut slots = self.slots.lock().await;
@@ -135,7 +136,7 @@ impl ChannelManager {
         self.reconcile(state, &state.config()).await;
     }
 
-    /// Whether an account is started.
+    /// True if an account is started.
     pub(crate) async fn is_started(&self, channel: &str, account: &str) -> bool {
         let key = (channel.to_owned(), account.to_owned());
         self.slots.lock().await.contains_key(&key)
@@ -185,7 +186,7 @@ impl Slot {
     }
 }
 
-/// What an account was made of: its keys, and the names elsewhere that it looks up.
+/// Settings that an account was made from: its keys, and the names elsewhere that it looks up.
 fn settings_of(config: &Config, (channel, account): &Key, platform: &dyn Channel) -> Value {
     let elsewhere = named_elsewhere(config, channel).into_iter();
     let names: Vec<String> = elsewhere.filter(|entry| platform.allow_entry(entry).is_none()).collect();

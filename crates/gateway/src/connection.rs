@@ -1,4 +1,4 @@
-//! One WebSocket connection: what is known about it, what waits to be sent to it, and the task that drives it.
+//! WebSocket connections: the known facts of each, its send queue, and the task that drives it.
 
 mod batch;
 pub(crate) mod driver;
@@ -12,6 +12,7 @@ pub(crate) mod order;
 pub(crate) mod outbound;
 mod requests;
 pub(crate) mod upgrade;
+pub(crate) mod work_budget;
 
 use std::sync::{Arc, OnceLock};
 
@@ -40,24 +41,24 @@ impl Connection {
         Self { info, outbound, greeted: OnceLock::new() }
     }
 
-    /// Who is connected.
+    /// Facts about the connected client.
     pub fn info(&self) -> &ConnectionInfo {
         &self.info
     }
 
     /// Notes which version of the presence list the client was given first.
     pub(crate) fn greeted_with(&self, presence: u64) {
-        // It is greeted once.
+        // Set only once: a client is greeted once.
         let _ = self.greeted.set(presence);
     }
 
-    /// Whether the client has this version of the presence list from its `hello-ok`.
+    /// True if the client got this version of the presence list, or a newer one, in its `hello-ok`.
     pub(crate) fn knows_presence(&self, version: u64) -> bool {
         self.greeted.get().is_some_and(|greeted| *greeted >= version)
     }
 
-    /// Queues a response; in place of one that no frame can hold an error that says so. Clients end the connection at a
-    /// bigger frame, and nobody would know why.
+    /// Queues a response; one that fits in no frame is replaced by an error that says so. Clients
+    /// end the connection at a bigger frame, and nobody would know why.
     pub(crate) fn respond(&self, response: Response<Payload>) {
         let id = response.id.clone();
         let text = FrameText::response(response);
@@ -78,7 +79,7 @@ impl Connection {
         self.outbound.target(event)
     }
 
-    /// Closes the connection after what is queued.
+    /// Closes the connection after the queued frames.
     pub fn close(&self, closing: Closing) {
         self.outbound.close(closing);
     }

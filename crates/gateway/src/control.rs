@@ -1,4 +1,5 @@
-//! What is asked of the gateway itself, by the methods `config.*` and `update.run` and by the tool `gateway`: one way for both.
+//! Control of the gateway itself, by the methods `config.*` and `update.run` and by the tool
+//! `gateway`: one way for both.
 //!
 //! [`config_text`] says what a written config comes to; this file writes it, and has the gateway start again where that is needed.
 
@@ -20,17 +21,17 @@ use openclaw_protocol::params::config::{
 use openclaw_sessions::SessionStore;
 use openclaw_sessions::entry::delivery::of_entry;
 
-use crate::reload::{Reload, applies_at_once};
+use crate::reload::{Reload, applies_at_once, restarts_by_itself};
 use crate::sentinel;
 use crate::surroundings::{BEFORE_RESTART, RestartBell};
 use config_text::{ConfigChange, ConfigTextError};
 
 /// Longest time until a restart that was asked for (spec `operations.md` §2.1).
 const MAX_DELAY: Duration = Duration::from_secs(60);
-/// How often a change is planned anew because somebody else wrote the file meanwhile.
+/// Number of attempts to plan a change anew because somebody else wrote the file meanwhile.
 const TRIES: usize = 3;
 const DOCTOR: &str = "Run: openclaw doctor --non-interactive";
-/// What Linux adds to the path of a program whose file was replaced.
+/// Suffix that Linux adds to the path of a program whose file was replaced.
 const REPLACED: &str = " (deleted)";
 const NOT_REPLACED: &str =
     "the installed program is the one that runs: install a newer one over it, then run update.run again";
@@ -44,7 +45,7 @@ pub(crate) struct GatewayControl {
     state_dir: PathBuf,
 }
 
-/// Who is told of a restart, what, and when it begins.
+/// Notice of a restart: the session to tell, the text, and the delay before it begins.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Notice {
     pub(crate) session: Option<SessionKey>,
@@ -85,7 +86,9 @@ impl GatewayControl {
         Ok(ConfigWritten { ok: true, path: shown.path, config: shown.config, restart, sentinel })
     }
 
-    /// The restart that a change needs, and what is told after it. What is in force already needs none (decision 29).
+    /// The restart that a change needs, and the notice after it. A change that is in force already
+    /// needs none (decision 29). After `config.set` it comes as after an edit of the file in
+    /// OpenClaw 2026.2.9: the answer says nothing of it.
     async fn after_change(
         &self,
         before: &Loaded,
@@ -93,7 +96,13 @@ impl GatewayControl {
         method: config_text::Method,
         notice: Notice,
     ) -> (Option<ScheduledRestart>, Option<StoredSentinel>) {
-        if !method.restarts() || applies_at_once(before, after) {
+        if method == config_text::Method::Set {
+            if restarts_by_itself(before, after) {
+                self.schedule(Some(method.name().to_owned()), notice.delay);
+            }
+            return (None, None);
+        }
+        if applies_at_once(before, after) {
             return (None, None);
         }
         let stats = RestartStats {
@@ -114,7 +123,8 @@ impl GatewayControl {
         self.schedule(reason, told.delay)
     }
 
-    /// Starts again with the program that was installed over the one that runs. Where none was, nothing is done (KB-12).
+    /// Starts again with the program that was installed over the one that runs. Does nothing if
+    /// none was installed (KB-12).
     pub(crate) async fn update(&self, notice: Notice) -> UpdateRunResult {
         let program = std::env::current_exe().ok().map(|path| path.display().to_string());
         let replaced = program.as_deref().and_then(|path| path.strip_suffix(REPLACED));
@@ -152,7 +162,8 @@ impl GatewayControl {
         }
     }
 
-    /// Keeps for the next start what the session is told then. Without it the restart comes all the same.
+    /// Stores the notice that the session gets at the next start. Without it the restart comes all
+    /// the same.
     async fn store_sentinel(
         &self,
         kind: RestartKind,
@@ -182,7 +193,7 @@ impl GatewayControl {
         }
     }
 
-    /// Where a session is talked in.
+    /// Route and thread of the chat in which a session is talked to.
     async fn route_of(&self, session: Option<&SessionKey>) -> (Option<SentinelRoute>, Option<String>) {
         let Some(key) = session else { return (None, None) };
         let row = self.sessions.get(key).await.ok().flatten();

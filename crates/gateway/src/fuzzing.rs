@@ -19,15 +19,15 @@ use crate::server::http::Caller;
 use crate::server::places::{Limits, PlaceLimits};
 use crate::state::GatewayState;
 
-/// What is read of one answer. The web UI's largest file is a tenth of it.
+/// Largest number of bytes read of one answer. The web UI's largest file is a tenth of it.
 const MOST_READ: u64 = 1024 * 1024;
-/// How long one input may keep the gateway busy.
+/// Time for which one input may keep the gateway busy.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a stranger says on a fresh socket.
+/// Opening message of a stranger on a fresh socket.
 #[derive(Debug)]
 pub struct Stranger<'a> {
-    /// Whether it comes over the network.
+    /// True if the stranger comes over the network.
     pub is_remote: bool,
     /// `Host`
     pub host: Option<&'a str>,
@@ -35,11 +35,11 @@ pub struct Stranger<'a> {
     pub origin: Option<&'a str>,
     /// `X-Forwarded-For`
     pub forwarded_for: Option<&'a str>,
-    /// Its first frame.
+    /// First frame.
     pub frame: &'a str,
 }
 
-/// Whether a stranger is let in by a gateway with this token and an empty pairing book.
+/// True if a gateway with this token and an empty pairing book lets a stranger in.
 pub fn handshake(token: &str, stranger: &Stranger<'_>) -> bool {
     let remote: IpAddr = [192, 0, 2, 7].into();
     let loopback: IpAddr = [127, 0, 0, 1].into();
@@ -50,7 +50,11 @@ pub fn handshake(token: &str, stranger: &Stranger<'_>) -> bool {
     origination.forwarded_for = stranger.forwarded_for.map(str::to_owned);
     let door = Door {
         secret: SharedSecret { kind: AuthKind::Token, digest: Some(SecretDigest::of(token)) },
-        addresses: AddressBook { trusted_proxies: vec![loopback.into()], own: vec![remote] },
+        addresses: AddressBook {
+            trusted_proxies: vec![loopback.into()],
+            own: vec![remote],
+            names: vec!["box".to_owned()],
+        },
         control_ui: ControlUi::default(),
         pages: PageRules::new("box", &["https://ui.example.com".to_owned()]),
     };
@@ -69,7 +73,7 @@ pub struct Http {
 }
 
 impl Http {
-    /// That of a running gateway.
+    /// HTTP side of a running gateway.
     pub fn of(state: Arc<GatewayState>) -> Self {
         let limits = Limits { per_address: 1, remote: 1, all: 1 };
         let limits = PlaceLimits { connections: limits, handshakes: limits };
@@ -95,7 +99,7 @@ impl Http {
             let _ = reading.take(MOST_READ).read_to_end(&mut answer).await;
         };
         let serving = async {
-            // What is wrong with the bytes is the client's business.
+            // Errors in the bytes are the client's business.
             let _ = serve_http(ours, caller, &self.front).await;
         };
         let all = async { tokio::join!(serving, asking, hearing) };

@@ -1,7 +1,8 @@
-//! From the first frame of a socket to an authenticated connection (spec `gateway-protocol.md` §3).
+//! Handshake: from the first frame of a socket to an authenticated connection (spec
+//! `gateway-protocol.md` §3).
 //!
 //! `machine` decides; the other files are the checks it makes. No I/O here: the driver in
-//! [`crate::connection`] performs what is decided.
+//! [`crate::connection`] carries out the decisions.
 
 pub(crate) mod client_address;
 pub(crate) mod client_kind;

@@ -1,14 +1,15 @@
 //! The health snapshot: what an operator asks first (spec `gateway-protocol.md` §8.2).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use openclaw_config::settings::Heartbeat;
 use openclaw_config::{Config, Unmet};
 use openclaw_dispatch::Settings;
 use openclaw_protocol::params::health::{
-    AgentHealth, AgentHeartbeat, HealthSnapshot, RecentSession, SessionsHealth, UnmetProtection,
+    AbsentFeature, AgentHealth, AgentHeartbeat, HealthSnapshot, RecentSession, SessionsHealth,
+    UnmetProtection,
 };
 use openclaw_protocol::{AgentId, Payload};
 use openclaw_sessions::SessionStore;
@@ -21,11 +22,12 @@ use crate::clock::now_ms;
 use crate::events::Event;
 use crate::state::GatewayState;
 
-/// How old a snapshot may be that answers `health`; also how often it is made anew.
+/// Maximum age of a snapshot that answers `health`; also the interval at which it is renewed.
 pub const MAX_AGE: Duration = Duration::from_secs(60);
-/// Refreshes that nobody asked for (a client connected) are at least this far apart (spec `operations.md` §5).
+/// Minimum interval between refreshes that nobody asked for (a client connected) (spec
+/// `operations.md` §5).
 const MIN_GAP: Duration = Duration::from_secs(15);
-/// How long platforms may take to be asked.
+/// Time that platforms have to answer a probe.
 const CHANNEL_PROBE: Duration = Duration::from_secs(5);
 /// Sessions named per store.
 const RECENT: usize = 5;
@@ -35,12 +37,14 @@ const DEFAULT_TARGET: &str = "last";
 #[derive(Debug, Default)]
 pub struct HealthMonitor {
     last: Mutex<Option<Made>>,
-    /// What was broadcast last, and when.
+    /// Snapshot that was broadcast last, and its time.
     told: Mutex<Option<(Arc<HealthSnapshot>, Instant)>>,
     turn: tokio::sync::Mutex<()>,
-    /// Accounts that are not configured, of whose messages the log has told.
+    /// Accounts that are not configured and whose waiting messages were already logged.
     missing: Mutex<Vec<MissingAccount>>,
-    /// How often an account of a platform has come to stand otherwise.
+    /// Features that the state directory uses and this version does not have; set once, at the start.
+    absent: OnceLock<Vec<AbsentFeature>>,
+    /// Number of times the status of a platform's account has changed.
     changes: AtomicU64,
 }
 
@@ -48,7 +52,7 @@ pub struct HealthMonitor {
 struct Made {
     snapshot: Arc<HealthSnapshot>,
     at: Instant,
-    /// [`HealthMonitor::changes`] when it was begun.
+    /// Value of [`HealthMonitor::changes`] when the snapshot was begun.
     changes: u64,
 }
 
@@ -74,7 +78,8 @@ impl HealthMonitor {
         }
     }
 
-    /// Whether everyone is to be told: something changed beyond times, or it was long ago (KB-35).
+    /// True if everyone is to be told: something other than timestamps changed, or the last
+    /// broadcast is long ago (KB-35).
     fn is_news(&self, snapshot: &Arc<HealthSnapshot>) -> bool {
         let mut told = self.told.lock();
         let is_old = told.as_ref().is_none_or(|(before, at)| {
@@ -106,7 +111,7 @@ impl GatewayState {
         self.make_health(Some(CHANNEL_PROBE)).await
     }
 
-    /// A new snapshot of what is known here.
+    /// Makes a new snapshot from what is known here, without asking platforms.
     pub async fn look_at_health(&self) -> Arc<HealthSnapshot> {
         self.make_health(None).await
     }
@@ -117,7 +122,8 @@ impl GatewayState {
         let channels = crate::channels::snapshot::health(self, probe).await;
         let draining = self.dispatch.holds_runs();
         let snapshot = snapshot(&self.settings(), self.sessions.as_ref(), channels).await;
-        let snapshot = Arc::new(HealthSnapshot { draining, ..snapshot });
+        let absent_features = self.health.absent.get().cloned().unwrap_or_default();
+        let snapshot = Arc::new(HealthSnapshot { draining, absent_features, ..snapshot });
         *self.health.last.lock() =
             Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now(), changes });
         self.events.health_refreshed();
@@ -129,7 +135,16 @@ impl GatewayState {
         snapshot
     }
 
-    /// An account of a platform, or the gateway itself, stands otherwise: the last snapshot answers nobody any more.
+    /// Keeps what the state directory asks for in vain, for all later snapshots.
+    pub(crate) fn note_absent(&self, features: Vec<AbsentFeature>) {
+        // Set only once: features are looked for at start.
+        if self.health.absent.set(features).is_ok() {
+            self.outdate_health();
+        }
+    }
+
+    /// Marks the last snapshot as out of date: the state of an account, or of the gateway itself,
+    /// has changed.
     pub(crate) fn outdate_health(&self) {
         self.health.changes.fetch_add(1, Ordering::Relaxed);
     }
@@ -168,7 +183,7 @@ fn without_times(value: &mut Value) {
     fields.values_mut().for_each(without_times);
 }
 
-/// What the config asks for and is refused.
+/// Protections that the config asks for and this version refuses.
 pub(crate) fn unmet(settings: &Settings) -> Vec<UnmetProtection> {
     let shown = |unmet: &Unmet| UnmetProtection {
         key: unmet.key.clone(),
@@ -208,6 +223,7 @@ async fn snapshot(settings: &Settings, store: &dyn SessionStore, channels: Chann
         sessions: own.unwrap_or_else(|| SessionsHealth { path: String::new(), count: 0, recent: Vec::new() }),
         agents,
         unmet_protections: unmet(settings),
+        absent_features: Vec::new(),
         draining: false,
     }
 }
@@ -222,7 +238,7 @@ async fn sessions(store: &dyn SessionStore, agent: &AgentId, now: i64) -> Sessio
         }
     };
     let recent = found.rows.iter().map(|row| RecentSession {
-        key: row.key.as_str().to_owned(),
+        key: row.key.to_string(),
         updated_at: row.entry.updated_at,
         age: row.entry.updated_at.map(|at| now.saturating_sub(at)),
     });
@@ -266,6 +282,7 @@ mod tests {
                 agents: Vec::new(),
                 sessions,
                 unmet_protections: Vec::new(),
+                absent_features: Vec::new(),
                 draining: false,
             })
         };

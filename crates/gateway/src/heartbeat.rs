@@ -23,15 +23,16 @@ use tokio::sync::{mpsc, watch};
 pub(crate) use reason::Reason;
 pub(crate) use runner::run;
 
-/// Wishes for a beat that may wait for the runner. One that finds no room is dropped: there is a beat to come.
+/// Wishes for a beat that may wait for the runner. A wish that finds no room is dropped: there is a
+/// beat to come.
 const WISHES: usize = 64;
 
 /// A wish for a beat now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wish {
-    /// Why.
+    /// Reason for the beat.
     pub(crate) reason: Reason,
-    /// Whose; `None` for every agent that has heartbeats.
+    /// Agent that is to beat; `None` for every agent that has heartbeats.
     pub(crate) agent: Option<AgentId>,
 }
 
@@ -57,7 +58,7 @@ impl Default for Heartbeats {
 }
 
 impl Heartbeats {
-    /// Has a beat made soon; wishes of the next moments are one with it.
+    /// Asks for a beat soon; further wishes in the next moments become the same beat.
     pub(crate) fn wish(&self, wish: Wish) {
         if let Err(error) = self.wishes.try_send(wish) {
             tracing::debug!(%error, "a wish for a heartbeat is dropped");

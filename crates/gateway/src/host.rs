@@ -1,8 +1,8 @@
-//! What the gateway knows of the machine it runs on.
+//! Facts about the machine that the gateway runs on.
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use openclaw_protocol::event::PresenceEntry;
+use openclaw_protocol::params::system::PresenceEntry;
 
 /// The product's version, as clients see it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -18,7 +18,7 @@ pub struct Host {
     pub device_family: &'static str,
     /// Architecture as Node names it, such as `x64`.
     pub arch: &'static str,
-    /// Its first address on a network.
+    /// First address of the machine on a network.
     pub ip: Option<IpAddr>,
 }
 
@@ -62,7 +62,7 @@ impl Host {
 }
 
 /// The addresses of this machine's interfaces, loopback included.
-pub(crate) fn own_addresses() -> Vec<IpAddr> {
+pub fn own_addresses() -> Vec<IpAddr> {
     let Ok(interfaces) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
     let addresses = interfaces.filter_map(|interface| {
         let address = interface.address?;

@@ -4,8 +4,9 @@
 //! requests, given a [`RequestContext`]; [`events`] fans events out. A socket's life: [`connection`] drives it,
 //! [`handshake`] decides whether it comes in, [`pairing`] whether its device does.
 //!
-//! This crate knows no model's and no chat platform's wire format.
+//! No wire format of a model or chat platform is known to this crate.
 
+mod absent_features;
 mod ack_pause;
 mod approval_events;
 mod approval_forward;
@@ -38,13 +39,14 @@ mod umask;
 mod upkeep;
 mod web_chat;
 
-pub use host::{Host, VERSION};
+pub use absent_features::{Absent, absent_features};
+pub use host::{Host, VERSION, own_addresses};
 pub use reload::applies_at_once;
 pub use request::{Failure, HandlerResult, RequestContext};
 pub use server::ListenError;
 pub use start::{
     ExitStatus, ForceError, LockError, LogTarget, Ready, RunOptions, Running, StartError, StateHold,
-    hold_state, premises, run, running_gateway,
+    hold_state, premises, run, running_gateway, signals,
 };
 pub use state::GatewayState;
 pub use umask::keep_files_private;

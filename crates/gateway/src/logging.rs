@@ -21,10 +21,10 @@ use tracing_subscriber::util::SubscriberInitExt;
 pub use redact::Redactor;
 pub use sink::LogGuard;
 
-/// What to log where.
+/// Log settings: levels and targets.
 #[derive(Debug, Clone)]
 pub struct LogPlan {
-    /// The file, unless there is none.
+    /// Log file, if there is one.
     pub file: Option<LogFile>,
     /// Level of the file.
     pub file_level: LogLevel,
@@ -32,13 +32,13 @@ pub struct LogPlan {
     pub console_level: LogLevel,
     /// Look of the console.
     pub console_style: ConsoleStyle,
-    /// Whether the console may use colour.
+    /// True if the console may use colour.
     pub colour: bool,
-    /// What is masked.
+    /// Rules for masking secrets.
     pub redactor: Arc<Redactor>,
 }
 
-/// Where the file log is.
+/// Path of the log file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogFile {
     /// `openclaw-<date>.log` in a directory; a new one every day.
@@ -81,8 +81,8 @@ impl LogPlan {
         }
     }
 
-    /// Starts logging for the whole process. The guard writes what is left when it is dropped. When another subscriber is
-    /// installed already (tests), that one stays.
+    /// Starts logging for the whole process. The guard flushes the log when it is dropped. When
+    /// another subscriber is installed already (tests), that one stays.
     pub fn install(self) -> LogGuard {
         let most = self.file_level.max(self.console_level);
         let (sender, guard) = sink::start(self);
@@ -93,15 +93,15 @@ impl LogPlan {
     }
 }
 
-/// What is known of the console.
+/// Facts about the console.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConsoleFacts {
-    /// Whether a person looks at it.
+    /// True if the console is a terminal.
     pub is_terminal: bool,
     /// `NO_COLOR` or `--no-color`.
     pub no_colour: bool,
     /// `--verbose`.
     pub verbose: bool,
-    /// `JOURNAL_STREAM` is set: systemd keeps what is printed.
+    /// `JOURNAL_STREAM` is set: systemd keeps the output.
     pub is_journald: bool,
 }

@@ -1,8 +1,8 @@
 //! The method handlers, one file a family, and the table that finds them by name.
 //!
 //! A handler is `async fn(RequestContext, Params) -> Result<Output, Failure>` with the types of
-//! [`openclaw_protocol::params`]. It maps params to calls of the crates below and their answers back, and decides as little
-//! as it can. What errors become on the wire stands in `failure`.
+//! [`openclaw_protocol::params`]. It maps params to calls of the crates below and their answers
+//! back, and decides as little as it can. `failure` maps errors to the wire.
 
 mod agent;
 mod agent_delivery;

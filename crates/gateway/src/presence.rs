@@ -1,15 +1,14 @@
-//! Who is here: the gateway itself, connected clients, and devices that report by `system-event`
+//! Presence list: the gateway itself, connected clients, and devices that report by `system-event`
 //! (spec `gateway-protocol.md` §8.1).
 //!
-//! `beacon` reads the line such devices send, `registry` keeps the rows, `notes` decides what of a report the
-//! agent is told. [`Presence`] is the registry as the gateway shares it.
+//! `beacon` reads the line such devices send, `registry` keeps the rows, `notes` selects the parts
+//! of a report for the agent. [`Presence`] is the registry as the gateway shares it.
 
 mod beacon;
 mod notes;
 mod registry;
 
-use openclaw_protocol::event::PresenceEntry;
-use openclaw_protocol::params::system::SystemEventParams;
+use openclaw_protocol::params::system::{PresenceEntry, SystemEventParams};
 use parking_lot::Mutex;
 
 pub use beacon::Beacon;

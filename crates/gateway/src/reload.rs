@@ -1,14 +1,15 @@
 //! Edits of the config file while the gateway runs (spec `gateway-protocol.md` §11, KB-21).
 //!
-//! What is read anew with every message takes effect with the next one; what is only read at start is named in the log.
-//! A file with mistakes changes nothing. The file is looked at now and then rather than watched: one look costs
-//! microseconds, and it sees edits on every kind of file system, by every kind of editor.
+//! Keys that are read anew with every message take effect with the next one; keys that are only
+//! read at start are named in the log. A file with mistakes changes nothing. The file is looked at
+//! when there is [word](openclaw_agent::file_watch) of an edit.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use openclaw_agent::file_watch::FileWatch;
 use openclaw_config::settings::ReloadMode;
 use openclaw_config::{Environment, Issue, Loaded, Overrides, changed_paths, load, unsupported};
 use openclaw_dispatch::Settings;
@@ -18,8 +19,8 @@ use tokio::time::sleep;
 
 use crate::state::GatewayState;
 
-/// Between two looks at the files.
-const LOOK: Duration = Duration::from_millis(500);
+/// The pause from the start to the first look: the file may have been edited since the start read it.
+const FIRST_LOOK: Duration = Duration::from_millis(500);
 
 /// Keys that nothing depends on while the gateway runs.
 const IDLE: &[&str] = &["$schema", "meta", "wizard", "gateway.reload", "gateway.remote"];
@@ -50,11 +51,12 @@ const LIVE: &[&str] = &[
     "cron.maxConcurrentRuns",
     "gateway.controlUi.enabled",
     "gateway.controlUi.basePath",
+    "gateway.controlUi.root",
 ];
 /// Keys by which stored sessions are found: what they change is not done to a running store.
 const OF_THE_STORE: &[&str] = &["session.scope", "session.mainKey", "session.store", "agents.list"];
 
-/// What an edit leads to.
+/// Action after an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Plan {
     /// Nothing that matters has changed.
@@ -91,7 +93,8 @@ fn plan(old: &Settings, new: &Settings) -> Plan {
     }
 }
 
-/// Whether a running gateway takes a change of the file without a restart. Not when that can't be told.
+/// True if a running gateway takes a change of the file without a restart. False if that can't be
+/// told.
 pub fn applies_at_once(before: &Loaded, after: &Loaded) -> bool {
     let read = |loaded: &Loaded| Some(Settings::from(Arc::clone(loaded.config().ok()?)));
     let (Some(old), Some(new)) = (read(before), read(after)) else { return false };
@@ -103,8 +106,23 @@ pub fn applies_at_once(before: &Loaded, after: &Loaded) -> bool {
     }
 }
 
-/// A document with an empty object for every object with keys that only the other one has. An empty one is told by its own path: that a
-/// group is listed is a setting.
+/// True if the gateway restarts by itself for a change. Keys that nothing acts on do not count, nor
+/// does a change of a file that the owner wants to take by hand.
+pub(crate) fn restarts_by_itself(before: &Loaded, after: &Loaded) -> bool {
+    let read = |loaded: &Loaded| Some(Settings::from(Arc::clone(loaded.config().ok()?)));
+    let (Some(old), Some(new)) = (read(before), read(after)) else { return false };
+    let idle = unsupported(after);
+    let idle: Vec<&str> = idle.iter().map(String::as_str).collect();
+    match (old.config.gateway.reload.mode.unwrap_or_default(), plan(&old, &new)) {
+        (ReloadMode::Off | ReloadMode::Hot, _) | (_, Plan::Nothing) => false,
+        (_, Plan::Take { restart, .. } | Plan::Wait { restart }) => {
+            restart.iter().any(|path| !is_below(path, &idle))
+        }
+    }
+}
+
+/// A document with an empty object for every object with keys that only the other one has. An empty
+/// object keeps its own path: that a group is listed is a setting.
 fn with_sections_of(document: &Value, other: &Value) -> Value {
     let mut whole = document.clone();
     if let (Value::Object(sections), Value::Object(others)) = (&mut whole, other) {
@@ -117,8 +135,8 @@ fn with_sections_of(document: &Value, other: &Value) -> Value {
     whole
 }
 
-/// Whether a key is read when it is used. Of the chat platforms' that is what bounds the history of direct chats. An empty section above such
-/// keys changes nothing.
+/// True if a key is read each time it is used. Of the chat platforms' keys these are the limits on
+/// the history of direct chats. An empty section above such keys changes nothing.
 fn is_live(path: &str) -> bool {
     let is_history_limit = || path.ends_with(".dmHistoryLimit") || path.contains(".dms");
     is_below(path, LIVE)
@@ -126,27 +144,27 @@ fn is_live(path: &str) -> bool {
         || is_below(path, &["channels"]) && is_history_limit()
 }
 
-/// Whether a path is one of these or below one.
+/// True if a path is one of these or below one.
 fn is_below(path: &str, prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| {
         path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     })
 }
 
-/// What handlers that change the file need: to read it, and to have the change taken at once.
+/// Access for handlers that change the file: to read it, and to have the change taken at once.
 #[derive(Debug, Clone)]
 pub(crate) struct Reload {
-    /// That of the process, before any config.
+    /// Environment of the process, before any config.
     environment: Environment,
-    /// What lies over the file.
+    /// Overrides that lie over the file.
     overrides: Arc<Overrides>,
     ask: mpsc::Sender<Ask>,
 }
 
-/// Who wants to know when the files were read.
+/// Sender that learns when the files were read.
 type Ask = oneshot::Sender<()>;
 
-/// Those who asked; for [`follow`].
+/// Requests to be told when the files were read; for [`follow`].
 pub(crate) type Asked = mpsc::Receiver<Ask>;
 
 /// Handlers that wait for a reading; more wait their turn.
@@ -164,12 +182,12 @@ impl Reload {
         &self.environment
     }
 
-    /// What lies over the file until the process ends.
+    /// Overrides that lie over the file until the process ends.
     pub(crate) fn overrides(&self) -> &Overrides {
         &self.overrides
     }
 
-    /// Has the files read and taken as far as they can be; returns when that is done.
+    /// Reads the files and applies them as far as possible; returns when that is done.
     pub(crate) async fn now(&self) {
         let (done, read) = oneshot::channel();
         // A gateway that stops reads no more.
@@ -179,7 +197,7 @@ impl Reload {
     }
 }
 
-/// Looks at the config files until the gateway stops.
+/// Follows the config files until the gateway stops.
 pub(crate) async fn follow(state: Arc<GatewayState>, asked: Asked) {
     let stopping = state.stopping.clone();
     tokio::select! { biased;
@@ -192,13 +210,15 @@ struct Follower {
     state: Arc<GatewayState>,
     asked: Asked,
     files: Vec<PathBuf>,
-    /// What was last read. Nothing at first: the file may have been edited since the start read it.
+    watch: FileWatch,
+    /// Stamps of the files when they were last read. Nothing at first: the file may have been
+    /// edited since the start read it.
     seen: Option<Vec<Stamp>>,
     /// Lines for the operator that were logged already.
     told: HashSet<String>,
     /// The warnings of the file as it is in force.
     warned: HashSet<String>,
-    /// What lay over the file when it was read last.
+    /// Overrides that lay over the file when it was last read.
     laid_over: Value,
 }
 
@@ -208,15 +228,21 @@ impl Follower {
         let laid_over = Value::Object(Map::new());
         // The start has told them.
         let warned = state.loaded.snapshot.warnings.iter().map(Issue::line).collect();
-        Self { state, asked, files, seen: None, told: HashSet::new(), warned, laid_over }
+        Self {
+            state,
+            asked,
+            files,
+            watch: FileWatch::new(),
+            seen: None,
+            told: HashSet::new(),
+            warned,
+            laid_over,
+        }
     }
 
     async fn run(mut self) {
         loop {
-            let asked = tokio::select! { biased;
-                Some(asked) = self.asked.recv() => Some(asked),
-                () = sleep(LOOK) => None,
-            };
+            let asked = self.word().await;
             let mut stamps = stamps_of(&self.files);
             if asked.is_none() {
                 if self.seen.as_ref() == Some(&stamps) {
@@ -227,13 +253,30 @@ impl Follower {
             self.seen = Some(stamps);
             self.read().await;
             if let Some(asked) = asked {
-                // Whoever asked may have gone away.
+                // The asker may have gone away.
                 let _ = asked.send(());
             }
         }
     }
 
-    /// The stamps once nobody writes any more.
+    /// Waits until the files are to be looked at; somebody may have asked for it.
+    async fn word(&mut self) -> Option<Ask> {
+        let Self { asked, files, watch, seen, .. } = self;
+        watch.set(files);
+        let edited = async {
+            match seen {
+                None => sleep(FIRST_LOOK).await,
+                Some(seen) if *seen == stamps_of(files) => watch.changed().await,
+                Some(_) => {}
+            }
+        };
+        tokio::select! { biased;
+            Some(asked) = asked.recv() => Some(asked),
+            () = edited => None,
+        }
+    }
+
+    /// Waits until nobody writes any more; returns the stamps then.
     async fn settled(&self, mut stamps: Vec<Stamp>) -> Vec<Stamp> {
         if self.seen.is_none() {
             return stamps;
@@ -272,7 +315,7 @@ impl Follower {
         let (now, laid_over) = (self.state.settings(), self.state.around.reload.overrides().shown());
         let is_tried = std::mem::replace(&mut self.laid_over, laid_over.clone()) != laid_over;
         let planned = match plan(&now, &new) {
-            // What lies over the file is tried at once, whatever the file says about reloads.
+            // Overrides are tried at once, whatever the file says about reloads.
             Plan::Nothing if is_tried => Plan::Take { live: Vec::new(), restart: Vec::new() },
             planned => planned,
         };
@@ -306,7 +349,7 @@ impl Follower {
         }
     }
 
-    /// Tells the warnings that a start would tell of the file, but those that were told of it as it was before.
+    /// Logs the warnings that a start would give about the file, except those given before.
     fn warn(&mut self, loaded: &Loaded) {
         let now: HashSet<String> = loaded.snapshot.warnings.iter().map(Issue::line).collect();
         for line in loaded.snapshot.warnings.iter().map(Issue::line) {
@@ -314,7 +357,7 @@ impl Follower {
                 tracing::warn!("{line}");
             }
         }
-        // One that goes and comes again is new.
+        // A warning that goes and comes again is new.
         self.warned = now;
     }
 
@@ -332,7 +375,7 @@ fn files_of(loaded: &Loaded) -> Vec<PathBuf> {
     files
 }
 
-/// What tells one content of a file from another; nothing where there is no file.
+/// Stamp that tells one content of a file from another: `None` where there is no file.
 type Stamp = Option<(Option<SystemTime>, u64, u64)>;
 
 fn stamps_of(files: &[PathBuf]) -> Vec<Stamp> {

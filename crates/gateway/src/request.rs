@@ -1,4 +1,4 @@
-//! What a method handler is given and what it gives back.
+//! Input and output of method handlers.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::connection::order::Turn;
 use crate::connection::{Connection, ConnectionInfo};
 use crate::state::GatewayState;
 
-/// The outcome of a handler: the payload of the successful response, or why there is none.
+/// Outcome of a handler: the payload of the successful response, or the failure.
 pub type HandlerResult = Result<Payload, Failure>;
 
 /// A failed request. `agent` and `chat.send` also say what there is.
@@ -53,7 +53,7 @@ impl From<JoinError> for Failure {
     }
 }
 
-/// One authorised, validated request on its way through a handler. Dropped when its connection ends.
+/// Authorised, validated request on its way through a handler. Dropped when its connection ends.
 #[derive(Clone)]
 pub struct RequestContext {
     /// The gateway's parts.
@@ -63,7 +63,7 @@ pub struct RequestContext {
     held: Arc<Mutex<Held>>,
 }
 
-/// What a request holds until it is answered.
+/// Resources that a request holds until it is answered.
 #[derive(Default)]
 struct Held {
     receipt: Option<Receipt>,
@@ -82,15 +82,20 @@ impl RequestContext {
         Self { gateway, connection, request_id: Arc::from(request_id), held }
     }
 
-    /// Who asks.
+    /// Facts about the client that asks.
     pub fn connection(&self) -> &ConnectionInfo {
         self.connection.info()
     }
 
-    /// Sends a successful response ahead of the final one: the `agent` acknowledgement. What was asked is kept elsewhere
-    /// by then; its frame no longer counts.
+    /// Sends a successful response ahead of the final one: the `agent` acknowledgement. The request
+    /// is kept elsewhere by then; its frame no longer counts.
     pub fn respond_early(&self, payload: &Payload) {
         self.connection.respond(Response::ok(&*self.request_id, payload.clone()));
+        self.let_go_of_frame();
+    }
+
+    /// Gives back what the frame of the request holds.
+    pub(crate) fn let_go_of_frame(&self) {
         self.held.lock().frame = None;
     }
 
@@ -106,7 +111,8 @@ impl RequestContext {
         self.held.lock().turn = Some(turn);
     }
 
-    /// Waits for what comes of a request that has its place in its session: the connection's next one may take its own.
+    /// Waits for the outcome of a request that has its place in its session: the connection's next
+    /// one may take its own.
     pub(crate) async fn outcome<T: Send + 'static>(&self, placed: Placed<T>) -> T {
         self.held.lock().turn = None;
         placed.outcome().await

@@ -1,11 +1,11 @@
-//! Removes sandboxes that nobody uses any more, also while nobody speaks with an agent.
+//! Removal of sandboxes that nobody uses any more, also while nobody speaks with an agent.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::state::GatewayState;
 
-/// Between two looks.
+/// Interval between checks.
 const PERIOD: Duration = Duration::from_secs(10 * 60);
 
 /// Works until the gateway stops.

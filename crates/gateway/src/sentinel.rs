@@ -1,5 +1,5 @@
-//! `restart-sentinel.json`: what a session is told after a restart (spec `operations.md` §2.3). Whoever asks for the restart stores it;
-//! the next start tells it, once.
+//! `restart-sentinel.json`: the notice to a session after a restart (spec `operations.md` §2.3).
+//! The request for the restart stores it; the next start tells it, once.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,8 @@ use crate::state::GatewayState;
 
 const NAME: &str = "restart-sentinel.json";
 const VERSION: u32 = 1;
-/// From the start until it is told: channels come up meanwhile (spec `operations.md` §1.1).
+/// Delay from the start to the report of a restart: channels come up meanwhile (spec
+/// `operations.md` §1.1).
 const AFTER_START: Duration = Duration::from_millis(750);
 
 /// The file.
@@ -31,7 +32,7 @@ struct Stored {
     payload: RestartSentinel,
 }
 
-/// Keeps it for the next start. What was kept before is replaced.
+/// Keeps it for the next start, in place of an earlier one.
 pub(crate) fn store(state_dir: &Path, payload: RestartSentinel) -> io::Result<PathBuf> {
     let path = state_dir.join(NAME);
     let mut text = serde_json::to_string_pretty(&Stored { version: VERSION, payload })?;
@@ -40,7 +41,7 @@ pub(crate) fn store(state_dir: &Path, payload: RestartSentinel) -> io::Result<Pa
     Ok(path)
 }
 
-/// What was kept; a file that can't be read counts as none.
+/// Sentinel kept in the file; a file that can't be read counts as none.
 fn read(path: &Path) -> Option<RestartSentinel> {
     let text = match shared_place::read_to_string(path) {
         Ok(text) => text,
@@ -66,7 +67,8 @@ fn read(path: &Path) -> Option<RestartSentinel> {
     }
 }
 
-/// What the last process left to be told. Asked for before anybody can ask this one for a restart, which leaves something as well.
+/// Restart sentinel that the last process left to be reported. Asked for before anybody can ask
+/// this one for a restart, which leaves something as well.
 pub(crate) async fn left(state_dir: &Path) -> Option<RestartSentinel> {
     let path = state_dir.join(NAME);
     let found = tokio::task::spawn_blocking(move || {
@@ -138,7 +140,7 @@ async fn say(state: &GatewayState, payload: &RestartSentinel) -> bool {
         entry_patch: serde_json::Map::new(),
     };
     match state.dispatch.agent(message).await.outcome().await {
-        // Nobody waits for an acknowledgement.
+        // No caller waits for an acknowledgement.
         Ok(receipt) => drop(receipt),
         Err(DispatchError::ShuttingDown) => return false,
         Err(error) => leave(state, &key, &text, &error),

@@ -4,6 +4,8 @@ pub(crate) mod accept;
 pub(crate) mod front;
 pub(crate) mod http;
 pub(crate) mod listen;
+mod not_there;
+pub(crate) mod own_page;
 pub(crate) mod places;
 pub(crate) mod ticker;
 mod tools_invoke;

@@ -25,6 +25,7 @@ use tokio_util::task::TaskTracker;
 use crate::channels::ChannelManager;
 use crate::clock::now_ms;
 use crate::connection::frame_budget::FrameBudget;
+use crate::connection::work_budget::WorkBudget;
 use crate::events::{Event, EventHub};
 use crate::handshake::machine::Door;
 use crate::handshake::throttle::Throttle;
@@ -36,17 +37,17 @@ use crate::pairing::DeviceStore;
 use crate::presence::{Presence, note_of};
 use crate::surroundings::OwnSurroundings;
 
-/// Everything a handler can reach. One per process, held by `Arc`.
+/// State of the gateway: everything a handler can reach. One per process, held by `Arc`.
 pub struct GatewayState {
     /// The reading of the config file that the gateway started with.
     pub loaded: Arc<Loaded>,
     /// The settings in force; replaced as a whole.
     pub(crate) settings: watch::Sender<Arc<Settings>>,
-    /// What chat commands ask of it or have it do.
+    /// Services of the gateway that chat commands use.
     pub(crate) around: Arc<OwnSurroundings>,
     /// The rows of all sessions.
     pub sessions: Arc<dyn SessionStore>,
-    /// What was said in them.
+    /// Transcripts of the sessions.
     pub transcripts: Arc<dyn Transcripts>,
     /// Keeps the files of both in order.
     pub(crate) maintenance: Maintenance,
@@ -56,13 +57,13 @@ pub struct GatewayState {
     pub dispatch: Dispatch,
     /// The chat platforms there are.
     pub(crate) platforms: Arc<Platforms>,
-    /// Their accounts, kept at work.
+    /// Accounts of the platforms, kept at work.
     pub(crate) channels: ChannelManager,
     /// The skills of all agents.
     pub(crate) skills: Arc<SkillBook>,
     /// Connected clients and their events.
     pub events: EventHub,
-    /// Who is here.
+    /// Presence list.
     pub presence: Presence,
     /// Lines that wait to be told to an agent.
     pub system_events: Arc<SystemEvents>,
@@ -70,7 +71,7 @@ pub struct GatewayState {
     pub(crate) heartbeats: Arc<Heartbeats>,
     /// Commands that wait for a person's word.
     pub(crate) approvals: Arc<Approvals>,
-    /// Where commands are held.
+    /// Sandboxes in which commands run.
     pub(crate) sandboxes: Arc<Sandboxes>,
     /// The health snapshot.
     pub health: HealthMonitor,
@@ -80,19 +81,20 @@ pub struct GatewayState {
     pub host: Host,
     /// The log file, for `logs.tail`; `None` when the file log is off.
     pub log_file: Option<LogFile>,
-    /// When the gateway started.
+    /// Time of the gateway's start.
     pub started: Instant,
     /// Cancelled when the gateway begins to stop.
     pub stopping: CancellationToken,
     /// Owns tasks that outlive a request; awaited at shutdown.
     pub tasks: TaskTracker,
-    /// Somebody came or went; see [`crate::server::ticker`].
+    /// Notifies of a change in the presence list; see [`crate::server::ticker`].
     pub(crate) presence_news: Notify,
     /// TCP port.
     pub(crate) port: u16,
     pub(crate) door: Door,
     pub(crate) throttle: Mutex<Throttle>,
     pub(crate) frame_budget: FrameBudget,
+    pub(crate) work_budget: WorkBudget,
 }
 
 impl GatewayState {
@@ -111,7 +113,7 @@ impl GatewayState {
         Arc::clone(&self.settings.borrow().config)
     }
 
-    /// Where this instance's files are.
+    /// Paths of this instance's files.
     pub fn paths(&self) -> &Paths {
         &self.loaded.paths
     }
@@ -142,6 +144,7 @@ impl GatewayState {
     /// main session, and broadcasts `presence`.
     pub fn system_event(&self, params: &SystemEventParams, text: &str) {
         let report = self.presence.report(params, text);
+        tracing::info!(presence = %report.key, reason = report.after.reason.as_deref(), "presence reported");
         let session = self.main_session_key();
         let context = format!("node:{}", report.key);
         let is_same = self.system_events.is_last_about(&session, &context);

@@ -1,4 +1,4 @@
-//! What chat commands ask of this gateway, or have it do.
+//! Services of this gateway that chat commands use.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,15 +13,16 @@ use tokio::sync::Notify;
 use crate::control::GatewayControl;
 use crate::reload::Reload;
 
-/// Between the wish for a restart and its beginning: what is being said still goes out (spec `operations.md` §2.1).
+/// Delay between the request for a restart and its beginning: the current answer still goes out
+/// (spec `operations.md` §2.1).
 pub(crate) const BEFORE_RESTART: Duration = Duration::from_secs(2);
 
-/// Rung by whoever wants the gateway to start again. Clones ring the same.
+/// Bell that asks for a restart of the gateway. Clones ring the same bell.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RestartBell(Arc<Notify>);
 
 impl RestartBell {
-    /// Has the gateway start again in a while.
+    /// Restarts the gateway after a delay.
     pub(crate) fn ring_in(&self, delay: Duration) {
         let bell = Arc::clone(&self.0);
         tokio::spawn(async move {
@@ -36,17 +37,17 @@ impl RestartBell {
     }
 }
 
-/// One gateway's.
+/// Surroundings of one gateway.
 pub(crate) struct OwnSurroundings {
     /// Reads the config file anew.
     pub(crate) reload: Reload,
-    /// What transcripts used, as far as it was counted.
+    /// Token usage of transcripts, as far as it was counted.
     pub(crate) usage: UsageIndex,
-    /// What providers said of their quotas a moment ago.
+    /// Cache of the quotas that providers reported a moment ago.
     pub(crate) quotas: QuotaCache,
-    /// What is asked of it by tool and by method.
+    /// Control of the gateway, by tool and by method.
     pub(crate) control: GatewayControl,
-    /// Whether it goes on after its one run.
+    /// True if the gateway goes on after its one run.
     is_daemon: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What keeps the state directory in order while the gateway runs: files for their owner alone, and `session.maintenance`
-//! at start, once a day, and when its settings change.
+//! Upkeep of the state directory while the gateway runs: file permissions for the owner alone, and
+//! `session.maintenance` at start, once a day, and when its settings change.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::clock::now_ms;
 use crate::start::premises;
 use crate::state::GatewayState;
 
-/// Between two rounds of maintenance.
+/// Interval between rounds of maintenance.
 const PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Works until the gateway stops. Runs that were recovered are known by the time this begins.

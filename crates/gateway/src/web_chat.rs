@@ -1,4 +1,4 @@
-//! Where the web chat is, and the address that opens it signed in (spec `operations.md` §9).
+//! Web chat: its URL, and the address that opens it signed in (spec `operations.md` §9).
 
 use std::io::{IsTerminal as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -25,7 +25,7 @@ const STREAMS: usize = 64;
 /// A second, for each stream.
 const RATE: u32 = 5_000;
 const SECONDS: u32 = 4;
-/// How often a stream writes; what falls due in between is written together.
+/// Interval at which a stream writes; everything that falls due in between is written together.
 const TICK: Duration = Duration::from_millis(2);
 
 fn main() {

@@ -1,5 +1,5 @@
-//! What a call costs this process, the network aside: a token that is read (at most 5 µs), a request that is built (at most
-//! 200 µs).
+//! Measures the cost of a call in this process, without the network: reading a token (at most 5 µs)
+//! and building a request (at most 200 µs).
 //!
 //! `cargo bench -p openclaw-models --bench wire`
 
@@ -41,7 +41,7 @@ fn spec((provider, id): (&str, &str)) -> ModelSpec {
     Catalog::new(&ModelSettings::default()).lookup(&ModelRef::new(provider, id)).unwrap()
 }
 
-/// One answer, an event a chunk.
+/// Returns an answer, one event per chunk.
 fn answer(api: &str) -> Vec<Vec<u8>> {
     let sse = |event: Value| match event["type"].as_str() {
         Some(name) => format!("event: {name}\ndata: {event}\n\n").into_bytes(),

@@ -26,8 +26,8 @@ impl Access {
         self.key.read().clone()
     }
 
-    /// Another key in place of one that was refused: the one another call has renewed meanwhile, or one renewed now. Nothing
-    /// where the key is what it is, as an API key.
+    /// Returns a key in place of one that was refused: the one that another call has renewed
+    /// meanwhile, or one renewed now. `None` if the key can't change, as an API key.
     pub(crate) async fn renewed(
         &self,
         refused: Option<&Arc<ProviderKey>>,

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 
 use openclaw_protocol::mend::has_lone_surrogate;
 use openclaw_protocol::message::StopReason;
+use serde::de::IgnoredAny;
 
 use crate::assembly::{Assembly, too_large};
 use crate::failure::WEB_PAGE;
 use crate::halves::{self, Mended};
 use crate::model_spec::ModelSpec;
-use crate::sse::SseEvent;
+use crate::sse::{SseEvent, lossy};
 use crate::stream::{FailureKind, ModelEvent, ModelFailure};
 use crate::wire::{Decoder, Flow, Frames, garbage, glimpse};
 
@@ -28,7 +29,8 @@ pub(crate) struct Answer {
     events: u64,
 }
 
-/// What the body is, told by its first character: servers get the content type wrong too often.
+/// Type of a body, detected by its first character, because servers often send a wrong content
+/// type.
 enum Body {
     Unknown,
     Events(Box<dyn Frames>),
@@ -37,7 +39,7 @@ enum Body {
 }
 
 impl Body {
-    /// What a body is, told by its first byte that is not blank.
+    /// Detects the type of a body by its first byte that is not blank.
     fn starting_with(first: Option<u8>, decoder: &dyn Decoder) -> Self {
         match first {
             Some(b'{' | b'[') => Self::Document(Vec::new()),
@@ -62,13 +64,13 @@ impl Answer {
         }
     }
 
-    /// Whether the last event is made.
+    /// Returns true if the last event was emitted.
     pub(crate) fn has_ended(&self) -> bool {
         self.assembly.is_none()
     }
 
-    /// Takes the next bytes of the body. Whether they are a sign of life: something is whole that was not, an event or at
-    /// least a line.
+    /// Takes the next bytes of the body. Returns true if the bytes are a sign of life: they
+    /// completed an event or at least a line.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
         let had = self.events;
         self.take(bytes);
@@ -148,6 +150,17 @@ impl Answer {
     }
 
     fn decode(&mut self, event: &SseEvent) -> Result<Flow, ModelFailure> {
+        let Some(events) = glued(&event.data) else { return self.decode_one(event) };
+        for data in events {
+            let event = SseEvent { name: event.name.clone(), data: data.to_owned() };
+            if let end @ Flow::End(_) = self.decode_one(&event)? {
+                return Ok(end);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    fn decode_one(&mut self, event: &SseEvent) -> Result<Flow, ModelFailure> {
         let Some(assembly) = &mut self.assembly else { return Ok(Flow::More) };
         let decoder = &mut self.decoder;
         let flow = match has_lone_surrogate(&event.data) {
@@ -159,14 +172,13 @@ impl Answer {
         if assembly.is_too_large() { Err(too_large()) } else { Ok(flow) }
     }
 
-    /// What the end of the body means.
+    /// Interprets the end of the body.
     fn conclude(&mut self) -> Result<StopReason, ModelFailure> {
         match std::mem::replace(&mut self.body, Body::Unknown) {
             Body::Unknown => Err(garbage("an empty answer")),
             Body::WebPage(page) => Err(web_page(&page)),
             Body::Document(bytes) => {
-                let document =
-                    String::from_utf8(bytes).map_err(|_| garbage("bytes that are not valid UTF-8"))?;
+                let document = lossy(bytes);
                 let Some(assembly) = &mut self.assembly else { return Ok(StopReason::Stop) };
                 let decoder = &mut self.decoder;
                 let stop = match has_lone_surrogate(&document) {
@@ -190,6 +202,16 @@ impl Answer {
     }
 }
 
+/// The events of a server that puts no blank lines between them; nothing where the data is one event.
+fn glued(data: &str) -> Option<Vec<&str>> {
+    let is_whole = |json: &str| serde_json::from_str::<IgnoredAny>(json).is_ok();
+    if !data.contains('\n') || is_whole(data) {
+        return None;
+    }
+    let events: Vec<&str> = data.lines().filter(|line| !line.trim().is_empty()).collect();
+    events.iter().all(|event| is_whole(event) || *event == "[DONE]").then_some(events)
+}
+
 /// Reads JSON with halves of characters. Servers that cut texts by UTF-16 units send them; they must not cost the whole answer, and the
 /// other half comes with what the block says next.
 fn with_halves<T>(
@@ -211,14 +233,15 @@ fn hung_up() -> ModelFailure {
     )
 }
 
+/// Failure of a page where an answer should be: there is no model at this address, so another one may be asked.
 fn web_page(page: &[u8]) -> ModelFailure {
     ModelFailure::new(
-        FailureKind::Other,
+        FailureKind::Gone,
         format!("{}; check the provider's baseUrl", describe_page(&String::from_utf8_lossy(page))),
     )
 }
 
-/// What a web page says of itself.
+/// Returns the title of a web page, or the beginning of its text.
 pub(crate) fn describe_page(page: &str) -> String {
     let lower = page.to_lowercase();
     let title = lower

@@ -1,10 +1,11 @@
-//! The wire protocols by name (spec `models.md` §2.3). Which code speaks which stands in `protocols`.
+//! The wire protocols by name (spec `models.md` §2.3). The code for each protocol is listed in
+//! `protocols`.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
-/// How a model is spoken to.
+/// Wire protocol of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Api {
     /// Anthropic's `POST /v1/messages`.
@@ -13,13 +14,13 @@ pub enum Api {
     OpenAiCompletions,
     /// OpenAI's `POST /responses`.
     OpenAiResponses,
-    /// The same at the backend of ChatGPT, with a login instead of a key.
+    /// Responses at the ChatGPT backend, with a login instead of a key.
     OpenAiCodexResponses,
-    /// The same at Azure.
+    /// Responses at Azure.
     AzureOpenAiResponses,
     /// Google's `POST /models/<id>:streamGenerateContent`.
     GoogleGenerativeAi,
-    /// The same at Google's cloud, with a login of it instead of a key.
+    /// Gemini at Google Cloud (Vertex AI), with a Google login instead of a key.
     GoogleVertex,
     /// Amazon Bedrock's `POST /model/<id>/converse-stream`.
     BedrockConverseStream,
@@ -29,7 +30,7 @@ pub enum Api {
     Other(String),
 }
 
-/// As configuration and transcripts write them.
+/// Names in configuration and transcripts.
 const NAMES: &[(Api, &str)] = &[
     (Api::AnthropicMessages, "anthropic-messages"),
     (Api::OpenAiCompletions, "openai-completions"),

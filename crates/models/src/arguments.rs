@@ -8,37 +8,100 @@ const INVALID: &str = "invalidArguments";
 /// Characters of such arguments that are kept.
 const KEPT_CHARS: usize = 2_000;
 
-/// Arguments that were no JSON object, as far as kept. Such a call must be answered with an error, not run: its
+/// Returns the beginning of arguments that were not a JSON object. Such a call must be answered with an error, not run: its
 /// `arguments` are empty.
 pub fn invalid_arguments(call: &ToolCall) -> Option<&str> {
     call.extra.get(INVALID)?.as_str()
 }
 
-/// Parses collected arguments into the call. Nothing at all is an empty object. Line breaks and tabs inside strings and
-/// commas before a closing bracket are forgiven; text that ends too early is not, because half a command is another command.
-pub(crate) fn fill(call: &mut ToolCall, text: &str) {
-    let text = text.trim();
-    if text.is_empty() {
-        call.arguments = Value::Object(Map::new());
-        return;
+/// Collects the pieces in which arguments arrive.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    text: String,
+    /// Byte at which the latest piece begins, as long as each piece has begun with the whole previous one.
+    repeating: Option<usize>,
+}
+
+impl Pieces {
+    /// Returns all pieces, joined.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
-    let parsed = serde_json::from_str::<Value>(text)
-        .ok()
-        .or_else(|| serde_json::from_str::<Value>(&forgive(text)).ok())
-        // Some servers send the object as a JSON string.
-        .and_then(|value| match value {
-            Value::String(inner) => serde_json::from_str(&inner).ok(),
-            other => Some(other),
-        });
-    match parsed {
-        Some(Value::Object(fields)) => call.arguments = Value::Object(fields),
-        Some(Value::Null) => call.arguments = Value::Object(Map::new()),
-        Some(_) | None => {
-            call.arguments = Value::Object(Map::new());
+
+    /// Adds the next piece.
+    pub(crate) fn push(&mut self, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
+        let repeats = |latest: usize| self.text.get(latest..).is_some_and(|latest| piece.starts_with(latest));
+        self.repeating = match self.repeating {
+            None if self.text.is_empty() => Some(0),
+            latest => latest.filter(|latest| repeats(*latest)).map(|_| self.text.len()),
+        };
+        self.text.push_str(piece);
+    }
+
+    /// Parses the arguments into the call. An empty text is an empty object. Line breaks and tabs
+    /// inside strings, commas before a closing bracket, a code fence around it all and whole
+    /// repetitions are forgiven; text that ends too early is not, because half a command is another
+    /// command.
+    pub(crate) fn fill(&self, call: &mut ToolCall) {
+        let text = self.text.trim();
+        let latest = self.repeating.and_then(|latest| self.text.get(latest..)).map(str::trim);
+        let parsed = object(text).or_else(|| latest.and_then(object));
+        if parsed.is_none() {
             let kept: String = text.chars().take(KEPT_CHARS).collect();
             call.extra.insert(INVALID.to_owned(), Value::String(kept));
         }
+        call.arguments = Value::Object(parsed.unwrap_or_default());
     }
+}
+
+/// True for an object that holds something, whole.
+pub(crate) fn is_filled_object(text: &str) -> bool {
+    serde_json::from_str::<Map<String, Value>>(text).is_ok_and(|fields| !fields.is_empty())
+}
+
+/// The object that arguments are.
+fn object(text: &str) -> Option<Map<String, Value>> {
+    let text = unfenced(text);
+    let value = one_of(text).or_else(|| one_of(&forgive(text)))?;
+    match value {
+        Value::Object(fields) => Some(fields),
+        Value::Null => Some(Map::new()),
+        // Some servers send the object as a JSON string.
+        Value::String(inner) => match serde_json::from_str(&inner).ok()? {
+            Value::Object(fields) => Some(fields),
+            Value::Null => Some(Map::new()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns the only value in a text, even if it is repeated or follows empty objects that stood for
+/// it. `None` if there are several different ones.
+fn one_of(text: &str) -> Option<Value> {
+    let mut said: Option<Value> = None;
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        let value = value.ok()?;
+        said = match said {
+            Some(known) if known == value || is_empty(&value) => Some(known),
+            Some(known) if !is_empty(&known) => return None,
+            Some(_) | None => Some(value),
+        };
+    }
+    Some(said.unwrap_or_default())
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(Map::is_empty)
+}
+
+/// The text in a Markdown code fence.
+fn unfenced(text: &str) -> &str {
+    let inner = text.strip_prefix("```").and_then(|inner| inner.strip_suffix("```"));
+    inner.and_then(|inner| inner.split_once('\n')).map_or(text, |(_, body)| body.trim())
 }
 
 /// Escapes bare control characters inside strings and drops trailing commas.
@@ -83,8 +146,14 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> (Value, Option<String>) {
+        let mut pieces = Pieces::default();
+        pieces.push(text);
+        filled(&pieces)
+    }
+
+    fn filled(pieces: &Pieces) -> (Value, Option<String>) {
         let mut call = ToolCall::default();
-        fill(&mut call, text);
+        pieces.fill(&mut call);
         let invalid = invalid_arguments(&call).map(str::to_owned);
         (call.arguments, invalid)
     }
@@ -104,6 +173,30 @@ mod tests {
         ];
         for (text, expect) in rows {
             assert_eq!(parse(text), (expect, None), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn arguments_in_a_fence_or_said_again_are_read_once() {
+        let rows: [(&[&str], Value); 9] = [
+            (&["```json\n{\"a\":1}\n```"], json!({"a":1})),
+            (&["```\n{\"a\":1}", "\n```"], json!({"a":1})),
+            (&["{}", "{\"a\":1}"], json!({"a":1})),
+            (&["{}", "{\"a\"", ":1}"], json!({"a":1})),
+            (&["{\"a\":1}", "{\"a\":1}"], json!({"a":1})),
+            (&["{\"a", "\":1}", "{\"a\":1}"], json!({"a":1})),
+            (&["{\"a", "{\"a\":", "{\"a\":1", "{\"a\":1}"], json!({"a":1})),
+            (&["{\"a\":1}", "{}"], json!({"a":1})),
+            // Pieces that read as one text are one, although a piece begins with the one before it.
+            (&["{\"", "{\":1}"], json!({"{":1})),
+        ];
+        for (said, expect) in rows {
+            let mut pieces = Pieces::default();
+            said.iter().for_each(|piece| pieces.push(piece));
+            assert_eq!(filled(&pieces), (expect, None), "{said:?}");
+        }
+        for said in ["{\"a\":1}{\"b\":2}", "```json\n{\"a\":1}", "{\"a\":1}{\"a\":", "{\"a\":1} and so on"] {
+            assert_eq!(parse(said), (json!({}), Some(said.to_owned())), "{said:?}");
         }
     }
 

@@ -1,23 +1,24 @@
 //! Puts an answer together from the pieces a decoder finds, and says what the listener should hear.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use openclaw_protocol::message::{
     AssistantMessage, Block, StopReason, TextBlock, ThinkingBlock, ToolCall, Usage,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::arguments;
+use crate::arguments::Pieces;
 use crate::halves;
 use crate::model_spec::ModelSpec;
+use crate::parts::CALL_FIELDS;
 use crate::retry::ABORTED;
 use crate::stream::{FailureKind, ModelEvent, ModelFailure};
 use crate::usage;
 
-/// Most bytes of text, thinking and arguments in one answer.
+/// Largest number of bytes of text, thinking and arguments in one answer.
 pub(crate) const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
-/// Most content blocks of one answer.
+/// Largest number of content blocks of one answer.
 const MAX_BLOCKS: usize = 4096;
 
 /// An answer being received.
@@ -29,11 +30,11 @@ pub(crate) struct Assembly {
     started: bool,
     size: usize,
     too_large: bool,
-    /// What is paid of the list price.
+    /// Fraction of the list price that is charged.
     price_factor: f64,
     /// First halves of characters, by the block that has to go on with the second.
     halves: BTreeMap<usize, u32>,
-    /// Whether what comes has stand-ins for halves of characters.
+    /// True if incoming text has stand-ins for halves of characters.
     has_stand_ins: bool,
 }
 
@@ -41,7 +42,7 @@ pub(crate) struct Assembly {
 enum Open {
     Text(TextBlock),
     Thinking(ThinkingBlock),
-    Tool { call: ToolCall, json: String, closed: bool },
+    Tool { call: ToolCall, arguments: Pieces, closed: bool },
 }
 
 impl Assembly {
@@ -67,7 +68,7 @@ impl Assembly {
         }
     }
 
-    /// What comes from now on has stand-ins for halves of characters ([`halves`]), or has none.
+    /// Sets if text from now on has stand-ins for halves of characters ([`halves`]).
     pub(crate) fn expect_stand_ins(&mut self, has_stand_ins: bool) {
         self.has_stand_ins = has_stand_ins;
     }
@@ -84,7 +85,7 @@ impl Assembly {
         }
     }
 
-    /// When the answer began, in Unix milliseconds.
+    /// Returns the start of the answer in Unix milliseconds.
     pub(crate) fn begun_at(&self) -> i64 {
         self.message.timestamp
     }
@@ -133,7 +134,7 @@ impl Assembly {
                 thinking.thinking.push_str(&delta);
                 self.events.push_back(ModelEvent::ThinkingDelta { block, delta: delta.into_owned() });
             }
-            Some(Open::Tool { json, .. }) => json.push_str(&delta),
+            Some(Open::Tool { arguments, .. }) => arguments.push(&delta),
             None => {}
         }
     }
@@ -146,7 +147,7 @@ impl Assembly {
         joined
     }
 
-    /// What is said in one piece.
+    /// Returns text that arrived in one piece, with any stand-ins resolved.
     fn whole<'p>(&self, text: &'p str) -> Cow<'p, str> {
         if self.has_stand_ins { Cow::Owned(halves::end(text)) } else { Cow::Borrowed(text) }
     }
@@ -181,18 +182,61 @@ impl Assembly {
         self.open(Open::Thinking(block));
     }
 
-    /// Begins a tool call and returns its block. A call without an id, as some servers send it, is given one.
+    /// Begins a tool call and returns its block. A call without an id, as some servers send it, is
+    /// given one. A call without a name is emitted once it has one.
     pub(crate) fn tool_call(&mut self, id: &str, name: &str) -> usize {
         let id = if id.is_empty() {
             format!("call_{}_{}", self.message.timestamp, self.blocks.len())
         } else {
             self.whole(id).into_owned()
         };
-        let name = self.whole(name).into_owned();
-        let call = ToolCall { id: id.clone(), name: name.clone(), ..ToolCall::default() };
-        let block = self.open(Open::Tool { call, json: String::new(), closed: false });
-        self.events.push_back(ModelEvent::ToolCallStart { block, id, name });
+        let call = ToolCall { id, ..ToolCall::default() };
+        let block = self.open(Open::Tool { call, arguments: Pieces::default(), closed: false });
+        self.call_name(block, name);
         block
+    }
+
+    /// Names a call whose name comes late.
+    pub(crate) fn call_name(&mut self, block: usize, name: &str) {
+        let name = self.whole(name).into_owned();
+        if let Some(Open::Tool { call, .. }) = self.blocks.get_mut(block)
+            && !name.is_empty()
+        {
+            if call.name.is_empty() {
+                let (id, name) = (call.id.clone(), name.clone());
+                self.events.push_back(ModelEvent::ToolCallStart { block, id, name });
+            }
+            call.name = name;
+        }
+    }
+
+    /// Gives a call the id that comes late.
+    pub(crate) fn call_id(&mut self, block: usize, id: &str) {
+        let id = self.whole(id).into_owned();
+        if let Some(Open::Tool { call, .. }) = self.blocks.get_mut(block) {
+            call.id = id;
+        }
+    }
+
+    /// Keeps what comes with a call besides name and arguments.
+    pub(crate) fn call_fields(&mut self, block: usize, fields: Map<String, Value>) {
+        if fields.is_empty() || !fields.values().all(|value| self.has_room(&value.to_string())) {
+            return;
+        }
+        if let Some(Open::Tool { call, .. }) = self.blocks.get_mut(block) {
+            let kept = call.extra.entry(CALL_FIELDS).or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(kept) = kept {
+                kept.extend(fields);
+            }
+        }
+    }
+
+    /// A call as far as it has come, and its arguments.
+    pub(crate) fn call(&self, block: usize) -> Option<(&ToolCall, &str)> {
+        match self.blocks.get(block)? {
+            Open::Tool { call, arguments, .. } => Some((call, arguments.text())),
+            Open::Text(_) | Open::Thinking(_) => None,
+        }
     }
 
     /// Adds to the arguments of a tool call.
@@ -224,7 +268,7 @@ impl Assembly {
         }
     }
 
-    /// Whether anything of an answer is there.
+    /// Returns true if nothing of an answer has arrived.
     pub(crate) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
@@ -236,7 +280,7 @@ impl Assembly {
         }
     }
 
-    /// Whether the answer outgrew its cap; it must be failed then.
+    /// Returns true if the answer exceeded its size limit; it must be failed then.
     pub(crate) fn is_too_large(&self) -> bool {
         self.too_large
     }
@@ -285,14 +329,37 @@ impl Assembly {
             .filter_map(|open| match open {
                 Open::Text(text) => Some(Block::Text(text)),
                 Open::Thinking(thinking) => Some(Block::Thinking(thinking)),
-                Open::Tool { mut call, json, closed: true } => {
-                    arguments::fill(&mut call, &json);
+                // Neither a name nor arguments are no call.
+                Open::Tool { call, arguments, closed: true }
+                    if call.name.trim().is_empty() && arguments.text().trim().is_empty() =>
+                {
+                    None
+                }
+                Open::Tool { mut call, arguments, closed: true } => {
+                    arguments.fill(&mut call);
+                    mend_name(&mut call.name);
                     Some(Block::ToolCall(call))
                 }
                 Open::Tool { closed: false, .. } => None,
             })
             .collect();
+        self.tell_calls_apart();
         usage::settle(&mut self.message.usage, &usage::times(spec.price, self.price_factor));
+    }
+
+    /// Gives a call whose id another one has an id of its own: results belong to ids.
+    fn tell_calls_apart(&mut self) {
+        if self.message.tool_calls().nth(1).is_none() {
+            return;
+        }
+        let (mut seen, at) = (HashSet::new(), self.message.timestamp);
+        for (number, block) in self.message.content.iter_mut().enumerate() {
+            if let Block::ToolCall(call) = block
+                && !seen.insert(call.id.clone())
+            {
+                call.id = format!("call_{at}_{number}_2");
+            }
+        }
     }
 
     fn open(&mut self, block: Open) -> usize {
@@ -308,6 +375,19 @@ impl Assembly {
         self.size = self.size.saturating_add(delta.len());
         self.too_large |= self.size > MAX_ANSWER_BYTES;
         !self.too_large
+    }
+}
+
+/// Takes off what Kimi's models put around a tool's name, as in `functions.read:0`. No tool that is offered is called so.
+fn mend_name(name: &mut String) {
+    let plain = name.trim();
+    let plain = plain.strip_prefix("functions.").unwrap_or(plain);
+    let plain = match plain.split_once(':') {
+        Some((head, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => head,
+        Some(_) | None => plain,
+    };
+    if plain.len() < name.len() && !plain.is_empty() {
+        *name = plain.to_owned();
     }
 }
 

@@ -69,7 +69,7 @@ impl Protocol for Bedrock {
         failure::refusal(answer)
     }
 
-    /// It follows from the region.
+    /// Returns false: the address follows from the region.
     fn needs_address(&self) -> bool {
         false
     }

@@ -11,7 +11,7 @@ use crate::json::{Json, Messages, put_field, put_items, put_text};
 #[derive(Debug, Default)]
 pub(crate) struct Body {
     bytes: Bytes,
-    /// Where its settled messages are.
+    /// Range of the settled messages in the body.
     settled: Range<usize>,
 }
 

@@ -1,5 +1,6 @@
-//! Which models exist: the built-in list, what an agent's `models.json` adds, what the owner configures, what servers
-//! say they have, and how a reference finds its model (spec `models.md` §2).
+//! Catalog of models: the built-in list, additions from an agent's `models.json`, the owner's
+//! configuration and answers of servers, and the look-up of a reference in it (spec `models.md`
+//! §2).
 
 mod assemble;
 mod forward;
@@ -22,7 +23,7 @@ use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 use crate::variables::Variables;
 
-/// The built-in list. That it parses is tested.
+/// The built-in list. A test checks that it parses.
 pub(crate) static BUILT_IN: LazyLock<BTreeMap<ProviderId, ProviderEntry>> = LazyLock::new(|| {
     let listed: BTreeMap<String, ProviderEntry> =
         serde_json::from_str(include_str!("catalog/builtin.json")).unwrap_or_default();
@@ -40,13 +41,13 @@ struct Provider {
     id: ProviderId,
     entry: Cow<'static, ProviderEntry>,
     source: Source,
-    /// How many of its models are the owner's; they come first.
+    /// Number of models configured by the owner; they come first.
     own_models: usize,
-    /// Its server was asked and answered: these are the models it has.
+    /// True if the provider's server answered: these are then exactly its models.
     answered: bool,
 }
 
-/// Who says that a provider exists.
+/// Origin of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     /// `models.providers`
@@ -56,7 +57,7 @@ enum Source {
     BuiltIn,
 }
 
-/// One row of `models.list`.
+/// Row of `models.list`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelRow {
     /// Id on the wire.
@@ -67,14 +68,14 @@ pub struct ModelRow {
     pub provider: String,
     /// Tokens, where known.
     pub context_window: Option<u64>,
-    /// Whether it reasons.
+    /// True if the model reasons.
     pub reasoning: bool,
     /// `text`, `image`.
     pub input: Vec<String>,
 }
 
 impl Catalog {
-    /// What the configuration and the built-in list say.
+    /// Builds the catalog from the configuration and the built-in list.
     pub fn new(settings: &ModelSettings) -> Self {
         Self::assemble(&Layers { settings, file: &[], found: &[] })
     }
@@ -84,13 +85,13 @@ impl Catalog {
         self.find(id).map(|provider| provider.entry.as_ref())
     }
 
-    /// Whether the owner wrote a provider into `models.providers`.
+    /// Returns true if the owner wrote the provider into `models.providers`.
     pub fn is_configured(&self, id: &ProviderId) -> bool {
         self.find(id).is_some_and(|provider| provider.source == Source::Config)
     }
 
-    /// Whether a provider can be called without any key: a server on this machine that the owner configured, or a program
-    /// for local models, wherever it runs.
+    /// Returns true if a provider can be called without a key: a server on this machine that the
+    /// owner configured, or a program for local models, wherever it runs.
     pub fn needs_no_key(&self, id: &ProviderId) -> bool {
         self.find(id).is_some_and(|provider| {
             let on_this_machine = || provider.entry.base_url.as_deref().is_some_and(is_local_url);
@@ -152,13 +153,13 @@ pub fn key_variables(provider: &ProviderId) -> impl Iterator<Item = &'static str
     entry.into_iter().flat_map(|entry| entry.env.iter().chain(&entry.ambient_env)).map(String::as_str)
 }
 
-/// The same without variables that are often set for other reasons.
+/// Returns the same variables without those that are often set for other reasons.
 pub fn own_key_variables(provider: &ProviderId) -> impl Iterator<Item = &'static str> {
     BUILT_IN.get(provider.as_str()).into_iter().flat_map(|entry| &entry.env).map(String::as_str)
 }
 
-/// All variables that hold a key of a provider and nothing else. Those that are often set for other reasons, as
-/// `GITHUB_TOKEN`, are not among them.
+/// All variables that hold a key of a provider and nothing else. Variables that are often set for
+/// other reasons, as `GITHUB_TOKEN`, are not among them.
 pub fn credential_variables() -> impl Iterator<Item = &'static str> {
     let own = BUILT_IN.values().flat_map(|entry| &entry.env).map(String::as_str);
     own.chain([crate::bedrock::credentials::BEARER])

@@ -1,8 +1,9 @@
 //! The model a person means: the one resolver behind `/model`, `/new <model>`, `sessions.patch` and whatever else takes a
 //! model's name (spec `models.md` §1.2, §1.3). Pure once it is made.
 //!
-//! [`Choices::strict`] takes what is written, [`Choices::find`] also what is nearly written, [`Choices::opening`] the first
-//! words of a message. What may be chosen says [`Allowlist`]; how near a text is to a model says `score`.
+//! [`Choices::strict`] takes what is written, [`Choices::find`] also what is nearly written,
+//! [`Choices::opening`] the first words of a message. [`Allowlist`] says which models may be
+//! chosen; `score` says how similar a text is to a model.
 
 mod fuzzy;
 mod opening;
@@ -27,7 +28,7 @@ use crate::settings::ModelSettings;
 /// The word that stands for the agent's own model.
 pub const DEFAULT_WORD: &str = "default";
 
-/// What an agent's sessions may be switched to.
+/// Models to which an agent's sessions may be switched.
 #[derive(Debug, Clone)]
 pub struct Choices {
     catalog: Catalog,
@@ -38,23 +39,23 @@ pub struct Choices {
     default: ModelRef,
     /// Providers that want a credential and have none.
     without_credential: Vec<ProviderId>,
-    /// What runs try where the model that is chosen can't be called.
+    /// Models that runs try instead if the chosen model can't be called.
     stand_ins: Vec<ModelRef>,
 }
 
 /// A model that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
-    /// Which one.
+    /// Chosen model.
     pub model: ModelRef,
-    /// It is what the agent runs with anyway: a session then needs no override.
+    /// True if the agent runs with this model anyway: a session then needs no override.
     pub is_default: bool,
     /// The name the owner gave it, where it was found by that or by a guess.
     pub alias: Option<String>,
 }
 
 impl fmt::Display for Chosen {
-    /// As people are told of it: `opus (anthropic/claude-opus-4-6)`.
+    /// Formats the model for people: `opus (anthropic/claude-opus-4-6)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.alias {
             Some(alias) => write!(f, "{alias} ({})", self.model),
@@ -63,15 +64,15 @@ impl fmt::Display for Chosen {
     }
 }
 
-/// Why a text names no model; people are told these words.
+/// Reason why a text names no model; people are told these words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChooseError {
-    /// It is of no form, and near to nothing.
+    /// The text has no known form and is not similar to any model.
     #[error(
         "Unrecognized model \"{0}\". Use /models to list providers, or /models <provider> to list models."
     )]
     Unrecognized(String),
-    /// It names a model that may not be used, and is near to none that may.
+    /// The text names a model that is not allowed and is not similar to any allowed model.
     #[error(
         "Model \"{0}\" is not allowed. Use /models to list providers, or /models <provider> to list models."
     )]
@@ -79,8 +80,8 @@ pub enum ChooseError {
 }
 
 impl Models {
-    /// What an agent's sessions may be switched to now. Reads the agent's credentials, which decide what it runs with where
-    /// nobody chose a model.
+    /// Returns the models to which an agent's sessions may currently be switched. Reads the agent's
+    /// credentials, which decide what it runs with where nobody chose a model.
     pub async fn choices(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Choices {
         let known = self.known(settings, agent, agent_dir).await;
         let listed = known.rows.iter().map(|row| ModelRef::new(&row.provider, &row.id)).collect();
@@ -93,13 +94,13 @@ impl Models {
 }
 
 impl Choices {
-    /// What the configuration and the built-in catalogue give. `rows` are the models that are shown to people; `default` is
-    /// what the agent runs with.
+    /// Builds the choices from the configuration and the built-in catalog. `rows` are the models
+    /// that are shown to people; `default` is what the agent runs with.
     pub fn new(settings: &ModelSettings, rows: Vec<ModelRef>, default: ModelRef) -> Self {
         Self::over(Catalog::new(settings), settings, rows, default)
     }
 
-    /// The same over another catalogue.
+    /// Builds the choices over another catalog.
     fn over(catalog: Catalog, settings: &ModelSettings, rows: Vec<ModelRef>, default: ModelRef) -> Self {
         let names = ModelNames::new(&settings.listed);
         let allowlist = Allowlist::new(&catalog, &names);
@@ -118,7 +119,7 @@ impl Choices {
         }
     }
 
-    /// What the agent runs with while its session names nothing.
+    /// Model that the agent runs with while its session names none.
     pub fn default_model(&self) -> &ModelRef {
         &self.default
     }
@@ -128,12 +129,14 @@ impl Choices {
         &self.known
     }
 
-    /// Whether the owner listed what may be chosen. Otherwise it is all there is.
+    /// Returns true if the owner restricted the choice to a list. Otherwise every known model may
+    /// be chosen.
     pub fn is_limited(&self) -> bool {
         self.allowlist.models().is_some()
     }
 
-    /// What a person should know who chooses this model: what runs do for want of a credential, and what to do.
+    /// Returns a warning for a person who chooses this model: what runs do without a credential,
+    /// and how to add one.
     pub fn warning(&self, model: &ModelRef) -> Option<String> {
         let can_be_called =
             |one: &&ModelRef| *one != model && !self.without_credential.contains(&one.provider);
@@ -145,7 +148,7 @@ impl Choices {
         }
     }
 
-    /// That a model can't be called for want of a credential, and what to do.
+    /// Returns a message if a model can't be called because a credential is missing, with advice.
     pub fn lacks_credential(&self, model: &ModelRef) -> Option<String> {
         self.lacks(&model.provider, ".")
     }
@@ -171,10 +174,11 @@ impl Choices {
         self.allowlist.switch(&self.names, &self.default, text)
     }
 
-    /// The same where a run is to begin with it: one that the catalog can't find is none (decision 2).
+    /// Reads a text like [`strict`](Self::strict) for a model with which a run is to begin: a model
+    /// that the catalog can't find is an error (decision 2).
     ///
     /// # Errors
-    /// Those of [`strict`](Self::strict), and [`SelectError::Lookup`].
+    /// Errors of [`strict`](Self::strict), and [`SelectError::Lookup`].
     pub fn callable(&self, text: &str) -> Result<ModelRef, SelectError> {
         let model = self.strict(text)?;
         self.catalog.lookup(&model)?;
@@ -244,17 +248,17 @@ impl Choices {
         self.known.contains(model) || offline::is_guide(model)
     }
 
-    /// Whether nothing forbids a model and the catalogue says how to call it.
+    /// Returns true if a model is allowed and the catalog says how to call it.
     fn is_callable(&self, model: &ModelRef) -> bool {
         self.allowlist.allows(model) && self.catalog.lookup(model).is_ok()
     }
 
-    /// Whether it is a dated edition of a built-in model, or made up for a test.
+    /// Returns true if a model is a dated edition of a built-in model, or is made up for a test.
     fn is_edition(&self, model: &ModelRef) -> bool {
         !self.catalog.is_configured(&model.provider) && !self.is_open(model) && self.is_callable(model)
     }
 
-    /// Whether its provider has more models than are known: any id may be one.
+    /// Returns true if the provider has more models than are known, so that any id may be valid.
     fn is_open(&self, model: &ModelRef) -> bool {
         let open = self.catalog.provider(&model.provider).is_some_and(|entry| entry.open);
         open && self.allowlist.models().is_none() && self.is_callable(model)

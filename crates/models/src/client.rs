@@ -23,13 +23,15 @@ use crate::protocols::protocol;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{FailureKind, Model, ModelEvent, ModelFacts, ModelFailure, ModelStream};
-use crate::wire::{ErrorAnswer, Head, Outgoing, Protocol, WireRequest};
+use crate::wire::{ErrorAnswer, Head, Outgoing, Protocol, WireRequest, write_body};
 
 /// Characters of an error answer that are kept in the message.
 const MAX_ERROR_CHARS: usize = 4_000;
-/// How far the clocks may be apart before a signature is made for the server's, in milliseconds. AWS allows five minutes.
+/// Clock difference in milliseconds above which a signature is made with the server's time. AWS
+/// allows five minutes.
 const MAX_SKEW: i64 = 4 * 60_000;
-/// How long the end of an answer may take after its last event, so that the connection can be used again.
+/// Time that the end of an answer may take after its last event, so that the connection can be
+/// reused.
 const END_OF_BODY: Duration = Duration::from_millis(5);
 
 /// A model behind HTTP, bound to its key.
@@ -41,14 +43,14 @@ pub(crate) struct HttpModel {
     http: Http,
     window: ContextWindow,
     log: Option<Arc<CallLog>>,
-    /// How far the server's clock is ahead of ours, in milliseconds, once that mattered.
+    /// Lead of the server's clock over ours in milliseconds, once it was measured.
     skew: Arc<AtomicI64>,
 }
 
 /// A call that got no answer.
 struct Refused {
     failure: ModelFailure,
-    /// What the server's clock shows, in Unix milliseconds.
+    /// Time of the server's clock in Unix milliseconds.
     time: Option<i64>,
 }
 
@@ -88,7 +90,7 @@ impl HttpModel {
         })
     }
 
-    /// The same, with what goes over the wire written down.
+    /// Returns the same model with a log of its traffic.
     pub(crate) fn logged(self, log: Option<Arc<CallLog>>) -> Self {
         Self { log, ..self }
     }
@@ -142,7 +144,8 @@ impl HttpModel {
         }
     }
 
-    /// Whether a signed request was refused by a server whose clock is not ours, which was not known yet.
+    /// Returns true if a signed request was refused because of a clock difference that was not
+    /// known yet; remembers the difference.
     fn learn_skew(&self, refused: &Refused, key: Option<&ProviderKey>) -> bool {
         let (Some(server), Some(400 | 401 | 403)) = (refused.time, refused.failure.status) else {
             return false;
@@ -214,7 +217,7 @@ impl Model for HttpModel {
     }
 
     fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {
-        let (body, asked) = request.kept.write(self.protocol, &self.spec, &request);
+        let (body, asked) = write_body(self.protocol, &self.spec, &request);
         if self.log.is_some() {
             let rules = self.spec.history_rules(self.protocol.call_ids(&self.spec));
             request.messages = history::prepare(request.messages.to_vec(), &rules).into();
@@ -227,14 +230,14 @@ impl Model for HttpModel {
     }
 }
 
-/// One call under way. Dropping it closes the connection.
+/// Call under way. Dropping it closes the connection.
 struct Call {
     model: HttpModel,
     cancel: CancellationToken,
     answer: Answer,
-    /// Our session id, for the log.
+    /// Session id of ours, for the log.
     session: Option<String>,
-    /// When the server was last heard to say something whole.
+    /// Time at which the server last sent a complete event.
     alive: Instant,
     step: Step,
 }
@@ -247,7 +250,7 @@ enum Step {
 
 /// A request to be posted.
 struct Posting {
-    /// With a log, its messages are those the model is shown.
+    /// Request; if there is a log, its messages are those that the model is shown.
     request: ModelRequest,
     body: Bytes,
     asked: Asked,
@@ -256,7 +259,7 @@ struct Posting {
 /// An answer being read.
 struct Reading {
     incoming: Incoming,
-    /// What came last was not the end of anything.
+    /// True if the last bytes received did not complete an event.
     in_pieces: bool,
 }
 
@@ -332,6 +335,9 @@ async fn release(mut incoming: Incoming) {
     let _ = tokio::time::timeout(END_OF_BODY, drained).await;
 }
 
+/// Codes of errors that say more than their types.
+const CODES: [&str; 2] = ["insufficient_quota", "model_not_found"];
+
 /// The failure an error answer stands for. The message is `<status> <what the provider said>`.
 fn http_failure(protocol: &dyn Protocol, status: u16, location: Option<&str>, body: &str) -> ModelFailure {
     let body = body.trim();
@@ -355,10 +361,7 @@ fn http_failure(protocol: &dyn Protocol, status: u16, location: Option<&str>, bo
     };
     let error_type = error.and_then(|error| {
         let named = |name: &str| error.get(name).and_then(Value::as_str);
-        named("code")
-            .filter(|code| *code == "insufficient_quota")
-            .or_else(|| named("type"))
-            .or_else(|| named("code"))
+        named("code").filter(|code| CODES.contains(code)).or_else(|| named("type")).or_else(|| named("code"))
     });
     let message = format!("{status} {said}");
     let kind = failure::classify_answer(status, error_type, &message);
@@ -374,7 +377,7 @@ fn retry_after(incoming: &Incoming) -> Option<Duration> {
     parse_retry_after(incoming.header("retry-after")?, server_time(incoming).unwrap_or_else(now_ms))
 }
 
-/// What the server's clock shows, in Unix milliseconds.
+/// Returns the time of the server's clock in Unix milliseconds.
 fn server_time(incoming: &Incoming) -> Option<i64> {
     parse_date(incoming.header("date")?)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use openclaw_config::clock::now_ms;
 
-/// Where the time comes from. Clones are the same clock.
+/// Source of the current time. Clones are the same clock.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> i64 + Send + Sync>);
 

@@ -1,4 +1,4 @@
-//! How many tokens a run may use (spec `models.md` §2.5).
+//! Number of tokens that a run may use (spec `models.md` §2.5).
 
 /// The window of a model about which nothing is known.
 pub const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
@@ -10,20 +10,20 @@ pub const WARN_BELOW: u64 = 32_000;
 /// A resolved context window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextWindow {
-    /// Its size.
+    /// Size in tokens.
     pub tokens: u64,
-    /// Where the size comes from.
+    /// Origin of the size.
     pub source: WindowSource,
 }
 
-/// Where a [`ContextWindow`] comes from.
+/// Origin of a [`ContextWindow`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowSource {
     /// `models.providers.<p>.models[].contextWindow`
     Config,
     /// The catalog.
     Catalog,
-    /// Nothing said.
+    /// Default size, because no source names one.
     Default,
     /// `agents.defaults.contextTokens`
     AgentCap,
@@ -68,7 +68,7 @@ impl ContextWindow {
         if self.tokens < MINIMUM { Err(WindowTooSmall(self.tokens)) } else { Ok(self) }
     }
 
-    /// Whether the owner should be told that the window is small.
+    /// Returns true if the owner should be warned that the window is small.
     pub fn is_tight(self) -> bool {
         self.tokens < WARN_BELOW
     }

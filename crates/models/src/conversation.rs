@@ -7,36 +7,37 @@ use openclaw_protocol::message::{Block, Message, UserContent};
 
 use crate::json::{Json, Messages};
 
-/// The messages that are still to be written. Those before them were written for an earlier request.
+/// The messages that are still to be written. Earlier messages were written for an earlier request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Conversation<'a> {
-    /// How many are written already.
+    /// Number of messages that are written already.
     pub(crate) written: usize,
-    /// What is known of these.
+    /// Summary of the messages that are written already.
     pub(crate) known: &'a Known,
-    /// Those that every later request repeats as this one has them. Only a [seam](crate::history::last_seam) ends them.
+    /// Messages that every later request repeats in the same form. Only a
+    /// [seam](crate::history::last_seam) ends them.
     pub(crate) settled: &'a [Arc<Message>],
-    /// The others: at least one, but for a conversation without any.
+    /// Remaining messages: at least one, except for a conversation without any.
     pub(crate) open: &'a [Arc<Message>],
 }
 
-/// What is known of messages that need not be looked at again.
+/// Facts about messages that need not be examined again.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     tools_used: BTreeSet<String>,
     shows_images: bool,
 }
 
-/// What a request says of itself beside its body.
+/// Facts about a request besides its body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked {
-    /// Whether a person, rather than a tool, spoke last.
+    /// True if the last message is from a person rather than a tool.
     pub(crate) by_user: bool,
     pub(crate) shows_images: bool,
 }
 
 impl<'a> Conversation<'a> {
-    /// One of which nothing was written yet, nor will be again.
+    /// Creates a conversation of which nothing was written before and nothing is kept.
     pub(crate) fn whole(messages: &'a [Arc<Message>]) -> Self {
         static NOTHING: Known = Known { tools_used: BTreeSet::new(), shows_images: false };
         Self { written: 0, known: &NOTHING, settled: &[], open: messages }

@@ -1,4 +1,5 @@
-//! How GitHub Copilot's models are spoken to, and what it wants to know of each request (spec `models.md` §2.3, §8.4).
+//! GitHub Copilot: the protocols of its models, and the headers that it expects on each request
+//! (spec `models.md` §2.3, §8.4).
 
 use crate::api::Api;
 use crate::conversation::Asked;
@@ -8,11 +9,12 @@ use crate::net::{Headers, NetError};
 /// Provider id.
 const PROVIDER: &str = "github-copilot";
 
-/// What stands in place of a protocol where the model decides it.
+/// Placeholder for the protocol where it depends on the model.
 const BY_MODEL: &str = "github-copilot";
-/// How the ids of models begin that speak Responses; all others speak Chat Completions.
+/// Id prefixes of the models that use Responses; all others use Chat Completions.
 const RESPONSES: &[&str] = &["gpt-5", "o1", "o3", "o4", "codex"];
-/// Without the name of an editor Copilot refuses a token made by its device flow. We say who we are.
+/// Client name for Copilot. Without the name of an editor Copilot refuses a token made by its
+/// device flow, so we name ourselves.
 const CLIENT: &str = concat!("openclaw/", env!("CARGO_PKG_VERSION"));
 
 /// The protocol of a model, where only its id says which.
@@ -34,7 +36,8 @@ pub(crate) fn add_headers(headers: &mut Headers, spec: &ModelSpec, asked: Asked)
     describe(asked).iter().try_for_each(|(name, value)| headers.set(name, value))
 }
 
-/// Who takes this step, what for, and whether it has images: Copilot bills by the first.
+/// Returns headers with the initiator, the purpose, and the presence of images: Copilot bills by
+/// the initiator.
 fn describe(asked: Asked) -> Vec<(&'static str, &'static str)> {
     let mut out = vec![
         ("X-Initiator", if asked.by_user { "user" } else { "agent" }),

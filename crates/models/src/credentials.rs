@@ -1,4 +1,5 @@
-//! Where keys come from: `auth-profiles.json`, the environment, `models.providers.<p>.apiKey` (spec `models.md` §8).
+//! Credentials: `auth-profiles.json`, the environment, `models.providers.<p>.apiKey` (spec
+//! `models.md` §8).
 
 mod advice;
 mod command;

@@ -1,5 +1,5 @@
-//! What goes to and comes from models, written down for whoever looks for a fault (spec `models.md` §11). All of it is off
-//! unless a variable or `diagnostics.cacheTrace` asks for it.
+//! Debug logs of the traffic with models (spec `models.md` §11). All of it is off unless a variable
+//! or `diagnostics.cacheTrace` asks for it.
 //!
 //! [`mod@file`] appends lines to private files of bounded size; [`calls`] makes the lines of one call. Keys never get here, and
 //! what a key is found in is masked.
@@ -29,14 +29,14 @@ pub(crate) struct DebugLogs {
     open: Arc<Mutex<HashMap<PathBuf, LogFile>>>,
 }
 
-/// Where a log is: below the state directory unless somebody says where.
+/// Path of a log: below the state directory unless configured.
 #[derive(Debug, Clone)]
 enum Place {
     Named(PathBuf),
     Default(&'static str),
 }
 
-/// What variables say of the cache trace, over the configuration.
+/// Environment variables of the cache trace, which override the configuration.
 #[derive(Debug, Clone, Default)]
 struct TraceVariables {
     enabled: Option<bool>,
@@ -77,7 +77,7 @@ fn is_on(value: &str) -> bool {
 }
 
 impl DebugLogs {
-    /// What is written of the calls of a model by an agent of this directory; nothing where nothing is asked for.
+    /// Returns the logs for an agent of this directory; `None` if no log is requested.
     pub(crate) fn of(
         &self,
         spec: &ModelSpec,
@@ -107,7 +107,7 @@ impl DebugLogs {
         Some(Arc::new(CallLog::new(spec, parts)))
     }
 
-    /// One writer a file, whoever writes to it.
+    /// Returns the writer of a file; all users of a file share one writer.
     fn file(&self, place: &Place, agent_dir: &Path) -> LogFile {
         let path = match place {
             Place::Named(path) => path.clone(),

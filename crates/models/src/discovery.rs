@@ -1,9 +1,10 @@
 //! Asks servers which models they have: programs for local models on this machine, Bedrock, Venice (spec `models.md` §2.3,
 //! §2.4).
 //!
-//! Nothing is asked before somebody wants to know: a list of models, a run with a model of that server, or a run for which
-//! nothing else is connected. Answers are kept; an old one is used while it is renewed. See `docs/models.md` for what a
-//! server that nobody configured may be used for.
+//! No server is asked before its models are needed: for a list of models, for a run with a model of
+//! that server, or for a run for which nothing else is connected. Answers are cached; an old one is
+//! used while it is renewed. See `docs/models.md` for the permitted uses of a server that nobody
+//! configured.
 
 mod address;
 mod ask;

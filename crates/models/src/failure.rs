@@ -4,6 +4,7 @@ mod classify;
 mod pattern;
 mod text;
 
+pub(crate) use classify::affordable_tokens;
 pub use classify::{classify_answer, classify_text, is_compaction_failure, is_context_overflow};
 pub(crate) use text::WEB_PAGE;
 pub use text::{is_web_page, user_text};

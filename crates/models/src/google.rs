@@ -53,7 +53,7 @@ impl Protocol for Google {
     }
 }
 
-/// The same at Google's cloud.
+/// Gemini at Google Cloud (Vertex AI).
 #[derive(Debug)]
 pub(crate) struct Vertex;
 
@@ -87,7 +87,7 @@ impl Protocol for Vertex {
         Google.refusal(answer)
     }
 
-    /// It follows from project and place.
+    /// Returns false: the address follows from project and location.
     fn needs_address(&self) -> bool {
         false
     }

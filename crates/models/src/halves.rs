@@ -10,18 +10,18 @@ use openclaw_protocol::mend::mend_with;
 const FIRST: u32 = 0x10_F800;
 /// The first surrogate.
 const SURROGATES: u32 = 0xD800;
-/// How many there are.
+/// Number of surrogates.
 const COUNT: u32 = 0x800;
 
 /// JSON that Rust reads.
 pub(crate) struct Mended {
     pub(crate) json: String,
-    /// Whether halves have stand-ins in it.
+    /// True if halves are replaced by stand-ins in `json`.
     pub(crate) has_stand_ins: bool,
 }
 
-/// Puts stand-ins in the place of lone halves. Where a text has such characters of its own they would be taken for halves: there
-/// U+FFFD stands in their place.
+/// Puts stand-ins in the place of lone halves. If a text contains these characters itself, they
+/// would be taken for halves: U+FFFD is then used instead of stand-ins.
 pub(crate) fn mended(json: &str) -> Mended {
     // The second way of writing one of them begins so, whatever its case.
     let is_escaped = json.to_ascii_lowercase().contains("\\udbf");
@@ -103,7 +103,7 @@ mod tests {
             (&[r"\ude00b"], &["\u{fffd}b"], false),
             (&[r"a\ud83dc"], &["a\u{fffd}c"], false),
             (&[r"\ud83d", r"\ud83d", r"\ude00"], &["", "\u{fffd}", "😀"], false),
-            // What stands for itself is not taken for a half.
+            // A character of its own is not taken for a half.
             (&["\u{10f83d}", "\u{10fa00}"], &["\u{10f83d}", "\u{10fa00}"], false),
             (&["\u{10f83d}\\ud83d", r"\ude00"], &["\u{10f83d}\u{fffd}", "\u{fffd}"], false),
             (&[r"\udbfe\udc00\ud83d"], &["\u{10f800}\u{fffd}"], false),

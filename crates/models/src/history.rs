@@ -1,9 +1,11 @@
-//! Makes a conversation fit for one model, whoever spoke in it before: pure, and the only place that does so
-//! (spec `agent-runtime.md` §9.2, `models.md` §3.1). Every client of a protocol calls it once for each call, and a request is
-//! built from what comes out. Nothing here changes the transcript.
+//! Makes a conversation fit for one model, whoever spoke in it before: pure, and the only place
+//! that does so (spec `agent-runtime.md` §9.2, `models.md` §3.1). Every client of a protocol calls
+//! it once for each call, and a request is built from what comes out. The transcript is never
+//! changed here.
 
 mod call_ids;
 mod images;
+mod names;
 mod pairing;
 mod roles;
 mod rules;
@@ -22,7 +24,7 @@ pub use rules::{Join, Rules};
 pub(crate) use seam::{is_seam, last_seam};
 
 /// The messages as the model behind `rules` should see them: every call directly followed by its result, failed answers
-/// left out, foreign reasoning turned to text, neighbours of one role merged, ids of calls in the form the provider takes, no
+/// left out, foreign reasoning turned to text, neighbours of one role merged, names and ids of calls in the form the provider takes, no
 /// result longer than ours may be, images called what they are. Only messages that change are copied.
 pub fn prepare(messages: Vec<Arc<Message>>, rules: &Rules<'_>) -> Vec<Arc<Message>> {
     prepare_part(messages, rules, &mut rules.id_map())
@@ -36,6 +38,7 @@ pub(crate) fn prepare_part(
 ) -> Vec<Arc<Message>> {
     cap_results(&mut messages);
     images::mend(&mut messages);
+    names::mend(&mut messages);
     if rules.drop_blank {
         roles::drop_blank(&mut messages);
     }

@@ -4,19 +4,17 @@
 use openclaw_config::settings::ModelChoice;
 use std::fmt;
 
-use crate::catalog::Catalog;
-use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId};
-use crate::select::Allowlist;
+use crate::reference::{ModelRef, ProviderId};
 use crate::settings::ModelSettings;
 
 /// Sees best of MiniMax's, whatever else is listed of it.
 const MINIMAX: &str = "minimax/MiniMax-VL-01";
 const OPENAI: &str = "openai/gpt-5-mini";
 const ANTHROPIC: &str = "anthropic/claude-opus-4-6";
-/// What is asked of Anthropic where the first choice failed.
+/// Anthropic model that is asked where the first choice failed.
 const ANTHROPIC_FALLBACK: &str = "anthropic/claude-opus-4-5";
 
-/// Why there is no image model to ask; people are told these words.
+/// Reason why there is no image model to ask; people are told these words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "No image model configured. Set agents.defaults.imageModel.primary or agents.defaults.imageModel.fallbacks."
@@ -39,8 +37,9 @@ impl fmt::Display for ImageModelsFailed {
 
 impl std::error::Error for ImageModelsFailed {}
 
-/// The image models of an installation: as configured, else those that go with `primary`, the agent's own model, as far as
-/// their providers are connected. Nothing where there is no credential for any: the tool is not offered then.
+/// The image models of an installation: as configured, else those that go with `primary`, the
+/// agent's own model, as far as their providers are connected. `None` if there is no credential for
+/// any: the tool is not offered then.
 pub fn image_models(
     settings: &ModelSettings,
     primary: &ModelRef,
@@ -86,39 +85,12 @@ fn pair(settings: &ModelSettings, provider: &ProviderId) -> Option<String> {
     }
 }
 
-/// The models to ask, in order: the one asked for, or else the first choice; then the fallbacks that are allowed. What is no
-/// reference is passed over.
-///
-/// # Errors
-/// When none is left.
-pub fn image_candidates(
-    settings: &ModelSettings,
-    choice: &ModelChoice,
-    asked: Option<&str>,
-) -> Result<Vec<ModelRef>, NoImageModel> {
-    let names = ModelNames::new(&settings.listed);
-    let allowlist = Allowlist::new(&Catalog::new(settings), &names);
-    let asked = asked.map(str::trim).filter(|text| !text.is_empty());
-    let mut models: Vec<ModelRef> = Vec::new();
-    let first = asked.or(choice.primary.as_deref()).and_then(|text| names.resolve(text, DEFAULT_PROVIDER));
-    let fallbacks = choice.fallbacks.iter().flatten();
-    let fallbacks = fallbacks
-        .filter_map(|text| names.resolve(text, DEFAULT_PROVIDER))
-        .filter(|model| allowlist.allows(model));
-    for model in first.into_iter().chain(fallbacks) {
-        if !models.contains(&model) {
-            models.push(model);
-        }
-    }
-    if models.is_empty() { Err(NoImageModel) } else { Ok(models) }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::settings::ListedModel;
+    use crate::reference::DEFAULT_PROVIDER;
 
     fn choice(primary: Option<&str>, fallbacks: &[&str]) -> ModelChoice {
         let fallbacks = fallbacks.iter().map(|text| (*text).to_owned()).collect();
@@ -162,7 +134,7 @@ mod tests {
                 &["anthropic", "openai"],
                 "anthropic/claude-opus-4-6 openai/gpt-5-mini anthropic/claude-opus-4-5",
             ),
-            // Its own provider has no key, or nothing that sees.
+            // The model's own provider has no key, or no model that takes images.
             ("openai/gpt-5.2", &["anthropic"], "anthropic/claude-opus-4-6 anthropic/claude-opus-4-5"),
             ("blind/blind", &["blind", "openai", "anthropic"], "openai/gpt-5-mini anthropic/claude-opus-4-5"),
             ("blind/blind", &["blind"], "not offered"),
@@ -185,37 +157,6 @@ mod tests {
         ];
         for (image_model, expect) in rows {
             assert_eq!(shown(image_models(&configured(image_model), &primary, |_| false)), expect);
-        }
-    }
-
-    #[test]
-    fn the_allowlist_holds_for_fallbacks_alone() {
-        let listed = |key: &str| ListedModel { key: key.to_owned(), ..ListedModel::default() };
-        let settings = ModelSettings {
-            listed: vec![listed("anthropic/claude-opus-4-6"), listed("openai/gpt-5.2")],
-            ..ModelSettings::default()
-        };
-        let candidates = |choice: ModelChoice, asked: Option<&str>| {
-            image_candidates(&settings, &choice, asked)
-                .map(|models| models.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
-                .map_err(|error| error.to_string())
-        };
-        let both = || choice(Some("openai/gpt-5-mini"), &["opus", "openai/gpt-5-mini", "google/x", "opus"]);
-        let rows = [
-            (both(), None, Ok("openai/gpt-5-mini anthropic/claude-opus-4-6")),
-            (both(), Some("google/y"), Ok("google/y anthropic/claude-opus-4-6")),
-            (both(), Some(" "), Ok("openai/gpt-5-mini anthropic/claude-opus-4-6")),
-            (choice(Some("x/"), &["opus"]), None, Ok("anthropic/claude-opus-4-6")),
-            (
-                choice(None, &["google/x"]),
-                None,
-                Err("No image model configured. Set agents.defaults.imageModel.primary or \
-                     agents.defaults.imageModel.fallbacks."),
-            ),
-        ];
-        for (choice, asked, expect) in rows {
-            let expect = expect.map(str::to_owned).map_err(str::to_owned);
-            assert_eq!(candidates(choice, asked), expect);
         }
     }
 

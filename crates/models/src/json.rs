@@ -18,9 +18,9 @@ pub(crate) enum Json<'a> {
     Text(Cow<'a, str>),
     Array(Vec<Json<'a>>),
     Object(Vec<Field<'a>>),
-    /// Anything that is a value already.
+    /// Parsed JSON value.
     Value(Cow<'a, Value>),
-    /// Anything that is written out already.
+    /// Serialized JSON text.
     Written(&'a RawValue),
     /// The conversation of a request.
     Messages(Messages<'a>),
@@ -34,11 +34,11 @@ pub(crate) type AroundMessages<'d, 'a> = (&'d [Field<'a>], (&'a str, &'d Message
 /// The messages of a request, in their order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Messages<'a> {
-    /// What comes before the conversation.
+    /// Items before the conversation.
     pub(crate) head: Vec<Json<'a>>,
-    /// What every later request repeats.
+    /// Items that every later request repeats.
     pub(crate) settled: Vec<Json<'a>>,
-    /// What the next may write otherwise.
+    /// Items that the next request may write differently.
     pub(crate) open: Vec<Json<'a>>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Whether a field is this text.
+    /// Returns true if the field has this text as its value.
     pub(crate) fn is(&self, name: &str, text: &str) -> bool {
         match self {
             Self::Object(fields) => fields.iter().any(|(key, value)| *key == name && value.is_text(text)),

@@ -1,4 +1,5 @@
-//! What was asked last in a conversation, for the next request to go on from: that repeats all of it but its end.
+//! Last request of a conversation, which the next request extends: the next one repeats all of it
+//! but its end.
 //!
 //! A part of the conversation that is settled is made fit and written once. It is gone on from for as long as the next request
 //! begins with the same messages and is for the same model; otherwise everything is written anew.
@@ -12,10 +13,8 @@ use parking_lot::Mutex;
 
 use crate::body::Body;
 use crate::conversation::{Asked, Conversation, Known};
-use crate::history::{IdMap, is_seam, last_seam, prepare_part};
+use crate::history::{IdMap, IdRule, is_seam, last_seam, prepare_part};
 use crate::model_spec::ModelSpec;
-use crate::request::ModelRequest;
-use crate::wire::Protocol;
 
 /// The last request of a conversation. Clones share it; whoever keeps it between two runs decides how long it lives.
 #[derive(Debug, Clone, Default)]
@@ -27,21 +26,24 @@ impl KeptRequest {
         self.0.lock().as_ref().map_or(0, Written::memory)
     }
 
-    /// The body of a request, and what else is to be said of it.
+    /// Writes the body of a request with these messages: `write` is given the messages that are
+    /// still to be written, and the body they go into. Returns it, with further facts about the
+    /// request.
     pub(crate) fn write(
         &self,
-        protocol: &dyn Protocol,
         spec: &ModelSpec,
-        request: &ModelRequest,
+        ids: IdRule,
+        messages: &[Arc<Message>],
+        write: impl FnOnce(&Conversation<'_>, &mut Body) -> Bytes,
     ) -> (Bytes, Asked) {
         let mut kept = self.0.lock();
         let last = kept.take().filter(|last| last.spec.writes_as(spec));
-        let last = last.and_then(|last| last.beginning(&request.messages));
-        let rules = spec.history_rules(protocol.call_ids(spec));
+        let last = last.and_then(|last| last.beginning(messages));
+        let rules = spec.history_rules(ids);
         let written = kept.insert(last.unwrap_or_else(|| Written::new(spec, rules.id_map())));
         let before = written.messages.len();
-        let settled_until = last_seam(&request.messages, before).unwrap_or(before);
-        let (settled, open) = request.messages.split_at(settled_until);
+        let settled_until = last_seam(messages, before).unwrap_or(before);
+        let (settled, open) = messages.split_at(settled_until);
         let settled = settled.get(before..).unwrap_or_default();
         written.messages.extend_from_slice(settled);
         let settled = prepare_part(settled.to_vec(), &rules, &mut written.ids);
@@ -49,21 +51,21 @@ impl KeptRequest {
         let conversation =
             Conversation { written: written.prepared, known: &written.known, settled: &settled, open: &open };
         let asked = conversation.asked();
-        let body = written.body.write(&protocol.body(spec, request, &conversation));
+        let body = write(&conversation, &mut written.body);
         written.prepared += settled.len();
         written.known.note(&settled);
         (body, asked)
     }
 }
 
-/// What is settled of a conversation.
+/// Settled part of a conversation.
 #[derive(Debug)]
 struct Written {
     /// The model it is written for, without its headers.
     spec: ModelSpec,
     /// The messages, as the transcript has them. As long as they are here nobody can change them in place.
     messages: Vec<Arc<Message>>,
-    /// How many they are once they are made fit.
+    /// Number of messages after they were adapted to the model.
     prepared: usize,
     ids: IdMap<'static>,
     known: Known,
@@ -77,12 +79,12 @@ impl Written {
     }
 
     fn memory(&self) -> usize {
-        /// What an id takes.
+        /// Memory estimate of an id, in bytes.
         const ID: usize = 96;
         self.body.memory() + self.ids.len() * ID + self.messages.len() * size_of::<Arc<Message>>()
     }
 
-    /// Itself, if a conversation begins with it and can be parted behind it.
+    /// Returns `self` if a conversation begins with it and has a seam right after it.
     fn beginning(mut self, conversation: &[Arc<Message>]) -> Option<Self> {
         let end = self.messages.len();
         let begins = conversation.get(..end)?;
@@ -91,8 +93,8 @@ impl Written {
     }
 }
 
-/// Whether a message is one that is kept. Summaries, which become a person's message, and results that are shown in part are made
-/// anew for each run.
+/// Returns true if a message is the kept one. Summaries, which become a person's message, and
+/// results that are shown in part are made anew for each run.
 fn is_same(kept: &mut Arc<Message>, now: &Arc<Message>) -> bool {
     if Arc::ptr_eq(kept, now) {
         return true;
@@ -115,6 +117,8 @@ mod tests {
 
     use super::*;
     use crate::anthropic::Anthropic;
+    use crate::request::ModelRequest;
+    use crate::wire::write_body;
 
     fn user(text: &str) -> Message {
         Message::User(UserMessage::text(text, 1))
@@ -146,7 +150,7 @@ mod tests {
         let other = ModelSpec::sample("anthropic", "other", "anthropic-messages");
         let mut request = ModelRequest::default();
         let ask = |request: &ModelRequest, spec: &ModelSpec| {
-            drop(request.kept.write(&Anthropic, spec, request));
+            drop(write_body(&Anthropic, spec, request));
             settled(&request.kept)
         };
         let steps: [(&[Message], usize); 5] = [
@@ -168,7 +172,7 @@ mod tests {
         assert_eq!(ask(&request, &other), 1, "cut");
         Arc::make_mut(&mut request.messages)[0] = user("edited").into();
         assert_eq!(ask(&request, &other), 1, "edited");
-        let body = request.kept.write(&Anthropic, &other, &request).0;
+        let body = write_body(&Anthropic, &other, &request).0;
         assert!(String::from_utf8_lossy(&body).contains("edited"));
     }
 
@@ -176,7 +180,7 @@ mod tests {
     fn what_is_settled_is_not_copied() {
         let spec = ModelSpec::sample("anthropic", "claude", "anthropic-messages");
         let mut request = ModelRequest { system: "The rules.".into(), ..ModelRequest::default() };
-        let write = |request: &ModelRequest| request.kept.write(&Anthropic, &spec, request).0;
+        let write = |request: &ModelRequest| write_body(&Anthropic, &spec, request).0;
         for n in 0..40 {
             let said = [user(&format!("question {n}")), answer(Block::text("x".repeat(n)))];
             Arc::make_mut(&mut request.messages).extend(said.map(Arc::new));

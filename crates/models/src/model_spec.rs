@@ -11,8 +11,8 @@ use crate::provider_entry::Compat;
 use crate::reference::ModelRef;
 #[cfg(test)]
 use crate::request::ModelRequest;
-use crate::request::ThinkingLevel;
 use crate::thinking;
+use crate::thinking::ThinkingLevel;
 
 /// A model resolved from the catalog and the configuration, credentials aside.
 #[derive(Debug, Clone)]
@@ -23,11 +23,11 @@ pub struct ModelSpec {
     pub name: String,
     /// Protocol.
     pub api: Api,
-    /// Where the API is, without a trailing slash.
+    /// Address of the API, without a trailing slash.
     pub base_url: String,
-    /// Whether it reasons.
+    /// True if the model reasons.
     pub reasoning: bool,
-    /// Whether it takes images.
+    /// True if the model accepts images.
     pub images: bool,
     /// US dollars for a million tokens.
     pub price: ModelCost,
@@ -41,7 +41,7 @@ pub struct ModelSpec {
     pub headers: BTreeMap<String, SecretString>,
     /// Send the key as `Authorization: Bearer` whatever the protocol does by itself.
     pub auth_header: bool,
-    /// Where it differs from OpenAI's own server.
+    /// Differences from OpenAI's own server.
     pub compat: Compat,
     /// Ask for a stream also when tools are offered.
     pub streaming: bool,
@@ -69,7 +69,7 @@ impl ModelSpec {
         &self.reference.model
     }
 
-    /// Whether a history is made fit for it and written as for another.
+    /// Returns true if a history is adapted and written in the same way for another model.
     pub(crate) fn writes_as(&self, other: &Self) -> bool {
         // Every field is named: whoever adds one decides whether messages are written by it.
         let Self {
@@ -95,7 +95,8 @@ impl ModelSpec {
             && *compat == other.compat
     }
 
-    /// How a history is made fit for it, where its protocol takes ids of calls in this form.
+    /// Returns the rules that adapt a history to this model, with ids of calls in the form of its
+    /// protocol.
     pub(crate) fn history_rules(&self, ids: IdRule) -> Rules<'_> {
         Rules::of(self.provider(), self.api.as_str(), self.id(), ids)
     }

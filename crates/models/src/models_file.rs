@@ -1,9 +1,11 @@
 //! `models.json` of an agent's directory (spec `models.md` §2.1): models that other programs and older versions know of.
 //!
-//! It is read when it changed, and written when a run needs models that are not in it yet. OpenClaw 2026.2.9 and we read
-//! each other's: [`check`] holds its rules, [`marker`] what stands for a secret in it.
+//! The file is read again when it has changed, and written when a run needs models that it lacks.
+//! OpenClaw 2026.2.9 and this program read each other's files: [`check`] holds its rules,
+//! [`marker`] the placeholders for secrets.
 
 mod check;
+mod damaged;
 mod keeper;
 mod marker;
 mod read;
@@ -11,10 +13,11 @@ mod write;
 
 use std::path::Path;
 
+pub use damaged::set_models_file_aside;
 pub(crate) use keeper::{FileKeeper, FileView};
 pub(crate) use write::Writing;
 
-/// Why the file of an agent's directory is ignored. Blocks.
+/// Returns the reason why the file of an agent's directory is ignored. Blocks.
 pub fn models_file_problem(agent_dir: &Path) -> Option<String> {
     FileKeeper::default().view(agent_dir).warning
 }

@@ -1,4 +1,5 @@
-//! The one HTTP layer of all providers: shared connections, timeouts, size caps, no redirects, no secrets in errors.
+//! HTTP layer of all providers: shared connections, timeouts, size caps, no redirects, no secrets
+//! in errors.
 
 pub mod public;
 
@@ -13,18 +14,18 @@ use crate::stream::FailureKind;
 
 /// Bytes of an error answer that are read; the rest says nothing new.
 const MAX_ERROR_BODY: usize = 64 * 1024;
-/// How long an error answer is listened to.
+/// Time limit for reading the body of an error answer.
 const ERROR_BODY_DEADLINE: Duration = Duration::from_secs(10);
-/// What we call ourselves towards providers.
+/// Our name in requests to providers.
 const USER_AGENT: &str = concat!("openclaw/", env!("CARGO_PKG_VERSION"));
 
-/// What nearly everything is that is asked for or posted.
+/// Media type of nearly all requests and answers.
 pub(crate) const JSON: &str = "application/json";
 
-/// How long to wait for a server.
+/// Timeouts of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For the connection, TLS included.
+    /// Limit for the connection, TLS included.
     pub connect: Duration,
     /// Between two signs of life: from the request to the head of the answer, and from one whole piece of it to the next.
     pub idle: Duration,
@@ -47,9 +48,9 @@ pub struct Http {
 #[derive(Debug, Default)]
 struct Shared {
     timeouts: Timeouts,
-    /// For the world; honours `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
+    /// Client for the internet; honours `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
     outside: OnceLock<Result<reqwest::Client, String>>,
-    /// For this machine; a proxy could not reach it.
+    /// Client for this machine, which a proxy could not reach.
     loopback: OnceLock<Result<reqwest::Client, String>>,
 }
 
@@ -85,6 +86,23 @@ impl Http {
     /// [`NetError`] when there is no answer.
     pub async fn get(&self, url: &str, headers: Headers) -> Result<Incoming, NetError> {
         self.send(reqwest::Method::GET, url, headers, Bytes::new()).await
+    }
+
+    /// Makes sure that there is a server at an address, whatever it answers, if anything.
+    ///
+    /// # Errors
+    /// [`NetError`] when no connection is made.
+    pub async fn reach(&self, url: &str) -> Result<(), NetError> {
+        match self.get(url, Headers::default()).await {
+            Ok(_)
+            | Err(
+                NetError::Silent { .. }
+                | NetError::Dribbling { .. }
+                | NetError::Broken { .. }
+                | NetError::TooLong { .. },
+            ) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     async fn send(
@@ -133,12 +151,12 @@ impl Http {
 pub struct Headers(HeaderMap);
 
 impl Headers {
-    /// Those of a question for a document of this kind.
+    /// Creates the headers of a request for a document of this type.
     pub(crate) fn accepting(kind: &'static str) -> Self {
         Self([(header::ACCEPT, HeaderValue::from_static(kind))].into_iter().collect())
     }
 
-    /// The same where a JSON document is posted.
+    /// Creates the headers of a request that posts a JSON document.
     pub(crate) fn posting(accept: &'static str) -> Self {
         let mut headers = Self::accepting(accept);
         headers.0.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
@@ -203,8 +221,9 @@ impl Incoming {
         self.chunk_after(Duration::ZERO).await
     }
 
-    /// The same when what came for so long was only pieces of something: a server that sends them one by one for ever is as
-    /// silent as one that sends nothing.
+    /// Returns the next chunk if only incomplete pieces came for `pieces`, which counts against the
+    /// idle limit: a server that sends pieces one by one for ever is as silent as one that sends
+    /// nothing.
     ///
     /// # Errors
     /// [`NetError`] when the connection breaks, stays silent, or brings nothing whole in time.
@@ -234,7 +253,8 @@ impl Incoming {
         Ok(bytes)
     }
 
-    /// The body of an error answer as text, cut at 64 KiB and after 10 s. What can't be read is left out.
+    /// The body of an error answer as text, cut at 64 KiB and after 10 s. Unreadable parts are left
+    /// out.
     pub async fn error_body(mut self) -> String {
         let mut bytes = Vec::new();
         let read = async {
@@ -252,13 +272,15 @@ impl Incoming {
     }
 }
 
-/// Why there is no answer, or no more of it. The texts are for people and hold neither keys nor full addresses.
+/// Error of a request: no answer, or no more of it. The texts are for people and hold neither keys
+/// nor full addresses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetError {
     /// The address is none; the configuration must change.
     #[error("\"{0}\" is not an http(s) address; check the provider's baseUrl")]
     Address(String),
-    /// It would make another host of the provider's address; the configuration or the environment must change.
+    /// The region name would change the host of the provider's address; the configuration or the
+    /// environment must change.
     #[error(
         "\"{0}\" is not the name of a region; regions have letters, digits and hyphens only. Check AWS_REGION, \
          AWS_DEFAULT_REGION or the AWS profile for Bedrock, GOOGLE_CLOUD_LOCATION for Vertex AI"
@@ -272,7 +294,7 @@ pub enum NetError {
     /// TLS or the client could not be set up.
     #[error("cannot set up the HTTP client: {0}")]
     Setup(String),
-    /// Nobody listens.
+    /// Connection refused: no server listens at the address.
     #[error("connection refused by {0}; is the server running?")]
     Refused(String),
     /// The name has no address, the route is down, TLS failed.
@@ -280,7 +302,7 @@ pub enum NetError {
     Connect {
         /// Host and port.
         place: String,
-        /// What the system said.
+        /// Underlying I/O error.
         cause: String,
     },
     /// No connection in time.
@@ -288,7 +310,7 @@ pub enum NetError {
     ConnectTimeout {
         /// Host and port.
         place: String,
-        /// How long we waited.
+        /// Time that was waited.
         waited: Duration,
     },
     /// Connected, but nothing came in time.
@@ -296,15 +318,15 @@ pub enum NetError {
     Silent {
         /// Host and port.
         place: String,
-        /// How long we waited.
+        /// Time that was waited.
         waited: Duration,
     },
-    /// Something came all the time, but nothing whole in time.
+    /// The server sent pieces all the time, but no complete event in time.
     #[error("timed out: {place} sent nothing but pieces for {waited:?}")]
     Dribbling {
         /// Host and port.
         place: String,
-        /// How long we waited.
+        /// Time that was waited.
         waited: Duration,
     },
     /// The answer is longer than we read.
@@ -330,7 +352,7 @@ impl NetError {
             Self::Address(_) | Self::Region(_) | Self::Header(_) | Self::Setup(_) | Self::TooLong { .. } => {
                 FailureKind::Other
             }
-            // What never reached the provider says nothing about the credential.
+            // A failure that never reached the provider says nothing about the credential.
             Self::Refused(_) | Self::Connect { .. } | Self::ConnectTimeout { .. } | Self::Broken { .. } => {
                 FailureKind::Transient
             }
@@ -364,6 +386,11 @@ fn causes<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn std::e
     std::iter::successors(std::error::Error::source(error), |cause| cause.source())
 }
 
+/// Fault of a text that is to be the address of a server, if it has one.
+pub fn address_fault(text: &str) -> Option<NetError> {
+    parse_url(text).err()
+}
+
 fn parse_url(text: &str) -> Result<Url, NetError> {
     // The address may hold a key in its query or user part; only its start is shown.
     let shown = || text.split(['?', '@']).next().unwrap_or_default().chars().take(200).collect();
@@ -383,7 +410,7 @@ fn place_of(url: &Url) -> String {
     }
 }
 
-/// Whether an address is on this machine.
+/// Returns true if an address is on this machine.
 pub(crate) fn is_local_url(text: &str) -> bool {
     Url::parse(text.trim()).is_ok_and(|url| is_loopback(&url))
 }

@@ -1,7 +1,8 @@
 //! Logins at providers: what is opened, waited for and exchanged, and how a login is renewed (spec `models.md` §8.4).
 //!
-//! [`codex`] is OpenAI's login with a code that comes back to this machine ([`callback`]) or is pasted ([`pasted`]);
-//! [`github`] shows a code to enter on another device. Where a login is kept is no matter of this module.
+//! [`codex`] is OpenAI's login with a code that comes back to this machine ([`callback`]) or is
+//! pasted ([`pasted`]); [`github`] shows a code to enter on another device. Storing a login is not
+//! done in this module.
 
 pub mod callback;
 pub mod codex;
@@ -15,7 +16,7 @@ use crate::variables::Variables;
 /// Names a server on this machine that stands in for all login servers. For tests.
 pub const SERVER_VARIABLE: &str = "OPENCLAW_LOGIN_SERVER";
 
-/// Where logins happen.
+/// Servers on which logins happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginServers {
     /// OpenAI's, without a slash at its end.
@@ -46,7 +47,7 @@ impl From<&Variables> for LoginServers {
 }
 
 impl LoginServers {
-    /// One server for everything.
+    /// Uses one server for everything.
     pub fn all_at(url: &str) -> Self {
         let url = url.trim_end_matches('/').to_owned();
         Self { openai: url.clone(), github: url.clone(), github_api: url.clone(), google: url }

@@ -32,7 +32,7 @@ pub const NAME: &str = "Offline guide";
 /// The guide's protocol.
 pub const API: &str = "offline";
 
-/// Whether a model is the guide: it is always there.
+/// Returns true if a model is the offline guide, which is always available.
 pub(crate) fn is_guide(model: &ModelRef) -> bool {
     model.provider.as_str() == PROVIDER
 }
@@ -228,7 +228,7 @@ fn guide(offered: &[&str]) -> String {
     )
 }
 
-/// How to connect a model.
+/// Instructions for connecting a model.
 const CONNECT: &str = include_str!("offline/connect.md").trim_ascii_end();
 
 /// A few words at a time; joined they are the text.

@@ -1,8 +1,10 @@
 //! OpenAI Chat Completions and the servers that speak it (spec `models.md` §4.2).
 
+mod calls;
 mod compat;
 mod request;
 mod stream;
+mod written;
 
 use serde_json::Value;
 

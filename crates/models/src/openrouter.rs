@@ -1,12 +1,12 @@
-//! What OpenRouter wants to know of each request (spec `models.md` §3).
+//! OpenRouter: headers that it expects on each request (spec `models.md` §3).
 
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 
-/// What it shows in its statistics.
+/// Headers that name this program in OpenRouter's statistics.
 const HEADERS: &[(&str, &str)] = &[("HTTP-Referer", "https://openclaw.ai"), ("X-Title", "OpenClaw")];
 
-/// Whether a model is called through it, under whatever name.
+/// Returns true if a model is called through OpenRouter, under whatever provider name.
 pub(crate) fn serves(spec: &ModelSpec) -> bool {
     spec.provider() == "openrouter" || spec.base_url.contains("openrouter.ai")
 }

@@ -1,14 +1,19 @@
-//! What the requests of several protocols take from a message in the same way.
+//! Parts of messages that the requests of several protocols use in the same way.
 
 use std::sync::LazyLock;
 
 use openclaw_protocol::message::{Block, ImageBlock, ToolCall, ToolResultMessage, UserContent};
 use serde_json::{Value, json};
 
-/// What stands for arguments that are none.
+/// Field of a stored call with everything that its provider sent besides name and arguments, and wants back. OpenClaw ignores it.
+pub(crate) const CALL_FIELDS: &str = "providerFields";
+/// User message put before a conversation whose own beginning is gone, since the first message must be the user's.
+pub(crate) const BOOTSTRAP: &str = "(session bootstrap)";
+
+/// Stand-in for missing arguments.
 static NO_ARGUMENTS: LazyLock<Value> = LazyLock::new(|| json!({}));
 
-/// What a person says: texts that are not blank, and the images that are taken.
+/// Returns the parts of a user message: texts that are not blank, and the images that are accepted.
 pub(crate) fn user_parts<'a, P>(
     content: &'a UserContent,
     text: impl Fn(&'a str) -> Option<P>,

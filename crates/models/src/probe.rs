@@ -1,12 +1,13 @@
-//! One tiny question to a model, to see whether it answers: with which credential, how fast, and if not, why not.
+//! Probes a model with a tiny question: which credential works, how fast, and if it fails, why.
 //!
-//! It takes the way of every call, without retries and without anything being remembered of it: a probe cools no profile down.
+//! A probe takes the path of every call, without retries and without recording anything: it does
+//! not put a profile in cooldown.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
-use openclaw_protocol::message::{AssistantMessage, Message, UserMessage};
+use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
@@ -22,15 +23,15 @@ use crate::settings::ModelSettings;
 use crate::stream::{FailureKind, Model as _, ModelEvent, ModelFailure};
 use openclaw_config::clock::now_ms;
 
-/// What a probe of credentials says.
+/// Prompt of a credential probe.
 const PROMPT: &str = "Reply with OK. Do not use tools.";
 /// OpenAI's Responses refuse a smaller cap on the answer.
 const LEAST_RESPONSES_TOKENS: u32 = 16;
 
-/// What is probed.
+/// Parameters of a probe.
 #[derive(Debug)]
 pub struct Probe<'a> {
-    /// Whose credentials.
+    /// Directory of the agent whose credentials are used.
     pub agent_dir: &'a Path,
     /// The model.
     pub spec: ModelSpec,
@@ -38,25 +39,25 @@ pub struct Probe<'a> {
     pub profile: Option<&'a str>,
     /// The question.
     pub request: ModelRequest,
-    /// How long the answer may take as a whole.
+    /// Time limit for the whole answer.
     pub deadline: Duration,
 }
 
-/// What came of it.
+/// Result of a probe.
 #[derive(Debug)]
 pub struct Probed {
     /// The answer.
     pub answer: Result<AssistantMessage, ProbeError>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub latency_ms: u64,
 }
 
-/// Why there is no answer.
+/// Error of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeError {
     /// The kind of failure.
     pub kind: ProbeFailure,
-    /// What to tell people; holds no secret.
+    /// Message for people; contains no secret.
     pub message: String,
 }
 
@@ -69,18 +70,21 @@ pub enum ProbeFailure {
     RateLimit,
     /// The account has to pay.
     Billing,
-    /// Nothing came in time.
+    /// No answer came in time.
     Timeout,
     /// The provider does not like the question.
     Format,
     /// The provider is down or can't be reached.
     Unavailable,
-    /// Anything else.
+    /// The answer has nothing in it.
+    Empty,
+    /// Any other failure.
     Unknown,
 }
 
 impl ProbeFailure {
-    /// The word OpenClaw 2026.2.9 uses. It has none for a provider that is down; `unavailable` is ours.
+    /// The word OpenClaw 2026.2.9 uses. It has none for a provider that is down, nor for an empty answer: `unavailable` and `empty` are
+    /// ours.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Auth => "auth",
@@ -89,6 +93,7 @@ impl ProbeFailure {
             Self::Timeout => "timeout",
             Self::Format => "format",
             Self::Unavailable => "unavailable",
+            Self::Empty => "empty",
             Self::Unknown => "unknown",
         }
     }
@@ -99,11 +104,12 @@ impl From<FailureKind> for ProbeFailure {
         match kind {
             FailureKind::Auth => Self::Auth,
             FailureKind::RateLimit => Self::RateLimit,
-            FailureKind::Billing => Self::Billing,
+            FailureKind::Billing | FailureKind::Unaffordable => Self::Billing,
             FailureKind::Timeout => Self::Timeout,
             FailureKind::Format | FailureKind::ContextOverflow => Self::Format,
             FailureKind::Transient => Self::Unavailable,
-            FailureKind::Other => Self::Unknown,
+            FailureKind::Empty => Self::Empty,
+            FailureKind::Gone | FailureKind::Other => Self::Unknown,
         }
     }
 }
@@ -125,6 +131,13 @@ pub fn tiny_question(spec: &ModelSpec, max_tokens: u32) -> ModelRequest {
         max_tokens: Some(max_tokens.max(least)),
         ..ModelRequest::default()
     }
+}
+
+/// True if an answer has nothing in it. One that the cap on its length ended may have been thinking until then.
+fn is_empty(answer: &AssistantMessage) -> bool {
+    answer.stop_reason != StopReason::Length
+        && answer.text().trim().is_empty()
+        && answer.tool_calls().next().is_none()
 }
 
 impl Models {
@@ -175,8 +188,13 @@ impl Models {
         while let Some(event) = events.next().await {
             match event {
                 ModelEvent::Done { failure: Some(failure), .. } => return Err(failure.into()),
+                ModelEvent::Done { message, failure: None } if is_empty(&message) => {
+                    let message = "the model's answer was empty".to_owned();
+                    return Err(ProbeError { kind: ProbeFailure::Empty, message });
+                }
                 ModelEvent::Done { message, failure: None } => return Ok(message),
                 ModelEvent::Start
+                | ModelEvent::Retry { .. }
                 | ModelEvent::TextDelta { .. }
                 | ModelEvent::ThinkingDelta { .. }
                 | ModelEvent::ToolCallStart { .. } => {}

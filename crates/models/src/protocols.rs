@@ -1,4 +1,4 @@
-//! The one table that says which code speaks which protocol.
+//! Table that assigns the code to each protocol.
 //!
 //! A new protocol is a variant of [`Api`] with its name, a line here and a module that implements [`Protocol`].
 

@@ -13,39 +13,41 @@ use crate::api::Api;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProviderEntry {
-    /// Where its API is.
+    /// Address of the API.
     pub base_url: Option<String>,
     /// A literal key, the name of a variable, `${NAME}` or `!command`.
     pub api_key: Option<SecretString>,
-    /// How it authenticates.
+    /// Authentication method.
     pub auth: Option<ProviderAuth>,
     /// Protocol of its models unless they say otherwise.
     pub api: Option<Api>,
     /// Headers of every request.
     pub headers: BTreeMap<String, SecretString>,
-    /// Whether the key is sent as `Authorization: Bearer` besides the protocol's own way.
+    /// True if the key is also sent as `Authorization: Bearer`, besides the protocol's own way.
     pub auth_header: Option<bool>,
-    /// Its models.
+    /// Models of the provider.
     pub models: Vec<ModelEntry>,
     /// Environment variables that hold its key, first set wins; the built-in catalog only.
     pub env: Vec<String>,
-    /// Like `env`, but variables that are often set for other reasons: their presence alone connects no model.
+    /// Variables like `env` that are often set for other reasons: their presence alone connects no
+    /// model.
     pub ambient_env: Vec<String>,
     /// Has more models than are listed: any id is taken for one; the built-in catalog only.
     pub open: bool,
-    /// What is assumed of a model that is not listed; the built-in catalog only.
+    /// Defaults for a model that is not listed; the built-in catalog only.
     pub new_model: Option<ModelEntry>,
     /// Listed only when a credential for it is found; the built-in catalog only.
     pub implicit: bool,
-    /// How its server is asked for its models; the built-in catalog only.
+    /// Method of asking the provider's server for its models; the built-in catalog only.
     pub asks: Option<Asks>,
-    /// What stands for the key in `models.json` where the login is an OAuth one; the built-in catalog only.
+    /// Placeholder for the key in `models.json` if the login is an OAuth one; the built-in catalog
+    /// only.
     pub placeholder: Option<String>,
     /// Changes to models that others list, by id; `models.json` only.
     pub model_overrides: BTreeMap<String, ModelOverride>,
 }
 
-/// How a server is asked for its models.
+/// Method of asking a server for its models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Asks {
@@ -62,7 +64,7 @@ pub enum Asks {
 }
 
 impl Asks {
-    /// Whether it is a program that people run on their own machine, without a key.
+    /// Returns true if the server is a program that people run on their own machine, without a key.
     pub fn is_local(self) -> bool {
         match self {
             Self::Ollama | Self::LmStudio | Self::LlamaCpp | Self::Vllm => true,
@@ -71,7 +73,7 @@ impl Asks {
     }
 }
 
-/// One model of a [`ProviderEntry`].
+/// Model of a [`ProviderEntry`].
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelEntry {
@@ -81,9 +83,9 @@ pub struct ModelEntry {
     pub name: Option<String>,
     /// Protocol; absent is the provider's.
     pub api: Option<Api>,
-    /// Where it is; absent is where its provider is.
+    /// Address of the model; absent is the provider's address.
     pub base_url: Option<String>,
-    /// Whether it reasons.
+    /// True if the model reasons.
     pub reasoning: Option<bool>,
     /// `text`, `image`.
     pub input: Option<Vec<String>>,
@@ -97,12 +99,14 @@ pub struct ModelEntry {
     pub max_tokens: Option<u64>,
     /// Headers of its requests, over the provider's.
     pub headers: BTreeMap<String, SecretString>,
-    /// Where it differs from OpenAI's own server.
+    /// Differences from OpenAI's own server.
     pub compat: Compat,
-    /// Whether to ask for a stream when tools are offered: `streaming` of its `params`, of which nothing else is known.
+    /// True if a stream is requested when tools are offered: `streaming` of the model's `params`,
+    /// whose other fields are ignored.
     #[serde(rename = "params", deserialize_with = "streaming")]
     pub streaming: Option<bool>,
-    /// Its server says that it takes no tools, without which no agent can work; never written down.
+    /// True if the server says that the model takes no tools, without which no agent can work;
+    /// never written to a file.
     #[serde(skip)]
     pub lacks_tools: bool,
 }
@@ -113,7 +117,7 @@ pub struct ModelEntry {
 pub struct ModelOverride {
     /// Name for people.
     pub name: Option<String>,
-    /// Whether it reasons.
+    /// True if the model reasons.
     pub reasoning: Option<bool>,
     /// `text`, `image`.
     pub input: Option<Vec<String>>,
@@ -127,7 +131,7 @@ pub struct ModelOverride {
     pub max_tokens: Option<u64>,
     /// Headers, added to those there are.
     pub headers: BTreeMap<String, SecretString>,
-    /// Where it differs from OpenAI's own server.
+    /// Differences from OpenAI's own server.
     pub compat: Compat,
 }
 
@@ -145,7 +149,8 @@ pub struct PriceOverride {
     pub cache_write: Option<f64>,
 }
 
-/// What a server that speaks OpenAI's protocol does differently (spec `models.md` §4.2). Absent is detected.
+/// Differences of a server that speaks OpenAI's protocol (spec `models.md` §4.2). Absent is
+/// detected.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Compat {
@@ -191,9 +196,9 @@ pub struct Compat {
 }
 
 impl Compat {
-    /// What is said here, and what the other says of the rest.
+    /// Merges two sets of differences; fields set here win over `base`.
     pub(super) fn over(&self, base: &Self) -> Self {
-        // What is not said is not written.
+        // Absent fields are not written.
         let fields = [base, self].into_iter().filter_map(|compat| match serde_json::to_value(compat) {
             Ok(Value::Object(fields)) => Some(fields),
             Ok(_) | Err(_) => None,

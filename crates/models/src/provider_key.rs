@@ -1,4 +1,5 @@
-//! What a provider lets us in with. It travels as one secret string; some providers need several values in it.
+//! Key with which a provider is called. It travels as one secret string; some providers need
+//! several values in it.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +40,7 @@ impl ProviderKey {
         CREDENTIAL.iter().find_map(|name| self.parts.get(*name)).unwrap_or(&self.whole)
     }
 
-    /// The same as text.
+    /// Returns the secret as text.
     pub(crate) fn expose(&self) -> &str {
         self.secret().expose_secret()
     }

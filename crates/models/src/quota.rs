@@ -1,9 +1,9 @@
-//! How much of their quota the providers say is used (spec `operations.md` §13): one file a provider, which says what is
-//! asked and reads the answer. [`Models::quotas`] asks all of them at once, a short time each; one that fails says so in its
-//! own row.
+//! Quotas that the providers report as used (spec `operations.md` §13): one file per provider, with
+//! the request and the reader of the answer. [`Models::quotas`] asks all of them at once, a short
+//! time each; one that fails says so in its own row.
 //!
-//! These questions are not part of the providers' published interfaces. An answer that is understood no longer is an error in
-//! its row, never a failure of the whole.
+//! Providers do not publish these interfaces. An answer that can no longer be understood is an
+//! error in its row, never a failure of the whole.
 
 mod access;
 mod anthropic;
@@ -34,7 +34,7 @@ use crate::reference::ProviderId;
 use crate::select::Models;
 use crate::settings::ModelSettings;
 
-/// How one provider is asked.
+/// Request and reader for one provider.
 struct Provider {
     id: &'static str,
     name: &'static str,
@@ -45,7 +45,7 @@ struct Provider {
     read: fn(&[Value]) -> Result<Quota, String>,
 }
 
-/// What an answer says.
+/// Content of an answer.
 #[derive(Debug, Default, PartialEq)]
 struct Quota {
     windows: Vec<UsageWindow>,
@@ -66,8 +66,8 @@ const PROVIDERS: &[Provider] = &[
 ];
 
 impl Models {
-    /// What the providers say for which an agent has a credential they answer to. Reads the agent's credentials, may renew a
-    /// login.
+    /// Returns the quotas of the providers for which the agent has a suitable credential. Reads the
+    /// agent's credentials, may renew a login.
     pub async fn quotas(&self, settings: &ModelSettings, agent_dir: &Path) -> Vec<ProviderUsage> {
         let accesses = access::Accesses::load(self, settings, agent_dir).await;
         let servers = QuotaServers::from(&self.variables);

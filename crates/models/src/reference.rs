@@ -84,8 +84,8 @@ impl ModelRef {
         Self { model: full.unwrap_or(model).to_owned(), provider }
     }
 
-    /// Parses `provider/model`, split at the first `/`; text without one belongs to `default_provider`. Nothing when a
-    /// half is empty.
+    /// Parses `provider/model`, split at the first `/`; text without one belongs to
+    /// `default_provider`. `None` if a half is empty.
     pub fn parse(text: &str, default_provider: &str) -> Option<Self> {
         let text = text.trim();
         let (provider, model) = text.split_once('/').unwrap_or((default_provider, text));
@@ -142,7 +142,7 @@ impl ModelNames {
         Self { entries }
     }
 
-    /// Whether a model is listed.
+    /// Returns true if a model is listed.
     pub fn lists(&self, reference: &ModelRef) -> bool {
         self.entries.iter().any(|entry| entry.reference == *reference)
     }
@@ -191,11 +191,11 @@ fn built_in_alias(reference: &ModelRef) -> Option<&'static str> {
 /// The configured model of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefaultModel {
-    /// What to call.
+    /// Model to call.
     pub reference: ModelRef,
-    /// Whether somebody configured it, rather than it being the product's default.
+    /// True if the model is configured, false if it is the product's default.
     pub configured: bool,
-    /// What to tell the owner about how it was written.
+    /// Warning for the owner about how the reference was written.
     pub warning: Option<String>,
 }
 

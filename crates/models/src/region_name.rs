@@ -2,7 +2,7 @@
 
 use crate::net::NetError;
 
-/// As long as a label of a host name may be.
+/// Maximum length of a label of a host name.
 const MAX: usize = 63;
 
 /// The name, if it can be part of a host name without changing which host that is: letters, digits, and hyphens between them.

@@ -1,4 +1,4 @@
-//! Both halves of a call without the wire between them: for tests, benchmarks and fuzzing.
+//! Request and decoder without the network between them: for tests, benchmarks and fuzzing.
 
 use std::sync::Arc;
 
@@ -14,13 +14,14 @@ use crate::protocols::protocol;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{ModelEvent, ModelFailure};
-use crate::wire::{Head, Outgoing, WireRequest};
+use crate::wire::{Head, Outgoing, WireRequest, write_body};
 use openclaw_config::clock::now_ms;
 
-/// The body that a call would post with this key, of messages that are fit for the model. Nothing where the model's protocol has no client.
+/// The body that a call would post with this key, of messages that are fit for the model. `None` if
+/// the model's protocol has no client.
 ///
 /// # Errors
-/// As the call would fail before anything is sent.
+/// Same errors as the call would have before anything is sent.
 pub fn posted(
     spec: &ModelSpec,
     key: &SecretString,
@@ -39,21 +40,21 @@ pub fn posted(
     Some(signed)
 }
 
-/// The body that a call posts: its messages are made fit for the model, and the last request of the conversation is gone on from.
-/// Nothing where the model's protocol has no client.
+/// The body that a call posts: its messages are made fit for the model, and the last request of the
+/// conversation is gone on from. `None` if the model's protocol has no client.
 pub fn gone_on(spec: &ModelSpec, request: &ModelRequest) -> Option<Bytes> {
-    let (body, _) = request.kept.write(protocol(&spec.api)?, spec, request);
+    let (body, _) = write_body(protocol(&spec.api)?, spec, request);
     Some(body)
 }
 
-/// The messages of a request as the model is shown them. Nothing where its protocol has no client.
+/// The messages of a request as the model is shown them. `None` if its protocol has no client.
 pub fn shown(spec: &ModelSpec, request: &ModelRequest) -> Option<Vec<Arc<Message>>> {
     let rules = spec.history_rules(protocol(&spec.api)?.call_ids(spec));
     Some(history::prepare(request.messages.to_vec(), &rules))
 }
 
-/// The events of a body that arrives in these chunks and then ends, in answer to a call made at `now` (Unix milliseconds).
-/// Nothing where the model's protocol has no client.
+/// The events of a body that arrives in these chunks and then ends, in answer to a call made at
+/// `now` (Unix milliseconds). `None` if the model's protocol has no client.
 pub fn replay<'c>(
     spec: &ModelSpec,
     now: i64,

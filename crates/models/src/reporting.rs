@@ -8,7 +8,7 @@ use crate::credentials::{Account, Ledger};
 use crate::request::ModelRequest;
 use crate::stream::{FailureKind, Model, ModelEvent, ModelFacts, ModelStream};
 
-/// Whom to tell, and of which profile.
+/// Reports the outcome of calls for a profile.
 #[derive(Debug, Clone)]
 pub(crate) struct Reporter {
     pub(crate) ledger: Ledger,
@@ -27,10 +27,11 @@ impl Reporter {
                 StopReason::Stop | StopReason::Length | StopReason::ToolUse => {
                     self.ledger.answered(&self.account)
                 }
-                // Who was cut off by us has neither answered nor failed.
+                // A call that we cut off has neither answered nor failed.
                 StopReason::Aborted | StopReason::Error => {}
             },
             ModelEvent::Start
+            | ModelEvent::Retry { .. }
             | ModelEvent::TextDelta { .. }
             | ModelEvent::ThinkingDelta { .. }
             | ModelEvent::ToolCallStart { .. } => {}

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use openclaw_protocol::message::{Block, ToolResultMessage};
 
-/// What announces the images of results, which follow in a message of their own.
+/// Text that announces the images of results, which follow in a message of their own.
 pub(crate) const IMAGES_FOLLOW: &str = "Attached image(s) from tool result:";
 
 const ONLY_IMAGE: &str = "(see attached image)";

@@ -3,30 +3,35 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_protocol::message::StopReason;
+use openclaw_protocol::message::{AssistantMessage, StopReason};
 use tokio_util::sync::CancellationToken;
 
-use crate::request::{ModelRequest, ThinkingLevel};
+use crate::failure::affordable_tokens;
+use crate::request::ModelRequest;
 use crate::stream::{FailureKind, Model, ModelEvent, ModelFacts, ModelFailure, ModelStream};
 use crate::thinking;
+use crate::thinking::ThinkingLevel;
 
-/// Most requests of one call to one profile.
+/// Largest number of requests of one call to one profile.
 pub const MAX_REQUESTS: u32 = 4;
 /// Longest wait a provider may ask for; beyond it the call fails at once.
 pub const MAX_WAIT: Duration = Duration::from_secs(60);
 /// The first wait unless the protocol has its own; each further one is twice as long.
 pub const FIRST_WAIT: Duration = Duration::from_secs(2);
 
-/// What an aborted answer says of itself.
+/// Error text of an aborted answer.
 pub(crate) const ABORTED: &str = "Request was aborted";
 
-/// Most requests of one call while the caller has another profile or model to go to.
+/// The shortest answer that is asked for where the credit is not enough for more.
+const LEAST_ANSWER: u32 = 256;
+
+/// Largest number of requests of one call while the caller has another profile or model to go to.
 pub const MAX_SHORT: u32 = 2;
 
-/// How long to keep trying.
+/// Time for which a call is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patience {
-    /// There is no other way: wait and try again, [`MAX_REQUESTS`] in all.
+    /// Tries [`MAX_REQUESTS`] times in all, because there is no other profile or model.
     Full,
     /// The caller has another profile or model: a rate limit is passed on at once, other trouble after [`MAX_SHORT`].
     Short,
@@ -41,7 +46,7 @@ impl Patience {
     }
 }
 
-/// What to do about a failed request.
+/// Decision after a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     /// Send it again after this long.
@@ -62,8 +67,11 @@ pub fn decide(made: u32, failure: &ModelFailure, patience: Patience, first_wait:
         // The server's own 408; silence until our own deadline is not waited out twice.
         FailureKind::Timeout => failure.status == Some(408),
         FailureKind::Billing
+        | FailureKind::Unaffordable
         | FailureKind::Auth
         | FailureKind::Format
+        | FailureKind::Gone
+        | FailureKind::Empty
         | FailureKind::ContextOverflow
         | FailureKind::Other => false,
     };
@@ -104,6 +112,7 @@ impl Model for Retrying {
             cancel,
             made: 1,
             heard: Heard::Nothing,
+            failed: None,
         };
         Box::pin(futures_util::stream::unfold(attempt, Attempt::next))
     }
@@ -117,15 +126,32 @@ struct Attempt {
     made: u32,
     tried: Vec<ThinkingLevel>,
     heard: Heard,
+    /// The request that failed last, until the next one is made.
+    failed: Option<Box<Failed>>,
 }
 
-/// How much of the answer the listener has heard.
+/// A failed request behind which another one follows.
+struct Failed {
+    message: AssistantMessage,
+    failure: ModelFailure,
+    wait: Duration,
+}
+
+/// Retry with the next request.
+enum Again {
+    /// Sends the same request again, after this backoff.
+    Same(Duration),
+    /// Sends the request at once in a form that the provider says it accepts.
+    Changed,
+}
+
+/// Progress of the answer as far as the listener has received it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Heard {
     Nothing,
-    /// That there is one.
+    /// The listener knows that the answer has begun.
     Start,
-    /// Some of it: from here on it can't be taken back.
+    /// The listener has some of it: from here on it can't be taken back.
     Content,
     /// All of it.
     End,
@@ -138,6 +164,13 @@ impl Attempt {
             if self.heard == Heard::End {
                 return None;
             }
+            if let Some(failed) = self.failed.take() {
+                let Failed { message, failure, wait } = *failed;
+                if !self.call_after(wait).await {
+                    self.heard = Heard::End;
+                    return Some((self.ended(message, failure), self));
+                }
+            }
             let event = self.stream.next().await?;
             match event {
                 ModelEvent::Start if self.heard != Heard::Nothing => {}
@@ -146,11 +179,18 @@ impl Attempt {
                     return Some((event, self));
                 }
                 ModelEvent::Done { failure: Some(failure), message } if self.heard != Heard::Content => {
-                    if self.again(&failure).await {
-                        continue;
+                    let Some(again) = self.again(&failure) else {
+                        self.heard = Heard::End;
+                        return Some((self.ended(message, failure), self));
+                    };
+                    let (wait, told) = match again {
+                        Again::Same(wait) => (wait, Some(self.told(wait, &failure))),
+                        Again::Changed => (Duration::ZERO, None),
+                    };
+                    self.failed = Some(Box::new(Failed { message, failure, wait }));
+                    if let Some(told) = told {
+                        return Some((told, self));
                     }
-                    self.heard = Heard::End;
-                    return Some((self.ended(message, failure), self));
                 }
                 ModelEvent::Done { .. } => {
                     self.heard = Heard::End;
@@ -162,28 +202,42 @@ impl Attempt {
                     self.heard = Heard::Content;
                     return Some((event, self));
                 }
+                // Of a model that tries again by itself below this one.
+                ModelEvent::Retry { .. } => return Some((event, self)),
             }
         }
     }
 
-    /// Waits and calls again, if that is what to do. False: the failure stands, or the wait was cancelled.
-    async fn again(&mut self, failure: &ModelFailure) -> bool {
-        let wait = match self.other_level(failure) {
-            Some(level) => {
-                tracing::info!(%level, "the provider refused the thinking level; trying a supported one");
-                self.tried.push(level);
-                self.request.thinking = level;
-                Duration::ZERO
+    /// The request to make behind a failed one. `None` when the failure stands.
+    fn again(&mut self, failure: &ModelFailure) -> Option<Again> {
+        let again = match self.other_request(failure) {
+            Some(request) => {
+                self.request = request;
+                Again::Changed
             }
             None => match decide(self.made, failure, self.owner.patience, self.owner.first_wait) {
-                Retry::After(wait) => wait,
-                Retry::GiveUp => return false,
+                Retry::After(wait) => Again::Same(wait),
+                Retry::GiveUp => return None,
             },
+        };
+        let wait = match again {
+            Again::Same(wait) => wait,
+            Again::Changed => Duration::ZERO,
         };
         tracing::warn!(
             provider = self.owner.provider(), model = self.owner.id(), request = self.made, wait_ms = wait.as_millis(),
             kind = ?failure.kind, reason = failure.message, "the model call failed and is tried again"
         );
+        Some(again)
+    }
+
+    fn told(&self, wait: Duration, failure: &ModelFailure) -> ModelEvent {
+        let attempts = self.owner.patience.max_requests();
+        ModelEvent::Retry { attempt: self.made + 1, attempts, wait, failure: failure.clone() }
+    }
+
+    /// Waits and calls again. False: the wait was cancelled.
+    async fn call_after(&mut self, wait: Duration) -> bool {
         tokio::select! { biased;
             () = self.cancel.cancelled() => return false,
             () = tokio::time::sleep(wait) => {}
@@ -193,17 +247,39 @@ impl Attempt {
         true
     }
 
-    fn other_level(&self, failure: &ModelFailure) -> Option<ThinkingLevel> {
-        let refused = failure.kind == FailureKind::Format && self.made < MAX_REQUESTS;
-        if refused { thinking::next_supported(&failure.message, &self.tried) } else { None }
+    /// The request in a form that the provider says it takes, if there is one that was not tried.
+    fn other_request(&mut self, failure: &ModelFailure) -> Option<ModelRequest> {
+        if self.made >= MAX_REQUESTS {
+            return None;
+        }
+        match failure.kind {
+            FailureKind::Format => {
+                let level = thinking::next_supported(&failure.message, &self.tried)?;
+                tracing::info!(%level, "the provider refused the thinking level; trying a supported one");
+                self.tried.push(level);
+                Some(ModelRequest { thinking: level, ..self.request.clone() })
+            }
+            FailureKind::Unaffordable => {
+                let asked = self.request.max_tokens.unwrap_or(u32::MAX);
+                let tokens = affordable_tokens(&failure.message)
+                    .filter(|tokens| (LEAST_ANSWER..asked).contains(tokens))?;
+                tracing::info!(tokens, "the credit is enough for a shorter answer; asking for that");
+                Some(ModelRequest { max_tokens: Some(tokens), ..self.request.clone() })
+            }
+            FailureKind::RateLimit
+            | FailureKind::Transient
+            | FailureKind::Billing
+            | FailureKind::Auth
+            | FailureKind::Timeout
+            | FailureKind::Gone
+            | FailureKind::Empty
+            | FailureKind::ContextOverflow
+            | FailureKind::Other => None,
+        }
     }
 
     /// The last event: a call cancelled while it waited was aborted, it did not fail.
-    fn ended(
-        &self,
-        mut message: openclaw_protocol::message::AssistantMessage,
-        failure: ModelFailure,
-    ) -> ModelEvent {
+    fn ended(&self, mut message: AssistantMessage, failure: ModelFailure) -> ModelEvent {
         if self.cancel.is_cancelled() {
             message.stop_reason = StopReason::Aborted;
             message.error_message = Some(ABORTED.to_owned());
@@ -265,15 +341,49 @@ mod tests {
         for (first_wait, patience, expect) in rows {
             let failure = failure(FailureKind::Transient, Some(503), None);
             let called = Arc::default();
+            let failure_told = failure.clone();
             let failing = Failing { failure, called: Arc::clone(&called) };
             let model = Retrying::new(failing, patience, Duration::from_secs(first_wait));
             let events: Vec<_> =
                 model.stream(ModelRequest::default(), CancellationToken::new()).collect().await;
-            assert_eq!(events.len(), 2, "a start and an end, however often it was tried");
+            let told = |(event, at): (&ModelEvent, u32)| {
+                let ModelEvent::Retry { attempt, attempts, wait, failure: why } = event else {
+                    panic!("{events:?}")
+                };
+                assert_eq!((*attempt, why), (at, &failure_told));
+                (*attempts, wait.as_secs())
+            };
+            let retries = events.len() - 2;
+            assert!(
+                matches!(events.first(), Some(ModelEvent::Start)),
+                "one start, however often it was tried"
+            );
+            assert!(matches!(events.last(), Some(ModelEvent::Done { failure: Some(_), .. })), "one end");
+            let most = u32::try_from(expect.len()).unwrap() + 1;
+            let seen: Vec<_> = events[1..=retries].iter().zip(2..).map(told).collect();
+            assert_eq!(seen, expect.iter().map(|wait| (most, *wait)).collect::<Vec<_>>());
             let called = called.lock().unwrap();
             let waits: Vec<_> = called.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
             assert_eq!(waits, expect);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_cancelled_while_it_waits_was_aborted_and_is_not_made() {
+        use futures_util::StreamExt;
+        let called = Arc::default();
+        let failing =
+            Failing { failure: failure(FailureKind::Transient, None, None), called: Arc::clone(&called) };
+        let cancel = CancellationToken::new();
+        let model = Retrying::new(failing, Patience::Full, FIRST_WAIT);
+        let mut events = model.stream(ModelRequest::default(), cancel.clone());
+        assert!(matches!(events.next().await, Some(ModelEvent::Start)));
+        assert!(matches!(events.next().await, Some(ModelEvent::Retry { attempt: 2, .. })));
+        cancel.cancel();
+        let Some(ModelEvent::Done { message, failure: None }) = events.next().await else { panic!("an end") };
+        assert_eq!(message.stop_reason, StopReason::Aborted);
+        assert!(events.next().await.is_none());
+        assert_eq!(called.lock().unwrap().len(), 1);
     }
 
     #[test]

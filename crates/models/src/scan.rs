@@ -17,32 +17,33 @@ use crate::select::Models;
 use crate::settings::ModelSettings;
 use openclaw_config::clock::now_ms;
 
+pub use listing::parameters;
 pub use rank::{Picks, pick, ranked};
 
 /// The provider that is asked.
 pub const PROVIDER: &str = "openrouter";
 /// Bytes of the list that are read; it has a few hundred models.
 const MAX_LIST: usize = 16 * 1024 * 1024;
-/// How long the list may take.
+/// Time limit for the list.
 const LIST_DEADLINE: Duration = Duration::from_secs(20);
 
-/// What is looked for.
+/// Filter for models.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// At least this many billion parameters; a model that does not tell has none.
+    /// Smallest number of parameters in billions; a model that does not tell has none.
     pub least_parameters: f64,
-    /// At most this old, in days; a model that does not tell is new.
+    /// Largest age in days; a model that does not tell is new.
     pub most_days: Option<f64>,
-    /// Only of this maker: what stands before the slash of an id.
+    /// Maker of the model: the part of an id before the slash.
     pub maker: Option<String>,
 }
 
-/// How models are asked.
+/// Timing of the questions to models.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// How long one answer may take.
+    /// Time limit for one answer.
     pub deadline: Duration,
-    /// How many are asked at once.
+    /// Number of models that are asked concurrently.
     pub at_once: usize,
 }
 
@@ -54,7 +55,7 @@ pub struct Found {
     pub id: String,
     /// Name for people.
     pub name: String,
-    /// Always [`PROVIDER`].
+    /// Provider: always [`PROVIDER`].
     pub provider: &'static str,
     /// `openrouter/<id>`
     pub model_ref: String,
@@ -62,24 +63,24 @@ pub struct Found {
     pub context_length: Option<u64>,
     /// Tokens.
     pub max_completion_tokens: Option<u64>,
-    /// How many parameters a request may have.
+    /// Number of parameters that a request may have.
     pub supported_parameters_count: usize,
     /// The list says that it can call tools.
     pub supports_tools_meta: bool,
-    /// Such as `text+image->text`.
+    /// Modality, such as `text+image->text`.
     pub modality: Option<String>,
     /// Billions of parameters, as far as id and name tell.
     #[serde(rename = "inferredParamB")]
     pub parameters: Option<f64>,
     /// Unix milliseconds.
     pub created_at_ms: Option<i64>,
-    /// What it costs, a dollar a token.
+    /// Prices, in dollars a token.
     pub pricing: Option<Pricing>,
-    /// It costs nothing.
+    /// True if the model costs nothing.
     pub is_free: bool,
-    /// Whether it calls a tool when told to.
+    /// Result of the tool test: the model has to call a tool when told to.
     pub tool: Tried,
-    /// Whether it takes an image.
+    /// Result of the image test.
     pub image: Tried,
 }
 
@@ -96,34 +97,34 @@ pub struct Pricing {
     pub internal_reasoning: f64,
 }
 
-/// What came of trying something.
+/// Result of one test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tried {
-    /// It can.
+    /// True if the model passed the test.
     pub ok: bool,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub latency_ms: Option<u64>,
-    /// Why not.
+    /// Error of the test, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// It was not tried.
+    /// True if the test was not made.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub skipped: bool,
 }
 
 impl Tried {
-    /// Nobody tried.
+    /// Result of a test that was not made.
     pub const SKIPPED: Self = Self { ok: false, latency_ms: None, error: None, skipped: true };
 }
 
-/// Why there is no list. The texts are for people.
+/// Error of listing the models. The texts are for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScanError {
-    /// Nobody answered.
+    /// The server could not be reached.
     #[error("cannot list the models of OpenRouter: {0}")]
     Net(#[from] NetError),
-    /// It took too long.
+    /// The answer did not come in time.
     #[error("cannot list the models of OpenRouter: no answer within {} s", LIST_DEADLINE.as_secs())]
     Late,
     /// The server said no.

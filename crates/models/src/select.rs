@@ -1,4 +1,4 @@
-//! From settings and what a session asks for to models that can be called.
+//! Selects the models that can be called from the settings and a session's wishes.
 
 mod allowlist;
 mod bind;
@@ -15,12 +15,14 @@ use std::sync::Arc;
 use openclaw_config::settings::ModelChoice;
 use openclaw_protocol::AgentId;
 use openclaw_protocol::message::Message;
+use openclaw_protocol::printable::one_line;
 use secrecy::SecretString;
 
 pub(crate) use self::allowlist::Allowlist;
 use self::bind::{Run, describe_offline, level_of, soften, window_of};
-pub use self::images::{ImageCandidate, image_choice};
+pub use self::images::{ImageCandidate, image_candidates, image_choice};
 use self::look::Look;
+pub use self::plan::fallbacks_left_out;
 pub(crate) use self::plan::stand_ins;
 use self::plan::{Plan, candidates_of};
 pub(crate) use self::primary::standing;
@@ -28,6 +30,7 @@ pub use self::primary::{Origin, Primary};
 pub use self::provider_card::ProviderCard;
 use self::told::{Told, small_windows};
 use crate::background::Background;
+use crate::cache_retention::CacheRetention;
 use crate::catalog::{Catalog, LookupError, ModelRow};
 use crate::clock::Clock;
 use crate::context_window::{ContextWindow, WindowTooSmall};
@@ -43,15 +46,16 @@ use crate::oauth::LoginServers;
 use crate::offline;
 use crate::reference::{ModelRef, ProviderId};
 use crate::reporting::Reporter;
-use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
+use crate::request::{ModelRequest, ToolSpec};
 use crate::retry::Patience;
 use crate::settings::ModelSettings;
 use crate::stream::{FailureKind, Model};
 use crate::thinking;
+use crate::thinking::ThinkingLevel;
 use crate::variables::Variables;
 
-/// Everything that outlives one selection: the HTTP connections, the environment, answers of key commands. One for the
-/// whole gateway; cheap to clone.
+/// State that outlives one selection: the HTTP connections, the environment, cached outputs of key
+/// commands. Shared by the whole gateway; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Models {
     pub(crate) http: Http,
@@ -67,16 +71,16 @@ pub struct Models {
     told: Told,
 }
 
-/// Whether servers may be asked which models they have.
+/// Permission to ask servers for their models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asking {
-    /// Those this selection depends on.
+    /// Asks the servers on which this selection depends.
     Servers,
-    /// What is known must do.
+    /// Asks no server: cached knowledge is used.
     Nobody,
 }
 
-/// What is known of models; see [`Models::known`].
+/// Knowledge about models; see [`Models::known`].
 pub(crate) struct Known {
     pub(crate) catalog: Catalog,
     pub(crate) rows: Vec<ModelRow>,
@@ -85,29 +89,34 @@ pub(crate) struct Known {
     pub(crate) without_credential: Vec<ProviderId>,
 }
 
-/// Most candidates of a run: with the requests that each may take (see [`crate::retry`]) this bounds what one answer can cost.
+/// Largest number of candidates of a run: with the requests that each may take (see
+/// [`crate::retry`]) this bounds what one answer can cost.
 pub const MAX_CANDIDATES: usize = 16;
 
-/// What one run asks for.
+/// Request of a run for a model.
 #[derive(Debug, Clone)]
 pub struct Ask<'a> {
     /// The agent that runs.
     pub agent: &'a AgentId,
-    /// Its directory (`agents/<id>/agent`), where `auth-profiles.json` is.
+    /// Directory of the agent (`agents/<id>/agent`), where `auth-profiles.json` is.
     pub agent_dir: &'a Path,
     /// The session's or the request's own model: reference or alias. Fallbacks still apply.
     pub model: Option<&'a str>,
-    /// The session's credential profile (`authProfileOverride`). A person's is the only one the first model's provider is
-    /// called with, one chosen by itself goes first. One that is gone or another provider's is passed over.
+    /// The session's credential profile (`authProfileOverride`). A person's is the only one the
+    /// first model's provider is called with, one chosen by itself goes first. A profile that is
+    /// gone or another provider's is passed over.
     pub pin: Option<&'a Pin>,
-    /// How far the session is.
+    /// State of the session.
     pub session: SessionState,
     /// Thinking level.
     pub thinking: AskedThinking,
+    /// Time at which a person chose the model, in Unix milliseconds: the first model is tried once, even with credentials that failed
+    /// before.
+    pub chosen_at: Option<i64>,
 }
 
 impl<'a> Ask<'a> {
-    /// What an agent asks for whose session says nothing.
+    /// Creates the request of an agent whose session has no settings of its own.
     pub fn new(agent: &'a AgentId, agent_dir: &'a Path) -> Self {
         Self {
             agent,
@@ -116,19 +125,21 @@ impl<'a> Ask<'a> {
             pin: None,
             session: SessionState::default(),
             thinking: AskedThinking::Default,
+            chosen_at: None,
         }
     }
 }
 
-/// Where a wish for a thinking level comes from.
+/// Origin of a requested thinking level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AskedThinking {
-    /// Nobody asked: `agents.defaults.thinkingDefault`, else `low` where the model reasons.
+    /// No level was requested: uses `agents.defaults.thinkingDefault`, else `low` where the model
+    /// reasons.
     #[default]
     Default,
-    /// Kept in the session: becomes the nearest the model has.
+    /// Stored in the session: becomes the nearest level that the model has.
     Stored(ThinkingLevel),
-    /// Asked for in this very message: refused where the model does not have it.
+    /// Requested in this very message: refused if the model does not have the level.
     Explicit(ThinkingLevel),
 }
 
@@ -141,13 +152,14 @@ pub struct Selected {
     pub candidates: Vec<Candidate>,
     /// Models that could not be bound, with the reason; the log should say so.
     pub skipped: Vec<Skipped>,
-    /// What the session's profile should be from now on; nothing where the first model's provider has no profiles.
+    /// Profile to which the session is pinned from now on; `None` if the first model's provider has
+    /// no profiles.
     pub pin: Option<Pin>,
-    /// What to tell the owner about the configuration.
+    /// Warnings for the owner about the configuration.
     pub warnings: Vec<String>,
     /// The model asked for is not allowed any more and was passed over: a stored override should be cleared.
     pub override_ignored: bool,
-    /// The same of the profile a person asked for.
+    /// True if the requested profile was passed over: a stored override should be cleared.
     pub profile_ignored: bool,
     /// The models that look at images for the agent; nothing where none can be asked.
     pub images: Option<ModelChoice>,
@@ -159,14 +171,14 @@ pub struct Selected {
 /// A model of the plan that is not called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
-    /// Which one.
+    /// Model that was left out.
     pub model: ModelRef,
-    /// Why.
+    /// Reason why it is not called.
     pub error: SelectError,
 }
 
 impl std::fmt::Display for Skipped {
-    /// As in the list of all that failed: `provider/model: why (reason)`.
+    /// Formats the model as in the list of all that failed: `provider/model: why (reason)`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.error {
             SelectError::Credential(CredentialError::AllCoolingDown(provider)) => write!(
@@ -181,7 +193,7 @@ impl std::fmt::Display for Skipped {
 }
 
 impl Selected {
-    /// Whether the offline guide answers.
+    /// Returns true if the offline guide answers.
     pub fn is_offline(&self) -> bool {
         self.candidates
             .first()
@@ -191,11 +203,11 @@ impl Selected {
 
 /// A model bound to its credential, with the settings of this run.
 pub struct Candidate {
-    /// Which one.
+    /// Reference of the model.
     pub reference: ModelRef,
-    /// Its name for people.
+    /// Display name of the model.
     pub name: String,
-    /// What to call.
+    /// Model client to call.
     pub model: Box<dyn Model>,
     /// Level to ask for, already clamped to what the model has.
     pub thinking: ThinkingLevel,
@@ -207,16 +219,17 @@ pub struct Candidate {
     pub cache: CacheRetention,
     /// Tokens this run may use.
     pub window: ContextWindow,
-    /// Where the key comes from.
+    /// Origin of the key.
     pub auth: AuthLabel,
-    /// Whether it takes images.
+    /// True if the model accepts images.
     pub sees: bool,
-    /// Whom to tell how its profile does, where it has one.
+    /// Reports the outcome of calls for the profile; `None` if the key is not from a profile.
     reporter: Option<Reporter>,
 }
 
 impl Candidate {
-    /// Says that a call got no answer in the time its run had. Whatever a call itself comes to know is told without.
+    /// Reports that a call got no answer in the time of its run. Failures that a call notices
+    /// itself are reported without this.
     pub fn ran_out_of_time(&self) {
         if let Some(reporter) = &self.reporter {
             reporter.failed(FailureKind::Timeout);
@@ -245,19 +258,19 @@ impl Candidate {
     }
 }
 
-/// Why there is no model to call. The texts are for people.
+/// Reason why there is no model to call. The texts are for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectError {
     /// The reference is empty or of no known form.
     #[error("invalid model: {0}")]
     Invalid(String),
-    /// Not among `agents.defaults.models`.
+    /// The model is not among `agents.defaults.models`.
     #[error("model not allowed: {0}")]
     NotAllowed(ModelRef),
     /// The catalog has no such model, or not enough about it.
     #[error(transparent)]
     Lookup(#[from] LookupError),
-    /// It speaks a protocol this version does not.
+    /// The model needs a protocol that this version does not support.
     #[error("provider {provider} speaks {api}, which is not supported yet")]
     Unsupported {
         /// The provider.
@@ -265,48 +278,51 @@ pub enum SelectError {
         /// The protocol.
         api: String,
     },
-    /// It takes no images, and is asked about one.
+    /// The model takes no images, but the request contains one.
     #[error("Model does not support images: {0}")]
     Blind(ModelRef),
-    /// There is no key for it.
+    /// The model's provider has no usable key.
     #[error(transparent)]
     Credential(#[from] CredentialError),
     /// The agent's credentials can't be read, and nothing else is configured.
     #[error("{0}")]
     Store(String),
-    /// Its window is too small to work in.
+    /// The context window is too small to work in.
     #[error(transparent)]
     Window(#[from] WindowTooSmall),
     /// The level asked for in this message does not exist for it.
     #[error("thinking level \"xhigh\" is only supported for {}", thinking::xhigh_models())]
     NoXHigh,
-    /// None of several models can be called.
-    #[error("All models failed ({}): {}", .0.len(), listed(.0))]
+    /// Several models were tried, and none can be called.
+    #[error("All models failed ({}): {}\n{AFTER_ALL}", .0.len(), listed(.0))]
     All(Vec<Skipped>),
 }
 
+/// Next step when none of several models can be called.
+const AFTER_ALL: &str = "`openclaw models status` shows what each of them lacks, or until when it rests.";
+
 fn listed(skipped: &[Skipped]) -> String {
-    skipped.iter().map(Skipped::to_string).collect::<Vec<_>>().join(" | ")
+    skipped.iter().map(|skipped| one_line(&skipped.to_string()).into_owned()).collect::<Vec<_>>().join(" | ")
 }
 
-/// What [`Models::describe`] finds.
+/// Result of [`Models::describe`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Described {
-    /// Which model.
+    /// Reference of the model.
     pub reference: ModelRef,
-    /// Its name for people.
+    /// Display name of the model.
     pub name: String,
-    /// Its protocol.
+    /// Protocol of the model.
     pub api: String,
     /// Tokens a run may use.
     pub window: ContextWindow,
-    /// Whether it reasons.
+    /// True if the model reasons.
     pub reasons: bool,
-    /// Whether it takes images.
+    /// True if the model accepts images.
     pub sees: bool,
     /// Level a run would ask for.
     pub thinking: ThinkingLevel,
-    /// Where its key comes from; absent when there is none.
+    /// Origin of the key; absent if there is none.
     pub auth: Option<AuthLabel>,
 }
 
@@ -322,10 +338,16 @@ impl Models {
         Self { http, variables, commands, logins, debug, ledger, clock, files, discovery, writes, told }
     }
 
-    /// The same with another clock, by which cooldowns end and credentials expire.
+    /// Uses another clock, by which cooldowns end and credentials expire.
     #[must_use]
     pub fn with_clock(self, clock: Clock) -> Self {
         Self { ledger: Ledger::new(clock.clone()), clock, ..self }
+    }
+
+    /// [`fallbacks_left_out`], each once in the life of the process: no run warns of it again. Asks no server.
+    pub async fn warn_of_fallbacks(&self, settings: &ModelSettings, agent_dir: &Path) -> Vec<String> {
+        let look = Look::at(self, settings, agent_dir).await;
+        self.told.news(fallbacks_left_out(settings, &look.catalog))
     }
 
     /// Writes what is not written yet: how credentials did, `models.json`. For the end of the process, after the last call.
@@ -341,7 +363,7 @@ impl Models {
         self.settle().await;
     }
 
-    /// What the keys of one agent are looked up in.
+    /// Returns the places in which the keys of one agent are looked up.
     pub(crate) fn keyring<'a>(
         &'a self,
         settings: &'a ModelSettings,
@@ -350,7 +372,8 @@ impl Models {
         agent_dir: &'a Path,
     ) -> Keyring<'a> {
         let Self { variables, commands, logins, clock, .. } = self;
-        Keyring { store, settings, catalog, variables, commands, logins, agent_dir, now: clock.now_ms() }
+        let now = clock.now_ms();
+        Keyring { store, settings, catalog, variables, commands, logins, agent_dir, now, chosen_at: None }
     }
 
     /// Chooses and binds the models of a run. Reads the agent's credentials, may run a key command.
@@ -394,7 +417,8 @@ impl Models {
         Ok(selected)
     }
 
-    /// What the agent would run with first, whether or not there is a key for it: for `sessions.list` defaults and status.
+    /// Describes the model that the agent would run with first, even if there is no key for it: for
+    /// `sessions.list` defaults and status.
     ///
     /// # Errors
     /// When the model asked for does not exist.
@@ -424,7 +448,20 @@ impl Models {
         Primary::find(&Look::at(self, settings, agent_dir).await.connections(), agent)
     }
 
-    /// What is known of models without asking a server, in one look.
+    /// Returns the provider of that model if there is no credential for it here. Reads the agent's credentials; asks no server.
+    pub async fn missing_credential(
+        &self,
+        settings: &ModelSettings,
+        agent: &AgentId,
+        agent_dir: &Path,
+    ) -> Option<ProviderId> {
+        let look = Look::at(self, settings, agent_dir).await;
+        let connections = look.connections();
+        let provider = Primary::find(&connections, agent).reference.provider;
+        (provider.as_str() != offline::PROVIDER && !connections.can_call(&provider)).then_some(provider)
+    }
+
+    /// Returns everything known about models without asking a server, in one look.
     pub(crate) async fn known(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Known {
         let look = Look::at(self, settings, agent_dir).await;
         let connections = look.connections();
@@ -447,7 +484,8 @@ impl Models {
         Look::at(self, settings, agent_dir).await.rows()
     }
 
-    /// The same after asking the servers for their models. Waits at most a second for those that never answered.
+    /// Returns the rows after asking the servers for their models. Waits at most a second for those
+    /// that never answered.
     pub async fn ask_for_rows(&self, settings: &ModelSettings, agent_dir: &Path) -> Vec<ModelRow> {
         self.ask_for_catalog(settings, agent_dir).await.1
     }
@@ -489,7 +527,8 @@ impl Models {
         let now = self.clock.now_ms();
         let Look { catalog, store, .. } = look;
         let primary = primary.reference;
-        Ok(Run { models: self, settings, catalog, store, primary, plan, agent_dir: ask.agent_dir, now })
+        let (agent_dir, chosen_at) = (ask.agent_dir, ask.chosen_at);
+        Ok(Run { models: self, settings, catalog, store, primary, plan, agent_dir, now, chosen_at })
     }
 }
 

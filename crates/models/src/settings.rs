@@ -1,4 +1,5 @@
-//! What this crate needs to know of `openclaw.json`, as plain values: `agents.*.model*`, `models.*` and `auth.*`.
+//! Settings of this crate from `openclaw.json`, as plain values: `agents.*.model*`, `models.*` and
+//! `auth.*`.
 
 mod read;
 
@@ -8,8 +9,9 @@ use std::time::Duration;
 use openclaw_config::settings::{AuthProfile, CacheTrace, ModelChoice, ModelsMode};
 use openclaw_protocol::AgentId;
 
+use crate::cache_retention::CacheRetention;
 pub use crate::provider_entry::ProviderEntry;
-use crate::request::{CacheRetention, ThinkingLevel};
+use crate::thinking::ThinkingLevel;
 
 /// An hour in milliseconds.
 const HOUR: i64 = 60 * 60_000;
@@ -45,7 +47,7 @@ pub struct ModelSettings {
     pub cache_trace: CacheTrace,
 }
 
-/// One entry of `agents.defaults.models`.
+/// Entry of `agents.defaults.models`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ListedModel {
     /// `provider/model` as written.
@@ -67,7 +69,7 @@ pub struct ListedModel {
 pub struct CooldownRules {
     /// First cooldown after a payment failure.
     pub billing_first: i64,
-    /// The same by provider as written.
+    /// First cooldown after a payment failure, by provider as written.
     pub billing_first_by_provider: BTreeMap<String, i64>,
     /// Longest cooldown after payment failures.
     pub billing_longest: i64,
@@ -89,19 +91,19 @@ impl Default for CooldownRules {
 /// `models.bedrockDiscovery`
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct BedrockDiscovery {
-    /// Whether to ask; absent: when AWS's variables name credentials.
+    /// True to ask Bedrock for its models; absent: if AWS's variables name credentials.
     pub enabled: Option<bool>,
-    /// Where to ask; absent: `AWS_REGION`, `AWS_DEFAULT_REGION`, the profile's, `us-east-1`.
+    /// Region to ask; absent: `AWS_REGION`, `AWS_DEFAULT_REGION`, the profile's, `us-east-1`.
     pub region: Option<String>,
     /// Vendors whose models are wanted, in any case of letters; empty wants all.
     pub providers: Vec<String>,
-    /// How long an answer stays good.
+    /// Time for which an answer stays valid.
     pub refresh: Duration,
     /// Tokens assumed of a model: the list does not say.
     pub context_window: u64,
     /// Largest answer assumed of a model, in tokens.
     pub max_tokens: u64,
-    /// Another address than AWS's.
+    /// Address in place of AWS's.
     pub address: Option<String>,
 }
 

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// Largest event in bytes, field names aside. No provider sends a tenth of it.
 pub const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
-/// One event.
+/// Event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SseEvent {
     /// The `event` field.
@@ -17,15 +17,12 @@ pub struct SseEvent {
     pub data: String,
 }
 
-/// Why the bytes are no event stream. The answer can't be trusted from here on.
+/// Error in an event stream. The answer can't be trusted from here on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
     /// An event outgrew its cap.
     #[error("the server sent an event of more than {0} bytes")]
     TooLarge(usize),
-    /// An event was not UTF-8.
-    #[error("the server sent bytes that are not valid UTF-8")]
-    NotUtf8,
 }
 
 /// The parser. Feed it with [`SseParser::push`], end with [`SseParser::finish`].
@@ -72,7 +69,7 @@ impl SseParser {
         while let Some(end) = bytes.iter().position(|b| matches!(b, b'\n' | b'\r')) {
             let (head, tail) = bytes.split_at(end);
             self.grow_line(head)?;
-            self.end_line(out)?;
+            self.end_line(out);
             bytes = match tail {
                 [b'\r', b'\n', rest @ ..] | [b'\n', rest @ ..] => rest,
                 [b'\r', rest @ ..] => {
@@ -93,9 +90,9 @@ impl SseParser {
     pub fn finish(mut self) -> Result<Option<SseEvent>, SseError> {
         let mut out = VecDeque::new();
         if !self.line.is_empty() {
-            self.end_line(&mut out)?;
+            self.end_line(&mut out);
         }
-        self.dispatch(&mut out)?;
+        self.dispatch(&mut out);
         Ok(out.pop_front())
     }
 
@@ -107,7 +104,7 @@ impl SseParser {
         Ok(())
     }
 
-    fn end_line(&mut self, out: &mut VecDeque<SseEvent>) -> Result<(), SseError> {
+    fn end_line(&mut self, out: &mut VecDeque<SseEvent>) {
         let mut line = std::mem::take(&mut self.line);
         let body = if std::mem::take(&mut self.first_line) {
             line.strip_prefix(b"\xef\xbb\xbf".as_slice()).unwrap_or(&line)
@@ -115,17 +112,16 @@ impl SseParser {
             line.as_slice()
         };
         if body.is_empty() {
-            self.dispatch(out)?;
+            self.dispatch(out);
         } else {
-            self.field(body)?;
+            self.field(body);
         }
         // Keep the allocation for the next line.
         line.clear();
         self.line = line;
-        Ok(())
     }
 
-    fn field(&mut self, line: &[u8]) -> Result<(), SseError> {
+    fn field(&mut self, line: &[u8]) {
         let colon = line.iter().position(|b| *b == b':').unwrap_or(line.len());
         let (name, rest) = line.split_at(colon);
         let value = rest.strip_prefix(b":").unwrap_or(rest);
@@ -139,23 +135,27 @@ impl SseParser {
                 self.has_data = true;
             }
             b"event" => {
-                let name = std::str::from_utf8(value).map_err(|_| SseError::NotUtf8)?;
-                self.name = Some(name.to_owned()).filter(|name| !name.is_empty());
+                let name = String::from_utf8_lossy(value).into_owned();
+                self.name = Some(name).filter(|name| !name.is_empty());
             }
             // Comments (empty name), `id`, `retry` and fields of the future.
             _ => {}
         }
-        Ok(())
     }
 
-    fn dispatch(&mut self, out: &mut VecDeque<SseEvent>) -> Result<(), SseError> {
+    fn dispatch(&mut self, out: &mut VecDeque<SseEvent>) {
         let name = self.name.take();
         if std::mem::take(&mut self.has_data) {
-            let data = String::from_utf8(std::mem::take(&mut self.data)).map_err(|_| SseError::NotUtf8)?;
+            let data = lossy(std::mem::take(&mut self.data));
             out.push_back(SseEvent { name, data });
         }
-        Ok(())
     }
+}
+
+/// Decodes UTF-8 as clients in JavaScript do: U+FFFD takes the place of what is none. A server that
+/// cuts a text within a character still gave an answer.
+pub(crate) fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 #[cfg(test)]
@@ -214,8 +214,8 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_utf8_are_refused_and_split_characters_are_not() {
-        assert_eq!(parse(&[b"data: \xff\xfe\n\n"]), Err(SseError::NotUtf8));
+    fn bytes_that_are_no_utf8_are_replaced_and_split_characters_are_not() {
+        assert_eq!(parse(&[b"data: a\xff\xfe\n\n"]).unwrap(), [(None, "a\u{fffd}\u{fffd}".to_owned())]);
         assert_eq!(parse(&[b"data: \xf0\x9f", b"\xa6\x9e\n\n"]).unwrap(), [(None, "🦞".to_owned())]);
     }
 

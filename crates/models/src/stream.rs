@@ -1,4 +1,4 @@
-//! What a model answers: a stream of events that always ends with the whole message.
+//! Answer of a model: a stream of events that always ends with the whole message.
 
 use std::pin::Pin;
 
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ModelRequest;
 
-/// What a model is.
+/// Facts about a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelFacts<'a> {
     /// Provider id, such as `anthropic`.
@@ -21,13 +21,13 @@ pub struct ModelFacts<'a> {
     pub context_window: u64,
     /// The longest answer in tokens.
     pub max_tokens: u64,
-    /// Whether it reasons at all.
+    /// True if the model can reason.
     pub reasons: bool,
 }
 
 /// A model that can be called: provider, credentials and wire protocol are bound.
 pub trait Model: Send + Sync {
-    /// What it is.
+    /// Facts about the model.
     fn facts(&self) -> ModelFacts<'_>;
 
     /// See [`ModelFacts::provider`].
@@ -63,7 +63,7 @@ pub trait Model: Send + Sync {
 /// A model's answer as it arrives.
 pub type ModelStream = Pin<Box<dyn Stream<Item = ModelEvent> + Send>>;
 
-/// One step of an answer. `block` numbers the content blocks of the message from 0.
+/// Event of an answer. `block` numbers the content blocks of the message from 0.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(
     clippy::large_enum_variant,
@@ -72,6 +72,18 @@ pub type ModelStream = Pin<Box<dyn Stream<Item = ModelEvent> + Send>>;
 pub enum ModelEvent {
     /// The provider accepted the request and began to answer.
     Start,
+    /// The call failed before anything of the answer was heard, and is made again by itself. It may come before
+    /// [`ModelEvent::Start`].
+    Retry {
+        /// Number of the request that comes next, counted from 1.
+        attempt: u32,
+        /// Requests that are made at most.
+        attempts: u32,
+        /// Time until that request.
+        wait: std::time::Duration,
+        /// Failure of the last attempt.
+        failure: ModelFailure,
+    },
     /// Text was added to a text block.
     TextDelta {
         /// Index of the block.
@@ -100,19 +112,19 @@ pub enum ModelEvent {
     Done {
         /// The whole message, usage and cost included.
         message: AssistantMessage,
-        /// Set exactly when `stopReason` is `error`.
+        /// Failure of the call; set exactly when `stopReason` is `error`.
         failure: Option<ModelFailure>,
     },
 }
 
-/// Why a call failed, for failover and for what the user is told.
+/// Failure of a call, for failover and for the message to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFailure {
     /// The class of the failure.
     pub kind: FailureKind,
     /// HTTP status, where there was one.
     pub status: Option<u16>,
-    /// How long the provider asked us to wait.
+    /// Backoff that the provider asked for.
     pub retry_after: Option<std::time::Duration>,
     /// The provider's own words, unredacted of nothing secret.
     pub message: String,
@@ -134,14 +146,20 @@ pub enum FailureKind {
     Transient,
     /// Payment: disable the profile for hours.
     Billing,
+    /// The credit is enough for a shorter answer only: ask for less, else fall back.
+    Unaffordable,
     /// The key is wrong: try the next profile, tell the owner.
     Auth,
-    /// Nothing came in time.
+    /// No answer came in time.
     Timeout,
     /// The request's shape was refused; never cools a profile down.
     Format,
+    /// The provider has no such model, or has it no longer: fall back.
+    Gone,
+    /// The answer holds nothing to read: ask once more, then fall back. Found by who reads it, not by the client.
+    Empty,
     /// The context does not fit: compact and try again.
     ContextOverflow,
-    /// Anything else; shown to the user.
+    /// Any other failure; shown to the user.
     Other,
 }

@@ -1,8 +1,70 @@
 //! Thinking levels: who has which, and what they are on the wire (spec `models.md` §5).
 
+use std::fmt;
 use std::str::FromStr;
 
-use crate::request::ThinkingLevel;
+use serde::{Deserialize, Serialize};
+
+/// Thinking levels in rising order (spec `models.md` §5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThinkingLevel {
+    /// No reasoning.
+    #[default]
+    Off,
+    /// Least.
+    Minimal,
+    /// Little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    High,
+    /// Most; few models have it.
+    XHigh,
+}
+
+impl ThinkingLevel {
+    /// The canonical name, as stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::XHigh => "xhigh",
+        }
+    }
+}
+
+impl fmt::Display for ThinkingLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Text that names no thinking level.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("invalid thinking level \"{0}\"")]
+pub struct UnknownThinkingLevel(String);
+
+impl FromStr for ThinkingLevel {
+    type Err = UnknownThinkingLevel;
+
+    /// Accepts every synonym a person may type (spec `models.md` §5).
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.trim().to_lowercase().as_str() {
+            "off" => Ok(Self::Off),
+            "min" | "minimal" | "think" => Ok(Self::Minimal),
+            "on" | "enable" | "enabled" | "low" | "thinkhard" | "think-hard" | "think_hard" => Ok(Self::Low),
+            "mid" | "med" | "medium" | "thinkharder" | "think-harder" | "harder" => Ok(Self::Medium),
+            "high" | "ultra" | "ultrathink" | "thinkhardest" | "highest" | "max" => Ok(Self::High),
+            "xhigh" | "x-high" | "x_high" | "extra high" | "extra-high" | "extrahigh" => Ok(Self::XHigh),
+            _ => Err(UnknownThinkingLevel(text.to_owned())),
+        }
+    }
+}
 
 /// Models with level `xhigh`, by provider and exact id or, for those ending in `*`, prefix (spec `models.md` §5; Opus
 /// 4.6 is missing upstream and has it as effort `max`).
@@ -17,7 +79,7 @@ const XHIGH_MODELS: &[(&str, &str)] = &[
     ("anthropic", "claude-opus-4.6*"),
 ];
 
-/// Whether a model has level `xhigh`.
+/// Returns true if a model has the level `xhigh`.
 pub fn has_xhigh(provider: &str, model: &str) -> bool {
     XHIGH_MODELS.iter().any(|(of, id)| {
         *of == provider
@@ -78,7 +140,8 @@ pub fn adaptive_effort(level: ThinkingLevel) -> Option<&'static str> {
     }
 }
 
-/// Whether replies of a provider keep their reasoning in `<think>` tags rather than in blocks of their own.
+/// Returns true if replies of a provider keep their reasoning in `<think>` tags rather than in
+/// separate blocks.
 pub fn uses_tags(provider: &str) -> bool {
     matches!(provider, "ollama" | "google-gemini-cli" | "google-generative-ai")
         || provider.contains("google-antigravity")

@@ -11,8 +11,8 @@ use openclaw_protocol::text_length::utf16_len;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-/// The JSON Schema of a tool's arguments, as its author wrote it. What providers are sent in its place is worked out once for
-/// all calls: clones share it.
+/// The JSON Schema of a tool's arguments, as its author wrote it. The form for providers is
+/// computed once for all calls: clones share it.
 #[derive(Clone)]
 pub struct ToolSchema(Arc<Shared>);
 
@@ -23,24 +23,24 @@ struct Shared {
     chars: OnceLock<usize>,
 }
 
-/// What providers are sent of a schema, written out.
+/// Schema in the serialized form that providers are sent.
 pub(crate) struct SentSchema {
     /// All of it.
     pub(crate) whole: Box<RawValue>,
-    /// Its `properties`.
+    /// Serialized `properties`.
     pub(crate) properties: Box<RawValue>,
-    /// Its `required`, empty where it has none.
+    /// Serialized `required`; an empty list if there is none.
     pub(crate) required: Box<RawValue>,
 }
 
 impl ToolSchema {
-    /// What a model is told of, and what its arguments are therefore held against: a limit that no provider is sent refuses nothing.
-    /// The tool judges the rest.
+    /// Schema as models see it, against which arguments are therefore checked: a limit that no
+    /// provider is sent refuses nothing. The tool judges the rest.
     pub fn cleaned(&self) -> &Value {
         self.0.cleaned.get_or_init(|| normalise(&self.0.written))
     }
 
-    /// What is sent: see the module.
+    /// Serialized form for providers: see the module.
     pub(crate) fn sent(&self) -> &SentSchema {
         self.0.sent.get_or_init(|| {
             let whole = self.cleaned();
@@ -118,7 +118,8 @@ const DROPPED: &[&str] = &[
 const KEPT_BESIDE: &[&str] = &["description", "title", "default"];
 /// Deepest schema that is followed.
 const MAX_DEPTH: usize = 64;
-/// Most parts of one schema once its references are put in place: with those a short text can stand for an endless one.
+/// Largest number of parts of a schema once its references are resolved: with references a short
+/// text can stand for an endless one.
 const MAX_PARTS: usize = 10_000;
 
 /// The schema of a tool's arguments as it is sent: an object with `properties`, without what is refused somewhere, and of the
@@ -140,8 +141,8 @@ fn clean(schema: &Value) -> Value {
     Cleaner { root: schema, followed: Vec::new(), left: MAX_PARTS }.schema(schema, 0)
 }
 
-/// One object in place of several that the arguments may be: it has the properties of all of them and requires what all of
-/// them require. Nothing where the schema has no such variants.
+/// Merges several variants of the arguments into one object: it has the properties of all of them
+/// and requires what all of them require. `None` if the schema has no such variants.
 fn merge_variants(schema: &Value, name: &str) -> Option<Value> {
     let base = schema.as_object()?;
     let variants = base.get(name)?.as_array()?;

@@ -8,7 +8,7 @@ use crate::net::is_local_url;
 const OF_PROCESS: &str = "env: ";
 const OF_SHELL: &str = "shell env: ";
 
-/// Whether the source of a key is a variable.
+/// Returns true if the source of a key is an environment variable.
 pub(crate) fn is_variable(source: &str) -> bool {
     source.starts_with(OF_PROCESS) || source.starts_with(OF_SHELL)
 }
@@ -17,7 +17,7 @@ pub(crate) fn is_variable(source: &str) -> bool {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Variables {
     values: BTreeMap<String, String>,
-    /// Those that came from a login shell.
+    /// Variables that came from a login shell.
     from_shell: BTreeSet<String>,
 }
 
@@ -32,7 +32,7 @@ impl Variables {
         names.into_iter().find_map(|name| Some((name, self.get(name)?)))
     }
 
-    /// What a variable is called as the source of a key (spec `models.md` §8.3).
+    /// Returns the name of a variable as the source of a key (spec `models.md` §8.3).
     pub fn source(&self, name: &str) -> String {
         let kind = if self.from_shell.contains(name) { OF_SHELL } else { OF_PROCESS };
         format!("{kind}{name}")

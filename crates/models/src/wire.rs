@@ -1,10 +1,11 @@
-//! What every wire protocol provides: a request to post and a decoder for the answer. All of it is pure.
+//! Interface of wire protocols: build a request to post and decode the answer. All of it is pure.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
 use openclaw_protocol::message::StopReason;
+use openclaw_protocol::printable::excerpt;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
@@ -21,16 +22,17 @@ use crate::retry;
 use crate::sse::{SseEvent, SseParser};
 use crate::stream::{FailureKind, ModelFailure};
 
-/// One way to talk to a model. Which one a model takes stands in [`crate::protocols`].
+/// Wire protocol of a model. [`crate::protocols`] assigns a protocol to each model.
 pub(crate) trait Protocol: std::fmt::Debug + Sync {
-    /// What ids of tool calls a model takes.
+    /// Returns the form of tool call ids that a model accepts.
     fn call_ids(&self, spec: &ModelSpec) -> IdRule;
 
-    /// Where the request goes, and what it says of itself.
+    /// Returns the address and the headers of a request.
     fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure>;
 
-    /// What is posted. How a message is written depends on nothing but the model and, where it can't be helped, on the place it
-    /// has: but for those that are [open](Conversation::open).
+    /// Returns the body of a request. The written form of a message depends only on the model and,
+    /// where that can't be avoided, on its position; [open](Conversation::open) messages are the
+    /// exception.
     fn body<'a>(
         &self,
         spec: &'a ModelSpec,
@@ -44,7 +46,7 @@ pub(crate) trait Protocol: std::fmt::Debug + Sync {
         Ok(())
     }
 
-    /// Whether [`Protocol::sign`] signs with this key, and the time with it.
+    /// Returns true if [`Protocol::sign`] signs with this key, so that the time matters.
     fn is_signed(&self, _key: &ProviderKey) -> bool {
         false
     }
@@ -52,7 +54,8 @@ pub(crate) trait Protocol: std::fmt::Debug + Sync {
     /// A decoder for one answer.
     fn decoder(&self) -> Box<dyn Decoder>;
 
-    /// What a person reads of an error answer: `error` is the error object in it, or all of it.
+    /// Returns the text of an error answer for people: `error` is the error object in it, or all of
+    /// it.
     fn error_words(&self, error: &Value, body: &str) -> String;
 
     /// The failure an error answer stands for, where this protocol knows better than its status and its words.
@@ -60,7 +63,7 @@ pub(crate) trait Protocol: std::fmt::Debug + Sync {
         None
     }
 
-    /// Whether the owner must write a `baseUrl`, where the catalog has none.
+    /// Returns true if the owner must write a `baseUrl` where the catalog has none.
     fn needs_address(&self) -> bool {
         true
     }
@@ -71,7 +74,20 @@ pub(crate) trait Protocol: std::fmt::Debug + Sync {
     }
 }
 
-/// One call about to be made.
+/// Writes the body of a request over that of the last one in its conversation. Returns it, with
+/// further facts about the request.
+pub(crate) fn write_body(
+    protocol: &dyn Protocol,
+    spec: &ModelSpec,
+    request: &ModelRequest,
+) -> (Bytes, Asked) {
+    let ModelRequest { kept, messages, .. } = request;
+    kept.write(spec, protocol.call_ids(spec), messages, |conversation, body| {
+        body.write(&protocol.body(spec, request, conversation))
+    })
+}
+
+/// Call about to be made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outgoing<'a> {
     pub(crate) spec: &'a ModelSpec,
@@ -115,12 +131,13 @@ pub(crate) struct ErrorAnswer<'a> {
 
 /// Turns what a server sends into the pieces of an answer.
 pub(crate) trait Decoder: Send {
-    /// What parts a stream into events; server-sent events unless the protocol has a format of its own.
+    /// Returns the parser that splits a stream into events: server-sent events unless the protocol
+    /// has a format of its own.
     fn frames(&self) -> Box<dyn Frames> {
         Box::<SseParser>::default()
     }
 
-    /// One event of a stream.
+    /// Takes an event of a stream.
     fn event(&mut self, event: &SseEvent, out: &mut Assembly) -> Result<Flow, ModelFailure>;
 
     /// A whole answer, from a server that did not stream.
@@ -155,15 +172,15 @@ impl From<NetError> for ModelFailure {
     }
 }
 
-/// Whether a stream goes on.
+/// Tells the reader to continue or to end the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     More,
     End(StopReason),
 }
 
-/// Something that is not what the protocol says. The server, or something between us and it, is broken or not what the
-/// configuration takes it for.
+/// Returns the failure for data that violates the protocol. The server, or something between us and
+/// it, is broken or not what the configuration takes it for.
 pub(crate) fn garbage(what: impl std::fmt::Display) -> ModelFailure {
     ModelFailure::new(FailureKind::Transient, format!("the model server sent garbage: {what}"))
 }
@@ -184,7 +201,7 @@ pub(crate) fn error_in_stream(error: &Value, message: String) -> ModelFailure {
     ModelFailure { kind: class, status, retry_after: None, message }
 }
 
-/// What an error is called and what it says of itself, as far as either is there.
+/// Formats the name and the text of an error, as far as either is present.
 pub(crate) fn named_words(name: Option<&str>, words: Option<&str>) -> Option<String> {
     match (name, words) {
         (Some(name), Some(words)) => Some(format!("{name}: {words}")),
@@ -195,12 +212,7 @@ pub(crate) fn named_words(name: Option<&str>, words: Option<&str>) -> Option<Str
 /// The first words of something unexpected, for an error text.
 pub(crate) fn glimpse(text: &str) -> String {
     const SHOWN: usize = 120;
-    let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut cut: String = flat.chars().take(SHOWN).collect();
-    if cut.len() < flat.len() {
-        cut.push('…');
-    }
-    cut
+    excerpt(&text.split_whitespace().collect::<Vec<_>>().join(" "), SHOWN).into_owned()
 }
 
 /// Values of a header set by the owner win over ours, whatever their case.

@@ -58,7 +58,7 @@ fn said() -> impl Strategy<Value = Value> {
     prop_oneof![text().prop_map(Value::String), prop::collection::vec(block, 0..4).prop_map(Value::Array)]
 }
 
-/// What a model answers: thoughts, words, and calls with these ids.
+/// Generates an answer of a model: thoughts, words, and calls with these ids.
 fn answer(calls: Vec<(String, String)>) -> impl Strategy<Value = Value> {
     let signature = prop_oneof![
         Just(Value::Null),
@@ -180,6 +180,12 @@ fn pieces(spec: &ModelSpec, conversation: &[Message]) -> (String, Vec<String>) {
     };
     let body = posted(spec, &SecretString::from(KEY), &request).unwrap().unwrap();
     let mut body: Value = serde_json::from_slice(&body).unwrap();
+    // Behind calls that were made without a thought these models have to go on without: the request would be refused otherwise.
+    if spec.id() == "claude-haiku-4-5"
+        && let Some(fields) = body.as_object_mut()
+    {
+        fields.retain(|name, _| name != "thinking" && name != "max_tokens");
+    }
     let mut out = Vec::new();
     for list in ["messages", "input", "contents"] {
         let Some(Value::Array(messages)) = body.get_mut(list).map(Value::take) else { continue };
@@ -206,7 +212,7 @@ fn pieces(spec: &ModelSpec, conversation: &[Message]) -> (String, Vec<String>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 2, ..ProptestConfig::default() })]
 
     #[test]
     fn the_next_request_begins_as_the_last_one_did(

@@ -163,7 +163,7 @@ async fn a_conversation_with_thinking_and_tools_goes_through_every_protocol() {
         assert_eq!(requests[0].header("user-agent"), Some(concat!("openclaw/", env!("CARGO_PKG_VERSION"))));
         let thought = requests[1].body.to_string();
         assert!(thought.contains("which?"), "reasoning goes back to its own model: {thought}");
-        // What was sent stays as it was, to the byte: the provider's cache lives on it.
+        // The part sent before stays the same, to the byte: the provider's cache depends on it.
         let shared = requests[1].messages().len() - 1;
         assert_eq!(
             json!(requests[1].messages()[..shared]).to_string(),
@@ -184,15 +184,14 @@ async fn a_server_that_does_not_stream_is_heard_all_the_same() {
 
 #[tokio::test]
 async fn every_failure_has_its_kind_and_its_words() {
-    use FailureKind::{Auth, Billing, ContextOverflow, Format, Other, Timeout, Transient};
+    use FailureKind::{Auth, Billing, ContextOverflow, Format, Gone, Timeout, Transient};
     let words = format!("key {KEY} broke us");
     let told = format!(r#"data: {{"type":"error","error":{{"type":"api_error","message":"{words}"}}}}"#);
     let half = |raw: &[u8]| Reply::text("half").then(Step::Raw(raw.to_vec()));
-    // What goes wrong inside a stream, in the format of it.
+    // Errors inside a stream, in its format.
     let events = [
         (half(format!("{told}\n\n").as_bytes()), Transient, "key [redacted] broke us"),
         (half(b"data: {garbage\n\n"), Transient, "garbage"),
-        (half(b"data: \"\xff\"\n\n"), Transient, "not valid UTF-8"),
     ];
     let messages = [
         (half(&bedrock_exception("internalServerException", &words)), Transient, "key [redacted] broke us"),
@@ -205,7 +204,7 @@ async fn every_failure_has_its_kind_and_its_words() {
             "provided: [redacted]",
         ),
         (Reply::openai_error(402, "x", "pay"), Billing, "402"),
-        (Reply::openai_error(404, "not_found_error", "model: m"), Other, "model: m"),
+        (Reply::openai_error(404, "not_found_error", "model: m"), Gone, "model: m"),
         (Reply::openai_error(408, "x", "slow").header("retry-after", "100"), Timeout, "408"),
         (Reply::plain(413, "text/plain", ""), ContextOverflow, "413"),
         (
@@ -214,9 +213,9 @@ async fn every_failure_has_its_kind_and_its_words() {
             "too long",
         ),
         (Reply::openai_error(400, "x", "max_tokens: no"), Format, "max_tokens: no"),
-        (Reply::html(200, "Sign in"), Other, "a web page titled \"Sign in\""),
+        (Reply::html(200, "Sign in"), Gone, "a web page titled \"Sign in\""),
         (Reply::html(403, "Just a moment..."), Auth, "403 the server answered with a web page"),
-        (Reply::plain(307, "text/plain", "").header("location", "http://x"), Other, "redirects to http://x"),
+        (Reply::plain(307, "text/plain", "").header("location", "http://x"), Gone, "redirects to http://x"),
         (
             Reply::text("half").then(Step::Cut),
             Transient,
@@ -415,9 +414,13 @@ async fn a_wait_for_the_next_try_can_be_cancelled() {
     let cancel = CancellationToken::new();
     let request = candidate.request(String::new(), vec![user("hi").into()], vec![], None);
     let mut stream = candidate.model.stream(request, cancel.clone());
+    let Some(ModelEvent::Retry { attempt: 2, attempts: 4, wait, failure }) = stream.next().await else {
+        panic!("no word of the wait")
+    };
+    assert_eq!((wait.as_secs(), failure.kind), (60, FailureKind::RateLimit));
     let next = stream.next();
     tokio::pin!(next);
-    tokio::select! {
+    tokio::select! { biased;
         _ = &mut next => panic!("the wait is a minute"),
         () = server.over(0) => cancel.cancel(),
     }

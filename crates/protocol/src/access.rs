@@ -1,10 +1,10 @@
-//! Who may call what (spec `gateway-protocol.md` §4). Decided before params are looked at.
+//! Access rules: the roles and scopes that each method needs (spec `gateway-protocol.md` §4).
+//! Decided before params are looked at.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorShape;
-use crate::method;
 
 /// What a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -64,7 +64,8 @@ pub enum Access {
 }
 
 impl Access {
-    /// Whether an operator with these scopes has it. Admin includes everything an operator can have, write includes read.
+    /// True if an operator with these scopes has this access. Admin includes everything an operator
+    /// can have, write includes read.
     pub fn is_granted_by<S: AsRef<str>>(self, scopes: &[S]) -> bool {
         let has = |scope: &str| scopes.iter().any(|given| given.as_ref() == scope);
         let granted = match self {
@@ -90,13 +91,11 @@ impl Access {
     }
 }
 
-/// Decides whether a connection may call a method. Methods nobody knows need admin, so that without it their
-/// existence can't be told.
+/// Decides whether a connection may call a method that needs `access` ([`crate::method::access`]).
 ///
 /// # Errors
 /// `unauthorized role: <role>` or `missing scope: <scope>`.
-pub fn authorize<S: AsRef<str>>(role: Role, scopes: &[S], method: &str) -> Result<(), ErrorShape> {
-    let access = method::find(method).map_or(Access::Admin, |row| row.access);
+pub fn authorize<S: AsRef<str>>(role: Role, scopes: &[S], access: Access) -> Result<(), ErrorShape> {
     match (role, access) {
         (Role::Node, Access::Node) => return Ok(()),
         (Role::Node, _) | (Role::Operator, Access::Node) => {
@@ -113,10 +112,11 @@ pub fn authorize<S: AsRef<str>>(role: Role, scopes: &[S], method: &str) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::method;
     use std::collections::HashMap;
 
     fn decide(role: Role, scopes: &[&str], method: &str) -> String {
-        authorize(role, scopes, method).map_or_else(|e| e.message, |()| "ok".to_owned())
+        authorize(role, scopes, method::access(method)).map_or_else(|e| e.message, |()| "ok".to_owned())
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What a device signs (spec `gateway-protocol.md` §3.5). Keys and signatures themselves are the gateway's.
+//! Text that a device signs (spec `gateway-protocol.md` §3.5). Keys and signatures themselves are
+//! the gateway's.
 
 /// The parts of a device's proof.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! What a failed request answers (spec `gateway-protocol.md` §2.1).
+//! Error of a failed request (spec `gateway-protocol.md` §2.1).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

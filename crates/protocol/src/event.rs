@@ -8,51 +8,72 @@ use serde_json::Value;
 use serde_with_macros::skip_serializing_none;
 
 use crate::access::Access;
-use crate::export::schema_in;
+use crate::json_schema::schema_in;
 use crate::params::approvals::{ExecApprovalRequested, ExecApprovalResolved};
 use crate::params::health::HealthSnapshot;
 use crate::params::heartbeat::HeartbeatEvent;
+use crate::params::system::PresenceEntry;
 use crate::{RunId, SessionKey};
 
-/// One row of [`EVENTS`].
+/// Row of [`EVENTS`].
 #[derive(Debug, Clone, Copy)]
 pub struct EventKind {
     /// The name on the wire.
     pub name: &'static str,
-    /// Whether a slow client may miss it. `chat` decides by its state: a delta may be missed.
+    /// True if a slow client may miss it. `chat` decides by its state: a delta may be missed.
     pub droppable: bool,
-    /// What an operator needs; absent means that every operator gets it.
+    /// Access that an operator needs; absent means that every operator gets it.
     pub access: Option<Access>,
-    /// JSON Schema of the payload, for the events this version sends.
-    pub payload: Option<fn(&mut SchemaGenerator) -> Value>,
+    /// Says if this version sends it, and what.
+    pub sending: Sending,
+}
+
+/// Says if this version sends an event.
+#[derive(Debug, Clone, Copy)]
+pub enum Sending {
+    /// Sent with a payload of this JSON Schema.
+    Typed(fn(&mut SchemaGenerator) -> Value),
+    /// Sent with a payload that has no schema of its own.
+    Untyped,
+    /// Not sent yet.
+    Never,
+}
+
+/// The events that this version sends, for `hello-ok.features.events`.
+pub fn advertised() -> impl Iterator<Item = &'static str> {
+    EVENTS.iter().filter(|event| !matches!(event.sending, Sending::Never)).map(|event| event.name)
 }
 
 impl EventKind {
-    /// Whether an operator with these scopes may get it.
+    /// True if an operator with these scopes may get it.
     pub fn visible_to<S: AsRef<str>>(&self, scopes: &[S]) -> bool {
         self.access.is_none_or(|access| access.is_granted_by(scopes))
     }
 }
 
 const fn sent<P: JsonSchema>(name: &'static str, droppable: bool) -> EventKind {
-    EventKind { name, droppable, access: None, payload: Some(schema_in::<P>) }
+    EventKind { name, droppable, access: None, sending: Sending::Typed(schema_in::<P>) }
 }
 
-/// What is said in conversations: for those who may read them (decision 46).
+/// Event with content of conversations: for operators who may read them (decision 46).
 const fn said<P: JsonSchema>(name: &'static str) -> EventKind {
     EventKind { access: Some(Access::Read), ..sent::<P>(name, false) }
 }
 
-/// For those who may decide on commands.
+/// Event for operators who may decide on commands.
 const fn for_approvers<P: JsonSchema>(name: &'static str) -> EventKind {
     EventKind { access: Some(Access::Approvals), ..sent::<P>(name, true) }
 }
 
-const fn later(name: &'static str, access: Option<Access>) -> EventKind {
-    EventKind { name, droppable: true, access, payload: None }
+const fn for_pairing(name: &'static str) -> EventKind {
+    EventKind { name, droppable: true, access: Some(Access::Pairing), sending: Sending::Untyped }
 }
 
-/// All events, in the order of `hello-ok.features.events` (spec §7.0, §7.2). `health` may be dropped (KB-35).
+const fn later(name: &'static str, access: Option<Access>) -> EventKind {
+    EventKind { name, droppable: true, access, sending: Sending::Never }
+}
+
+/// All events, in the order in which OpenClaw 2026.2.9 announces them (spec §7.0, §7.2). `health` may be dropped (KB-35).
 pub const EVENTS: &[EventKind] = &[
     sent::<ConnectChallenge>("connect.challenge", false),
     said::<AgentEvent<'_>>("agent"),
@@ -67,8 +88,8 @@ pub const EVENTS: &[EventKind] = &[
     later("node.pair.requested", Some(Access::Pairing)),
     later("node.pair.resolved", Some(Access::Pairing)),
     later("node.invoke.request", None),
-    later("device.pair.requested", Some(Access::Pairing)),
-    later("device.pair.resolved", Some(Access::Pairing)),
+    for_pairing("device.pair.requested"),
+    for_pairing("device.pair.resolved"),
     later("voicewake.changed", None),
     for_approvers::<ExecApprovalRequested>("exec.approval.requested"),
     for_approvers::<ExecApprovalResolved>("exec.approval.resolved"),
@@ -111,45 +132,6 @@ pub struct Shutdown {
 pub struct PresenceEvent {
     /// Newest first.
     pub presence: Vec<PresenceEntry>,
-}
-
-/// Someone who is here (spec §8.1).
-#[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PresenceEntry {
-    /// Host or display name.
-    pub host: Option<String>,
-    /// Address, when not local.
-    pub ip: Option<String>,
-    /// App version.
-    pub version: Option<String>,
-    /// Operating system.
-    pub platform: Option<String>,
-    /// Such as `iPhone`.
-    pub device_family: Option<String>,
-    /// Such as `iPhone18,1`.
-    pub model_identifier: Option<String>,
-    /// Client mode, or `gateway`.
-    pub mode: Option<String>,
-    /// Seconds since the last input.
-    pub last_input_seconds: Option<u64>,
-    /// Paired device.
-    pub device_id: Option<String>,
-    /// Roles of its connections.
-    pub roles: Option<Vec<String>>,
-    /// Scopes of its connections.
-    pub scopes: Option<Vec<String>>,
-    /// Stable id of the client.
-    pub instance_id: Option<String>,
-    /// Why the entry changed last.
-    pub reason: Option<String>,
-    /// Labels.
-    pub tags: Option<Vec<String>>,
-    /// One line for people.
-    pub text: Option<String>,
-    /// Unix milliseconds of the last change.
-    pub ts: i64,
 }
 
 /// `agent`: what a run does (spec §7.3).
@@ -202,6 +184,44 @@ pub enum Lifecycle {
         ended_at: i64,
         /// Whether it was stopped.
         aborted: Option<bool>,
+    },
+    /// A call of the model failed, and the same model is asked again. OpenClaw 2026.2.9 does not send it; its clients pass over
+    /// phases that they do not know.
+    Retry {
+        /// The provider that was asked.
+        provider: String,
+        /// The model that was asked.
+        model: String,
+        /// Number of the next try, counted from 1.
+        attempt: u32,
+        /// Tries that are made at most.
+        max_attempts: u32,
+        /// Time until the next try, in milliseconds.
+        delay_ms: u64,
+        /// The class of the failure, such as `rate_limit` or `unavailable`.
+        reason: Option<String>,
+        /// The failure in one short line.
+        error: String,
+        /// The whole event as a sentence for people.
+        text: String,
+    },
+    /// A call of the model failed, and another model is asked, or the same one with another credential. As with `retry`,
+    /// OpenClaw 2026.2.9 does not send it.
+    Fallback {
+        /// The provider that was asked.
+        from_provider: String,
+        /// The model that was asked.
+        from_model: String,
+        /// The provider that is asked next.
+        to_provider: String,
+        /// The model that is asked next.
+        to_model: String,
+        /// The class of the failure, such as `rate_limit` or `unavailable`.
+        reason: Option<String>,
+        /// The failure in one short line.
+        error: String,
+        /// The whole event as a sentence for people.
+        text: String,
     },
     /// The run failed.
     Error {

@@ -16,7 +16,7 @@ use crate::{event, method};
 /// Reads a value into a type and writes it back.
 type RoundTrip = fn(Value) -> Result<Value, String>;
 
-/// How the test reaches the types of one method.
+/// Access of the test to the types of one method.
 struct Types {
     params: RoundTrip,
     output: RoundTrip,
@@ -184,7 +184,7 @@ fn requests_are_read_or_refused_as_recorded() {
 }
 
 fn loose(name: &str) -> bool {
-    method::find(name).unwrap().shape.unwrap().strictness == method::Strictness::Loose
+    method::find(name).unwrap().shape.unwrap().strictness == crate::params::Strictness::Loose
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn events_are_written_back_the_same() {
     }
 }
 
-/// What clients parse with ordered decoders keeps its order, too.
+/// Checks that events which clients parse with ordered decoders keep their key order, too.
 #[test]
 fn agent_and_chat_events_keep_their_bytes() {
     for (place, line) in lines() {

@@ -39,11 +39,11 @@ macro_rules! text_id {
 }
 
 text_id! {
-    /// One run of an agent. For `agent` and `chat.send` it equals the client's idempotency key.
+    /// Run of an agent. For `agent` and `chat.send` it equals the client's idempotency key.
     RunId
 }
 text_id! {
-    /// One transcript: a UUID, minted on session creation and on every reset.
+    /// Id of a transcript: a UUID, minted on session creation and on every reset.
     SessionId
 }
 

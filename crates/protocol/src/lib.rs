@@ -13,6 +13,7 @@ pub mod event;
 pub mod export;
 pub mod frame;
 pub mod id;
+mod json_schema;
 pub mod mend;
 pub mod message;
 pub mod method;

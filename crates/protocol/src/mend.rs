@@ -32,7 +32,7 @@ pub fn mend_with(json: &[u8], instead: impl Fn(u32) -> Option<char>) -> String {
     out
 }
 
-/// Whether a text escapes half a surrogate pair alone: as JSON, Rust refuses it.
+/// True if a text has an unpaired escape of half a surrogate pair: Rust refuses that as JSON.
 pub fn has_lone_surrogate(json: &str) -> bool {
     // Escapes of surrogates begin with \ud8 to \udf; looking for their start is all that most texts cost.
     let mut rest = json;

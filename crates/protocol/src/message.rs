@@ -28,7 +28,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// When the message came to be, in Unix milliseconds.
+    /// Time of the message, Unix milliseconds.
     pub fn timestamp(&self) -> i64 {
         match self {
             Self::User(m) => m.timestamp,
@@ -190,7 +190,7 @@ pub struct ToolResultMessage {
     pub extra: Map<String, Value>,
 }
 
-/// One content block. A block of unknown type is kept as it is.
+/// Content block. A block of unknown type is kept as it is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
     /// `{"type":"text"}`
@@ -201,7 +201,7 @@ pub enum Block {
     Image(ImageBlock),
     /// `{"type":"toolCall"}`; `toolUse` and `functionCall` of old versions read as this.
     ToolCall(ToolCall),
-    /// Anything else.
+    /// Block of another type, kept as it is.
     Other(Value),
 }
 

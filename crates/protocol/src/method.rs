@@ -1,49 +1,56 @@
-//! Every method of the protocol, as data: who may call it, whether `hello-ok` names it, whether this version has it
-//! (spec `gateway-protocol.md` §4, §6.0).
+//! Table of the protocol's methods: who may call each, whether `hello-ok` names it, whether this
+//! version has it (spec `gateway-protocol.md` §4, §6.0).
 
 use schemars::SchemaGenerator;
 use serde_json::Value;
 
 use crate::access::Access;
 use crate::error::ErrorShape;
-use crate::params::{self, Call};
+use crate::json_schema::schema_in;
+use crate::params::{self, Call, Strictness};
 use crate::schema::Schema;
 
-/// One row of [`METHODS`].
+/// Row of [`METHODS`].
 #[derive(Debug, Clone, Copy)]
 pub struct Method {
     /// The name on the wire.
     pub name: &'static str,
-    /// Who may call it.
+    /// Access that the caller needs.
     pub access: Access,
-    /// Whether `hello-ok.features.methods` names it once it is implemented.
+    /// Advertised or not: `hello-ok.features.methods` names an advertised method once it is
+    /// implemented.
     pub listing: Listing,
+    /// The weight of working on it.
+    pub weight: Weight,
     /// The schemas of an implemented method; absent means this version answers `not implemented`.
     pub shape: Option<Shape>,
 }
 
-/// Whether OpenClaw 2026.2.9 advertises a method.
+/// Tells methods that OpenClaw 2026.2.9 advertises from those that it does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listing {
-    /// In `hello-ok.features.methods`.
+    /// Named in `hello-ok.features.methods`.
     Advertised,
     /// Works, but is not listed.
     Hidden,
 }
 
-/// How a method treats params it does not know.
+/// The memory and work that a request takes, beside the bytes of its frame. A method is heavy unless its row says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strictness {
-    /// Params must match the schema; unknown keys are refused.
-    Strict,
-    /// Unknown keys and values of wrong types are ignored.
-    Loose,
+pub enum Weight {
+    /// A few KiB, also in its answer, however long it takes: any number may be worked on.
+    Light,
+    /// Perhaps megabytes: few are worked on at once.
+    Heavy,
+    /// Heavy, and reads all transcripts there are, which may take long: has a place of its own, so that other heavy
+    /// requests do not wait for it.
+    Counting,
 }
 
 /// Params and result of an implemented method.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// How params are read.
+    /// Treatment of unknown params.
     pub strictness: Strictness,
     /// JSON Schema of the params.
     pub params: fn(&mut SchemaGenerator) -> Value,
@@ -53,9 +60,17 @@ pub struct Shape {
 }
 
 impl Method {
-    /// Whether this version has it.
+    /// True if this version has it.
     pub const fn implemented(&self) -> bool {
         self.shape.is_some()
+    }
+
+    const fn light(self) -> Self {
+        Self { weight: Weight::Light, ..self }
+    }
+
+    const fn counting(self) -> Self {
+        Self { weight: Weight::Counting, ..self }
     }
 
     /// Checks params against the schema; an absent value reads as `{}`.
@@ -78,47 +93,65 @@ pub fn find(name: &str) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name)
 }
 
-/// What `hello-ok.features.methods` names, in the order clients know.
+/// Returns the access that the caller of a method needs. Unknown methods need admin, so that
+/// without it their existence can't be told.
+pub fn access(name: &str) -> Access {
+    find(name).map_or(Access::Admin, |method| method.access)
+}
+
+/// Method names for `hello-ok.features.methods`, in the order clients know.
 pub fn advertised() -> impl Iterator<Item = &'static str> {
     METHODS.iter().filter(|m| m.listing == Listing::Advertised && m.implemented()).map(|m| m.name)
 }
 
 const fn call<C: Call>(access: Access) -> Method {
-    Method { name: C::NAME, access, listing: Listing::Advertised, shape: Some(shape::<C>()) }
+    Method {
+        name: C::NAME,
+        access,
+        listing: Listing::Advertised,
+        weight: Weight::Heavy,
+        shape: Some(shape::<C>()),
+    }
 }
 
 const fn hidden<C: Call>(access: Access) -> Method {
-    Method { name: C::NAME, access, listing: Listing::Hidden, shape: Some(shape::<C>()) }
+    Method {
+        name: C::NAME,
+        access,
+        listing: Listing::Hidden,
+        weight: Weight::Heavy,
+        shape: Some(shape::<C>()),
+    }
 }
 
 const fn shape<C: Call>() -> Shape {
     Shape {
         strictness: C::STRICTNESS,
-        params: crate::export::schema_in::<C::Params>,
-        result: crate::export::schema_in::<C::Output>,
+        params: schema_in::<C::Params>,
+        result: schema_in::<C::Output>,
         schema: C::schema,
     }
 }
 
 const fn later(name: &'static str, access: Access) -> Method {
-    Method { name, access, listing: Listing::Advertised, shape: None }
+    Method { name, access, listing: Listing::Advertised, weight: Weight::Heavy, shape: None }
 }
 
 const fn later_hidden(name: &'static str, access: Access) -> Method {
-    Method { name, access, listing: Listing::Hidden, shape: None }
+    Method { name, access, listing: Listing::Hidden, weight: Weight::Heavy, shape: None }
 }
 
 use Access::{Admin, Approvals, Node, Pairing, Read, Write};
 
 /// All methods; the advertised ones first, in the order of spec §6.0.
 pub const METHODS: &[Method] = &[
-    call::<params::health::Health>(Read),
+    call::<params::health::Health>(Read).light(),
     call::<params::logs::LogsTail>(Read),
-    call::<params::channels::ChannelsStatus>(Read),
-    call::<params::channels::ChannelsLogout>(Admin),
+    call::<params::channels::ChannelsStatus>(Read).light(),
+    call::<params::channels::ChannelsLogout>(Admin).light(),
     call::<params::status::Status>(Read),
-    call::<params::usage::UsageStatus>(Read),
-    call::<params::usage::UsageCost>(Read),
+    call::<params::usage::UsageStatus>(Read).light(),
+    call::<params::usage::UsageCost>(Read).counting(),
     later("tts.status", Read),
     later("tts.providers", Read),
     later("tts.enable", Write),
@@ -134,8 +167,8 @@ pub const METHODS: &[Method] = &[
     call::<params::approvals::ExecApprovalsSet>(Admin),
     later("exec.approvals.node.get", Admin),
     later("exec.approvals.node.set", Admin),
-    call::<params::approvals::ExecApprovalRequest>(Approvals),
-    call::<params::approvals::ExecApprovalResolve>(Approvals),
+    call::<params::approvals::ExecApprovalRequest>(Approvals).light(),
+    call::<params::approvals::ExecApprovalResolve>(Approvals).light(),
     later("wizard.start", Admin),
     later("wizard.next", Admin),
     later("wizard.cancel", Admin),
@@ -151,20 +184,20 @@ pub const METHODS: &[Method] = &[
     call::<params::agents::AgentsFilesSet>(Admin),
     call::<params::skills::SkillsStatus>(Read),
     call::<params::skills::SkillsBins>(Node),
-    call::<params::skills::SkillsInstall>(Admin),
+    call::<params::skills::SkillsInstall>(Admin).light(),
     call::<params::skills::SkillsUpdate>(Admin),
-    call::<params::config::UpdateRun>(Admin),
+    call::<params::config::UpdateRun>(Admin).light(),
     later("voicewake.get", Read),
     later("voicewake.set", Write),
     call::<params::sessions::SessionsList>(Read),
     call::<params::sessions::SessionsPreview>(Read),
-    call::<params::sessions::SessionsPatch>(Admin),
-    call::<params::sessions::SessionsReset>(Admin),
-    call::<params::sessions::SessionsDelete>(Admin),
-    call::<params::sessions::SessionsCompact>(Admin),
-    call::<params::heartbeat::LastHeartbeat>(Read),
-    call::<params::heartbeat::SetHeartbeats>(Admin),
-    call::<params::heartbeat::Wake>(Write),
+    call::<params::sessions::SessionsPatch>(Admin).light(),
+    call::<params::sessions::SessionsReset>(Admin).light(),
+    call::<params::sessions::SessionsDelete>(Admin).light(),
+    call::<params::sessions::SessionsCompact>(Admin).light(),
+    call::<params::heartbeat::LastHeartbeat>(Read).light(),
+    call::<params::heartbeat::SetHeartbeats>(Admin).light(),
+    call::<params::heartbeat::Wake>(Write).light(),
     later("node.pair.request", Pairing),
     later("node.pair.list", Pairing),
     later("node.pair.approve", Pairing),
@@ -189,27 +222,27 @@ pub const METHODS: &[Method] = &[
     later("cron.run", Admin),
     later("cron.runs", Read),
     call::<params::system::SystemPresence>(Read),
-    call::<params::system::SystemEvent>(Admin),
-    call::<params::channels::Send>(Write),
-    call::<params::agent::Agent>(Write),
+    call::<params::system::SystemEvent>(Admin).light(),
+    call::<params::channels::Send>(Write).light(),
+    call::<params::agent::Agent>(Write).light(),
     call::<params::agent::AgentIdentityGet>(Read),
-    call::<params::agent::AgentWait>(Write),
+    call::<params::agent::AgentWait>(Write).light(),
     later("browser.request", Write),
     call::<params::chat::ChatHistory>(Read),
-    call::<params::chat::ChatAbort>(Write),
-    call::<params::chat::ChatSend>(Write),
-    hidden::<params::connect::Connect>(Admin),
-    hidden::<params::chat::ChatInject>(Admin),
+    call::<params::chat::ChatAbort>(Write).light(),
+    call::<params::chat::ChatSend>(Write).light(),
+    hidden::<params::connect::Connect>(Admin).light(),
+    hidden::<params::chat::ChatInject>(Admin).light(),
     hidden::<params::sessions::SessionsResolve>(Admin),
-    hidden::<params::channels::Poll>(Admin),
-    hidden::<params::channels::MessageAction>(Write),
+    hidden::<params::channels::Poll>(Admin).light(),
+    hidden::<params::channels::MessageAction>(Write).light(),
     hidden::<params::channels::MessageFailed>(Read),
-    hidden::<params::channels::MessageRetry>(Write),
-    hidden::<params::channels::MessageDiscard>(Write),
-    hidden::<params::channels::ChannelsStart>(Admin),
-    hidden::<params::channels::ChannelsStop>(Admin),
+    hidden::<params::channels::MessageRetry>(Write).light(),
+    hidden::<params::channels::MessageDiscard>(Write).light(),
+    hidden::<params::channels::ChannelsStart>(Admin).light(),
+    hidden::<params::channels::ChannelsStop>(Admin).light(),
     hidden::<params::channels::Trace>(Read),
-    hidden::<params::usage::SessionsUsage>(Admin),
+    hidden::<params::usage::SessionsUsage>(Admin).counting(),
     hidden::<params::usage::SessionsUsageTimeseries>(Admin),
     hidden::<params::usage::SessionsUsageLogs>(Admin),
     later_hidden("web.login.start", Admin),

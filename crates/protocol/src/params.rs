@@ -1,4 +1,5 @@
-//! One type per method's params and result, by family (spec `gateway-protocol.md` §6), and how params are read.
+//! Params and results, one type each per method, by family (spec `gateway-protocol.md` §6), and the
+//! reading of params.
 
 use std::sync::LazyLock;
 
@@ -8,8 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::ErrorShape;
-use crate::export::schema_of;
-use crate::method::Strictness;
+use crate::json_schema::schema_of;
 use crate::schema::{Schema, whole_numbers};
 
 pub mod agent;
@@ -29,15 +29,24 @@ pub mod status;
 pub mod system;
 pub mod usage;
 
+/// Treatment of params that a method does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// Params must match the schema; unknown keys are refused.
+    Strict,
+    /// Unknown keys and values of wrong types are ignored.
+    Loose,
+}
+
 /// A method this version has: its name and its types. Implemented by one empty type a method.
 pub trait Call {
     /// The name on the wire.
     const NAME: &'static str;
-    /// How params are read.
+    /// Treatment of unknown params.
     const STRICTNESS: Strictness;
-    /// What the client sends.
+    /// Params that the client sends.
     type Params: Serialize + DeserializeOwned + JsonSchema;
-    /// What it gets.
+    /// Result that it gets.
     type Output: Serialize + DeserializeOwned + JsonSchema;
 
     /// The compiled schema of [`Self::Params`].
@@ -81,7 +90,7 @@ const WHOLE_NUMBERS: [(&str, &str); 5] = [
     ("i32", "a whole number from -2147483648 to 2147483647"),
 ];
 
-/// What is wrong with a value that no type can hold, without the names of our types.
+/// Description of an error for a value that no type can hold, without the names of our types.
 fn in_plain_words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let fault = WHOLE_NUMBERS.iter().find_map(|(name, words)| {
@@ -101,7 +110,7 @@ macro_rules! calls {
 
         impl $crate::params::Call for $kind {
             const NAME: &'static str = $name;
-            const STRICTNESS: $crate::method::Strictness = $crate::method::Strictness::$strictness;
+            const STRICTNESS: $crate::params::Strictness = $crate::params::Strictness::$strictness;
             type Params = $params;
             type Output = $output;
 
@@ -143,7 +152,7 @@ pub enum Change<T> {
 }
 
 impl<T> Change<T> {
-    /// Whether the field was absent.
+    /// True if the field was absent.
     pub const fn is_keep(&self) -> bool {
         matches!(self, Self::Keep)
     }
@@ -175,7 +184,7 @@ impl<T: JsonSchema> JsonSchema for Change<T> {
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let inner = generator.subschema_for::<T>();
-        schemars::json_schema!({ (crate::export::CLEARS): true, "anyOf": [inner, {"type": "null"}] })
+        schemars::json_schema!({ (crate::json_schema::CLEARS): true, "anyOf": [inner, {"type": "null"}] })
     }
 }
 

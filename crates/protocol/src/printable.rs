@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-/// Whether a character does something to the text around it instead of standing in it. Line breaks and tabs do too.
+/// True if a character affects the text around it instead of standing in it. Line breaks and tabs
+/// do too.
 pub fn is_control(c: char) -> bool {
     // Line and paragraph separators, then the embeddings, overrides and isolates of bidirectional text.
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -26,8 +27,9 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     escaped_where(text, |c| is_control(c) || is_shapeless(c))
 }
 
-/// Whether a character can't be seen, or passes for a space: it takes no room, is blank, or only turns the characters around it.
-fn is_shapeless(c: char) -> bool {
+/// True if a character can't be seen, or passes for a space: it takes no room, is blank, or only
+/// turns the characters around it.
+pub fn is_shapeless(c: char) -> bool {
     let is_blank = c != ' ' && c.is_whitespace();
     is_blank
         || matches!(
@@ -49,6 +51,14 @@ fn is_shapeless(c: char) -> bool {
                 | '\u{1d173}'..='\u{1d17a}'
                 | '\u{e0000}'..='\u{e0fff}'
         )
+}
+
+/// The text up to so many characters, with `…` behind them if there are more.
+pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => Cow::Owned(format!("{}…", text.get(..at).unwrap_or_default())),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// The escape of one control character.
@@ -91,6 +101,13 @@ mod tests {
         ];
         for (text, many, one) in rows {
             assert_eq!((escaped(text).as_ref(), one_line(text).as_ref()), (many, one), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_excerpt_counts_characters() {
+        for (most, expect) in [(0, "…"), (2, "🦞é…"), (3, "🦞éa"), (9, "🦞éa")] {
+            assert_eq!(excerpt("🦞éa", most), expect);
         }
     }
 

@@ -22,11 +22,11 @@ pub use validate::{Violation, ViolationKind, Violations};
 #[derive(Debug, Clone)]
 pub struct Schema {
     root: Rule,
-    /// What `$ref`s point at, by their pointer.
+    /// Targets of `$ref`s, by their pointer.
     definitions: BTreeMap<String, Rule>,
 }
 
-/// One schema object, compiled.
+/// Compiled schema object.
 #[derive(Debug, Clone, Default)]
 struct Rule {
     /// The schema `false`.
@@ -58,7 +58,7 @@ struct Rule {
     all_of: Vec<Rule>,
 }
 
-/// What keys outside `properties` are.
+/// Rule for keys outside `properties`.
 #[derive(Debug, Clone, Default)]
 enum Additional {
     #[default]
@@ -98,7 +98,8 @@ impl Type {
         Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, text)| text)
     }
 
-    /// Whether a value is of this type. A number without fraction is an integer however it is spelled.
+    /// True if a value is of this type. A number without fraction is an integer however it is
+    /// spelled.
     fn admits(self, value: &Value) -> bool {
         match (self, value) {
             (Self::Null, Value::Null)

@@ -1,12 +1,14 @@
 //! Session keys: one canonical text for each conversation bucket (spec `sessions.md` §1).
 //!
 //! In memory a key is always canonical: trimmed, lower case, its agent segment normalised, and the segment of a direct
-//! chat spelled `dm`. Files of OpenClaw 2026.2.9 spell that segment `direct`; both are the same key here, and the store
-//! keeps the spelling a row already has (decision 1). What a key says of its session is answered here and nowhere else.
+//! chat spelled `dm`. Files of OpenClaw 2026.2.9 spell that segment `direct`; both are the same key here. The store keeps the
+//! spelling a row already has, and a key remembers it for whoever is told the key (decision 1). What a key says of its
+//! session is answered here and nowhere else.
 
 pub mod form;
 mod plain;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,10 +25,26 @@ pub const MAX_KEY_BYTES: usize = 4096;
 /// Longest text that is looked at as a key, in bytes: spellings may be longer than what they stand for.
 const MAX_TEXT_BYTES: usize = 2 * MAX_KEY_BYTES;
 
+/// The key of the session that everybody shares.
+const GLOBAL: &str = "global";
+/// Its name to people and models, who are never told the other.
+const GLOBAL_SHOWN: &str = "main";
+
+/// A key as people and models read it: the session that everybody shares is `main`.
+pub fn shown(key: &str) -> &str {
+    if key == GLOBAL { GLOBAL_SHOWN } else { key }
+}
+
 /// The canonical key of a session: `agent:<agentId>:<rest>`, `global` or `unknown`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub struct SessionKey(Arc<str>);
+///
+/// Equality, order and hash are those of the canonical text ([`SessionKey::as_str`]). What is displayed and serialised is the
+/// key as stored ([`SessionKey::spelled`]).
+#[derive(Clone)]
+pub struct SessionKey {
+    text: Arc<str>,
+    /// The key as its row is stored, where that spells the segment of a direct chat `direct`.
+    stored: Option<Arc<str>>,
+}
 
 /// Why a text is no session key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,17 +73,23 @@ pub enum KeyError {
 }
 
 impl SessionKey {
-    /// Reads a complete key. Aliases such as `main` take the configuration to resolve.
+    /// Reads a complete key, and remembers how it spells a direct chat. Aliases such as `main` take the configuration to
+    /// resolve.
     ///
     /// # Errors
     /// [`KeyError`] for a text that is none.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let lower = trimmed(text)?.to_lowercase();
-        if lower == "global" || lower == "unknown" {
-            return Ok(Self(Arc::from(lower)));
+        if lower == GLOBAL || lower == "unknown" {
+            return Ok(Self::canonical(Arc::from(lower)));
         }
         match AgentKey::parse(&lower) {
-            Some(parts) => Self::named(&AgentId::normalize(&parts.agent), &parts.rest).bounded(),
+            Some(parts) => {
+                let rest = canonical_parts(&parts.rest);
+                let key = Self::joined(&AgentId::normalize(&parts.agent), &rest).bounded()?;
+                let stored = if key.rest() == rest { None } else { key.direct_spelling().map(Arc::from) };
+                Ok(Self { stored, ..key })
+            }
             None if lower.starts_with("agent:") => Err(KeyError::Malformed(text.trim().to_owned())),
             None => Err(KeyError::NoAgent(text.trim().to_owned())),
         }
@@ -73,7 +97,26 @@ impl SessionKey {
 
     /// `agent:<agent>:<rest>`, the rest made canonical. The caller checks its length ([`Self::bounded`]).
     pub fn named(agent: &AgentId, rest: &str) -> Self {
-        Self(Arc::from(format!("agent:{agent}:{}", dm_spelling(&canonical_parts(rest)))))
+        Self::joined(agent, &canonical_parts(rest))
+    }
+
+    fn joined(agent: &AgentId, rest: &str) -> Self {
+        Self::canonical(Arc::from(format!("agent:{agent}:{}", dm_spelling(rest))))
+    }
+
+    fn canonical(text: Arc<str>) -> Self {
+        Self { text, stored: None }
+    }
+
+    /// This key in the spelling of its row. One that is stored under another text, such as an alias, is spelled canonically.
+    pub fn spelled_as(self, stored: &Arc<str>) -> Self {
+        let stored = self.is_direct_spelling(stored).then(|| Arc::clone(stored));
+        Self { stored, ..self }
+    }
+
+    /// This key in the spelling of new rows.
+    pub fn spelled_anew(self) -> Self {
+        Self { stored: None, ..self }
     }
 
     /// The key, unless it is longer than [`MAX_KEY_BYTES`].
@@ -81,12 +124,12 @@ impl SessionKey {
     /// # Errors
     /// [`KeyError::TooLong`].
     pub fn bounded(self) -> Result<Self, KeyError> {
-        if self.0.len() > MAX_KEY_BYTES { Err(KeyError::TooLong(self.0.len())) } else { Ok(self) }
+        if self.text.len() > MAX_KEY_BYTES { Err(KeyError::TooLong(self.text.len())) } else { Ok(self) }
     }
 
     /// The key, unless it has a control character.
     fn printable(self) -> Result<Self, KeyError> {
-        check_printable(&self.0)?;
+        check_printable(&self.text)?;
         Ok(self)
     }
 
@@ -106,17 +149,22 @@ impl SessionKey {
 
     /// The one bucket of `session.scope = global`.
     pub fn global() -> Self {
-        Self(Arc::from("global"))
+        Self::canonical(Arc::from(GLOBAL))
     }
 
     /// The bucket of senders that could not be resolved.
     pub fn unknown() -> Self {
-        Self(Arc::from("unknown"))
+        Self::canonical(Arc::from("unknown"))
     }
 
-    /// The canonical text.
+    /// The canonical text, which identifies the session. People and clients are told [`Self::spelled`].
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// The key as it was found, in a store or a text: canonical but for the `direct` of a direct chat.
+    pub fn spelled(&self) -> &str {
+        self.stored.as_deref().unwrap_or(&self.text)
     }
 
     /// The agent segment; nothing for `global` and `unknown`.
@@ -126,7 +174,7 @@ impl SessionKey {
 
     /// [`Self::agent`] as text.
     pub fn agent_text(&self) -> Option<&str> {
-        self.0.strip_prefix("agent:")?.split(':').next()
+        self.text.strip_prefix("agent:")?.split(':').next()
     }
 
     /// The agent segment, or the given default agent for `global` and `unknown`.
@@ -136,20 +184,25 @@ impl SessionKey {
 
     /// What follows `agent:<agentId>:`; the whole key for `global` and `unknown`.
     pub fn rest(&self) -> &str {
-        match self.0.strip_prefix("agent:").and_then(|tail| tail.split_once(':')) {
+        match self.text.strip_prefix("agent:").and_then(|tail| tail.split_once(':')) {
             Some((_, rest)) => rest,
-            None => &self.0,
+            None => &self.text,
         }
     }
 
     /// Whether this is the bucket shared by everybody.
     pub fn is_global(&self) -> bool {
-        &*self.0 == "global"
+        &*self.text == GLOBAL
+    }
+
+    /// The key as people and models read it; see [`shown`].
+    pub fn shown(&self) -> &str {
+        shown(self.spelled())
     }
 
     /// Whether this is the bucket of unresolved senders.
     pub fn is_unknown(&self) -> bool {
-        &*self.0 == "unknown"
+        &*self.text == "unknown"
     }
 
     /// Whether the session belongs to a sub-agent: `agent:<agentId>:subagent:…`. The word elsewhere in a key says nothing.
@@ -172,7 +225,7 @@ impl SessionKey {
 
     /// Whether the key names a group or a room.
     pub fn is_group(&self) -> bool {
-        self.0.contains(":group:") || self.is_room()
+        self.text.contains(":group:") || self.is_room()
     }
 
     /// Channel and id of the group or room that the key names; the id with what follows it, such as a thread.
@@ -187,17 +240,17 @@ impl SessionKey {
 
     /// Whether the key names a room of a server or workspace.
     pub fn is_room(&self) -> bool {
-        self.0.contains(":channel:") && !self.0.contains(":group:")
+        self.text.contains(":channel:") && !self.text.contains(":group:")
     }
 
     /// Whether the key names a thread or a forum topic.
     pub fn is_thread(&self) -> bool {
-        self.0.contains(":thread:") || self.0.contains(":topic:")
+        self.text.contains(":thread:") || self.text.contains(":topic:")
     }
 
     /// The key of the conversation a thread or topic belongs to.
     pub fn thread_parent(&self) -> Option<Self> {
-        let parent = thread_parent(&self.0)?;
+        let parent = thread_parent(&self.text)?;
         Self::parse(parent).ok()
     }
 
@@ -220,25 +273,80 @@ impl SessionKey {
 
     /// The other spelling of a direct chat's key, as OpenClaw 2026.2.9 writes it: `direct` instead of `dm`.
     pub fn direct_spelling(&self) -> Option<String> {
-        let agent = self.agent()?;
-        let rest = self.rest();
-        let parts: Vec<&str> = rest.split(':').collect();
-        let at = dm_position(&parts)?;
-        let spelled: Vec<&str> =
-            parts.iter().enumerate().map(|(i, part)| if i == at { "direct" } else { *part }).collect();
-        Some(format!("agent:{agent}:{}", spelled.join(":")))
+        let (before, after) = self.around_dm()?;
+        Some(format!("{before}{DIRECT}{after}"))
+    }
+
+    /// Whether a text is [`Self::direct_spelling`].
+    pub fn is_direct_spelling(&self, text: &str) -> bool {
+        // Most texts are the canonical one.
+        text.len() == self.text.len() + DIRECT.len() - DM.len()
+            && self.around_dm().is_some_and(|(before, after)| {
+                let spelled = text.strip_prefix(before).and_then(|text| text.strip_prefix(DIRECT));
+                spelled == Some(after)
+            })
+    }
+
+    /// Whether the key can be spelled in more than one way: it is that of a direct chat.
+    pub fn has_spellings(&self) -> bool {
+        self.around_dm().is_some()
+    }
+
+    /// What stands before the segment that marks a direct chat, and behind it.
+    fn around_dm(&self) -> Option<(&str, &str)> {
+        self.agent_text()?;
+        let at = dm_place(self.rest())? + self.text.len() - self.rest().len();
+        Some((self.text.get(..at)?, self.text.get(at + DM.len()..)?))
+    }
+}
+
+impl PartialEq for SessionKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for SessionKey {}
+
+impl std::hash::Hash for SessionKey {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl PartialOrd for SessionKey {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for SessionKey {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.text.cmp(&other.text)
+    }
+}
+
+impl fmt::Debug for SessionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SessionKey").field(&self.spelled()).finish()
     }
 }
 
 impl fmt::Display for SessionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.spelled())
+    }
+}
+
+impl Serialize for SessionKey {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.spelled())
     }
 }
 
 impl AsRef<str> for SessionKey {
     fn as_ref(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 
@@ -316,8 +424,10 @@ fn thread_parent(key: &str) -> Option<&str> {
     key.get(..at).map(str::trim).filter(|parent| !parent.is_empty())
 }
 
-/// Spellings of the segment that marks a direct chat; the first is written (decision 1).
-const DM_SEGMENTS: [&str; 2] = ["dm", "direct"];
+/// The segment that marks a direct chat, in keys of ours (decision 1).
+const DM: &str = "dm";
+/// The same in keys of OpenClaw 2026.2.9.
+const DIRECT: &str = "direct";
 
 /// First parts of keys whose second and third parts are free text, not `dm`.
 const NOT_CHANNELS: &[&str] = &[
@@ -332,30 +442,28 @@ const NOT_CHANNELS: &[&str] = &[
     "main",
 ];
 
-/// Where the direct-chat segment stands: first, after the channel, or after channel and account.
-fn dm_position(parts: &[&str]) -> Option<usize> {
-    for (at, part) in parts.iter().enumerate().take(3) {
-        if DM_SEGMENTS.contains(part) {
-            return (parts.len() > at + 1).then_some(at);
+/// Where the direct-chat segment stands in a key's rest: first, after the channel, or after channel and account. In bytes.
+fn dm_place(rest: &str) -> Option<usize> {
+    let mut place = 0;
+    for (at, part) in rest.split(':').enumerate().take(3) {
+        if part == DM || part == DIRECT {
+            return (rest.len() > place + part.len()).then_some(place);
         }
-        let other_room = at == 0 && (NOT_CHANNELS.contains(part) || part.starts_with("node-"));
-        if other_room || *part == "group" || *part == "channel" {
+        let other_room = at == 0 && (NOT_CHANNELS.contains(&part) || part.starts_with("node-"));
+        if other_room || part == "group" || part == "channel" {
             return None;
         }
+        place += part.len() + 1;
     }
     None
 }
 
 /// `rest` with its direct-chat segment spelled `dm`.
-fn dm_spelling(rest: &str) -> String {
-    let parts: Vec<&str> = rest.split(':').collect();
-    match dm_position(&parts) {
-        Some(at) => {
-            let spelled: Vec<&str> =
-                parts.iter().enumerate().map(|(i, part)| if i == at { "dm" } else { *part }).collect();
-            spelled.join(":")
-        }
-        None => rest.to_owned(),
+fn dm_spelling(rest: &str) -> Cow<'_, str> {
+    let around = dm_place(rest).and_then(|at| rest.split_at_checked(at));
+    match around.and_then(|(before, marked)| Some((before, marked.strip_prefix(DIRECT)?))) {
+        Some((before, after)) => Cow::Owned(format!("{before}{DM}{after}")),
+        None => Cow::Borrowed(rest),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Who shares a session with whom: the words of the config by which session keys are made.
+//! Session scopes: the words of the config that decide who shares a session, and by which session
+//! keys are made.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +7,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SessionScope {
-    /// One session a sender or group.
+    /// Each sender or group has its own session.
     #[default]
     PerSender,
-    /// One for everything.
+    /// All share one session.
     Global,
 }
 
@@ -30,11 +31,11 @@ pub enum DmScope {
     /// All direct chats share the main session.
     #[default]
     Main,
-    /// One session a person.
+    /// Each person has a session.
     PerPeer,
-    /// One session a channel and person.
+    /// Each person has a session per channel.
     PerChannelPeer,
-    /// One session an account, channel and person.
+    /// Each person has a session per account and channel.
     PerAccountChannelPeer,
 }
 
@@ -54,7 +55,7 @@ impl DmScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PeerKind {
-    /// One person. `dm` in the config and in keys means the same.
+    /// Person in a direct chat. `dm` in the config and in keys means the same.
     #[serde(alias = "dm")]
     Direct,
     /// A group.
@@ -82,7 +83,7 @@ impl PeerKind {
     }
 }
 
-/// Who a message came from, or where it was said.
+/// Person or place that a message came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
     /// Kind of chat.

@@ -5,8 +5,9 @@ pub fn utf16_len(text: &str) -> usize {
     utf16_units(text.as_bytes())
 }
 
-/// How many UTF-16 units the characters that begin in these bytes of a UTF-8 text take: every character one, those of four bytes
-/// two. Without a branch, so that the compiler counts many bytes at once.
+/// Number of UTF-16 units of the characters that begin in these bytes of a UTF-8 text: one for each
+/// character, two for those of four bytes. Without a branch, so that the compiler counts many bytes
+/// at once.
 pub fn utf16_units(utf8: &[u8]) -> usize {
     // In parts small enough for a sum of bytes.
     let units = |part: &[u8]| {

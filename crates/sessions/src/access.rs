@@ -1,5 +1,5 @@
-//! Which sessions a session may look at and write to through its tools (spec `sessions.md` §8): one decision, asked by every session
-//! tool and by `POST /tools/invoke`.
+//! Access rules for session tools (spec `sessions.md` §8): the one decision on which sessions a
+//! session may read and write to, asked by every session tool and by `POST /tools/invoke`.
 //!
 //! Pure: [`mod@reference`] says what a text means, [`policy`] whether two agents may talk,
 //! [`Viewer::check`] puts both together with what a sandbox hides.
@@ -15,18 +15,18 @@ pub use reference::{Reference, ToolKind};
 use crate::entry::SessionEntry;
 use crate::key::KeyRules;
 
-/// Who asks: the session whose run calls a tool, or that a client calls one for.
+/// Session that asks: the one whose run calls a tool, or that a client calls one for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Viewer {
     /// The agent that asks.
     pub agent: AgentId,
-    /// Its session.
+    /// Key of the asking session.
     pub key: SessionKey,
-    /// How much it sees.
+    /// Reach of its view of other sessions.
     pub sight: Sight,
 }
 
-/// How much of the sessions somebody sees.
+/// Set of sessions that a viewer can see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
     /// Every session, as far as agents may talk to each other.
@@ -35,17 +35,17 @@ pub enum Sight {
     OwnChildren,
 }
 
-/// Why a session is not to be looked at.
+/// Reason why a session may not be viewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unseen {
-    /// Whoever asks is held in a sandbox and has not spawned it.
+    /// The viewer runs in a sandbox and did not spawn the session.
     Hidden,
-    /// It is another agent's.
+    /// The session belongs to another agent.
     Foreign(Denied),
 }
 
 impl Viewer {
-    /// Whether a session may be looked at. `entry` is its row, if there is one.
+    /// Succeeds if the viewer may look at a session. `entry` is its row, if there is one.
     ///
     /// # Errors
     /// [`Unseen`] says why not; the sandbox counts first.
@@ -63,12 +63,13 @@ impl Viewer {
         talk.between(&self.agent, &self.owner(key, rules)).map_err(Unseen::Foreign)
     }
 
-    /// The agent whose session it is. The one that everybody shares is the own one of whoever talks in it.
+    /// Agent that owns the session. The session that everybody shares belongs to the agent of
+    /// whoever talks in it.
     pub fn owner(&self, key: &SessionKey, rules: &KeyRules) -> AgentId {
         if *key == self.key { self.agent.clone() } else { rules.agent_of(key) }
     }
 
-    /// Whether the session is a child of this one, however the key of its parent is spelled in its row.
+    /// True if the session is a child of the viewer, however its row spells the parent's key.
     fn has_spawned(&self, entry: Option<&SessionEntry>, rules: &KeyRules) -> bool {
         let parent = entry.and_then(|entry| entry.spawned_by.as_deref());
         parent.is_some_and(|parent| {
@@ -79,7 +80,7 @@ impl Viewer {
     /// The key as the tools of this session show it: its own agent's main session is `main`, and `global` is never shown.
     pub fn shown<'a>(&self, key: &'a SessionKey, rules: &KeyRules) -> &'a str {
         let is_own_main = rules.is_main(key) && self.owner(key, rules) == self.agent;
-        if is_own_main || key.is_global() { "main" } else { key.as_str() }
+        if is_own_main { "main" } else { key.shown() }
     }
 }
 

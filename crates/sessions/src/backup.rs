@@ -1,4 +1,5 @@
-//! What is kept before state files are changed by migration or repair, so that a person can undo it.
+//! Backups of state files, made before a migration or repair changes them so that a person can undo
+//! it.
 //!
 //! A backup is a directory `<state>/backups/<time>` that comes into being with the first file kept. Beside the copies,
 //! `manifest.jsonl` says line by line what was where: `{"kept":…,"copy":…}` for a copy, `{"moved":…,"to":…}` for a file that
@@ -61,7 +62,7 @@ impl Backup {
         self
     }
 
-    /// Where it is; nothing when nothing had to be kept.
+    /// Directory of the backup; `None` if nothing had to be kept.
     pub fn dir(&self) -> Option<&Path> {
         self.is_begun.then_some(&*self.dir)
     }
@@ -90,8 +91,8 @@ impl Backup {
         self.relocate(file, &to)
     }
 
-    /// Moves a file or directory to another place and notes where it was. What is at that place already stays: then
-    /// this fails.
+    /// Moves a file or directory to another place and notes where it was. Fails if something is at
+    /// that place already, which stays.
     pub(crate) fn relocate(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         if to.symlink_metadata().is_ok() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} exists", to.display())));
@@ -109,7 +110,7 @@ impl Backup {
         disk::sync_parent(&disk::RealDisk, from)
     }
 
-    /// Where a file goes in the backup; a name that is not in use.
+    /// Path for a file in the backup, under a name that is not in use.
     fn place_for(&mut self, file: &Path) -> io::Result<PathBuf> {
         let below = match file.strip_prefix(&self.state_dir) {
             Ok(rest) => rest.to_path_buf(),

@@ -1,9 +1,9 @@
-//! Whether the state directory is in order, and putting it in order: what `openclaw doctor` says and does about state
-//! (spec `cli.md` §7, rows 7 and 8).
+//! Checks and repairs of the state directory: the state part of `openclaw doctor` (spec `cli.md`
+//! §7, rows 7 and 8).
 //!
-//! [`check`] only reads. Each [`Finding`] says how bad it is and, where something can be done about it, what:
-//! [`Repair`]s are data, [`repair`] carries one out. What a repair changes is kept in a [`Backup`] first; nothing is ever
-//! deleted but what nobody can use: locks of dead processes and empty directories.
+//! [`check`] only reads. Each [`Finding`] has a severity and the possible repairs: [`Repair`]s are
+//! data, [`repair`] carries one out. A file is kept in a [`Backup`] before a repair changes it;
+//! only useless things are ever deleted: locks of dead processes and empty directories.
 
 mod directories;
 mod permissions;
@@ -22,7 +22,7 @@ use crate::layout::{ArchiveReason, archive_path};
 use crate::legacy_state::OldState;
 use crate::lockfile::LockFile;
 
-/// What is looked at.
+/// Input of a checkup.
 #[derive(Debug, Clone)]
 pub struct Premises {
     /// Stores, agents, and what old versions may have left.
@@ -33,29 +33,30 @@ pub struct Premises {
     pub config_path: PathBuf,
     /// Agents' own directories.
     pub agent_dirs: Vec<PathBuf>,
-    /// Whether a gateway has the directory: then a file that is being written is no torn one.
+    /// True if a gateway uses the directory: then a file that is still being written does not count
+    /// as torn.
     pub is_running: bool,
-    /// Whether the config could be read: without it nobody knows which agents and stores there are.
+    /// True if the config could be read: without it the agents and their stores are unknown.
     pub is_configured: bool,
-    /// Whether transcripts that no session uses are to be archived.
+    /// True if transcripts that no session uses are to be archived.
     pub archive_orphans: bool,
     /// Now, Unix milliseconds.
     pub now: i64,
 }
 
-/// How bad something is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Worth knowing.
     Info,
     /// Should be put right.
     Warning,
-    /// Something does not work, or was lost.
+    /// Error: a part does not work, or data was lost.
     Error,
 }
 
 impl Severity {
-    /// As in `openclaw doctor --json`.
+    /// Name of the severity in `openclaw doctor --json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -65,20 +66,20 @@ impl Severity {
     }
 }
 
-/// Something that is not in order.
+/// Problem found in the state directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Stable name, for scripts.
     pub id: &'static str,
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// What it is and what to do, for people.
+    /// Description of the problem and advice, for people.
     pub message: String,
-    /// What can be done about it; nothing where a person has to.
+    /// Repairs that `doctor` can make; empty where a person has to act.
     pub repairs: Vec<Repair>,
 }
 
-/// One thing that can be done.
+/// Single repair step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
     /// Make a directory of mode 0700.
@@ -87,7 +88,7 @@ pub enum Repair {
     Chmod {
         /// The file or directory.
         path: PathBuf,
-        /// Its new mode.
+        /// Mode to set.
         mode: u32,
     },
     /// Move what old versions left.
@@ -110,7 +111,7 @@ pub enum Repair {
 }
 
 impl Repair {
-    /// Whether this may be done while a gateway runs.
+    /// True if the repair may be made while a gateway runs.
     pub fn is_safe_beside_a_gateway(&self) -> bool {
         matches!(self, Self::MakeDir(_) | Self::Chmod { .. })
     }
@@ -165,11 +166,11 @@ pub fn keep_private(premises: &Premises) -> io::Result<usize> {
 /// Carries one repair out. The caller holds the lock of the state directory unless the repair is safe without. Blocking.
 ///
 /// # Errors
-/// What the system said; what was to be changed is as it was, or in the backup.
+/// Returns the system's error; what was to be changed is as it was, or in the backup.
 pub fn repair(premises: &Premises, repair: &Repair, backup: &mut Backup) -> io::Result<()> {
     match repair {
         Repair::MakeDir(path) => crate::disk::create_parent(&crate::disk::RealDisk, &path.join("x")),
-        // What was moved meanwhile is looked at again.
+        // A path that was moved meanwhile is looked at again.
         Repair::Chmod { path, .. } if !path.exists() => Ok(()),
         Repair::Chmod { path, mode } => permissions::set_mode(path, *mode),
         Repair::MigrateOldState => {

@@ -21,8 +21,8 @@ use crate::time::now_ms;
 
 pub(crate) use real::RealDisk;
 
-/// What a store needs of a disk. Nothing is durable before it is synced: contents by [`DiskFile::sync`], names by
-/// [`Disk::sync_dir`].
+/// Disk operations that a store needs. Nothing is durable before it is synced: contents by
+/// [`DiskFile::sync`], names by [`Disk::sync_dir`].
 pub(crate) trait Disk: fmt::Debug + Send + Sync {
     /// Makes a file that is not there yet, its owner's alone, to be written from its end.
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
@@ -32,29 +32,29 @@ pub(crate) trait Disk: fmt::Debug + Send + Sync {
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read>> {
         Ok(Box::new(io::Cursor::new(self.read(path)?)))
     }
-    /// Which version of a file is there; nothing when there is none.
+    /// Stamp of a file's current version; `None` if there is no file.
     fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>>;
     /// The names in a directory; none when it is not there.
     fn list(&self, dir: &Path) -> io::Result<Vec<OsString>>;
-    /// Makes one directory, its owner's alone. One that is there is fine.
+    /// Makes one directory, its owner's alone. An existing directory is fine.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// Gives a file another name, in place of what has it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a file. One that is not there is fine.
+    /// Removes a file. A missing file is fine.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Whether another handle holds a file ([`DiskFile::hold`]).
+    /// True if another handle holds a file ([`DiskFile::hold`]).
     fn is_held(&self, path: &Path) -> io::Result<bool>;
 }
 
 /// A file that is being written.
 pub(crate) trait DiskFile: Write + fmt::Debug + Send {
-    /// Makes what was written durable. After a failure nobody knows what of it is.
+    /// Makes written data durable. After a failure it is unknown what reached the disk.
     fn sync(&mut self) -> io::Result<()>;
     /// Cuts the file.
     fn set_len(&mut self, len: u64) -> io::Result<()>;
-    /// Which version of the file this is now.
+    /// Stamp of the file's current version.
     fn stamp(&self) -> io::Result<Stamp>;
     /// Tells other processes that the file is in use for as long as this handle lives. Only advice; where the file system
     /// has no such thing, nothing happens.
@@ -79,7 +79,8 @@ pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Creates the directory of a file, its owner's alone where it is new. What shall last there needs [`sync_way_to`].
+/// Creates the directory of a file, its owner's alone where it is new. A file that shall last there
+/// needs [`sync_way_to`].
 pub(crate) fn create_parent(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     let Some(parent) = parent_of(path) else { return Ok(()) };
     match disk.create_dir(parent) {
@@ -114,7 +115,7 @@ fn parent_of(path: &Path) -> Option<&Path> {
     path.parent().filter(|parent| !parent.as_os_str().is_empty())
 }
 
-/// Whether both describe the same file.
+/// True if both describe the same file.
 pub(crate) fn same_file(a: &Metadata, b: &Metadata) -> bool {
     #[cfg(unix)]
     {
@@ -128,7 +129,7 @@ pub(crate) fn same_file(a: &Metadata, b: &Metadata) -> bool {
     }
 }
 
-/// What changes when a file is changed or replaced.
+/// Version of a file: changes when the file is changed or replaced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     modified: Option<SystemTime>,
@@ -137,7 +138,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of a file; nothing when there is none.
+    /// The stamp of a file; `None` if there is no file.
     pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
         match std::fs::metadata(path) {
             Ok(meta) => Ok(Some(Self::from_meta(&meta))),
@@ -157,17 +158,17 @@ impl Stamp {
         Self { modified: meta.modified().ok(), len: meta.len(), inode }
     }
 
-    /// When the file was last changed.
+    /// Time of the last change, if the file system tells it.
     pub(crate) fn modified(&self) -> Option<SystemTime> {
         self.modified
     }
 
-    /// Its length in bytes.
+    /// Length in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether both are versions of one file that was written to, not replaced.
+    /// True if both are versions of one file that was written to, not replaced.
     pub(crate) fn is_same_file(&self, other: &Self) -> bool {
         self.inode == other.inode
     }
@@ -286,8 +287,9 @@ pub(crate) fn sweep_temporaries(disk: &dyn Disk, path: &Path) -> io::Result<()> 
     Ok(())
 }
 
-/// A temporary file or a lock file of this very process. One that bears our process id and is not claimed was left by a
-/// former process that had the same id, as every one has in a container.
+/// A temporary file or a lock file of this very process. A file that bears our process id and is
+/// not claimed was left by a former process with the same id; in a container every process may have
+/// the same id.
 #[derive(Debug)]
 pub(crate) struct Claim {
     path: PathBuf,
@@ -302,12 +304,12 @@ impl Claim {
         is_new.then(|| Self { path: path.to_path_buf() })
     }
 
-    /// What is claimed.
+    /// Claimed path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether this process uses a path.
+    /// True if this process uses a path.
     pub(crate) fn exists(path: &Path) -> bool {
         CLAIMS.lock().as_ref().is_some_and(|claims| claims.contains(path))
     }

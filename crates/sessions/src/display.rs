@@ -28,17 +28,18 @@ pub const ABORT_NOTE: &str =
 const OPENCLAW_ABORT_NOTE: &str =
     "Note: The previous agent run was aborted by the user. Resume carefully or ask for clarification.\n\n";
 
-/// What the model is asked when a session was reset and nothing else was said (spec `sessions.md` §5.5).
+/// Prompt for the model when a session was reset and nothing else was said (spec `sessions.md`
+/// §5.5).
 pub const GREETING: &str = "The user began a new session with /new or /reset and has said nothing else yet. Welcome them in \
 one to three sentences, in the voice and mood of your persona where you have one, and ask what they would like to do. \
 Name the default model when the system prompt gives a default_model other than the model you run on. Leave out internal \
 steps, files, tools and reasoning.";
 
-/// How the same question begins in transcripts that OpenClaw wrote, whatever its version. A person's own words have an
-/// envelope before them.
+/// Beginning of the same prompt in transcripts that OpenClaw wrote, whatever its version. A
+/// person's own words have an envelope before them.
 const OPENCLAW_GREETING: &str = "A new session was started via /new or /reset. ";
 
-/// What people see in place of [`GREETING`]: what they typed, or a synonym of it.
+/// Text that people see in place of [`GREETING`]: the command they typed, or a synonym of it.
 pub const RESET_COMMAND: &str = "/new";
 
 /// A user's text without system event lines, note about an abort, envelope and message id lines. The question for a
@@ -115,7 +116,7 @@ fn strip_envelope(text: &str) -> &str {
     if has_date(envelope) || labelled { body.trim_start() } else { text }
 }
 
-/// Whether a text holds `YYYY-MM-DD HH:MM` or `YYYY-MM-DDTHH:MM`.
+/// True if a text contains `YYYY-MM-DD HH:MM` or `YYYY-MM-DDTHH:MM`.
 fn has_date(text: &str) -> bool {
     const SHAPE: &[u8] = b"dddd-dd-dd_dd:dd";
     text.as_bytes().windows(SHAPE.len()).any(|window| {
@@ -166,7 +167,7 @@ pub fn calls_line(names: &[&str]) -> String {
     if more > 0 { format!("{line} +{more}") } else { line }
 }
 
-/// At most `max` characters, the mark included when something was cut.
+/// Cuts a text to at most `max` characters, the mark included when something was cut.
 pub fn cut(text: &str, max: usize, mark: &str) -> String {
     if text.chars().count() <= max {
         return text.to_owned();
@@ -194,7 +195,7 @@ pub fn title(text: &str) -> Option<String> {
     Some(format!("{kept}…"))
 }
 
-/// The title of a session nobody has said anything in: `<first 8 of the id> (YYYY-MM-DD)`.
+/// Title of a session without any messages: `<first 8 of the id> (YYYY-MM-DD)`.
 pub fn fallback_title(session_id: &str, updated_at: Option<i64>) -> String {
     let short: String = session_id.chars().take(8).collect();
     match updated_at.filter(|at| *at > 0) {

@@ -1,4 +1,4 @@
-//! One row of the session store (spec `sessions.md` §3.2).
+//! Row of the session store (spec `sessions.md` §3.2).
 
 pub mod delivery;
 pub mod group_name;
@@ -28,7 +28,7 @@ pub(crate) use text::{ROW_FIELD_DEPTH, laid_out};
 text_enum! {
     /// Kinds of chats.
     pub enum ChatType {
-        /// One person.
+        /// Conversation with one person.
         Direct => "direct" | "dm",
         /// A group.
         Group => "group",
@@ -52,9 +52,9 @@ text_enum! {
     pub enum VerboseLevel {
         /// Tool calls are shown.
         On => "on",
-        /// With their results.
+        /// Tool calls with their results.
         Full => "full",
-        /// Not shown.
+        /// Tool calls are not shown.
         Off => "off",
     }
 }
@@ -76,9 +76,9 @@ text_enum! {
         On => "on",
         /// Commands stay in the sandbox; stored, not deleted.
         Off => "off",
-        /// Each one is asked about.
+        /// Commands run outside the sandbox, each after approval.
         Ask => "ask",
-        /// None is asked about.
+        /// Commands run outside the sandbox without approval.
         Full => "full",
     }
 }
@@ -86,13 +86,13 @@ text_enum! {
 text_enum! {
     /// `ttsAuto`
     pub enum TtsAuto {
-        /// Every reply.
+        /// Speech for every reply.
         Always => "always",
         /// Replies to voice messages.
         Inbound => "inbound",
         /// Tagged replies.
         Tagged => "tagged",
-        /// None.
+        /// No speech.
         Off => "off",
     }
 }
@@ -120,17 +120,18 @@ text_enum! {
 }
 
 ordered_object! {
-    /// One conversation bucket: its current transcript, its settings, its counters and where it is answered. Every field
-    /// may be absent; [`crate::store::SessionStore::update`] mints `sessionId` and `updatedAt` where they are. The order is
-    /// that in which OpenClaw 2026.2.9 writes a row of its own.
+    /// Conversation bucket: its current transcript, settings, counters and delivery route. Every
+    /// field may be absent; [`crate::store::SessionStore::update`] mints `sessionId` and
+    /// `updatedAt` where they are. The order is that in which OpenClaw 2026.2.9 writes a row of its
+    /// own.
     pub struct SessionEntry : Field {
         /// Current transcript.
         session_id: SessionId => "sessionId",
         /// Last activity, Unix milliseconds; drives freshness and sorting.
         updated_at: i64 => "updatedAt",
-        /// Whether material of the first turn was sent.
+        /// True once the material of the first turn was sent.
         system_sent: bool => "systemSent",
-        /// Whether the last run was aborted; the next turn gets a hint.
+        /// True if the last run was aborted; the next turn gets a hint.
         aborted_last_run: bool => "abortedLastRun",
         /// `minimal` to `xhigh`; absent takes the default.
         thinking_level: Box<str> => "thinkingLevel",
@@ -146,7 +147,7 @@ ordered_object! {
         model_override: Box<str> => "modelOverride",
         /// `/model` override: provider.
         provider_override: Box<str> => "providerOverride",
-        /// May this session send; absent inherits the configuration.
+        /// Permission to send in this session; absent inherits the configuration.
         send_policy: SendPolicy => "sendPolicy",
         /// Queue mode, see the queue's own names.
         queue_mode: Box<str> => "queueMode",
@@ -154,7 +155,7 @@ ordered_object! {
         queue_debounce_ms: u64 => "queueDebounceMs",
         /// Queue length.
         queue_cap: u64 => "queueCap",
-        /// What a full queue drops.
+        /// Drop policy of a full queue.
         queue_drop: Box<str> => "queueDrop",
         /// Name in lists.
         display_name: Box<str> => "displayName",
@@ -170,7 +171,7 @@ ordered_object! {
         group_channel: Box<str> => "groupChannel",
         /// Server or workspace.
         space: Box<str> => "space",
-        /// Where replies go.
+        /// Route for replies.
         delivery_context: Box<DeliveryContext> => "deliveryContext",
         /// The same, field by field.
         last_channel: Box<str> => "lastChannel",
@@ -180,7 +181,7 @@ ordered_object! {
         last_account_id: Box<str> => "lastAccountId",
         /// Thread.
         last_thread_id: ThreadId => "lastThreadId",
-        /// Where the conversation came from.
+        /// Source of the conversation.
         origin: Box<Origin> => "origin",
         /// Explicit transcript file.
         session_file: Box<str> => "sessionFile",
@@ -188,7 +189,7 @@ ordered_object! {
         compaction_count: u64 => "compactionCount",
         /// `compactionCount` when memory was last flushed.
         memory_flush_compaction_count: u64 => "memoryFlushCompactionCount",
-        /// When memory was last flushed, Unix milliseconds.
+        /// Time of the last memory flush, Unix milliseconds.
         memory_flush_at: i64 => "memoryFlushAt",
         /// Frozen skills prompt, as the agent wrote it.
         skills_snapshot: Json => "skillsSnapshot",
@@ -202,7 +203,7 @@ ordered_object! {
         model_provider: Box<str> => "modelProvider",
         /// Model actually used.
         model: Box<str> => "model",
-        /// Its context window.
+        /// Context window of the model, in tokens.
         context_tokens: u64 => "contextTokens",
         /// Source of `/context`.
         system_prompt_report: Json => "systemPromptReport",
@@ -224,22 +225,24 @@ ordered_object! {
         exec_node: Box<str> => "execNode",
         /// Sticky auth profile.
         auth_profile_override: Box<str> => "authProfileOverride",
-        /// Who chose the auth profile.
+        /// Origin of the auth profile choice: a person or the product.
         auth_profile_override_source: AuthProfileSource => "authProfileOverrideSource",
         /// `compactionCount` when it was chosen.
         auth_profile_override_compaction_count: u64 => "authProfileOverrideCompactionCount",
-        /// When a group is answered.
+        /// Activation mode of a group: the messages that are answered.
         group_activation: GroupActivation => "groupActivation",
-        /// Whether the group intro is due again. For OpenClaw, which gives it with the first turn alone; here every turn has it.
+        /// True if the group intro is due again. For OpenClaw, which gives it with the first turn
+        /// alone; here every turn has it.
         group_activation_needs_system_intro: bool => "groupActivationNeedsSystemIntro",
         /// Addressable name, at most 64 characters, unique in a store.
         label: Box<str> => "label",
         /// Last heartbeat text, to tell repetitions.
         last_heartbeat_text: Box<str> => "lastHeartbeatText",
-        /// When it was sent, Unix milliseconds.
+        /// Time at which it was sent, Unix milliseconds.
         last_heartbeat_sent_at: i64 => "lastHeartbeatSentAt",
-        /// When a person or channel last said something, Unix milliseconds. Ours: heartbeats leave it alone, so that they
-        /// do not keep an idle session alive (spec `sessions.md` §5.2).
+        /// Time at which a person or channel last said something, Unix milliseconds. Ours:
+        /// heartbeats leave it alone, so that they do not keep an idle session alive (spec
+        /// `sessions.md` §5.2).
         last_interaction_at: i64 => "lastInteractionAt",
         /// `updatedAt` as it was written together with `lastInteractionAt`. Ours: where `updatedAt` is another one, a program
         /// that does not know the field has used the session since.
@@ -258,7 +261,8 @@ impl SessionEntry {
         self.updated_at.unwrap_or(0)
     }
 
-    /// When somebody last used the session, Unix milliseconds: what heartbeats do is left out as far as that is known.
+    /// Time at which somebody last used the session, Unix milliseconds; heartbeats do not count, as
+    /// far as they are known.
     pub fn last_used_at(&self) -> Option<i64> {
         let is_known = self.last_interaction_known_at == self.updated_at;
         self.last_interaction_at.filter(|_| is_known).or(self.updated_at)

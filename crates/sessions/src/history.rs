@@ -1,15 +1,20 @@
-//! What clients see of a transcript: `chat.history`, previews, titles (spec `sessions.md` §4.9, KB-17). Everything here
-//! reads from the end of the file and follows the branch of its last entry. Blocking.
+//! Transcripts as clients see them: `chat.history`, previews, titles (spec `sessions.md` §4.9,
+//! KB-17). Everything here reads from the end of the file and follows the branch of its last entry.
+//! Blocking.
+
+mod shown;
 
 use std::io;
 use std::ops::ControlFlow;
 
+use openclaw_protocol::message::{Provenance, ProvenanceKind};
 use openclaw_protocol::params::sessions::{PreviewItem, PreviewRole};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::display;
+use crate::history::shown::Shown;
 use crate::mend::mend;
 use crate::time;
 use crate::transcript::index::Kind;
@@ -19,6 +24,9 @@ use crate::transcript::{Part, TranscriptReader};
 pub const MAX_LIMIT: usize = 1000;
 /// Bytes of JSON a history may have.
 pub const MAX_BYTES: usize = 6 * 1024 * 1024;
+/// Bytes of the largest message that is shown. The last message is shown in any case; a larger one
+/// fits in no frame, and clients would get no history at all.
+const MOST_OF_ONE: usize = 24 * 1024 * 1024;
 
 #[derive(Deserialize)]
 struct MessageLine<'a> {
@@ -35,33 +43,50 @@ struct CompactionLine {
 }
 
 /// The last `limit` messages of the branch as stored, oldest first: user texts without what was added for the model, each
-/// compaction as a marker, at most [`MAX_BYTES`] altogether. A missing transcript is an empty history.
+/// compaction as a marker, no turn of the gateway's own, at most [`MAX_BYTES`] altogether. A missing transcript is an empty history.
 pub fn read(transcript: &dyn TranscriptReader, limit: usize) -> io::Result<Vec<Box<RawValue>>> {
-    let limit = limit.clamp(1, MAX_LIMIT);
-    let mut items = Vec::new();
-    let mut bytes = 2;
+    let mut shown = Shown::new(limit.clamp(1, MAX_LIMIT), MAX_BYTES);
     let walked = transcript.visit(Part::Branch, &mut |kind, _, line| {
-        let item = match kind {
-            Kind::Compaction => compaction_marker(line),
-            kind if kind.is_message() => message(kind, line),
-            _ => None,
-        };
-        if let Some(item) = item {
-            // Walking from the newest: what no longer fits would be dropped from the front anyway.
-            bytes += item.get().len() + usize::from(!items.is_empty());
-            if bytes > MAX_BYTES && !items.is_empty() {
-                return ControlFlow::Break(());
+        match kind {
+            Kind::Compaction => shown.extend(|| compaction_marker(line).map(sized)),
+            Kind::User if is_gateways(line) => shown.leave_turn(),
+            kind if kind.is_message() && line.len() > MOST_OF_ONE => {
+                shown.extend(|| left_out(kind, line.len()).map(sized));
             }
-            items.push(item);
+            kind if kind.is_message() => {
+                shown.extend(|| message(kind, line).map(sized));
+                if kind == Kind::User {
+                    shown.settle_turn();
+                }
+            }
+            _ => {}
         }
-        if items.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        shown.flow()
     });
     match walked {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
     }
-    items.reverse();
-    Ok(items)
+    Ok(shown.oldest_first())
+}
+
+fn sized(item: Box<RawValue>) -> (usize, Box<RawValue>) {
+    // With the comma behind it.
+    (item.get().len() + 1, item)
+}
+
+/// True for the words with which the gateway opened a turn of its own, such as the one that saves memory.
+fn is_gateways(line: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Line {
+        message: Said,
+    }
+    #[derive(Deserialize)]
+    struct Said {
+        provenance: Option<Provenance>,
+    }
+    let provenance = serde_json::from_slice(line).ok().and_then(|line: Line| line.message.provenance);
+    provenance.is_some_and(|provenance| provenance.kind == ProvenanceKind::InternalSystem)
 }
 
 fn message(kind: Kind, line: &[u8]) -> Option<Box<RawValue>> {
@@ -82,6 +107,22 @@ fn message(kind: Kind, line: &[u8]) -> Option<Box<RawValue>> {
     } else {
         Some(line.message.to_owned())
     }
+}
+
+/// The marker that stands in the place of a message that is too large.
+fn left_out(kind: Kind, bytes: usize) -> Option<Box<RawValue>> {
+    let role = match kind {
+        Kind::User => "user",
+        Kind::Assistant => "assistant",
+        _ => "system",
+    };
+    let text = format!("[A message of {} MiB is too large to be shown.]", bytes.div_ceil(1024 * 1024));
+    let marker = serde_json::json!({
+        "role": role,
+        "content": [{"type": "text", "text": text}],
+        "__openclaw": {"kind": "omitted", "bytes": bytes},
+    });
+    serde_json::value::to_raw_value(&marker).ok()
 }
 
 fn compaction_marker(line: &[u8]) -> Option<Box<RawValue>> {
@@ -106,21 +147,21 @@ pub fn preview(
     limit: usize,
     max_chars: usize,
 ) -> io::Result<Vec<PreviewItem>> {
-    let mut items = Vec::new();
+    let mut shown = Shown::new(limit.max(1), usize::MAX);
     let mut seen = 0;
     transcript.visit(Part::End { bytes: PREVIEW_REACH }, &mut |kind, _, line| {
         seen += 1;
-        if kind.is_message() {
-            items.extend(preview_item(line, max_chars));
+        if kind == Kind::User && is_gateways(line) {
+            shown.leave_turn();
+        } else if kind.is_message() {
+            shown.extend(|| preview_item(line, max_chars).map(|item| (0, item)));
+            if kind == Kind::User {
+                shown.settle_turn();
+            }
         }
-        if items.len() < limit && seen < PREVIEW_ENTRIES {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        }
+        if seen < PREVIEW_ENTRIES { shown.flow() } else { ControlFlow::Break(()) }
     })?;
-    items.reverse();
-    Ok(items)
+    Ok(shown.oldest_first())
 }
 
 fn preview_item(line: &[u8], max_chars: usize) -> Option<PreviewItem> {
@@ -151,12 +192,13 @@ fn preview_item(line: &[u8], max_chars: usize) -> Option<PreviewItem> {
 const TITLE_ENTRIES: usize = 10;
 const TITLE_BYTES: u64 = 64 * 1024;
 
-/// The text of the first user message, stripped of what was added for the model. That a session was started is no text.
+/// The text of the first user message, stripped of what was added for the model. The message that
+/// starts a session does not count.
 pub fn first_user_text(transcript: &dyn TranscriptReader) -> io::Result<Option<String>> {
     let mut found = None;
     let beginning = Part::Beginning { lines: TITLE_ENTRIES, bytes: TITLE_BYTES };
     transcript.visit(beginning, &mut |kind, _, line| {
-        if kind != Kind::User {
+        if kind != Kind::User || is_gateways(line) {
             return ControlFlow::Continue(());
         }
         found = preview_item(line, usize::MAX)
@@ -174,21 +216,22 @@ const LAST_REACH: u64 = 256 * 1024;
 
 /// The last text of the agent or the user, cut to `max_chars`.
 pub fn last_text(transcript: &dyn TranscriptReader, max_chars: usize) -> io::Result<Option<String>> {
-    let mut found = None;
+    let mut shown = Shown::new(1, usize::MAX);
     let mut seen = 0;
     transcript.visit(Part::End { bytes: LAST_REACH }, &mut |kind, _, line| {
         seen += 1;
-        if matches!(kind, Kind::User | Kind::Assistant) {
+        if kind == Kind::User && is_gateways(line) {
+            shown.leave_turn();
+        } else if matches!(kind, Kind::User | Kind::Assistant) {
             let said = |item: &PreviewItem| matches!(item.role, PreviewRole::User | PreviewRole::Assistant);
-            found = preview_item(line, max_chars).filter(said).map(|item| item.text);
+            shown.extend(|| Some((0, preview_item(line, max_chars).filter(said)?.text)));
+            if kind == Kind::User {
+                shown.settle_turn();
+            }
         }
-        if found.is_none() && seen < LAST_ENTRIES {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        }
+        if seen < LAST_ENTRIES { shown.flow() } else { ControlFlow::Break(()) }
     })?;
-    Ok(found)
+    Ok(shown.oldest_first().pop())
 }
 
 #[cfg(test)]

@@ -37,8 +37,8 @@ pub fn hex() -> String {
     format!("{:08x}", draw_u32())
 }
 
-/// From now on the whole process draws the same ids in the same order, whenever it is told the same seed: for a test that
-/// has the process for itself.
+/// Seeds the ids of the whole process: the same seed gives the same ids in the same order. For a
+/// test that has the process for itself.
 pub fn repeat_from(seed: u32) {
     NEXT_SEED.store((u64::from(seed) << 32) + 1, Ordering::Relaxed);
 }

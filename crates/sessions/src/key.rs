@@ -1,5 +1,5 @@
-//! Which session a text or a message means under the configuration. The key itself, and what it says of its session, is
-//! [`openclaw_protocol::session_key`].
+//! Session keys under the configuration: from a text or a message to the session it means. The key
+//! itself, and what it says of its session, is [`openclaw_protocol::session_key`].
 
 pub mod canonical;
 pub mod group;

@@ -1,4 +1,4 @@
-//! Where stores and transcripts live (spec `sessions.md` §3.1).
+//! Paths of stores and transcripts (spec `sessions.md` §3.1).
 
 use std::path::{Component, Path, PathBuf};
 
@@ -34,12 +34,12 @@ impl Layout {
         &self.state_dir
     }
 
-    /// Whether every agent has a store of its own.
+    /// True if every agent has a store of its own.
     pub fn is_per_agent(&self) -> bool {
         self.store.as_deref().is_none_or(|store| store.contains("{agentId}"))
     }
 
-    /// What `sessions.list` answers as `path`.
+    /// Value of `path` in the answer of `sessions.list`.
     pub fn listed_path(&self, default_agent: &AgentId) -> String {
         if self.is_per_agent() {
             "(multiple)".to_owned()
@@ -65,7 +65,7 @@ impl Layout {
         store.parent().map(Path::to_path_buf).unwrap_or_default()
     }
 
-    /// Where the transcript of a new session id goes, in a thread or not.
+    /// Path for the transcript of a new session id, in a thread or not.
     pub fn transcript_path(
         &self,
         agent: &AgentId,
@@ -132,9 +132,10 @@ impl Layout {
         }
     }
 
-    /// Where the file that a row names may be, best first: where the row says, then beside the store. The other way round
-    /// when the row names the place that transcripts of its agent have below another state directory: this one is a copy of
-    /// that, and a copy must not write into the original.
+    /// Candidate paths for the file that a row names, best first: the named path, then the same
+    /// name beside the store. The other way round when the row names the place that transcripts of
+    /// its agent have below another state directory: this one is a copy of that, and a copy must
+    /// not write into the original.
     fn named_places(&self, agent: &AgentId, entry: &SessionEntry) -> Vec<PathBuf> {
         let (Some(named), Some(beside)) =
             (self.named_file(agent, entry), self.named_beside_store(agent, entry))
@@ -194,14 +195,17 @@ pub fn transcript_name(id: &SessionId, thread: Option<&str>) -> Result<String, B
     })
 }
 
-/// The topic of a group that a session is, as [`transcript_name`] takes it: `5` of `agent:main:telegram:group:-100:topic:5`.
+/// Topic of a session, as [`transcript_name`] takes it: `5` of
+/// `agent:main:telegram:group:-100:topic:5`, and of `agent:main:telegram:dm:7:thread:5` or
+/// `agent:main:main:thread:5`, as in private chats. Threads of groups and channels are not topics.
 pub fn topic_of(key: &SessionKey) -> Option<&str> {
-    let (_, topic) = key.as_str().rsplit_once(":topic:")?;
+    let of_private_chat = || key.as_str().rsplit_once(":thread:").filter(|_| !key.is_group());
+    let (_, topic) = key.as_str().rsplit_once(":topic:").or_else(of_private_chat)?;
     let is_id = (1..=20).contains(&topic.len()) && topic.bytes().all(|byte| byte.is_ascii_digit());
     is_id.then_some(topic)
 }
 
-/// Whether a client's session id may name a file.
+/// Returns a client's session id if it may be used in a file name.
 pub fn checked_id(id: &str) -> Result<&str, BadSessionId> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let fits = (1..=128).contains(&id.len())
@@ -218,12 +222,12 @@ pub fn archive_path(file: &Path, reason: ArchiveReason, now_ms: i64) -> PathBuf 
     PathBuf::from(name)
 }
 
-/// Why a transcript was archived.
+/// Reason why a transcript was archived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveReason {
-    /// Its session was deleted.
+    /// The session was deleted.
     Deleted,
-    /// It was rewritten.
+    /// The transcript was rewritten.
     Backup,
 }
 
@@ -236,7 +240,7 @@ impl ArchiveReason {
     }
 }
 
-/// As JavaScript's `encodeURIComponent`.
+/// Encodes a text as JavaScript's `encodeURIComponent` does.
 fn percent_encode(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -302,7 +306,13 @@ mod tests {
             ("agent:main:telegram:group:-100:topic:5", Some("5")),
             ("agent:ops:telegram:group:-100:topic:1", Some("1")),
             ("agent:main:telegram:group:-100", None),
-            ("agent:main:main:thread:5", None),
+            ("agent:main:main:thread:5", Some("5")),
+            ("agent:main:telegram:dm:7:thread:5", Some("5")),
+            ("agent:main:telegram:acct:dm:7:thread:5", Some("5")),
+            ("agent:main:telegram:dm:7", None),
+            ("agent:main:slack:dm:u1:thread:1700.5", None),
+            ("agent:main:slack:channel:c1:thread:1700", None),
+            ("agent:main:x:group:1:thread:1700", None),
             ("agent:main:telegram:group:-100:topic:", None),
             ("agent:main:telegram:group:-100:topic:a", None),
             ("agent:main:telegram:group:-100:topic:5:x", None),
@@ -390,7 +400,7 @@ mod tests {
         check(gone, &here.join("t_a.jsonl"));
         std::fs::write(&there, "").unwrap();
         check(&there, &there);
-        // One that was copied while the original is still there.
+        // A directory that was copied while the original is still there.
         let original = dir.path().join("other/agents/main/sessions");
         std::fs::create_dir_all(&original).unwrap();
         let mut fresh = entry(&original.join("new.jsonl"));

@@ -1,13 +1,15 @@
 //! State that older versions left behind: rows under old keys, and files from the days before there were several agents
 //! (spec `sessions.md` §1.6, `cli.md` §7 row 7).
 //!
-//! [`OldState::found`] says what there is, [`OldState::migrate`] moves it. What is changed is kept in a
-//! [`Backup`] first. Every step can be the last one before a crash: what is left is found and moved by the next run. Only
-//! who holds the lock of the state directory may call it, and nobody may have a store of it open.
+//! [`OldState::found`] says what there is, [`OldState::migrate`] moves it. Files are kept in a
+//! [`Backup`] before they are changed. Every step can be the last one before a crash: the next run
+//! finds and moves the rest. The caller must hold the lock of the state directory, and nobody may
+//! have a store of it open.
 
 mod moves;
 pub(crate) mod rows;
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,12 +22,12 @@ use crate::layout::Layout;
 use crate::store::on_disk::{self, StoreOnDisk, StoredRow};
 use rows::{Change, Owner, Tidied};
 
-/// Where old state may be, and where it belongs.
+/// Locations to search for old state, and the layout it moves into.
 #[derive(Debug, Clone)]
 pub struct OldState {
-    /// Where stores and transcripts are.
+    /// Layout of stores and transcripts.
     pub layout: Layout,
-    /// How keys are read.
+    /// Rules for reading keys.
     pub rules: KeyRules,
     /// Agents that exist by configuration; those on disk are found.
     pub agents: Vec<AgentId>,
@@ -35,7 +37,7 @@ pub struct OldState {
     pub credentials_dir: PathBuf,
 }
 
-/// Something an old version left.
+/// Remnant of an old version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remnant {
     /// `<state>/sessions`: store and transcripts of the only agent there was.
@@ -53,12 +55,12 @@ pub enum Remnant {
     WhatsAppLogin(PathBuf),
 }
 
-/// What a migration did.
+/// Result of a migration.
 #[derive(Debug, Default)]
 pub struct Migrated {
-    /// One line a change, for people.
+    /// Changes made, one line each, for people.
     pub changes: Vec<String>,
-    /// Where the former state is kept; nothing when nothing had to be kept.
+    /// Directory that keeps the former state; `None` if nothing had to be kept.
     pub backup: Option<PathBuf>,
 }
 
@@ -66,13 +68,19 @@ pub struct Migrated {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot migrate {}: {source}{}", .path.display(), kept_in(.backup.as_deref()))]
 pub struct MigrateError {
-    /// What was being moved.
+    /// Path that was being moved.
     pub path: PathBuf,
-    /// Where the former state is kept.
+    /// Directory that keeps the former state.
     pub backup: Option<PathBuf>,
-    /// What the system said.
+    /// Error from the system.
     #[source]
     pub source: io::Error,
+}
+
+/// True if a store has a group whose key lacks the channel that its row names.
+fn has_misnamed(store: &Path, owner: Owner<'_>) -> io::Result<bool> {
+    let rows = StoreOnDisk::read(store)?.rows();
+    Ok(rows.iter().any(|row| owner.is_misnamed(row, &rows)))
 }
 
 fn kept_in(backup: Option<&Path>) -> String {
@@ -80,7 +88,7 @@ fn kept_in(backup: Option<&Path>) -> String {
 }
 
 impl OldState {
-    /// What old versions left; changes nothing.
+    /// Finds what old versions left; changes nothing.
     ///
     /// # Errors
     /// When a directory or store can't be read.
@@ -91,7 +99,12 @@ impl OldState {
         }
         for (store, agent) in self.stores() {
             let owner = self.owner(&agent);
-            if on_disk::has_key(&store, |key| owner.is_old(key))? {
+            let has_unnamed = Cell::new(false);
+            let is_old = on_disk::has_key(&store, |key| {
+                has_unnamed.set(has_unnamed.get() || rows::is_unnamed_group(key));
+                owner.is_old(key)
+            })?;
+            if is_old || has_unnamed.get() && has_misnamed(&store, owner)? {
                 found.push(Remnant::OldKeys { store, agent });
             }
         }
@@ -158,7 +171,7 @@ impl OldState {
         self.layout.state_dir().join("agent")
     }
 
-    /// Whether `<state>/sessions` is of the days before agents, and not where a store is by configuration.
+    /// True if `<state>/sessions` dates from the time before agents, and is not a configured store.
     fn has_old_sessions(&self) -> io::Result<bool> {
         let dir = self.old_sessions();
         let is_dir = std::fs::symlink_metadata(&dir).is_ok_and(|meta| meta.is_dir());

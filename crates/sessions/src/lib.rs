@@ -1,4 +1,4 @@
-//! Sessions: which conversation a message belongs to, what is known of it, and what was said in it.
+//! Sessions: the conversation that a message belongs to, its known facts, and its messages.
 //!
 //! [`key`] names conversations, [`routing`] finds agent and key of an inbound message, [`entry`] is a row of the store,
 //! [`store`] keeps rows durably in OpenClaw's `sessions.json`, [`layout`] knows the paths, [`reset`] and [`send_policy`]
@@ -27,6 +27,8 @@ pub mod settings;
 pub mod store;
 pub mod time;
 pub mod transcript;
+#[cfg(any(test, feature = "contract"))]
+pub mod transcript_contract;
 pub mod usage;
 
 pub use entry::SessionEntry;

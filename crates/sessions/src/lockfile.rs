@@ -14,7 +14,7 @@ use crate::process;
 use crate::time::{iso, now_ms, parse_iso};
 use holder::{Found, Holder};
 
-/// What a lock file locks.
+/// Kind of file that a lock file locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockKind {
     /// `sessions.json` (spec `sessions.md` §3.4).
@@ -24,7 +24,7 @@ pub(crate) enum LockKind {
 }
 
 impl LockKind {
-    /// By the name of the lock file.
+    /// Kind of lock, by the name of the lock file.
     pub(crate) fn of(lock: &Path) -> Self {
         let is_transcript = lock.to_str().is_some_and(|path| path.ends_with(".jsonl.lock"));
         if is_transcript { Self::Transcript } else { Self::Store }
@@ -38,7 +38,7 @@ impl LockKind {
         }
     }
 
-    /// What is written into one of ours.
+    /// Content of a lock file that we write.
     fn content(self) -> serde_json::Result<Vec<u8>> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
@@ -63,13 +63,13 @@ impl LockKind {
 pub(crate) struct LockFile {
     disk: SharedDisk,
     claim: Claim,
-    /// What the file was when we had written it; another one is not ours.
+    /// Stamp of the file as we wrote it; a different stamp means that the file is not ours.
     stamp: Option<Stamp>,
 }
 
 impl LockFile {
-    /// Tries once. A lock left behind is removed and taken over. One that another process has, or another part of this one,
-    /// is told by the id of that process, where it is known.
+    /// Tries once. A lock left behind is removed and taken over. If another process, or another
+    /// part of this one, holds it, the result is the id of that process, where it is known.
     pub(crate) fn try_acquire(
         disk: &SharedDisk,
         path: &Path,
@@ -93,19 +93,29 @@ impl LockFile {
         Ok(Ok(lock))
     }
 
-    /// Whether it is still there, and nobody else's.
+    /// True if the lock file is still there and still ours.
     pub(crate) fn is_in_place(&self) -> bool {
         self.stamp.is_some() && self.disk.stamp(self.claim.path()).is_ok_and(|there| there == self.stamp)
     }
 
-    /// Whether there is a lock that counts, of whatever process.
+    /// True if there is a valid lock, of whatever process.
     pub(crate) fn is_held(disk: &SharedDisk, path: &Path) -> io::Result<bool> {
         Ok(Claim::exists(path) || is_stale_now(disk, path)? == Some(false))
     }
 
-    /// Whether a lock that is there was left behind.
+    /// True if the lock at this path is stale: left behind by its process.
     pub(crate) fn is_left_behind(disk: &SharedDisk, path: &Path) -> io::Result<bool> {
         Ok(!Claim::exists(path) && is_stale_now(disk, path)? == Some(true))
+    }
+
+    /// Removes a lock that a process of ours has left behind; true if there was one. The caller
+    /// tells of it.
+    pub(crate) fn sweep_ours(disk: &SharedDisk, path: &Path) -> io::Result<bool> {
+        let is_ours = holder_of(disk, path).is_some_and(|holder| holder.is_one_of_ours());
+        match Claim::new(path).filter(|_| is_ours) {
+            Some(claim) => Ok(remove_stale(disk, path, LockKind::of(path), &claim)?.is_some()),
+            None => Ok(false),
+        }
     }
 
     /// Removes a lock that was left behind.
@@ -132,25 +142,51 @@ impl Drop for LockFile {
     }
 }
 
-/// `_claim` says that no other part of this process uses the lock: one that names us was lost sight of.
-fn sweep(disk: &SharedDisk, path: &Path, kind: LockKind, _claim: &Claim) -> io::Result<()> {
-    let Some(stamp) = disk.stamp(path)? else { return Ok(()) };
-    // Looked at twice: what is removed must be what was judged.
-    if is_stale(disk, path, &stamp, kind) && disk.stamp(path)? == Some(stamp) {
-        let pid = holder_of(disk, path).map(|holder| holder.process.pid);
-        disk.remove(path)?;
-        tracing::warn!(lock = %path.display(), pid, "removed a lock that was left behind");
+/// Removes a stale lock, and tells of it.
+fn sweep(disk: &SharedDisk, path: &Path, kind: LockKind, claim: &Claim) -> io::Result<()> {
+    match remove_stale(disk, path, kind, claim)? {
+        Some(Removed { pid: Some(pid) }) => {
+            tracing::warn!(lock = %path.display(), pid, "removed a lock that was left behind");
+        }
+        Some(Removed { pid: None }) => {
+            tracing::warn!(lock = %path.display(), "removed a lock that names no process: it is torn, or was left behind");
+        }
+        None => {}
     }
     Ok(())
 }
 
-/// Whether a lock that is there, and that no part of this process uses, was left behind.
+/// Lock that was removed.
+struct Removed {
+    /// Process that it named.
+    pid: Option<u32>,
+}
+
+/// Removes a stale lock, if it is one. `_claim` says
+/// that no other part of this process uses the lock: one that names us was lost sight of.
+fn remove_stale(
+    disk: &SharedDisk,
+    path: &Path,
+    kind: LockKind,
+    _claim: &Claim,
+) -> io::Result<Option<Removed>> {
+    let Some(stamp) = disk.stamp(path)? else { return Ok(None) };
+    // Looked at twice: what is removed must be what was judged.
+    if is_stale(disk, path, &stamp, kind) && disk.stamp(path)? == Some(stamp) {
+        let pid = holder_of(disk, path).map(|holder| holder.process.pid);
+        disk.remove(path)?;
+        return Ok(Some(Removed { pid }));
+    }
+    Ok(None)
+}
+
+/// `Some(true)` if a lock that no part of this process uses is stale; `None` if there is no lock.
 fn is_stale_now(disk: &SharedDisk, path: &Path) -> io::Result<Option<bool>> {
     let stamp = disk.stamp(path)?;
     Ok(stamp.map(|stamp| is_stale(disk, path, &stamp, LockKind::of(path))))
 }
 
-/// What a lock file says.
+/// Content of a lock file.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Content {
@@ -165,7 +201,7 @@ struct Content {
 }
 
 impl Content {
-    /// When its holder says that it was made, Unix milliseconds.
+    /// Time of creation according to the holder, Unix milliseconds.
     fn made_ms(&self) -> Option<i64> {
         let created = || self.created_at.as_ref().and_then(|at| parse_iso(at.as_str()?));
         self.started_at.as_ref().and_then(serde_json::Value::as_i64).or_else(created)
@@ -204,7 +240,8 @@ mod tests {
     use super::*;
     use crate::process::{ProcessIdentity, Sighting};
 
-    /// What comes of trying for a lock that holds `content` and was made so long ago (negative: ahead).
+    /// Result of trying for a lock that holds `content` and was made so long ago (negative: in the
+    /// future).
     fn found(content: &str, age_s: i64) -> &'static str {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sessions.json.lock");
@@ -265,7 +302,7 @@ mod tests {
             (String::new(), 3, "ours"),
             ("{\"pid\":".to_owned(), 0, "held by whom?"),
             ("{\"pid\":".to_owned(), 3, "ours"),
-            // What a machine leaves that stopped before the content was on disk.
+            // File left by a machine that stopped before the content was on disk.
             ("\0".repeat(60), 3, "ours"),
             // A clock that was set back a day.
             ("{\"pid\":".to_owned(), -day, "ours"),

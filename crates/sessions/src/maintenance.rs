@@ -1,5 +1,6 @@
-//! `session.maintenance`: rows nobody uses any more go, their transcripts are archived, archives are deleted when they are
-//! old, and a sessions directory stays below its size (spec `sessions.md` §3.5). Nothing happens unless it is configured.
+//! `session.maintenance`: unused rows are removed, their transcripts are archived, archives are
+//! deleted when they are old, and a sessions directory stays below its size (spec `sessions.md`
+//! §3.5). Nothing happens unless it is configured.
 //!
 //! [`Inventory`] says what there is, [`plan()`] decides, [`run`] does it or says what it would do.
 
@@ -12,33 +13,33 @@ pub(crate) use files::{Transcripts, list as list_files, session_of};
 pub use plan::{Deletion, Plan, Reason, Removal, plan};
 pub use work::{Maintenance, MaintenanceError, Report, Work, run};
 
-/// Whether what is planned is done.
+/// Effect of a maintenance plan: only reported, or carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// The log says what would be done.
     Warn,
-    /// It is done.
+    /// The plan is carried out.
     Enforce,
 }
 
 /// `session.maintenance`, resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// Whether to do it.
+    /// Effect: report only, or carry out.
     pub mode: Mode,
     /// Rows without activity for this many milliseconds are removed.
     pub prune_after_ms: Option<u64>,
-    /// Most rows of a store.
+    /// Maximum number of rows of a store.
     pub max_entries: usize,
     /// Size in bytes of a store file of which a copy is kept before rows are removed.
     pub rotate_bytes: Option<u64>,
     /// Age in milliseconds at which archived transcripts are deleted.
     pub archive_retention_ms: Option<u64>,
-    /// What a sessions directory may hold.
+    /// Size limits of a sessions directory.
     pub disk: Option<DiskBudget>,
 }
 
-/// What a sessions directory may hold, in bytes.
+/// Size limits of a sessions directory, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskBudget {
     /// Beyond this it is cleaned,

@@ -1,5 +1,5 @@
-//! What the gateway's `sessions.*` methods do to the store (spec `gateway-protocol.md` §6.2). Who may call them, stopping
-//! runs and telling others is the gateway's.
+//! Effects of the gateway's `sessions.*` methods on the store (spec `gateway-protocol.md` §6.2).
+//! Access rules, stopping runs and telling others are the gateway's.
 
 mod compact;
 mod delete;
@@ -28,13 +28,13 @@ use crate::key::{KeyError, SessionKey};
 use crate::store::{Row, StoreError, UpdateError};
 use crate::transcript::{LockError, TranscriptError, TranscriptLock, TranscriptRef, Transcripts};
 
-/// Why a method did not succeed.
+/// Reason why a method failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MethodError {
-    /// The key is none.
+    /// The key is not valid.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// No such session, or several.
+    /// No session matches, or several do.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
     /// A field of a patch is wrong.
@@ -49,7 +49,7 @@ pub enum MethodError {
     /// The transcript was not cut.
     #[error(transparent)]
     Transcript(#[from] TranscriptError),
-    /// Somebody writes into the session's transcript, and did not come to an end in time.
+    /// Another writer holds the session's transcript and did not finish in time.
     #[error("Session {0} is still active; try again in a moment.")]
     StillActive(SessionKey),
     /// The store refused or failed.
@@ -58,7 +58,8 @@ pub enum MethodError {
 }
 
 impl MethodError {
-    /// Whether the request was wrong (`INVALID_REQUEST`); otherwise it may work later (`UNAVAILABLE`).
+    /// True if the request was wrong (`INVALID_REQUEST`); otherwise it may work later
+    /// (`UNAVAILABLE`).
     pub fn is_invalid_request(&self) -> bool {
         match self {
             Self::Key(_) | Self::Resolve(_) | Self::Patch(_) | Self::MainSession(_) => true,

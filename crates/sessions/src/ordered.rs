@@ -72,7 +72,8 @@ macro_rules! ordered_object {
                 self.extra.keys().map(String::as_str).filter(|name| $tag::of(name).is_some())
             }
 
-            /// What turns `self` into `new`: fields to set and fields to remove, by their names in the file.
+            /// Difference from `self` to `new`: fields to set and fields to remove, by their names
+            /// in the file.
             pub fn changes_to(&self, new: &Self) -> $crate::ordered::FieldChanges {
                 let mut changes = $crate::ordered::FieldChanges::default();
                 $( if self.$field != new.$field {
@@ -120,7 +121,7 @@ macro_rules! ordered_object {
         }
 
         impl PartialEq for $name {
-            /// Compares what is said, not the order it is said in.
+            /// Compares content, not the order of the fields.
             fn eq(&self, other: &Self) -> bool {
                 $( self.$field == other.$field && )* self.extra == other.extra
             }
@@ -196,7 +197,7 @@ pub struct FieldChanges {
 }
 
 impl FieldChanges {
-    /// Whether nothing changes.
+    /// True if nothing changes.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty() && self.unset.is_empty()
     }

@@ -1,6 +1,7 @@
-//! Which process a lock file means. A number alone does not tell: it is used again after a process ends, and another
-//! container on the same volume counts its own. So ours also say when the process started and in which scope its number is
-//! valid. By `/proc`; without it a number and the time of the file have to do.
+//! Identity of the process that a lock file means. A number alone does not tell: it is used again
+//! after a process ends, and another container on the same volume counts its own. So ours also say
+//! when the process started and in which scope its number is valid. By `/proc`; without it a number
+//! and the time of the file have to do.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -18,7 +19,7 @@ const TICKS_PER_SECOND: i64 = 100;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessIdentity {
-    /// Its number.
+    /// Process id.
     pub pid: u32,
     /// Field 22 of `/proc/<pid>/stat`: tells it from a later process with its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,16 +29,16 @@ pub struct ProcessIdentity {
     pub pid_scope: Option<String>,
 }
 
-/// What is seen of a process by its number, in our own scope.
+/// State of a process as seen by its id, in our own scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sighting {
-    /// There is none, or nothing but its exit code is left.
+    /// The process does not exist, or nothing but its exit code is left.
     Gone,
-    /// It lives.
+    /// The process is alive.
     Alive(Started),
 }
 
-/// When a process started, as far as that can be told.
+/// Start time of a process, as far as it is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Started {
     /// Field 22 of `/proc/<pid>/stat`.
@@ -48,7 +49,7 @@ pub struct Started {
 
 struct Current {
     identity: ProcessIdentity,
-    /// When it was asked for first, Unix milliseconds.
+    /// Time at which the identity was first asked for, Unix milliseconds.
     asked_ms: i64,
 }
 
@@ -61,7 +62,7 @@ static CURRENT: LazyLock<Current> = LazyLock::new(|| {
 
 static INSTANCE: OnceLock<String> = OnceLock::new();
 
-/// This process.
+/// Identity of the current process.
 pub fn current() -> &'static ProcessIdentity {
     &CURRENT.identity
 }
@@ -72,12 +73,12 @@ pub fn set_instance(instance: &str) {
     INSTANCE.get_or_init(|| instance.to_owned());
 }
 
-/// What [`set_instance`] said.
+/// Instance id set by [`set_instance`].
 pub(crate) fn instance() -> Option<&'static str> {
     INSTANCE.get().map(String::as_str)
 }
 
-/// Looks at a process of our own scope. One that can't be looked at lives.
+/// Looks at a process of our own scope. A process that can't be looked at counts as alive.
 pub fn look(pid: u32) -> Sighting {
     let Ok(number @ 1..) = i32::try_from(pid) else { return Sighting::Gone };
     if kill(Pid::from_raw(number), None) == Err(Errno::ESRCH) {
@@ -95,7 +96,7 @@ pub fn look(pid: u32) -> Sighting {
     }
 }
 
-/// What `/proc/<pid>/stat` tells.
+/// Fields of `/proc/<pid>/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     is_zombie: bool,
@@ -114,7 +115,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
     Some(Stat { is_zombie, ticks: fields.nth(18).and_then(|field| field.parse().ok()) })
 }
 
-/// Since the machine started.
+/// Time since the machine started, in milliseconds.
 fn uptime_ms() -> Option<i64> {
     let text = std::fs::read_to_string("/proc/uptime").ok()?;
     let (seconds, hundredths) = text.split_whitespace().next()?.split_once('.')?;

@@ -1,5 +1,5 @@
-//! When a conversation starts anew: the rule in force here, [`freshness`] by it, [`trigger`]s, [`authority`] to use them,
-//! and what is said of it (spec `sessions.md` §5.1–5.5).
+//! Session resets: the rule in force here, [`freshness`] by that rule, [`trigger`]s, [`authority`]
+//! to use them, and the notice to people (spec `sessions.md` §5.1–5.5).
 
 pub mod authority;
 pub mod freshness;

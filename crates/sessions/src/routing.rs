@@ -1,4 +1,5 @@
-//! From an inbound message to the agent and session that answer it, and why (spec `sessions.md` §2). Pure.
+//! Routing: from an inbound message to the agent and session that answer it, and why (spec
+//! `sessions.md` §2). Pure.
 //!
 //! [`resolve`] is the whole decision: `binding` finds the agent, `thread` places the message in its conversation, the
 //! key of the peer comes from [`crate::key::peer`].
@@ -21,14 +22,14 @@ pub use thread::ThreadStyle;
 use account::account_of;
 use thread::{Placement, place};
 
-/// Where a message came in.
+/// Origin of an inbound message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inbound {
     /// Channel id.
     pub channel: String,
-    /// Our account on it; blank is `default`.
+    /// Id of our account on it; blank is `default`.
     pub account_id: Option<String>,
-    /// Who or where; without one the main session answers.
+    /// Person or room it came from; without one the main session answers.
     pub peer: Option<Peer>,
     /// The room of a thread, the group of a topic, where the channel knows it.
     pub parent_peer: Option<Peer>,
@@ -36,13 +37,15 @@ pub struct Inbound {
     pub guild_id: Option<String>,
     /// Slack or Teams workspace.
     pub team_id: Option<String>,
-    /// The thread or topic the message was said in. What it does to the key depends on the channel ([`ThreadStyle`]).
+    /// The thread or topic the message was said in. Its effect on the key depends on the channel
+    /// ([`ThreadStyle`]).
     pub thread_id: Option<String>,
-    /// Whether a new thread starts with the history of its conversation (`channels.slack.thread.inheritParent`).
+    /// True if a new thread starts with the history of its conversation
+    /// (`channels.slack.thread.inheritParent`).
     pub thread_inherits: bool,
 }
 
-/// Who answers, in which session, and why.
+/// Route of a message: the agent and session that answer, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// The agent.
@@ -57,7 +60,7 @@ pub struct Route {
     pub main_session_key: SessionKey,
     /// The session whose history a new thread starts with (spec `sessions.md` §1.3, §5.7).
     pub parent_session_key: Option<SessionKey>,
-    /// Why.
+    /// Reasons for the choice.
     pub why: Why,
 }
 
@@ -68,13 +71,13 @@ pub struct Why {
     pub matched_by: MatchedBy,
     /// The binding that decided; none for the default agent.
     pub binding: Option<BoundBy>,
-    /// What decided the session.
+    /// Reason for the choice of session.
     pub key: KeyReason,
-    /// What the thread did to it.
+    /// Effect of the thread on the session.
     pub thread: Option<ThreadStyle>,
 }
 
-/// What decided the session of a message.
+/// Rule that decided the session of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "rule", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum KeyReason {
@@ -96,7 +99,7 @@ pub enum KeyReason {
     },
     /// A group or room.
     Room {
-        /// Which.
+        /// Kind of the peer.
         kind: PeerKind,
     },
 }
@@ -104,7 +107,7 @@ pub enum KeyReason {
 /// An entry of `session.identityLinks` that was used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IdentityLink {
-    /// Its canonical name.
+    /// Canonical name of the person.
     pub name: String,
     /// The id in it that is the peer's.
     pub id: String,

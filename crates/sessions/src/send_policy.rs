@@ -1,4 +1,4 @@
-//! Whether a session may send (spec `sessions.md` §6).
+//! Send policy: may a session send (spec `sessions.md` §6)?
 
 use openclaw_config::settings::{RuleMatch, SendPolicyRules};
 
@@ -8,9 +8,9 @@ use crate::key::{KeyForm, SessionKey};
 /// The session a policy is asked about.
 #[derive(Debug, Clone, Copy)]
 pub struct SendSubject<'a> {
-    /// Its key.
+    /// Session key.
     pub key: &'a SessionKey,
-    /// Its row.
+    /// Row of the session, if there is one.
     pub entry: Option<&'a SessionEntry>,
     /// The channel, where the caller knows better than the row.
     pub channel: Option<&'a str>,
@@ -35,7 +35,7 @@ pub fn resolve(policy: Option<&SendPolicyRules>, subject: &SendSubject<'_>) -> S
     if allowed { SendPolicy::Allow } else { policy.default.unwrap_or(SendPolicy::Allow) }
 }
 
-/// What rules are compared with.
+/// Facts that rules are compared with.
 struct Facts<'a> {
     key: &'a SessionKey,
     /// The key as 2.9 spells that of a direct chat.

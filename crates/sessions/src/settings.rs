@@ -1,4 +1,4 @@
-//! What this crate needs of the configuration.
+//! Settings that this crate reads from the configuration.
 
 use openclaw_config::Config;
 use openclaw_config::settings::{Binding, Session};
@@ -17,7 +17,7 @@ pub struct SessionSettings {
     pub bindings: Vec<Binding>,
 }
 
-/// One entry of `agents.list`.
+/// Entry of `agents.list`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentRef {
     /// Id, canonical.
@@ -91,10 +91,10 @@ mod tests {
 
     /// Rule of `sessions.md` §5.3.
     #[test]
-    fn reset_triggers_are_those_of_the_file_or_the_usual_ones() {
+    fn reset_triggers_are_the_usual_ones_and_those_of_the_file() {
         let rows: [(Value, &[&str]); 4] = [
             (json!({}), &["/new", "/reset"]),
-            (json!({"resetTriggers": ["Los geht's"]}), &["Los geht's"]),
+            (json!({"resetTriggers": ["Los geht's", "/New"]}), &["/new", "/reset", "Los geht's"]),
             (json!({"resetTriggers": []}), &["/new", "/reset"]),
             (json!({"resetTriggers": [" "]}), &["/new", "/reset"]),
         ];

@@ -44,10 +44,10 @@ pub use query::{Hidden, Query, Selection};
 /// A future of the storage interface.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// One row, as it was when it was read.
+/// Row of the store, as it was when read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Canonical key. The store may spell it otherwise on disk.
+    /// Session key, as the store spells it.
     pub key: SessionKey,
     /// The row.
     pub entry: Arc<SessionEntry>,
@@ -57,11 +57,11 @@ pub struct Row {
 /// must be short. Refusing leaves the row alone.
 pub type Change = Box<dyn FnOnce(Edit<'_>) -> Result<(), Refused> + Send>;
 
-/// What a [`Change`] works on.
+/// Row that a [`Change`] edits.
 pub struct Edit<'a> {
     /// The row to change.
     pub entry: &'a mut SessionEntry,
-    /// Whether there was no such row.
+    /// True if there was no such row.
     pub is_new: bool,
     /// Now, Unix milliseconds.
     pub now: i64,
@@ -72,7 +72,8 @@ pub struct Edit<'a> {
 #[error("{0}")]
 pub struct Refused(pub String);
 
-/// Is shown rows one at a time ([`SessionStore::visit`]). It runs where blocking is allowed, and must not ask the store.
+/// Callback that is shown rows one at a time ([`SessionStore::visit`]). It runs where blocking is
+/// allowed, and must not ask the store.
 pub type Visitor = Box<dyn FnMut(Shown) + Send>;
 
 /// A row that is shown to a [`Visitor`]: read when it is asked for.
@@ -83,7 +84,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Canonical key.
+    /// Session key, as the store spells it.
     pub fn key(&self) -> &SessionKey {
         &self.key
     }
@@ -93,7 +94,8 @@ impl Shown {
         Row { key: self.key.clone(), entry: Arc::new(self.text.entry()) }
     }
 
-    /// How lists show it where its agent has this default model: as `make` made it, now or before.
+    /// JSON of the row for lists of an agent with this default model: kept from before, or else
+    /// made by `make`.
     pub(crate) fn listed(
         &self,
         default_model: &Arc<ModelName>,
@@ -103,16 +105,16 @@ impl Shown {
     }
 }
 
-/// Whose rows [`SessionStore::select`] and [`SessionStore::visit`] look at.
+/// Owners of the rows that [`SessionStore::select`] and [`SessionStore::visit`] look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rows<'a> {
-    /// Of all agents, configured or found on disk.
+    /// Rows of all agents, configured or found on disk.
     All,
-    /// In the store of one agent.
+    /// Rows in the store of one agent.
     Of(&'a AgentId),
 }
 
-/// Why the store did not do something.
+/// Reason why a store operation failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// The change refused itself.
@@ -128,7 +130,7 @@ pub enum StoreError {
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error from the system.
         source: Arc<io::Error>,
     },
     /// The store is closed or its thread is gone.
@@ -172,19 +174,20 @@ pub trait SessionStore: Send + Sync {
     /// Flushes and lets go of everything. Further calls fail with [`StoreError::Closed`].
     fn close(&self) -> StoreFuture<'_, ()>;
 
-    /// How keys are read.
+    /// Rules for reading keys.
     fn rules(&self) -> &KeyRules;
 
-    /// The agents that are configured from now on. Those the store knows of its own are not forgotten.
+    /// The agents that are configured from now on. Agents that the store knows by itself are not
+    /// forgotten.
     fn set_agents(&self, agents: Vec<AgentId>);
 
     /// Agents that have room in the store, configured or not. Blocking.
     fn found_agents(&self) -> Vec<AgentId>;
 
-    /// Where the rows of an agent are, for people.
+    /// Location of an agent's rows, for people.
     fn location_of(&self, agent: &AgentId) -> String;
 
-    /// Where all rows are, for people.
+    /// Location of all rows, for people.
     fn location(&self) -> String;
 }
 
@@ -234,6 +237,19 @@ pub async fn key_of_transcript(
     let query = Query { session_id: Some(id.as_str().to_owned()), ..Query::newest(1) };
     let found = store.select(which, &query).await?;
     Ok(found.rows.into_iter().next().map(|row| row.key))
+}
+
+/// Key spelled as its row is stored, for people and clients. The key of a session without a row, or
+/// with one that can't be read, is spelled as new rows are. Keys that are spelled in one way only
+/// are not looked up.
+pub async fn spelled(store: &dyn SessionStore, key: SessionKey) -> SessionKey {
+    if !key.has_spellings() {
+        return key;
+    }
+    match store.get(&key).await {
+        Ok(Some(row)) => row.key,
+        Ok(None) | Err(_) => key.spelled_anew(),
+    }
 }
 
 /// An update whose change has an error or a result of its own.

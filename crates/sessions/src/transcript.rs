@@ -1,15 +1,15 @@
 //! Transcripts: what was said in a session, one JSON line an entry, each the child of another (spec `sessions.md` §4).
 //!
-//! [`Transcripts`] is the narrow interface that the product knows: it finds transcripts and names them ([`TranscriptRef`]).
-//! [`TranscriptLock`] is the right to write one, [`Transcript`] the handle for that, both for asynchronous code;
-//! [`TranscriptReader`] reads. [`FileTranscripts`] keeps them in OpenClaw's files: [`mod@format`] is the file format,
-//! [`mod@file`] keeps one file open, as much of its end as is needed, and appends, [`backward`] reads from the end. [`context`]
-//! decides what of a branch a model sees, [`guard`] holds what is checked before a message is appended.
+//! [`Transcripts`] is the narrow interface that the product knows: it finds transcripts and names
+//! them ([`TranscriptRef`]). [`TranscriptLock`] is the right to write one, [`Transcript`] the
+//! handle for that, both for asynchronous code; [`TranscriptReader`] reads. [`FileTranscripts`]
+//! keeps them in OpenClaw's files: [`mod@format`] is the file format, [`mod@file`] keeps one file
+//! open, as much of its end as is needed, and appends, [`backward`] reads from the end. [`context`]
+//! selects the entries of a branch that a model sees, [`guard`] checks a message before it is
+//! appended.
 
 pub(crate) mod backward;
 pub mod context;
-#[cfg(any(test, feature = "contract"))]
-pub mod contract;
 #[cfg_attr(
     not(any(test, feature = "contract")),
     expect(unreachable_pub, reason = "benchmarks look at the file itself")
@@ -28,6 +28,7 @@ pub mod lock;
 #[cfg(any(test, feature = "contract"))]
 mod memory;
 mod migrate;
+mod refusal;
 mod rewrite;
 pub(crate) mod scan;
 mod storage;
@@ -57,6 +58,7 @@ pub use leave::TURN_LEFT;
 pub use lock::{LockError, TranscriptLock, TurnMessage};
 #[cfg(any(test, feature = "contract"))]
 pub use memory::MemoryTranscripts;
+pub use refusal::{is_of_disk, may_pass};
 pub use storage::{
     HeldLock, KeepsOthersOut, Locked, OpenTranscript, Opened, Part, Readers, TranscriptReader, TranscriptRef,
     Transcripts, Visit,
@@ -64,7 +66,7 @@ pub use storage::{
 pub use truncate::{DEFAULT_MAX_LINES, LinesCompacted};
 pub use turn::{TURN_START, Turn, TurnState};
 
-/// Why a transcript could not be read or written.
+/// Reason why a transcript could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TranscriptError {
     /// The disk refused. Nothing was appended.
@@ -72,22 +74,23 @@ pub enum TranscriptError {
     Io {
         /// `read`, `write`, …
         what: &'static str,
-        /// Which one.
+        /// Transcript that failed.
         transcript: TranscriptRef,
-        /// What the system said.
+        /// Error from the system.
         #[source]
         source: std::io::Error,
     },
     /// There is no such transcript.
     #[error("no transcript at {0}")]
     Missing(TranscriptRef),
-    /// The first line is no session header, and the file is not one of the session's own that could be begun anew.
+    /// The first line is not a session header, and the file is not one of the session's own that
+    /// could be begun anew.
     #[error("{0} is not a transcript, its first line is no session header")]
     NotATranscript(TranscriptRef),
     /// An entry with this id is there already.
     #[error("transcript {transcript} already has an entry {id}")]
     DuplicateId {
-        /// Which one.
+        /// Transcript that failed.
         transcript: TranscriptRef,
         /// The id.
         id: EntryId,
@@ -95,7 +98,7 @@ pub enum TranscriptError {
     /// There is no entry with this id.
     #[error("transcript {transcript} has no entry {id}")]
     UnknownId {
-        /// Which one.
+        /// Transcript that failed.
         transcript: TranscriptRef,
         /// The id.
         id: EntryId,
@@ -114,8 +117,8 @@ impl TranscriptError {
     }
 }
 
-/// An open transcript for asynchronous code: every call that touches the disk runs on the blocking pool. Whoever has it has
-/// its lock; [`TranscriptLock`] opens it.
+/// An open transcript for asynchronous code: every call that touches the disk runs on the blocking
+/// pool. The owner has its lock; [`TranscriptLock`] opens it.
 #[derive(Debug)]
 pub struct Transcript {
     shared: Arc<Mutex<Shared>>,
@@ -127,12 +130,12 @@ impl Transcript {
         Self { shared: Arc::new(Mutex::new(Shared::new(open))), lock }
     }
 
-    /// Its name.
+    /// Reference of the transcript.
     pub fn transcript(&self) -> &TranscriptRef {
         self.lock.transcript()
     }
 
-    /// Gives the lock back, and keeps what is known of the transcript for the next who has it.
+    /// Gives the lock back, and keeps the known part of the transcript for the next owner.
     pub fn keep(self) -> KeptTranscript {
         self.end_injections();
         KeptTranscript { transcript: self.transcript().clone(), shared: self.shared }
@@ -145,7 +148,8 @@ impl Transcript {
         Injector { transcript, lock, shared: Arc::downgrade(&self.shared) }
     }
 
-    /// From now on its owner writes alone. Who still waits learns that nothing was written.
+    /// Stops injections: from now on its owner writes alone. Callers that still wait learn that
+    /// nothing was written.
     pub fn end_injections(&self) {
         self.shared.lock().accept(false);
     }
@@ -160,7 +164,8 @@ impl Transcript {
         self.shared.lock().open.leaf().cloned()
     }
 
-    /// Whether there is an entry with this id on any branch, or may be in the part of a long one that has not been read.
+    /// True if there is an entry with this id on any branch, or may be in the part of a long
+    /// transcript that has not been read.
     pub fn contains(&self, id: &str) -> bool {
         self.shared.lock().open.contains(id)
     }
@@ -190,7 +195,7 @@ impl Transcript {
         self.work(move |open| open.branch(to)).await
     }
 
-    /// What a model should see of the current branch, compaction applied, and the settings in force.
+    /// Context for a model: the current branch with compaction applied, and the settings in force.
     pub async fn context(&self) -> Result<Context, TranscriptError> {
         self.work(|open| open.context()).await
     }
@@ -215,9 +220,10 @@ impl Transcript {
         self.work(|open| open.pending_calls()).await
     }
 
-    /// The turn of a message on the current branch: the last entry of one of these ids that is a person's message of this
-    /// time. A message that `is_ours` does not know was said through another program, and begins a turn of its own. Of a long
-    /// transcript no more is read than back to that time.
+    /// The turn of a message on the current branch: the last entry of one of these ids that is a
+    /// person's message of this time. A message that `is_ours` does not know was said through
+    /// another program, and begins a turn of its own. A long transcript is read back to that time
+    /// only.
     pub async fn turn_of(
         &self,
         ids: Vec<EntryId>,
@@ -227,8 +233,9 @@ impl Transcript {
         self.work(move |open| open.turn_of(&ids, said_at, &is_ours)).await
     }
 
-    /// To be called before a message that starts a turn is appended: where the branch ends within another turn, one that
-    /// was cut short, an entry says that a new one begins.
+    /// Marks the beginning of a turn; to be called before the message that starts it is appended.
+    /// If the branch ends within another turn, one that was cut short, an entry says that a new one
+    /// begins.
     pub async fn begin_turn(&mut self) -> Result<(), TranscriptError> {
         let begin = |open: &mut dyn OpenTranscript| {
             open.refresh()?;
@@ -277,7 +284,8 @@ impl Transcript {
     }
 }
 
-/// What is known of a transcript that was open. It can neither be read nor written: [`TranscriptLock::reopen`] goes on with it.
+/// Index of a transcript that was open, kept for the next run. It can neither be read nor written:
+/// [`TranscriptLock::reopen`] goes on with it.
 #[derive(Debug)]
 pub struct KeptTranscript {
     transcript: TranscriptRef,
@@ -285,7 +293,7 @@ pub struct KeptTranscript {
 }
 
 impl KeptTranscript {
-    /// Which one it is.
+    /// Reference of the transcript.
     pub fn transcript(&self) -> &TranscriptRef {
         &self.transcript
     }
@@ -295,7 +303,7 @@ impl KeptTranscript {
         self.shared.lock().open.memory()
     }
 
-    /// Whether it is this transcript, as it was when it was synced.
+    /// True if this is the given transcript and it has not changed since it was synced.
     fn is_still(&self, transcript: &TranscriptRef) -> bool {
         self.transcript == *transcript && self.shared.lock().open.is_untouched()
     }
@@ -312,8 +320,8 @@ where
     }
 }
 
-/// The old file under a second name: whoever has it open writes into the copy at worst, and finds the new file at the next
-/// look. Where there are no such names it is copied.
+/// The old file under a second name: a program that has it open writes into the copy at worst, and
+/// finds the new file at the next look. File systems without hard links get a copy instead.
 pub(crate) fn keep_old(path: &Path, archive: &Path) -> std::io::Result<()> {
     if std::fs::hard_link(path, archive).is_ok() {
         return Ok(());

@@ -1,11 +1,13 @@
 //! Tokens and money, counted from the transcripts (spec `operations.md` §13, `gateway-protocol.md` §6.2).
 //!
-//! [`UsageIndex`] reads transcripts line by line and remembers a [`Digest`] of each: sums by UTC day, so that any range of
-//! days is answered without the file. A file that only grew is read from where the last reading ended, one that did not
-//! change is not read at all. What clients get of it is built in `report`, `cost`, `series` and `logs`.
+//! [`UsageIndex`] reads transcripts line by line and remembers a [`Digest`] of each: sums by UTC
+//! day, so that any range of days is answered without the file. A file that only grew is read from
+//! where the last reading ended, one that did not change is not read at all. The answers for
+//! clients are built in `report`, `cost`, `series` and `logs`.
 //!
-//! Every entry of a transcript counts, those of left branches too: they were paid for. What a fork copied from its parent
-//! counts there alone. Archives (`.deleted.`, `.bak.`) do not count.
+//! Every entry of a transcript counts, those of left branches too: they were paid for. Entries that
+//! a fork copied from its parent count in the parent alone. Archives (`.deleted.`, `.bak.`) do not
+//! count.
 
 mod cost;
 mod day;
@@ -53,15 +55,15 @@ pub struct Price {
 /// The price of a provider's model, for answers that do not say what they cost.
 pub type Prices = Arc<dyn Fn(&str, &str) -> Option<Price> + Send + Sync>;
 
-/// What counting needs besides the transcripts.
+/// Input of the count besides the transcripts.
 pub struct Ledger<'a> {
     /// The rows.
     pub store: &'a dyn SessionStore,
-    /// What was counted before.
+    /// Earlier counts.
     pub index: &'a UsageIndex,
     /// The configured agents; those with a directory are found.
     pub agents: &'a [AgentId],
-    /// What models cost.
+    /// Prices of models.
     pub prices: Prices,
 }
 
@@ -71,7 +73,8 @@ impl Ledger<'_> {
         Places { layout: self.index.layout().clone(), rules, agents: self.agents.to_vec() }
     }
 
-    /// Reads the transcript of the session that a client names for `method`, and tells its id; `None` where there is none.
+    /// Reads the transcript of the session that a client names for `method`, and returns its id;
+    /// `None` where there is none.
     async fn read_one<T: Send + 'static>(
         self,
         key: Option<&str>,
@@ -102,19 +105,19 @@ impl Ledger<'_> {
     }
 }
 
-/// Why usage could not be told.
+/// Reason why usage could not be reported.
 #[derive(Debug, thiserror::Error)]
 pub enum UsageError {
-    /// The days asked for are none.
+    /// The requested days are not valid.
     #[error(transparent)]
     Range(#[from] RangeError),
     /// The session has to be named.
     #[error("key is required for {0}")]
     KeyRequired(&'static str),
-    /// The key is none.
+    /// The key is not valid.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// Nothing was said in it, or its transcript is gone.
+    /// No messages are in it, or its transcript is gone.
     #[error("No transcript found for session: {0}")]
     NoTranscript(String),
     /// The transcript can't be read.
@@ -122,7 +125,7 @@ pub enum UsageError {
     Read {
         /// The file.
         path: std::path::PathBuf,
-        /// What the system said.
+        /// Error from the system.
         #[source]
         source: std::io::Error,
     },
@@ -135,7 +138,8 @@ pub enum UsageError {
 }
 
 impl UsageError {
-    /// Whether the request was wrong (`INVALID_REQUEST`); otherwise it may work later (`UNAVAILABLE`).
+    /// True if the request was wrong (`INVALID_REQUEST`); otherwise it may work later
+    /// (`UNAVAILABLE`).
     pub fn is_invalid_request(&self) -> bool {
         match self {
             Self::Range(_) | Self::KeyRequired(_) | Self::Key(_) | Self::NoTranscript(_) => true,

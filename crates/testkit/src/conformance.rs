@@ -1,5 +1,7 @@
-//! What every chat platform does, whatever it is (spec `channels.md` §16, §18.3): written once against the traits [`openclaw_channels::Channel`] and [`openclaw_channels::Account`], run for each
-//! platform over a small [`Fixture`], which knows its fake.
+//! Conformance tests for chat platforms: laws that each of them keeps (spec `channels.md` §16,
+//! §18.3), written once against the traits [`openclaw_channels::Channel`] and
+//! [`openclaw_channels::Account`] and run for each platform over a small [`Fixture`], which knows
+//! its fake.
 //!
 //! ```ignore
 //! // crates/channels/tests/conformance.rs
@@ -45,7 +47,7 @@ pub trait Fixture: Send + Sync + Sized + 'static {
     /// Conversations of the platform, as its ids are.
     fn places(&self, account: &str) -> Places;
 
-    /// Somebody says something: the platform brings it.
+    /// Makes a person say something, which the platform then delivers.
     fn says(&self, account: &str, at: &Address, text: &str);
 
     /// The platform brings once more what was said last, although it was taken.
@@ -54,7 +56,7 @@ pub trait Fixture: Send + Sync + Sized + 'static {
     /// Waits until the platform was told that everything was taken.
     fn is_all_taken<'a>(&'a self, account: &'a str) -> FixtureFuture<'a, ()>;
 
-    /// How much of what was said the platform still has.
+    /// Number of messages that the platform still holds for the account.
     fn left(&self, account: &str) -> usize;
 
     /// The connection that messages come over answers nothing any more, once; nobody is told.
@@ -63,10 +65,10 @@ pub trait Fixture: Send + Sync + Sized + 'static {
     /// The credentials are not good any more, or are again.
     fn revokes(&self, account: &str, revoked: bool);
 
-    /// What the next message that is sent meets.
+    /// Sets the fate of the next message that is sent.
     fn next_send(&self, account: &str, meets: Meets);
 
-    /// What people see, in order.
+    /// Messages that people see, in order.
     fn shown(&self, account: &str) -> Vec<Shown>;
 
     /// A request of this account that shows that an answer is on its way, or a draft of it: where each was shown.
@@ -76,9 +78,9 @@ pub trait Fixture: Send + Sync + Sized + 'static {
 /// Conversations.
 #[derive(Debug, Clone)]
 pub struct Places {
-    /// With one person.
+    /// Chat with one person.
     pub direct: Address,
-    /// With another.
+    /// Chat with another person.
     pub other: Address,
     /// A group, whose id has whatever makes ids of this platform fragile.
     pub group: Address,
@@ -86,16 +88,16 @@ pub struct Places {
     pub thread: Option<Address>,
 }
 
-/// What a message meets that is sent.
+/// Fate of a message that is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meets {
     /// "Not before so many seconds."
     Slower(u64),
-    /// It arrives, and nobody hears that it did.
+    /// The message arrives, but the confirmation is lost.
     LostAnswer,
     /// The platform has trouble and did nothing.
     Trouble,
-    /// There is no such conversation (any more).
+    /// The conversation does not exist (any more).
     NoSuchChat,
 }
 
@@ -106,7 +108,7 @@ pub struct Shown {
     pub target: String,
     /// The thread.
     pub thread: Option<String>,
-    /// Its words, as they are read.
+    /// Text as people read it.
     pub text: String,
 }
 

@@ -56,7 +56,7 @@ impl DeviceIdentity {
     }
 }
 
-/// What the device with this id signs for these `connect` params.
+/// Text that the device with this id signs for these `connect` params.
 pub(crate) fn signed_text(params: &Value, device_id: &str, signed_at_ms: u64, nonce: Option<&str>) -> String {
     let text = |pointer: &str| params.pointer(pointer).and_then(Value::as_str);
     let scopes: Vec<String> = params

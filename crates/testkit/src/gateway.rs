@@ -21,12 +21,12 @@ use crate::{DEADLINE, Login, WsClient};
 /// The shared token of gateways under test.
 pub const TOKEN: &str = "test-token-0123456789";
 
-/// How long what an ended gateway has printed is read on.
+/// Time to go on reading the output of a gateway that has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// The line in which a gateway says where it listens.
 const ANNOUNCEMENT: &str = "listening on ws://127.0.0.1:";
 
-/// What a gateway under test is started with.
+/// Settings that a gateway under test is started with.
 #[derive(Debug, Clone)]
 pub struct GatewaySetup {
     program: PathBuf,
@@ -112,7 +112,14 @@ impl GatewaySetup {
         if !self.config.is_null() {
             std::fs::write(state.join("openclaw.json"), serde_json::to_string_pretty(&self.config)?)?;
         }
-        Ok(GatewayUnderTest { setup: self, home, log: Log::default(), process: None, port: 0 })
+        Ok(GatewayUnderTest {
+            setup: self,
+            home,
+            log: Log::default(),
+            process: None,
+            port: 0,
+            wanted_port: 0,
+        })
     }
 }
 
@@ -124,6 +131,8 @@ pub struct GatewayUnderTest {
     log: Log,
     process: Option<Process>,
     port: u16,
+    /// Port that the next start listens on; 0 is any free port.
+    wanted_port: u16,
 }
 
 #[derive(Debug)]
@@ -159,7 +168,7 @@ impl GatewayUnderTest {
         }
         let mut child = self
             .command()
-            .args(["gateway", "run", "--port", "0"])
+            .args(["gateway", "run", "--port", &self.wanted_port.to_string()])
             .args(&self.setup.args)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -175,6 +184,11 @@ impl GatewayUnderTest {
         Ok(announced)
     }
 
+    /// Lets later starts listen where this one does, for clients that come back by themselves.
+    pub fn keep_port(&mut self) {
+        self.wanted_port = self.port;
+    }
+
     /// Leaves the directory where it is when this is dropped.
     pub fn keep(&mut self) {
         self.home.disable_cleanup(true);
@@ -188,7 +202,7 @@ impl GatewayUnderTest {
             .env("HOME", self.home.path())
             .env("OPENCLAW_STATE_DIR", self.state_dir())
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            // What runs on this machine is no part of a test that does not say so.
+            // Programs on this machine are no part of a test that does not say so.
             .env("OPENCLAW_LOCAL_MODELS", "off")
             .envs(self.setup.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.home.path())
@@ -202,7 +216,7 @@ impl GatewayUnderTest {
         self.port
     }
 
-    /// Its process id, while it runs.
+    /// Process id, while it runs.
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().and_then(|process| process.child.id())
     }
@@ -244,8 +258,8 @@ impl GatewayUnderTest {
         connected.map(|(client, _)| client).with_context(|| format!("gateway log:\n{}", self.log()))
     }
 
-    /// How many messages met each fate, by the name of the fate, once none of them waits for its end any more. The last answer reaches the
-    /// platform a moment before its message is settled.
+    /// Number of messages that met each fate, by the name of the fate, once all of them are
+    /// settled. The last answer reaches the platform a moment before its message is settled.
     ///
     /// # Errors
     /// When the gateway can't be asked, or a message still waits at the deadline; the text holds the fates.
@@ -299,7 +313,7 @@ impl GatewayUnderTest {
     pub async fn exited(&mut self) -> Result<ExitStatus> {
         let mut process = self.process.take().context("the gateway is not running")?;
         let status = timeout(DEADLINE, process.child.wait()).await;
-        // Its last words too; somebody it has left behind may hold its outputs open.
+        // The last words are read too; a child left behind may hold the outputs open.
         let printed = async { while process.readers.join_next().await.is_some() {} };
         let _ = timeout(LAST_WORDS, printed).await;
         Ok(status.with_context(|| format!("the gateway does not end:\n{}", self.log()))??)
@@ -315,7 +329,7 @@ impl GatewayUnderTest {
     }
 }
 
-/// What the process printed, line by line.
+/// Output of the process, line by line.
 #[derive(Debug, Clone)]
 struct Log {
     text: Arc<Mutex<String>>,

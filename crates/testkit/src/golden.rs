@@ -1,8 +1,8 @@
 //! Replays recorded conversations (`tests/golden/gw-*.jsonl`) against a live gateway.
 //!
-//! [`script`] reads a recording, [`play`] speaks its client's part and compares what the gateway answers, frame by frame and
-//! per connection in order, [`likeness`] says what counts as the same. What differs on purpose is listed by each test as
-//! [`Deviation`]s, each with the reason.
+//! [`script`] reads a recording, [`play`] speaks its client's part and compares what the gateway
+//! answers, frame by frame and per connection in order, [`likeness`] says what counts as the same.
+//! Each test lists intended differences as [`Deviation`]s, each with the reason.
 
 mod likeness;
 mod play;

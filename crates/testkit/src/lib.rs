@@ -1,8 +1,9 @@
-//! What tests of all crates share. The outside world is faked here and nowhere else; the gateway itself is the real binary.
+//! Tools that tests of all crates share. The outside world is faked here and nowhere else; the
+//! gateway itself is the real binary.
 //!
 //! [`GatewayUnderTest`] runs it in a directory of its own, [`WsClient`] talks to it, [`DeviceIdentity`] signs, [`golden`] replays
 //! recorded conversations against it, [`browser`] opens its web chat, [`model_server`] is the model it calls, [`telegram`] the chat platform,
-//! [`mod@conformance`] the suite that every chat platform passes,
+//! [`mod@conformance`] the suite that every chat platform passes, [`faulty_disk`] a disk that fails when it is told to,
 //! [`reference_state`] a directory that OpenClaw 2026.2.9 left.
 //! Never a dependency of shipped code.
 
@@ -10,6 +11,7 @@ pub mod browser;
 #[expect(clippy::panic, reason = "testkit: what is wrong here ends the test")]
 pub mod conformance;
 mod device;
+pub mod faulty_disk;
 mod gateway;
 pub mod golden;
 pub mod login_server;

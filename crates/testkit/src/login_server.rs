@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::model_server::Gate;
 
-/// One answer of a script.
+/// Scripted answer.
 #[derive(Debug, Clone)]
 pub enum Scripted {
     /// A status with a body.
@@ -21,10 +21,10 @@ pub enum Scripted {
         status: u16,
         /// JSON, or anything else.
         body: String,
-        /// What is waited for before it is sent.
+        /// Gate to wait for before it is sent.
         gate: Option<Gate>,
     },
-    /// Nothing at all, for as long as the connection lasts.
+    /// No answer at all, for as long as the connection lasts.
     Silence,
 }
 
@@ -77,7 +77,7 @@ struct Shared {
     seen: watch::Sender<Vec<Question>>,
 }
 
-/// A running server. It ends when dropped. What its script does not answer is answered with status 500.
+/// A running server. It ends when dropped. Requests that its script does not answer get status 500.
 pub struct LoginServer {
     url: String,
     shared: Arc<Shared>,
@@ -102,7 +102,7 @@ impl LoginServer {
         Self { url: format!("http://{address}"), shared, task }
     }
 
-    /// Its address.
+    /// Base URL.
     pub fn url(&self) -> String {
         self.url.clone()
     }
@@ -112,7 +112,7 @@ impl LoginServer {
         self.shared.script.lock().unwrap_or_else(PoisonError::into_inner).extend(answers);
     }
 
-    /// What was asked so far.
+    /// Requests so far.
     pub fn requests(&self) -> Vec<Question> {
         self.shared.seen.borrow().clone()
     }

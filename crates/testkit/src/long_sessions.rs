@@ -36,7 +36,7 @@ pub fn key(number: usize) -> String {
     format!("agent:main:long-{number}")
 }
 
-/// Where its transcript is.
+/// Path of its transcript.
 pub fn transcript(state_dir: &Path, number: usize) -> PathBuf {
     state_dir.join(format!("agents/main/sessions/{}.jsonl", id(number)))
 }

@@ -9,13 +9,13 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-/// When the oldest row was last active, Unix milliseconds; each further row is a second younger.
+/// Last activity of the oldest row, Unix milliseconds; each further row is a second younger.
 pub const OLDEST: i64 = 1_770_000_000_000;
 
-/// Which rows carry the skills prompt.
+/// Rows that carry the skills prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Skills {
-    /// Every fiftieth.
+    /// Every fiftieth row.
     Some,
     /// All of them, as in a store that only chats fill.
     All,
@@ -88,7 +88,7 @@ fn row(number: usize, dir: &Path) -> Map<String, Value> {
     fields.flatten().collect()
 }
 
-/// Where a conversation takes place.
+/// Chat of a conversation: its channel, kind and target.
 fn chat(number: usize) -> Value {
     let (channel, kind, target) = match number % 10 {
         0..=4 => ("telegram", "group", format!("telegram:-100{number}")),

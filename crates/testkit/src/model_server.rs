@@ -1,8 +1,10 @@
 //! A model server that answers what the test says, over real HTTP on 127.0.0.1.
 //!
-//! It speaks Anthropic Messages, OpenAI Chat Completions, OpenAI Responses, Google's `generateContent`, Bedrock's Converse
-//! and embeddings, told apart by the end of the path, so that any base URL works. Answers come from a queue, from a function of the request, or are those of the
-//! recorded reference stub ([`ModelServer::reference`]). Nothing waits unless the script says so.
+//! Protocols: Anthropic Messages, OpenAI Chat Completions, OpenAI Responses, Google's
+//! `generateContent`, Bedrock's Converse and embeddings, told apart by the end of the path, so that
+//! any base URL works. Answers come from a queue, from a function of the request, or are those of
+//! the recorded reference stub ([`ModelServer::reference`]). Nothing waits unless the script says
+//! so.
 //!
 //! ```no_run
 //! # use openclaw_testkit::model_server::{ModelServer, Reply, Step};
@@ -68,14 +70,14 @@ type Lists = Box<dyn Fn(&Captured) -> Option<Reply> + Send + Sync>;
 
 struct Shared {
     script: Script,
-    /// What is answered at paths that belong to no protocol.
+    /// Answers at paths that belong to no protocol.
     lists: OnceLock<Lists>,
     /// Documents by path, with their status.
     pages: Mutex<BTreeMap<String, (u16, Value)>>,
     seen: Mutex<Vec<Captured>>,
-    /// Whether nothing is kept in `seen`.
+    /// True if nothing is kept in `seen`.
     forgets: AtomicBool,
-    /// How many requests have come in, and which of them are over.
+    /// Number of requests that have come in, and those that are over.
     progress: watch::Sender<Progress>,
 }
 
@@ -155,13 +157,13 @@ impl ModelServer {
         format!("{}/v1", self.url())
     }
 
-    /// Where it listens.
+    /// Socket address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers at paths that belong to no protocol too: lists of models and the like. What it returns nothing for is not
-    /// found.
+    /// Answers at paths that belong to no protocol too: lists of models and the like. A request for
+    /// which it returns `None` is not found.
     #[must_use]
     pub fn listing(self, lists: impl Fn(&Captured) -> Option<Reply> + Send + Sync + 'static) -> Self {
         // A second one changes nothing.
@@ -341,7 +343,7 @@ impl Wire {
         }
     }
 
-    /// Whether a request wants a stream: most say so in the body, some by the path.
+    /// True if a request wants a stream: most say so in the body, some by the path.
     fn wants_stream(self, request: &Captured) -> bool {
         match self {
             Self::Chat(_) | Self::Responses => {
@@ -431,7 +433,7 @@ fn stream(
 struct Speech {
     encoder: Encoder,
     steps: VecDeque<Step>,
-    /// What comes before the first step; gone once it is said, like the speech itself.
+    /// Bytes to send before the first step; `None` once they were sent, like the speech itself.
     said: Option<Vec<u8>>,
     _ending: Ending,
 }
@@ -450,7 +452,8 @@ impl Speech {
                 Step::Wait(gate) => gate.pass().await,
                 Step::Hang => std::future::pending::<()>().await,
                 Step::Cut => {
-                    // What was said before goes out first: the server flushes when the body has nothing for a moment.
+                    // Flushes the earlier words: the server does that when the body has nothing for
+                    // a moment.
                     tokio::task::yield_now().await;
                     return Some((Err(std::io::Error::other("cut by the script")), self));
                 }
@@ -486,7 +489,7 @@ fn build(status: u16, headers: &[(String, String)], body: Body) -> Response<Body
     response.body(body).unwrap_or_else(|_| unreachable_answer())
 }
 
-/// For a script that asks for a status or header that does not exist.
+/// Answer for a script that asks for a status or header that does not exist.
 fn unreachable_answer() -> Response<Body> {
     let mut response = Response::new(Body::from("the script asks for an impossible answer"));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;

@@ -11,16 +11,16 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-/// One session of the directory.
+/// Session of the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// Its key, as the file spells it.
+    /// Session key, as the file spells it.
     pub key: String,
-    /// Its transcript's id.
+    /// Id of its transcript.
     pub id: String,
 }
 
-/// When the newest row was last active, Unix milliseconds.
+/// Last activity of the newest row, Unix milliseconds.
 const NEWEST: i64 = 1_770_000_000_000;
 
 /// Writes `agents/main/sessions` below a state directory and names what is in it, newest first.
@@ -58,7 +58,7 @@ fn topic(number: usize) -> Option<usize> {
     (number % 16 == 3).then_some(number / 16 + 1)
 }
 
-/// Every form of key that a store of one agent holds.
+/// Session key of a row; together the rows have every form of key that a store of one agent holds.
 fn key(number: usize) -> String {
     let rest = match (number, number % 16) {
         (0, _) => "main".to_owned(),
@@ -110,7 +110,7 @@ fn row(number: usize, session: &Session, dir: &Path) -> Value {
     row
 }
 
-/// Where the conversation came from and where it is answered.
+/// Fields that say where the conversation came from and where it is answered.
 fn contact(number: usize) -> Value {
     match number % 16 {
         0 => json!({"deliveryContext": {"channel": "webchat"}, "lastChannel": "webchat"}),

@@ -11,20 +11,20 @@ use tokio::net::TcpSocket;
 pub struct ReservedPort(TcpSocket);
 
 impl ReservedPort {
-    /// One that is free now.
+    /// Reserves a port that is free now.
     ///
     /// # Errors
     /// When there is none.
     pub fn any() -> io::Result<Self> {
         let socket = TcpSocket::new_v4()?;
-        // Whoever listens on it says so too.
+        // The other user of the port has to say so too.
         socket.set_reuseaddr(true)?;
         // Bound and not listening: the system refuses who connects.
         socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
         Ok(Self(socket))
     }
 
-    /// Its number.
+    /// Port number.
     ///
     /// # Errors
     /// When the system does not say.

@@ -26,7 +26,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{Request, Response, StatusCode};
@@ -37,15 +36,13 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::ReservedPort;
+use crate::{DEADLINE, ReservedPort};
 
 pub use fault::Fault;
 pub use multipart::Upload;
 pub use outage::Outage;
 pub use updates::{bot, button, forum_message, group_message, person, private_message, reaction};
 
-/// How long a test waits for a call.
-const DEADLINE: Duration = Duration::from_secs(30);
 /// Largest request body.
 const MAX_BODY: usize = 64 * 1024 * 1024;
 /// Tells the tokens of servers apart.
@@ -59,7 +56,7 @@ pub struct TelegramServer {
     task: tokio::task::JoinHandle<()>,
 }
 
-/// Something that happens again and again, to be counted.
+/// Event that happens again and again, to be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment<'m> {
     /// A poll was answered with updates.
@@ -75,21 +72,21 @@ pub enum Moment<'m> {
 /// A call that came in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// Its method.
+    /// Method of the call.
     pub method: String,
-    /// Its parameters; those of a form as JSON where they are JSON.
+    /// Parameters of the call; those of a form as JSON where they are JSON.
     pub params: Value,
     /// The files of a form.
     pub uploads: Vec<Upload>,
 }
 
-/// What the server knows.
+/// State of the server and its signals.
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
     /// Rises with everything that happens.
     changes: watch::Sender<u64>,
-    /// How the platform is down, if it is.
+    /// Kind of the present outage, if there is one.
     outage: watch::Sender<Option<Outage>>,
 }
 
@@ -97,7 +94,7 @@ struct Shared {
 struct State {
     bot: i64,
     token: String,
-    /// Not confirmed yet, by id.
+    /// Updates that are not confirmed yet, by id.
     updates: BTreeMap<i64, Value>,
     /// Brought with the next answer whatever was confirmed.
     again: Vec<Value>,
@@ -108,7 +105,7 @@ struct State {
     /// The poll that counts; another ends it.
     poll: u64,
     faults: BTreeMap<String, VecDeque<Fault>>,
-    /// What becomes of each message to a chat.
+    /// Fault for every message to a chat, by chat id.
     dead_chats: BTreeMap<i64, Fault>,
     calls: Vec<Call>,
     answered: Vec<String>,
@@ -116,6 +113,10 @@ struct State {
     confirmed: usize,
     /// Parameters of messages that were made.
     made: Vec<Value>,
+    /// Chat, message and keyboard of those that have one, as they were sent and edited.
+    keyboards: Vec<(i64, i64, Value)>,
+    /// The number of the next message to the bot.
+    next_incoming: i64,
     files: BTreeMap<String, (String, Bytes)>,
     /// Address and secret.
     webhook: Option<(String, Option<String>)>,
@@ -126,7 +127,7 @@ struct State {
     /// Topics that are gone.
     gone_threads: Vec<i64>,
     revoked: bool,
-    /// By how much its clock is ahead of this machine's, in seconds.
+    /// Seconds by which its clock is ahead of this machine's.
     clock_ahead: i64,
 }
 
@@ -160,6 +161,8 @@ impl TelegramServer {
             brought: 0,
             confirmed: 0,
             made: Vec::new(),
+            keyboards: Vec::new(),
+            next_incoming: updates::UNNUMBERED,
             files: BTreeMap::new(),
             webhook: None,
             moved: BTreeMap::new(),
@@ -175,7 +178,7 @@ impl TelegramServer {
         Self { address, shared, task }
     }
 
-    /// What `apiRoot` is set to.
+    /// Value for `apiRoot`.
     pub fn root(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -185,11 +188,13 @@ impl TelegramServer {
         self.shared.state().token.clone()
     }
 
-    /// Adds an update; it gets the next number, which is returned.
+    /// Adds an update; it gets the next number, which is returned. A message that a test has not numbered gets one of its own: the first
+    /// is 11.
     pub fn push(&self, mut update: Value) -> i64 {
         let mut state = self.shared.state();
         let id = state.next_update;
         state.next_update += 1;
+        state.number_message(&mut update);
         if let Some(map) = update.as_object_mut() {
             map.insert("update_id".to_owned(), json!(id));
         }
@@ -198,6 +203,27 @@ impl TelegramServer {
         drop(state);
         self.shared.changed();
         id
+    }
+
+    /// Lets the user `from` press the button with this data, of the newest message that has one.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn press(&self, from: i64, data: &str) {
+        let shown = self.shared.state().keyboards.clone();
+        let has = |keyboard: &Value| {
+            let rows = keyboard["inline_keyboard"].as_array().into_iter().flatten();
+            rows.flat_map(|row| row.as_array().into_iter().flatten())
+                .any(|button| button["callback_data"] == data)
+        };
+        let found = shown.iter().rev().find(|(_, _, keyboard)| has(keyboard));
+        let Some((chat, message, _)) = found else { panic!("no button says {data}: {shown:?}") };
+        let mut update = updates::button(from, *message, data);
+        if *chat < 0 {
+            update["callback_query"]["message"]["chat"] =
+                json!({"id": chat, "type": "supergroup", "title": "Team"});
+        }
+        self.push(update);
     }
 
     /// Adds an update as a text, which need not be JSON; it is given its number.
@@ -236,7 +262,7 @@ impl TelegramServer {
         self.shared.state().updates.keys().copied().collect()
     }
 
-    /// From now on each message to a chat fails.
+    /// Makes each message to a chat fail from now on.
     pub fn fail_chat(&self, chat: i64, fault: Fault) {
         self.shared.state().dead_chats.insert(chat, fault);
     }
@@ -271,7 +297,8 @@ impl TelegramServer {
         self.shared.state().revoked = revoked;
     }
 
-    /// From now on its clock is ahead of this machine's by so many seconds, or behind: what its answers say is the time.
+    /// Sets its clock ahead of this machine's by so many seconds, or behind: the time that its
+    /// answers tell.
     pub fn set_clock_ahead(&self, seconds: i64) {
         self.shared.state().clock_ahead = seconds;
     }
@@ -304,7 +331,7 @@ impl TelegramServer {
         self.look(|state| are(&state.made).then_some(())).await;
     }
 
-    /// How often something has happened.
+    /// Number of times that something has happened.
     pub fn count(&self, moment: Moment<'_>) -> usize {
         self.shared.state().count(moment)
     }
@@ -314,17 +341,17 @@ impl TelegramServer {
         self.look(|state| (state.count(moment) >= times).then_some(())).await;
     }
 
-    /// Whether a call is to fail yet.
+    /// True if a call is still to fail.
     pub fn has_faults(&self) -> bool {
         self.shared.state().faults.values().any(|faults| !faults.is_empty())
     }
 
-    /// From now on nothing fails.
+    /// Ends all faults.
     pub fn heal(&self) {
         self.shared.state().faults.clear();
     }
 
-    /// From now on every call fails, until [`TelegramServer::comes_back`].
+    /// Takes the platform down: from now on every call fails, until [`TelegramServer::comes_back`].
     ///
     /// # Panics
     /// When its port can't be closed within half a minute.
@@ -333,7 +360,7 @@ impl TelegramServer {
         outage::is_so(self.address, outage).await;
     }
 
-    /// It works again.
+    /// Ends the outage.
     pub fn comes_back(&self) {
         self.shared.outage.send_replace(None);
     }
@@ -378,9 +405,13 @@ impl TelegramServer {
     /// Waits until all updates were confirmed.
     ///
     /// # Panics
-    /// When they are not within half a minute.
+    /// When none is for half a minute.
     pub async fn all_confirmed(&self) {
-        self.wait("confirmation of all updates", |state| state.updates.is_empty().then_some(())).await;
+        let mut left = usize::MAX;
+        while left > 0 {
+            let fewer = |state: &State| Some(state.updates.len()).filter(|now| *now < left);
+            left = self.wait("confirmation of all updates", fewer).await;
+        }
     }
 
     /// Pushes an update to the webhook that is set, and returns the status of the answer.
@@ -394,6 +425,7 @@ impl TelegramServer {
                 update["update_id"] = json!(state.next_update);
                 state.next_update += 1;
             }
+            state.number_message(&mut update);
             state.webhook.clone().unwrap_or_else(|| panic!("no webhook is set"))
         };
         methods::post(&url, secret.as_deref(), &update).await.unwrap_or_else(|error| panic!("{url}: {error}"))
@@ -425,6 +457,13 @@ impl TelegramServer {
 }
 
 impl State {
+    fn number_message(&mut self, update: &mut Value) {
+        let Some(written) = update["message"]["message_id"].as_i64() else { return };
+        let id = if written == updates::UNNUMBERED { self.next_incoming } else { written };
+        update["message"]["message_id"] = json!(id);
+        self.next_incoming = self.next_incoming.max(id.saturating_add(1));
+    }
+
     fn count(&self, moment: Moment<'_>) -> usize {
         match moment {
             Moment::Brought => self.brought,

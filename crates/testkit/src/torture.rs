@@ -3,11 +3,13 @@
 //! once in a transcript, has one answer or one named disposition, and was delivered once; where the platform can't tell, a second
 //! delivery is flagged `uncertain` in its trace.
 //!
-//! The model answers in all the ways that a message can be answered: by a text at the end, with words of their own before a tool call, and by the
-//! `message` tool, behind which it says nothing more or the same once more. People say on while a run of theirs is under way, so that with
-//! `steer` and `steer-backlog` several messages are answered in one run, each in another of these ways. The words before a call
-//! are delivered as often as they were said, before the answer of their message, as messages of their own or joined to it. What the
-//! tool has sent counts as the answer, and what is said again behind it is not sent.
+//! The model answers in all the ways that a message can be answered: by a text at the end, with
+//! words of their own before a tool call, and by the `message` tool, behind which it says nothing
+//! more or the same once more. People say on while a run of theirs is under way, so that with
+//! `steer` and `steer-backlog` several messages are answered in one run, each in another of these
+//! ways. The words before a call are delivered as often as they were said, before the answer of
+//! their message, as messages of their own or joined to it. The tool's message counts as the
+//! answer, and a repetition behind it is not sent.
 //!
 //! A run consists of chapters. Each has a gateway, a queue mode and a seed of its own, and is checked before the next begins, so that a
 //! run of any length needs little memory and a failure is repeated with one short chapter.
@@ -39,14 +41,14 @@ pub const MODES: [&str; 5] = ["collect", "followup", "steer", "steer-backlog", "
 /// Kills of one chapter.
 const CHAPTER: usize = 20;
 
-/// What a run does.
+/// Plan of a run.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The binary.
     pub program: PathBuf,
-    /// How often it is killed.
+    /// Number of kills.
     pub kills: usize,
-    /// From which chance is drawn: chapter `n` has `seed + n`.
+    /// Seed of all random choices: chapter `n` has `seed + n`.
     pub seed: u64,
     /// The queue modes, which the chapters take in turn.
     pub modes: Vec<String>,
@@ -54,16 +56,16 @@ pub struct Plan {
     pub jobs: usize,
     /// Sub-agents that each answer starts which starts any.
     pub children: usize,
-    /// Whether each chapter is told of on standard output.
+    /// True if each chapter is reported on standard output.
     pub is_told: bool,
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Ends of the gateway's lives.
     pub kills: usize,
-    /// Those of them that were stops in order (`SIGTERM`).
+    /// Number of lives that ended with an orderly stop (`SIGTERM`) instead.
     pub stops: usize,
     /// Messages of people that the platform brought.
     pub from_people: usize,
@@ -137,7 +139,7 @@ impl fmt::Display for Tally {
 }
 
 impl Plan {
-    /// Does it. The caller's runtime needs two threads at least.
+    /// Runs the plan. The caller's runtime needs two threads at least.
     ///
     /// # Errors
     /// At the first message that was lost, doubled or not explained; the text says how to repeat it.
@@ -191,6 +193,6 @@ async fn chapter(plan: &Plan, mode: &str, seed: u64, kills: usize) -> Result<Tal
     Ok(tally)
 }
 
-/// How long an answer may take when nothing fails any more: a delivery that failed twice waits for 25 seconds, one that failed three times
-/// for two minutes.
+/// Time that an answer may take when nothing fails any more: a delivery that failed twice waits for
+/// 25 seconds, one that failed three times for two minutes.
 const PATIENCE: Duration = Duration::from_secs(150);

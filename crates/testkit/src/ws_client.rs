@@ -17,10 +17,11 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::DeviceIdentity;
 
-/// How long anything that must happen may take on a loaded machine. Nothing waits this long when all is well.
-pub const DEADLINE: Duration = Duration::from_secs(30);
+/// Time that anything which must happen may take on a loaded machine. Nothing waits this long when
+/// all is well.
+pub const DEADLINE: Duration = Duration::from_secs(120);
 
-/// How the socket is opened.
+/// Options for opening the socket.
 #[derive(Debug, Clone, Default)]
 pub struct SocketOptions {
     /// Path of the URL; empty is `/`.
@@ -31,7 +32,7 @@ pub struct SocketOptions {
     pub receive_buffer: Option<u32>,
 }
 
-/// What is sent as `connect`.
+/// Params of `connect`.
 #[derive(Debug, Clone)]
 pub struct Login {
     params: Value,
@@ -55,6 +56,11 @@ impl Login {
         Self::anonymous().with("auth", json!({"password": password}))
     }
 
+    /// A node with the shared token: a device that says what it can do.
+    pub fn node(token: &str, device: DeviceIdentity) -> Self {
+        Self::token(token).with("role", json!("node")).with("caps", json!(["system"])).device(device)
+    }
+
     /// Signed by this device as well.
     #[must_use]
     pub fn device(mut self, device: DeviceIdentity) -> Self {
@@ -62,7 +68,7 @@ impl Login {
         self
     }
 
-    /// With this parameter.
+    /// Sets a parameter.
     #[must_use]
     pub fn with(mut self, name: &str, value: Value) -> Self {
         if let Some(params) = self.params.as_object_mut() {
@@ -78,16 +84,16 @@ impl Login {
     }
 }
 
-/// What the gateway says first.
+/// Challenge that the gateway sends first.
 #[derive(Debug, Clone)]
 pub struct Challenge {
-    /// To be signed.
+    /// Nonce to be signed.
     pub nonce: String,
     /// The gateway's clock, in Unix milliseconds.
     pub ts: u64,
 }
 
-/// What came over the socket.
+/// Frame or close that came over the socket.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {
     /// A frame.
@@ -104,7 +110,7 @@ pub enum Received {
 /// An answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// Whether it went well.
+    /// True if the request succeeded.
     pub ok: bool,
     /// The result; `null` when absent.
     pub payload: Value,
@@ -120,7 +126,8 @@ impl Answer {
     }
 }
 
-/// One connection. It reads only when asked to, so a client that never reads is one that is left alone.
+/// Connection to a gateway. It reads only when asked to, so a client that never reads is one that
+/// is left alone.
 #[derive(Debug)]
 pub struct WsClient {
     socket: WebSocketStream<TcpStream>,

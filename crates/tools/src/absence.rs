@@ -1,27 +1,28 @@
-//! Why a run is not offered a tool, whatever the policy says of it.
+//! Reasons why a run is not offered a tool, whatever the policy says.
 
 use std::fmt;
 
 use openclaw_config::settings::WebTools;
 
-use crate::row::{Confinement, Setup};
+use crate::path::Confinement;
+use crate::setup::Setup;
 
-/// What decides whether a run is offered a tool that it may use.
+/// Conditions that decide if a run is offered a tool that it may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Conditions<'a> {
-    /// How far the file tools reach.
+    /// Reach of the file tools.
     pub confinement: &'a Confinement,
-    /// Whether commands run in a sandbox.
+    /// True if commands run in a sandbox.
     pub has_sandbox: bool,
-    /// Whether a chat platform is configured.
+    /// True if a chat platform is configured.
     pub has_channel: bool,
-    /// Why `apply_patch` is not offered ([`crate::apply_patch::absence`]).
+    /// Reason why `apply_patch` is not offered ([`crate::apply_patch::absence`]).
     pub apply_patch: Option<Absence>,
     /// `tools.web`.
     pub web: &'a WebTools,
-    /// Whether a model can be asked about images.
+    /// True if a model can be asked about images.
     pub has_image_model: bool,
-    /// Whether a gateway runs that can be controlled.
+    /// True if a gateway runs that can be controlled.
     pub has_gateway: bool,
 }
 
@@ -40,7 +41,7 @@ impl<'a> From<&'a Setup> for Conditions<'a> {
     }
 }
 
-/// Why a tool is not offered.
+/// Reason why a tool is not offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absence {
     /// OpenClaw has it, this gateway does not.
@@ -49,20 +50,20 @@ pub enum Absence {
     NotConfinable,
     /// The sandbox of the run may only read its workspace.
     ReadOnlySandbox,
-    /// Nothing could be sent anywhere.
+    /// No chat platform is configured to which messages could be sent.
     NoChannel,
     /// A setting switches it off.
     SwitchedOff {
-        /// Its config path.
+        /// Config path of the setting.
         setting: &'static str,
     },
     /// No model can be asked about images.
     NoImageModel,
     /// The run is made without a gateway.
     NoGateway,
-    /// It is for models of other providers.
+    /// The tool is only for models of certain other providers.
     OtherProviders,
-    /// It is for other models.
+    /// The tool is only for certain other models.
     OtherModels,
 }
 

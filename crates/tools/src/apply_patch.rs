@@ -1,8 +1,8 @@
 //! `apply_patch`: changes several files, all of them or none (spec `tools.md` §2.1).
 //!
-//! In the order of a call: [`parse`] reads the patch, `plan` reads the files and computes by [`apply`] and `find` what becomes
-//! of them, `commit` writes. Nothing is written before everything is computed, and what was written is put back when a later
-//! file can't be.
+//! Modules in the order of a call: [`parse`] reads the patch, `plan` reads the files and computes
+//! by [`apply`] and `find` what becomes of them, `commit` writes. Files are written only after
+//! everything is computed, and earlier changes are undone when a later file can't be written.
 
 pub mod apply;
 mod commit;
@@ -21,8 +21,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Args;
+use crate::blocking::blocking;
 use crate::path::Resolver;
-use crate::row::{Setup, ToolRow, blocking};
+use crate::row::ToolRow;
+use crate::setup::Setup;
 
 pub use offer::{absence, is_offered};
 
@@ -79,7 +81,7 @@ fn patch(input: &str, resolver: &Resolver, cancel: &CancellationToken) -> Result
     Ok(plan.summary.output())
 }
 
-/// What the model reads of an error.
+/// Converts an error to the text for the model.
 fn failed(error: impl std::fmt::Display) -> ToolError {
     ToolError::Failed(error.to_string())
 }

@@ -1,5 +1,6 @@
-//! Commands that wait for a person's word (spec `tools.md` §3.3, `gateway-protocol.md` §6.10). Whoever asks waits for the decision; people
-//! decide by any client, or in a chat. What waits ends with this process; of what an agent has asked only the ids are known to the next one.
+//! Commands that wait for a person's word (spec `tools.md` §3.3, `gateway-protocol.md` §6.10). The
+//! caller waits for the decision; people decide by any client, or in a chat. Waiting questions end
+//! with this process; of those that an agent has asked, only the ids are known to the next one.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -20,16 +21,16 @@ const MOST_FORGOTTEN: usize = 512;
 /// Characters of an id that are enough to name it where no other begins so: as many as people are shown.
 const SHORT: usize = 8;
 
-/// How long a decision is waited for unless somebody says otherwise.
+/// Default time to wait for a decision.
 pub const DEFAULT_WAIT: Duration = Duration::from_millis(120_000);
 
-/// What is to be run.
+/// Command that needs an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRequest {
     /// The command line.
     pub command: String,
-    /// Where.
+    /// Working directory.
     pub cwd: Option<String>,
     /// `gateway` or `node`.
     pub host: Option<String>,
@@ -37,15 +38,15 @@ pub struct ApprovalRequest {
     pub security: Option<String>,
     /// The ask mode in force.
     pub ask: Option<String>,
-    /// Whose agent asks.
+    /// Agent that asks.
     pub agent_id: Option<String>,
     /// The program that would run.
     pub resolved_path: Option<String>,
-    /// In which session.
+    /// Session that asks.
     pub session_key: Option<String>,
 }
 
-/// What a person said.
+/// Decision of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Run it.
@@ -57,7 +58,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Its name on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AllowOnce => "allow-once",
@@ -77,9 +78,9 @@ impl Decision {
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Its id.
+    /// Id of the question.
     pub id: String,
-    /// What is asked.
+    /// Command in question.
     pub request: ApprovalRequest,
     /// Unix milliseconds.
     pub created_at: i64,
@@ -87,42 +88,42 @@ pub struct Question {
     pub expires_at: i64,
 }
 
-/// What people are told.
+/// Event about an approval for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalEvent<'a> {
-    /// Something waits for them.
+    /// A question waits for people.
     Requested(&'a Question),
-    /// Somebody has decided.
+    /// A person has decided.
     Resolved {
-        /// What waited.
+        /// Question that waited.
         question: &'a Question,
-        /// What was said.
+        /// Decision that was made.
         decision: Decision,
-        /// By whom.
+        /// Person who decided.
         by: Option<&'a str>,
     },
-    /// Nobody has, in time, or nobody waits for it any more.
+    /// The question has expired: no decision came in time, or the caller no longer waits for it.
     Expired(&'a Question),
 }
 
-/// Why nobody was asked.
+/// Reason why nobody was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAsked {
     /// The id is taken.
     #[error("approval id already pending")]
     Pending,
-    /// More than people can look at.
+    /// More questions are waiting than people can look at.
     #[error("too many approvals are pending; decide on some first")]
     TooMany,
 }
 
-/// Why a decision counts for nothing.
+/// Reason why a decision has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotResolved {
-    /// Nothing of that id waits.
+    /// No question with this id is waiting.
     #[error("unknown approval id")]
     Unknown,
-    /// It waited when the gateway ended.
+    /// The question was waiting when the gateway ended.
     #[error("the gateway restarted while this approval was waiting: nothing was run; have it asked again")]
     Forgotten,
     /// Several ids begin so.
@@ -158,7 +159,7 @@ impl Approvals {
         let _ = self.listener.set(listener);
     }
 
-    /// What waited when earlier gateways ended, the oldest first.
+    /// Remembers questions that waited when earlier gateways ended, oldest first.
     pub fn remember_forgotten(&self, ids: impl IntoIterator<Item = String>) {
         let mut forgotten = self.forgotten.lock();
         forgotten.extend(ids);
@@ -201,7 +202,7 @@ impl Approvals {
         self.tell(ApprovalEvent::Requested(&question));
         let deciding = async move {
             let _asked = asked;
-            // Nobody else holds the other end.
+            // No other clone of the sender exists.
             tokio::time::timeout(wait, answered).await.ok()?.ok()
         };
         Ok((question, deciding))
@@ -232,7 +233,7 @@ impl Approvals {
             waiting.remove(at)
         };
         self.tell(ApprovalEvent::Resolved { question: &question, decision, by });
-        // Who asked may have gone.
+        // The caller may be gone.
         let _ = answer.send(decision);
         Ok(question)
     }

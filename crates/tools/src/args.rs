@@ -36,7 +36,7 @@ impl Args {
         self.text(name).map(str::trim).filter(|text| !text.is_empty())
     }
 
-    /// The same, of a parameter that has to be given.
+    /// Returns a word like [`Self::word`], or an error if the parameter is missing.
     pub(crate) fn required(&self, name: &str) -> Result<&str, ToolError> {
         self.word(name).ok_or_else(|| ToolError::Failed(format!("{name} required")))
     }

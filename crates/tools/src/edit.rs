@@ -8,6 +8,7 @@ use std::io::Read;
 use std::sync::{Arc, LazyLock};
 
 use openclaw_agent::place::PlaceError;
+use openclaw_agent::place::off_limits::Purpose;
 use openclaw_agent::tool::ToolFuture;
 use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 use openclaw_models::ToolSchema;
@@ -15,8 +16,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{Args, Either, PATH};
+use crate::blocking::blocking;
 use crate::path::{Resolver, refused};
-use crate::row::{Setup, ToolRow, blocking};
+use crate::row::ToolRow;
+use crate::setup::Setup;
 pub(crate) use fold::plain;
 use passage::{EditError, replace};
 
@@ -87,7 +90,7 @@ fn edit(
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let refuse = |error: PlaceError| refused("edit", path, &error);
-    let place = resolver.existing(path).map_err(refuse)?;
+    let place = resolver.existing(path, Purpose::Write).map_err(refuse)?;
     let file = place.open().map_err(refuse)?;
     let mut before = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut before).map_err(|error| refuse(error.into()))?;
@@ -101,7 +104,8 @@ fn edit(
     }
     place.replace(&after).map_err(refuse)?;
     let shown = diff::of(&String::from_utf8_lossy(&before), &String::from_utf8_lossy(&after));
-    let mut out = ToolOutput::text(format!("Successfully replaced text in {path}."));
+    let name = resolver.name_of_existing(path);
+    let mut out = ToolOutput::text(format!("Successfully replaced text in {name}."));
     out.details = Some(json!({"diff": shown.text, "firstChangedLine": shown.first_changed_line}));
     Ok(out)
 }

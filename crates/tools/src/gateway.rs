@@ -1,15 +1,15 @@
 //! `gateway`: reads and changes the configuration of the gateway that runs this, and has it start again (spec `tools.md` §7.4). For the
 //! owner alone.
 //!
-//! The reference takes the address of another gateway and a token for it from the model. Whoever talks a model into naming one would get
-//! the token of ours, so both are ignored here.
+//! The reference takes the address of another gateway and a token for it from the model. A person
+//! who talks a model into naming one would get the token of ours, so both are ignored here.
 
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use openclaw_agent::host::{ConfigText, ControlAsk, ControlCall, HostError, RestartNotice};
 use openclaw_agent::tool::ToolFuture;
-use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use openclaw_agent::{Effect, Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 use openclaw_models::ToolSchema;
 use serde_json::{Value, json};
 
@@ -31,6 +31,7 @@ const FACTS: ToolFacts = ToolFacts {
     prompt_position: 17,
     emoji: "🔌",
     label_arguments: &["action"],
+    effect: Effect::ActsExcept(&["config.get", "config.schema"]),
     ..ToolFacts::named("gateway")
 };
 
@@ -103,7 +104,7 @@ impl Tool for Gateway {
     }
 }
 
-/// What is asked.
+/// Reads the request from the arguments.
 fn read(args: &Args) -> Result<ControlCall, ToolError> {
     let text = |name: &str| args.word(name).map(str::to_owned);
     let config = || {

@@ -12,13 +12,14 @@ use std::sync::{Arc, LazyLock};
 use openclaw_agent::host::{HostError, ImageAnswer, ImageQuestion};
 use openclaw_agent::picture::MAX_BYTES;
 use openclaw_agent::tool::ToolFuture;
-use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use openclaw_agent::{Effect, Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 use openclaw_models::ToolSchema;
 use serde_json::{Value, json};
 
 use crate::absence::Absence;
 use crate::args::Args;
-use crate::row::{Setup, ToolRow};
+use crate::row::ToolRow;
+use crate::setup::Setup;
 use load::{Loaded, Loader};
 use reference::Reference;
 
@@ -38,19 +39,13 @@ const FACTS: ToolFacts = ToolFacts {
     emoji: "🖼️",
     label_arguments: &["prompt", "image"],
     repeatable: true,
+    effect: Effect::Looks,
     ..ToolFacts::named("image")
 };
 
-/// What is asked where the model asks nothing.
+/// Question to ask if the model asks none.
 const DEFAULT_PROMPT: &str = "Describe the image.";
 const MEGABYTE: f64 = 1_048_576.0;
-
-/// What the tool of a run is made from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ImageSetup {
-    /// Whether the run's own model takes images.
-    pub model_sees: bool,
-}
 
 struct Image(Arc<Setup>);
 

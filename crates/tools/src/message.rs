@@ -13,7 +13,9 @@ use openclaw_models::ToolSchema;
 use serde_json::Value;
 
 use crate::absence::Absence;
-use crate::row::{Confinement, Setup, ToolRow};
+use crate::path::Confinement;
+use crate::row::ToolRow;
+use crate::setup::{MessageSetup, Setup};
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Message(Arc::clone(setup))))
     .absent_if(|conditions| (!conditions.has_channel).then_some(Absence::NoChannel));
@@ -30,30 +32,6 @@ const FACTS: ToolFacts = ToolFacts {
     repeatable: true,
     ..ToolFacts::named("message")
 };
-
-/// What can be sent to chat platforms.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct MessageSetup {
-    /// The platforms that are configured.
-    pub channels: Vec<&'static str>,
-    /// What they can do, sorted.
-    pub actions: Vec<&'static str>,
-    /// Whether one of them shows buttons.
-    pub has_buttons: bool,
-    /// The one whose conversation is answered.
-    pub current: Option<CurrentChannel>,
-}
-
-/// The platform whose conversation is answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CurrentChannel {
-    /// Its id.
-    pub id: String,
-    /// What it can do, sorted.
-    pub actions: Vec<&'static str>,
-    /// Whether buttons may be shown in the conversation.
-    pub has_buttons: bool,
-}
 
 impl MessageSetup {
     fn description(&self) -> String {
@@ -106,6 +84,7 @@ impl Tool for Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setup::CurrentChannel;
 
     #[test]
     fn the_description_says_what_can_be_done_here() {

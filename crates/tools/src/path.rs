@@ -1,15 +1,25 @@
-//! From what a model calls a file to the file (spec `tools.md` §2, "Paths").
+//! Resolves a path that a model names to the file (spec `tools.md` §2, "Paths").
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use openclaw_agent::ToolError;
+use openclaw_agent::place::off_limits::{OffLimits, Purpose};
 use openclaw_agent::place::{Place, PlaceError};
 use openclaw_config::without_dots;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::row::Confinement;
 use crate::sandbox::ActiveSandbox;
+
+/// Reach of the file tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Confinement {
+    /// Any file that this process may access.
+    Host,
+    /// Only files in this directory are reachable, also through symbolic links. Tools that can't be
+    /// held to it are not offered.
+    Within(PathBuf),
+}
 
 /// Finds files for one call.
 #[derive(Debug, Clone)]
@@ -19,14 +29,21 @@ pub(crate) struct Resolver {
     confinement: Confinement,
     /// The name that the workspace has for commands in a sandbox.
     inner: Option<PathBuf>,
+    off_limits: OffLimits,
 }
 
 impl Resolver {
     pub(crate) fn new(home: PathBuf, workspace: PathBuf, confinement: Confinement) -> Self {
-        Self { home, workspace, confinement, inner: None }
+        Self { home, workspace, confinement, inner: None, off_limits: OffLimits::default() }
     }
 
-    /// Of a run: in a sandbox its directory is all there is, under the name it has inside too.
+    /// Keeps off what is the gateway's own.
+    pub(crate) fn keeping_off(self, off_limits: OffLimits) -> Self {
+        Self { off_limits, ..self }
+    }
+
+    /// Creates the resolver of a run: in a sandbox only its directory exists, which can also be
+    /// named by its path inside.
     pub(crate) fn of_run(
         home: PathBuf,
         workspace: PathBuf,
@@ -38,22 +55,22 @@ impl Resolver {
         Self::new(root.clone(), root, confinement).with_inner(sandbox.inner_workspace())
     }
 
-    /// Also takes the paths that commands in the sandbox see.
+    /// Accepts the paths that commands in the sandbox see, too.
     pub(crate) fn with_inner(self, inner: PathBuf) -> Self {
         Self { inner: Some(inner), ..self }
     }
 
     /// An existing file, also under the spellings macOS stores: a model types plain characters, the file's name may hold
     /// a narrow no-break space, decomposed letters or a typographic apostrophe.
-    pub(crate) fn existing(&self, path: &str) -> Result<Place, PlaceError> {
-        self.first_existing(path, |wanted| self.place(wanted, path))
+    pub(crate) fn existing(&self, path: &str, purpose: Purpose) -> Result<Place, PlaceError> {
+        self.first_existing(path, |wanted| self.place(wanted, path, purpose))
     }
 
-    /// Like [`Self::existing`], for removing it: a symbolic link is not followed.
+    /// Finds a file like [`Self::existing`], for removing it: a symbolic link is not followed.
     pub(crate) fn existing_entry(&self, path: &str) -> Result<Place, PlaceError> {
         self.first_existing(path, |wanted| match &self.confinement {
-            Confinement::Host => Place::entry(wanted),
-            Confinement::Within(_) => self.place(wanted, path),
+            Confinement::Host => self.checked(Place::entry(wanted)?, Purpose::Write),
+            Confinement::Within(_) => self.place(wanted, path, Purpose::Write),
         })
     }
 
@@ -62,22 +79,36 @@ impl Resolver {
         path: &str,
         locate: impl Fn(&Path) -> Result<Place, PlaceError>,
     ) -> Result<Place, PlaceError> {
-        let wanted = self.absolute(path);
-        let found = locate(&wanted).and_then(Place::if_exists);
-        if !matches!(&found, Err(error) if error.is_not_found()) {
-            return found;
-        }
-        for spelling in macos_spellings(&wanted.to_string_lossy()) {
-            if let Ok(place) = locate(Path::new(&spelling)).and_then(Place::if_exists) {
-                return Ok(place);
-            }
-        }
-        found
+        locate(&self.spelled(path)).and_then(Place::if_exists)
     }
 
-    /// What is at exactly this path; `None` if nothing is.
+    /// The path of an existing file as it is stored.
+    fn spelled(&self, path: &str) -> PathBuf {
+        let wanted = self.absolute(path);
+        if is_there(&wanted) {
+            return wanted;
+        }
+        let mut spellings = macos_spellings(&wanted.to_string_lossy()).into_iter().map(PathBuf::from);
+        spellings.find(|spelling| is_there(spelling)).unwrap_or(wanted)
+    }
+
+    /// The name of an existing file for an answer: as the model called it, unless it is stored under another one.
+    pub(crate) fn name_of_existing(&self, path: &str) -> String {
+        self.told(path, &self.spelled(path))
+    }
+
+    /// The name of a file that is written for an answer, in the same way.
+    pub(crate) fn name_of_written(&self, path: &str) -> String {
+        self.told(path, &self.absolute(path))
+    }
+
+    fn told(&self, path: &str, used: &Path) -> String {
+        if *used == self.expanded(path) { path.to_owned() } else { self.relative(used) }
+    }
+
+    /// Returns the entry at exactly this path; `None` if there is none.
     pub(crate) fn occupant(&self, path: &str) -> Result<Option<Place>, PlaceError> {
-        match self.place(&self.absolute(path), path).and_then(Place::if_exists) {
+        match self.place(&self.absolute(path), path, Purpose::Write).and_then(Place::if_exists) {
             Ok(place) => Ok(Some(place)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
@@ -88,7 +119,7 @@ impl Resolver {
     pub(crate) fn missing_directories(&self, path: &str) -> Vec<PathBuf> {
         let wanted = self.absolute(path);
         let is_missing = |directory: &&Path| {
-            let found = self.place(directory, path).and_then(Place::if_exists);
+            let found = self.place(directory, path, Purpose::Write).and_then(Place::if_exists);
             matches!(found, Err(error) if error.is_not_found())
         };
         wanted.ancestors().skip(1).take_while(is_missing).map(Path::to_owned).collect()
@@ -96,10 +127,10 @@ impl Resolver {
 
     /// Removes a directory that is empty. `path` is the file that it was made for, as the model named it.
     pub(crate) fn remove_empty_directory(&self, directory: &Path, path: &str) -> Result<(), PlaceError> {
-        self.place(directory, path)?.remove_empty_directory()
+        self.place(directory, path, Purpose::Write)?.remove_empty_directory()
     }
 
-    /// One path for all names of a file, as far as its directories exist.
+    /// Returns one path for all names of a file, as far as its directories exist.
     pub(crate) fn identity(&self, path: &str) -> PathBuf {
         let wanted = self.absolute(path);
         let real = wanted.ancestors().find_map(|above| {
@@ -112,44 +143,90 @@ impl Resolver {
 
     /// `path` for a report: below the workspace relative to it.
     pub(crate) fn shown(&self, path: &str) -> String {
-        let wanted = self.absolute(path);
+        self.relative(&self.absolute(path))
+    }
+
+    fn relative(&self, wanted: &Path) -> String {
         let below = wanted.strip_prefix(without_dots(&self.workspace)).ok();
-        below.filter(|path| !path.as_os_str().is_empty()).unwrap_or(&wanted).display().to_string()
+        below.filter(|path| !path.as_os_str().is_empty()).unwrap_or(wanted).display().to_string()
     }
 
     /// A file to be written; the directories above it are created.
     pub(crate) fn writable(&self, path: &str) -> Result<Place, PlaceError> {
         let wanted = self.absolute(path);
-        match &self.confinement {
-            Confinement::Host => Place::create_anywhere(&wanted),
-            Confinement::Within(root) => {
-                Place::create_beneath(root, &self.inside(root, &wanted, path)?, path)
+        let made = match &self.confinement {
+            Confinement::Host => {
+                self.off_limits.check_new(&wanted, &self.workspace)?;
+                Place::create_anywhere(&wanted)?
             }
-        }
+            Confinement::Within(root) => {
+                let inside = self.inside(root, &wanted, path)?;
+                // A symbolic link on the way is told as one.
+                match Place::beneath(root, &inside, path) {
+                    Err(error) if !error.is_not_found() => return Err(error),
+                    Ok(_) | Err(_) => {}
+                }
+                self.off_limits.check_new(&wanted, &self.workspace)?;
+                Place::create_beneath(root, &inside, path)?
+            }
+        };
+        self.checked(made, Purpose::Write)
     }
 
-    fn place(&self, wanted: &Path, asked: &str) -> Result<Place, PlaceError> {
-        match &self.confinement {
-            Confinement::Host => Place::anywhere(wanted),
-            Confinement::Within(root) => Place::beneath(root, &self.inside(root, wanted, asked)?, asked),
-        }
+    fn place(&self, wanted: &Path, asked: &str, purpose: Purpose) -> Result<Place, PlaceError> {
+        let place = match &self.confinement {
+            Confinement::Host => Place::anywhere(wanted)?,
+            Confinement::Within(root) => Place::beneath(root, &self.inside(root, wanted, asked)?, asked)?,
+        };
+        self.checked(place, purpose)
     }
 
-    /// The part of `wanted` below the confining directory.
+    /// Checks the place that was found, whatever its name leads to by now.
+    fn checked(&self, place: Place, purpose: Purpose) -> Result<Place, PlaceError> {
+        self.off_limits.check(&place, &self.workspace, purpose)?;
+        Ok(place)
+    }
+
+    /// Returns the part of `wanted` below the confining directory.
     fn inside(&self, root: &Path, wanted: &Path, asked: &str) -> Result<PathBuf, PlaceError> {
         let escapes = || PlaceError::Escapes { root: root.to_owned(), path: asked.to_owned() };
         let inside = wanted.strip_prefix(without_dots(root)).map_err(|_| escapes())?;
         if inside.as_os_str().is_empty() { Err(escapes()) } else { Ok(inside.to_owned()) }
     }
 
-    /// `path` as an absolute path without `.` and `..`.
+    /// `path` as an absolute path without `.` and `..`: the exact name where it is there, else one with plain spaces and without the
+    /// `@` that models put in front of files (decision 65).
     pub(crate) fn absolute(&self, path: &str) -> PathBuf {
-        let plain: String = path.chars().map(|c| if is_unicode_space(c) { ' ' } else { c }).collect();
-        let plain = plain.strip_prefix('@').unwrap_or(&plain);
-        let expanded = match plain.strip_prefix('~') {
+        let exact = self.with_plain_spaces(path);
+        let Some(rest) = path.strip_prefix('@') else { return exact };
+        let plain = self.with_plain_spaces(rest);
+        let has_directory = || path.contains('/') && exact.parent().is_some_and(is_there);
+        if is_there(&exact) || (!is_there(&plain) && has_directory()) { exact } else { plain }
+    }
+
+    /// The path with plain spaces in the names that are not there as they are written.
+    fn with_plain_spaces(&self, path: &str) -> PathBuf {
+        let expanded = self.expanded(path);
+        if !path.contains(is_unicode_space) {
+            return expanded;
+        }
+        let own = [without_dots(&self.workspace), without_dots(&self.home)];
+        expanded.iter().fold(PathBuf::new(), |above, name| {
+            let exact = above.join(name);
+            if own.iter().any(|own| own.starts_with(&exact)) || is_there(&exact) {
+                return exact;
+            }
+            let plain = |c: char| if is_unicode_space(c) { ' ' } else { c };
+            above.join(name.to_string_lossy().chars().map(plain).collect::<String>())
+        })
+    }
+
+    /// The path as it is written, absolute.
+    fn expanded(&self, path: &str) -> PathBuf {
+        let expanded = match path.strip_prefix('~') {
             Some("") => self.home.clone(),
             Some(rest) if rest.starts_with('/') => self.home.join(rest.trim_start_matches('/')),
-            Some(_) | None => PathBuf::from(plain),
+            Some(_) | None => PathBuf::from(path),
         };
         let absolute = without_dots(&self.workspace.join(expanded));
         let inside = self.inner.as_deref().and_then(|inner| absolute.strip_prefix(inner).ok());
@@ -158,6 +235,11 @@ impl Resolver {
             None => absolute,
         }
     }
+}
+
+/// Returns true if something is there, also a link that leads nowhere.
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 /// Spaces that look like a space (spec `tools.md` §2).
@@ -193,9 +275,11 @@ pub(crate) fn refused(tool: &str, path: &str, error: &PlaceError) -> ToolError {
     ToolError::Failed(match error {
         PlaceError::Io(error) if error.kind() == io::ErrorKind::NotFound => format!("File not found: {path}"),
         PlaceError::Io(error) => format!("{tool}: cannot use {path}: {error}"),
-        PlaceError::Escapes { .. } | PlaceError::SymbolicLink(_) | PlaceError::NotAFile(_) => {
-            error.to_string()
-        }
+        PlaceError::Escapes { .. }
+        | PlaceError::SymbolicLink(_)
+        | PlaceError::NotAFile(_)
+        | PlaceError::OffLimits(_)
+        | PlaceError::Hook(_) => error.to_string(),
     })
 }
 
@@ -225,6 +309,50 @@ mod tests {
     }
 
     #[test]
+    fn the_exact_name_counts_where_it_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let resolver = Resolver::new("/home/o".into(), dir.path().into(), Confinement::Host);
+        for name in [
+            "a\u{a0}b.txt",
+            "@notes.md",
+            "plain.md",
+            "both.md",
+            "@both.md",
+            "c d.txt",
+            "e\u{202f}f/x",
+            "@dir/x",
+            "dir/y",
+        ] {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, name).unwrap();
+        }
+        for (asked, used) in [
+            ("a\u{a0}b.txt", "a\u{a0}b.txt"),
+            ("@notes.md", "@notes.md"),
+            ("@both.md", "@both.md"),
+            ("@plain.md", "plain.md"),
+            ("c\u{2003}d.txt", "c d.txt"),
+            ("e\u{202f}f/x", "e\u{202f}f/x"),
+            ("@dir/x", "@dir/x"),
+            ("@dir/y", "dir/y"),
+            ("@c\u{a0}d.txt", "c d.txt"),
+            // A path that does not exist yet gets a plain name, in an existing directory under its
+            // own name.
+            ("new\u{a0}file.txt", "new file.txt"),
+            ("e\u{202f}f/new\u{a0}file", "e\u{202f}f/new file"),
+            ("@new.md", "new.md"),
+            ("@dir/new", "@dir/new"),
+            ("@other/new", "other/new"),
+        ] {
+            assert_eq!(resolver.absolute(asked), dir.path().join(used), "{asked:?}");
+            assert_eq!(resolver.name_of_written(asked), used, "{asked:?}");
+        }
+        let strange = Resolver::new("/home/o".into(), dir.path().join("w\u{a0}s"), Confinement::Host);
+        assert_eq!(strange.absolute("a\u{a0}b"), dir.path().join("w\u{a0}s/a b"), "not the workspace itself");
+    }
+
+    #[test]
     fn macos_spellings_come_in_order_and_without_doubles() {
         assert_eq!(macos_spellings("/a/b.txt"), Vec::<String>::new());
         assert_eq!(macos_spellings("/Shot 3.04 PM.png"), ["/Shot 3.04\u{202f}PM.png"]);
@@ -245,9 +373,9 @@ mod tests {
             ("l\u{2019}e\u{301}t.txt", "l'\u{e9}t.txt"),
         ] {
             std::fs::write(dir.path().join(stored), stored).unwrap();
-            let place = resolver.existing(asked).unwrap();
+            let place = resolver.existing(asked, Purpose::Read).unwrap();
             assert_eq!(std::io::read_to_string(place.open().unwrap()).unwrap(), stored);
         }
-        assert!(resolver.existing("other.txt").is_err());
+        assert!(resolver.existing("other.txt", Purpose::Read).is_err());
     }
 }

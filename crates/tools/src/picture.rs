@@ -10,7 +10,7 @@ use openclaw_agent::picture::{self, Format, MAX_BYTES, PictureError};
 use openclaw_protocol::message::{Block, ImageBlock};
 use tokio_util::sync::CancellationToken;
 
-use crate::row::blocking;
+use crate::blocking::blocking;
 
 /// The file as an image block, or a text that says why it is left out.
 ///
@@ -50,7 +50,7 @@ impl Encoded {
         self.bytes.len()
     }
 
-    /// As a message holds it.
+    /// Converts the picture to the block of a message.
     pub(crate) fn into_block(self) -> ImageBlock {
         ImageBlock {
             data: STANDARD.encode(self.bytes),

@@ -6,15 +6,17 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use openclaw_agent::tool::{Reach, ToolFuture};
-use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use openclaw_agent::{Effect, Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use openclaw_config::settings::ExecSecurity;
 use openclaw_models::ToolSchema;
 use openclaw_protocol::printable::one_line;
 use serde_json::{Map, Value, json};
 
 use crate::args::Args;
-use crate::exec::session::{Ending, Session, signal_name};
+use crate::command::session::{Ending, Session, signal_name};
 use crate::exec::settings::ExecSettings;
-use crate::row::{Setup, ToolRow};
+use crate::row::ToolRow;
+use crate::setup::Setup;
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Process(Arc::clone(setup))));
 
@@ -27,12 +29,14 @@ const FACTS: ToolFacts = ToolFacts {
     emoji: "🧰",
     label_arguments: &["sessionId"],
     reach: Reach::Sandboxed,
+    effect: Effect::ActsExcept(&["list", "poll", "log"]),
+    needs: Some("exec"),
     ..ToolFacts::named("process")
 };
 
 /// Characters of a command that name it in a list.
 const NAME: usize = 80;
-/// What stands around pasted text, so that a program does not take it for typed lines.
+/// Marks around pasted text, so that a program does not take it for typed lines (bracketed paste).
 const PASTE: (&str, &str) = ("\u{1b}[200~", "\u{1b}[201~");
 
 struct Process(Arc<Setup>);
@@ -114,6 +118,9 @@ async fn act(settings: &ExecSettings, args: &Args) -> ToolOutput {
             said(&session, status(&session), format!("Removed session {id}."))
         }
         _ if session.end().is_some() => failed(format!("No active session found for {id}")),
+        "write" | "send-keys" | "submit" | "paste" if !may_feed(settings, &session) => failed(format!(
+            "Nothing was written to session {id}: whoever asks may not run commands as it runs. It can be polled and killed."
+        )),
         "kill" => {
             session.kill();
             session.ended().await;
@@ -126,7 +133,14 @@ async fn act(settings: &ExecSettings, args: &Args) -> ToolOutput {
     }
 }
 
-/// A result that says that it did not work; the model goes on.
+/// True if a run may write to a command: its input is executed with the rights of the command.
+fn may_feed(settings: &ExecSettings, session: &Session) -> bool {
+    let may_elevate = settings.elevated.refusal.is_none();
+    let is_denied = settings.security == Some(ExecSecurity::Deny) && !may_elevate;
+    !is_denied && (may_elevate || !session.is_elevated)
+}
+
+/// Returns a result that reports a failure to the model, which goes on.
 fn failed(text: impl Into<String>) -> ToolOutput {
     ToolOutput { details: Some(json!({"status": "failed"})), ..ToolOutput::text(text) }
 }
@@ -253,7 +267,8 @@ fn log(session: &Session, args: &Args) -> ToolOutput {
     ToolOutput { details: Some(details), ..ToolOutput::text(text) }
 }
 
-/// Some lines of a text, and how many it has. `offset` counts from 0; without one, `limit` means the last lines.
+/// Selects lines of a text; returns them and the number of all. `offset` counts from 0; without
+/// one, `limit` means the last lines.
 fn lines(text: &str, has_offset: bool, offset: Option<usize>, limit: Option<usize>) -> (String, usize) {
     let lines: Vec<&str> = text.lines().collect();
     let total = lines.len();
@@ -298,7 +313,7 @@ async fn paste(session: &Session, args: &Args) -> ToolOutput {
         return failed("No paste text provided.");
     }
     let is_bracketed = args.0.get("bracketed").and_then(Value::as_bool).unwrap_or(true);
-    // What would end the mark inside of the text could be typed as a command.
+    // An end mark inside of the text could let the rest be typed as a command.
     let plain = text.replace(PASTE.1, "");
     let sent = if is_bracketed { format!("{}{plain}{}", PASTE.0, PASTE.1) } else { text.to_owned() };
     let told = format!("Pasted {} chars to session {}.", text.chars().count(), session.id);

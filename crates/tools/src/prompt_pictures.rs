@@ -1,21 +1,25 @@
 //! Pictures that a message names by their paths: the model that is asked sees them (spec `tools.md` §6, "Prompt images").
 //!
-//! Found as the `image` tool finds them, and held to what the tools of the run are held to. Whether the run may read files at all is
-//! for the caller to say.
+//! Found as the `image` tool finds them, and held to what the tools of the run are held to. The
+//! caller decides if the run may read files at all.
 
 mod references;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::picture::MAX_BYTES;
+use openclaw_agent::place::off_limits::OffLimits;
+use openclaw_config::Config;
 use openclaw_protocol::message::Block;
 use tokio_util::sync::CancellationToken;
 
+use crate::blocking::blocking;
 use crate::image::load::{in_inbound, open, shown};
+use crate::path::Confinement;
 use crate::path::Resolver;
 use crate::picture::Encoded;
-use crate::row::{Confinement, blocking};
 use crate::sandbox::ActiveSandbox;
 pub use references::named_pictures;
 
@@ -26,7 +30,7 @@ const MOST_BYTES: usize = 2 * MAX_BYTES;
 /// A file system that does not answer holds a message up no longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where the pictures of a run may be.
+/// Places in which the pictures of a run may be.
 #[derive(Debug)]
 pub struct PromptPictures {
     resolver: Resolver,
@@ -34,18 +38,21 @@ pub struct PromptPictures {
 }
 
 impl PromptPictures {
-    /// What the file tools of the run reach: the sandbox, or without one any file.
-    pub fn new(home: PathBuf, workspace: PathBuf, sandbox: Option<&ActiveSandbox>) -> Self {
+    /// Uses the reach of the run's file tools: the sandbox, or any file without one.
+    pub fn new(config: &Arc<Config>, workspace: PathBuf, sandbox: Option<&ActiveSandbox>) -> Self {
+        let home = config.environment().home();
         let confinement = match sandbox {
             Some(sandbox) => Confinement::Within(sandbox.workspace().to_owned()),
             None => Confinement::Host,
         };
         let is_held = sandbox.is_some();
-        Self { resolver: Resolver::of_run(home, workspace, confinement, sandbox), is_held }
+        let resolver = Resolver::of_run(home, workspace, confinement, sandbox);
+        Self { resolver: resolver.keeping_off(OffLimits::of(config)), is_held }
     }
 
-    /// The pictures at these paths, in order. What is no picture, is not there or may not be read is left out, and so is what
-    /// `present` has. Nothing more is loaded once the run is cancelled.
+    /// The pictures at these paths, in order. Files that are not pictures, do not exist or may not
+    /// be read are left out, and so are those in `present`. Loading stops once the run is
+    /// cancelled.
     pub async fn load(&self, paths: &[String], present: &[Block], cancel: &CancellationToken) -> Vec<Block> {
         let mut loaded = Vec::new();
         let loading = async {

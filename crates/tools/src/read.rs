@@ -8,17 +8,20 @@ use std::sync::{Arc, LazyLock};
 
 use openclaw_agent::picture::{Format, HEAD};
 use openclaw_agent::place::PlaceError;
+use openclaw_agent::place::off_limits::Purpose;
 use openclaw_agent::tool::ToolFuture;
-use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use openclaw_agent::{Effect, Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 use openclaw_models::ToolSchema;
 use openclaw_protocol::message::Block;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{Args, PATH};
+use crate::blocking::blocking;
 use crate::path::{Resolver, refused};
 use crate::picture;
-use crate::row::{Setup, ToolRow, blocking};
+use crate::row::ToolRow;
+use crate::setup::Setup;
 use window::Ask;
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Read(Arc::clone(setup))));
@@ -31,6 +34,7 @@ const FACTS: ToolFacts = ToolFacts {
     prompt_position: 1,
     emoji: "📖",
     label_arguments: &[PATH.0, PATH.1],
+    effect: Effect::Looks,
     ..ToolFacts::named("read")
 };
 
@@ -68,7 +72,7 @@ async fn look(resolver: Resolver, args: Args, cancel: CancellationToken) -> Resu
     let ask = Ask { offset: args.count("offset").unwrap_or(1), limit: args.count("limit") };
     let (label, stop) = (format!("read:{path}"), cancel.clone());
     let found = blocking(move || {
-        let file = resolver.existing(&path).and_then(|place| place.open());
+        let file = resolver.existing(&path, Purpose::Read).and_then(|place| place.open());
         let file = file.map_err(|error| refused("read", &path, &error))?;
         read(file, &path, ask, &stop)
     })
@@ -83,11 +87,11 @@ async fn look(resolver: Resolver, args: Args, cancel: CancellationToken) -> Resu
     }
 }
 
-/// What a file turned out to be.
+/// Kind of a file, detected when it was opened.
 enum Found {
     /// The window that was asked for.
     Text(String),
-    /// Nothing of it is read yet but its first bytes.
+    /// A picture, of which only the first bytes have been read.
     Picture(File, Format),
 }
 

@@ -23,10 +23,10 @@ mod settings;
 mod setup;
 
 pub use active::ActiveSandbox;
-pub(crate) use active::{Inside, Launch};
+pub(crate) use active::Inside;
 pub use local::{ENTER, Level, enter};
 pub use name::{scope_key, workspace_of};
-pub use policy::{SandboxPolicy, Source};
+pub use policy::{SandboxPolicy, Source, is_denied_by_default};
 pub use registry::{Entry, Registry};
 pub use sandboxes::{SandboxError, Sandboxes, Wanted, program_of};
 pub use seed::SeededSkill;

@@ -1,20 +1,22 @@
-//! What a call is told in tests.
+//! Context of a call in tests.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use openclaw_agent::ToolContext;
 use openclaw_agent::host::Host;
+use openclaw_agent::place::off_limits::OffLimits;
 use openclaw_config::Environment;
 use openclaw_config::settings::{Exec as ExecConfig, WebTools};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::exec::settings::ExecSettings;
-use crate::row::{Confinement, Setup};
+use crate::path::Confinement;
+use crate::setup::Setup;
 use crate::web::{WebSettings, WebShared};
 
-/// For tools that ask nothing of the gateway.
+/// Host for tools that ask nothing of the gateway.
 struct NoHost;
 
 impl Host for NoHost {}
@@ -46,5 +48,6 @@ pub(crate) fn setup(web: WebSettings) -> Setup {
         web,
         image: None,
         has_gateway: false,
+        off_limits: OffLimits::default(),
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod json_api;
+pub(crate) mod places;
 #[cfg(test)]
 pub(crate) mod site;
 
@@ -12,12 +13,10 @@ use openclaw_config::Environment;
 use openclaw_config::settings::WebTools;
 use openclaw_models::net::Http;
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::Semaphore;
 
 use cache::Cache;
+use places::Places;
 
-/// Pages that are taken apart at the same time.
-const EXTRACTIONS: usize = 2;
 /// Longest wait that a setting can ask for.
 const MAX_TIMEOUT_SECONDS: u64 = 600;
 /// Longest time that a setting can keep an answer.
@@ -87,23 +86,12 @@ pub(crate) fn key<'a>(
 #[derive(Debug, Clone, Default)]
 pub struct WebShared(Arc<Shared>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shared {
     http: Http,
     pages: Cache,
     searches: Cache,
-    extractions: Arc<Semaphore>,
-}
-
-impl Default for Shared {
-    fn default() -> Self {
-        Self {
-            http: Http::default(),
-            pages: Cache::default(),
-            searches: Cache::default(),
-            extractions: Arc::new(Semaphore::new(EXTRACTIONS)),
-        }
-    }
+    places: Places,
 }
 
 impl WebShared {
@@ -122,9 +110,9 @@ impl WebShared {
         &self.0.searches
     }
 
-    /// A permit for each page that is taken apart.
-    pub(crate) fn extractions(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.0.extractions)
+    /// Room for pages that are taken apart.
+    pub(crate) fn places(&self) -> &Places {
+        &self.0.places
     }
 }
 

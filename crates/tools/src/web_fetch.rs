@@ -1,32 +1,43 @@
 //! `web_fetch`: a page of the public web as text (spec `tools.md` §5.2). Which addresses may be asked is decided in
 //! [`openclaw_models::net::public`] alone.
 //!
-//! [`parameters`] reads the call, [`page`] takes what came apart: [`html`] parses within bounds, [`readable`] finds the article.
-//! [`firecrawl`] is asked where that gives nothing.
+//! [`parameters`] reads the call, [`page`] takes what came apart: [`html`] parses within bounds, [`readable`] finds the article of a
+//! page that is [`tame`] if it is not too heavy by its [`weight`], and otherwise gives its [`plain`] words; [`mod@json`] is indented.
+//! [`stop`] ends all of it, in one of few [places](crate::web::places). [`firecrawl`] is asked where that gives nothing.
 
 mod firecrawl;
 mod html;
+mod json;
 mod page;
 mod parameters;
+mod plain;
 mod readable;
+mod stop;
+mod tame;
+mod walk;
+mod weight;
 
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use openclaw_agent::tool::ToolFuture;
-use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use openclaw_agent::{Effect, Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 use openclaw_config::clock::now_ms;
 use openclaw_models::ToolSchema;
 use openclaw_models::net::public::{self, Compression, Document, FetchOptions, Overflow, Statuses, WebError};
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::absence::Absence;
 use crate::args::Args;
 use crate::external::{Source, Wrapper};
-use crate::row::{Setup, ToolRow, blocking};
+use crate::row::ToolRow;
+use crate::setup::Setup;
+use crate::web::places::PlaceError;
 use crate::web::{self, WebSettings};
 use page::{Extracted, Raw};
 use parameters::Parameters;
+use stop::Stop;
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(WebFetch(Arc::clone(setup))))
     .absent_if(|conditions| (!conditions.web.fetch.enabled).then_some(OFF));
@@ -42,11 +53,16 @@ const FACTS: ToolFacts = ToolFacts {
     emoji: "🧾",
     label_arguments: &["url"],
     repeatable: true,
+    effect: Effect::Looks,
     ..ToolFacts::named("web_fetch")
 };
 
 /// Bytes of a document that are read, unpacked.
 const MAX_BYTES: u64 = 5 * 1024 * 1024;
+/// Time to take a document apart, all steps together. Each step looks at it but the libraries' own.
+const EXTRACTION: Duration = Duration::from_secs(8);
+/// Time after which nobody waits for a step that does not end.
+const MAX_EXTRACTION: Duration = Duration::from_secs(10);
 /// Characters of an error page that are told.
 const MAX_DETAIL: usize = 4000;
 /// Redirects that a setting can allow.
@@ -149,15 +165,20 @@ async fn direct(web: &WebSettings, parameters: &Parameters) -> Result<Fetched, F
         url: document.url.to_string(),
         is_cut: document.is_cut(),
         mode: parameters.mode,
+        max_chars: parameters.max_chars,
         readability: web.config.fetch.readability,
     };
     let content_type = raw.content_type.clone();
     let is_ok = (200..300).contains(&document.status);
-    let extracted = extract(web, raw).await;
+    // The wait for a place counts too: other pages may be in work.
+    let limit = timeout.max(MAX_EXTRACTION);
+    let extracted = tokio::time::timeout(limit, extract(web, raw)).await;
+    let extracted =
+        extracted.unwrap_or_else(|_| Err(format!("Web fetch failed: {}", PlaceError::TooLong(limit))));
     if !is_ok {
         return Err(Failure::soft(refused(document.status, extracted.ok())));
     }
-    let extracted = extracted.map_err(|error| Failure { error, is_final: false })?;
+    let extracted = extracted.map_err(Failure::soft)?;
     Ok(Fetched {
         url: document.url.to_string(),
         status: document.status,
@@ -183,14 +204,13 @@ async fn download(web: &WebSettings, parameters: &Parameters) -> Result<(Documen
 }
 
 /// Takes it apart on a blocking thread: a large page takes a while.
-async fn extract(web: &WebSettings, raw: Raw) -> Result<Extracted, ToolError> {
-    let permit = web.shared.extractions().acquire_owned().await;
-    blocking(move || {
-        // Held until the work is done, also where nobody waits for it any more.
-        let _permit = permit;
-        raw.extract().map_err(ToolError::Failed)
-    })
-    .await
+async fn extract(web: &WebSettings, raw: Raw) -> Result<Extracted, String> {
+    let given_up = CancellationToken::new();
+    // Dropped with the call: the work sees it and ends with its step. Its place is free at once.
+    let _gives_up = given_up.clone().drop_guard();
+    let work = move || raw.extract(&Stop::within(EXTRACTION, given_up));
+    let done = web.shared.places().work(MAX_EXTRACTION, work).await;
+    done.unwrap_or_else(|error| Err(format!("Web fetch failed: {error}")))
 }
 
 /// What is told of an answer that is no page.

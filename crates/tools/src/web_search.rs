@@ -1,7 +1,8 @@
 //! `web_search`: asks a search provider (spec `tools.md` §5.1).
 //!
-//! [`parameters`] reads the call. A provider is one file of two pure functions, what to ask and what to make of the answer;
-//! [`provider`] chooses it and finds its key. What can't be asked is a normal result with the reason.
+//! [`parameters`] reads the call. A provider is one file of two pure functions, what to ask and
+//! what to make of the answer; [`provider`] chooses it and finds its key. A query that can't be
+//! asked is a normal result with the reason.
 
 mod brave;
 mod freshness;
@@ -14,14 +15,15 @@ use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use openclaw_agent::tool::ToolFuture;
-use openclaw_agent::{Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
+use openclaw_agent::{Effect, Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 use openclaw_models::ToolSchema;
 use serde_json::{Map, Value, json};
 
 use crate::absence::Absence;
 use crate::args::Args;
 use crate::external::{Source, Wrapper};
-use crate::row::{Setup, ToolRow};
+use crate::row::ToolRow;
+use crate::setup::Setup;
 use crate::web::json_api::{ApiError, ask};
 use crate::web::{self, WebSettings};
 use parameters::Parameters;
@@ -41,6 +43,7 @@ const FACTS: ToolFacts = ToolFacts {
     emoji: "🔎",
     label_arguments: &["query"],
     repeatable: true,
+    effect: Effect::Looks,
     ..ToolFacts::named("web_search")
 };
 
@@ -90,7 +93,7 @@ impl Tool for WebSearch {
     }
 }
 
-/// Why a search can't be made; the model gets it as a result.
+/// Reason why a search can't be made; the model gets it as a result.
 #[derive(Debug, PartialEq, Eq)]
 struct NotAsked {
     error: &'static str,

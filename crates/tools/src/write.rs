@@ -8,8 +8,10 @@ use openclaw_models::ToolSchema;
 use serde_json::{Value, json};
 
 use crate::args::{Args, PATH};
+use crate::blocking::blocking;
 use crate::path::{Resolver, refused};
-use crate::row::{Setup, ToolRow, blocking};
+use crate::row::ToolRow;
+use crate::setup::Setup;
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Write(Arc::clone(setup))));
 
@@ -59,9 +61,10 @@ async fn write(resolver: Resolver, args: Args) -> Result<ToolOutput, ToolError> 
         .ok_or_else(|| ToolError::Failed("Missing required parameter: content".into()))?;
     let content = content.to_owned();
     blocking(move || {
+        let name = resolver.name_of_written(&path);
         let place = resolver.writable(&path).map_err(|error| refused("write", &path, &error))?;
         place.replace(content.as_bytes()).map_err(|error| refused("write", &path, &error))?;
-        Ok(ToolOutput::text(format!("Successfully wrote {} bytes to {path}", content.len())))
+        Ok(ToolOutput::text(format!("Successfully wrote {} bytes to {name}", content.len())))
     })
     .await
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_agent::host::Host;
+use openclaw_agent::place::off_limits::OffLimits;
 use openclaw_agent::{ToolContext, Toolbox};
 use openclaw_config::Environment;
 use openclaw_config::settings::{Config, Exec, WebTools};
@@ -27,11 +28,11 @@ struct NoHost;
 
 impl Host for NoHost {}
 
-/// What an attempt must be told.
+/// Attempt to escape: its command, and the answer that it must get.
 pub(super) struct Attempt<'a> {
     pub(super) name: &'a str,
     pub(super) command: String,
-    /// One of these is the reason.
+    /// Accepted reasons for its failure: one of these must be in the answer.
     pub(super) reasons: &'a [&'a str],
 }
 
@@ -39,7 +40,8 @@ pub(super) fn attempt<'a>(name: &'a str, command: impl Into<String>, reasons: &'
     Attempt { name, command: command.into(), reasons }
 }
 
-/// At most this level of the kernel; nothing, and a loud line, where it has not even that.
+/// Bench that uses at most this level of the kernel's means; `None`, and a loud line, where the
+/// kernel has not even that.
 pub(super) async fn bench(level: Level, sandbox: Value) -> Option<Bench> {
     bench_with(level, sandbox, |sandboxes| sandboxes).await
 }
@@ -64,17 +66,24 @@ pub(super) async fn bench_with(
         ".openclaw/workspace/MEMORY.md",
         ".openclaw/workspace/private.txt",
         ".openclaw/sandboxes/other/f.txt",
+        "kept/deep/credentials/oauth.json",
     ] {
         let path = home.path().join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, SECRET).unwrap();
     }
-    let variables =
-        [("HOME", home.path().to_str().unwrap()), ("GATEWAY_TOKEN", SECRET), ("PATH", "/usr/bin:/bin")];
+    let credentials = home.path().join("kept/deep/credentials");
+    let variables = [
+        ("HOME", home.path().to_str().unwrap()),
+        ("GATEWAY_TOKEN", SECRET),
+        ("PATH", "/usr/bin:/bin"),
+        ("OPENCLAW_OAUTH_DIR", credentials.to_str().unwrap()),
+    ];
     let environment = Environment::new(variables, "/");
     let mut settings = json!({"mode": "all", "backend": "local"});
     settings.as_object_mut().unwrap().extend(sandbox.as_object().unwrap().clone());
     let document = json!({"agents": {"defaults": {"sandbox": settings}}}).to_string();
+    let document = document.replace("{home}", home.path().to_str().unwrap());
     let config = Config::from_json5(&document, &environment).unwrap();
     let agent = AgentId::default();
     let sandboxes = set(Sandboxes::new(crate::program(), &state).at_level(level).await);
@@ -100,7 +109,16 @@ pub(super) async fn bench_with(
     let names = ["exec", "process", "read", "write", "edit", "apply_patch"].map(str::to_owned);
     let web = WebSettings::new(&WebTools::default(), &Environment::default(), WebShared::default());
     let tools = toolbox(
-        Setup { confinement, exec, message: None, apply_patch: true, web, image: None, has_gateway: false },
+        Setup {
+            confinement,
+            exec,
+            message: None,
+            apply_patch: true,
+            web,
+            image: None,
+            has_gateway: false,
+            off_limits: OffLimits::of(&config),
+        },
         &names,
     );
     Some(Bench { home, sandbox, tools })
@@ -115,7 +133,7 @@ impl Bench {
         self.sandbox.workspace()
     }
 
-    /// What the model reads.
+    /// Text that the model reads.
     pub(super) async fn call(&self, tool: &str, args: Value) -> String {
         let context = ToolContext {
             call_id: "c".to_owned(),

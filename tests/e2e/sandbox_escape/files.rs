@@ -7,10 +7,25 @@ use super::bench::{Attempt, attempt, bench};
 
 const GONE: &[&str] = &["No such file"];
 const CLOSED: &[&str] = &["Permission denied"];
-/// Of a process that can't be looked at.
+/// Errors for a process that can't be looked at.
 const UNSEEN: &[&str] = &["No such file", "Permission denied", "Operation not permitted"];
 const READ_ONLY: &[&str] = &["Read-only file system", "Permission denied", "Directory nonexistent"];
 const NOT_PERMITTED: &[&str] = &["Operation not permitted", "Permission denied"];
+
+#[tokio::test]
+async fn what_is_hidden_below_a_mount_is_not_reached_and_keeps_its_place() {
+    const HELD: &[&str] = &["Device or resource busy"];
+    let binds = json!({"docker": {"binds": ["{home}/kept:/outside"]}});
+    let Some(bench) = bench(Level::Namespaces, binds).await else { return };
+    let rows = [
+        attempt("credentials", "cat /outside/deep/credentials/oauth.json", UNSEEN),
+        attempt("a file beside them", "touch /outside/deep/credentials/new", READ_ONLY),
+        attempt("out of the way", "mv /outside/deep/credentials /outside/deep/old", HELD),
+        attempt("what is above them", "mv /outside/deep /outside/old", HELD),
+        attempt("away", "rm -r /outside/deep", &["Device or resource busy", "Permission denied"]),
+    ];
+    bench.refuses(&rows).await;
+}
 
 #[tokio::test]
 async fn nothing_of_the_host_is_read() {

@@ -87,6 +87,65 @@ async fn dangerous_system_calls_are_refused_at_each_level() {
     }
 }
 
+/// Ways to a file that runs with its owner's rights, whoever starts it: `f` and `fd` are a file
+/// that is there. Ways of other processors are left out.
+fn ways_to_privileged_files() -> Vec<(&'static str, i64, &'static str)> {
+    let mut ways = vec![
+        ("fchmod", libc::SYS_fchmod, "fd,0o4755"),
+        ("fchmod of groups", libc::SYS_fchmod, "fd,0o2755"),
+        ("fchmodat", libc::SYS_fchmodat, "-100,b'f',0o6777"),
+        ("fchmodat2", libc::SYS_fchmodat2, "-100,b'f',0o4755,0"),
+        ("mkdirat", libc::SYS_mkdirat, "-100,b'a',0o2777"),
+        ("mknodat", libc::SYS_mknodat, "-100,b'b',0o104755,0"),
+        ("openat", libc::SYS_openat, "-100,b'c',os.O_CREAT|os.O_WRONLY,0o4755"),
+        ("openat without a name", libc::SYS_openat, "-100,b'.',os.O_TMPFILE|os.O_WRONLY,0o4755"),
+        ("openat2", libc::SYS_openat2, "-100,b'd',struct.pack('QQQ',os.O_CREAT|os.O_WRONLY,0o4755,0),24"),
+    ];
+    #[cfg(target_arch = "x86_64")]
+    ways.extend([
+        ("chmod", libc::SYS_chmod, "b'f',0o6777"),
+        ("creat", libc::SYS_creat, "b'e',0o4755"),
+        ("mkdir", libc::SYS_mkdir, "b'g',0o2777"),
+        ("mknod", libc::SYS_mknod, "b'h',0o102755,0"),
+        ("open", libc::SYS_open, "b'i',os.O_CREAT|os.O_WRONLY,0o2755"),
+    ]);
+    ways
+}
+
+#[tokio::test]
+async fn no_file_is_made_that_runs_with_its_owners_rights() {
+    let mut script =
+        "import ctypes,os,struct\nl=ctypes.CDLL(None,use_errno=True)\nfd=os.open('f',os.O_CREAT|os.O_RDWR,0o755)\ndef t(n,c,*a):\n \
+         r=l.syscall(c,*a)\n print(n+':',os.strerror(ctypes.get_errno()) if r==-1 else 'LET THROUGH',flush=True)\n"
+            .to_owned();
+    let ways = ways_to_privileged_files();
+    for (name, call, arguments) in &ways {
+        writeln!(script, "t('{name}',{call},{arguments})").unwrap();
+    }
+    // Arguments that are no mode do not count as one, and other modes are set.
+    writeln!(script, "t('no file made',{},-100,b'f',os.O_RDONLY,0o7777)", libc::SYS_openat).unwrap();
+    writeln!(script, "os.chmod('f',0o700); os.mkdir('k',0o1777); print('plain modes: set')").unwrap();
+    for level in [Level::Namespaces, Level::Landlock] {
+        let Some(bench) = bench(level, json!({})).await else { continue };
+        std::fs::write(bench.box_dir().join("modes.py"), &script).unwrap();
+        let said = bench.run("python3 modes.py").await;
+        if said.contains("python3: not found") {
+            eprintln!("SKIPPED: there is no python3 to make system calls with");
+            return;
+        }
+        let expect = ways.iter().map(|(name, ..)| match *name {
+            "openat2" => "openat2: Function not implemented".to_owned(),
+            name => format!("{name}: Operation not permitted"),
+        });
+        let expect = expect.chain(["no file made: LET THROUGH".to_owned(), "plain modes: set".to_owned()]);
+        assert_eq!(said.lines().collect::<Vec<_>>(), expect.collect::<Vec<_>>(), "{}", level.as_str());
+        // Complaints come by another pipe, and may come last.
+        let commands = "{ cp /bin/sh s; chmod 6755 s; chmod u+s s; install -m 4755 /bin/sh s2; find . -perm /6000 | grep . || echo none; } 2>/dev/null";
+        let said = bench.run(commands).await;
+        assert!(said.ends_with("none"), "{}: {said}", level.as_str());
+    }
+}
+
 /// Libraries do without, and so must those who would do harm.
 fn is_not_there(line: &str) -> bool {
     matches!(line.split_once(": "), Some(("clone3" | "ptrace, short pointers", "Function not implemented")))

@@ -179,7 +179,7 @@ async fn commands_are_in_the_cgroup_that_has_the_limits() {
         assert_eq!(limits, ["77", "268435456", "46137344", "50000 100000"]);
         let noted = std::fs::read_to_string(bench.state().join("sandbox/local.json")).unwrap();
         assert!(noted.contains("\"limits\": \"cgroup: memory, pids and cpus"), "{noted}");
-        // Where it can't be joined nothing is run.
+        // Nothing is run where the group can't be joined.
         std::fs::create_dir(group.path().join("cgroup.procs")).unwrap();
         let said = bench.run("echo ran").await;
         assert!(said.contains("join the sandbox's cgroup") && !said.contains("\nran"), "{said}");

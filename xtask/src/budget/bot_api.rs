@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// Updates of one answer, at most.
 const PAGE: usize = 100;
 
-/// A running server. Its threads end with the process.
+/// Running server; its threads end with the process.
 pub(crate) struct BotApi {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -35,7 +35,7 @@ struct State {
 
 #[derive(Default)]
 struct Bot {
-    /// Not confirmed yet.
+    /// Updates that are not confirmed yet.
     updates: VecDeque<(i64, String)>,
     next: i64,
     polls: usize,
@@ -57,7 +57,7 @@ impl BotApi {
         Ok(server)
     }
 
-    /// What `apiRoot` is set to.
+    /// Value for `apiRoot`.
     pub(crate) fn root(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -67,7 +67,7 @@ impl BotApi {
         format!("{}:BUDGET-token-of-a-bot-that-is-not-there", 7000 + bot)
     }
 
-    /// Somebody writes to a bot. The poll that waits is answered at once.
+    /// Writes a message to a bot. The poll that waits is answered at once.
     pub(crate) fn write(&self, bot: usize, chat: usize, text: &str) {
         let mut state = self.state();
         let bot = state.bots.entry(Self::token(bot)).or_default();
@@ -88,7 +88,7 @@ impl BotApi {
         self.state().bots.values().map(|bot| bot.updates.len()).sum()
     }
 
-    /// How many messages the bots have sent, and when the last one came.
+    /// Number of messages that the bots have sent, and the time of the last one.
     pub(crate) fn sent(&self) -> (usize, Option<Instant>) {
         let state = self.state();
         (state.sent, state.last_sent)
@@ -227,7 +227,7 @@ fn read_request(reader: &mut impl BufRead) -> Result<Option<(String, Value)>> {
     Ok(Some((path, serde_json::from_slice(&body).unwrap_or_default())))
 }
 
-/// In seconds.
+/// Unix time in seconds.
 fn now() -> u64 {
     std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs())
 }

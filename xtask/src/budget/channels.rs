@@ -1,4 +1,5 @@
-//! What messages of a chat platform cost: the way to the model and back, many at once, and a bot to whom nobody writes.
+//! Costs of messages of a chat platform: the way to the model and back, many at once, and a bot to
+//! whom nobody writes.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,12 +16,12 @@ use super::{Row, percentile, process};
 /// Messages one after the other. A bot may send thirty a second.
 const ONE_BY_ONE: usize = 200;
 const PAUSE: Duration = Duration::from_millis(50);
-/// How often several programs are measured.
+/// Number of measurements when several programs are compared.
 const ROUNDS: usize = 3;
 /// Conversations at once, and messages of each.
 const CONVERSATIONS: usize = 1_000;
 const EACH: usize = 5;
-/// How long a bot to whom nobody writes is watched.
+/// Time for which a bot to whom nobody writes is watched.
 const IDLE: Duration = Duration::from_secs(20);
 /// Bots besides the first.
 const FURTHER: usize = 10;
@@ -35,7 +36,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// With so many bots.
+    /// Starts a stage with so many bots.
     pub(crate) async fn start(program: &Path, bots: usize) -> Result<Self> {
         let (api, model) = (BotApi::start()?, InstantModel::start(Script::SHORT)?);
         let accounts: serde_json::Map<String, Value> =
@@ -127,7 +128,8 @@ async fn at_once(program: &Path) -> Result<Row> {
     ))
 }
 
-/// What a bot costs to whom nobody writes. The first one brings what all of them need, such as the certificates.
+/// Cost of a bot to whom nobody writes. The first one brings what all of them need, such as the
+/// certificates.
 async fn idle(program: &Path) -> Result<Vec<Row>> {
     let bare = spent(&Stage::start(program, 0).await?).await?;
     let one = spent(&Stage::start(program, 1).await?).await?;
@@ -141,7 +143,7 @@ async fn idle(program: &Path) -> Result<Vec<Row>> {
     ])
 }
 
-/// What a gateway takes that does nothing.
+/// Resources that an idle gateway takes.
 struct Spent {
     /// Memory of its own, in MB: not the pages of the program's file, which the system takes back when it likes.
     own: f64,

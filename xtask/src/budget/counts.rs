@@ -1,4 +1,5 @@
-//! What a turn costs in counts: system calls, allocations, bytes copied. Unlike times, counts hardly depend on the machine.
+//! Costs of a turn in counts: system calls, allocations, bytes copied. Unlike times, counts hardly
+//! depend on the machine.
 
 pub(super) mod tracer;
 
@@ -18,7 +19,7 @@ pub(super) type Counts = BTreeMap<String, f64>;
 struct Measure {
     what: &'static str,
     tracer: Tracer,
-    /// What is added up.
+    /// Counters that are added up.
     names: &'static [&'static str],
     unit: f64,
 }
@@ -37,8 +38,8 @@ const COPIED: Measure =
 
 const MEASURES: [Measure; 7] = [CALLS, WAITS, SYNCS, OPENED, ALLOCATIONS, ALLOCATED, COPIED];
 
-/// What the gate allows (`docs/performance.md`). It counts the build that the tests use, which copies several times what a
-/// release build does and makes the same allocations.
+/// Limits of the gate (`docs/performance.md`). It counts the build that the tests use, which copies
+/// several times what a release build does and makes the same allocations.
 const LIMITS: [(Workload, &[(Measure, f64)]); 2] = [
     (
         SHORT,
@@ -54,7 +55,7 @@ const LIMITS: [(Workload, &[(Measure, f64)]); 2] = [
     (LONG, &[(ALLOCATIONS, 1_550.0), (COPIED, 4_500.0)]),
 ];
 
-/// Whether a program keeps to the limits; prints its counts.
+/// Succeeds if a program keeps to the limits; prints its counts.
 pub(super) async fn check(program: &Path) -> Result<()> {
     let mut missed = Vec::new();
     for (workload, limits) in &LIMITS {

@@ -10,10 +10,10 @@ use anyhow::Result;
 use super::workload::{TIMED, Workload};
 use super::{Row, percentile, process};
 
-/// How often each program is measured when several are.
+/// Number of measurements of each program when there are several.
 const ROUNDS: usize = 5;
 
-/// What a workload took, in milliseconds.
+/// Durations of a workload, in milliseconds.
 struct Taken {
     /// Processor time of one unit.
     cpu: f64,

@@ -1,4 +1,4 @@
-//! What the machine's disk takes: a turn waits for it four times, whatever the gateway does.
+//! Speed of the machine's disk: a turn waits for it four times, whatever the gateway does.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What very many sessions on disk cost at start.
+//! Cost at start of very many sessions on disk.
 
 use std::path::Path;
 use std::process::Child;
@@ -15,9 +15,9 @@ use super::{Row, percentile};
 const SESSIONS: usize = 50_000;
 const RUNS: usize = 7;
 
-/// One start.
+/// Measurement of one start.
 struct Start {
-    /// From spawn to the answer to `sessions.list`.
+    /// Time from spawn to the answer to `sessions.list`.
     first_list: Duration,
     /// The same question once more.
     next_list: Duration,

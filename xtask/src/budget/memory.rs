@@ -1,4 +1,4 @@
-//! What a gateway keeps in memory after very many turns, and of long sessions.
+//! Memory of a gateway after very many turns, and of long sessions.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::turns::{Bench, Stored};
 
 /// Turns after which memory should have its size.
 const EARLY: usize = 5_000;
-/// How much it may grow until the end.
+/// Factor by which it may grow until the end.
 const GROWTH: f64 = 1.05;
 const LONG_SESSIONS: usize = 20;
 const MESSAGES: usize = 2_000;

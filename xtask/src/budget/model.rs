@@ -1,7 +1,7 @@
 //! A model that answers at once and knows to the microsecond when: what a turn takes beyond its share is the gateway's.
 //!
-//! It is not the scripted server of the tests: that one is asynchronous, shares its threads with the client and is built
-//! without optimisation, which would be measured with it.
+//! The scripted server of the tests would not do: that one is asynchronous, shares its threads with
+//! the client and is built without optimisation, which would be measured with it.
 
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-/// What the model does in every turn.
+/// Script of the model for every turn.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Script {
-    /// It calls its tool this often, one call at a time, before it answers.
+    /// Number of tool calls, one at a time, before it answers.
     pub(super) tool_calls: usize,
     /// The tool.
     pub(super) tool: Tool,
     /// Tokens of its answer.
     pub(super) tokens: usize,
-    /// How long it pauses after each of them.
+    /// Pause after each of them.
     pub(super) pause: Duration,
 }
 
@@ -52,7 +52,7 @@ impl Tool {
     }
 }
 
-/// What the model did.
+/// Record of the model's work.
 #[derive(Debug, Default)]
 struct Done {
     /// Tool calls, in all turns.
@@ -62,29 +62,29 @@ struct Done {
     turn: Turn,
 }
 
-/// What it did in the turn that is going on.
+/// Record of the current turn.
 #[derive(Debug, Default)]
 struct Turn {
     /// Time it took, over all requests.
     took: Duration,
-    /// When it was asked for the first time.
+    /// Time of the first request.
     asked: Option<Instant>,
-    /// When it sent the end of its answer.
+    /// Time at which it sent the end of its answer.
     ended: Option<Instant>,
-    /// When it sent the first token of its answer.
+    /// Time at which it sent the first token of its answer.
     began: Option<Instant>,
     tool_calls: usize,
     requests: Vec<Request>,
 }
 
-/// One request to it.
+/// Request to the model.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
-    /// When all of it was there.
+    /// Time at which all of it was there.
     pub(super) asked: Instant,
-    /// When the last of the answer was written.
+    /// Time at which the last of the answer was written.
     pub(super) ended: Instant,
-    /// Whether it ends with the result of a tool.
+    /// True if it ends with the result of a tool.
     pub(super) has_result: bool,
 }
 
@@ -95,7 +95,7 @@ pub(super) struct InstantModel {
 }
 
 impl InstantModel {
-    /// Starts it. Its threads end with the process.
+    /// Starts the model; its threads end with the process.
     pub(super) fn start(script: Script) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let model = Self { address: listener.local_addr()?, done: Arc::default() };
@@ -115,18 +115,18 @@ impl InstantModel {
         format!("http://{}/v1", self.address)
     }
 
-    /// How often it has answered.
+    /// Number of answers so far.
     pub(super) fn answers(&self) -> usize {
         lock(&self.done).answers
     }
 
-    /// When it was asked in the last turn, and when it had said its last word.
+    /// Times of the first request and the last word in the last turn.
     pub(super) fn last_times(&self) -> Result<(Instant, Instant)> {
         let turn = std::mem::take(&mut lock(&self.done).turn);
         turn.asked.zip(turn.ended).context("the model was never asked")
     }
 
-    /// What it was asked since it was last looked at, in order.
+    /// Requests since the last look, in order.
     pub(super) fn requests(&self) -> Vec<Request> {
         std::mem::take(&mut lock(&self.done).turn).requests
     }
@@ -229,7 +229,7 @@ fn delta(delta: &Value, finish: &Value) -> String {
     format!("data: {chunk}\n\n")
 }
 
-/// Whether the last message of a request is the result of a tool.
+/// True if the last message of a request is the result of a tool.
 fn ends_with_result(body: &[u8]) -> bool {
     let role = b"\"role\":\"";
     let last = body.windows(role.len()).rposition(|bytes| bytes == role);

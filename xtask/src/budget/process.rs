@@ -1,4 +1,4 @@
-//! What the system knows of a process: its memory, and the processor time it took.
+//! Process figures from the system: its memory, and the processor time it took.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) fn memory(pid: u32, what: &str) -> Result<f64> {
 
 /// Processor time of a process so far, of all its threads, once it does nothing more.
 pub(super) async fn cpu_when_quiet(pid: u32) -> Result<Duration> {
-    /// What is put off, such as writing `sessions.json`, is done within it.
+    /// Time within which delayed work, such as writing `sessions.json`, is done.
     const QUIET: Duration = Duration::from_millis(600);
     let mut taken = cpu(pid)?;
     loop {

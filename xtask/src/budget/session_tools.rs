@@ -1,4 +1,4 @@
-//! What the tools cost by which agents look at other sessions, talk to them and start sub-agents.
+//! Costs of the tools by which agents look at other sessions, talk to them and start sub-agents.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,18 +18,18 @@ use super::{Row, percentile};
 
 /// Sessions of which some are listed.
 const SESSIONS: usize = 10_000;
-/// How many are listed, and how many messages each of these has.
+/// Number of sessions listed, and of messages in each.
 const LISTED: usize = 200;
 const MESSAGES: usize = 40;
-/// How often a call is measured.
+/// Number of measurements of a call.
 const CALLS: usize = 50;
 
 /// Sub-agents that one answer of the model starts.
 const CHILDREN: usize = 1_000;
-/// How long all of it may take.
+/// Time that all of it may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// When the model asked for the children, and when it was told that all are accepted.
+/// Times at which the model asked for the children, and was told that all are accepted.
 #[derive(Debug, Default)]
 struct Times {
     asked: Option<Instant>,
@@ -142,7 +142,8 @@ async fn answered(model: &InstantModel, times: usize) -> Result<()> {
     Ok(())
 }
 
-/// From the call of the tool to the request that has its result, without the time in which the other session's model answered.
+/// Time from the call of the tool to the request that has its result, without the time in which the
+/// other session's model answered.
 fn beside(requests: &[Request]) -> Result<Duration> {
     let (calls, other) = (requests.first(), requests.get(1));
     let told = requests.iter().find(|request| request.has_result);
@@ -166,7 +167,7 @@ async fn invoke(port: u16, call: &Value) -> Result<String> {
     Ok(answer)
 }
 
-/// What a tool gave. It is read when the time is taken: that is the client's own work.
+/// Result of a tool. It is read when the time is taken: that is the client's own work.
 fn result_of(answer: &str) -> Result<Value> {
     let (_, body) = answer.split_once("\r\n\r\n").context("no body")?;
     let answer: Value = serde_json::from_str(body).with_context(|| answer.to_owned())?;
@@ -223,7 +224,7 @@ async fn spawns(program: &Path) -> Result<Vec<Row>> {
     ])
 }
 
-/// How many of the list nothing is owed for.
+/// Number of entries that need nothing more.
 fn over(path: &Path) -> usize {
     let list: Value =
         std::fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How long the binary takes until it is of use.
+//! Time from the start of the binary until it is of use.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

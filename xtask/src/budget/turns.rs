@@ -1,4 +1,4 @@
-//! What turns and clients cost, in time and memory.
+//! Costs of turns and clients, in time and memory.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -28,21 +28,21 @@ pub(super) struct Bench {
 /// The sessions that a gateway finds at its start.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stored {
-    /// None.
+    /// No sessions.
     Nothing,
-    /// So many, with nothing said in them.
+    /// Number of sessions, with nothing said in them.
     Sessions(usize),
-    /// Those of [`long_sessions`].
+    /// Sessions made by [`long_sessions`].
     Long { sessions: usize, messages: usize },
 }
 
-/// What one turn took.
+/// Times of one turn.
 pub(super) struct Turn {
-    /// From `chat.send` to the final `chat` event, without the model's share.
+    /// Time from `chat.send` to the final `chat` event, without the model's share.
     pub(super) own: Duration,
     /// The model's share.
     model: Duration,
-    /// From the model's first word to the client's seeing it.
+    /// Time from the model's first word to the client's seeing it.
     first: Duration,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn short_chats(turn: usize) -> String {
 
 async fn main_rows(program: &Path, turns: usize) -> Result<Vec<Row>> {
     let mut bench = Bench::start(program, Stored::Nothing, Script::SHORT).await?;
-    // What a start leaves to do is done.
+    // Work that a start leaves to do is done by then.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let idle = bench.resident()?;
     let taken = bench.turns(turns, short_chats).await?;
@@ -111,7 +111,7 @@ impl Bench {
         Ok(Self { model, gateway, client, turn: 0 })
     }
 
-    /// So many turns, each in the session that its number stands for.
+    /// Runs so many turns, each in the session that its number stands for.
     pub(super) async fn turns(
         &mut self,
         count: usize,
@@ -161,7 +161,7 @@ impl Bench {
     }
 }
 
-/// Whether a frame shows a word of the answer.
+/// True if a frame shows a word of the answer.
 fn is_word(frame: &Value, run: &str) -> bool {
     let payload = &frame["payload"];
     payload["runId"] == run

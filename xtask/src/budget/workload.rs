@@ -19,7 +19,7 @@ pub(super) struct Workload {
     before: usize,
     /// Turns that are.
     pub(super) turns: usize,
-    /// What a turn is counted as: a streamed answer as its tokens.
+    /// Number of units that a turn counts as: a streamed answer counts as its tokens.
     pub(super) units: usize,
 }
 
@@ -45,10 +45,11 @@ const STREAM: Workload = Workload {
     ..SHORT
 };
 
-/// What is counted.
+/// Workloads that are counted.
 pub(super) const COUNTED: [Workload; 4] = [SHORT, LONG, TOOLS, STREAM];
 
-/// What is timed: more of the same, since the system counts processor time in hundredths of a second.
+/// Workloads that are timed: more of the same, since the system counts processor time in hundredths
+/// of a second.
 pub(super) const TIMED: [Workload; 5] = [
     Workload { turns: 300, ..SHORT },
     Workload { what: "turn after 500 turns", before: 500, turns: 150, ..SHORT },
@@ -72,7 +73,7 @@ impl Workload {
         Ok(bench)
     }
 
-    /// So many turns, all in one session.
+    /// Runs so many turns, all in one session.
     pub(super) async fn take(&self, bench: &mut Bench, turns: usize) -> Result<Vec<Turn>> {
         bench.turns(turns, |_| long_sessions::key(0)).await
     }

@@ -1,8 +1,9 @@
-//! What a list in the form of models.dev says of the models we list. Pure.
+//! Catalog update from a list in the form of models.dev. Pure.
 
 use serde_json::{Map, Value, json};
 
-/// Our providers and theirs. Providers whose models `spec/models.md` §2.3 fixes are not among them.
+/// Names of our providers, and theirs. Providers whose models `spec/models.md` §2.3 fixes are not
+/// among them.
 const PROVIDERS: &[(&str, &str)] = &[
     ("amazon-bedrock", "amazon-bedrock"),
     ("anthropic", "anthropic"),
@@ -21,11 +22,11 @@ const PROVIDERS: &[(&str, &str)] = &[
     ("xai", "xai"),
     ("zai", "zai"),
 ];
-/// Our names of prices and theirs.
+/// Names of prices: ours, and theirs.
 const PRICES: [(&str, &str); 4] =
     [("input", "input"), ("output", "output"), ("cacheRead", "cache_read"), ("cacheWrite", "cache_write")];
 
-/// What to do with models that we do not list.
+/// Treatment of models that we do not list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum New {
     /// Say that there is one.
@@ -87,7 +88,7 @@ fn provider(
     }
 }
 
-/// Whether a model writes text, uses tools, and is still offered.
+/// True if a model writes text, uses tools, and is still offered.
 fn is_for_agents(about: &Value) -> bool {
     let writes = about.pointer("/modalities/output").and_then(Value::as_array);
     about["tool_call"] == true

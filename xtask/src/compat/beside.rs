@@ -1,16 +1,17 @@
 //! Both on one state directory, one after the other and beside each other.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
+use openclaw_testkit::GatewaySetup;
 use openclaw_testkit::many_sessions::{self, Skills};
-use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::original::Original;
 use super::report::Report;
-use super::{REFUSAL, REFUSED, model};
+use super::state::{listed_row, rows, sessions_dir, transcript_of, turn};
+use super::{REFUSAL, REFUSED, UNANSWERED, model};
 
 const MAIN: &str = "agent:main:main";
 const UNKNOWN: &str = "22222222-2222-4333-8444-555555555555";
@@ -18,6 +19,7 @@ const UNKNOWN: &str = "22222222-2222-4333-8444-555555555555";
 pub(super) async fn check(program: &Path, original: &Original, report: &mut Report) -> Result<()> {
     unknown_transcript(program, original, report).await?;
     failed_run(program, original, report).await?;
+    late_run(program, original, report).await?;
     locked_transcript(program, original, report).await?;
     after_a_crash(program, original, report).await?;
     shown_as_its_own(program, original, report).await?;
@@ -56,7 +58,23 @@ async fn failed_run(program: &Path, original: &Original, report: &mut Report) ->
     Ok(())
 }
 
-/// A lock that OpenClaw left two days ago. Its process id belongs to this process now.
+async fn late_run(program: &Path, original: &Original, report: &mut Report) -> Result<()> {
+    let model = model().await;
+    let gateway = GatewaySetup::new(program).fake_model(&model.v1()).start().await?;
+    let args = ["agent", "--agent", "main", "--message", UNANSWERED, "--timeout", "1"];
+    let text = original.run(&gateway, &args).await?.all();
+    let once = text.matches("timed out").count() == 1 && !text.contains("falling back");
+    report.check("a run that is out of time says so once and is not run again", once, &text);
+    let asked = model.requests().len();
+    report.check(
+        "a run that is out of time asks the model once",
+        asked == 1,
+        &format!("asked {asked} times"),
+    );
+    Ok(())
+}
+
+/// A lock that OpenClaw left two days ago. The process id in it belongs to this process now.
 async fn locked_transcript(program: &Path, original: &Original, report: &mut Report) -> Result<()> {
     let model = model().await;
     let gateway = GatewaySetup::new(program).fake_model(&model.v1()).start().await?;
@@ -102,24 +120,15 @@ async fn shown_as_its_own(program: &Path, original: &Original, report: &mut Repo
     let mut gateway = GatewaySetup::new(program).fake_model(&model.v1()).start().await?;
     let mut client = gateway.client().await?;
     for (run, key) in [("run-1", "main"), ("run-2", "side")] {
-        let message = json!({"sessionKey": key, "message": format!("words in {key}"), "idempotencyKey": run});
-        client.request("chat.send", message).await?;
-        client.event("chat", |event| event["runId"] == run && event["state"] == "final").await?;
+        turn(&mut client, key, &format!("words in {key}"), run).await?;
     }
     drop(client);
     gateway.terminate().await?;
     let _theirs = original.gateway(&gateway).await?;
-    let params = r#"{"includeDerivedTitles":true,"includeLastMessage":true}"#;
-    let listed =
-        original.run(&gateway, &["gateway", "call", "sessions.list", "--params", params, "--json"]).await?;
-    let list: Value = serde_json::from_str(&listed.out).with_context(|| listed.all())?;
+    let params = json!({"includeDerivedTitles": true, "includeLastMessage": true});
+    let list = original.call(&gateway, "sessions.list", &params).await?;
     for key in ["main", "side"] {
-        let row = list["sessions"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .find(|row| row["key"] == format!("agent:main:{key}"));
-        let row = row.cloned().unwrap_or_default();
+        let row = listed_row(&list, &format!("agent:main:{key}"));
         let said =
             |field: &str| row[field].as_str().is_some_and(|text| text.contains(&format!("words in {key}")));
         let shown = said("derivedTitle") && said("lastMessagePreview");
@@ -143,28 +152,11 @@ async fn ten_thousand_sessions(program: &Path, original: &Original, report: &mut
     many_sessions::write(&gateway.state_dir(), 10_000, Skills::Some)?;
     gateway.start().await?;
     let mut client = gateway.client().await?;
-    let message = json!({"sessionKey": "newest", "message": "hello", "idempotencyKey": "run-1"});
-    client.request("chat.send", message).await?;
-    client.event("chat", |event| event["runId"] == "run-1" && event["state"] == "final").await?;
+    turn(&mut client, "newest", "hello", "run-1").await?;
     let printed = original.run(&gateway, &["sessions", "--active", "5"]).await?.all();
     let seen = printed.contains("agent:main:newest");
     report.check("OpenClaw's sessions shows a new one beside ten thousand", seen, &printed);
     Ok(())
-}
-
-fn sessions_dir(gateway: &GatewayUnderTest) -> PathBuf {
-    gateway.state_dir().join("agents/main/sessions")
-}
-
-fn rows(gateway: &GatewayUnderTest) -> Result<Value> {
-    Ok(serde_json::from_slice(&std::fs::read(sessions_dir(gateway).join("sessions.json"))?)?)
-}
-
-/// The transcript that the gateway knows a session by.
-async fn transcript_of(gateway: &GatewayUnderTest, key: &str) -> Result<Option<String>> {
-    let listed = gateway.client().await?.request("sessions.list", json!({})).await?;
-    let row = listed["sessions"].as_array().into_iter().flatten().find(|row| row["key"] == key);
-    Ok(row.and_then(|row| row["sessionId"].as_str()).map(str::to_owned))
 }
 
 fn now_ms() -> Result<u64> {

@@ -9,12 +9,14 @@ use super::model;
 use super::original::Original;
 use super::report::Report;
 
-/// What is run, and a text its output must hold.
+/// Commands to run, and a text that each output must contain.
 const CHECKS: &[(&[&str], &str)] = &[
     (&["gateway", "call", "health", "--json"], "\"ok\": true"),
     (&["gateway", "call", "sessions.list", "--json"], "\"sessions\""),
     (&["health", "--json"], "\"ok\": true"),
     (&["status"], "OpenClaw status"),
+    (&["gateway", "call", "status", "--json"], "/agents/main/sessions/sessions.json"),
+    (&["approvals", "get", "--gateway"], "exec-approvals.sock"),
     (&["agent", "--agent", "main", "--message", "hello from 2.9"], "hello from 2.9"),
     (&["agent", "--agent", "main", "--message", "again from 2.9", "--json"], "\"status\": \"ok\""),
     (&["sessions"], "agent:main:main"),

@@ -1,4 +1,4 @@
-//! What was checked, line by line.
+//! Report of the checks, line by line.
 
 use anyhow::{Result, bail};
 
@@ -10,13 +10,20 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// One check. `found` is printed where it failed.
+    /// Records a check. `found` is printed where it failed.
     pub(super) fn check(&mut self, what: &str, good: bool, found: &str) {
         self.checks += 1;
         println!("{} {what}", if good { "ok  " } else { "FAIL" });
         if !good {
             self.failures += 1;
             println!("     found:\n{found}");
+        }
+    }
+
+    /// A group of checks that has ended; an error in the middle of it is one failure, and the others go on.
+    pub(super) fn group(&mut self, name: &str, ended: Result<()>) {
+        if let Err(error) = ended {
+            self.check(&format!("the checks of {name} come to their end"), false, &format!("{error:#}"));
         }
     }
 

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result};
 use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
+use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
@@ -13,27 +14,43 @@ use super::model;
 use super::original::{Original, PATIENCE, environment};
 use super::report::Report;
 
-/// What is typed: a command that the gateway answers at once, and a message to the model.
+/// Input to type: a command that the gateway answers at once, and a message to the model.
 const TYPED: [&str; 2] = ["/context", "hello from the terminal"];
-/// What it shows when nothing is under way.
+/// Status line when nothing is under way.
 const IDLE: &str = "connected | idle";
 
+/// Beginning of the line of `/status` that says where sessions are stored.
+const STORE: &str = "Session store: ";
+
 pub(super) async fn check(program: &Path, original: &Original, report: &mut Report) -> Result<()> {
+    for scope in ["per-sender", "global"] {
+        comes_to_rest(program, original, report, scope).await?;
+    }
+    Ok(())
+}
+
+/// Checks a terminal with `session.scope: "global"`: it looks for the session by that name alone.
+async fn comes_to_rest(program: &Path, original: &Original, report: &mut Report, scope: &str) -> Result<()> {
     let model = model().await;
-    let gateway = GatewaySetup::new(program).fake_model(&model.v1()).start().await?;
+    let config = json!({"session": {"scope": scope}});
+    let gateway = GatewaySetup::new(program).fake_model(&model.v1()).config(config).start().await?;
     let Ok(mut terminal) = Terminal::open(original, &gateway) else {
         println!("pass the terminal: `script` is not installed");
         return Ok(());
     };
     let shown = terminal.shows(IDLE).await;
-    report.check("the terminal connects", shown.is_ok(), &terminal.seen);
+    report.check(&format!("the terminal connects (scope {scope})"), shown.is_ok(), &terminal.seen);
     for text in TYPED {
-        terminal.seen.clear();
-        terminal.keys.write_all(format!("{text}\r").as_bytes()).await?;
-        // It is busy until the answer is there; where the end comes too soon it stays so.
+        terminal.types(text).await?;
+        // The terminal is busy until the answer is there; where the end comes too soon it stays so.
         let idle = terminal.shows(IDLE).await;
-        report.check(&format!("the terminal is idle after {text:?}"), idle.is_ok(), &terminal.seen);
+        let what = format!("the terminal is idle after {text:?} (scope {scope})");
+        report.check(&what, idle.is_ok(), &terminal.seen);
     }
+    terminal.types("/status").await?;
+    let told = terminal.shows(STORE).await;
+    let what = format!("the terminal tells where sessions are stored (scope {scope})");
+    report.check(&what, told.is_ok(), &terminal.seen);
     Ok(())
 }
 
@@ -55,6 +72,12 @@ impl Terminal {
         let keys = child.stdin.take().context("no input")?;
         let screen = child.stdout.take().context("no output")?;
         Ok(Self { _child: child, keys, screen, seen: String::new() })
+    }
+
+    /// Types a line on a screen that counts as empty.
+    async fn types(&mut self, text: &str) -> Result<()> {
+        self.seen.clear();
+        Ok(self.keys.write_all(format!("{text}\r").as_bytes()).await?)
     }
 
     /// Waits until the screen has shown a text.

@@ -14,16 +14,16 @@ use crate::workspace::{self, Fill, WorkspaceError};
 /// Workspaces that are kept; a host has few agents.
 const MOST: usize = 64;
 
-/// What goes into the prompt of a session, and how its workspace is made ready.
+/// Parameters for the workspace files of a session's prompt and for preparing its workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Wanted {
     /// The directory.
     pub workspace: PathBuf,
-    /// Which files.
+    /// Files to load.
     pub scope: BootstrapScope,
-    /// How much of each, in UTF-16 units.
+    /// Limit for each file, in UTF-16 units.
     pub max_chars: usize,
-    /// What is written where it is missing.
+    /// Template files to write where they are missing.
     pub fill: Fill,
 }
 
@@ -37,7 +37,7 @@ struct Read {
     seen: Seen,
 }
 
-/// What was there before the files were read.
+/// State of the workspace before the files were read.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     /// A file that comes or goes changes its directory.
@@ -53,7 +53,8 @@ impl Seen {
         Self { directory: Stamp::at(&wanted.workspace), files: files.collect() }
     }
 
-    /// Whether all is as it was. What is not there is told by the directory.
+    /// Returns true if nothing has changed. The directory's own state shows if missing files have
+    /// appeared.
     fn still_holds(&self, workspace: &Path) -> bool {
         self.directory.is_some()
             && Stamp::at(workspace) == self.directory
@@ -67,8 +68,9 @@ impl Seen {
 }
 
 impl WorkspaceFiles {
-    /// Makes a workspace ready and gives the files that go into the prompt. Where nothing has changed since they were read,
-    /// that takes a few looks at directory entries: going to another thread for them would take longer.
+    /// Makes a workspace ready and gives the files that go into the prompt. If nothing has changed
+    /// since they were read, that takes a few looks at directory entries: going to another thread
+    /// for them would take longer.
     ///
     /// # Errors
     /// When the workspace can't be made.
@@ -124,7 +126,7 @@ mod tests {
         all.iter().find(|file| file.name == "SOUL.md" && !file.missing).map(|file| file.injected.clone())
     }
 
-    /// Until the files can be told from later versions.
+    /// Waits until the files can be distinguished from later versions.
     async fn kept(files: &WorkspaceFiles, workspace: &Path) {
         let begun = Instant::now();
         while !files.0.lock().contains_key(&wanted(workspace)) {

@@ -1,4 +1,4 @@
-//! How much fits a model (spec `agent-runtime.md` §10.1). Pure.
+//! Token budget of a conversation for a model (spec `agent-runtime.md` §10.1). Pure.
 
 use super::CompactionSettings;
 
@@ -10,9 +10,9 @@ const LEAST_SHARE: u64 = 4;
 pub struct Budget {
     /// The whole window.
     pub window: u64,
-    /// What is kept free.
+    /// Tokens kept free for the answer.
     pub reserve: u64,
-    /// What of the history's end stays as it is.
+    /// Tokens at the end of the history that are kept unchanged.
     pub keep_recent: u64,
 }
 
@@ -27,13 +27,14 @@ impl Budget {
         self.window.saturating_sub(self.reserve).max(self.window / LEAST_SHARE)
     }
 
-    /// Whether so many tokens are too many.
+    /// Returns true if this number of tokens exceeds the budget.
     pub fn is_exceeded_by(&self, tokens: u64) -> bool {
         tokens > self.threshold()
     }
 
-    /// How much of the end stays as it is: not so much that there would be too much again at once, and less with each attempt of
-    /// one run, the first of which is 0; in the end no more than must.
+    /// Returns the number of tokens at the end that are kept: few enough that the limit is not
+    /// exceeded again at once, and fewer with each attempt of a run (the first is 0), down to the
+    /// minimum.
     pub fn kept(&self, attempt: u32) -> u64 {
         let kept = self.keep_recent.min(self.threshold() / 2);
         match attempt {

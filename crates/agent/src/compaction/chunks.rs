@@ -38,13 +38,13 @@ pub(super) fn largest(tokens: &[u64], window: u64) -> u64 {
     ((window as f64 * ratio(tokens, window)) as u64).max(1)
 }
 
-/// Whether a message is too long to be summarised at all.
+/// Returns true if a message is too long to be summarised at all.
 #[expect(clippy::cast_precision_loss, reason = "an estimate with a margin")]
 pub(super) fn is_oversized(tokens: u64, window: u64) -> bool {
     tokens as f64 * SAFETY_MARGIN > window as f64 * 0.5
 }
 
-/// In so many parts of about the same size.
+/// Divides the messages into this number of parts of about the same size.
 pub(super) fn by_share(tokens: &[u64], parts: usize) -> Vec<Range<usize>> {
     let (parts, total) = (parts.max(1) as u64, tokens.iter().sum::<u64>());
     let mut out: Vec<Range<usize>> = Vec::new();
@@ -63,7 +63,8 @@ pub(super) fn by_share(tokens: &[u64], parts: usize) -> Vec<Range<usize>> {
     out
 }
 
-/// In parts of at most so many tokens; a message that is larger ends its own.
+/// Divides the messages into parts of at most this many tokens; a message that is larger ends its
+/// own part.
 pub(super) fn by_max(tokens: &[u64], most: u64) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     let (mut start, mut sum) = (0, 0);
@@ -84,8 +85,9 @@ pub(super) fn by_max(tokens: &[u64], most: u64) -> Vec<Range<usize>> {
     out
 }
 
-/// How many of the oldest messages have to go so that the rest takes at most `most` tokens: half of what is left, again and
-/// again. `may_begin` says where a rest may begin. What cannot be parted stays.
+/// Returns how many of the oldest messages must be dropped so that the rest takes at most `most`
+/// tokens; half of what is left is dropped again and again. `may_begin` says where a rest may
+/// begin. Messages that cannot be separated stay together.
 pub(super) fn dropped(tokens: &[u64], most: u64, may_begin: impl Fn(usize) -> bool) -> usize {
     let mut from = 0;
     loop {
@@ -188,8 +190,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(10_000))]
-
         #[test]
         fn parts_are_the_whole_in_order(
             tokens in prop::collection::vec(0_u64..5_000, 0..60), parts in 1_usize..5, most in 1_u64..4_000

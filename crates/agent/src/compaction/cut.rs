@@ -1,23 +1,24 @@
-//! Where a history is cut (spec `agent-runtime.md` §10.2). Pure, and linear in its length.
+//! Finds the place where a history is cut (spec `agent-runtime.md` §10.2). Pure, and linear in its
+//! length.
 
 use std::collections::HashMap;
 
-/// One entry of a branch, as far as cutting needs it.
+/// Entry of a branch, as far as cutting needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) kind: PieceKind,
-    /// How large it is; 0 for what no model sees.
+    /// Size in tokens; 0 for entries that no model sees.
     pub(super) tokens: u64,
 }
 
-/// What an entry is.
+/// Kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PieceKind {
     /// A turn begins: a person, a command of theirs, what an extension or the summary of another branch says.
     Start,
     /// A model's answer.
     Answer,
-    /// What came of a tool call.
+    /// Result of a tool call.
     Result,
     /// Settings and the like: no model sees it.
     Aside,
@@ -28,7 +29,7 @@ pub(super) enum PieceKind {
 pub(super) struct Cut {
     /// The first entry that stays.
     pub(super) kept: usize,
-    /// Where the turn begins that is cut in two; the same where none is.
+    /// Index at which the turn begins that the cut divides; equal to the cut if no turn is divided.
     pub(super) turn: usize,
 }
 
@@ -52,7 +53,7 @@ pub(super) fn cut(pieces: &[Piece], whole: &[bool], keep: u64) -> Cut {
     };
     let Some(message) = message else { return Cut { kept: 0, turn: 0 } };
     let is_aside = |at: &usize| pieces.get(*at).is_some_and(|piece| piece.kind == PieceKind::Aside);
-    // What settles the turn belongs to it.
+    // Settings right before the turn belong to it.
     let with_settings = |at: usize| (0..at).rev().take_while(|at| is_aside(at)).last().unwrap_or(at);
     let is_start = |at: &usize| pieces.get(*at).is_some_and(|piece| piece.kind == PieceKind::Start);
     let turn = (0..=message).rev().find(is_start).unwrap_or(message);
@@ -63,8 +64,8 @@ pub(super) fn cut(pieces: &[Piece], whole: &[bool], keep: u64) -> Cut {
     Cut { kept: with_settings(message), turn: with_settings(turn) }
 }
 
-/// Whether a history may be parted before each place, so that no result is parted from its call. `calls` and `result` name the
-/// calls made and answered at a place.
+/// Returns for each place if a history may be cut before it without separating a result from its
+/// call. `calls` and `result` name the calls made and answered at a place.
 pub(super) fn whole_places<'a>(places: impl Iterator<Item = (Vec<&'a str>, Option<&'a str>)>) -> Vec<bool> {
     let mut made: HashMap<&str, usize> = HashMap::new();
     // Changes of how many calls are open before a place.
@@ -133,7 +134,7 @@ mod tests {
             ("", 200, (0, 0, 0)),
             ("m", 200, (0, 0, 0)),
             ("r500", 200, (0, 0, 0)),
-            // Nobody has begun the turn.
+            // No person has begun the turn.
             ("a100 a100", 50, (1, 1, 0)),
         ];
         for (branch, keep, expect) in rows {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 /// Files a list names.
 const MOST: usize = 200;
-/// How an `apply_patch` names the files it touches.
+/// Line prefixes with which an `apply_patch` names the files it touches.
 const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
 /// Paths as the tools were given them.
@@ -20,7 +20,8 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Of these messages, and of the compaction before, unless a hook made that.
+    /// Collects the files of these messages, and of the previous compaction, unless a hook made
+    /// that.
     pub(super) fn of<'a>(
         messages: impl Iterator<Item = &'a Arc<Message>>,
         previous: Option<&Compaction>,
@@ -60,7 +61,7 @@ impl Files {
         self.read.difference(&self.modified).take(MOST)
     }
 
-    /// What is added to the summary.
+    /// Returns the file lists that are added to the summary.
     pub(super) fn lists(&self) -> String {
         let list = |name: &str, paths: Vec<&str>| match paths.as_slice() {
             [] => String::new(),

@@ -17,8 +17,8 @@ pub(super) fn limit(window: u64) -> usize {
     tokens.saturating_mul(CHARS_PER_TOKEN).min(STORED.max)
 }
 
-/// How long results may be for these messages to take at most `room` tokens, or as little as is possible; `None` when none of them
-/// is too long. `window` is the model's.
+/// Returns the length limit for results with which these messages take at most `room` tokens, or as
+/// few as possible; `None` when none of the results is too long. `window` is the model's.
 pub(super) fn cap(messages: &[Arc<Message>], window: u64, room: u64) -> Option<usize> {
     let mut others = 0;
     let mut results = Vec::new();

@@ -13,14 +13,14 @@ use crate::text::silent::SILENT_TOKEN;
 const SOFT_THRESHOLD: u64 = 4_000;
 /// `compaction.reserveTokensFloor`
 const RESERVE_FLOOR: u64 = 20_000;
-/// Where the date goes.
+/// Placeholder for the date.
 const DATE: &str = "YYYY-MM-DD";
 const PROMPT: &str = "Before the conversation is compacted: write whatever is to be remembered for long to memory/YYYY-MM-DD.md (make \
                       memory/ if it is not there; add to the file, do not replace what it holds). If nothing is to be stored, reply NO_REPLY.";
 const SYSTEM_PROMPT: &str = "This turn comes right before older messages are compacted into a summary. Store what must not be lost in \
                              the memory files. Usually nothing has to be said to the person: then the reply is NO_REPLY.";
 
-/// What the agent is told.
+/// Settings of the memory flush: the prompts for the agent and the threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryFlush {
     prompt: String,
@@ -30,19 +30,19 @@ pub struct MemoryFlush {
     soft_threshold: u64,
 }
 
-/// What a session's row says.
+/// Token and compaction counts from a session's row.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SessionFill {
     /// Tokens of the last call.
     pub total_tokens: u64,
     /// Compactions so far.
     pub compactions: u64,
-    /// How many there were when memory was saved last; absent where it never was.
+    /// Number of compactions at the last memory flush; absent if there was none.
     pub flushed_at: Option<u64>,
 }
 
 impl MemoryFlush {
-    /// What the configuration says; `None` when it is switched off.
+    /// Reads the settings from the configuration; `None` when the flush is switched off.
     pub fn of(config: &Compaction) -> Option<Self> {
         let flush = &config.memory_flush;
         if flush.enabled == Some(false) {
@@ -60,19 +60,22 @@ impl MemoryFlush {
         })
     }
 
-    /// Whether it is due before the next turn of a session whose model has this window.
+    /// Returns true if a flush is due before the next turn of a session whose model has this
+    /// window.
     pub fn is_due(&self, window: u64, fill: SessionFill) -> bool {
         let threshold = window.saturating_sub(self.reserve).saturating_sub(self.soft_threshold);
         threshold > 0 && fill.total_tokens >= threshold && fill.flushed_at != Some(fill.compactions)
     }
 
-    /// What the agent is asked, with the date in the user's time zone: left to a model it is a guess.
+    /// Returns the prompt, with the date in the user's time zone, because a model could only guess
+    /// it.
     pub fn prompt(&self, now: Timestamp, zone: &TimeZone) -> String {
         self.prompt.replace(DATE, &now.to_zoned(zone.clone()).strftime("%Y-%m-%d").to_string())
     }
 }
 
-/// Whether the agent could save anything, outside of a sandbox. Two looks at directory entries, and only where memory is due.
+/// Returns true if the agent could save anything, outside of a sandbox. Costs two look-ups of
+/// directory entries, and is called only where a flush is due.
 pub fn can_be_saved(workspace: &Path) -> bool {
     let memory = workspace.join("memory");
     let place = if memory.exists() { memory.join(".") } else { workspace.to_owned() };
@@ -83,7 +86,7 @@ pub fn can_be_saved(workspace: &Path) -> bool {
     .is_ok()
 }
 
-/// So that nobody is told of the turn.
+/// Adds the instruction to answer with the silent token, so that nobody is notified of the turn.
 fn with_silence(text: &str) -> String {
     if text.contains(SILENT_TOKEN) {
         return text.to_owned();

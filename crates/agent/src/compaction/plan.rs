@@ -1,5 +1,5 @@
-//! What becomes of each entry of a branch (spec `agent-runtime.md` §10.2): summarised, summarised as the beginning of a turn, or
-//! kept. Pure, and linear in the length of the branch.
+//! Plans what happens to each entry of a branch (spec `agent-runtime.md` §10.2): summarised,
+//! summarised as the beginning of a turn, or kept. Pure, and linear in the length of the branch.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use super::files::Files;
 use super::{long_results, tool_failures};
 use crate::tokens::{all_tokens, message_tokens};
 
-/// What a model is shown of a branch, entry by entry.
+/// Part of a branch that a model is shown, entry by entry.
 #[derive(Debug, Clone, Default)]
 pub struct Range {
     /// The last compaction.
     previous: Option<Compaction>,
-    /// What it kept and all that came after it, root first.
+    /// Entries that the previous compaction kept and all later ones, root first.
     entries: Vec<Shown>,
-    /// How many of them it kept.
+    /// Number of entries at the start that the previous compaction kept.
     kept_before: usize,
 }
 
@@ -28,17 +28,17 @@ pub struct Range {
 struct Shown {
     id: EntryId,
     kind: PieceKind,
-    /// As the model is shown it; nothing for settings and the like.
+    /// Message as the model is shown it; `None` for settings and the like.
     message: Option<Arc<Message>>,
 }
 
-/// Why there is nothing to be done. Its text is for people.
+/// Reason why there is nothing to compact. Its text is for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Nothing {
-    /// Nothing was said since the last time.
+    /// No message was added since the last compaction.
     #[error("Already compacted")]
     AlreadyCompacted,
-    /// There is nothing that could be summarised.
+    /// There are no messages that could be summarised.
     #[error("Nothing to compact (session too small)")]
     TooSmall,
 }
@@ -48,7 +48,7 @@ pub enum Nothing {
 pub struct Plan {
     /// The first entry that stays.
     pub first_kept: EntryId,
-    /// What is summarised.
+    /// Messages to summarise.
     pub history: Vec<Arc<Message>>,
     /// The beginning of a turn whose end stays: summarised for itself.
     pub prefix: Vec<Arc<Message>>,
@@ -58,13 +58,13 @@ pub struct Plan {
     pub results_up_to: Option<usize>,
     /// Tokens of what stays, before results of it are shown in part.
     pub kept_tokens: u64,
-    /// Whether results are shown in part that were not before.
+    /// True if the plan shortens results that were shown in full before.
     shortens: bool,
     files: Files,
 }
 
 impl Range {
-    /// Of the entries that a context is made of.
+    /// Builds the range of the entries in a context.
     pub fn of(view: &View) -> Self {
         let previous = view.compaction.as_deref().and_then(|entry| match &entry.body {
             Body::Compaction(compaction) => Some(compaction.clone()),
@@ -124,15 +124,15 @@ impl Shown {
     }
 }
 
-/// How urgent it is.
+/// Urgency of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
-    /// It can wait: a summary that lacks something is not worth what it stands for.
+    /// The compaction can wait: an incomplete summary is then not worth replacing the messages.
     CanWait,
-    /// Without it the conversation can't go on: then old messages are left out even where nobody can summarise them. With how
-    /// often it was tried already.
+    /// The conversation can't continue without compaction: old messages are then left out even if
+    /// no model can summarise them. Holds the number of earlier attempts.
     Overflow {
-        /// From 0; each attempt keeps less.
+        /// Number of the attempt, from 0; each attempt keeps less.
         attempt: u32,
     },
 }
@@ -176,7 +176,7 @@ impl Range {
     ) -> Option<Plan> {
         let staying = self.messages(kept..self.entries.len());
         let shorter = long_results::cap(&staying, budget.window, budget.threshold() / 2);
-        // What was shown in part stays so.
+        // Results that were shortened stay so.
         let before = self.previous.as_ref().filter(|_| kept < self.kept_before);
         let before = before.and_then(Compaction::results_up_to);
         Some(Plan {
@@ -193,12 +193,12 @@ impl Range {
 }
 
 impl Plan {
-    /// Whether everything is kept.
+    /// Returns true if everything is kept.
     pub(super) fn leaves_out_nothing(&self) -> bool {
         self.history.is_empty() && self.prefix.is_empty()
     }
 
-    /// What is added to the summary: the tools that failed, where it is asked for, and the files.
+    /// Returns the text added to the summary: the failed tools, if requested, and the files.
     pub(super) fn appendix(&self, with_failures: bool) -> String {
         let failures = if with_failures { tool_failures::section(self.summarised()) } else { String::new() };
         failures + &self.files.lists()
@@ -219,7 +219,7 @@ impl Plan {
         }
     }
 
-    /// What the summary stands for.
+    /// Messages that the summary replaces.
     pub(super) fn summarised(&self) -> impl Iterator<Item = &Arc<Message>> {
         self.history.iter().chain(&self.prefix)
     }

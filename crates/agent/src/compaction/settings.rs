@@ -12,14 +12,14 @@ const KEEP_RECENT_TOKENS: u64 = 20_000;
 /// `compaction.maxHistoryShare`
 const HISTORY_SHARE: f64 = 0.5;
 
-/// How a history is compacted. Sizes in tokens.
+/// Settings of compaction. Sizes in tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CompactionSettings {
-    /// One summary, or summaries in parts.
+    /// Mode: one summary, or summaries of parts.
     pub mode: CompactionMode,
-    /// What is kept free for the answer and what comes with it.
+    /// Tokens kept free for the answer and what comes with it.
     pub reserve: u64,
-    /// What of the history's end stays as it is.
+    /// Tokens at the end of the history that are kept unchanged.
     pub keep_recent: u64,
     /// Share of the window that the history to be summarised may take ([`CompactionMode::Safeguard`]).
     pub history_share: f64,
@@ -36,7 +36,7 @@ pub struct FileSettings {
 }
 
 impl CompactionSettings {
-    /// What the configuration and the agent's file say together.
+    /// Combines the configuration with the agent's settings file.
     pub fn of(config: &Compaction, file: FileSettings) -> Self {
         let floor = config.reserve_tokens_floor.unwrap_or(RESERVE_FLOOR);
         let share = config.max_history_share.filter(|share| share.is_finite() && *share > 0.0);

@@ -1,7 +1,7 @@
 //! The calls of a summarising model (spec `agent-runtime.md` §10.3, §10.6).
 //!
-//! How many there are is bounded by the size of the history: a part is asked for once, once more without what is too long in it, and
-//! parts are at least a seventh of the window.
+//! The number of calls is bounded by the size of the history: a part is requested once, once more
+//! without its oversized messages, and each part is at least a seventh of the window.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::conversation::serialise;
 use super::plan::Plan;
 use super::wording::{self, ROLE, TURN_PREFIX};
 use super::{Budget, CompactionSettings};
-use crate::run::RunModel;
+use crate::run_model::RunModel;
 use crate::text::tags::{TagRules, strip};
 use crate::tokens::{message_tokens, tokens_of as tokens_of_chars};
 
@@ -37,7 +37,7 @@ pub(super) struct Summariser<'a> {
     pub(super) model: &'a RunModel<'a>,
     pub(super) settings: &'a CompactionSettings,
     pub(super) budget: Budget,
-    /// What the summary is to look at above all.
+    /// Topic on which the summary focuses.
     pub(super) focus: Option<&'a str>,
     pub(super) session_id: &'a str,
     pub(super) cancel: CancellationToken,
@@ -45,7 +45,7 @@ pub(super) struct Summariser<'a> {
     pub(super) spent: &'a Spent,
 }
 
-/// What the calls for one summary used in all.
+/// Total usage of the calls for one summary.
 #[derive(Debug, Default)]
 pub(super) struct Spent(Mutex<Usage>);
 
@@ -70,10 +70,10 @@ impl Spent {
     }
 }
 
-/// Why there is no summary.
+/// Error of summarising.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SummaryError {
-    /// It was stopped.
+    /// The compaction was stopped.
     #[error("stopped")]
     Stopped,
     /// The model failed; what it said is for people.
@@ -85,13 +85,13 @@ pub(super) enum SummaryError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
     pub(super) text: String,
-    /// Whether a part of it could not be made.
+    /// True if a part of the summary could not be made.
     pub(super) is_lacking: bool,
 }
 
 type Messages<'a> = &'a [Arc<Message>];
 
-/// One question.
+/// Request for one summary.
 struct Question {
     text: String,
     max_tokens: u64,
@@ -107,7 +107,7 @@ impl Summariser<'_> {
         }
     }
 
-    /// Everything at once; the begun turn at the same time.
+    /// Summarises everything in one call; the begun turn is summarised in parallel.
     async fn plain(&self, plan: &Plan) -> Result<Summary, SummaryError> {
         let previous = plan.previous_summary.as_deref();
         let history = async {
@@ -136,7 +136,8 @@ impl Summariser<'_> {
         Ok(Summary { text, is_lacking: false })
     }
 
-    /// In parts, so that each fits, and whatever fails.
+    /// Summarises in parts, so that each fits. A part that can't be made leaves the summary
+    /// incomplete instead of failing it.
     async fn safeguarded(&self, plan: &Plan, tokens_before: u64) -> Result<Summary, SummaryError> {
         let mut previous = plan.previous_summary.clone();
         let mut is_lacking = false;
@@ -165,8 +166,8 @@ impl Summariser<'_> {
         Ok(Summary { text, is_lacking })
     }
 
-    /// How many of the oldest messages are summarised before the others, where those take more than their share of the window
-    /// besides what is new.
+    /// Returns how many of the oldest messages are summarised before the others, if those take more
+    /// than their share of the window beside the new ones.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -186,7 +187,7 @@ impl Summariser<'_> {
         dropped(&tokens, share as u64, may_begin)
     }
 
-    /// One summary of messages, made of those of their parts where they are many.
+    /// Summarises messages; if there are many, summarises their parts first and merges the results.
     async fn in_stages(
         &self,
         messages: Messages<'_>,
@@ -277,7 +278,8 @@ impl Summariser<'_> {
         wanted.min(self.budget.window / ANSWER_SHARE).min(self.model.model.facts().max_tokens).max(1)
     }
 
-    /// One call: no tools, nothing cached, for nobody asks the same again.
+    /// Makes one call: without tools and without prompt caching, because the same request is not
+    /// made again.
     async fn ask(&self, question: Question) -> Result<String, SummaryError> {
         let Question { text, max_tokens, thinking } = question;
         let tokens = tokens_of_chars(utf16_len(&text));

@@ -12,7 +12,7 @@ const MOST: usize = 8;
 /// Characters of one.
 const MAX_CHARS: usize = 240;
 
-/// What is added to a summary; nothing where nothing failed.
+/// Returns the section of failed tools for a summary; empty if none failed.
 pub(super) fn section<'a>(messages: impl Iterator<Item = &'a Arc<Message>>) -> String {
     let mut seen = HashSet::new();
     let failed = messages.filter_map(|message| match &**message {

@@ -1,5 +1,5 @@
-//! From an open transcript to the entry in it: what is to be left out is summarised, and one line is appended. Until that line is
-//! there the conversation is what it was.
+//! Compacts an open transcript: summarises what is to be left out and appends one line. Until that
+//! line is there, the conversation is what it was.
 
 use std::time::Duration;
 
@@ -16,56 +16,58 @@ use super::{Budget, CompactionSettings, wording};
 use crate::event::RunEvent;
 use crate::hooks::RunHooks;
 use crate::hooks::payload::{AfterCompaction, BeforeCompaction};
-use crate::run::RunModel;
+use crate::run_model::RunModel;
 use crate::stop::Stop;
 use crate::tokens::context_tokens;
 use crate::transcript::{Transcript, TranscriptError};
 
 /// A compaction outside of a run takes no longer.
 const TIME_LIMIT: Duration = Duration::from_secs(10 * 60);
-/// How often a summary that lacks something is asked for anew, each time with another credential or model.
+/// Number of times an incomplete summary is requested again, each time with another credential or
+/// model.
 const ANOTHER: usize = 1;
 
-/// What a compaction works with.
+/// Parameters of a compaction.
 #[derive(Clone, Copy)]
 pub struct Compacting<'a> {
     /// The session's transcript.
     pub session_id: &'a SessionId,
-    /// Whom to ask for summaries, in order of preference, never empty. The first is the model whose window counts.
+    /// Candidate models for the summaries in order of preference, never empty. The first is the
+    /// model whose window counts.
     pub models: &'a [RunModel<'a>],
-    /// How much is kept, and in how many parts the rest is summarised.
+    /// Settings: how much is kept, and in how many parts the rest is summarised.
     pub settings: &'a CompactionSettings,
     /// Tokens of what comes besides the messages: the system prompt and the tools.
     pub fixed_tokens: u64,
-    /// What the summary is to look at above all.
+    /// Topic on which the summary focuses.
     pub focus: Option<&'a str>,
-    /// Who is told before and after.
+    /// Hooks to call before and after.
     pub hooks: &'a RunHooks,
 }
 
-/// What came of it.
+/// Result of a compaction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Compacted {
-    /// There is room.
+    /// The conversation was compacted.
     Done {
         /// Tokens before.
         before: u64,
         /// Tokens now, by estimate; absent where that says that there are more than before.
         after: Option<u64>,
-        /// What the calls for the summary used.
+        /// Usage of the calls for the summary.
         usage: Usage,
     },
-    /// There is nothing to be done.
+    /// No compaction is needed or possible.
     Nothing(Nothing),
 }
 
-/// Why it is as it was.
+/// Reason why the conversation was not compacted.
 #[derive(Debug, thiserror::Error)]
 pub enum CompactError {
-    /// It was stopped.
+    /// The compaction was stopped.
     #[error("stopped")]
     Stopped,
-    /// Nobody can summarise what would be left out. The text is for people.
+    /// No candidate could summarise the messages. The text is for people.
     #[error("{0}")]
     Summary(String),
     /// The transcript can't be read or written.
@@ -88,7 +90,7 @@ pub async fn compact(
         Ok(plan) => plan,
         Err(nothing) => return Ok(Compacted::Nothing(nothing)),
     };
-    // Nobody listening any more is no reason to stop.
+    // A missing listener is no reason to stop.
     let _ = events.send(RunEvent::CompactionStart).await;
     let compacted = compacting.carry_out(&plan, transcript, Urgency::CanWait, &mut stop).await;
     let _ = events.send(RunEvent::CompactionEnd { will_retry: false }).await;
@@ -96,7 +98,7 @@ pub async fn compact(
 }
 
 impl<'a> Compacting<'a> {
-    /// What is to be left out.
+    /// Plans which messages are summarised.
     pub(crate) async fn plan(
         &self,
         transcript: &mut dyn Transcript,
@@ -105,7 +107,7 @@ impl<'a> Compacting<'a> {
         Ok(plan(&Range::of(&transcript.view().await?), &self.budget(), urgency))
     }
 
-    /// What is to be shown in part, where everything is kept.
+    /// Plans which results are shortened if every message is kept.
     pub(crate) async fn plan_to_shorten(
         &self,
         transcript: &mut dyn Transcript,

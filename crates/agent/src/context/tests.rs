@@ -44,14 +44,27 @@ fn the_last_turns_are_kept_whole() {
         vec![user(&format!("u{n}")), calling(&["c"]), result("c", "x"), assistant(vec![Block::text("a")])]
     };
     let all: Vec<Arc<Message>> = (1..=3).flat_map(turn).collect();
-    let keep = |messages: Vec<Arc<Message>>, n| bounded(&Arc::new(messages), NonZeroU32::new(n)).to_vec();
-    assert_eq!(keep(all.clone(), 2), (2..=3).flat_map(turn).collect::<Vec<_>>());
-    assert_eq!(keep(all.clone(), 3), all);
+    let keep_past =
+        |messages: Vec<Arc<Message>>, n, own| bounded(&Arc::new(messages), NonZeroU32::new(n), own).to_vec();
+    let keep = |messages, n| keep_past(messages, n, 1);
+    assert_eq!(keep(all.clone(), 1), (2..=3).flat_map(turn).collect::<Vec<_>>());
+    assert_eq!(keep(all.clone(), 2), all);
     assert_eq!(keep(all.clone(), 9), all);
+    // A message steered into a run removes nothing of the past.
+    assert_eq!(keep_past(all.clone(), 1, 2), all);
+    let provenance = Provenance {
+        kind: ProvenanceKind::InternalSystem,
+        source_session_key: None,
+        source_channel: None,
+        source_tool: None,
+    };
+    let flush = UserMessage { provenance: Some(provenance), ..UserMessage::text("save", 0) };
+    let with_flush = [turn(1), turn(2), vec![Arc::new(Message::User(flush))], turn(3)].concat();
+    assert_eq!(keep(with_flush.clone(), 1), with_flush[4..]);
     let summary = user(&format!("{}\n\n<summary>s</summary>", SUMMARY_START));
     let mut with_summary = vec![summary.clone()];
     with_summary.extend(all);
-    assert_eq!(keep(with_summary, 1), [vec![summary], turn(3)].concat());
+    assert_eq!(keep(with_summary, 1), [vec![summary], turn(2), turn(3)].concat());
 }
 
 fn any_message() -> impl Strategy<Value = Arc<Message>> {
@@ -75,12 +88,10 @@ fn any_message() -> impl Strategy<Value = Arc<Message>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
-
     #[test]
     fn limits_never_part_a_call_from_its_result(messages in proptest::collection::vec(any_message(), 0..14), limit in 1u32..5) {
         let rules = Rules::of("anthropic", "anthropic-messages", "claude", IdRule::Anthropic);
-        let out = prepare(bounded(&Arc::new(messages), NonZeroU32::new(limit)).to_vec(), &rules);
+        let out = prepare(bounded(&Arc::new(messages), NonZeroU32::new(limit), 1).to_vec(), &rules);
         for pair in out.windows(2) {
             if matches!(*pair[1], Message::ToolResult(_)) {
                 prop_assert!(!matches!(*pair[0], Message::User(_)));

@@ -1,4 +1,4 @@
-//! How much of the conversation is sent, and making room for it.
+//! Decides how much of the conversation is sent, and makes room for it.
 
 use std::sync::Arc;
 
@@ -11,12 +11,13 @@ use crate::compaction::{Budget, Urgency};
 use crate::context;
 use crate::event::RunEvent;
 use crate::pruning::{Window, is_cached};
-use crate::run::{RunModel, RunParams};
+use crate::run::RunParams;
+use crate::run_model::RunModel;
 use crate::stop::Stop;
 use crate::tokens::{all_tokens, context_tokens};
 use crate::turn::{Room, RoomMade, Sizes, Turn};
 
-/// Whether the next call would leave less than the reserve free.
+/// Returns true if the next call would leave less than the reserve free.
 pub(super) fn is_short(params: &RunParams<'_>, candidate: &RunModel<'_>, messages: &[Arc<Message>]) -> bool {
     let budget = Budget::new(&params.compaction, candidate.model.context_window());
     budget.is_exceeded_by(context_tokens(messages, params.fixed_tokens))
@@ -37,11 +38,16 @@ pub(super) fn pruned(
     }
 }
 
-pub(super) fn sizes(params: &RunParams<'_>, candidate: &RunModel<'_>) -> Sizes {
+/// The conversation as the model sees it.
+pub(super) fn seen(turn: &Turn, params: &RunParams<'_>) -> Arc<Vec<Arc<Message>>> {
+    context::bounded(params.transcript.context(), params.history_limit, turn.said())
+}
+
+pub(super) fn sizes(turn: &Turn, params: &RunParams<'_>, candidate: &RunModel<'_>) -> Sizes {
     Sizes {
         window: candidate.model.context_window(),
         fixed: params.fixed_tokens,
-        messages: all_tokens(&context::bounded(params.transcript.context(), params.history_limit)),
+        messages: all_tokens(&seen(turn, params)),
     }
 }
 
@@ -73,7 +79,7 @@ pub(super) async fn make(turn: &mut Turn, params: &mut RunParams<'_>, stop: &mut
     emit(&params.events, RunEvent::CompactionStart).await;
     let compacted = compacting.carry_out(&plan, params.transcript, urgency, stop).await;
     if let Some(candidate) = models.first() {
-        turn.measured(sizes(params, candidate));
+        turn.measured(sizes(turn, params, candidate));
     }
     let will_retry = match compacted {
         Ok(Compacted::Done { after, usage, .. }) => {

@@ -13,9 +13,11 @@ use openclaw_protocol::message::{Message, UserMessage};
 use serde_json::json;
 
 use crate::event::{RunEnd, RunEvent};
+use crate::gateway_result::{SKIPPED, STOPPED_RUNNING, STOPPED_WAITING};
 use crate::reply::{ReplyPayload, RunError, RunErrorKind, RunUsage};
-use crate::turn::{SKIPPED, STOPPED_RUNNING, STOPPED_WAITING};
 use stage::{Reply, Stage, call, outline};
+
+const INTERRUPTED: &str = "[openclaw] The gateway was interrupted during this call; it may or may not have completed. Check before doing it again.";
 
 fn text(text: &str) -> ReplyPayload {
     ReplyPayload { text: text.into(), ..ReplyPayload::default() }
@@ -162,7 +164,12 @@ async fn a_failed_run_ends_once_with_the_text_for_people() {
     let outcome = stage.run("go").await;
     let words = "The AI service is temporarily overloaded. Please try again in a moment.";
     assert_eq!(begun.elapsed().as_secs(), 14);
-    assert_eq!(stage.events(), ["start".to_owned(), format!("error {words}")]);
+    let busy = words.trim_end_matches('.');
+    let retry = |end: &str| format!("retry fake/m0 does not answer ({busy}); trying again in {end}");
+    let retries = [retry("2 s (2 of 4)"), retry("4 s (3 of 4)"), retry("8 s (4 of 4)")];
+    let expect: Vec<String> =
+        ["start".to_owned()].into_iter().chain(retries).chain([format!("error {words}")]).collect();
+    assert_eq!(stage.events(), expect);
     assert_eq!(outcome.payloads, [failed(words)]);
     assert_eq!(outcome.meta.error, Some(RunError { kind: RunErrorKind::Unavailable, message: words.into() }));
 }
@@ -246,7 +253,8 @@ async fn a_run_out_of_time_is_stopped_and_says_so() {
             .iter()
             .map(|p| (
                 p.is_error,
-                p.text.starts_with("The run was stopped at its time limit of 600 s") || p.text == "partial"
+                p.text.starts_with("⚠️ The run timed out: it was stopped at its time limit of 600 s")
+                    || p.text == "partial"
             ))
             .collect::<Vec<_>>(),
         [(true, true), (false, true)]
@@ -382,7 +390,7 @@ async fn resuming_closes_open_calls_and_goes_on() {
     assert_eq!(outcome.payloads, [text("Working."), text("sorted out")]);
 }
 
-/// What was said before a message was steered in is the run's too, wherever it was cut short.
+/// Text said before a message was steered in also belongs to the run, wherever it was interrupted.
 #[tokio::test]
 async fn resuming_remembers_what_was_said_before_a_steered_message() {
     let all = [
@@ -428,6 +436,49 @@ async fn resuming_makes_open_calls_of_repeatable_tools_again() {
         ]
     );
     assert_eq!(outcome.payloads, [text("Working."), text("sorted out")]);
+}
+
+/// A step counts once, however many of its calls were under way; one that went well begins the count anew, and a stop in order is no death.
+#[tokio::test]
+async fn a_run_whose_calls_end_the_gateway_three_times_in_a_row_is_given_up() {
+    let open = |id: &str| Message::Assistant(stage::assistant("", &[call(id, "boom", json!({}))]));
+    let closed = |id: &str| stage::result(id, INTERRUPTED);
+    let well = |id: &str| [open(id), stage::result(id, "done")];
+    let died = |ids: &[&str]| ids.iter().flat_map(|id| [open(id), closed(id)]).collect::<Vec<_>>();
+    let rows = [
+        (3, [died(&["a", "b"]), vec![open("c")]].concat(), true),
+        // The process died once more before that was reported.
+        (3, died(&["a", "b", "c"]), true),
+        (9, [died(&["a"]), vec![open("c")]].concat(), false),
+        (2, [died(&["a", "b"]), vec![open("c")]].concat(), false),
+        (9, [died(&["a", "b"]), well("w").to_vec(), vec![open("c")]].concat(), false),
+        (9, well("a").to_vec(), false),
+    ];
+    for (deaths, own, is_given_up) in rows {
+        let mut stage = Stage::new((!is_given_up).then(|| Reply::say("sorted out")));
+        stage.deaths = deaths;
+        stage.set_transcript([vec![Message::User(UserMessage::text("go", 1))], own].concat());
+        let outcome = stage.resume().await;
+        let error = outcome.meta.error.map(|error| error.message).unwrap_or_default();
+        let says_why = error.contains("ended unexpectedly 3 times in a row") && error.contains("boom");
+        assert_eq!(says_why, is_given_up, "{deaths}: {error:?}");
+        let transcript = stage.transcript();
+        assert!(!transcript.last().unwrap().contains("(c)"), "no call stays open: {transcript:?}");
+    }
+}
+
+/// Checks also that a call which only reads needs no sync: nothing is lost if it is made again.
+#[tokio::test]
+async fn what_the_model_said_is_made_durable_before_a_call_that_acts() {
+    let calls = [
+        call("c1", "echo", json!({"text": "a"})),
+        call("c2", "once", json!({})),
+        call("c3", "once", json!({})),
+    ];
+    let mut stage = Stage::new([Reply::calls("", calls), Reply::say("done")]);
+    stage.run("go").await;
+    // Behind the message, the answer with the calls, and the result of the first.
+    assert_eq!(stage.secured_at(), [3, 4]);
 }
 
 #[tokio::test]

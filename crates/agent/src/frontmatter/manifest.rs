@@ -1,4 +1,4 @@
-//! What `metadata` says for this product: `{"openclaw": {…}}`.
+//! The part of `metadata` for this product: `{"openclaw": {…}}`.
 
 use serde_json::{Map, Value};
 

@@ -10,9 +10,9 @@ use serde_json::{Map, Number, Value};
 
 /// Deeper nesting is not read.
 const MAX_DEPTH: usize = 32;
-/// More values, repeated ones counted again, are not read.
+/// Largest number of values that are read, repeated ones counted again.
 const MAX_VALUES: usize = 10_000;
-/// Of text, repeated ones counted again.
+/// Limit on the bytes of text, repeated ones counted again.
 const MAX_TEXT: usize = 256 * 1024;
 
 /// The keys of the mapping with their values as text. `None` when it is no YAML, or no mapping.
@@ -25,7 +25,7 @@ pub(super) fn read(block: &str) -> Option<Vec<(String, String)>> {
     Some(map.into_iter().filter_map(text).collect())
 }
 
-/// Nothing for null; compounds as JSON.
+/// Converts a value to text: `None` for null, JSON for compounds.
 fn to_text(value: Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -42,7 +42,7 @@ struct Open {
 
 enum Kind {
     Sequence(Vec<Value>),
-    /// With the key whose value has not come.
+    /// Mapping so far, with the key whose value has not come.
     Mapping(Map<String, Value>, Option<String>),
 }
 
@@ -144,7 +144,7 @@ impl Builder {
     }
 }
 
-/// What a scalar without quotes is in the core schema.
+/// Parses an unquoted scalar by the rules of YAML's core schema.
 fn plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,

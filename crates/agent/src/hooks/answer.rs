@@ -1,4 +1,4 @@
-//! What handlers answer: one JSON object on their standard output, or nothing.
+//! Answers of hook handlers: one JSON object on standard output, or nothing.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -12,12 +12,12 @@ const MAX_MESSAGE_CHARS: usize = 16_000;
 /// Workspace files of one handler; more are cut off.
 const MAX_FILES: usize = 64;
 
-/// Why an answer is none. Logged; it counts as no answer.
+/// Error in a handler's answer. Logged; it counts as no answer.
 #[derive(Debug, thiserror::Error)]
 #[error("did not answer with the JSON object that is expected: {0}")]
 pub struct BadAnswer(String);
 
-/// Reads an answer. Nothing, blanks and `null` say nothing.
+/// Reads an answer. An empty output, blanks and `null` mean no answer.
 ///
 /// # Errors
 /// [`BadAnswer`].
@@ -30,21 +30,21 @@ pub fn read<T: DeserializeOwned + Default>(printed: &[u8]) -> Result<T, BadAnswe
     }
 }
 
-/// To an event.
+/// Answer to an event.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct EventAnswer {
     /// All that is to be said; it begins with what was there.
     pub messages: Vec<String>,
-    /// What is changed.
+    /// Changed context of the event.
     pub context: ChangedContext,
 }
 
-/// What an answer to an event may change.
+/// Part of an event's context that an answer may change.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ChangedContext {
-    /// At `agent:bootstrap`: the files in place of those that were given.
+    /// Files for `agent:bootstrap`, in place of the given ones.
     pub bootstrap_files: Option<Vec<BootstrapAnswer>>,
 }
 
@@ -52,13 +52,13 @@ pub struct ChangedContext {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct BootstrapAnswer {
-    /// Such as `SOUL.md`.
+    /// File name, such as `SOUL.md`.
     pub name: String,
-    /// Where it is, or seems to be.
+    /// Path of the file, real or apparent.
     pub path: String,
-    /// Its text.
+    /// Text of the file.
     pub content: Option<String>,
-    /// Whether there is none.
+    /// True if the file does not exist.
     pub missing: bool,
 }
 
@@ -79,43 +79,43 @@ impl EventAnswer {
     }
 }
 
-/// At `before_agent_start`.
+/// Answer at `before_agent_start`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct StartAnswer {
-    /// In place of the system prompt.
+    /// Text that replaces the system prompt.
     pub system_prompt: Option<String>,
     /// Put before what is said to the agent.
     pub prepend_context: Option<String>,
 }
 
-/// At `before_tool_call`.
+/// Answer at `before_tool_call`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ToolCallAnswer {
     /// Laid over the arguments.
     pub params: Option<Map<String, Value>>,
-    /// Whether the call is refused.
+    /// True if the call is refused.
     pub block: Option<bool>,
-    /// What the model is told then.
+    /// Reason for the refusal, as told to the model.
     pub block_reason: Option<String>,
 }
 
-/// At `message_sending`.
+/// Answer at `message_sending`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SendingAnswer {
-    /// In place of the text.
+    /// Text that replaces the message's text.
     pub content: Option<String>,
-    /// Whether it is kept back.
+    /// True if the message is not sent.
     pub cancel: Option<bool>,
 }
 
-/// At `tool_result_persist`.
+/// Answer at `tool_result_persist`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PersistAnswer {
-    /// In place of the result.
+    /// Message that replaces the result.
     pub message: Option<Value>,
 }
 

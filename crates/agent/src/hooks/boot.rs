@@ -3,31 +3,36 @@
 use std::io;
 use std::path::Path;
 
-use crate::place::PlaceError;
+use openclaw_config::settings::SandboxWritable;
+
 use crate::workspace;
 use crate::workspace_file;
 
 /// The file in the workspace.
 pub const FILE: &str = "BOOT.md";
-/// What the file starts as. Untouched it asks for nothing.
+/// Initial content of the file. Untouched it asks for nothing.
 const TEMPLATE: &str = include_str!("../templates/BOOT.md");
-/// More of it is not read.
+/// Largest number of bytes that are read of the file.
 const MAX_BYTES: u64 = 256 * 1024;
 
 /// The prompt for a workspace; `None` where there is nothing to do. Blocking.
 ///
 /// # Errors
-/// When the file is no file of the workspace, or can't be read.
-pub fn prompt(workspace: &Path) -> Result<Option<String>, PlaceError> {
+/// When the file is no file of the workspace, can't be read, or may have been written by a sandbox: the run has the owner's rights.
+pub fn prompt(workspace: &Path, sandboxes: &SandboxWritable) -> io::Result<Option<String>> {
     let Some(head) = workspace_file::read(workspace, FILE, MAX_BYTES)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&head.bytes).trim().to_owned();
-    Ok((!text.is_empty() && text != TEMPLATE.trim()).then(|| wording(&text)))
+    if text.is_empty() || text == TEMPLATE.trim() {
+        return Ok(None);
+    }
+    sandboxes.refuse(&workspace.join(FILE))?;
+    Ok(Some(wording(&text)))
 }
 
 /// Puts the file into a workspace that there is and that has none, as a template; whether it did. Blocking.
 ///
 /// # Errors
-/// What the system says.
+/// Returns the underlying I/O error if the file can't be written.
 pub fn put_template(workspace: &Path) -> io::Result<bool> {
     if !workspace.is_dir() {
         return Ok(false);
@@ -47,27 +52,31 @@ fn wording(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn of(workspace: &Path) -> io::Result<Option<String>> {
+        prompt(workspace, &SandboxWritable::default())
+    }
+
     #[test]
     fn the_template_asks_for_nothing_until_something_is_added() {
         let dir = tempfile::tempdir().unwrap();
         assert!(put_template(dir.path()).unwrap() && !put_template(dir.path()).unwrap());
-        assert_eq!(prompt(dir.path()).unwrap(), None);
+        assert_eq!(of(dir.path()).unwrap(), None);
         std::fs::write(dir.path().join(FILE), format!("{TEMPLATE}- Say hello.\n")).unwrap();
-        assert!(prompt(dir.path()).unwrap().unwrap().contains("- Say hello.\n"));
+        assert!(of(dir.path()).unwrap().unwrap().contains("- Say hello.\n"));
         assert!(!put_template(&dir.path().join("gone")).unwrap());
     }
 
     #[test]
     fn a_blank_or_missing_file_asks_for_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(prompt(dir.path()).unwrap(), None);
+        assert_eq!(of(dir.path()).unwrap(), None);
         std::fs::write(dir.path().join(FILE), " \n\t").unwrap();
-        assert_eq!(prompt(dir.path()).unwrap(), None);
+        assert_eq!(of(dir.path()).unwrap(), None);
         std::fs::write(dir.path().join(FILE), "\nSay hello.\n").unwrap();
-        let text = prompt(dir.path()).unwrap().unwrap();
+        let text = of(dir.path()).unwrap().unwrap();
         assert!(text.contains("BOOT.md:\nSay hello.\n\n") && text.contains("NO_REPLY"), "{text}");
         std::fs::remove_file(dir.path().join(FILE)).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", dir.path().join(FILE)).unwrap();
-        assert!(prompt(dir.path()).is_err());
+        assert!(of(dir.path()).is_err());
     }
 }

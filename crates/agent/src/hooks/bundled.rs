@@ -1,6 +1,6 @@
 //! The hooks that come with the gateway.
 
-/// Which of them.
+/// Hooks that are built into the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bundled {
     /// Runs `BOOT.md` once the gateway has started.
@@ -13,7 +13,7 @@ pub enum Bundled {
     SoulEvil,
 }
 
-/// Each with its name and its `HOOK.md`, in the order in which they are listed.
+/// Bundled hooks with name and `HOOK.md`, in the order in which they are listed.
 pub(super) const ALL: [(Bundled, &str, &str); 4] = [
     (Bundled::BootMd, "boot-md", include_str!("texts/boot-md.md")),
     (Bundled::CommandLogger, "command-logger", include_str!("texts/command-logger.md")),
@@ -22,7 +22,7 @@ pub(super) const ALL: [(Bundled, &str, &str); 4] = [
 ];
 
 impl Bundled {
-    /// Its name, which is also its key below `hooks.internal.entries`.
+    /// Returns the name of the hook, which is also its key below `hooks.internal.entries`.
     pub fn name(self) -> &'static str {
         ALL.iter().find(|(hook, ..)| *hook == self).map_or("", |(_, name, _)| name)
     }

@@ -27,7 +27,8 @@ pub const POINT_LIMIT: Duration = Duration::from_secs(10);
 pub const EVENT_LIMIT: Duration = Duration::from_secs(30);
 /// Handlers that are told of something beside the work, at the same time.
 const AT_ONCE: usize = 8;
-/// And those that wait for that. More are not told: somebody is told faster than they can listen.
+/// Largest number of handlers that wait for a place. Further ones are not told: events are coming
+/// faster than the handlers can take them.
 const WAITING: usize = 256;
 
 /// The tasks in which handlers are told of something beside the work.
@@ -86,7 +87,7 @@ pub struct HookBus {
     tasks: Arc<HookTasks>,
 }
 
-/// What a program reads at a hook point.
+/// JSON input of a program at a hook point.
 #[derive(Serialize)]
 struct Asked<'a, P> {
     hook: &'static str,
@@ -100,7 +101,8 @@ impl HookBus {
         Self { set, programs, tasks }
     }
 
-    /// Whether there is a handler at a point. Ask before gathering what is costly to gather.
+    /// Returns true if there is a handler at a point. Ask before gathering what is costly to
+    /// gather.
     pub fn asks(&self, point: HookPoint) -> bool {
         self.set.asks(point)
     }
@@ -110,7 +112,7 @@ impl HookBus {
         &self.set
     }
 
-    /// Where to do what handlers need done beside the work.
+    /// Task runner for work that handlers need done in the background.
     pub fn tasks(&self) -> &HookTasks {
         &self.tasks
     }
@@ -126,7 +128,7 @@ impl HookBus {
             let running = Arc::clone(&self.tasks.running);
             self.tasks.spawn(async move {
                 let Ok(_permit) = running.acquire_owned().await else { return };
-                // What it prints has no meaning.
+                // The program's output has no meaning here.
                 let _ = run(&*programs, &program, P::POINT.as_str(), input, POINT_LIMIT).await;
             });
         }
@@ -251,7 +253,7 @@ impl HookBus {
         }
     }
 
-    /// Asks one program. Whatever goes wrong is logged, and is no answer.
+    /// Asks one program. Any failure is logged and counts as no answer.
     async fn ask<P: Payload, T: DeserializeOwned + Default>(
         &self,
         program: &Program,
@@ -270,7 +272,7 @@ impl HookBus {
     }
 }
 
-/// Who wrote a tool's result.
+/// Author of a tool's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultOrigin {
     /// The tool.

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use openclaw_config::Config;
+use openclaw_config::settings::SandboxWritable;
 use serde_json::Value;
 
 use super::bundled::{self, Bundled};
@@ -17,7 +18,7 @@ const MAX_ENTRIES: usize = 1_000;
 /// The product's key in `package.json`, then those it had before.
 const PACK_KEYS: &[&str] = &["openclaw", "moltbot", "clawdbot"];
 
-/// Where a hook comes from.
+/// Origin of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// `hooks.internal.load.extraDirs`.
@@ -31,7 +32,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// As it is on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Extra => "openclaw-extra",
@@ -45,25 +46,25 @@ impl Source {
 /// The directories that are looked into, the weakest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
-    /// In the order of the configuration.
+    /// Additional directories, in the order of the configuration.
     pub extra: Vec<PathBuf>,
-    /// In place of those that are part of the gateway.
+    /// Directory that replaces the hooks of the gateway itself.
     pub bundled: Option<PathBuf>,
     /// Below the state directory.
     pub managed: PathBuf,
     /// The workspace of the default agent.
     pub workspace: PathBuf,
-    /// Whether commands in a sandbox may write there: they would then run what they wrote outside of it.
-    pub is_open_to_sandboxes: bool,
+    /// Places where commands in a sandbox may write: they would then run what they wrote outside of it.
+    pub sandboxes: SandboxWritable,
 }
 
 impl Places {
-    /// Those of a configuration.
+    /// Reads the places of a configuration. Blocking.
     pub fn of(config: &Config) -> Self {
         let environment = config.environment();
         let workspace = config.agent(&config.default_agent()).workspace;
         Self {
-            is_open_to_sandboxes: config.is_open_to_sandboxes(&workspace),
+            sandboxes: config.sandbox_writable(),
             extra: config
                 .hooks
                 .internal
@@ -91,45 +92,46 @@ impl Places {
     }
 }
 
-/// A hook that was found. Whether it may be used is another question.
+/// A hook that was found. The decision if it may be used is made elsewhere.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hook {
-    /// What it says of itself.
+    /// Content of the hook's `HOOK.md`.
     pub about: HookFile,
-    /// Where it comes from.
+    /// Origin of the hook.
     pub source: Source,
-    /// Where its files are.
+    /// Location of the hook's files.
     pub home: Home,
 }
 
-/// Where a hook's files are.
+/// Location of a hook's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Home {
-    /// In the gateway itself.
+    /// Built into the gateway.
     BuiltIn(Bundled),
-    /// In this directory.
+    /// Files in this directory.
     Directory(PathBuf),
 }
 
-/// Something that looks like a hook and is none.
+/// Entry that looks like a hook but is not usable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where.
+    /// Path of the file or directory.
     pub path: PathBuf,
-    /// What is wrong.
+    /// Description of the problem.
     pub text: String,
 }
 
-/// What was found.
+/// Result of a search for hooks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
-    /// Each name once: that of the strongest place, where the weakest stood.
+    /// Hooks with unique names: each is that of the strongest place, at the position of the
+    /// weakest.
     pub hooks: Vec<Hook>,
-    /// What is none.
+    /// Entries that are not usable hooks.
     pub problems: Vec<Problem>,
 }
 
-/// Why something is no hook.
+/// Reason why a file or directory is not a hook.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoHook {
     #[error(transparent)]
@@ -144,8 +146,6 @@ pub(super) enum NoHook {
     NotThere(String),
 }
 
-const OPEN_TO_SANDBOXES: &str = "a sandbox may write here (workspaceAccess is rw), so no hook of it is used";
-
 /// Looks for hooks. Blocking.
 pub fn discover(places: &Places) -> Found {
     let mut found = Found::default();
@@ -155,13 +155,7 @@ pub fn discover(places: &Places) -> Found {
             has_built_in = true;
             built_in(&mut found);
         }
-        if source == Source::Workspace && places.is_open_to_sandboxes {
-            if dir.exists() {
-                found.problem(&dir, OPEN_TO_SANDBOXES);
-            }
-            continue;
-        }
-        look_into(&dir, source, &mut found);
+        look_into(&dir, source, &places.sandboxes, &mut found);
     }
     found
 }
@@ -175,18 +169,18 @@ fn built_in(found: &mut Found) {
     }
 }
 
-fn look_into(dir: &Path, source: Source, found: &mut Found) {
+fn look_into(dir: &Path, source: Source, sandboxes: &SandboxWritable, found: &mut Found) {
     let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return,
         Err(error) => return found.problem(dir, error),
     };
-    if let Err(error) = trust::require(dir) {
+    if let Err(error) = trust::require(dir, sandboxes) {
         return found.problem(dir, error);
     }
     let dirs = match source {
         // A directory that `hooks install --link` named.
-        Source::Extra if is_itself(dir) => vec![dir.to_owned()],
+        Source::Extra if is_itself(dir, sandboxes) => vec![dir.to_owned()],
         Source::Extra | Source::Bundled | Source::Managed | Source::Workspace => {
             let names = entries.take(MAX_ENTRIES).filter_map(Result::ok).map(|entry| entry.path());
             let mut dirs: Vec<PathBuf> = names.filter(|path| path.is_dir()).collect();
@@ -195,7 +189,7 @@ fn look_into(dir: &Path, source: Source, found: &mut Found) {
         }
     };
     for dir in dirs {
-        match hooks_of(&dir, found) {
+        match hooks_of(&dir, sandboxes, found) {
             Ok(files) => {
                 for (dir, about) in files {
                     found.add(Hook { about, source, home: Home::Directory(dir) });
@@ -206,19 +200,23 @@ fn look_into(dir: &Path, source: Source, found: &mut Found) {
     }
 }
 
-/// Whether a directory is a hook or a pack, and not one of hooks.
-fn is_itself(dir: &Path) -> bool {
-    dir.join("HOOK.md").is_file() || matches!(pack(dir), Ok(Some(_)))
+/// Returns true if a directory is itself a hook or a pack rather than a directory of hooks.
+fn is_itself(dir: &Path, sandboxes: &SandboxWritable) -> bool {
+    dir.join("HOOK.md").is_file() || matches!(pack(dir, sandboxes), Ok(Some(_)))
 }
 
 /// The hook of a directory, or those of a pack. None where it has neither `HOOK.md` nor `package.json`.
-fn hooks_of(dir: &Path, found: &mut Found) -> Result<Vec<(PathBuf, HookFile)>, NoHook> {
-    let Some(pack) = pack(dir)? else {
-        return Ok(hook(dir)?.map(|about| (dir.to_owned(), about)).into_iter().collect());
+fn hooks_of(
+    dir: &Path,
+    sandboxes: &SandboxWritable,
+    found: &mut Found,
+) -> Result<Vec<(PathBuf, HookFile)>, NoHook> {
+    let Some(pack) = pack(dir, sandboxes)? else {
+        return Ok(hook(dir, sandboxes)?.map(|about| (dir.to_owned(), about)).into_iter().collect());
     };
     let mut hooks = Vec::new();
     for name in pack {
-        match of_pack(dir, &name) {
+        match of_pack(dir, &name, sandboxes) {
             Ok(member) => hooks.push(member),
             Err(error) => found.problem(dir, error),
         }
@@ -227,23 +225,23 @@ fn hooks_of(dir: &Path, found: &mut Found) -> Result<Vec<(PathBuf, HookFile)>, N
 }
 
 /// The hook of a directory; nothing where there is no `HOOK.md`.
-pub(super) fn hook(dir: &Path) -> Result<Option<HookFile>, NoHook> {
+pub(super) fn hook(dir: &Path, sandboxes: &SandboxWritable) -> Result<Option<HookFile>, NoHook> {
     let path = dir.join("HOOK.md");
     if std::fs::symlink_metadata(&path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         return Ok(None);
     }
-    trust::require(dir)?;
+    trust::require(dir, sandboxes)?;
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(Some(HookFile::parse(&trust::read(&path, MAX_FILE)?, &name)?))
+    Ok(Some(HookFile::parse(&trust::read(&path, MAX_FILE, sandboxes)?, &name)?))
 }
 
 /// The directories that a pack names; nothing where it is no pack.
-pub(super) fn pack(dir: &Path) -> Result<Option<Vec<String>>, NoHook> {
+pub(super) fn pack(dir: &Path, sandboxes: &SandboxWritable) -> Result<Option<Vec<String>>, NoHook> {
     let path = dir.join("package.json");
     if !path.exists() {
         return Ok(None);
     }
-    let package: Value = serde_json::from_str(&trust::read(&path, MAX_FILE)?)?;
+    let package: Value = serde_json::from_str(&trust::read(&path, MAX_FILE, sandboxes)?)?;
     let named = PACK_KEYS.iter().find_map(|key| package.get(key)?.get("hooks")?.as_array());
     let names = named.into_iter().flatten().filter_map(Value::as_str).map(str::trim);
     let names: Vec<String> =
@@ -251,8 +249,12 @@ pub(super) fn pack(dir: &Path) -> Result<Option<Vec<String>>, NoHook> {
     Ok((!names.is_empty()).then_some(names))
 }
 
-/// One hook of a pack. Whatever links lead to, it is in the pack.
-pub(super) fn of_pack(pack: &Path, name: &str) -> Result<(PathBuf, HookFile), NoHook> {
+/// Reads one hook of a pack. Refuses a hook that lies outside of the pack after links are resolved.
+pub(super) fn of_pack(
+    pack: &Path,
+    name: &str,
+    sandboxes: &SandboxWritable,
+) -> Result<(PathBuf, HookFile), NoHook> {
     let not_there = || NoHook::NotThere(name.to_owned());
     let root = pack.canonicalize().map_err(NotTrusted::from)?;
     let lexical = openclaw_config::without_dots(&root.join(name));
@@ -263,7 +265,7 @@ pub(super) fn of_pack(pack: &Path, name: &str) -> Result<(PathBuf, HookFile), No
     if !dir.starts_with(&root) {
         return Err(NoHook::Outside(name.to_owned()));
     }
-    let about = hook(&dir)?.ok_or_else(not_there)?;
+    let about = hook(&dir, sandboxes)?.ok_or_else(not_there)?;
     Ok((dir, about))
 }
 

@@ -1,4 +1,4 @@
-//! What happens, as hooks are told of it (spec `agent-runtime.md` §8.2).
+//! Events as hooks receive them (spec `agent-runtime.md` §8.2).
 
 use serde_json::{Map, Value, json};
 
@@ -16,12 +16,12 @@ pub enum EventKind {
     GatewayStartup,
 }
 
-/// Which command.
+/// Command that a person gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CommandAction {
     /// The conversation starts anew.
     New,
-    /// The same, in the other word.
+    /// The conversation starts anew, by the other word for it.
     Reset,
     /// The session's runs were stopped.
     Stop,
@@ -47,7 +47,7 @@ const KINDS: &[EventKind] = &[
 ];
 
 impl CommandAction {
-    /// As it is on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::New => "new",
@@ -83,24 +83,24 @@ impl std::fmt::Display for EventKind {
     }
 }
 
-/// What a hook wants to be told of.
+/// Subscription of a hook: a family of events or one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subscription {
     /// Every event of a family, such as `command`.
     Family(&'static str),
-    /// One event.
+    /// Subscribes to a single event.
     Event(EventKind),
     /// A hook point.
     Point(HookPoint),
 }
 
-/// Why a name is none to subscribe to. The hook is loaded without it.
+/// Reason why a hook can't subscribe to a name. The hook is loaded without it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownEvent {
     /// The name is kept for later.
     #[error("nothing is told of the event \"{0}\" yet")]
     Reserved(String),
-    /// There is no such event.
+    /// The event does not exist.
     #[error("there is no event \"{0}\"")]
     Unknown(String),
 }
@@ -131,23 +131,23 @@ impl Subscription {
     }
 }
 
-/// One event with what handlers learn of it.
+/// Event with the data that handlers receive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// What happens.
+    /// Kind of the event.
     pub kind: EventKind,
-    /// In which session; empty where in none.
+    /// Session of the event; empty if there is none.
     pub session_key: String,
-    /// What belongs to it, in the words of the specification.
+    /// Data of the event, with the field names of the specification.
     pub context: Map<String, Value>,
     /// Unix milliseconds.
     pub timestamp: i64,
-    /// What handlers want to have said in the chat that the event came from.
+    /// Messages that handlers want to send to the chat from which the event came.
     pub messages: Vec<String>,
 }
 
 impl Event {
-    /// What a program reads.
+    /// Converts the event to the JSON that a program reads.
     pub fn to_json(&self) -> Value {
         json!({
             "type": self.kind.family(),

@@ -1,4 +1,5 @@
-//! Which hooks may be used here (spec `agent-runtime.md` §8.1): the gates of skills, without their list of bundled ones.
+//! Decides which hooks may be used here (spec `agent-runtime.md` §8.1): the same gates as for
+//! skills, without their list of bundled ones.
 
 use openclaw_config::Config;
 
@@ -9,19 +10,19 @@ use crate::requirements::{BinPath, Requirements, Surroundings, is_truthy_at};
 /// Paths of the configuration that count as set where they are not.
 const TRUE_WHEN_UNSET: &[&str] = &["browser.enabled", "browser.evaluateEnabled", "workspace.dir"];
 
-/// How a hook stands.
+/// State of a hook on this host.
 #[derive(Debug)]
 pub struct Standing {
-    /// Whether the owner switched it off.
+    /// True if the owner switched the hook off.
     pub disabled: bool,
-    /// What it needs and there is not.
+    /// Requirements that are not met.
     pub missing: Requirements,
-    /// What handles its events.
+    /// Handler of the hook's events.
     pub handler: Result<Handler, HandlerProblem>,
 }
 
 impl Standing {
-    /// Whether it is used when hooks are on.
+    /// Returns true if the hook is used when hooks are on.
     pub fn is_ready(&self) -> bool {
         !self.disabled && self.missing.is_empty() && self.handler.is_ok()
     }
@@ -32,23 +33,36 @@ impl Standing {
 pub struct Gate<'a> {
     config: &'a Config,
     bins: BinPath,
-    /// What scripts are run with.
+    /// Runtimes for scripts.
     pub runtimes: Runtimes,
 }
 
 impl<'a> Gate<'a> {
     /// The gate of a configuration and its environment.
     pub fn new(config: &'a Config) -> Self {
-        let bins = BinPath::new(config.environment().get("PATH").unwrap_or_default());
+        let bins = BinPath::of(config);
         Self { config, runtimes: Runtimes::new(bins.clone()), bins }
     }
 
-    /// Where programs are looked for.
+    /// Requires that no sandbox may write what the configuration is read from: it names programs that are run.
+    ///
+    /// # Errors
+    /// Returns an error that names the file.
+    pub(super) fn require_private_settings(&self) -> Result<(), String> {
+        let files = self.config.source_files();
+        let refused = files
+            .iter()
+            .filter(|file| file.exists())
+            .find_map(|file| self.bins.sandboxes().refuse(file).err());
+        refused.map_or(Ok(()), |error| Err(error.to_string()))
+    }
+
+    /// Directories in which programs are looked up.
     pub fn bins(&self) -> &BinPath {
         &self.bins
     }
 
-    /// How a hook stands. Blocking.
+    /// Determines the state of a hook. Blocking.
     pub fn standing(&self, hook: &Hook) -> Standing {
         let about = &hook.about;
         let here = Here { gate: self, key: &about.key };
@@ -65,7 +79,7 @@ impl<'a> Gate<'a> {
         }
     }
 
-    /// Whether a path of the configuration counts as set.
+    /// Returns true if a path of the configuration counts as set.
     pub fn has_config(&self, path: &str) -> bool {
         is_truthy_at(self.config.document(), path, TRUE_WHEN_UNSET)
     }
@@ -139,7 +153,7 @@ mod tests {
             (json!({"requires": {"env": ["BLANK"]}}), none(), false),
             (json!({"requires": {"env": ["X"]}}), none(), false),
             (json!({"requires": {"env": ["X"]}}), on(json!({"env": {"X": "v"}})), true),
-            // What is true where it is not set.
+            // Values that count as true when they are not set.
             (
                 json!({"requires": {"config": ["workspace.dir", "browser.enabled", "browser.evaluateEnabled"]}}),
                 none(),

@@ -1,4 +1,5 @@
-//! Which file of a hook's directory handles its events, and how it is run (decision 18).
+//! Chooses the file in a hook's directory that handles its events, and the way to run it (decision
+//! 18).
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
@@ -18,7 +19,7 @@ const SCRIPTS: &[&str] = &["handler.ts", "handler.js", "index.ts", "index.js"];
 
 const ANY_EXECUTE: u32 = 0o111;
 
-/// What handles a hook's events.
+/// Handler of a hook's events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Handler {
     /// Part of the gateway.
@@ -32,37 +33,37 @@ pub enum Handler {
     },
 }
 
-/// Why a hook is never run. The text says what to do.
+/// Reason why a hook is never run. The text says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum HandlerProblem {
-    /// It asks to be told of nothing that ever happens.
+    /// The hook subscribes only to events that do not exist.
     #[error("names no event that there is: {0}")]
     NoKnownEvent(String),
-    /// There is none of the known names.
+    /// The hook has no handler file with a known name.
     #[error("has no handler; add an executable file named handler (or handler.sh, handler.py, handler.js …)")]
     Missing,
-    /// It has a name of programs and is none.
+    /// The file is named like a program but is not executable.
     #[error("{0} is not executable; run chmod +x on it")]
     NotExecutable(String),
-    /// There is no node.
+    /// Node.js is missing.
     #[error("{0} needs Node.js, and there is no node on PATH; install it, or write the handler as a program")]
     NeedsNode(String),
-    /// There is one that can't read TypeScript.
+    /// Node.js is too old to read TypeScript.
     #[error(
         "{file} needs Node.js 22.6 or newer, and node is {found}; update it, or write the handler as JavaScript"
     )]
     NeedsNewerNode {
         /// The handler.
         file: String,
-        /// What node says it is.
+        /// Version that node reports.
         found: String,
     },
-    /// Somebody else could have put it there.
+    /// Other users could have put the file there.
     #[error(transparent)]
     NotTrusted(#[from] NotTrusted),
 }
 
-/// What there is to run scripts with; looked for when the first script asks.
+/// Runtimes for scripts; looked up when the first script needs one.
 #[derive(Debug)]
 pub struct Runtimes {
     bins: BinPath,
@@ -71,7 +72,7 @@ pub struct Runtimes {
 }
 
 impl Runtimes {
-    /// Those on a path.
+    /// Looks for runtimes on this path.
     pub fn new(bins: BinPath) -> Self {
         Self { bins, node: OnceLock::new(), version: OnceLock::new() }
     }
@@ -80,12 +81,12 @@ impl Runtimes {
         self.node.get_or_init(|| Node::find(&self.bins)).as_ref()
     }
 
-    /// How a script is run; programs run as they are. Blocking.
+    /// Returns the command that runs a script; programs are run directly. Blocking.
     ///
     /// # Errors
     /// [`HandlerProblem`].
     pub fn command(&self, file: &Path, export: &str) -> Result<Vec<OsString>, HandlerProblem> {
-        let found = trust::require(file)?;
+        let found = trust::require(file, self.bins.sandboxes())?;
         let name = || file.display().to_string();
         let script = match file.extension().and_then(|extension| extension.to_str()) {
             Some("js" | "mjs" | "cjs") => TypeScript::Reads,
@@ -114,7 +115,7 @@ impl Runtimes {
     /// [`HandlerProblem`].
     pub fn handler_of(&self, dir: &Path, export: &str) -> Result<Handler, HandlerProblem> {
         let file = file_of(dir).ok_or(HandlerProblem::Missing)?;
-        trust::require(dir)?;
+        trust::require(dir, self.bins.sandboxes())?;
         let command = self.command(&file, export)?;
         Ok(Handler::Command { file, command })
     }

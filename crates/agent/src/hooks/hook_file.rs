@@ -6,60 +6,60 @@ use super::event::{Subscription, UnknownEvent};
 use crate::frontmatter::{Document, FrontmatterError, Manifest};
 use crate::requirements::{Requirements, Strictness};
 
-/// What a hook says of itself.
+/// Content of a `HOOK.md`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookFile {
-    /// From the frontmatter, or its directory's name.
+    /// Name from the frontmatter, or the directory's name.
     pub name: String,
-    /// For people.
+    /// Description for people.
     pub description: String,
-    /// For people.
+    /// Emoji for people.
     pub emoji: Option<String>,
-    /// For people.
+    /// Homepage for people.
     pub homepage: Option<String>,
-    /// Its key below `hooks.internal.entries`.
+    /// Key of the hook below `hooks.internal.entries`.
     pub key: String,
     /// The names of what it wants to be told of, as written.
     pub events: Vec<String>,
-    /// What of that there is.
+    /// Subscriptions to known events.
     pub subscriptions: Vec<Subscription>,
-    /// What of that there is not.
+    /// Names of unknown events.
     pub unknown_events: Vec<UnknownEvent>,
-    /// At hook points higher ones run first.
+    /// Priority at hook points: higher ones run first.
     pub priority: f64,
-    /// What it needs.
+    /// Requirements of the hook.
     pub requirements: Requirements,
-    /// Whether it needs it.
+    /// Strictness with which the requirements are checked.
     pub strictness: Strictness,
-    /// Which of its handler's exports is called, where that is JavaScript.
+    /// Export of the handler that is called, where the handler is JavaScript.
     pub export: String,
-    /// How it can be had.
+    /// Ways to obtain the hook.
     pub install: Vec<Install>,
 }
 
 /// A way to have a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Install {
-    /// Its name.
+    /// Name of the way to obtain the hook.
     pub id: String,
     /// `bundled`, `npm` or `git`.
     pub kind: String,
-    /// For people.
+    /// Label for people.
     pub label: String,
     /// Programs it brings.
     pub bins: Vec<String>,
 }
 
-/// Why a `HOOK.md` is none. The hook is reported and not loaded.
+/// Error in a `HOOK.md`. The hook is reported and not loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HookFileError {
-    /// What stands at its head can't be read.
+    /// The frontmatter can't be read.
     #[error(transparent)]
     Frontmatter(#[from] FrontmatterError),
-    /// It does not say what it wants to be told of.
+    /// The file does not list any events.
     #[error("it names no events (metadata.openclaw.events)")]
     NoEvents,
-    /// Its name could be taken for something else.
+    /// The name could be taken for something else.
     #[error("its name has control characters or is longer than {MAX_NAME} characters")]
     Name,
 }

@@ -1,7 +1,8 @@
 //! Installs hooks below the state directory: one hook, or a pack of them, from a directory, an archive or npm.
 //!
-//! Nothing of what is installed is run here: npm is told to run no scripts. What is new is put together beside the directory of
-//! hooks and moved there at once, so that a gateway never meets half of it; what it replaces is kept until then.
+//! Installing runs no code of the package: npm is told to run no scripts. New files are assembled
+//! beside the directory of hooks and moved there at once, so that a gateway never sees half of
+//! them; the version they replace is kept until then.
 
 mod copy;
 mod npm;
@@ -19,21 +20,21 @@ use crate::unpack::{Archive, UnpackError, unpack};
 pub use npm::{NpmSpec, NpmSpecError};
 pub use pack::{Pack, PackError, PackedHook};
 
-/// Why nothing was installed; for people.
+/// Reason why nothing was installed; for people.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// What is in it can't be used.
+    /// The content of the package can't be used.
     #[error(transparent)]
     Pack(#[from] PackError),
-    /// Something of that name is there.
+    /// A pack of that name exists already.
     #[error("{} is there already; `openclaw hooks update` replaces what came from npm, else delete it first", .0.display())]
     Exists(PathBuf),
-    /// What came is not what is to be updated.
+    /// The package has another id than the one to update.
     #[error("it is \"{found}\", not \"{expected}\"")]
     OtherId {
-        /// What is to be updated.
+        /// Id of the pack to update.
         expected: String,
-        /// What came.
+        /// Id found in the package.
         found: String,
     },
     /// The file is no archive.
@@ -45,16 +46,16 @@ pub enum InstallError {
     /// A file that can't be installed.
     #[error("{} is neither a file nor a directory nor a link within the pack", .0.display())]
     Kind(PathBuf),
-    /// It is far larger than hooks are.
+    /// The package is far larger than hooks are.
     #[error("it has more than {} files or {} MiB", copy::MAX_ENTRIES, copy::MAX_BYTES / 1024 / 1024)]
     TooLarge,
     /// npm failed; the text is its own.
     #[error("{0}")]
     Npm(String),
-    /// It could not be stored.
+    /// Storing the package failed.
     #[error("it could not be stored: {0}")]
     Io(#[from] io::Error),
-    /// It could not be stored.
+    /// Storing the package failed.
     #[error("it could not be stored: {0}")]
     Place(#[from] PlaceError),
 }
@@ -65,30 +66,30 @@ impl From<UnpackError> for InstallError {
     }
 }
 
-/// Whether something may be there already.
+/// Treatment of a pack that is already installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
-    /// It may not.
+    /// Refuses to replace an existing pack.
     New,
-    /// What has this id is replaced, and by nothing else.
+    /// Replaces the pack with this id; the new one must have the same id.
     Replace(String),
 }
 
-/// What is about to be installed. It is gone when this is dropped.
+/// Package that is ready to be installed. Its files are deleted when this is dropped.
 #[derive(Debug)]
 pub struct Staged {
-    /// What is in it.
+    /// Content of the package.
     pub pack: Pack,
     root: PathBuf,
     staging: TempDir,
 }
 
-/// What was installed.
+/// Result of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    /// What is in it.
+    /// Content of the package.
     pub pack: Pack,
-    /// Where it is.
+    /// Directory in which the pack is installed.
     pub directory: PathBuf,
 }
 
@@ -100,7 +101,7 @@ pub fn look(dir: &Path) -> Result<Pack, PackError> {
     Pack::read(dir)
 }
 
-/// Where the pack of an id is, below the directory of hooks.
+/// Returns the directory of the pack with this id, below the directory of hooks.
 pub fn directory_of(hooks: &Path, id: &str) -> PathBuf {
     hooks.join(id)
 }
@@ -117,7 +118,7 @@ pub fn installed_version(dir: &Path) -> Option<String> {
 pub fn stage(from: &Path, hooks: &Path) -> Result<Staged, InstallError> {
     let staging = staging(hooks)?;
     if from.is_dir() {
-        // Its name may be the hook's, so it is read where it is.
+        // The directory's name may be the hook's name, so the pack is read where it is.
         let pack = Pack::read(from)?;
         let root = staging.path().join("new");
         fs::create_dir(&root)?;
@@ -154,7 +155,8 @@ fn unpacked(file: File, archive: Archive, staging: TempDir) -> Result<Staged, In
     Ok(Staged { pack: Pack::read(&root)?, root, staging })
 }
 
-/// On the same file system as the hooks, and not where hooks are looked for.
+/// Creates a directory on the same file system as the hooks, outside of the places where hooks are
+/// looked for.
 fn staging(hooks: &Path) -> Result<TempDir, InstallError> {
     fs::create_dir_all(hooks)?;
     Ok(tempfile::Builder::new().prefix(".hooks-").tempdir_in(hooks.parent().unwrap_or(hooks))?)

@@ -1,19 +1,20 @@
-//! What the answers of several handlers come to (spec `agent-runtime.md` §8.4). Values in, values out.
+//! Merges the answers of several handlers (spec `agent-runtime.md` §8.4). Values in, values out.
 
 use openclaw_protocol::message::Message;
 use serde_json::Value;
 
 use super::answer::{PersistAnswer, SendingAnswer, StartAnswer, ToolCallAnswer};
 
-/// What a model is told of a call that was refused without a reason.
+/// Text for the model when a call was refused without a reason.
 pub const BLOCKED: &str = "Tool call blocked by plugin hook";
 
-/// What is changed of a run that begins.
+/// Changes to a run that begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StartChanges {
-    /// In place of the system prompt: what the last handler wants.
+    /// Text that replaces the system prompt: the last handler's.
     pub system_prompt: Option<String>,
-    /// Before what is said: what every handler wants, in their order, with a blank line between them.
+    /// Text before the prompt: that of every handler, in their order, with a blank line between
+    /// them.
     pub prepend_context: Option<String>,
 }
 
@@ -33,7 +34,7 @@ impl StartChanges {
 pub struct ToolCallGate {
     /// The arguments as they are by now.
     pub params: Value,
-    /// Why it is refused. No later handler allows it again.
+    /// Reason of the refusal. No later handler allows it again.
     pub blocked: Option<String>,
 }
 
@@ -58,9 +59,9 @@ impl ToolCallGate {
 /// A message on its way past the handlers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SendingGate {
-    /// Its text as it is by now.
+    /// Text of the message after all changes so far.
     pub content: String,
-    /// Whether it is kept back: what the last handler that says anything of it wants.
+    /// True if the message is not sent; the last handler that sets the field decides.
     pub cancelled: bool,
 }
 
@@ -79,13 +80,13 @@ impl SendingGate {
     }
 }
 
-/// Why a changed result is not taken.
+/// Reason why a changed result is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadResult {
-    /// It is no tool result.
+    /// The answer is not a valid tool result.
     #[error("its message is no tool result: {0}")]
     Shape(String),
-    /// It answers another call, and the transcript would not fit together any more.
+    /// The result answers another call, which would corrupt the transcript.
     #[error("its message is the result of another call")]
     OtherCall,
 }

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use crate::requirements::BinPath;
 
-/// How long `node --version` may take.
+/// Time limit of `node --version`.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Reads the event, calls the handler as OpenClaw does, and writes what it leaves. What the handler prints goes to the log.
+/// Reads the event, calls the handler as OpenClaw does, and writes what it leaves. Output of the
+/// handler goes to the log.
 const SCRIPT: &str = r#"
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -40,14 +41,14 @@ pub struct Node {
     path: PathBuf,
 }
 
-/// How a `node` reads TypeScript.
+/// TypeScript support of a `node`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypeScript {
-    /// By itself.
+    /// Reads TypeScript by default.
     Reads,
-    /// When it is told to.
+    /// Reads TypeScript when given a flag.
     ReadsWhenTold,
-    /// Not at all.
+    /// Can't read TypeScript.
     CannotRead,
 }
 
@@ -57,7 +58,8 @@ impl Node {
         bins.find("node").map(|path| Self { path })
     }
 
-    /// What it says of its version; nothing when it says none in time. Blocking: starts it.
+    /// Returns the version that node reports, or `None` if it does not answer in time. Blocking:
+    /// starts it.
     pub fn version(&self) -> Option<String> {
         let mut command = Command::new(&self.path);
         command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -90,7 +92,8 @@ impl Node {
 }
 
 impl TypeScript {
-    /// What a version of node does with TypeScript: 22.6 learned it, 22.18 and 23.6 do it unasked.
+    /// Returns the TypeScript support of a node version: since 22.6 with a flag, since 22.18 and
+    /// 23.6 by default.
     pub fn of_version(version: &str) -> Self {
         let mut parts =
             version.trim_start_matches('v').split('.').map(|part| part.parse::<u32>().unwrap_or(0));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::bus::{HookBus, ResultOrigin};
 use super::payload::{AfterCompaction, AfterToolCall, BeforeCompaction, HookContext};
 use super::point::HookPoint;
-use crate::turn::is_written_by_gateway;
+use crate::gateway_result::is_written_by_gateway;
 
 /// The hooks that a run tells and asks.
 #[derive(Clone, Default)]
@@ -25,7 +25,7 @@ impl RunHooks {
         Self(None)
     }
 
-    /// Those of a bus, and where the run happens.
+    /// Creates the hooks of a run from a bus and the context of the run.
     pub fn new(bus: HookBus, context: HookContext) -> Self {
         Self(Some(Arc::new(Asked { bus, context })))
     }
@@ -39,7 +39,7 @@ impl RunHooks {
         self.0.as_deref().filter(|asked| asked.bus.asks(point))
     }
 
-    /// Whether calls may be changed or refused.
+    /// Returns true if a handler may change or refuse calls.
     pub(crate) fn ask_before_tool_calls(&self) -> bool {
         self.at(HookPoint::BeforeToolCall).is_some()
     }
@@ -54,7 +54,8 @@ impl RunHooks {
         }
     }
 
-    /// What [`Self::after_tool_call`] needs of the arguments, which the tool takes.
+    /// Returns the copy of the arguments that [`Self::after_tool_call`] needs, because the tool
+    /// consumes them.
     pub(crate) fn kept_params(&self, params: &Value) -> Option<Value> {
         self.at(HookPoint::AfterToolCall).map(|_| params.clone())
     }
@@ -117,7 +118,7 @@ impl Asked {
     }
 }
 
-/// Why a call failed, in the words the model gets.
+/// Returns the error of a failed call, in the words for the model.
 fn failure_of(result: &ToolResultMessage) -> Option<String> {
     let details = result.details.as_ref();
     let told = details.filter(|details| details.get("status").is_some_and(|status| status == "error"));

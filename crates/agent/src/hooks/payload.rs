@@ -1,4 +1,4 @@
-//! What handlers learn at each hook point (spec `agent-runtime.md` §8.4).
+//! Payloads of each hook point (spec `agent-runtime.md` §8.4).
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::point::HookPoint;
 
-/// Where something happens. What does not apply is left out.
+/// Context in which a hook point is reached. Fields that do not apply are left out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HookContext {
@@ -19,7 +19,7 @@ pub struct HookContext {
     /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<SessionKey>,
-    /// Its transcript.
+    /// Id of the session's transcript.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// The agent's workspace.
@@ -31,7 +31,7 @@ pub struct HookContext {
     /// The tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
-    /// Its call.
+    /// Id of the tool call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
     /// The chat platform.
@@ -79,9 +79,9 @@ macro_rules! payload {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BeforeAgentStart<'a> {
-    /// What is said to the agent.
+    /// Message to the agent.
     pub prompt: &'a str,
-    /// What was said before.
+    /// Messages before it.
     pub messages: &'a [Arc<Message>],
 }
 payload!(asked BeforeAgentStart = BeforeAgentStart);
@@ -92,9 +92,9 @@ payload!(asked BeforeAgentStart = BeforeAgentStart);
 pub struct AgentEnd<'a> {
     /// The conversation, the run's part at its end.
     pub messages: &'a [Arc<Message>],
-    /// Whether there is an answer.
+    /// True if the run gave an answer.
     pub success: bool,
-    /// Why there is none.
+    /// Error, if there is no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<&'a str>,
     /// Milliseconds.
@@ -106,9 +106,9 @@ payload!(told AgentEnd = AgentEnd);
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BeforeCompaction {
-    /// How many messages it has.
+    /// Number of messages in the session.
     pub message_count: usize,
-    /// How many tokens, where that is known.
+    /// Number of tokens, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_count: Option<u64>,
 }
@@ -118,12 +118,12 @@ payload!(told owned BeforeCompaction = BeforeCompaction);
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AfterCompaction {
-    /// How many messages it has now.
+    /// Number of messages after the compaction.
     pub message_count: usize,
-    /// How many tokens, where that is known.
+    /// Number of tokens, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_count: Option<u64>,
-    /// How many messages the summary stands for.
+    /// Number of messages that the summary replaces.
     pub compacted_count: usize,
 }
 payload!(told owned AfterCompaction = AfterCompaction);
@@ -132,13 +132,13 @@ payload!(told owned AfterCompaction = AfterCompaction);
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageReceived<'a> {
-    /// Who says it.
+    /// Sender of the message.
     pub from: &'a str,
-    /// What.
+    /// Text of the message.
     pub content: &'a str,
     /// Unix milliseconds.
     pub timestamp: i64,
-    /// What else is known of it: `provider`, `surface`, `messageId`, `senderName` and so on.
+    /// Further data of the message: `provider`, `surface`, `messageId`, `senderName` and so on.
     pub metadata: Map<String, Value>,
 }
 payload!(told MessageReceived = MessageReceived);
@@ -147,11 +147,11 @@ payload!(told MessageReceived = MessageReceived);
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageSending<'a> {
-    /// To whom.
+    /// Recipient.
     pub to: &'a str,
-    /// What.
+    /// Text of the message.
     pub content: &'a str,
-    /// What else is known of it.
+    /// Further data of the message.
     pub metadata: &'a Map<String, Value>,
 }
 payload!(asked MessageSending = MessageSending);
@@ -160,13 +160,13 @@ payload!(asked MessageSending = MessageSending);
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageSent<'a> {
-    /// To whom.
+    /// Recipient.
     pub to: &'a str,
-    /// What.
+    /// Text of the message.
     pub content: &'a str,
-    /// Whether it was.
+    /// True if the message was sent.
     pub success: bool,
-    /// Why not.
+    /// Error, if the message was not sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<&'a str>,
 }
@@ -176,9 +176,9 @@ payload!(told MessageSent = MessageSent);
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BeforeToolCall<'a> {
-    /// Which.
+    /// Tool name.
     pub tool_name: &'a str,
-    /// With what, as the handlers before have left it.
+    /// Arguments, as the previous handlers have left them.
     pub params: &'a Value,
 }
 payload!(asked BeforeToolCall = BeforeToolCall);
@@ -187,14 +187,14 @@ payload!(asked BeforeToolCall = BeforeToolCall);
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AfterToolCall<'a> {
-    /// Which.
+    /// Tool name.
     pub tool_name: &'a str,
-    /// With what.
+    /// Arguments.
     pub params: &'a Value,
-    /// What it gave, as the model sees it.
+    /// Result of the tool, as the model sees it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<&'a [openclaw_protocol::message::Block]>,
-    /// Why it gave nothing.
+    /// Error of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<&'a str>,
     /// Milliseconds.
@@ -206,13 +206,13 @@ payload!(told AfterToolCall = AfterToolCall);
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultPersist<'a> {
-    /// Which tool.
+    /// Name of the tool.
     pub tool_name: &'a str,
-    /// Which call.
+    /// Id of the tool call.
     pub tool_call_id: &'a str,
     /// The result, as the handlers before have left it.
     pub message: &'a Message,
-    /// Whether the gateway wrote it in place of a tool that gave none.
+    /// True if the gateway wrote the result in place of a tool that gave none.
     pub is_synthetic: bool,
 }
 payload!(asked ToolResultPersist = ToolResultPersist);
@@ -221,9 +221,9 @@ payload!(asked ToolResultPersist = ToolResultPersist);
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStart<'a> {
-    /// Its id.
+    /// Session id.
     pub session_id: &'a str,
-    /// The one it takes the place of.
+    /// Session that this one replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumed_from: Option<&'a str>,
 }
@@ -233,9 +233,9 @@ payload!(told SessionStart = SessionStart);
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionEnd<'a> {
-    /// Its id.
+    /// Session id.
     pub session_id: &'a str,
-    /// How many messages it has.
+    /// Number of messages in the session.
     pub message_count: usize,
     /// Milliseconds from its first message on.
     pub duration_ms: u64,
@@ -245,7 +245,7 @@ payload!(told SessionEnd = SessionEnd);
 /// The gateway takes messages.
 #[derive(Debug, Serialize)]
 pub struct GatewayStart {
-    /// Where.
+    /// Port of the gateway.
     pub port: u16,
 }
 payload!(told owned GatewayStart = GatewayStart);
@@ -253,7 +253,7 @@ payload!(told owned GatewayStart = GatewayStart);
 /// The gateway stops.
 #[derive(Debug, Serialize)]
 pub struct GatewayStop<'a> {
-    /// Why.
+    /// Reason code.
     pub reason: &'a str,
 }
 payload!(told GatewayStop = GatewayStop);

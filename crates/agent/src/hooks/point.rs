@@ -9,17 +9,17 @@ pub enum HookPoint {
     AgentEnd,
     /// A conversation is about to be summarised.
     BeforeCompaction,
-    /// It was.
+    /// A compaction has finished.
     AfterCompaction,
     /// A message has come.
     MessageReceived,
     /// A message is about to be sent: it may be changed or kept back.
     MessageSending,
-    /// It was sent, or could not be.
+    /// A message was sent, or sending failed.
     MessageSent,
     /// A tool is about to be called: its arguments may be changed, the call refused.
     BeforeToolCall,
-    /// It was called.
+    /// A tool was called.
     AfterToolCall,
     /// A tool's result is about to be written into the transcript: it may be changed.
     ToolResultPersist,
@@ -57,7 +57,7 @@ impl HookPoint {
         POINTS.iter().find(|(_, known)| *known == name).map(|(point, _)| *point)
     }
 
-    /// Its name.
+    /// Name of the hook point as handlers know it.
     pub fn as_str(self) -> &'static str {
         POINTS.iter().find(|(point, _)| *point == self).map_or("", |(_, name)| name)
     }

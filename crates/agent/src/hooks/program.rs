@@ -14,13 +14,13 @@ pub struct Program {
     pub hook: String,
     /// The file and its arguments.
     pub command: Vec<OsString>,
-    /// Where it starts.
+    /// Working directory of the program.
     pub dir: PathBuf,
     /// Variables of its own (`hooks.internal.entries.<hook>.env`).
     pub env: Vec<(String, Secret)>,
 }
 
-/// What comes of running one.
+/// Future result of a program: its standard output.
 pub type Running<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, ProgramError>> + Send + 'a>>;
 
 /// Runs programs, so that they end in time whatever they do, and inherit no secrets.
@@ -29,19 +29,19 @@ pub trait Programs: Send + Sync {
     fn run<'a>(&'a self, program: &'a Program, input: Vec<u8>, limit: Duration) -> Running<'a>;
 }
 
-/// Why a program gave no answer. Logged; the work goes on as if there were no such handler.
+/// Error of a program. Logged; the work goes on as if there were no such handler.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// It could not be started.
+    /// The program could not be started.
     #[error("cannot be started: {0}")]
     Start(std::io::Error),
-    /// It did not end in time and was killed, with all it started.
+    /// The program did not end in time and was killed, with all its child processes.
     #[error("did not end within {0:?} and was killed")]
     TimedOut(Duration),
-    /// It printed without end and was killed.
+    /// The program printed more than the limit and was killed.
     #[error("printed more than {0} bytes and was killed")]
     TooMuchOutput(usize),
-    /// It says that it failed.
+    /// The program exited with an error.
     #[error("ended with {status}{}", told(.stderr))]
     Failed {
         /// `exit code 1`, `signal 9`.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// Messages that are kept where the settings do not say.
 const DEFAULT_MESSAGES: usize = 15;
-/// And at most.
+/// Largest number of messages that are kept.
 const MAX_MESSAGES: usize = 1_000;
 /// Bytes of a file. Of longer conversations the end is kept.
 const MAX_FILE: usize = 64 * 1024;
@@ -16,7 +16,7 @@ const SLUG_SOURCE: usize = 2_000;
 /// Characters of such a name.
 const MAX_SLUG: usize = 30;
 
-/// How many messages are kept.
+/// Returns the number of messages to keep.
 pub fn message_count(settings: &Map<String, Value>) -> usize {
     let set = settings.get("messages").and_then(Value::as_u64).filter(|count| *count > 0);
     set.and_then(|count| usize::try_from(count).ok()).unwrap_or(DEFAULT_MESSAGES).min(MAX_MESSAGES)
@@ -49,7 +49,7 @@ fn first_text(blocks: &[Block]) -> Option<&str> {
     })
 }
 
-/// What a model is asked for a name of the file.
+/// Returns the question that asks a model for a file name.
 pub fn slug_question(lines: &[String]) -> String {
     let text: String = lines.join("\n").chars().take(SLUG_SOURCE).collect();
     format!(
@@ -84,7 +84,7 @@ pub fn file_name(ms: i64, slug: &str, number: u32) -> String {
     if number <= 1 { format!("{date}-{slug}.md") } else { format!("{date}-{slug}-{number}.md") }
 }
 
-/// What is kept, besides what was said.
+/// Data of the saved file besides the messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Kept<'a> {
     /// Unix milliseconds.
@@ -93,7 +93,7 @@ pub struct Kept<'a> {
     pub session_key: &'a str,
     /// The conversation that was left.
     pub session_id: &'a str,
-    /// Where the command came from.
+    /// Channel from which the command came.
     pub source: &'a str,
 }
 
@@ -120,7 +120,7 @@ pub fn document(kept: &Kept<'_>, lines: &[String]) -> String {
         fitting.push(line);
     }
     if let ([], Some(last)) = (fitting.as_slice(), lines.last()) {
-        // One message alone is too long: its beginning.
+        // A single message is too long: keep its beginning.
         let end = last.floor_char_boundary(room.saturating_sub(1));
         fitting.push(last.get(..end).unwrap_or_default());
     }

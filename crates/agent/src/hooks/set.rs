@@ -15,16 +15,16 @@ use super::handler::Handler;
 use super::point::HookPoint;
 use super::program::Program;
 
-/// What is done for a hook.
+/// Action that is done for a hook.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Something of the gateway's own.
+    /// Action of the gateway's own.
     BuiltIn(Bundled),
     /// A program is run.
     Program(Arc<Program>),
 }
 
-/// Who is to be told of events, or asked at a point.
+/// Action registered for events or for a hook point.
 #[derive(Debug, Clone)]
 struct Registered {
     subscription: Subscription,
@@ -35,9 +35,9 @@ struct Registered {
 /// All hooks in use. Most gateways have none.
 #[derive(Debug, Clone, Default)]
 pub struct HookSet {
-    /// In order of registration.
+    /// Handlers of events, in order of registration.
     events: Vec<Registered>,
-    /// By priority, then in order of registration.
+    /// Handlers of hook points, by priority, then in order of registration.
     points: Vec<Registered>,
 }
 
@@ -133,12 +133,13 @@ impl HookSet {
         }
     }
 
-    /// Whether there are none.
+    /// Returns true if no handler is registered.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.points.is_empty()
     }
 
-    /// Who is told of an event: those of its family before those of the event alone, each in order of registration.
+    /// Returns the handlers of an event: first those of its family, then those of the event itself,
+    /// each in order of registration.
     pub fn of_event(&self, kind: EventKind) -> impl Iterator<Item = &Action> {
         let families =
             self.events.iter().filter(move |known| known.subscription == Subscription::Family(kind.family()));
@@ -155,18 +156,18 @@ impl HookSet {
         })
     }
 
-    /// Whether anybody is told of an event.
+    /// Returns true if any handler is subscribed to an event.
     pub fn hears(&self, kind: EventKind) -> bool {
         self.of_event(kind).next().is_some()
     }
 
-    /// Whether there is a program at a point.
+    /// Returns true if there is a program at a hook point.
     pub fn asks(&self, point: HookPoint) -> bool {
         self.at_point(point).next().is_some()
     }
 }
 
-/// What is wrong with the programs that `hooks.internal` names without a directory. Blocking.
+/// Returns the problems of programs that `hooks.internal` names without a directory. Blocking.
 pub fn problems_of_settings(gate: &Gate<'_>, config: &Config) -> Vec<Problem> {
     let settings = &config.hooks.internal;
     let problem = |list: &str, at: usize, text: String| Problem {
@@ -184,21 +185,23 @@ pub fn problems_of_settings(gate: &Gate<'_>, config: &Config) -> Vec<Problem> {
     modules.chain(commands).collect()
 }
 
-/// When an entry of `hooks.internal.handlers` is called, and how.
+/// Returns the subscription and the command of an entry of `hooks.internal.handlers`.
 fn module(given: &HookModule, gate: &Gate<'_>, cwd: &Path) -> Result<(Subscription, Vec<OsString>), String> {
     let subscription = Subscription::parse(&given.event).map_err(|why| why.to_string())?;
+    gate.require_private_settings()?;
     let export = given.export.as_deref().unwrap_or("default");
     let command = gate.runtimes.command(&cwd.join(&given.module), export).map_err(|why| why.to_string())?;
     Ok((subscription, command))
 }
 
-/// When an entry of `hooks.internal.commands` is called, and how.
+/// Returns the subscription and the command of an entry of `hooks.internal.commands`.
 fn command_line(
     given: &HookCommand,
     gate: &Gate<'_>,
     config: &Config,
 ) -> Result<(Subscription, Vec<OsString>), String> {
     let subscription = Subscription::parse(&given.event).map_err(|why| why.to_string())?;
+    gate.require_private_settings()?;
     let (program, arguments) =
         given.command.split_first().ok_or("its command is empty; name a program and its arguments")?;
     let file = match program.contains('/') || program.starts_with('~') {
@@ -206,6 +209,11 @@ fn command_line(
         false => gate.bins().find(program).ok_or_else(|| format!("there is no program {program} on PATH"))?,
     };
     let mut command = gate.runtimes.command(&file, "default").map_err(|why| why.to_string())?;
+    // An interpreter runs what an argument names.
+    let scripts = arguments.iter().map(|argument| config.paths().state_dir().join(argument));
+    for script in scripts.filter(|script| script.exists()) {
+        gate.bins().sandboxes().refuse(&script).map_err(|why| why.to_string())?;
+    }
     command.extend(arguments.iter().map(OsString::from));
     Ok((subscription, command))
 }

@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 const DEFAULT_FILE: &str = "SOUL_EVIL.md";
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// Its settings, `hooks.internal.entries.soul-evil`.
+/// Settings of the hook, from `hooks.internal.entries.soul-evil`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SoulEvil {
-    /// The other soul's file in the workspace.
+    /// Name of the other soul's file in the workspace.
     pub file: String,
-    /// How often, from 0 to 1.
+    /// Probability, from 0 to 1.
     chance: f64,
     purge: Option<Purge>,
 }
@@ -27,17 +27,17 @@ struct Purge {
     duration: u64,
 }
 
-/// Why the soul is swapped.
+/// Reason why the soul is swapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// It is the time of the day.
+    /// The current time is inside the purge window.
     Purge,
-    /// It fell so.
+    /// The random roll was below the chance.
     Chance,
 }
 
 impl SoulEvil {
-    /// Reads the settings. What is no setting counts as missing.
+    /// Reads the settings. Invalid settings count as missing.
     pub fn read(settings: &Map<String, Value>) -> Self {
         let file =
             settings.get("file").and_then(Value::as_str).map(str::trim).filter(|file| !file.is_empty());
@@ -49,7 +49,8 @@ impl SoulEvil {
         }
     }
 
-    /// Whether the soul is swapped now. `roll` is evenly spread from 0 to 1, 1 excluded.
+    /// Returns the reason if the soul is swapped now. `roll` is evenly spread from 0 to 1, 1
+    /// excluded.
     pub fn decide(&self, now: &Zoned, roll: f64) -> Option<Why> {
         if self.purge.is_some_and(|purge| purge.holds(now)) {
             return Some(Why::Purge);

@@ -1,4 +1,4 @@
-//! Whether nobody else could have put something here: what a hook says and does runs with the owner's rights.
+//! Checks that no other user could have put a file here: a hook runs with the owner's rights.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -6,12 +6,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use nix::unistd::{getegid, geteuid};
+use openclaw_config::settings::SandboxWritable;
 use openclaw_config::shared_place;
 
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 
-/// Why something is not used. The text says what to do.
+/// Reason why a file is not trusted. The text says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum NotTrusted {
     /// Another user made it, or it is no file.
@@ -20,23 +21,25 @@ pub enum NotTrusted {
     /// Another user can change it.
     #[error("other users may write to {0}; run chmod go-w on it")]
     Writable(String),
-    /// It is far longer than any of its kind.
+    /// The file is far longer than any file of its kind.
     #[error("{path} is longer than {limit} bytes")]
     TooLong {
-        /// What.
+        /// Path that is not trusted.
         path: String,
-        /// How long it may be.
+        /// Limit in bytes.
         limit: u64,
     },
-    /// It is no text.
+    /// The file is not text.
     #[error("{0} is not UTF-8")]
     NotText(String),
 }
 
 /// Requires a directory or a file that is the owner's (or root's), that nobody else may write to, and to which no link of
-/// somebody else leads. The group may write to it where it is the owner's own, as systems with a group for each user have it.
-pub(super) fn require(path: &Path) -> Result<Metadata, NotTrusted> {
+/// somebody else leads, nor one that a sandbox may change. The group may write to it where it is the owner's own, as systems with a
+/// group for each user have it.
+pub(super) fn require(path: &Path, sandboxes: &SandboxWritable) -> Result<Metadata, NotTrusted> {
     shared_place::check_way(path)?;
+    sandboxes.refuse(path)?;
     let found = std::fs::metadata(path)?;
     require_of(path, &found)?;
     Ok(found)
@@ -56,7 +59,8 @@ fn require_of(path: &Path, found: &Metadata) -> Result<(), NotTrusted> {
 }
 
 /// The text of such a file. A pipe is not waited for, and of a long file no more is read than shows that.
-pub(super) fn read(path: &Path, limit: u64) -> Result<String, NotTrusted> {
+pub(super) fn read(path: &Path, limit: u64, sandboxes: &SandboxWritable) -> Result<String, NotTrusted> {
+    sandboxes.refuse(path)?;
     let file: File = shared_place::open(path)?;
     require_of(path, &file.metadata()?)?;
     let mut bytes = Vec::new();
@@ -81,7 +85,9 @@ mod tests {
         fs::write(&path, "text").unwrap();
         for (mode, counts) in [(0o644, true), (0o664, true), (0o666, false), (0o646, false)] {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            assert_eq!((require(&path).is_ok(), read(&path, 9).is_ok()), (counts, counts), "{mode:o}");
+            let nowhere = SandboxWritable::default();
+            let found = (require(&path, &nowhere).is_ok(), read(&path, 9, &nowhere).is_ok());
+            assert_eq!(found, (counts, counts), "{mode:o}");
         }
     }
 
@@ -94,7 +100,7 @@ mod tests {
         long.set_len(50 << 20).unwrap();
         fs::write(path("bytes"), [0xff, 0xfe]).unwrap();
         let why = |name: &str| {
-            let error = read(&path(name), 16).unwrap_err().to_string();
+            let error = read(&path(name), 16, &SandboxWritable::default()).unwrap_err().to_string();
             error.replace(&dir.path().display().to_string(), "")
         };
         assert!(why("pipe").starts_with("/pipe is a pipe, not a regular file"), "{}", why("pipe"));

@@ -1,6 +1,6 @@
-//! What a file is, told by its first bytes.
+//! Detects the format of a picture by its first bytes.
 
-/// How many bytes tell the format.
+/// Number of bytes that suffice to detect the format.
 pub const HEAD: usize = 12;
 
 /// The image formats models take.
@@ -35,7 +35,7 @@ impl Format {
         Self::ALL.into_iter().find(|format| format.mime().eq_ignore_ascii_case(mime.trim()))
     }
 
-    /// Its name, such as `image/png`.
+    /// Media type, such as `image/png`.
     pub fn mime(self) -> &'static str {
         match self {
             Self::Png => "image/png",

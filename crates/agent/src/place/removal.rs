@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What may be set aside.
+/// Kinds of entries that can be set aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
@@ -20,7 +20,7 @@ pub struct SetAside<'a> {
 }
 
 impl SetAside<'_> {
-    /// Its name meanwhile.
+    /// Temporary name of the entry.
     pub fn name(&self) -> &OsStr {
         &self.name
     }
@@ -41,7 +41,8 @@ impl SetAside<'_> {
 }
 
 impl Place {
-    /// What has this absolute path. Unlike with [`Self::anywhere`] that may be a symbolic link; links on the way are followed.
+    /// Opens the entry at this absolute path. Unlike with [`Self::anywhere`] that may be a symbolic
+    /// link; links on the way are followed.
     pub fn entry(path: &Path) -> Result<Self, PlaceError> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(PlaceError::NotAFile(path.display().to_string()));
@@ -50,7 +51,7 @@ impl Place {
         Ok(Self { directory, name: name.to_owned(), shown: path.display().to_string() })
     }
 
-    /// Whether there is something at the place.
+    /// Returns true if there is an entry at the place.
     pub fn exists(&self) -> bool {
         fstatat(&self.directory, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW).is_ok()
     }
@@ -68,7 +69,7 @@ impl Place {
         Ok(SetAside { place: self, name })
     }
 
-    /// What is there. A directory, a pipe or a device is an error.
+    /// Returns the kind of the entry. A directory, a pipe or a device is an error.
     pub fn kind(&self) -> Result<EntryKind, PlaceError> {
         let stat = fstatat(&self.directory, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?;
         match SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT {

@@ -6,11 +6,13 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 
-/// The repositories around workspaces, looked for again when the workspace's directory has changed. One that appears or goes
-/// above an unchanged workspace is seen by the next process.
+/// The repositories around workspaces, looked for again when the workspace's directory has changed.
+/// A repository that appears or disappears above an unchanged workspace is noticed by the next
+/// process.
 #[derive(Debug, Default)]
 pub struct RepoRoots {
-    /// By workspace: when its directory was modified at the last look, and what was found.
+    /// Results by workspace: the modification time of its directory at the last look, and what was
+    /// found.
     found: Mutex<HashMap<PathBuf, (SystemTime, Option<PathBuf>)>>,
 }
 

@@ -1,4 +1,4 @@
-//! What the prompt was made of, for `/context` and run metadata (spec `agent-runtime.md` §13).
+//! Report of the prompt's parts, for `/context` and run metadata (spec `agent-runtime.md` §13).
 
 use std::borrow::Cow;
 
@@ -15,12 +15,12 @@ use crate::bootstrap::BootstrapFile;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemPromptReport {
-    /// Where it comes from.
+    /// Origin of the report.
     pub source: ReportSource,
     /// Unix milliseconds.
     #[serde(default)]
     pub generated_at: i64,
-    /// Where it was used.
+    /// Run in which the prompt was used.
     #[serde(flatten)]
     pub frame: ReportFrame,
     /// Sizes of the prompt.
@@ -37,7 +37,7 @@ pub struct SystemPromptReport {
 }
 
 impl SystemPromptReport {
-    /// Whether two reports differ at most in when they were made.
+    /// Returns true if two reports differ at most in their time.
     pub fn says_the_same_as(&self, other: &Self) -> bool {
         let Self { source, generated_at: _, frame, system_prompt, injected_workspace_files, skills, tools } =
             self;
@@ -50,13 +50,13 @@ impl SystemPromptReport {
     }
 }
 
-/// Where a report comes from.
+/// Origin of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReportSource {
-    /// From the prompt of a run.
+    /// Prompt of a run.
     Run,
-    /// From a prompt that was built for the report alone.
+    /// Prompt that was built for the report alone.
     Estimate,
 }
 
@@ -97,13 +97,13 @@ pub struct ReportFrame {
     pub sandbox: SandboxReport,
 }
 
-/// Whether the run was sandboxed.
+/// Sandbox state of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SandboxReport {
     /// `off`, `non-main` or `all`.
     pub mode: String,
-    /// Whether this session is.
+    /// True if this session is sandboxed.
     pub sandboxed: bool,
 }
 
@@ -119,7 +119,7 @@ impl Default for SandboxReport {
 pub struct PromptSize {
     /// The whole prompt.
     pub chars: usize,
-    /// From `# Project Context` up to the next top section.
+    /// Characters from `# Project Context` up to the next top section.
     pub project_context_chars: usize,
     /// The rest.
     pub non_project_context_chars: usize,
@@ -128,21 +128,21 @@ pub struct PromptSize {
     pub tool_list_chars: usize,
 }
 
-/// One workspace file.
+/// Report on a workspace file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FileReport {
-    /// Such as `AGENTS.md`.
+    /// File name, such as `AGENTS.md`.
     pub name: String,
     /// Absolute path.
     pub path: String,
-    /// Whether it does not exist.
+    /// True if the file does not exist.
     pub missing: bool,
     /// Size of the file without trailing white space.
     pub raw_chars: usize,
     /// Size of what was injected.
     pub injected_chars: usize,
-    /// Whether it was cut.
+    /// True if the file was cut.
     pub truncated: bool,
 }
 
@@ -152,11 +152,11 @@ pub struct FileReport {
 pub struct SkillsReport {
     /// Size of the skills prompt.
     pub prompt_chars: usize,
-    /// One entry a skill.
+    /// Entries, one for each skill.
     pub entries: Vec<SkillReport>,
 }
 
-/// One skill.
+/// Report on a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SkillReport {
@@ -174,11 +174,11 @@ pub struct ToolsReport {
     pub list_chars: usize,
     /// Size of all schemas as compact JSON.
     pub schema_chars: usize,
-    /// One entry a tool.
+    /// Entries, one for each tool.
     pub entries: Vec<ToolReport>,
 }
 
-/// One tool.
+/// Report on a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolReport {

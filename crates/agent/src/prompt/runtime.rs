@@ -1,7 +1,7 @@
 //! The `Runtime:` line (spec `agent-runtime.md` §3.1 row 26).
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::sections::Line;
 use super::{PromptInputs, RuntimeFacts, display};
@@ -19,6 +19,22 @@ pub struct HostFacts {
     pub shell: Option<String>,
     /// Our own version; shown as `runtime=`.
     pub runtime: Option<String>,
+    /// Directory of this program's documentation; shown in a section of its own.
+    pub docs_dir: Option<PathBuf>,
+}
+
+/// A page by which the documentation of this program is known.
+const KNOWN_PAGE: &str = "configuration.md";
+
+/// The documentation that came with a program in this directory: beside it, where packages put it, or that of its sources.
+fn docs_beside(directory: &Path) -> Option<PathBuf> {
+    let above = directory.parent();
+    let places = [
+        Some(directory.join("docs")),
+        above.map(|prefix| prefix.join("share/doc/openclaw")),
+        above.and_then(Path::parent).map(|sources| sources.join("docs")),
+    ];
+    places.into_iter().flatten().find(|place| place.join(KNOWN_PAGE).is_file())
 }
 
 impl HostFacts {
@@ -41,6 +57,7 @@ impl HostFacts {
                 .and_then(|path| Path::new(path).file_name())
                 .map(|name| name.to_string_lossy().into_owned()),
             runtime: Some(format!("openclaw-{version}")),
+            docs_dir: std::env::current_exe().ok().and_then(|program| docs_beside(program.parent()?)),
         }
     }
 }
@@ -102,4 +119,28 @@ fn facts(facts: &RuntimeFacts) -> String {
 
 fn own(fact: &Option<String>) -> Option<Cow<'_, str>> {
     fact.as_deref().map(Cow::Borrowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_is_looked_for_where_it_comes_with_the_program() {
+        let rows = [
+            ("opt/openclaw", "opt/openclaw/docs", true),
+            ("usr/bin", "usr/share/doc/openclaw", true),
+            ("src/target/debug", "src/docs", true),
+            ("usr/bin", "usr/docs", false),
+        ];
+        for (program, docs, is_found) in rows {
+            let root = tempfile::tempdir().unwrap();
+            let (program, docs) = (root.path().join(program), root.path().join(docs));
+            std::fs::create_dir_all(&program).unwrap();
+            std::fs::create_dir_all(&docs).unwrap();
+            assert_eq!(docs_beside(&program), None, "another program's: {docs:?}");
+            std::fs::write(docs.join(KNOWN_PAGE), "").unwrap();
+            assert_eq!(docs_beside(&program), is_found.then(|| docs.clone()), "{docs:?}");
+        }
+    }
 }

@@ -6,11 +6,12 @@ use super::{
     InlineButtons, MemoryCitations, PromptInputs, PromptMode, ReactionLevel, SandboxNote, display, runtime,
     tool_list,
 };
+use crate::workspace::RITUAL_FILE;
 
 /// A line of the prompt. Most are the same in every prompt.
 pub(super) type Line<'a> = Cow<'a, str>;
 
-/// What builds the lines of a section.
+/// Function that builds the lines of a section.
 type Lines = for<'a> fn(&'a PromptInputs<'_>) -> Vec<Line<'a>>;
 
 /// A section: its heading, whether sub-agents get it, and its lines, none when it does not apply.
@@ -75,11 +76,10 @@ const SAFETY: &[&str] = &[
 ];
 
 const CLI: &[&str] = &[
-    "The gateway is run with the `openclaw` command. Never invent subcommands. To manage its service:",
+    "The gateway is run with the `openclaw` command. Never invent subcommands. To look after it:",
     "- openclaw gateway status",
-    "- openclaw gateway start",
-    "- openclaw gateway stop",
-    "- openclaw gateway restart",
+    "- openclaw doctor",
+    "- openclaw logs",
     "When unsure, ask the user for the output of `openclaw help`.",
 ];
 
@@ -204,7 +204,7 @@ fn workspace<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
         "Use it as the one place for file work unless told otherwise.".into(),
     ];
     // The first-run ritual is under way while its file is there.
-    if inputs.files.iter().any(|file| file.name == "BOOTSTRAP.md" && !file.missing) {
+    if inputs.files.iter().any(|file| file.name == RITUAL_FILE && !file.missing) {
         lines.push("Reminder: commit your changes in this workspace after edits.".into());
     }
     lines.extend(inputs.workspace_notes.iter().map(Line::from));

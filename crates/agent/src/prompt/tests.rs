@@ -10,7 +10,7 @@ use crate::tool::{Catalogue, Tool, ToolContext, ToolFacts, ToolFuture, ToolOutpu
 
 const SKILLS: &str = "Skills give specialised instructions.\n<available_skills>\n  <skill>\n    <name>weather</name>\n    <description>Forecasts without an API key</description>\n    <location>/home/u/.openclaw/skills/weather/SKILL.md</location>\n  </skill>\n</available_skills>";
 
-/// Of a tool, what the prompt reads.
+/// Tool with only the facts that the prompt reads.
 struct Named(ToolFacts);
 
 impl Tool for Named {
@@ -70,6 +70,7 @@ fn main_session<'a>(tools: &'a Toolbox, files: &'a [BootstrapFile]) -> PromptInp
         arch: Some("x64".into()),
         shell: Some("bash".into()),
         runtime: Some("openclaw-2026.2.9".into()),
+        docs_dir: None,
     };
     let channels = ["telegram", "whatsapp", "discord", "googlechat", "slack", "signal", "imessage"];
     PromptInputs {

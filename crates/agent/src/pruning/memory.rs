@@ -1,4 +1,5 @@
-//! What was pruned, and when the provider was asked last: what a session remembers between the calls of a run, and between runs.
+//! State of pruning that a session keeps between the calls of a run and between runs: the pruned
+//! results and the time of the last request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,20 +9,21 @@ use openclaw_protocol::message::{Message, StopReason};
 use super::settings::{PruneSettings, is_cached};
 use super::trim::trim;
 
-/// What is sent in place of the results that were pruned. It holds until the provider has forgotten the prompt once more, or a
-/// compaction has put a summary in the place of what was before.
+/// Shortened results that are sent in place of the pruned ones. They stay in use until the provider
+/// has forgotten the prompt once more, or until a compaction has put a summary in the place of what
+/// was before.
 #[derive(Debug, Default)]
 pub struct Pruned {
     /// Unix milliseconds of the last call that was answered; `None` where the history has to tell.
     last_call: Option<i64>,
-    /// By the time of the result, and its call.
+    /// Replacements by the time of the result, with its call.
     sent: HashMap<i64, Vec<Replaced>>,
 }
 
 /// The id of a call, and what is sent as its result.
 type Replaced = (Box<str>, Arc<Message>);
 
-/// When, and for whom.
+/// Context window of the model and the current time, by which results are pruned.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
     /// The model's context window in tokens.
@@ -31,7 +33,7 @@ pub struct Window {
 }
 
 impl Pruned {
-    /// The messages as they are sent now. Nothing is copied while nothing is pruned.
+    /// The messages as they are sent now. No message is copied while nothing is pruned.
     pub fn view(
         &mut self,
         messages: &Arc<Vec<Arc<Message>>>,
@@ -40,7 +42,7 @@ impl Pruned {
     ) -> Arc<Vec<Arc<Message>>> {
         if self.is_forgotten(messages, settings, window.now) {
             let sent = trim(messages, settings, window.tokens);
-            // What is sent now is kept from now on.
+            // Replacements sent now are kept from now on.
             if !sent.is_empty() {
                 self.last_call = Some(window.now);
             }
@@ -66,7 +68,7 @@ impl Pruned {
 
     /// About how much memory it takes, in bytes.
     pub fn memory(&self) -> usize {
-        /// What is left of a trimmed result and its place.
+        /// Memory estimate of a trimmed result with its map entry, in bytes.
         const EACH: usize = 4 * 1024;
         self.sent.values().map(Vec::len).sum::<usize>() * EACH
     }
@@ -91,7 +93,7 @@ impl Pruned {
     }
 }
 
-/// When the provider answered last, by what the history says.
+/// Returns the time of the provider's last answer, taken from the history.
 fn last_answer(messages: &[Arc<Message>]) -> Option<i64> {
     messages.iter().rev().find_map(|message| match &**message {
         Message::Assistant(answer)
@@ -178,7 +180,7 @@ mod tests {
         let now = 4 + TTL;
         let first = pruned.view(&messages, &settings(), Window { tokens: 50_000, now });
         pruned.answered(now + 1);
-        // What comes later is not pruned before the gate opens again, however long it is.
+        // Later results are not pruned before the gate opens again, however long they are.
         let more = [
             result(now, 60_000),
             answer("anthropic", now),

@@ -13,13 +13,13 @@ const SOFT_TRIM_RATIO: f64 = 0.3;
 const HARD_CLEAR_RATIO: f64 = 0.5;
 const MIN_PRUNABLE_TOOL_CHARS: usize = 50_000;
 const SOFT_TRIM: SoftTrim = SoftTrim { max: 4_000, head: 1_500, tail: 1_500 };
-/// What stands for a result that was cleared.
+/// Placeholder for a cleared result.
 const PLACEHOLDER: &str = "[Old tool result content cleared]";
 
-/// How results are pruned. Characters are UTF-16 units.
+/// Settings of pruning. Characters are UTF-16 units.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PruneSettings {
-    /// How long the provider keeps a prompt.
+    /// Time for which the provider caches a prompt.
     pub(super) ttl: Duration,
     /// Answers whose results are never pruned, counted from the last.
     pub(super) keep_last_assistants: usize,
@@ -30,14 +30,14 @@ pub struct PruneSettings {
     /// Less than this is not worth clearing.
     pub(super) min_prunable_chars: usize,
     pub(super) soft_trim: SoftTrim,
-    /// What stands for a cleared result; `None` clears none.
+    /// Placeholder for a cleared result; `None` clears none.
     pub(super) placeholder: Option<String>,
     /// Lower case.
     allow: Vec<String>,
     deny: Vec<String>,
 }
 
-/// What is left of a long result.
+/// Limits for trimming a long result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SoftTrim {
     pub(super) max: usize,
@@ -46,7 +46,7 @@ pub(super) struct SoftTrim {
 }
 
 impl PruneSettings {
-    /// What the configuration says; `None` when nothing is to be pruned.
+    /// Reads the settings from the configuration; `None` when nothing is to be pruned.
     pub fn of(config: &ContextPruning) -> Option<Self> {
         match config.mode {
             Some(ContextPruningMode::CacheTtl) => {}
@@ -73,7 +73,8 @@ impl PruneSettings {
         })
     }
 
-    /// Whether results of a tool may be pruned: a list without entries allows all, and what is denied stays.
+    /// Returns true if results of a tool may be pruned: an empty allowlist allows all, and denied
+    /// tools are never pruned.
     pub(super) fn may_prune(&self, tool: &str) -> bool {
         let tool = tool.trim().to_lowercase();
         let is_in = |list: &[String]| list.iter().any(|pattern| tool_policy::matches(pattern, &tool));
@@ -81,7 +82,8 @@ impl PruneSettings {
     }
 }
 
-/// Whether a provider keeps the prompts of a model for a time that can be told: Anthropic, itself and behind OpenRouter.
+/// Returns true if the provider caches prompts of a model for a known time: Anthropic, directly and
+/// through OpenRouter.
 pub fn is_cached(provider: &str, model: &str) -> bool {
     provider.eq_ignore_ascii_case("anthropic")
         || provider.eq_ignore_ascii_case("openrouter")

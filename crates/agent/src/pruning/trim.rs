@@ -1,4 +1,5 @@
-//! Which results are trimmed and which are cleared. Pure, and linear in the length of the history.
+//! Decides which results are trimmed and which are cleared. Pure, and linear in the length of the
+//! history.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use openclaw_protocol::text_length::{utf16_head, utf16_len, utf16_tail};
 use super::settings::{PruneSettings, SoftTrim};
 use crate::tokens::{CHARS_PER_TOKEN, Measure};
 
-/// What is counted, and what an image counts for.
+/// Content that is counted; an image counts for 8,000 characters.
 const CHARS: Measure = Measure { image: 8_000, names: false };
 
 /// The messages that are sent in place of others, by position. `window` is the size of the context window in tokens.
@@ -54,13 +55,14 @@ pub(super) fn trim(
 struct Candidate<'a> {
     at: usize,
     result: &'a ToolResultMessage,
-    /// As it is sent so far.
+    /// Size of the text as it is sent so far.
     chars: usize,
     sent: Option<Message>,
 }
 
-/// Where results may be pruned: behind the first thing a person said, before the last answers. What is read before, the agent's
-/// own identity for one, is never pruned.
+/// Range in which results may be pruned: after the first user message and before the last answers.
+/// Messages before that, such as the one with which the agent reads its own identity, are never
+/// pruned.
 fn prunable(messages: &[Arc<Message>], keep: usize) -> Option<std::ops::Range<usize>> {
     let start = messages.iter().position(|message| matches!(**message, Message::User(_)))?;
     let mut answers =

@@ -17,14 +17,14 @@ pub struct NewBinding {
     pub account: Option<String>,
 }
 
-/// What became of new bindings, each as a text such as `telegram accountId=ops`.
+/// Result of adding bindings, each as a text such as `telegram accountId=ops`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct BindingChanges {
-    /// They are in the file now.
+    /// Bindings that were added.
     pub added: Vec<String>,
-    /// They were there already.
+    /// Bindings that existed already.
     pub skipped: Vec<String>,
-    /// Another agent has them; nothing was changed for these.
+    /// Bindings that another agent has; nothing was changed for these.
     pub conflicts: Vec<String>,
 }
 

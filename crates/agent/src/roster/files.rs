@@ -16,12 +16,12 @@ const MEMORY: [&str; 2] = ["MEMORY.md", "memory.md"];
 /// Largest file that is read, in bytes.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// One file.
+/// File of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkspaceFile {
-    /// Such as `AGENTS.md`.
+    /// File name, such as `AGENTS.md`.
     pub name: String,
-    /// Where it is, or would be.
+    /// Path of the file, whether it exists or not.
     pub path: PathBuf,
     /// Size and time of the last change; nothing when it is not there.
     pub stamp: Option<FileStamp>,
@@ -36,10 +36,10 @@ pub struct FileStamp {
     pub updated_at_ms: i64,
 }
 
-/// Why a file was not read or written.
+/// Error of reading or writing a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// Not one of the files; others can't be reached this way.
+    /// The name is not one of the workspace files; others can't be accessed this way.
     #[error("unsupported file \"{0}\"")]
     Unsupported(String),
     /// A link that leads out of the workspace.
@@ -59,7 +59,7 @@ pub enum FileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Underlying I/O error.
         source: io::Error,
     },
 }
@@ -67,7 +67,10 @@ pub enum FileError {
 impl FileError {
     fn of(path: PathBuf, error: PlaceError) -> Self {
         match error {
-            PlaceError::Escapes { .. } | PlaceError::SymbolicLink(_) => Self::Outside(path),
+            PlaceError::Escapes { .. }
+            | PlaceError::SymbolicLink(_)
+            | PlaceError::OffLimits(_)
+            | PlaceError::Hook(_) => Self::Outside(path),
             PlaceError::NotAFile(_) => Self::NotAFile(path),
             PlaceError::Io(source) => Self::Io { path, source },
         }
@@ -80,7 +83,7 @@ pub fn list(workspace: &Path) -> Vec<WorkspaceFile> {
     FILES.iter().copied().chain([memory]).map(|name| file(workspace, name, stamp(workspace, name))).collect()
 }
 
-/// One file and what it says; nothing when it is not there.
+/// Returns a file and its content; no content if the file does not exist.
 ///
 /// # Errors
 /// [`FileError`].
@@ -126,7 +129,7 @@ fn file(workspace: &Path, name: &str, stamp: Option<FileStamp>) -> WorkspaceFile
     WorkspaceFile { name: name.to_owned(), path: workspace.join(name), stamp }
 }
 
-/// Of a file that can be read; nothing is read of it.
+/// Returns the stamp of a file if it can be read; its content is not read.
 fn stamp(workspace: &Path, name: &str) -> Option<FileStamp> {
     workspace_file::read(workspace, name, 0).ok()?.map(|head| FileStamp::of(&head.metadata))
 }

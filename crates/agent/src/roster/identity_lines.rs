@@ -9,10 +9,10 @@ use crate::workspace_file;
 
 /// The file.
 const FILE: &str = "IDENTITY.md";
-/// More of it is not looked at for what it says already.
+/// Largest number of bytes of the file that are searched for existing lines.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What the lines say; absent ones are left out. In the file the last line of a label counts.
+/// Identity fields to write; absent ones are left out. In the file the last line of a label counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IdentityLines {
     /// `Name`
@@ -24,7 +24,7 @@ pub struct IdentityLines {
 }
 
 impl IdentityLines {
-    /// Adds what the file does not say yet. Nothing else in it is touched.
+    /// Adds what the file does not say yet. The rest of the file stays as it is.
     pub(super) fn append(&self, workspace: &Path) -> Result<(), RosterError> {
         let path = workspace.join(FILE);
         let failed = |error: PlaceError| RosterError::Io { path: path.clone(), source: error.into() };

@@ -1,8 +1,9 @@
-//! The user's trash: what is deleted can be had back. Nothing is ever erased.
+//! The user's trash: what is deleted can be had back. Files are never erased.
 //!
-//! On Linux and the BSDs as the freedesktop.org trash specification 1.0 lays it out, so that file managers list and restore
-//! it; on macOS `~/.Trash`. What is on another file system goes to a directory beside it instead: moving must not become
-//! copying.
+//! Moves things to the trash. On Linux and the BSDs the trash is laid out as the freedesktop.org
+//! trash specification 1.0 says, so that file managers list and restore it; on macOS it is
+//! `~/.Trash`. Things on another file system go to a directory beside them instead: moving must not
+//! become copying.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use openclaw_config::{Environment, private_file};
 
-/// Where things go when the user's trash is on another file system, beside them.
+/// Trash directory beside the files, used when the user's trash is on another file system.
 const NEARBY: &str = ".openclaw-trash";
 /// Names that are tried for one thing.
 const TRIES: u32 = 10_000;
@@ -35,7 +36,7 @@ enum Home {
 pub struct TrashError {
     /// The thing.
     pub path: PathBuf,
-    /// What the system said.
+    /// Underlying I/O error.
     #[source]
     pub source: io::Error,
 }
@@ -75,7 +76,7 @@ fn into_freedesktop(trash: &Path, path: &Path, name: &str) -> io::Result<PathBuf
     private_file::make_dir(&infos)?;
     for name in names(name) {
         let info = infos.join(format!("{name}.trashinfo"));
-        // Its information is what reserves a name.
+        // The information file reserves the name.
         let mut file = match OpenOptions::new().write(true).create_new(true).open(&info) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -124,7 +125,7 @@ fn info_of(path: &Path) -> String {
     format!("[Trash Info]\nPath={}\nDeletionDate={now}\n", escaped(path))
 }
 
-/// As in a URL, `/` left as it is.
+/// Escapes a path as in a URL, except for `/`.
 fn escaped(path: &Path) -> String {
     let mut out = String::new();
     for byte in path.as_os_str().as_encoded_bytes() {

@@ -1,4 +1,4 @@
-//! Which images are too large, decoded only as far as it takes to know; and what is sent in the place of one.
+//! Finds images that are too large, decoding no more than necessary, and builds their replacements.
 
 use std::borrow::Cow;
 use std::io::Cursor;
@@ -8,6 +8,7 @@ use base64::alphabet::STANDARD as ALPHABET;
 use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use openclaw_protocol::message::ImageBlock;
+use openclaw_protocol::printable::one_line;
 use tokio_util::sync::CancellationToken;
 
 use crate::picture::{self, Format, MAX_BYTES, MAX_FILE, PictureError};
@@ -24,10 +25,11 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Whether the beginning of an image says that it can be sent as it is. Otherwise [`shrunk`] has to tell.
+/// Returns true if the header of an image shows that it can be sent unchanged. Otherwise [`shrunk`]
+/// has to tell.
 pub(super) fn plainly_fits(image: &ImageBlock) -> bool {
     let data = image.data.trim_ascii();
-    // Those without bytes are told of by who makes the conversation fit for a model.
+    // Images without bytes are reported when the conversation is adapted to a model.
     if data.is_empty() {
         return true;
     }
@@ -38,8 +40,8 @@ pub(super) fn plainly_fits(image: &ImageBlock) -> bool {
     let Ok(head) = LENIENT.decode(head) else { return false };
     match Format::of(&head) {
         Some(_) => picture::fits(&mut Cursor::new(head)).unwrap_or(false),
-        // Providers may know formats that we do not. But what says that it is one of these and is not breaks every request.
-        None => Format::named(&image.mime_type).is_none(),
+        // What models do not take breaks every request.
+        None => false,
     }
 }
 
@@ -56,6 +58,9 @@ pub(super) fn shrunk(
     let bytes = LENIENT
         .decode(&*without_breaks(data))
         .map_err(|error| PictureError::Unreadable(format!("invalid base64: {error}")))?;
+    if Format::of(&bytes).is_none() && Format::named(&image.mime_type).is_none() {
+        return Err(PictureError::NotTaken(one_line(&image.mime_type).into_owned()));
+    }
     let mut source = Cursor::new(bytes);
     if picture::fits(&mut source)? {
         return Ok(None);
@@ -68,7 +73,7 @@ pub(super) fn shrunk(
     }))
 }
 
-/// How many bytes so much base64 stands for.
+/// Returns the number of bytes that a base64 text decodes to.
 fn bytes_of(data: &str) -> usize {
     data.trim_end_matches('=').len() * 3 / 4
 }

@@ -71,7 +71,7 @@ fn line(block: &Block) -> String {
     }
 }
 
-/// What is sent of an image; `…` where it is the decoder's business what it says.
+/// Images are sent unchanged, smaller, or replaced by a reason; `…` stands for text of the decoder.
 #[tokio::test]
 async fn images_are_sent_as_they_are_smaller_or_with_a_reason_left_out() {
     let png = |width, height| encoded(width, height, ImageFormat::Png);
@@ -90,6 +90,8 @@ async fn images_are_sent_as_they_are_smaller_or_with_a_reason_left_out() {
     commented.extend([0xff, 0xfe, 0xff, 0xff].into_iter().chain(std::iter::repeat_n(b'x', 0xfffd)));
     commented.extend(&encoded(30, 20, ImageFormat::Jpeg)[2..]);
     let gigantic = "omitted image payload: Image is too large to decode (60000x60000; at most 30 megapixels)";
+    let not_taken =
+        |mime: &str| format!("omitted image payload: models take PNG, JPEG, GIF and WebP, not {mime}");
     let rows = [
         (image("image/png", &png(2000, 10)), "image/png 2000x10"),
         (image("image/png", &png(2001, 10)), "image/jpeg 2000x10"),
@@ -107,10 +109,11 @@ async fn images_are_sent_as_they_are_smaller_or_with_a_reason_left_out() {
         (image("image/png", &png(3000, 10)[..20]), "omitted image payload: …"),
         (image("image/png", b"just some words"), "omitted image payload: …"),
         (base64("image/png", "no base64!"), "omitted image payload: invalid base64: …"),
-        // Nobody here can tell whether a provider takes these.
-        (image("image/heic", b"just some words"), "image/heic as it is, 20"),
-        (image("image/heic", &long[100..]), "image/heic as it is, 6990376"),
-        (image("image/heic", &vec![1; MAX_BYTES + 1]), "omitted image payload: …"),
+        // Models refuse these, with all that comes behind them.
+        (image("image/svg+xml", b"<svg xmlns='http://www.w3.org/2000/svg'/>"), &not_taken("image/svg+xml")),
+        (image("image/bmp", b"BM just some words"), &not_taken("image/bmp")),
+        (image("image/heic", &long[100..]), &not_taken("image/heic")),
+        (image("image/x-png", &png(10, 10)), "image/x-png 10x10"),
         // The conversation is made fit for a model elsewhere.
         (base64("image/png", " "), "image/png as it is, 1"),
     ];
@@ -159,7 +162,8 @@ async fn nothing_is_copied_while_no_image_is_too_large() {
     assert!(Arc::ptr_eq(&view(&mut images, &messages).await, &messages));
 }
 
-/// What is made once is sent again and again, the very same, as long as the message is in the conversation.
+/// Replacements are made once and reused, as the same object, as long as the message is in the
+/// conversation.
 #[tokio::test]
 async fn nothing_is_made_twice() {
     let (first, second) = (said(vec![wide(3000)]), result(vec![wide(4000)]));

@@ -11,6 +11,7 @@ use openclaw_config::clock::now_ms;
 use openclaw_protocol::AgentId;
 use openclaw_sessions::entry::Json;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use super::library::Library;
 use super::snapshot::Snapshot;
@@ -21,26 +22,28 @@ const MOST_SHELVES: usize = 64;
 /// Snapshots that sessions still go on with although a newer one has been made, for each agent.
 const MOST_FORMER: usize = 8;
 
-/// What is known of the skills of all agents.
+/// Cache of the skills of all agents.
 #[derive(Debug, Default)]
 pub struct SkillBook {
     shelves: Mutex<HashMap<PathBuf, Shelf>>,
-    /// Whether somebody looks at the files beside the turns.
+    /// True if a watcher observes the files between turns.
     is_watched: AtomicBool,
+    /// Notifies that a library was read from other directories, or for the first time.
+    shelved: Notify,
 }
 
-/// Whose skills are asked for.
+/// Agent whose skills are requested.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
     /// The settings in force.
     pub config: &'a Arc<Config>,
     /// The agent.
     pub agent: &'a AgentId,
-    /// Its workspace.
+    /// Workspace of the agent.
     pub workspace: &'a Path,
 }
 
-/// Which turn of a session it is.
+/// Turn of a session for which skills are requested.
 #[derive(Debug, Clone, Copy)]
 pub enum Occasion<'a> {
     /// The first one: programs are looked for anew.
@@ -59,25 +62,25 @@ struct Shelf {
     agents: HashMap<AgentId, Offered>,
 }
 
-/// What one agent's runs were given.
+/// Skills that the runs of one agent were given.
 #[derive(Debug)]
 struct Offered {
     config: Arc<Config>,
     latest: Arc<Snapshot>,
-    /// Of the same version: made before a program came or went.
+    /// Earlier snapshots of the same version, made before a program came or went.
     former: Vec<Arc<Snapshot>>,
 }
 
-/// What a snapshot was made from.
+/// Source from which a snapshot was made.
 enum Basis {
-    /// What a shelf had at this version.
+    /// Cached library at this version.
     Kept(Arc<Library>, i64),
-    /// What was on the disk.
+    /// Library that was read from disk.
     Read(Arc<Library>),
 }
 
 impl SkillBook {
-    /// What a turn is given.
+    /// Returns the snapshot for a turn.
     pub async fn for_turn(&self, wanted: Wanted<'_>, occasion: Occasion<'_>) -> Arc<Snapshot> {
         match self.kept(wanted, occasion) {
             Some(kept) => kept,
@@ -85,7 +88,7 @@ impl SkillBook {
         }
     }
 
-    /// What was made for an earlier turn, where it still holds.
+    /// Returns the snapshot of an earlier turn if it is still valid.
     fn kept(&self, wanted: Wanted<'_>, occasion: Occasion<'_>) -> Option<Arc<Snapshot>> {
         let shelves = self.shelves.lock();
         let shelf = shelves.get(wanted.workspace)?;
@@ -95,7 +98,7 @@ impl SkillBook {
         }
         match occasion {
             Occasion::GoesOn(mark) => Some(offered.marked(mark)),
-            // Where there is no skill, no program makes one usable.
+            // Without skills, no installed program can make one usable.
             Occasion::Begins if self.keeps(wanted.config) && shelf.library.skills.is_empty() => {
                 Some(Arc::clone(&offered.latest))
             }
@@ -122,7 +125,7 @@ impl SkillBook {
         }
     }
 
-    /// What was read from these directories earlier, where somebody takes care that it is true.
+    /// Returns the cached library of these directories if a watcher keeps it current.
     fn library_of(&self, wanted: Wanted<'_>, roots: &[Root]) -> Option<Basis> {
         let shelves = self.shelves.lock();
         let shelf = shelves.get(wanted.workspace)?;
@@ -130,7 +133,7 @@ impl SkillBook {
         is_true.then(|| Basis::Kept(Arc::clone(&shelf.library), shelf.version))
     }
 
-    /// Whether what was read is read again when it changes.
+    /// Returns true if cached libraries are re-read when they change.
     fn keeps(&self, config: &Config) -> bool {
         self.is_watched.load(Ordering::Relaxed) && config.skills.load.is_watched()
     }
@@ -139,6 +142,9 @@ impl SkillBook {
         let mut shelves = self.shelves.lock();
         if shelves.len() >= MOST_SHELVES && !shelves.contains_key(wanted.workspace) {
             shelves.clear();
+        }
+        if matches!(basis, Basis::Read(_)) {
+            self.shelved.notify_one();
         }
         let shelf = match (shelves.get_mut(wanted.workspace), basis) {
             // Changed meanwhile: the next turn makes it anew.
@@ -165,12 +171,18 @@ impl SkillBook {
         self.shelves.lock().values_mut().for_each(Shelf::bump);
     }
 
-    /// From now on somebody calls [`Self::put`] when something changes.
+    /// Switches to watched mode: from now on the watcher calls [`Self::put`] when something
+    /// changes.
     pub(super) fn watch(&self) {
         self.is_watched.store(true, Ordering::Relaxed);
     }
 
-    /// What is kept: the workspaces, from where, and what was read.
+    /// Waits until something is kept that was read by a turn.
+    pub(super) async fn shelved(&self) {
+        self.shelved.notified().await;
+    }
+
+    /// Returns the cache: each workspace with its roots and its library.
     pub(super) fn libraries(&self) -> Vec<(PathBuf, Vec<Root>, Arc<Library>)> {
         let shelves = self.shelves.lock();
         let kept = |(workspace, shelf): (&PathBuf, &Shelf)| {
@@ -179,7 +191,7 @@ impl SkillBook {
         shelves.iter().map(kept).collect()
     }
 
-    /// What the directories of a workspace hold now.
+    /// Stores the current library of a workspace.
     pub(super) fn put(&self, workspace: &Path, roots: &[Root], library: Library) {
         let mut shelves = self.shelves.lock();
         if let Some(shelf) = shelves.get_mut(workspace).filter(|shelf| shelf.roots == roots) {
@@ -225,7 +237,7 @@ impl Shelf {
 }
 
 impl Offered {
-    /// What a session with this mark goes on with.
+    /// Returns the snapshot with which a session with this mark continues.
     fn marked(&self, mark: Option<&Json>) -> Arc<Snapshot> {
         let has_mark = |snapshot: &&Arc<Snapshot>| snapshot.mark.as_ref() == mark;
         let all = std::iter::once(&self.latest).chain(&self.former);

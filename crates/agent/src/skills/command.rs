@@ -14,11 +14,11 @@ const LONGEST_DESCRIPTION: usize = 100;
 /// A command that uses a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillCommand {
-    /// Behind the slash.
+    /// Name of the command, without the slash.
     pub name: String,
     /// The skill.
     pub skill: String,
-    /// For menus.
+    /// Description for menus.
     pub description: String,
     /// The tool that is called instead of asking the agent.
     pub tool: Option<String>,
@@ -65,7 +65,7 @@ fn loose(name: &str) -> String {
     parts.collect::<Vec<_>>().join("-").to_lowercase()
 }
 
-/// What the agent is asked.
+/// Builds the message to the agent.
 pub fn request(skill: &str, input: &str) -> String {
     let ask = format!("Use the \"{skill}\" skill for this request.");
     match input.trim() {

@@ -6,10 +6,10 @@ use openclaw_config::write::{self, Actor, WriteError};
 use openclaw_config::{InvalidConfig, Loaded, redact, value_path};
 use serde_json::{Map, Value, json};
 
-/// What changes; absent stays.
+/// Changes to a skill; absent fields stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SkillChange {
-    /// Whether it may be used.
+    /// True if the skill may be used.
     pub enabled: Option<bool>,
     /// Value of its primary variable; blank removes it.
     pub api_key: Option<String>,
@@ -17,7 +17,7 @@ pub struct SkillChange {
     pub env: BTreeMap<String, String>,
 }
 
-/// Why nothing was changed.
+/// Reason why nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError {
     /// The key can't stand in the file.

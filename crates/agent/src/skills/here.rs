@@ -1,4 +1,4 @@
-//! What this host has of what skills need.
+//! Checks the requirements of skills against this host.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,8 @@ use crate::requirements::{BinPath, Surroundings, is_truthy_at};
 /// Paths of the configuration that count as truthy while they are not set.
 const TRUTHY_WHEN_UNSET: &[&str] = &["browser.enabled", "browser.evaluateEnabled"];
 
-/// This host under a configuration. Programs are looked for once each.
+/// Environment of this host under a configuration, against which requirements are checked. Programs
+/// are looked for once each.
 pub(super) struct Here<'a> {
     config: &'a Config,
     path: BinPath,
@@ -18,10 +19,9 @@ pub(super) struct Here<'a> {
 }
 
 impl<'a> Here<'a> {
-    /// With the `PATH` of the configuration's environment.
+    /// Uses the `PATH` of the configuration's environment.
     pub(super) fn new(config: &'a Config) -> Self {
-        let path = BinPath::new(config.environment().get("PATH").unwrap_or_default());
-        Self { config, path, bins: RefCell::default() }
+        Self { config, path: BinPath::of(config), bins: RefCell::default() }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Installs what a skill needs (spec `agent-runtime.md` §6.2, `gateway-protocol.md` §6.6).
 //!
-//! What stands in a skill's file is a stranger's word: `plan` makes of it one of a few fixed commands or a download, and nothing
-//! else; `command` runs the one, `download` fetches the other and unpacks it below a directory of its own.
+//! The data in a skill's file is untrusted: `plan` turns it into one of a few fixed commands or a
+//! download, and nothing else; `command` runs the command, `download` fetches the file and unpacks
+//! it below a directory of its own.
 
 pub(crate) mod command;
 mod download;
@@ -22,18 +23,18 @@ use crate::requirements::BinPath;
 use download::{FetchError, STRICT};
 use plan::Plan;
 
-/// What is asked for.
+/// Parameters of an installation.
 #[derive(Debug, Clone, Copy)]
 pub struct InstallRequest<'a> {
     /// The skill.
     pub name: &'a str,
-    /// Which of its installers.
+    /// Id of the chosen installer.
     pub install_id: &'a str,
-    /// How long it may take; bounded by [`timeout`].
+    /// Time limit; bounded by [`timeout`].
     pub timeout: Option<Duration>,
 }
 
-/// How long an installer may take: five minutes unless asked for otherwise, fifteen at most.
+/// Returns the time limit of an installer: five minutes by default, fifteen at most.
 pub fn timeout(asked: Option<Duration>) -> Duration {
     const DEFAULT: Duration = Duration::from_secs(5 * 60);
     const LEAST: Duration = Duration::from_secs(1);
@@ -41,7 +42,7 @@ pub fn timeout(asked: Option<Duration>) -> Duration {
     asked.unwrap_or(DEFAULT).clamp(LEAST, MOST)
 }
 
-/// Installs what a skill of a workspace needs. What went wrong is in the result.
+/// Installs what a skill of a workspace needs. Failures are described in the result.
 pub async fn install(
     config: &Config,
     workspace: &Path,
@@ -58,7 +59,10 @@ pub async fn install(
     let Some(spec) = skill.install.iter().find(|spec| spec.id == request.install_id) else {
         return failed(format!("Installer not found: {}", request.install_id));
     };
-    let path = BinPath::new(config.environment().get("PATH").unwrap_or_default());
+    let path = BinPath::of(config);
+    if let Err(error) = path.sandboxes().refuse(&skill.file_path) {
+        return failed(error.to_string());
+    }
     let plan = match plan::plan(&spec.installer, &skill.key, config, &|name| path.find(name)) {
         Ok(plan) => plan,
         Err(error) => return failed(error.to_string()),

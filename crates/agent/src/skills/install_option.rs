@@ -1,19 +1,19 @@
-//! How what a skill needs can be installed, as its `metadata` says, and what of that is offered (spec `agent-runtime.md` §6.2,
-//! `gateway-protocol.md` §6.6).
+//! Installers in a skill's `metadata`, and the choice of those that are offered (spec
+//! `agent-runtime.md` §6.2, `gateway-protocol.md` §6.6).
 
 use openclaw_config::settings::NodeManager;
 
 use crate::frontmatter::Manifest;
 use crate::requirements::platform;
 
-/// One way to install.
+/// Installer of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstallSpec {
-    /// What `skills.install` calls it.
+    /// Id in `skills.install`.
     pub id: String,
-    /// By what.
+    /// Installer and its parameters.
     pub installer: Installer,
-    /// What it is called.
+    /// Display name.
     pub label: Option<String>,
     /// Programs it brings.
     pub bins: Vec<String>,
@@ -21,29 +21,30 @@ pub struct InstallSpec {
     pub os: Vec<String>,
 }
 
-/// What installs. A field that the skill does not give is found missing when it is needed.
+/// Kind of installer with its parameters. A field that the skill does not give is found missing
+/// when it is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Installer {
     /// Homebrew.
     Brew {
         /// A formula or, with `is_cask`, a cask.
         formula: Option<String>,
-        /// Whether it is an application rather than a program.
+        /// True if the package is an application (cask) rather than a command-line program.
         is_cask: bool,
     },
     /// The configured manager of Node packages.
     Node {
-        /// As npm names it.
+        /// Package name at npm.
         package: Option<String>,
     },
     /// `go install`.
     Go {
-        /// With its version, as in `example.com/cmd/tool@latest`.
+        /// Go module with its version, as in `example.com/cmd/tool@latest`.
         module: Option<String>,
     },
     /// `uv tool install`.
     Uv {
-        /// As PyPI names it.
+        /// Package name at PyPI.
         package: Option<String>,
     },
     /// A file from the web.
@@ -57,7 +58,7 @@ pub struct Download {
     pub url: Option<String>,
     /// `tar.gz`, `tar.bz2` or `zip`; absent is told by the name.
     pub archive: Option<String>,
-    /// Whether an archive is unpacked; absent means that it is.
+    /// True if an archive is unpacked; absent counts as true.
     pub extract: Option<bool>,
     /// Directories that are cut off the front of the paths in it.
     pub strip_components: usize,
@@ -108,7 +109,7 @@ impl InstallSpec {
         self.os.is_empty() || self.os.iter().any(|os| os == platform())
     }
 
-    /// What it is called.
+    /// Display name, or a default one.
     pub(super) fn shown(&self, manager: NodeManager) -> String {
         let named =
             |what: &Option<String>, by: &str| what.as_ref().map(|what| format!("Install {what} ({by})"));
@@ -133,14 +134,14 @@ fn whole(number: Option<f64>) -> usize {
     (0..=MOST).find(|count| number == Some(*count as f64)).unwrap_or(0)
 }
 
-/// Which of several installers is preferred.
+/// Preferences among several installers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Preference {
     /// `skills.install.preferBrew`, and Homebrew is there.
     pub(super) brew_first: bool,
 }
 
-/// What is offered: the best one, or all files where there are only files.
+/// Returns the installers to offer: the best one, or all downloads where there are only downloads.
 pub(super) fn offered(specs: &[InstallSpec], preference: Preference) -> Vec<&InstallSpec> {
     let here: Vec<&InstallSpec> = specs.iter().filter(|spec| spec.is_for_here()).collect();
     if here.iter().all(|spec| matches!(spec.installer, Installer::Download(_))) {
@@ -164,7 +165,7 @@ mod tests {
         entries.iter().enumerate().filter_map(|(at, entry)| InstallSpec::of(entry, at)).collect()
     }
 
-    /// What is offered: ids and labels.
+    /// Checks the ids and labels of the offered installers.
     fn check(install: &str, brew_first: bool, expect: &[(&str, &str)]) {
         let specs = specs(install);
         let offered = offered(&specs, Preference { brew_first });

@@ -1,6 +1,7 @@
 //! The skills of an agent: those of all directories, one of each name (spec `agent-runtime.md` §6.1).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use openclaw_config::clock::now_ms;
@@ -10,34 +11,34 @@ use super::seen::Seen;
 use super::skill::{NoSkill, Read, Skill, read};
 use super::source::Root;
 
-/// What was read from the disk, and from what.
+/// Skills read from disk, with the state of the files they were read from.
 #[derive(Debug, Default)]
 pub struct Library {
-    /// In the order of the directories; one that overrides another has its place.
+    /// Skills in the order of the directories; one that overrides another takes its position.
     pub skills: Vec<Skill>,
-    /// What can't be used or is odd.
+    /// Files that can't be used or are unusual.
     pub problems: Vec<Problem>,
     seen: Seen,
     read_at: i64,
 }
 
-/// What is said of a file.
+/// Problem of a skill's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The file or directory.
     pub path: PathBuf,
-    /// What it is or does.
+    /// Description of the problem.
     pub text: String,
-    /// How much it matters.
+    /// Weight of the problem.
     pub weight: Weight,
 }
 
-/// How much a [`Problem`] matters.
+/// Weight of a [`Problem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// Something is not loaded.
+    /// The skill is not loaded.
     Left,
-    /// Something is odd, and loaded.
+    /// The skill is unusual but loaded.
     Odd,
 }
 
@@ -71,22 +72,28 @@ impl Library {
         library
     }
 
-    /// Whether it is to be read again: something has changed, or might have in the moment in which it was read.
+    /// Returns true if the library must be read again: a file has changed, or may have changed in
+    /// the moment of reading.
     pub(super) fn is_outdated(&self, now: i64) -> bool {
-        /// Until then another reading would be as unsure.
-        const UNSURE_MS: i64 = 1_100;
-        let is_unsure = !self.seen.is_settled(self.read_at);
-        is_unsure && now.saturating_sub(self.read_at) > UNSURE_MS || !self.seen.still_holds()
+        self.is_unsure_for(now).is_some_and(|pause| pause.is_zero()) || !self.seen.still_holds()
     }
 
-    /// What its files are now: the same twice means that nobody writes.
+    /// The time until another reading can be surer than this one; `None` if this one is sure.
+    pub(super) fn is_unsure_for(&self, now: i64) -> Option<Duration> {
+        /// Time in milliseconds until another reading would be more certain.
+        const UNSURE_MS: i64 = 1_100;
+        let left = UNSURE_MS.saturating_sub(now.saturating_sub(self.read_at)).clamp(0, UNSURE_MS);
+        (!self.seen.is_settled(self.read_at)).then(|| Duration::from_millis(left.unsigned_abs()))
+    }
+
+    /// Returns the current state of the files: two equal results mean that nobody is writing.
     pub(super) fn look(&self) -> Seen {
         self.seen.again()
     }
 
-    /// How many files and directories it depends on.
-    pub(super) fn files(&self) -> usize {
-        self.seen.len()
+    /// The files and directories it depends on.
+    pub(super) fn places(&self) -> impl Iterator<Item = PathBuf> {
+        self.seen.places().map(Path::to_owned)
     }
 
     /// A skill by its name or its key.

@@ -20,7 +20,7 @@ struct Variable {
 }
 
 impl Overlay {
-    /// What is configured for these skills.
+    /// Collects the configured settings of these skills.
     pub(super) fn of<'s>(skills: impl Iterator<Item = &'s Skill>, config: &Skills) -> Self {
         let mut variables: Vec<Variable> = Vec::new();
         let mut add = |skill: &Skill, name: &str, value: &SecretString| {
@@ -56,7 +56,7 @@ impl Overlay {
         }
     }
 
-    /// Whether there is none.
+    /// Returns true if the overlay is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

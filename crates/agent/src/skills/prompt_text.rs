@@ -1,11 +1,11 @@
-//! What the system prompt says of skills (spec `agent-runtime.md` §6.4).
+//! Section of the system prompt about skills (spec `agent-runtime.md` §6.4).
 
 use openclaw_protocol::text_length::utf16_len;
 
 use super::skill::{ForModel, Skill};
 use crate::prompt::{SkillReport, SkillsReport};
 
-/// What the model is told before the list.
+/// Text before the list of skills.
 const INTRODUCTION: &str = "Skills are instructions for special tasks. Their files are not in this prompt.\n\
                             When a task matches a description, load the file at its location with the read tool.\n\
                             Relative paths in such a file start at the directory it lies in; use absolute paths in tool calls.";
@@ -15,12 +15,12 @@ const INTRODUCTION: &str = "Skills are instructions for special tasks. Their fil
 pub(super) struct PromptText {
     /// Blank when no skill is for the model.
     pub(super) text: String,
-    /// For the report of the prompt.
+    /// Sizes for the report of the prompt.
     pub(super) report: SkillsReport,
 }
 
 impl PromptText {
-    /// Of these skills, in their order.
+    /// Builds the text of these skills, in their order.
     pub(super) fn of<'s>(skills: impl Iterator<Item = &'s Skill>) -> Self {
         let mut blocks = String::new();
         let mut entries = Vec::new();

@@ -1,7 +1,8 @@
 //! Finding the files of skills below a directory (spec `agent-runtime.md` §6.1).
 //!
-//! `*.md` right in the root, `SKILL.md` anywhere below, in the order of their names. Symbolic links are followed, loops and what
-//! `.gitignore`, `.ignore` and `.fdignore` name are left out. Whatever the tree looks like, the walk ends.
+//! `*.md` right in the root, `SKILL.md` anywhere below, in the order of their names. Symbolic links
+//! are followed, loops and what `.gitignore`, `.ignore` and `.fdignore` name are left out. The walk
+//! ends for any shape of the tree.
 
 mod ignore_rules;
 
@@ -36,12 +37,12 @@ const NOT_WATCHED: &[&str] = &[
     ".cache",
 ];
 
-/// What was found below a directory.
+/// Skill files found below a directory.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Files that may be skills, in order.
     pub(super) files: Vec<PathBuf>,
-    /// What was left out, and why.
+    /// Paths that were left out, and why.
     pub(super) problems: Vec<(PathBuf, String)>,
     /// The files and directories on which this depends.
     pub(super) seen: Seen,
@@ -65,7 +66,7 @@ struct Walk {
     told: bool,
 }
 
-/// Where the walk is.
+/// Position of the walk.
 struct At {
     depth: usize,
     is_watched: bool,
@@ -162,7 +163,7 @@ impl Walk {
     }
 
     fn problem(&mut self, path: &Path, text: String) {
-        /// More say nothing new.
+        /// Largest number of reported problems; more say nothing new.
         const MOST: usize = 100;
         if self.found.problems.len() < MOST {
             self.found.problems.push((path.to_owned(), text));
@@ -194,7 +195,7 @@ enum Kind {
     Other,
 }
 
-/// What an entry is, links followed; `None` for a link to nothing.
+/// Returns the kind of an entry, links followed; `None` for a broken link.
 fn kind_of(path: &Path, listed: Option<FileType>) -> Option<Kind> {
     let kind = match listed {
         Some(kind) if !kind.is_symlink() => kind,

@@ -1,4 +1,4 @@
-//! What the files were that skills were read from: whether one of them has changed is told without reading it.
+//! State of the files from which skills were read: detects changes without reading the files again.
 
 use std::path::{Path, PathBuf};
 
@@ -18,23 +18,23 @@ impl Seen {
         self.0.extend(other.0);
     }
 
-    /// The same paths as they are now.
+    /// Returns the current state of the same paths.
     pub(super) fn again(&self) -> Self {
         Self(self.0.iter().map(|(path, _)| (path.clone(), Stamp::at(path))).collect())
     }
 
-    /// Whether all is as it was.
+    /// Returns true if nothing has changed.
     pub(super) fn still_holds(&self) -> bool {
         self.0.iter().all(|(path, stamp)| Stamp::at(path) == *stamp)
     }
 
-    /// Whether any change since `now` (Unix milliseconds) is sure to be seen.
+    /// Returns true if any change after `now` (Unix milliseconds) is certain to be detected.
     pub(super) fn is_settled(&self, now: i64) -> bool {
         self.0.iter().filter_map(|(_, stamp)| *stamp).all(|stamp| stamp.is_settled(now))
     }
 
-    /// How many looks at directory entries one check takes.
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
+    /// The paths.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(|(path, _)| path.as_path())
     }
 }

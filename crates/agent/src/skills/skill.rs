@@ -1,4 +1,4 @@
-//! One skill, as its file describes it (spec `agent-runtime.md` §6.2).
+//! Skill as described by its file (spec `agent-runtime.md` §6.2).
 
 use std::path::{Path, PathBuf};
 
@@ -14,46 +14,46 @@ const HEAD_BYTES: u64 = 96 * 1024;
 /// A skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
-    /// What it is called; unique among the skills of an agent.
+    /// Name; unique among the skills of an agent.
     pub name: String,
-    /// When to use it.
+    /// Description that tells when to use the skill.
     pub description: String,
-    /// Whose it is.
+    /// Origin of the skill.
     pub source: Source,
-    /// Its file.
+    /// Path of the skill's file.
     pub file_path: PathBuf,
     /// The directory that paths in the file start from.
     pub base_dir: PathBuf,
-    /// Its key in `skills.entries`.
+    /// Key of the skill in `skills.entries`.
     pub key: String,
     /// A symbol to show.
     pub emoji: Option<String>,
-    /// Where to read about it.
+    /// Address of the skill's homepage.
     pub homepage: Option<String>,
     /// The variable that its API key goes into.
     pub primary_env: Option<String>,
-    /// What it needs.
+    /// Requirements of the skill.
     pub requirements: Requirements,
-    /// Whether that counts.
+    /// Strictness with which the requirements are checked.
     pub strictness: Strictness,
-    /// How what it needs can be installed.
+    /// Installers for the requirements.
     pub install: Vec<InstallSpec>,
-    /// Whether the model is told of it.
+    /// Visibility to the model.
     pub for_model: ForModel,
-    /// What people can do with it.
+    /// Use as a chat command.
     pub command: CommandUse,
 }
 
-/// Whether the model is told of a skill.
+/// Visibility of a skill to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForModel {
-    /// It stands in the prompt.
+    /// The skill is listed in the prompt.
     Listed,
     /// `disable-model-invocation`: only people call it.
     Hidden,
 }
 
-/// What people can do with a skill.
+/// Use of a skill as a chat command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandUse {
     /// `user-invocable: false`.
@@ -64,7 +64,7 @@ pub enum CommandUse {
     Tool(String),
 }
 
-/// Why a file is no skill.
+/// Reason why a file is not a skill.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoSkill {
     /// `description` is missing or blank.
@@ -82,7 +82,7 @@ pub(super) enum NoSkill {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Read {
     pub(super) skill: Skill,
-    /// What is said in the log.
+    /// Warnings for the log.
     pub(super) oddities: Vec<String>,
 }
 
@@ -165,7 +165,8 @@ fn one_line(name: &str) -> String {
         .join(" ")
 }
 
-/// What the rules for names and descriptions say against them; the skill is loaded all the same.
+/// Returns the violations of the rules for names and descriptions; the skill is loaded all the
+/// same.
 fn oddities(name: &str, directory: &str, description: &str) -> Vec<String> {
     const LONGEST_NAME: usize = 64;
     const LONGEST_DESCRIPTION: usize = 1_024;

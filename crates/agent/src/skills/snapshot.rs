@@ -1,6 +1,6 @@
 //! The skills that an agent can use, as its runs see them (spec `agent-runtime.md` §6.5).
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use openclaw_config::Config;
 use openclaw_protocol::AgentId;
@@ -23,18 +23,18 @@ const LONG_PROMPT: usize = 60_000;
 /// Bytes of a prompt's hash that a row keeps.
 const HASH_BYTES: usize = 8;
 
-/// What runs of an agent have of its skills. The same for all its sessions until something changes.
+/// Skills of an agent, as its runs get them. The same for all its sessions until something changes.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    /// What the system prompt says; blank without skills for the model.
+    /// Text for the system prompt; blank without skills for the model.
     pub prompt: Arc<str>,
-    /// Its sizes, for the report of the prompt.
+    /// Sizes of the skills' part, for the report of the prompt.
     pub report: SkillsReport,
-    /// What commands are given besides what they inherit.
+    /// Environment variables added for commands.
     pub overlay: Arc<Overlay>,
     /// The skills that can be used, for commands.
     pub skills: Vec<Skill>,
-    /// What a session's row keeps of it; nothing without skills.
+    /// The part of it that a session's row keeps.
     pub mark: Option<Json>,
     pub(super) version: i64,
     commands: OnceLock<Vec<SkillCommand>>,
@@ -49,6 +49,10 @@ struct Mark<'a> {
     skills: Vec<MarkedSkill<'a>>,
     version: i64,
 }
+
+/// The mark of an agent without skills, as OpenClaw 2026.2.9 writes it. Always the same, so that no row changes for it.
+static NO_SKILLS: LazyLock<Option<Json>> =
+    LazyLock::new(|| Json::of_row_field(&serde_json::json!({"prompt": "", "skills": [], "version": 0})).ok());
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -65,7 +69,8 @@ impl<'a> MarkedSkill<'a> {
 }
 
 impl Snapshot {
-    /// Of an agent's library. Blocking: looks for the programs that skills need.
+    /// Builds the snapshot of an agent's library. Blocking: looks for the programs that skills
+    /// need.
     pub(super) fn of(library: &Library, config: &Config, agent: &AgentId) -> Self {
         Self::with(library, config, agent, &Here::new(config))
     }
@@ -87,7 +92,7 @@ impl Snapshot {
         Self { prompt: text.into(), report, overlay, skills, ..Self::default() }
     }
 
-    /// What a conversation has of it that is offered these skills only. The row keeps the mark of the whole.
+    /// Returns the snapshot restricted to these skills. The row keeps the mark of the whole.
     #[must_use]
     pub fn only(&self, names: &[String], config: &Config) -> Self {
         let skills: Vec<Skill> =
@@ -98,12 +103,12 @@ impl Snapshot {
         Self { prompt: text.into(), report, overlay, skills, mark, version, commands: OnceLock::new() }
     }
 
-    /// The same with a version.
+    /// Returns the same snapshot with a version.
     pub(super) fn at_version(self, version: i64) -> Self {
         Self { mark: mark(&self.prompt, &self.skills, version), version, ..self }
     }
 
-    /// Whether runs would see no difference.
+    /// Returns true if runs would see no difference.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.prompt == other.prompt && self.skills == other.skills && self.overlay == other.overlay
     }
@@ -116,7 +121,7 @@ impl Snapshot {
 
 fn mark(prompt: &str, skills: &[Skill], version: i64) -> Option<Json> {
     if skills.is_empty() {
-        return None;
+        return NO_SKILLS.clone();
     }
     let hash = Sha256::digest(prompt.as_bytes());
     let prompt_hash = hash.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();

@@ -1,4 +1,4 @@
-//! Where skills come from, in the order of precedence (spec `agent-runtime.md` §6.1).
+//! Origins of skills, in order of precedence (spec `agent-runtime.md` §6.1).
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ const BUNDLED_VARIABLE: &str = "OPENCLAW_BUNDLED_SKILLS_DIR";
 /// The directory of skills in the state directory, in a workspace, and next to the executable.
 const DIRECTORY: &str = "skills";
 
-/// Whose skill it is. A later one wins over an earlier one of the same name.
+/// Origin of a skill. A later one wins over an earlier one of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
-    /// From `skills.load.extraDirs`.
+    /// Skill from `skills.load.extraDirs`.
     Extra,
-    /// It comes with the product.
+    /// The skill is part of the product.
     Bundled,
-    /// From the state directory, for all agents.
+    /// Skill from the state directory, for all agents.
     Managed,
-    /// From the agent's workspace.
+    /// Skill from the agent's workspace.
     Workspace,
 }
 
@@ -44,7 +44,7 @@ impl Serialize for Source {
 /// A directory that skills lie in. It need not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Root {
-    /// Whose skills these are.
+    /// Origin of these skills.
     pub source: Source,
     /// Absolute.
     pub dir: PathBuf,

@@ -1,4 +1,4 @@
-//! Whether a skill can be used, and what keeps it from that (spec `agent-runtime.md` §6.3). Pure.
+//! Determines if a skill can be used, and what prevents it (spec `agent-runtime.md` §6.3). Pure.
 
 use openclaw_config::settings::{SkillEntry, Skills};
 use secrecy::ExposeSecret as _;
@@ -7,19 +7,19 @@ use super::skill::Skill;
 use super::source::Source;
 use crate::requirements::{Requirements, Surroundings};
 
-/// What keeps a skill from being used.
+/// Obstacles that keep a skill from being used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Standing {
     /// `skills.entries.<key>.enabled` is false.
     pub(super) is_disabled: bool,
-    /// It comes with the product and is not in `skills.allowBundled`.
+    /// The skill is bundled and is not in `skills.allowBundled`.
     pub(super) is_blocked: bool,
-    /// What it needs and is not there.
+    /// Requirements that are not met.
     pub(super) missing: Requirements,
 }
 
 impl Standing {
-    /// Of a skill under this configuration, here.
+    /// Determines the standing of a skill under this configuration, on this host.
     pub(super) fn of(skill: &Skill, config: &Skills, here: &impl Surroundings) -> Self {
         let entry = entry_of(skill, config);
         let here = ForSkill { here, entry, primary_env: skill.primary_env.as_deref() };
@@ -30,13 +30,13 @@ impl Standing {
         }
     }
 
-    /// Whether nothing does.
+    /// Returns true if nothing keeps the skill from being used.
     pub(super) fn is_eligible(&self) -> bool {
         !self.is_disabled && !self.is_blocked && self.missing.is_empty()
     }
 }
 
-/// What is configured for a skill: by its key, else by its name.
+/// Returns the configuration of a skill: by its key, else by its name.
 pub(super) fn entry_of<'c>(skill: &Skill, config: &'c Skills) -> Option<&'c SkillEntry> {
     config.entries.get(&skill.key).or_else(|| config.entries.get(&skill.name))
 }
@@ -48,7 +48,7 @@ fn is_blocked(skill: &Skill, allowed: Option<&[String]>) -> bool {
     skill.source == Source::Bundled && allowed.iter().any(is_any) && !allowed.iter().any(named)
 }
 
-/// What there is for one skill: its own variables too.
+/// Environment of one skill: the host plus the skill's own variables.
 struct ForSkill<'a, S> {
     here: &'a S,
     entry: Option<&'a SkillEntry>,

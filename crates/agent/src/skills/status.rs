@@ -1,4 +1,5 @@
-//! What there is to say of each skill: for `skills.status` and `openclaw skills` (spec `gateway-protocol.md` §6.6).
+//! Status of each skill, for `skills.status` and `openclaw skills` (spec `gateway-protocol.md`
+//! §6.6).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,9 +15,9 @@ use super::library::Library;
 use super::skill::Skill;
 use super::source::{Source, managed_dir, roots};
 use super::standing::Standing;
-use crate::requirements::{Requirements, Strictness, Surroundings};
+use crate::requirements::{BinPath, Requirements, Strictness, Surroundings};
 
-/// Everything about the skills of a workspace, read now. Blocking.
+/// Reads the status of all skills of a workspace. Blocking.
 pub fn status(config: &Config, workspace: &Path) -> SkillsStatusResult {
     let library = Library::read(&roots(config, workspace));
     let here = Here::new(config);
@@ -39,11 +40,16 @@ pub fn bins<'w>(config: &Config, workspaces: impl Iterator<Item = &'w Path>) -> 
     found
 }
 
-/// Every program that skills name outside of workspaces, each once: agents write into those. Blocking.
+/// Every program that skills name outside of workspaces, each once: agents write into those. Neither the skill nor the program lies
+/// where a sandbox may write. Blocking.
 pub fn trusted_bins(config: &Config) -> BTreeSet<String> {
     let roots = roots(config, Path::new("")).into_iter().filter(|root| root.source != Source::Workspace);
     let library = Library::read(&roots.collect::<Vec<_>>());
-    library.skills.iter().flat_map(Skill::bins).map(str::to_owned).collect()
+    let sandboxes = config.sandbox_writable();
+    let first = BinPath::new(config.environment().get("PATH").unwrap_or_default());
+    let is_open = |program: &&str| first.find(program).is_some_and(|path| sandboxes.holds(&path));
+    let skills = library.skills.iter().filter(|skill| !sandboxes.holds(&skill.file_path));
+    skills.flat_map(Skill::bins).filter(|program| !is_open(program)).map(str::to_owned).collect()
 }
 
 fn row(skill: &Skill, config: &Config, here: &Here<'_>, preference: Preference) -> SkillStatus {

@@ -1,68 +1,85 @@
-//! Looks at the files of skills beside the turns, and reads them again when one has changed (spec `agent-runtime.md` §6.5).
+//! Reads skills again when one of their files has changed, beside the turns (spec `agent-runtime.md` §6.5).
 //!
-//! They are looked at now and then, as the config file is: a look costs a few microseconds a file, and it sees edits on every
-//! kind of file system and behind links. How often follows from what it costs, so that many skills take no more of the
-//! processor than few.
+//! The files are looked at when there is [word](crate::file_watch) of an edit, which may come for nothing, and once more when one was read
+//! right after it had been written, since the clocks of file systems are coarse.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use openclaw_config::Config;
 use openclaw_config::clock::now_ms;
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::book::SkillBook;
 use super::library::Library;
 use super::source::Root;
+use crate::file_watch::FileWatch;
 
-/// Between two looks at least.
-const LOOK: Duration = Duration::from_millis(500);
-/// Looks take at most this part of the time.
-const SHARE: u32 = 100;
-/// Up to so many files are looked at without going to another thread, which would take longer.
-const FEW: usize = 32;
-/// How often the end of an edit is waited for.
+/// Number of times the watcher waits for the end of an edit.
 const MOST_WAITS: usize = 40;
 
-/// Works until it is dropped. `config` gives the settings in force.
-pub async fn follow(book: Arc<SkillBook>, config: impl Fn() -> Arc<Config> + Send) {
+/// Works until it is dropped, or nobody can change the settings any more. `config` takes the settings in force out of what holds them.
+pub async fn follow<S>(
+    book: Arc<SkillBook>,
+    mut settings: watch::Receiver<S>,
+    config: impl Fn(&S) -> Arc<Config> + Send,
+) {
     book.watch();
-    let mut pause = LOOK;
+    let mut files = FileWatch::new();
     loop {
-        sleep(pause).await;
-        let load = config().skills.load.clone();
-        if !load.is_watched() {
+        let load = config(&settings.borrow_and_update()).skills.load.clone();
+        let kept = if load.is_watched() { book.libraries() } else { Vec::new() };
+        let looked = tokio::task::spawn_blocking(move || look(files, kept)).await;
+        let Ok(Look { files: watch, outdated, again }) = looked else { return };
+        files = watch;
+        if !outdated.is_empty() {
+            for one in outdated {
+                read_again(&book, one, load.debounce()).await;
+            }
             continue;
         }
-        let begun = Instant::now();
-        let outdated = outdated(&book).await;
-        pause = LOOK.max(begun.elapsed() * SHARE);
-        for (workspace, roots, library) in outdated {
-            settled(&library, load.debounce()).await;
-            let read = {
-                let roots = roots.clone();
-                tokio::task::spawn_blocking(move || Library::read(&roots)).await
-            };
-            match read {
-                Ok(library) => book.put(&workspace, &roots, library),
-                Err(error) => tracing::error!(%error, "the skills could not be read again"),
-            }
+        tokio::select! {
+            changed = settings.changed() => if changed.is_err() { return },
+            () = book.shelved() => {}
+            () = files.changed() => {}
+            () = sleep(again.unwrap_or_default()), if again.is_some() => {}
         }
     }
 }
 
 type Kept = (PathBuf, Vec<Root>, Arc<Library>);
 
-/// What has to be read again.
-async fn outdated(book: &SkillBook) -> Vec<Kept> {
-    let kept = book.libraries();
-    let files: usize = kept.iter().map(|(_, _, library)| library.files()).sum();
-    let look = move || {
-        let now = now_ms();
-        kept.into_iter().filter(|(_, _, library)| library.is_outdated(now)).collect()
+/// The result of a look at the files.
+struct Look {
+    files: FileWatch,
+    /// The libraries that have to be read again.
+    outdated: Vec<Kept>,
+    /// The time until the next look, whatever happens.
+    again: Option<Duration>,
+}
+
+/// Watches the files of what is kept, then looks at them. Blocking.
+fn look(mut files: FileWatch, kept: Vec<Kept>) -> Look {
+    let places: Vec<PathBuf> = kept.iter().flat_map(|(_, _, library)| library.places()).collect();
+    files.set(&places);
+    let now = now_ms();
+    let again = kept.iter().filter_map(|(_, _, library)| library.is_unsure_for(now)).min();
+    let outdated = kept.into_iter().filter(|(_, _, library)| library.is_outdated(now)).collect();
+    Look { files, outdated, again }
+}
+
+async fn read_again(book: &SkillBook, (workspace, roots, library): Kept, debounce: Duration) {
+    settled(&library, debounce).await;
+    let read = {
+        let roots = roots.clone();
+        tokio::task::spawn_blocking(move || Library::read(&roots)).await
     };
-    if files <= FEW { look() } else { tokio::task::spawn_blocking(look).await.unwrap_or_default() }
+    match read {
+        Ok(library) => book.put(&workspace, &roots, library),
+        Err(error) => tracing::error!(%error, "the skills could not be read again"),
+    }
 }
 
 /// Waits until nobody writes any more.

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 /// Finds inline code in a text, from its beginning to its end. Each paragraph is looked through once, however many backticks it has.
 pub(crate) struct CodeSpans<'a> {
     text: &'a str,
-    /// Where the paragraph ends whose runs are known.
+    /// End of the paragraph whose runs are known.
     end: usize,
-    /// Where runs of backticks begin, by how many they are.
+    /// Starts of backtick runs, by their length.
     runs: HashMap<usize, Vec<usize>>,
 }
 
@@ -16,7 +16,8 @@ impl<'a> CodeSpans<'a> {
         Self { text, end: 0, runs: HashMap::new() }
     }
 
-    /// Where the code ends that the run of backticks at a place begins; `None` where no other run closes it.
+    /// Returns the end of the code span that the backtick run at a place opens; `None` if no other
+    /// run closes it.
     pub(crate) fn end_of(&mut self, at: usize, run: usize) -> Option<usize> {
         self.read_paragraph(at);
         let places = self.runs.get(&run)?;
@@ -24,7 +25,7 @@ impl<'a> CodeSpans<'a> {
         places.get(next).map(|place| place + run)
     }
 
-    /// Whether the paragraph of a place goes on to the end of the text.
+    /// Returns true if the paragraph of a place extends to the end of the text.
     pub(crate) fn is_in_last_paragraph(&mut self, at: usize) -> bool {
         self.read_paragraph(at);
         self.end == self.text.len()
@@ -49,7 +50,7 @@ impl<'a> CodeSpans<'a> {
     }
 }
 
-/// How many backticks a text begins with.
+/// Returns the number of backticks at the start of a text.
 pub(crate) fn backticks(text: &str) -> usize {
     text.len() - text.trim_start_matches('`').len()
 }

@@ -1,5 +1,5 @@
-//! Directives a model may put into its text: reply tags, the voice tag, media lines (spec `messages.md` §8).
-//! Nothing inside code is a directive.
+//! Directives a model may put into its text: reply tags, the voice tag, media lines (spec
+//! `messages.md` §8). Text inside code is never a directive.
 
 use super::code_span::{CodeSpans, backticks};
 use crate::reply::ReplyTo;
@@ -7,13 +7,13 @@ use crate::reply::ReplyTo;
 /// A text with its directives taken out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Directives {
-    /// What is left.
+    /// Text without the directives.
     pub text: String,
-    /// What to quote: the last explicit id, else the current message.
+    /// Message to quote: the last explicit id, else the current message.
     pub reply_to: Option<ReplyTo>,
-    /// Where the tag that says so begins in what was read.
+    /// Position in the input at which that reply tag begins.
     pub(crate) reply_at: usize,
-    /// Whether audio goes out as a voice note.
+    /// True if audio is sent as a voice note.
     pub voice: bool,
     /// Media references in order.
     pub media: Vec<String>,
@@ -30,7 +30,8 @@ pub fn parse(text: &str) -> Directives {
     found
 }
 
-/// How many bytes of the cleaned text stand before a media reference: before its line, or before its tag.
+/// Returns the number of bytes of the cleaned text before a media reference: before its line, or
+/// before its tag.
 pub(crate) fn before_media(text: &str, reference: &str) -> Option<usize> {
     let is_named_by = |end: usize| {
         let named = parse(text.get(..end).unwrap_or_default()).media;
@@ -71,7 +72,8 @@ fn before_media_start(text: &str) -> &str {
     if is_start && is_prose() { text.get(..line_start).unwrap_or_default() } else { text }
 }
 
-/// Where a tag stands behind a backtick that may still turn out to begin code: then it is none.
+/// Returns the position of a tag after a backtick that may still turn out to open a code span, in
+/// which case it is not a tag.
 fn tag_in_open_code(text: &str) -> Option<usize> {
     let (prose, is_code) = segments(text).pop()?;
     if is_code || !prose.contains("[[") {
@@ -95,7 +97,7 @@ fn tag_in_open_code(text: &str) -> Option<usize> {
     None
 }
 
-/// Where the first tag begins, or what may become one. A bracket may stand before it.
+/// Returns the position of the first tag, complete or begun. A bracket may stand before it.
 fn first_tag(text: &str) -> Option<usize> {
     let is_tag = |open: &usize| {
         let tail =
@@ -172,7 +174,7 @@ fn untagged(segment: &str, from: usize, found: &mut Directives) -> (String, bool
     let mut out = String::with_capacity(segment.len());
     let mut any = false;
     let mut spans = CodeSpans::new(segment);
-    // Where tags end next; looked for once however many begin before it.
+    // Position of the next closing mark; looked for once, however many tags begin before it.
     let mut close = Some(0);
     let mut at = 0;
     while let Some(next) = segment.get(at..).and_then(|rest| rest.find(['[', '`'])).map(|next| at + next) {
@@ -288,7 +290,7 @@ fn fence_mark(line: &str) -> Option<&str> {
     trimmed.get(..run)
 }
 
-/// Whether the last line of a text is in a fence, or ends one.
+/// Returns true if the last line of a text is inside a fence, or closes one.
 pub(super) fn in_fence(text: &str) -> bool {
     segments(text).last().is_some_and(|(_, code)| *code)
 }

@@ -7,7 +7,7 @@ use openclaw_protocol::text_length::utf16_len;
 
 use super::silent::HEARTBEAT_TOKEN;
 
-/// Whose answer it is.
+/// Purpose of the answer: a heartbeat or something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answering {
     /// A heartbeat's: an answer with the token that has at most so many characters (UTF-16) beside it is an acknowledgement.
@@ -22,15 +22,15 @@ pub enum Answering {
 /// An answer without the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stripped {
-    /// What is to be shown; `None` for an answer that says nothing.
+    /// Text to show; `None` for an answer that says nothing.
     pub shown: Option<String>,
-    /// What there is beside the token, shown or not.
+    /// Text beside the token, shown or not.
     pub rest: String,
-    /// Whether the token was at one of its ends.
+    /// True if the token was at one of the ends.
     pub had_token: bool,
 }
 
-/// Takes the token off an answer. One that has it in the middle alone stays as it is.
+/// Takes the token off an answer. An answer with the token only in the middle stays as it is.
 pub fn strip(text: &str, answering: Answering) -> Stripped {
     let plain = text.trim();
     if plain.is_empty() {
@@ -157,7 +157,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is shown is part of what was said, and has no token at its ends; stripping it once more changes nothing.
+        /// The shown text is part of the answer and has no token at its ends; stripping it again
+        /// changes nothing.
         #[test]
         fn stripping_is_done_once_and_for_all(text in "(HEARTBEAT_OK|[a-c <>*_.\n]|é){0,20}") {
             for answering in [Answering::Heartbeat { ack_max_chars: 3 }, Answering::Message] {

@@ -6,7 +6,7 @@ use super::silent::{is_silent, may_become_token};
 use super::tags::{TagRules, strip};
 use super::visible::VisibleText;
 
-/// What is repeated.
+/// Fragments that are repeated.
 const PATTERNS: &[&str] = &[
     " ",
     "\n",
@@ -80,7 +80,7 @@ fn they_are_shown_as_they_come() {
     for (name, text) in texts(20_000) {
         let mut visible = VisibleText::new(false);
         let chars: Vec<char> = text.chars().collect();
-        for delta in chars.chunks(50) {
+        for delta in chars.chunks(500) {
             visible.push(0, &delta.iter().collect::<String>());
         }
         visible.finish(&text);

@@ -1,11 +1,12 @@
-//! Tool calls that a model wrote as text: it was shown them so, or its provider did not take them for calls (spec `streaming.md` §6). Nobody
-//! wants to read them. Those in code blocks are text.
+//! Tool calls that a model wrote as text: it was shown them so, or its provider did not take them
+//! for calls (spec `streaming.md` §6). People should not see them. Calls in code blocks are
+//! ordinary text.
 
 use std::borrow::Cow;
 
 use super::directive::segments;
 
-/// What they have in them.
+/// Substrings that every such call contains.
 const SIGNS: [&str; 3] = ["[Tool Call:", "[Tool Result for ID", "minimax:tool_call"];
 const CALL: &str = "[Tool Call:";
 const RESULT: &str = "[Tool Result for ID";
@@ -35,7 +36,7 @@ pub(super) fn without(text: &str, complete: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Where the end of a text may become one.
+/// Returns the position at which the end of a text may become a call.
 fn may_begin(text: &str) -> Option<usize> {
     let at = text.rfind(['[', '<'])?;
     let end = text.get(at..)?;
@@ -43,20 +44,20 @@ fn may_begin(text: &str) -> Option<usize> {
     starts.iter().any(|start| start.starts_with(end)).then_some(at)
 }
 
-/// What a bracket begins.
+/// Finding at a bracket.
 enum Found {
-    /// One of so many bytes.
+    /// A call of this many bytes.
     Call(usize),
-    /// One whose end is not there yet.
+    /// A call whose end has not arrived yet.
     Unfinished,
     Text,
 }
 
 struct Reader {
-    /// Whether there are calls in tags: only beside those `<invoke>` is one.
+    /// True if there are tagged calls: `<invoke>` counts as a call only beside those.
     has_calls: bool,
     is_whole: bool,
-    /// Whether ends of `<invoke>` may still come.
+    /// True if a closing `<invoke>` tag may still follow.
     has_ends: bool,
 }
 
@@ -123,8 +124,8 @@ impl Reader {
     }
 }
 
-/// How long the JSON object is that a text begins with, with the blanks before it; to the end of the line where there is none. `None`
-/// where its end is missing.
+/// Returns the length of the JSON object at the start of a text, with the blanks before it; the
+/// length of the line if there is none. `None` where its end is missing.
 fn json_len(text: &str) -> Option<usize> {
     let blanks = text.len() - text.trim_start_matches(' ').len();
     let body = text.get(blanks..).unwrap_or_default();

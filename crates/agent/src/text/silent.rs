@@ -1,40 +1,48 @@
-//! The silent tokens: a whole message of `NO_REPLY` or `ANNOUNCE_SKIP` is no reply at all. A longer one is said, without a `NO_REPLY` that has
+//! The silent tokens: a whole message of `NO_REPLY`, `ANNOUNCE_SKIP` or `REPLY_SKIP` is no reply at all. A longer one is said, without a `NO_REPLY` that has
 //! its first or last line for itself.
 
 use super::directive::in_fence;
 
-/// The token.
+/// Token with which an agent chooses to say nothing.
 pub const SILENT_TOKEN: &str = "NO_REPLY";
 
-/// What an agent says where it is asked what to tell of finished work, and that is nothing.
+/// Token of an agent that is asked what to announce about finished work, and has nothing to announce.
 pub const SKIP_TOKEN: &str = "ANNOUNCE_SKIP";
+
+/// Token with which an agent ends its conversation with another agent.
+pub const REPLY_SKIP_TOKEN: &str = "REPLY_SKIP";
+
+/// Tokens that are no reply at all.
+pub const SILENT_TOKENS: [&str; 3] = [SILENT_TOKEN, SKIP_TOKEN, REPLY_SKIP_TOKEN];
 
 /// A heartbeat's acknowledgement; held back while streaming like the silent token.
 pub const HEARTBEAT_TOKEN: &str = "HEARTBEAT_OK";
 
-/// Whether the whole message is a silent token, white space, Markdown and punctuation around it aside. A text that
-/// merely contains the token is a text.
+/// Returns true if the whole message is a silent token, apart from white space, Markdown and
+/// punctuation around it. A text that merely contains the token is a text.
 pub fn is_silent(text: &str) -> bool {
-    matches!(core(text), SILENT_TOKEN | SKIP_TOKEN)
+    SILENT_TOKENS.contains(&core(text))
 }
 
-/// Whether more text could still make this message exactly one of the tokens: then nothing of it is shown yet.
+/// Returns true if more text could still make this message exactly one of the tokens: nothing of it
+/// is shown until then.
 pub fn may_become_token(text: &str) -> bool {
     let start = text.trim_start_matches(|c: char| is_frame(c) || c == '_');
-    [SILENT_TOKEN, SKIP_TOKEN, HEARTBEAT_TOKEN].iter().any(|token| match start.strip_prefix(token) {
+    SILENT_TOKENS.iter().chain([&HEARTBEAT_TOKEN]).any(|token| match start.strip_prefix(token) {
         Some(rest) => rest.chars().all(|c| is_frame(c) || c == '_'),
         None => token.starts_with(start),
     })
 }
 
-/// What is said of a text: all but `NO_REPLY` where that has the first or the last line for itself. Within lines and in code it is a word as
-/// any other. A text that is nothing but a token stays, for [`is_silent`].
+/// Returns the part of a text that is shown: everything but `NO_REPLY` on a line of its own at the
+/// start or the end. Within lines and in code it is a word as any other. A text that is nothing but
+/// a token stays, for [`is_silent`].
 pub fn spoken(text: &str) -> &str {
     if is_silent(text) { text } else { without_last_lines(without_first_lines(text), is_token_line) }
 }
 
-/// The same of a text that grows: what may yet be such a line is left out. Longer texts extend what is given back, and begin as many bytes
-/// behind the text's beginning.
+/// Returns the spoken part of a text that grows: a line that may yet become a token is left out.
+/// Longer texts extend what is given back, and begin as many bytes behind the text's beginning.
 pub(crate) fn spoken_so_far(text: &str) -> (usize, &str) {
     let rest = without_first_lines(text);
     (text.len() - rest.len(), without_last_lines(rest, may_become_token_line))
@@ -50,7 +58,7 @@ fn without_first_lines(text: &str) -> &str {
     rest
 }
 
-/// Without the last line if `is_left_out` says so, and without the tokens before it.
+/// Removes the last line if `is_left_out` says so, and the tokens before it.
 fn without_last_lines(text: &str, is_left_out: fn(&str) -> bool) -> &str {
     let mut rest = text;
     let mut is_left_out = is_left_out;
@@ -64,7 +72,8 @@ fn without_last_lines(text: &str, is_left_out: fn(&str) -> bool) -> &str {
     rest
 }
 
-/// What may be around a token that has a line for itself. Backticks and quotation marks show it instead of meaning it.
+/// Characters that may surround a token on a line of its own. Backticks and quotation marks show it
+/// instead of meaning it.
 const OPENING: [char; 4] = ['*', '_', '(', '['];
 const CLOSING: [char; 9] = ['*', '_', ')', ']', '.', '!', '…', '。', '！'];
 
@@ -87,7 +96,8 @@ fn may_become_token_line(line: &str) -> bool {
     })
 }
 
-/// What may open a line with nothing but the token, and what follows that; `None` of a line that is code.
+/// Splits a line into the marks that may open it before a token, and the rest; `None` for a line of
+/// code.
 fn around_token(line: &str) -> Option<(&str, &str)> {
     let inner = line.trim();
     let rest = inner.trim_start_matches(OPENING);
@@ -131,6 +141,7 @@ mod tests {
             "\n(NO_REPLY)\n",
             "-- NO_REPLY!!",
             " ANNOUNCE_SKIP\n",
+            "`REPLY_SKIP`",
         ];
         for text in silent {
             assert!(is_silent(text), "{text:?}");

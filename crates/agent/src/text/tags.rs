@@ -8,21 +8,21 @@ use openclaw_protocol::message::{Block, TextBlock, ThinkingBlock};
 use super::code_span::CodeSpans;
 use super::leaked_call;
 
-/// How a text is read.
+/// Rules by which a text is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TagRules {
-    /// Whether only text inside `<final>` counts, for providers that are told to answer so.
+    /// True if only text inside `<final>` counts, for providers that are told to answer so.
     pub final_only: bool,
-    /// Whether the text is whole. Otherwise an end that may become a tag is held back.
+    /// True if the text is complete. Otherwise an end that may become a tag is held back.
     pub complete: bool,
 }
 
 /// A text taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stripped {
-    /// What people see.
+    /// Text that people see.
     pub visible: String,
-    /// What was inside thinking tags.
+    /// Text inside thinking tags.
     pub thinking: String,
 }
 
@@ -195,7 +195,8 @@ fn fence_len(rest: &str, run: usize) -> usize {
     rest.len()
 }
 
-/// What the `<` at the start of `rest` begins. Behind its name a tag may have attributes; one that closes itself is an end.
+/// Classifies what the `<` at the start of `rest` begins. Behind its name a tag may have
+/// attributes; one that closes itself is an end.
 fn candidate(rest: &str) -> Candidate {
     let mut close = false;
     let mut name = String::new();
@@ -369,8 +370,6 @@ mod tests {
     }
 
     proptest::proptest! {
-        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(3000))]
-
         /// Wherever a text is cut, what is shown before the cut is how the whole begins: nothing flashes.
         #[test]
         fn what_is_shown_of_a_part_stays(

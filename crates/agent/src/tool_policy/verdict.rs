@@ -1,13 +1,13 @@
-//! What the chain decided of a tool, and which rule did.
+//! Verdict of the chain on a tool, with the rule that decided.
 
 use std::fmt;
 
 use openclaw_config::settings::ToolProfile;
 
-/// What was decided of one tool.
+/// Verdict on a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict<'a> {
-    /// Its name.
+    /// Tool name.
     pub name: &'a str,
     /// The first rule that removed it; `None` where all of them kept it.
     pub removed: Option<Removal>,
@@ -20,25 +20,30 @@ pub enum Removal {
     OwnerOnly,
     /// The profile does not hold it.
     NotInProfile {
-        /// Which step.
+        /// Config path of the step that names the profile.
         step: &'static str,
-        /// Which profile.
+        /// Profile that does not contain the tool.
         profile: ToolProfile,
     },
     /// The step allows others only.
     NotAllowed {
-        /// Which step.
+        /// Config path of the step.
         step: &'static str,
     },
     /// The step denies it.
     Denied {
-        /// Which step.
+        /// Config path of the step.
         step: &'static str,
         /// The entry of its list, as it is configured.
         entry: String,
     },
     /// No sub-agent has it.
     NotForSubagents,
+    /// Needs another tool, which was removed.
+    Needs {
+        /// Name of the tool.
+        tool: String,
+    },
 }
 
 impl Removal {
@@ -50,16 +55,17 @@ impl Removal {
             Self::NotAllowed { .. } => "not-allowed",
             Self::Denied { .. } => "denied",
             Self::NotForSubagents => "not-for-subagents",
+            Self::Needs { .. } => "needs-another",
         }
     }
 
-    /// Where the rule stands in the config; those of every config stand nowhere.
+    /// Config path of the rule; `None` for rules that every config has.
     pub fn step(&self) -> Option<&'static str> {
         match self {
             Self::NotInProfile { step, .. } | Self::NotAllowed { step } | Self::Denied { step, .. } => {
                 Some(step)
             }
-            Self::OwnerOnly | Self::NotForSubagents => None,
+            Self::OwnerOnly | Self::NotForSubagents | Self::Needs { .. } => None,
         }
     }
 }
@@ -72,6 +78,7 @@ impl fmt::Display for Removal {
             Self::NotAllowed { step } => write!(f, "not in {step}.allow"),
             Self::Denied { step, entry } => write!(f, "denied by \"{entry}\" in {step}.deny"),
             Self::NotForSubagents => f.write_str("no sub-agent has it"),
+            Self::Needs { tool } => write!(f, "needs {tool}, which it has not"),
         }
     }
 }

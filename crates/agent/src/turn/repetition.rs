@@ -17,7 +17,7 @@ pub(super) struct Repetition {
 struct Made {
     name: String,
     arguments: Value,
-    /// Of its result, which may be large.
+    /// Digest of the call's result, which may be large.
     digest: Option<[u8; 32]>,
 }
 
@@ -43,7 +43,7 @@ fn digest(result: &[Block]) -> Option<[u8; 32]> {
     Some(digest.finalize().into())
 }
 
-/// What the model is told.
+/// Returns the warning for the model.
 pub(super) fn warning(count: u32) -> String {
     format!(
         "[openclaw] This exact call was made {count} times in a row, with the same result. Doing it again will not change the result: try something else, or tell the user what is in the way."

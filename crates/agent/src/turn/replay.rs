@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use openclaw_protocol::message::{Message, ToolCall, Usage};
 
-use super::{Candidates, Executed, History, RoomMade, Sizes, Step, StopCause, Turn};
+use super::{Candidates, Executed, History, RoomMade, Sizes, Step, Turn};
 use crate::answer::Answered;
 use crate::reply::RunError;
 use crate::run::Limits;
+use crate::stop::StopCause;
 use crate::transcript::QueuedMessage;
 
-/// One thing the driver told the machine: a call of the method of that name.
+/// Input of the machine: a call of the method of that name.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Heard {
     Polled(Option<QueuedMessage>),
@@ -26,7 +27,7 @@ pub(crate) enum Heard {
     RoomMade(RoomMade),
 }
 
-/// One thing that happened.
+/// Recorded input or output.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Recorded {
     /// The machine was told this.
@@ -40,6 +41,7 @@ pub(crate) enum Recorded {
 pub(crate) struct Tape {
     context: Vec<Arc<Message>>,
     own_from: usize,
+    deaths: u32,
     candidates: Candidates,
     limits: Limits,
     now: i64,
@@ -49,7 +51,8 @@ pub(crate) struct Tape {
 impl Tape {
     pub(super) fn new(history: History<'_>, candidates: &Candidates, limits: Limits, now: i64) -> Self {
         let (context, candidates) = (history.context.to_vec(), candidates.clone());
-        Self { context, own_from: history.own_from, candidates, limits, now, events: Vec::new() }
+        let History { own_from, deaths, .. } = history;
+        Self { context, own_from, deaths, candidates, limits, now, events: Vec::new() }
     }
 
     pub(super) fn heard(&mut self, heard: Heard) {
@@ -60,9 +63,9 @@ impl Tape {
         self.events.push(Recorded::Said(step.clone()));
     }
 
-    /// Everything again, with a machine that has seen nothing of it.
+    /// Replays the recording with a new machine.
     pub(crate) fn replay(&self) -> Turn {
-        let history = History { context: &self.context, own_from: self.own_from };
+        let history = History { context: &self.context, own_from: self.own_from, deaths: self.deaths };
         let mut turn = Turn::new(history, self.candidates.clone(), self.limits, self.now);
         for event in &self.events {
             match event {
@@ -118,10 +121,11 @@ mod tests {
             thinking: ThinkingLevel::Off,
             credential: None,
             repeats_itself: false,
+            final_only: false,
         };
         let candidates = Candidates { facts: vec![facts], ..Candidates::default() };
         let context = [Arc::new(Message::User(UserMessage::text("hi", 1)))];
-        let history = History { context: &context, own_from: 1 };
+        let history = History { context: &context, own_from: 1, deaths: 0 };
         let mut turn = Turn::new(history, candidates, Limits::default(), 2);
         for heard in [Heard::Polled(None), answer("yes"), Heard::Polled(None)] {
             turn.next();

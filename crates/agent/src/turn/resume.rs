@@ -1,39 +1,110 @@
-//! Where a run begins: behind a message, or in the middle of what a crash cut short.
+//! Determines where a run begins: after a message, or in the middle of what a crash interrupted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use openclaw_models::history;
-use openclaw_protocol::message::{AssistantMessage, Message, StopReason, ToolCall};
+use openclaw_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage};
 
+use super::empty::has_told;
 use super::{History, Step, Turn};
 use crate::event::{RunEnd, RunEvent, TextChange};
+use crate::gateway_result::INTERRUPTED;
 use crate::payload::Answer;
 use crate::reply::{RunError, RunErrorKind};
 use crate::text::directive;
 use crate::text::silent::{is_silent, spoken};
 use crate::text::tags::{TagRules, strip};
 
-/// Result of calls that were under way when the process ended.
-pub(crate) const INTERRUPTED: &str = "[openclaw] The gateway was interrupted during this call; it may or may not have completed. Check before doing it again.";
+/// Deaths of the gateway within the tool calls of one step after which a run is given up.
+const DEATHS: u32 = 3;
+
+/// Calls that were under way when an earlier process ended.
+#[derive(Debug, Default)]
+pub(crate) struct CutShort {
+    /// Calls that are made again.
+    pub(crate) again: VecDeque<ToolCall>,
+    /// Calls that may have happened: the model is told so.
+    pub(crate) closed: VecDeque<ToolCall>,
+}
+
+impl History<'_> {
+    /// The calls at the end of the branch that have no result. Calls of `repeatable` tools are made
+    /// again, unless the run is given up.
+    pub(crate) fn cut_short(&self, repeatable: &[&'static str]) -> CutShort {
+        // Calls that are open before a new message belong to another run, which a crash cut short.
+        if let Some(Message::User(_)) = self.context.last().map(Arc::as_ref) {
+            return CutShort::default();
+        }
+        let is_repeatable = |call: &ToolCall| !self.is_given_up() && repeatable.contains(&call.name.as_str());
+        let (again, closed) = history::unanswered(self.context).into_iter().partition(is_repeatable);
+        CutShort { again, closed }
+    }
+
+    fn own(&self) -> &[Arc<Message>] {
+        self.context.get(self.own_from..).unwrap_or_default()
+    }
+
+    /// True if the gateway died so often within the calls of the last step that they are not made once more.
+    fn is_given_up(&self) -> bool {
+        self.deaths >= DEATHS && deaths_in_step(self.own()) >= DEATHS
+    }
+}
+
+/// Counts how many times in a row a process ended during the calls of an answer, by what the run has written so far. An orderly stop leaves
+/// the same traces, so the number of deaths may be lower.
+fn deaths_in_step(own: &[Arc<Message>]) -> u32 {
+    let (mut deaths, mut results) = (0, Vec::new());
+    for message in own.iter().rev() {
+        match &**message {
+            Message::ToolResult(result) => results.push(result),
+            Message::Assistant(answer) if answer.tool_calls().next().is_some() => {
+                let is_whole = |call: &ToolCall| {
+                    results.iter().any(|result| result.tool_call_id == call.id && !is_interrupted(result))
+                };
+                if answer.tool_calls().all(is_whole) {
+                    break;
+                }
+                deaths += 1;
+                results.clear();
+            }
+            Message::Assistant(_) | Message::User(_) => {}
+        }
+    }
+    deaths
+}
+
+/// True if the result stands for a call that was under way when the gateway ended: it may have happened.
+pub fn is_interrupted(result: &ToolResultMessage) -> bool {
+    matches!(result.content.as_slice(), [Block::Text(only)] if only.text == INTERRUPTED)
+}
+
+/// The answer to a message whose tool calls end the gateway.
+fn given_up(own: &[Arc<Message>]) -> String {
+    let asking = own.iter().rev().find_map(|message| match &**message {
+        Message::Assistant(answer) if answer.tool_calls().next().is_some() => Some(answer),
+        _ => None,
+    });
+    let names: Vec<&str> =
+        asking.iter().flat_map(|answer| answer.tool_calls()).map(|call| call.name.as_str()).collect();
+    format!(
+        "This message was given up: the gateway ended unexpectedly {DEATHS} times in a row while it made tool calls for it, \
+         the last time: {}. The gateway's log may tell why. Send it again when the cause is mended.",
+        names.join(", ")
+    )
+}
 
 impl Turn {
     /// Decides by the end of the branch: close open calls, return an answer that is already there, or just go on. A
     /// failed or cut-off answer at the end is no answer: the model is asked again. Calls of `repeatable` tools are made again.
     pub(super) fn begin(&mut self, history: History<'_>, repeatable: &[&'static str], now: i64) {
-        let History { context, own_from } = history;
-        self.remember(context.get(own_from..).unwrap_or_default());
-        // Calls that are open before a new message belong to another run, which a crash cut short.
-        let last = context.last().map(Arc::as_ref);
-        if matches!(last, Some(Message::User(_))) {
-            return;
-        }
-        let is_repeatable = |call: &ToolCall| repeatable.contains(&call.name.as_str());
-        let (again, closed): (VecDeque<_>, VecDeque<_>) =
-            history::unanswered(context).into_iter().partition(is_repeatable);
-        for call in closed {
-            let result = history::result_for(&call, INTERRUPTED, now);
-            self.steps.push_back(Step::Append(Message::ToolResult(result), None));
+        self.remember(history.own());
+        let last = history.context.last().map(Arc::as_ref);
+        let CutShort { again, closed } = history.cut_short(repeatable);
+        self.close(&closed, INTERRUPTED, now);
+        if history.is_given_up() && !matches!(last, Some(Message::User(_))) {
+            let text = given_up(history.own());
+            return self.stop_at_limit(&VecDeque::new(), "gateway_died", text, now);
         }
         if !again.is_empty() {
             self.rounds += 1;
@@ -53,16 +124,21 @@ impl Turn {
         }
     }
 
-    /// What was answered since the run's own message belongs to its reply, also before a message that was steered in.
+    /// Adds what was answered since the run's own message to its reply, also from before a message
+    /// that was steered in.
     fn remember(&mut self, own: &[Arc<Message>]) {
         for message in own {
             match &**message {
-                Message::User(_) => self.record.steered += 1,
+                Message::User(_) => {
+                    self.record.steered += 1;
+                    self.record.has_told = false;
+                }
                 Message::Assistant(answer) if !is_cut_off(answer) => {
                     self.record.usage.add(&answer.usage);
                     self.record.answers.push(Answer::of(answer).to(self.record.steered));
                 }
-                Message::Assistant(_) | Message::ToolResult(_) => {}
+                Message::ToolResult(result) => self.record.has_told |= has_told(result),
+                Message::Assistant(_) => {}
             }
         }
     }

@@ -1,26 +1,28 @@
-//! What to do after a failed model call (spec `agent-runtime.md` §2.8, `models.md` §5, §9.2, §9.3): once more, with
-//! another thinking level, with the next candidate, or not at all. The only place that decides this.
+//! Decides what happens after a failed model call (spec `agent-runtime.md` §2.8, `models.md` §5,
+//! §9.2, §9.3): another attempt, another thinking level, failover to the next candidate, or the
+//! end. The only place that decides this.
 //!
 //! The budget counts failures in a row: a long run is not ended by its fourth hiccup in an hour.
 
+mod notice;
+mod told;
+
 use std::time::Duration;
 
-use openclaw_models::credentials::how_to_add;
-use openclaw_models::failure::{is_compaction_failure, is_web_page, user_text};
+use openclaw_models::failure::user_text;
 use openclaw_models::thinking::next_supported;
-use openclaw_models::{FailureKind, ModelFailure, ProviderId, ThinkingLevel};
+use openclaw_models::{FailureKind, ModelFailure, ThinkingLevel};
 
 use super::{CandidateFacts, Candidates};
-use crate::reply::{CandidateFailure, RunError, RunErrorKind};
 
 /// First wait; it doubles each time.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
-/// How often a candidate is called again while there is another to go to.
+/// Number of times a candidate is called again while another candidate is left.
 const RETRIES_BEFORE_ANOTHER: u32 = 1;
 /// Longest wait a provider may ask for.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// Where the run stands among its candidates.
+/// Position of the run among its candidates.
 #[derive(Debug)]
 pub(super) struct Attempts {
     candidates: Vec<CandidateFacts>,
@@ -32,14 +34,16 @@ pub(super) struct Attempts {
     barred: Vec<String>,
     retried: u32,
     retries: u32,
+    /// A model was asked once more because its answer was empty.
+    asked_again: bool,
 }
 
-/// What to do next.
+/// Next action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Call again, after a wait if given. Which candidate and level is [`Attempts`]' to say.
+    /// Call again, after a wait if given. The candidate and the level are chosen by [`Attempts`].
     Again(Option<Duration>),
-    /// Nothing left to try.
+    /// No candidate is left.
     GiveUp,
 }
 
@@ -55,7 +59,14 @@ impl Attempts {
             barred: Vec::new(),
             retried: 0,
             retries,
+            asked_again: false,
         }
+    }
+
+    /// Returns true if only the text that the candidate puts between tags for its final answer is
+    /// shown.
+    pub(super) fn is_final_only(&self) -> bool {
+        self.current().is_some_and(|candidate| candidate.final_only)
     }
 
     pub(super) fn candidate(&self) -> usize {
@@ -96,7 +107,10 @@ impl Attempts {
         if failure.kind.bars_credential() {
             self.barred.extend(self.current().and_then(|candidate| candidate.credential.clone()));
         }
-        let following = self.following();
+        if failure.kind == FailureKind::Empty && !std::mem::replace(&mut self.asked_again, true) {
+            return Next::Again(Some(Duration::ZERO));
+        }
+        let following = self.following(failure.kind);
         let repeated_already = !heard && self.current().is_some_and(|candidate| candidate.repeats_itself);
         if !repeated_already {
             if let Some(level) = self.supported_level(failure) {
@@ -129,10 +143,13 @@ impl Attempts {
         }
     }
 
-    /// The next candidate whose credential is not barred.
-    fn following(&self) -> Option<usize> {
+    /// The next candidate whose credential is not barred: of another model, where it is the model that failed.
+    fn following(&self, failure: FailureKind) -> Option<usize> {
+        let is_of_model = matches!(failure, FailureKind::Gone | FailureKind::Empty);
+        let failed = self.current().filter(|_| is_of_model).map(|candidate| &candidate.name);
         let is_open = |facts: &CandidateFacts| {
-            facts.credential.as_ref().is_none_or(|credential| !self.barred.contains(credential))
+            failed != Some(&facts.name)
+                && facts.credential.as_ref().is_none_or(|credential| !self.barred.contains(credential))
         };
         let ahead = self.candidates.iter().enumerate().skip(self.candidate + 1);
         ahead.into_iter().find(|(_, facts)| is_open(facts)).map(|(at, _)| at)
@@ -144,125 +161,41 @@ impl Attempts {
         next_supported(&failure.message, &self.tried_levels)
     }
 
-    /// How long to wait before the same candidate is called again; `None` when it is not.
+    /// Returns the backoff before the same candidate is called again; `None` if it is not called
+    /// again.
     fn wait(&self, failure: &ModelFailure, another: bool) -> Option<Duration> {
         let worth_it = match failure.kind {
             FailureKind::Transient => true,
             // Someone else may answer at once.
             FailureKind::RateLimit => !another,
             FailureKind::Billing
+            | FailureKind::Unaffordable
             | FailureKind::Auth
             | FailureKind::Timeout
             | FailureKind::Format
+            | FailureKind::Gone
+            | FailureKind::Empty
             | FailureKind::ContextOverflow
             | FailureKind::Other => false,
         };
-        let most = if another { self.retries.min(RETRIES_BEFORE_ANOTHER) } else { self.retries };
-        if !worth_it || self.retried >= most {
+        if !worth_it || self.retried >= self.most_retries(another) {
             return None;
         }
         let asked = failure.retry_after.unwrap_or_default();
         (asked <= MAX_WAIT).then(|| asked.max(FIRST_WAIT * 2_u32.saturating_pow(self.retried)).min(MAX_WAIT))
     }
 
-    /// What people are told when nothing is left. `failures` are all of this run, `last` the one that ended it.
-    pub(super) fn error(&self, failures: &[CandidateFailure], last: &ModelFailure) -> RunError {
-        let text = user_text(&last.message);
-        let each = self.each(failures);
-        if each.len() < 2 || !last.kind.falls_over() {
-            let kind = kind_of(last, &text);
-            // Some kinds have a text of their own that says it all.
-            let advice = self.advice(last).filter(|_| kind == last.kind.into());
-            let message = match advice {
-                Some(advice) => format!("{text}\n{advice}"),
-                None => text,
-            };
-            return RunError { kind, message };
-        }
-        RunError {
-            kind: last.kind.into(),
-            message: format!("All models failed ({}): {}", each.len(), each.join(" | ")),
-        }
+    /// Returns the maximum number of repeated calls of a candidate; `another` is true if there is another candidate to try.
+    fn most_retries(&self, another: bool) -> u32 {
+        if another { self.retries.min(RETRIES_BEFORE_ANOTHER) } else { self.retries }
     }
-
-    /// Who refused the request or broke down, and what to do about it; such answers of a provider name nobody.
-    fn advice(&self, failure: &ModelFailure) -> Option<String> {
-        let (status, candidate) = (failure.status?, self.current()?);
-        let (provider, model) = candidate.name.split_once('/')?;
-        let whose = match &candidate.credential {
-            Some(profile) => format!("model {model}, credential {profile}"),
-            None => format!("model {model}"),
-        };
-        let what = match (failure.kind, status) {
-            (FailureKind::Auth, _) if !is_web_page(&failure.message) => {
-                let fix = how_to_add(&ProviderId::normalize(provider));
-                format!("{fix} `openclaw models status` shows which credential is used.")
-            }
-            (FailureKind::Auth, _) | (FailureKind::Transient, 500..529) => {
-                "Try again in a moment; `openclaw models status --probe` shows whether it answers.".to_owned()
-            }
-            (FailureKind::RateLimit, 429) => {
-                "It takes no more requests for now: try again later, or name another model that \
-                answers meanwhile: `openclaw models fallbacks add <provider>/<model>`."
-                    .to_owned()
-            }
-            (FailureKind::Other, 404) => format!(
-                "It has no such model, or is not at this address: `openclaw models list --all --provider {provider}` shows \
-                 the known models, models.providers.{provider}.baseUrl is the address."
-            ),
-            _ => return None,
-        };
-        Some(format!("This is the answer of {provider} ({whose}). {what}"))
-    }
-
-    /// A line a model: what was left out from the start, then what came of the others.
-    fn each(&self, failures: &[CandidateFailure]) -> Vec<String> {
-        let mut lines = self.passed_over.clone();
-        let mut named: Vec<&str> = Vec::new();
-        for candidate in &self.candidates {
-            if named.contains(&candidate.name.as_str()) {
-                continue;
-            }
-            named.push(&candidate.name);
-            let is_of = |failure: &&CandidateFailure| {
-                self.candidates.get(failure.candidate).is_some_and(|of| of.name == candidate.name)
-            };
-            lines.push(match failures.iter().rfind(is_of) {
-                Some(failure) => {
-                    let reason =
-                        failure.kind.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
-                    format!("{}: {}{reason}", candidate.name, user_text(&failure.message))
-                }
-                None => in_cooldown(&candidate.name),
-            });
-        }
-        lines
-    }
-}
-
-/// The line of a model that was not called because of what another model of its provider met.
-fn in_cooldown(name: &str) -> String {
-    let provider = name.split('/').next().unwrap_or_default();
-    format!("{name}: Provider {provider} is in cooldown (all profiles unavailable) (rate_limit)")
-}
-
-/// Clients tell three failures apart that providers do not classify; our own texts do.
-fn kind_of(failure: &ModelFailure, text: &str) -> RunErrorKind {
-    if is_compaction_failure(&failure.message) {
-        return RunErrorKind::CompactionFailure;
-    }
-    if text.starts_with("Message ordering conflict") {
-        return RunErrorKind::RoleOrdering;
-    }
-    if text.starts_with("Image too large") {
-        return RunErrorKind::ImageSize;
-    }
-    failure.kind.into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reply::{CandidateFailure, NO_ANSWER, RunError, RunErrorKind};
+    use crate::retry_notice::NextTry;
 
     fn failure(kind: FailureKind) -> ModelFailure {
         ModelFailure { kind, status: None, retry_after: None, message: "boom".into() }
@@ -274,6 +207,7 @@ mod tests {
             thinking: ThinkingLevel::Low,
             credential: None,
             repeats_itself: false,
+            final_only: false,
         };
         Attempts::new(Candidates { facts: (0..candidates).map(facts).collect(), ..Candidates::default() }, 3)
     }
@@ -301,6 +235,48 @@ mod tests {
         assert_eq!((two.after(&failure(FailureKind::RateLimit), false), two.candidate()), (secs(2), 1));
     }
 
+    /// Returns the notice that each failure of a row leads to; `None` for a failure that is not told.
+    fn told(attempts: &mut Attempts, failures: &[FailureKind]) -> Vec<Option<NextTry>> {
+        let notices = failures.iter().map(|kind| {
+            let (failure, from) = (failure(*kind), attempts.candidate());
+            let next = attempts.after(&failure, false);
+            attempts.notice(from, &next, &failure, false)
+        });
+        notices.map(|notice| notice.map(|notice| notice.next)).collect()
+    }
+
+    fn again(attempt: u32, attempts: u32, seconds: u64) -> Option<NextTry> {
+        Some(NextTry::Again { attempt, attempts, wait: Duration::from_secs(seconds) })
+    }
+
+    #[test]
+    fn each_further_try_is_told_with_its_number() {
+        use FailureKind::{Auth, Empty, Format, RateLimit, Transient};
+        let other = || Some(NextTry::Fallback { provider: "p".into(), model: "m1".into() });
+        let alone = told(&mut attempts(1), &[Transient, Transient, RateLimit, Transient]);
+        assert_eq!(alone, [again(2, 4, 2), again(3, 4, 4), again(4, 4, 8), None]);
+        let rows: [(&[FailureKind], Vec<Option<NextTry>>); 4] = [
+            (&[Transient, Transient], vec![again(2, 2, 2), other()]),
+            (&[RateLimit, RateLimit], vec![other(), again(2, 4, 2)]),
+            (&[Auth, Format], vec![other(), None]),
+            (&[Empty, Empty, Empty], vec![again(2, 2, 0), other(), None]),
+        ];
+        for (failures, expect) in rows {
+            assert_eq!(told(&mut attempts(2), failures), expect, "{failures:?}");
+        }
+    }
+
+    #[test]
+    fn another_way_of_asking_the_same_model_is_not_told() {
+        let refused = ModelFailure {
+            message: "Unsupported value: 'low'. Supported values are: 'medium'.".into(),
+            ..failure(FailureKind::Format)
+        };
+        let mut one = attempts(1);
+        let next = one.after(&refused, false);
+        assert_eq!((one.notice(0, &next, &refused, false), next), (None, Next::Again(None)));
+    }
+
     #[test]
     fn the_providers_wait_is_honoured_up_to_a_minute() {
         let asked =
@@ -312,8 +288,8 @@ mod tests {
 
     #[test]
     fn what_another_candidate_may_not_have_moves_on_and_the_rest_ends_the_run() {
-        use FailureKind::{Auth, Billing, ContextOverflow, Format, Other, Timeout};
-        for kind in [Auth, Billing, Timeout, Format] {
+        use FailureKind::{Auth, Billing, ContextOverflow, Format, Gone, Other, Timeout, Unaffordable};
+        for kind in [Auth, Billing, Timeout, Format, Gone, Unaffordable] {
             assert_eq!(attempts(2).after(&failure(kind), false), Next::Again(None), "{kind:?}");
             assert_eq!(attempts(1).after(&failure(kind), false), Next::GiveUp, "{kind:?}");
         }
@@ -323,12 +299,42 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_answer_is_asked_for_once_more_then_of_another_model() {
+        let rows = [("p/big", "p:a"), ("p/big", "p:b"), ("q/m", "")];
+        let mut all = with_credentials(&rows, &[]);
+        let empty = failure(FailureKind::Empty);
+        assert_eq!((all.after(&empty, true), all.candidate()), (Next::Again(Some(Duration::ZERO)), 0));
+        assert_eq!((all.after(&empty, true), all.candidate()), (Next::Again(None), 2));
+        assert_eq!(all.after(&empty, true), Next::GiveUp);
+        let seen = |kind| CandidateFailure { candidate: 0, kind, message: "boom".into() };
+        let told = |kinds: [FailureKind; 2]| all.error(&kinds.map(seen), &empty).message;
+        let nothing = told([FailureKind::Empty; 2]);
+        assert!(
+            nothing.starts_with(&format!(
+                "{NO_ANSWER}\nThe answer was empty, also when asked again: p/big, q/m."
+            )),
+            "{nothing}"
+        );
+        assert!(
+            told([FailureKind::Billing, FailureKind::Empty])
+                .starts_with("All models failed (2): p/big: boom")
+        );
+    }
+
+    #[test]
+    fn a_model_that_is_gone_is_not_asked_with_another_credential() {
+        let mut all = with_credentials(&[("p/big", "p:a"), ("p/big", "p:b"), ("p/small", "p:a")], &[]);
+        assert_eq!((all.after(&failure(FailureKind::Gone), false), all.candidate()), (Next::Again(None), 2));
+    }
+
+    #[test]
     fn a_candidate_that_repeats_by_itself_is_called_again_only_when_its_answer_broke_off() {
         let facts = CandidateFacts {
             name: "p/m".into(),
             thinking: ThinkingLevel::Low,
             credential: None,
             repeats_itself: true,
+            final_only: false,
         };
         let mut one = Attempts::new(Candidates { facts: vec![facts], ..Candidates::default() }, 3);
         assert_eq!(one.after(&failure(FailureKind::Transient), true), secs(2));
@@ -355,7 +361,12 @@ mod tests {
         let seen = |candidate, kind| CandidateFailure { candidate, kind, message: "boom".into() };
         let failures = [seen(0, FailureKind::Auth), seen(1, FailureKind::Billing)];
         let error = two.error(&failures, &failure(FailureKind::Billing));
-        assert_eq!(error.message, "All models failed (2): p/m0: boom (auth) | p/m1: boom (billing)");
+        let list = "All models failed (2): p/m0: boom (auth) | p/m1: boom (billing)";
+        assert_eq!(error.message, format!("{list}\n{}", told::AFTER_ALL));
+        // Each has one line, whatever its provider's words are.
+        let page = CandidateFailure { message: "500 <a>\nb".into(), ..seen(0, FailureKind::Transient) };
+        let said = two.error(&[page, seen(1, FailureKind::Billing)], &failure(FailureKind::Billing)).message;
+        assert_eq!(said.lines().count(), 2, "{said}");
         let alone = attempts(1).error(&failures[..1], &failure(FailureKind::Auth));
         assert_eq!(alone, RunError { kind: RunErrorKind::Auth, message: "boom".into() });
     }
@@ -377,11 +388,33 @@ mod tests {
                  status --probe` shows whether it answers.",
             ),
             (FailureKind::Transient, Some(529), ""),
-            // What never reached a provider says by itself what to do.
+            (
+                FailureKind::Transient,
+                None,
+                "\nThis came of asking openai (model gpt, credential openai:me). Try again in a moment; `openclaw models \
+                 status --probe` shows whether it answers.",
+            ),
+            // A failure that never reached a provider says by itself what to do.
             (FailureKind::Auth, None, ""),
             (FailureKind::Other, Some(418), ""),
-            // As recorded of OpenClaw 2026.2.9 (`gw-chat-send`).
-            (FailureKind::Format, Some(400), ""),
+            (
+                FailureKind::Format,
+                Some(400),
+                "\nThis is the answer of openai (model gpt, credential openai:me). It refuses the request as it is: \
+                 /model <provider>/<model> asks another model, /new begins a conversation without this history.",
+            ),
+            (
+                FailureKind::Billing,
+                Some(402),
+                "\nThis is the answer of openai (model gpt, credential openai:me). `openclaw models status` shows which \
+                 credential is used.",
+            ),
+            (
+                FailureKind::Timeout,
+                Some(408),
+                "\nThis is the answer of openai (model gpt, credential openai:me). Try again in a moment; `openclaw models \
+                 status --probe` shows whether it answers.",
+            ),
         ];
         for (kind, status, expect) in rows {
             let last = ModelFailure { status, ..failure(kind) };
@@ -389,7 +422,8 @@ mod tests {
             assert_eq!(one.error(&[], &last).message, format!("boom{expect}"), "{kind:?} {status:?}");
         }
         let rows = [
-            (FailureKind::Other, 404, "`openclaw models list --all --provider openai`"),
+            (FailureKind::Gone, 404, "`openclaw models list --all --provider openai`"),
+            (FailureKind::Gone, 302, "models.providers.openai.baseUrl is the address"),
             (FailureKind::RateLimit, 429, "`openclaw models fallbacks add <provider>/<model>`"),
         ];
         for (kind, status, advice) in rows {
@@ -407,6 +441,7 @@ mod tests {
             thinking: ThinkingLevel::Low,
             credential: Some((*credential).to_owned()).filter(|name| !name.is_empty()),
             repeats_itself: true,
+            final_only: false,
         };
         let passed_over = passed_over.iter().map(|line| (*line).to_owned()).collect();
         Attempts::new(
@@ -448,7 +483,9 @@ mod tests {
         assert_eq!(
             all.error(&[seen(0), seen(2)], &limited).message,
             "All models failed (4): r/m: Unknown model: r/m | p/big: boom (rate_limit) | p/small: Provider p is in \
-             cooldown (all profiles unavailable) (rate_limit) | q/m: boom (rate_limit)"
+             cooldown (all profiles unavailable) (rate_limit) | q/m: boom (rate_limit)\n"
+                .to_owned()
+                + told::AFTER_ALL
         );
         let two_profiles = with_credentials(&[("p/m", "p:a"), ("p/m", "p:b")], &[]);
         assert_eq!(two_profiles.error(&[seen(0), seen(1)], &limited).message, "boom");

@@ -1,5 +1,5 @@
-//! What is tried when the conversation has no room left in the model's window (spec `agent-runtime.md` §10.1, §10.4), and what people
-//! are told when nothing helps.
+//! Decides what is tried when the conversation does not fit the model's window (spec
+//! `agent-runtime.md` §10.1, §10.4), and the message for people when nothing helps.
 
 use openclaw_models::failure::user_text;
 use openclaw_protocol::message::{AssistantMessage, Message, Usage};
@@ -13,7 +13,7 @@ use crate::reply::{RunError, RunErrorKind};
 /// Compactions in a row that did not help before results are shown in part, and again before it is given up.
 const MOST_COMPACTIONS: u32 = 3;
 
-/// One thing that makes room.
+/// Measure that makes room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
     /// A summary takes the place of what was long ago.
@@ -22,18 +22,18 @@ pub(crate) enum Room {
     Shorten,
 }
 
-/// What came of it.
+/// Result of making room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RoomMade {
-    /// There is more room; so many tokens are taken now, by estimate.
+    /// More room was made; `after` is the estimate of tokens in use now.
     More { after: Option<u64> },
-    /// There is nothing to leave out.
+    /// Nothing could be left out.
     Nothing,
-    /// Nobody could summarise it; the text is for people.
+    /// No model could summarise the conversation; the text is for people.
     Failed(String),
 }
 
-/// How large what is sent is, in tokens.
+/// Sizes of the parts of a request, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sizes {
     /// The model's window.
@@ -44,7 +44,7 @@ pub(crate) struct Sizes {
     pub(crate) messages: u64,
 }
 
-/// How far a run has come with making room.
+/// Progress of a run with making room.
 #[derive(Debug, Default)]
 pub(super) struct MakingRoom {
     compactions: u32,
@@ -54,7 +54,8 @@ pub(super) struct MakingRoom {
 }
 
 impl MakingRoom {
-    /// What is tried while there is too much: each compaction keeps less than the one before.
+    /// Returns the next measure while there is too much: each compaction keeps less than the one
+    /// before.
     fn next(&mut self) -> Option<Room> {
         if self.compactions < MOST_COMPACTIONS {
             self.compactions += 1;
@@ -63,7 +64,7 @@ impl MakingRoom {
         self.without_summary()
     }
 
-    /// What is tried where nobody can summarise.
+    /// Returns the measure to try if no model can summarise.
     fn without_summary(&mut self) -> Option<Room> {
         if self.shortened {
             return None;
@@ -80,7 +81,7 @@ impl MakingRoom {
 }
 
 impl Turn {
-    /// Whether room may be made before the model is called.
+    /// Returns true if room may be made before the model is called.
     pub(crate) fn may_make_room(&self) -> bool {
         !self.making_room.in_advance_failed && matches!(self.phase, Phase::Calling)
     }
@@ -92,7 +93,8 @@ impl Turn {
         self.phase = Phase::MakingRoom { room: Room::Compact(Urgency::CanWait), overflowed: None };
     }
 
-    /// The model said that there is too much. What it said goes into the transcript once it is clear what becomes of it.
+    /// The model said that there is too much. The message goes into the transcript once it is clear
+    /// what becomes of it.
     pub(super) fn overflowed(&mut self, message: AssistantMessage) {
         match self.making_room.next() {
             Some(room) => self.phase = Phase::MakingRoom { room, overflowed: Some(Box::new(message)) },
@@ -107,14 +109,14 @@ impl Turn {
         self.sizes = sizes;
     }
 
-    /// What making room has used counts as the run's.
+    /// Adds the usage of making room to that of the run.
     pub(crate) fn used(&mut self, usage: &Usage) {
         #[cfg(test)]
         self.tape.heard(Heard::Used(*usage));
         self.record.usage.add(usage);
     }
 
-    /// What came of making room. Whether the model is asked again because of it.
+    /// Takes the result of making room. Returns true if the model is asked again because of it.
     pub(crate) fn room_made(&mut self, made: RoomMade) -> bool {
         #[cfg(test)]
         self.tape.heard(Heard::RoomMade(made.clone()));
@@ -153,7 +155,7 @@ impl Turn {
         false
     }
 
-    /// Nothing helps: the person is told how large things are.
+    /// Ends the run if nothing helps: the person is told the sizes.
     fn no_room(&mut self, mut message: AssistantMessage) {
         let failed = self.record.compaction_failure.take();
         let overflow = user_text(message.error_message.as_deref().unwrap_or_default());
@@ -170,7 +172,8 @@ impl Turn {
 }
 
 impl Sizes {
-    /// In words for people; nothing where all of it should have room, and the sizes explain nothing.
+    /// Returns the sizes in words for people; `None` if everything should fit, so that the sizes
+    /// explain nothing.
     fn told(self) -> Option<String> {
         let Self { window, fixed, messages } = self;
         if fixed + messages <= window / 10 * 9 {

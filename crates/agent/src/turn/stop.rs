@@ -1,4 +1,5 @@
-//! How a run ends: stopped by someone or by the clock, by a limit, or because nothing more can be kept. No call stays open.
+//! Ends a run: stopped by someone or by its time limit, by a round limit, or because nothing more
+//! can be stored. No call stays open.
 
 use std::collections::VecDeque;
 
@@ -7,18 +8,13 @@ use openclaw_protocol::message::{AssistantMessage, Message, StopReason, ToolCall
 
 #[cfg(test)]
 use super::replay::Heard;
-use super::{Phase, Step, StopCause, Turn};
+use super::{Phase, Step, Turn};
 use crate::event::RunEnd;
+use crate::gateway_result::STOPPED_WAITING;
 use crate::payload::Answer;
 use crate::reply::{RunError, RunErrorKind};
+use crate::stop::StopCause;
 use crate::text::tags::{TagRules, strip};
-
-/// Text of the call that was under way when the run was stopped.
-pub(crate) const STOPPED_RUNNING: &str =
-    "[openclaw] The run was stopped while this call was under way; it may or may not have taken effect.";
-
-/// Text of calls that were still to be made when the run was stopped.
-pub(crate) const STOPPED_WAITING: &str = "[openclaw] The run was stopped before this call was made.";
 
 impl Turn {
     /// The run was stopped in the middle of an answer: what can be seen of it is kept.

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 
-/// One entry of an archive: a path, and what it is.
+/// Entry of a test archive: a path and its content.
 enum Item<'a> {
     File(&'a str, &'a str, u32),
     Dir(&'a str),

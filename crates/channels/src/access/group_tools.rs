@@ -1,46 +1,91 @@
-//! Which tools an agent has in a group: `groups.<id>.tools` and `toolsBySender` (spec `channels.md` §2.4).
+//! Tool policies of groups: `groups.<id>.tools` and `toolsBySender` (spec `channels.md` §2.4). People are matched by the ids and names in
+//! [`Listed`], never by what they call themselves.
 
 use openclaw_config::settings::ToolPolicy;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::listed::{Listed, is_same};
 use super::settings::{AccessSettings, Group};
-use crate::Sender;
 
-/// What the settings of a group say of tools. A policy that can't be read lets none through.
-pub fn policy_in(settings: &AccessSettings, group: &str, sender: Option<&Sender>) -> Option<ToolPolicy> {
+/// Caller whose rules apply in a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voice<'a> {
+    /// A sender who has spoken there.
+    Of(Listed<'a>),
+    /// No sender, only the group as such: the request comes from elsewhere.
+    Nobodys,
+    /// The tools of everybody together: nobody asks, and anybody may have been the cause.
+    Anybodys,
+}
+
+/// Returns the tool policies of a group. All of them apply; one that can't be read lets no tool through.
+pub fn policies_in(
+    settings: &AccessSettings,
+    channel: &str,
+    group: &str,
+    voice: Voice<'_>,
+) -> Vec<ToolPolicy> {
     let groups = &settings.groups;
     // Session keys have ids in lower case.
     let own = groups.iter().find(|(id, _)| id.eq_ignore_ascii_case(group)).map(|(_, group)| group);
-    let any = groups.get("*");
-    let found = own.into_iter().chain(any).find_map(|group| written(group, sender))?;
-    Some(serde_json::from_value(found.clone()).unwrap_or_else(|error| {
-        tracing::error!(group, %error, "the tools of a group can't be read: it has none");
-        nothing()
-    }))
+    let mut levels = own.into_iter().chain(groups.get("*"));
+    let found: Vec<&Value> = match voice {
+        Voice::Of(listed) => levels
+            .find_map(|group| written(group, |rules| rule_of(rules, listed, channel)))
+            .into_iter()
+            .collect(),
+        Voice::Nobodys => {
+            levels.find_map(|group| written(group, |rules| rules.get("*"))).into_iter().collect()
+        }
+        Voice::Anybodys => everybodys(levels),
+    };
+    found.into_iter().map(|policy| read(group, policy)).collect()
 }
 
-/// Lets no tool through.
+fn read(group: &str, policy: &Value) -> ToolPolicy {
+    serde_json::from_value(policy.clone()).unwrap_or_else(|error| {
+        tracing::error!(group, %error, "the tools of a group can't be read: it has none");
+        nothing()
+    })
+}
+
+/// Returns a policy that lets no tool through.
 pub fn nothing() -> ToolPolicy {
     ToolPolicy { deny: Some(vec!["*".to_owned()]), ..ToolPolicy::default() }
 }
 
-fn written<'a>(group: &'a Group, sender: Option<&Sender>) -> Option<&'a Value> {
-    let is_set = |value: &&Value| !value.is_null();
-    by_sender(group, sender).or(group.tools.as_ref()).filter(is_set)
+fn rules(group: &Group) -> Option<&Map<String, Value>> {
+    group.tools_by_sender.as_ref()?.as_object()
 }
 
-/// The id goes before names, which can be given up and taken by somebody else.
-fn by_sender<'a>(group: &'a Group, sender: Option<&Sender>) -> Option<&'a Value> {
-    let rules = group.tools_by_sender.as_ref()?.as_object()?;
-    let rule = |wanted: &str| {
-        let plain = |key: &str| key.trim().trim_start_matches('@').to_lowercase();
-        rules.iter().find(|(key, _)| plain(key) == plain(wanted)).map(|(_, rule)| rule)
-    };
-    let names = sender.into_iter().flat_map(|sender| {
-        [Some(&sender.id), sender.phone.as_ref(), sender.username.as_ref(), sender.name.as_ref()]
-    });
-    let named = names.flatten().filter(|name| !name.is_empty() && *name != "*").find_map(|name| rule(name));
-    named.or_else(|| rules.get("*"))
+fn written<'a>(
+    group: &'a Group,
+    own: impl FnOnce(&'a Map<String, Value>) -> Option<&'a Value>,
+) -> Option<&'a Value> {
+    rules(group).and_then(own).or(group.tools.as_ref()).filter(|value| !value.is_null())
+}
+
+/// Returns the rule for a sender, else the rule for everybody else.
+fn rule_of<'a>(rules: &'a Map<String, Value>, listed: Listed<'_>, channel: &str) -> Option<&'a Value> {
+    let rule = |known: &str| rules.iter().find(|(key, _)| is_same(key, known, channel)).map(|(_, rule)| rule);
+    listed.known_by().find_map(rule).or_else(|| rules.get("*"))
+}
+
+/// Returns every rule that applies to somebody in the group. Rules of the next level count too,
+/// unless this level has a rule for everybody.
+fn everybodys<'a>(levels: impl Iterator<Item = &'a Group>) -> Vec<&'a Value> {
+    let is_set = |value: &&Value| !value.is_null();
+    let mut found = Vec::new();
+    for group in levels {
+        found.extend(rules(group).into_iter().flatten().map(|(_, rule)| rule).filter(is_set));
+        let has_default = rules(group).is_some_and(|rules| rules.contains_key("*"));
+        let shared = group.tools.as_ref().filter(|_| !has_default).filter(is_set);
+        found.extend(shared);
+        if has_default || shared.is_some() {
+            break;
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -48,40 +93,69 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::Sender;
 
-    #[test]
-    fn the_sender_goes_before_the_group_and_the_group_before_any_other() {
-        let settings: AccessSettings = serde_json::from_value(json!({"groups": {
+    fn settings() -> AccessSettings {
+        serde_json::from_value(json!({"groups": {
             "-1": {"toolsBySender": {"@Ada": {"allow": ["by name"]}, "7": {"allow": ["by id"]}, "+1555": {"allow": ["by phone"]}}, "tools": {"allow": ["of group"]}},
             "-2": {},
             "-3": {"tools": 5},
             "*": {"tools": {"allow": ["of any"]}, "toolsBySender": {"*": {"allow": ["of anybody"]}}},
         }}))
-        .unwrap();
-        let sender = |id: &str, username: Option<&str>, phone: Option<&str>| Sender {
+        .unwrap()
+    }
+
+    fn named(name: &str) -> ToolPolicy {
+        ToolPolicy { allow: Some(vec![name.to_owned()]), ..ToolPolicy::default() }
+    }
+
+    #[test]
+    fn the_sender_goes_before_the_group_and_the_group_before_any_other() {
+        let sender = |id: &str, phone: Option<&str>| Sender {
             id: id.to_owned(),
-            username: username.map(str::to_owned),
             phone: phone.map(str::to_owned),
+            // Anybody may call themselves what somebody else is known by.
+            username: Some("ada".to_owned()),
+            name: Some("7".to_owned()),
             ..Sender::default()
         };
-        let rows = [
-            ("-1", Some(sender("7", Some("ada"), None)), Some("by id")),
-            ("-1", Some(sender("8", Some("ada"), None)), Some("by name")),
-            ("-1", Some(sender("8", None, Some("+1555"))), Some("by phone")),
-            ("-1", Some(sender("8", None, None)), Some("of group")),
-            ("-1", None, Some("of group")),
-            ("-2", Some(sender("7", None, None)), Some("of anybody")),
-            ("-9", None, Some("of anybody")),
-            ("-3", None, None),
+        let (ada, none) = (["@ada".to_owned()], []);
+        /// The group, who speaks there, the names that the account looked up for them, and whose policy holds.
+        type Row<'a> = (&'a str, Option<Sender>, &'a [String], Option<&'a str>);
+        let rows: [Row<'_>; 9] = [
+            ("-1", Some(sender("7", None)), &none, Some("by id")),
+            ("-1", Some(sender("8", None)), &ada, Some("by name")),
+            ("-1", Some(sender("7", None)), &ada, Some("by id")),
+            ("-1", Some(sender("8", Some("+1555"))), &none, Some("by phone")),
+            ("-1", Some(sender("8", None)), &none, Some("of group")),
+            ("-1", None, &none, Some("of group")),
+            ("-2", Some(sender("7", None)), &none, Some("of anybody")),
+            ("-9", None, &none, Some("of anybody")),
+            ("-3", None, &none, None),
         ];
-        for (group, sender, expect) in rows {
-            let found = policy_in(&settings, group, sender.as_ref()).unwrap();
-            let expect = expect.map_or_else(nothing, |name| ToolPolicy {
-                allow: Some(vec![name.to_owned()]),
-                ..ToolPolicy::default()
-            });
-            assert_eq!(found, expect, "{group} {sender:?}");
+        for (group, sender, names, expect) in rows {
+            let voice = match &sender {
+                Some(sender) => Voice::Of(Listed { sender, names }),
+                None => Voice::Nobodys,
+            };
+            let found = policies_in(&settings(), "telegram", group, voice);
+            assert_eq!(found, [expect.map_or_else(nothing, named)], "{group} {sender:?}");
         }
-        assert_eq!(policy_in(&AccessSettings::default(), "-1", None), None);
+        assert_eq!(policies_in(&AccessSettings::default(), "telegram", "-1", Voice::Nobodys), []);
+    }
+
+    #[test]
+    fn where_anybody_may_have_been_the_cause_the_rules_of_all_of_them_hold() {
+        for (group, expect) in [
+            ("-1", &["by phone", "by id", "by name", "of group"][..]),
+            ("-2", &["of anybody"]),
+            ("-9", &["of anybody"]),
+        ] {
+            let mut found = policies_in(&settings(), "telegram", group, Voice::Anybodys);
+            let mut expect: Vec<ToolPolicy> = expect.iter().map(|name| named(name)).collect();
+            found.sort();
+            expect.sort();
+            assert_eq!(found, expect, "{group}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a text names the agent (spec `channels.md` §2.6, `messages.md` §2.1).
+//! Detects if a text names the agent (spec `channels.md` §2.6, `messages.md` §2.1).
 
 use openclaw_config::mention_pattern;
 use regex::Regex;
@@ -10,7 +10,8 @@ pub struct Mentioned {
 }
 
 impl Mentioned {
-    /// By these regular expressions; those that are none are left out and given back, to be warned of.
+    /// Matches by these regular expressions; invalid ones are left out and returned, to be warned
+    /// of.
     pub fn by(patterns: &[String]) -> (Self, Vec<String>) {
         let mut wrong = Vec::new();
         let mut found = Vec::new();
@@ -23,7 +24,7 @@ impl Mentioned {
         (Self { patterns: found }, wrong)
     }
 
-    /// By the name and the emoji of an agent.
+    /// Matches by the name and the emoji of an agent.
     pub fn by_identity(name: Option<&str>, emoji: Option<&str>) -> Self {
         let name = name.map(|name| {
             let words: Vec<String> = name.split_whitespace().map(regex::escape).collect();
@@ -35,18 +36,19 @@ impl Mentioned {
         Self::by(&patterns).0
     }
 
-    /// Whether there is any.
+    /// Returns true if there is no pattern.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
 
-    /// Whether a text has one of them.
+    /// Returns true if a text matches one of the patterns.
     pub fn is_in(&self, text: &str) -> bool {
         let text = cleaned(text);
         self.patterns.iter().any(|pattern| pattern.is_match(&text))
     }
 
-    /// What follows a name that a text begins with, and the comma or colon behind that; `None` where it begins with none.
+    /// Returns the text after a name at the beginning and the comma or colon after it; `None` if
+    /// the text does not begin with a name.
     pub fn behind<'a>(&self, text: &'a str) -> Option<&'a str> {
         let text = text.trim_start();
         let bare = text.strip_prefix('@').unwrap_or(text);
@@ -71,7 +73,7 @@ impl Mentioned {
     }
 }
 
-/// Without the characters that nobody sees, in lower case.
+/// Removes invisible characters and converts to lower case.
 fn cleaned(text: &str) -> String {
     let is_unseen =
         |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}');

@@ -1,5 +1,6 @@
-//! Who was let in by a code (spec `channels.md` §2.2): `<channel>-pairing.json` and `<channel>-allowFrom.json` in the directory of
-//! credentials, as OpenClaw has them; those of an account besides `default` have its name in theirs. All of it blocks.
+//! Access by pairing code (spec `channels.md` §2.2): `<channel>-pairing.json` and
+//! `<channel>-allowFrom.json` in the credentials directory, as OpenClaw has them; files of an
+//! account besides `default` have its name in theirs. All of it blocks.
 
 use std::fs;
 use std::io;
@@ -23,45 +24,45 @@ const ALPHABET: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const CODE_LENGTH: usize = 8;
 /// Tries to find a code that nobody has.
 const CODE_TRIES: usize = 500;
-/// How long a request waits.
+/// Lifetime of a request.
 const TTL_MS: i64 = 60 * 60 * 1000;
-/// How long nobody notes that somebody asked again.
+/// Interval in which a repeated request of the same person is not recorded again.
 const SEEN_MS: i64 = 60_000;
 /// Requests of an account that wait.
 const MAX_PENDING: usize = 3;
-/// How a lock is waited for.
+/// Waiting for a lock: number of attempts, first pause and longest pause.
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 const LOCK_LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// A lock of that age was left behind.
 const LOCK_STALE: Duration = Duration::from_secs(30);
-/// How often, and after which pause, a list that can't be read is looked at again.
+/// Number of attempts to read a list that can't be read, and the pause between them.
 const READ_TRIES: u32 = 5;
 const READ_PAUSE: Duration = Duration::from_millis(50);
 /// Account whose files have no account in their name.
 const DEFAULT_ACCOUNT: &str = "default";
 
-/// Somebody who waits to be let in.
+/// Pending request of a person to be let in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PairingRequest {
     /// The platform's id of the person.
     pub id: String,
-    /// What they were told.
+    /// Code that the person was told.
     pub code: String,
     /// ISO 8601.
     pub created_at: String,
     /// ISO 8601.
     pub last_seen_at: String,
-    /// What is known of the person, such as `username`; texts.
+    /// Known data of the person, such as `username`; texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Map<String, Value>>,
 }
 
-/// What came of a request.
+/// Result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requested {
-    /// It is new: the person is told this code.
+    /// The request is new: the person is told this code.
     New(String),
     /// The person was told this code before.
     Known(String),
@@ -87,7 +88,7 @@ struct Requests {
     other: Map<String, Value>,
 }
 
-/// As OpenClaw takes it: people edit it.
+/// Content of the allowlist file in OpenClaw's format: people edit it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Allowed {
@@ -112,12 +113,12 @@ fn ids<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
         .collect())
 }
 
-/// Who was let in.
+/// People who were let in by a code.
 #[derive(Debug, Default)]
 pub struct Guests {
-    /// As written: those of the account, and those of the list for all accounts.
+    /// Entries as written: those of the account, and those of the list for all accounts.
     pub entries: Vec<String>,
-    /// Why a list could not be read: nobody of it is let in.
+    /// Error of reading a list: nobody on it is let in.
     pub unreadable: Option<io::Error>,
 }
 
@@ -135,13 +136,14 @@ impl PairingStore {
         Self { requests: credentials.join(format!("{name}-pairing.json")), allowed, shared }
     }
 
-    /// Who was let in. One that is written just now by an editor is waited for, for a moment.
+    /// Returns the people who were let in. Waits a moment for a file that an editor is just
+    /// writing.
     pub fn guests(&self) -> Guests {
         let mut guests = Guests::default();
         for file in self.lists() {
             match read_whole(file) {
                 Ok(list) => {
-                    // Nobody lets in everybody by a code.
+                    // A code never lets everybody in.
                     let is_new = |entry: &String| entry != "*" && !guests.entries.contains(entry);
                     let new: Vec<String> = list.allow_from.into_iter().filter(is_new).collect();
                     guests.entries.extend(new);
@@ -196,7 +198,8 @@ impl PairingStore {
         Ok(requested)
     }
 
-    /// What becomes of a request without a change of the file: who asked within the last minute, or there is no place.
+    /// Returns the result of a request that does not change the file: the person asked within the
+    /// last minute, or there is no room for more requests.
     fn settled(&self, id: &str, now: i64) -> io::Result<Option<Requested>> {
         let mut requests = read::<Requests>(&self.requests)?.unwrap_or_default().requests;
         prune(&mut requests, now);
@@ -206,7 +209,7 @@ impl PairingStore {
         })
     }
 
-    /// Who waits, in the order in which they came.
+    /// Returns the pending requests in the order in which they came.
     ///
     /// # Errors
     /// When the file can't be read.
@@ -220,7 +223,8 @@ impl PairingStore {
     /// Lets in who was told a code. `None`: nobody was, or it is too long ago.
     ///
     /// # Errors
-    /// When a file can't be read, locked or written. Who was let in may be asked to be let in again then.
+    /// When a file can't be read, locked or written. People who were let in may have to ask again
+    /// then.
     pub fn approve(&self, channel: &dyn Channel, code: &str) -> io::Result<Option<PairingRequest>> {
         self.approve_at(channel, code, now_ms())
     }
@@ -274,12 +278,12 @@ impl PairingStore {
     }
 }
 
-/// Whether somebody asked within the last minute.
+/// Returns true if the person asked within the last minute.
 fn recent(request: &PairingRequest, now: i64) -> bool {
     parse_iso(&request.last_seen_at).is_some_and(|at| now - at < SEEN_MS)
 }
 
-/// Changes a list. Whether it was changed.
+/// Changes a list. Returns true if it was changed.
 fn edit(path: &Path, change: impl FnOnce(&mut Vec<String>) -> bool) -> io::Result<bool> {
     let _lock = Lock::acquire(path)?;
     let mut file = read::<Allowed>(path)?.unwrap_or_default();
@@ -311,7 +315,7 @@ impl Lock {
             let age = fs::metadata(&path).and_then(|facts| facts.modified());
             let age = age.ok().and_then(|at| SystemTime::now().duration_since(at).ok());
             if age.is_some_and(|age| age > LOCK_STALE) {
-                // Somebody else may be first.
+                // Another process may be first.
                 let _ = fs::remove_dir(&path);
                 continue;
             }
@@ -358,7 +362,7 @@ fn write<T: Serialize>(path: &Path, content: &T) -> io::Result<()> {
     private_file::replace(path, text.as_bytes(), Durability::Synced)
 }
 
-/// Without what is too old, and of too many without those that were seen longest ago.
+/// Removes expired requests, and of too many those that were seen longest ago.
 fn prune(requests: &mut Vec<PairingRequest>, now: i64) {
     requests.retain(|request| parse_iso(&request.created_at).is_some_and(|at| now - at <= TTL_MS));
     if requests.len() > MAX_PENDING {
@@ -391,7 +395,7 @@ fn file_part(name: &str) -> String {
     plain.replace("..", "_")
 }
 
-/// What somebody is told who has to be let in first (spec `channels.md` §2.2).
+/// Returns the message for a person who has to be let in first (spec `channels.md` §2.2).
 pub fn reply(channel: &str, id_line: &str, code: &str) -> String {
     format!(
         "OpenClaw: access not configured.\n\n{id_line}\n\nPairing code: {code}\n\n\

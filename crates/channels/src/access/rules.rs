@@ -3,40 +3,40 @@
 use super::settings::{AccessSettings, DmPolicy, Entry, GroupPolicy, GroupRules};
 use crate::{Address, Channel, Conversation, ConversationKind, Sender};
 
-/// Who says something where.
+/// Sender of a message and its conversation.
 #[derive(Clone, Copy)]
 pub struct Speaker<'a> {
     /// The platform.
     pub channel: &'a dyn Channel,
-    /// What its section says of the account.
+    /// Access settings of the account.
     pub settings: &'a AccessSettings,
-    /// Who was let in by a code, as written.
+    /// People who were let in by a code, as written.
     pub paired: &'a [String],
-    /// Where.
+    /// Address of the conversation.
     pub address: &'a Address,
-    /// What kind of conversation that is.
+    /// Conversation in which the message was sent.
     pub conversation: &'a Conversation,
-    /// Who.
+    /// Sender of the message.
     pub sender: &'a Sender,
 }
 
-/// Whether somebody is heard.
+/// Decision about a sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gate {
-    /// They are.
+    /// The sender is heard.
     Heard(Admission),
-    /// They are not, and are told how they can be.
+    /// The sender is not heard, and is told how to pair.
     Pairing,
-    /// They are not; the reason is for logs and traces.
+    /// The sender is not heard; the reason is for logs and traces.
     Unheard(&'static str),
 }
 
-/// Why nobody is heard in a group.
+/// Reason why nobody is heard in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Silence {
     /// Other groups are listed.
     NotListed,
-    /// Nobody is named who may speak there.
+    /// The allowlist that applies there is empty.
     NobodyListed,
     /// The group, or the topic, has a list of its own that names nobody.
     OwnListEmpty,
@@ -52,14 +52,14 @@ impl std::fmt::Display for Silence {
     }
 }
 
-/// Why somebody may give no command in a group, in the words that clients of OpenClaw know.
+/// Reason why a sender may give no command in a group, in the words that clients of OpenClaw know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denial {
     /// The group is switched off.
     GroupDisabled,
     /// The topic is.
     TopicDisabled,
-    /// They are not among those who may.
+    /// The sender is not authorised.
     Unauthorised,
     /// All groups of the account are switched off.
     GroupsDisabled,
@@ -68,7 +68,7 @@ pub enum Denial {
 }
 
 impl Denial {
-    /// What they are told on a platform of this name.
+    /// Returns the text for the sender on a platform of this name.
     pub fn text(self, platform: &str) -> String {
         match self {
             Self::GroupDisabled => "This group is disabled.".to_owned(),
@@ -80,23 +80,23 @@ impl Denial {
     }
 }
 
-/// Somebody who is heard.
+/// Sender who is heard.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Admission {
-    /// Whether a list names them, or their pairing: an open door alone gives no commands.
+    /// True if a list or a pairing names the sender: an open policy alone gives no commands.
     pub is_listed: bool,
-    /// Whether a list was there to name them.
+    /// True if there was a list that could name the sender.
     pub has_list: bool,
     /// The group, where it is one.
     pub group: Option<Group>,
 }
 
-/// What is set for a group and a topic of it, topic first.
+/// Settings of a group and a topic of it, topic first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Group {
-    /// Whether messages must speak to the account.
+    /// True if messages must speak to the account (mention gating).
     pub requires_mention: bool,
-    /// What the agent is told here: the group's words, then the topic's.
+    /// Additional system prompt: the group's text, then the topic's.
     pub system_prompt: Option<String>,
     /// The skills that are offered here; all where absent.
     pub skills: Option<Vec<String>>,
@@ -106,17 +106,17 @@ pub struct Group {
 pub mod reasons {
     /// The policy of private chats.
     pub const DM_POLICY: &str = "dm-policy";
-    /// Who was let in could not be read.
+    /// The list of paired people could not be read.
     pub const PAIRING_UNREADABLE: &str = "pairing-unreadable";
     /// The policy of groups.
     pub const GROUP_POLICY: &str = "group-policy";
-    /// Nobody spoke to the account.
+    /// The message did not speak to the account.
     pub const NO_MENTION: &str = "no-mention";
     /// A command of somebody who may give none.
     pub const COMMAND_UNAUTHORISED: &str = "command-unauthorised";
     /// A button where none may be pressed, or by somebody who may not.
     pub const INLINE_BUTTONS: &str = "inline-buttons";
-    /// It was said by a program, or by the account itself.
+    /// The message is from a program, or from the account itself.
     pub const BOT: &str = "bot";
 }
 
@@ -157,8 +157,9 @@ impl Speaker<'_> {
         }
     }
 
-    /// Why nobody at all is heard in a group, where that looks like something that is missing in the configuration. `None`: somebody is
-    /// heard, or the configuration wants it so.
+    /// Returns the reason why nobody at all is heard in a group, if that looks like something
+    /// missing in the configuration. `None` if somebody is heard, or if the configuration intends
+    /// it.
     pub fn silence(&self) -> Option<Silence> {
         if self.conversation.kind == ConversationKind::Direct {
             return None;
@@ -178,8 +179,10 @@ impl Speaker<'_> {
         (names_nobody && !is_wanted).then_some(silence)
     }
 
-    /// What somebody is told who is not heard in a group and chooses a command of the menu there, in the order of OpenClaw 2026.2.9. `None` for
-    /// whom neither a list of the account nor one of these owners names: strangers would make it talk in any group that they take it into.
+    /// Returns the message for a sender who is not heard in a group and chooses a menu command
+    /// there, in the order of checks of OpenClaw 2026.2.9. `None` for whom neither a list of the
+    /// account nor one of these owners names: strangers would make it talk in any group that they
+    /// take it into.
     pub fn denial(&self, owners: &[String]) -> Option<Denial> {
         if self.conversation.kind == ConversationKind::Direct || self.sender.is_self || self.sender.is_bot {
             return None;
@@ -213,14 +216,15 @@ impl Speaker<'_> {
         }
     }
 
-    /// What is set for the group, what counts first in front; `None` where others are listed and it is not.
+    /// Returns the rules of the group, most specific first; `None` if other groups are listed and
+    /// this one is not.
     fn group_rules(&self) -> Option<Vec<&GroupRules>> {
         let groups = &self.settings.groups;
         let Some(group) = self.settings.group(&self.address.target) else {
             return groups.is_empty().then(Vec::new);
         };
         let topic = self.topic().and_then(|topic| group.topic(topic));
-        // What stands first counts.
+        // The first entry takes precedence.
         Some(topic.into_iter().chain([&group.rules]).collect())
     }
 
@@ -234,7 +238,8 @@ impl Speaker<'_> {
         own.or(self.settings.group_policy).unwrap_or_default()
     }
 
-    /// Who is heard under an allowlist, and under any policy where the group or the topic has a list of its own.
+    /// Returns the people who are heard under an allowlist, and under any policy if the group or
+    /// the topic has a list of its own.
     fn heard_in(&self, rules: &[&GroupRules]) -> Vec<String> {
         let own =
             own_list(rules).or(self.settings.group_allow_from.as_ref()).or(self.settings.allow_from.as_ref());
@@ -295,7 +300,7 @@ fn own_list<'a>(rules: &[&'a GroupRules]) -> Option<&'a Vec<Entry>> {
     rules.iter().find_map(|rules| rules.allow_from.as_ref())
 }
 
-/// Whether somebody may give commands by what their channel says of them (spec `channels.md` §2.5).
+/// Returns true if the channel's rules allow a sender to give commands (spec `channels.md` §2.5).
 pub fn may_command(use_access_groups: bool, admission: &Admission) -> bool {
     let list = Authorizer { is_configured: admission.has_list, allows: admission.is_listed };
     may_command_by(use_access_groups, &[list], WithoutGroups::Allow)
@@ -304,25 +309,26 @@ pub fn may_command(use_access_groups: bool, admission: &Admission) -> bool {
 /// A list that may name who gives commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Authorizer {
-    /// Whether there is one.
+    /// True if the list is configured.
     pub is_configured: bool,
-    /// Whether it names them.
+    /// True if the list names the sender.
     pub allows: bool,
 }
 
-/// Who may give commands where `commands.useAccessGroups` is off.
+/// People who may give commands if `commands.useAccessGroups` is off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WithoutGroups {
-    /// Whoever is heard.
+    /// Allows every sender who is heard.
     #[default]
     Allow,
-    /// Nobody.
+    /// Allows nobody.
     Deny,
-    /// Whoever is named, or anybody where there is no list.
+    /// Allows listed senders, or everybody if there is no list.
     Configured,
 }
 
-/// With access groups one of the lists that are there has to name them; without, the platform says.
+/// Decides by access groups if they are used: one of the configured lists has to name the sender;
+/// without access groups, the platform decides.
 pub fn may_command_by(use_access_groups: bool, lists: &[Authorizer], without_groups: WithoutGroups) -> bool {
     let is_named = || lists.iter().any(|list| list.is_configured && list.allows);
     match (use_access_groups, without_groups) {
@@ -333,33 +339,34 @@ pub fn may_command_by(use_access_groups: bool, lists: &[Authorizer], without_gro
     }
 }
 
-/// What decides whether a message in a group is for the account.
+/// Facts that decide if a message in a group is for the account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Addressed {
     /// Messages must speak to the account.
     pub requires_mention: bool,
-    /// Whether it could be told if they do.
+    /// True if a mention of the account could be detected.
     pub can_detect: bool,
-    /// It is named, or one of its patterns matches.
+    /// True if the account is named, or one of its patterns matches.
     pub was_mentioned: bool,
-    /// Its own message is answered.
+    /// True if the message answers one of the account's own.
     pub is_reply: bool,
     /// Anybody is named.
     pub has_any_mention: bool,
-    /// It is a command of somebody who may give it.
+    /// True if the message is a command of a sender who may give it.
     pub is_command: bool,
 }
 
 impl Addressed {
-    /// Whether it counts as spoken to the account.
+    /// Returns true if the message counts as spoken to the account.
     pub fn is_addressed(self) -> bool {
         let bypasses =
             self.requires_mention && !self.was_mentioned && !self.has_any_mention && self.is_command;
         self.was_mentioned || self.is_reply || bypasses
     }
 
-    /// Whether it is left for later, as context (spec `channels.md` §2.6). Where nobody could tell, it is: an agent that answers everything
-    /// because its name is not known is worse than one that waits to be named.
+    /// Returns true if the message is only kept as context for later (spec `channels.md` §2.6). The
+    /// message is kept as context if a mention could not be detected: an agent that answers
+    /// everything because its name is not known is worse than one that waits to be named.
     pub fn is_skipped(self) -> bool {
         self.requires_mention && !self.is_addressed()
     }
@@ -446,7 +453,7 @@ mod tests {
             (json!({"dmPolicy": "allowlist"}), &[], "dm-policy"),
             (json!({"dmPolicy": "disabled", "allowFrom": ["7"]}), &["7"], "dm-policy"),
             (json!({"dmPolicy": "open", "allowFrom": ["*"]}), &[], "heard"),
-            // What an account says itself narrows the door that it takes from above.
+            // An account's own settings narrow the policy that it inherits.
             (
                 json!({"dmPolicy": "open", "allowFrom": ["*"], "accounts": {"default": {"allowFrom": [8]}}}),
                 &[],
@@ -540,7 +547,7 @@ mod tests {
             ),
         ];
         for (section, expect) in rows {
-            // Who is paired is heard in private alone.
+            // A paired person is heard in private only.
             let gate = gate(&section, &["7"], ConversationKind::Group, Some("5"), "7");
             assert_eq!(outcome(&gate), expect, "{section}");
         }
@@ -574,7 +581,7 @@ mod tests {
         ];
         let told = |section: &Value, sender: &str, owners: &[String]| {
             let ask = |speaker: Speaker<'_>| {
-                // Whoever is heard is told nothing.
+                // A person who is heard is told nothing.
                 let is_heard = matches!(speaker.gate(), Gate::Heard(_));
                 (is_heard, speaker.denial(owners))
             };
@@ -683,7 +690,7 @@ mod tests {
         }
     }
 
-    /// The same, for the lists that platforms have.
+    /// The same rules apply to the lists that platforms have.
     #[test]
     fn commands_are_for_who_is_listed() {
         let rows = [

@@ -1,4 +1,5 @@
-//! What a channel's section says about who is heard: the keys that all platforms share (spec `channels.md` §1.2, §1.3).
+//! Access settings in a channel's section: the keys that all platforms share (spec `channels.md`
+//! §1.2, §1.3).
 
 use std::collections::BTreeMap;
 
@@ -13,25 +14,25 @@ use crate::Account;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AccessSettings {
-    /// Who may write in private.
+    /// Policy of private chats.
     pub dm_policy: DmPolicy,
-    /// Who, as written.
+    /// Allowlist, as written.
     pub allow_from: Option<Vec<Entry>>,
-    /// Who in groups; `allow_from` where absent.
+    /// Allowlist of groups; `allow_from` where absent.
     pub group_allow_from: Option<Vec<Entry>>,
-    /// Who is heard in groups.
+    /// Policy of groups.
     pub group_policy: Option<GroupPolicy>,
-    /// Groups by id; `*` is any other. Where one is there, all others are not heard.
+    /// Groups by id; `*` is any other. If one is listed, all other groups are not heard.
     pub groups: BTreeMap<String, Group>,
     /// Messages of a group that are told to the agent with the next one.
     pub history_limit: Option<u32>,
-    /// Whether the channel may write the configuration; it may unless told otherwise.
+    /// Permission of the channel to write the configuration; absent allows it.
     pub config_writes: Option<bool>,
-    /// Which reactions the agent hears of.
+    /// Selection of reactions that the agent is told.
     pub reaction_notifications: ReactionNotifications,
-    /// What its chats are told of errors; see [`AccessSettings::error_policy`].
+    /// Policy for error messages in its chats; see [`AccessSettings::error_policy`].
     error_policy: Option<ErrorPolicy>,
-    /// Whether the reader's device stays silent when they are told of one.
+    /// True if the reader's device stays silent for error messages.
     pub silent_error_replies: bool,
     /// `dm`, where a platform keeps policy and list in a section of their own.
     dm: Direct,
@@ -65,17 +66,18 @@ pub enum DmPolicy {
     /// Strangers are given a code.
     #[default]
     Pairing,
-    /// Only who is listed.
+    /// Hears only listed people.
     Allowlist,
-    /// Everybody.
+    /// Hears everybody.
     Open,
-    /// Nobody.
+    /// Hears nobody.
     Disabled,
 }
 
 impl DmPolicy {
-    /// What it comes to where the list of the account does not let everybody in. The door is open where policy and list both say so: an
-    /// account that takes `open` from its channel and names people itself is for these.
+    /// Returns the effective policy if the list of the account does not let everybody in. `open`
+    /// applies only if policy and list both say so: an account that inherits `open` from its
+    /// channel and lists people itself is for these people.
     fn of_a_list(self) -> Self {
         match self {
             Self::Open => Self::Allowlist,
@@ -83,7 +85,7 @@ impl DmPolicy {
         }
     }
 
-    /// As it is written.
+    /// Returns the name as it is written in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pairing => "pairing",
@@ -98,12 +100,12 @@ impl DmPolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GroupPolicy {
-    /// Only who is listed (decision 20).
+    /// Hears only listed people (decision 20).
     #[default]
     Allowlist,
-    /// Everybody.
+    /// Hears everybody.
     Open,
-    /// Nobody.
+    /// Hears nobody.
     Disabled,
 }
 
@@ -111,9 +113,9 @@ pub enum GroupPolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReactionNotifications {
-    /// None.
+    /// Reports no reactions.
     Off,
-    /// To messages of ours.
+    /// Reports reactions to messages of ours.
     #[default]
     Own,
     /// All.
@@ -124,12 +126,12 @@ pub enum ReactionNotifications {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ErrorPolicy {
-    /// Each error.
+    /// Reports each error.
     #[default]
     Always,
-    /// The same error once in a while.
+    /// Reports the same error only once in a while.
     Once,
-    /// None.
+    /// Reports no errors.
     Silent,
 }
 
@@ -137,7 +139,7 @@ pub enum ErrorPolicy {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Group {
-    /// What the group, and each of its topics, can say.
+    /// Rules that a group and each of its topics can have.
     #[serde(flatten)]
     pub rules: GroupRules,
     /// Tools in the group.
@@ -148,28 +150,28 @@ pub struct Group {
     pub topics: BTreeMap<String, GroupRules>,
 }
 
-/// What a group, or a topic, can say.
+/// Rules of a group or a topic.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct GroupRules {
-    /// Whether it is answered at all.
+    /// False if messages there are ignored.
     pub enabled: Option<bool>,
-    /// Whether messages must mention the account.
+    /// True if messages must mention the account.
     pub require_mention: Option<bool>,
-    /// Who is heard.
+    /// Policy that decides which senders are heard.
     pub group_policy: Option<GroupPolicy>,
-    /// Who, by id.
+    /// Allowlist, by id.
     pub allow_from: Option<Vec<Entry>>,
     /// Skills.
     pub skills: Option<Vec<String>>,
-    /// What the agent is told here.
+    /// Additional system prompt.
     pub system_prompt: Option<String>,
-    /// What is told here of errors.
+    /// Policy for error messages.
     pub error_policy: Option<ErrorPolicy>,
 }
 
 impl Group {
-    /// What is set for a topic.
+    /// Returns the rules of a topic.
     pub(super) fn topic(&self, id: &str) -> Option<&GroupRules> {
         self.topics.get(id).or_else(|| self.topics.get("*"))
     }
@@ -215,7 +217,13 @@ impl AccessSettings {
         self.allow_from.iter_mut().chain(self.group_allow_from.iter_mut()).chain(of_groups)
     }
 
-    /// With ids in the place of the names whose ids an account knows.
+    /// The entries of `toolsBySender` in its groups, which name people too.
+    pub(crate) fn senders_with_tools(&self) -> impl Iterator<Item = &str> {
+        let rules = self.groups.values().filter_map(|group| group.tools_by_sender.as_ref()?.as_object());
+        rules.flat_map(|rules| rules.keys().map(String::as_str))
+    }
+
+    /// Replaces names by their ids where the account knows them.
     #[must_use]
     pub fn with_ids(mut self, account: &dyn Account) -> Self {
         for Entry(entry) in self.lists_mut().flatten() {
@@ -226,13 +234,14 @@ impl AccessSettings {
         self
     }
 
-    /// What is set for a group: its own entry, or else that of all groups, whole.
+    /// Returns the settings of a group: its own entry, or else that of all groups, as a whole.
     pub(super) fn group(&self, id: &str) -> Option<&Group> {
         self.groups.get(id).or_else(|| self.groups.get("*"))
     }
 
-    /// Whether messages of a group must mention the account: its topic says so, or the group, or all groups do. Besides tools it is all
-    /// that a group with an entry of its own takes from `*` (spec `channels.md` §2.4).
+    /// Returns true if messages of a group must mention the account: by the rule of the topic, else
+    /// of the group, else of all groups. Besides tools it is all that a group with an entry of its
+    /// own takes from `*` (spec `channels.md` §2.4).
     pub fn requires_mention(&self, group: &str, topic: Option<&str>) -> bool {
         let own = self.group(group);
         let topic = topic.and_then(|topic| own?.topic(topic));
@@ -240,14 +249,15 @@ impl AccessSettings {
         rules.into_iter().flatten().find_map(|rules| rules.require_mention).unwrap_or(true)
     }
 
-    /// What a conversation is told of errors: its topic says so, or its group, or the account.
+    /// Returns the policy for error messages in a conversation: that of its topic, else of its
+    /// group, else of the account.
     pub fn error_policy(&self, group: Option<&str>, topic: Option<&str>) -> ErrorPolicy {
         let own = group.and_then(|group| self.group(group));
         let topic = topic.and_then(|topic| own?.topic(topic)).and_then(|rules| rules.error_policy);
         topic.or_else(|| own?.rules.error_policy).or(self.error_policy).unwrap_or_default()
     }
 
-    /// Whether the channel may write the configuration.
+    /// Returns true if the channel may write the configuration.
     pub fn may_write_config(&self) -> bool {
         self.config_writes.unwrap_or(true)
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// In place of a `<`. No text has it: Unicode keeps it for uses like this one.
+/// Placeholder for a `<`. No text has it: Unicode keeps it for uses like this one.
 const MASK: char = '\u{FDD0}';
 
 /// The text with every `<` masked that does not begin a link.
@@ -27,7 +27,7 @@ pub(super) fn unmask(text: &str) -> Cow<'_, str> {
     if text.contains(MASK) { Cow::Owned(text.replace(MASK, "<")) } else { Cow::Borrowed(text) }
 }
 
-/// Whether it is the `<` of `<https://…>`, `<a@b.c>` or `[…](<…>)`.
+/// Returns true if this is the `<` of `<https://…>`, `<a@b.c>` or `[…](<…>)`.
 fn is_link(text: &str, at: usize) -> bool {
     let (before, rest) = text.split_at(at);
     if before.ends_with("](") {

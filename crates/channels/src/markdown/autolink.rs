@@ -6,7 +6,7 @@ use std::ops::Range;
 const MAX_ADDRESS: usize = 2048;
 const SCHEMES: [&str; 2] = ["https://", "http://"];
 
-/// Where addresses stand in a text.
+/// Returns the ranges of addresses in a text.
 pub(super) fn addresses(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -26,8 +26,9 @@ pub(super) fn addresses(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// How long an address is that a text begins with; 0 where nothing follows its scheme, or too much. What ends a sentence does not belong to it, nor does a
-/// bracket that was opened before it.
+/// Returns the length of the address at the start of a text; 0 if nothing follows the scheme, or
+/// too much. Punctuation at the end of a sentence does not belong to it, nor does a bracket that
+/// was opened before it.
 fn address_len(text: &str, scheme: usize) -> usize {
     let text = text.get(..text.floor_char_boundary(MAX_ADDRESS + 1)).unwrap_or_default();
     let is_end = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"' | '`');

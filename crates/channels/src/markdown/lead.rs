@@ -1,11 +1,11 @@
-//! What a text begins with.
+//! Detects the kind of block with which a text begins.
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use super::angle;
 
-/// Whether a text begins with something that stands on lines of its own, such as a heading, a list, a table or code: what is written in
-/// front of it on the same line breaks it.
+/// Returns true if a text begins with a block that needs lines of its own, such as a heading, a
+/// list, a table or code: text inserted before it on the same line would break it.
 pub fn begins_with_block(markdown: &str) -> bool {
     let masked = angle::mask(markdown, false);
     let first = Parser::new_ext(&masked, Options::ENABLE_TABLES).next();

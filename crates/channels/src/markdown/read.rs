@@ -1,4 +1,4 @@
-//! From Markdown to a styled text.
+//! Reads Markdown to a styled text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::{Reading, TableMode, angle, autolink, spoiler};
 const DEEPEST: usize = 12;
 
 /// The styled text that Markdown means: CommonMark with struck-through text and tables. Paragraphs are parted by a blank line, lists have
-/// `•` or numbers, images are their description, HTML is shown as it is written.
+/// `•` or numbers, pictures are their description and link to themselves, HTML is shown as it is written.
 pub fn read(markdown: &str, reading: Reading) -> Styled {
     let masked = angle::mask(markdown, reading.angle_links);
     let mut options = Options::ENABLE_STRIKETHROUGH;
@@ -34,15 +34,17 @@ struct Builder<'m> {
     open: Vec<usize>,
     codes: usize,
     links: usize,
+    /// The pictures that it is in the description of, and whether each is a link.
+    pictures: Vec<bool>,
     /// The lists that it is in, by the number of their next item.
     lists: Vec<Option<u64>>,
-    /// Whether a list item has begun and nothing is in it yet.
+    /// True if a list item has begun and is still empty.
     is_fresh_item: bool,
     /// Bars of spoilers in the paragraph, and those of spoilers before it.
     bars: Vec<usize>,
     spoilers: Vec<Range<usize>>,
     table: Option<Table>,
-    /// What stands before the table cell that is being read.
+    /// Text before the table cell that is being read.
     outside: Option<(Styled, Vec<usize>)>,
 }
 
@@ -55,6 +57,7 @@ impl<'m> Builder<'m> {
             open: Vec::new(),
             codes: 0,
             links: 0,
+            pictures: Vec::new(),
             lists: Vec::new(),
             is_fresh_item: false,
             bars: Vec::new(),
@@ -121,7 +124,8 @@ impl<'m> Builder<'m> {
             Tag::Strikethrough => self.open(Style::Strikethrough),
             Tag::Link { link_type, dest_url, .. } => self.open(Style::Link(address(link_type, &dest_url))),
             Tag::HtmlBlock => self.block(),
-            Tag::Image { .. } | Tag::TableHead => {}
+            Tag::Image { dest_url, .. } => self.open_picture(angle::unmask(&dest_url).into_owned()),
+            Tag::TableHead => {}
             Tag::FootnoteDefinition(_) | Tag::DefinitionList | Tag::DefinitionListTitle => {}
             Tag::DefinitionListDefinition | Tag::Superscript | Tag::Subscript | Tag::MetadataBlock(_) => {}
         }
@@ -152,7 +156,8 @@ impl<'m> Builder<'m> {
                 }
             }
             TagEnd::Table => self.end_table(),
-            TagEnd::TableRow | TagEnd::Image | TagEnd::HtmlBlock | TagEnd::FootnoteDefinition => {}
+            TagEnd::Image => self.close_picture(),
+            TagEnd::TableRow | TagEnd::HtmlBlock | TagEnd::FootnoteDefinition => {}
             TagEnd::DefinitionList | TagEnd::DefinitionListTitle | TagEnd::DefinitionListDefinition => {}
             TagEnd::Superscript | TagEnd::Subscript | TagEnd::MetadataBlock(_) => {}
         }
@@ -206,7 +211,7 @@ impl<'m> Builder<'m> {
         self.out.text.push_str(&"  ".repeat(levels.min(DEEPEST)));
     }
 
-    /// So many line breaks, unless they are there, or nothing is before them.
+    /// Adds line breaks up to this number, unless they are there or there is no text before them.
     fn gap(&mut self, wanted: usize) {
         self.is_fresh_item = false;
         let text = &mut self.out.text;
@@ -230,6 +235,32 @@ impl<'m> Builder<'m> {
             self.codes -= usize::from(span.style.is_code());
             self.links -= usize::from(matches!(span.style, Style::Link(_)));
         }
+    }
+
+    /// A picture of the web is a link to it. In a link its address is not needed.
+    fn open_picture(&mut self, address: String) {
+        let is_link =
+            self.links == 0 && ["https://", "http://"].iter().any(|scheme| address.starts_with(scheme));
+        self.pictures.push(is_link);
+        if is_link {
+            self.open(Style::Link(address));
+        }
+    }
+
+    fn close_picture(&mut self) {
+        if self.pictures.pop() != Some(true) {
+            return;
+        }
+        // Without a description it is called by its address.
+        if let Some(Span { range, style: Style::Link(address) }) =
+            self.open.last().and_then(|at| self.out.spans.get(*at))
+            && range.start == self.out.text.len()
+        {
+            let address = address.clone();
+            self.out.text.push_str(&address);
+            self.is_fresh_item = false;
+        }
+        self.close();
     }
 
     /// GitHub strikes through between single tildes too; people who write `~5` mean about five.

@@ -9,7 +9,7 @@ pub(super) fn bars(words: &str, offset: usize) -> impl Iterator<Item = usize> {
     words.match_indices(BARS).map(move |(at, _)| offset + at)
 }
 
-/// Which bars in a paragraph belong together: the stretches of text between them, bars included.
+/// Pairs the bars in a paragraph: returns the spoilers between them, bars included.
 pub(super) fn pairs(text: &str, bars: &[usize]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut open: Option<usize> = None;

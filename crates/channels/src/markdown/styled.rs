@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// How a stretch of text looks.
+/// Style of a stretch of text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Style {
     /// Bold.
@@ -27,7 +27,7 @@ pub enum Style {
 }
 
 impl Style {
-    /// Whether its words are taken literally.
+    /// Returns true if the text is taken literally.
     pub fn is_code(&self) -> bool {
         matches!(self, Self::Code | Self::CodeBlock(_))
     }
@@ -36,9 +36,9 @@ impl Style {
 /// A stretch of text that looks so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// Where it is, in bytes.
+    /// Range in bytes.
     pub range: Range<usize>,
-    /// How it looks.
+    /// Style of the range.
     pub style: Style,
 }
 
@@ -47,7 +47,7 @@ pub struct Span {
 pub struct Styled {
     /// The words.
     pub text: String,
-    /// Their looks.
+    /// Styled ranges.
     pub spans: Vec<Span>,
 }
 
@@ -83,13 +83,13 @@ impl Styled {
         self.spans.push(Span { range: start..self.text.len(), style });
     }
 
-    /// Where code blocks are, in order.
+    /// Returns the ranges of code blocks, in order.
     pub fn code_blocks(&self) -> Vec<Range<usize>> {
         let blocks = self.spans.iter().filter(|span| matches!(span.style, Style::CodeBlock(_)));
         blocks.map(|span| span.range.clone()).collect()
     }
 
-    /// The same with other looks; `None` takes one away.
+    /// Returns the same text with other styles; `None` removes one.
     #[must_use]
     pub fn restyled(&self, style: impl Fn(&Style) -> Option<Style>) -> Self {
         let spans = self.spans.iter();
@@ -98,7 +98,7 @@ impl Styled {
         Self { text: self.text.clone(), spans: spans.collect() }.normalised()
     }
 
-    /// Without spans that say nothing: empty ones, and those that lie in one of the same style.
+    /// Removes spans that have no effect: empty ones, and those that lie in one of the same style.
     #[must_use]
     pub fn normalised(mut self) -> Self {
         self.spans.retain(|span| !span.range.is_empty());
@@ -124,7 +124,7 @@ impl Styled {
         self
     }
 
-    /// With words put in at places in order; they have no look, unless they stand inside of one.
+    /// Inserts words at places in order; they have no style, unless they stand inside of one.
     #[must_use]
     pub fn with_inserted(&self, inserted: &[(usize, Cow<'_, str>)]) -> Self {
         let mut text = String::with_capacity(self.text.len());
@@ -150,12 +150,12 @@ impl Styled {
         Self { text, spans: spans.collect() }
     }
 
-    /// Without some stretches, given in order.
+    /// Removes stretches, given in order.
     #[must_use]
     pub fn without(&self, removed: &[Range<usize>]) -> Self {
         let mut text = String::with_capacity(self.text.len());
         let mut from = 0;
-        // Where each stretch begins, and how much is gone before it.
+        // Start of each stretch, and the number of bytes removed before it.
         let mut gone = Vec::with_capacity(removed.len());
         let mut sum = 0;
         for range in removed {

@@ -2,15 +2,16 @@
 
 use unicode_width::UnicodeWidthStr;
 
+use super::render::plain;
 use super::styled::{Style, Styled};
 
 /// Cells are padded to this width at most: a long one must not make every row as long.
 const WIDEST: usize = 80;
 
-/// What becomes of a table: `channels.<id>.markdown.tables`.
+/// Treatment of a table: `channels.<id>.markdown.tables`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TableMode {
-    /// It stays as it is written.
+    /// Leaves the table as it is written.
     Off,
     /// A line a cell, below what its row is called.
     Bullets,
@@ -20,7 +21,7 @@ pub enum TableMode {
 }
 
 impl TableMode {
-    /// As it is written in the configuration.
+    /// Reads the mode as it is written in the configuration.
     pub fn parse(text: &str) -> Option<Self> {
         match text.trim() {
             "off" => Some(Self::Off),
@@ -39,7 +40,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// As lines of code. Looks of its cells are gone: code has none.
+    /// Renders the table as lines of code. Looks of its cells are gone: code has none.
     pub(super) fn as_code(&self) -> Styled {
         let rows: Vec<Vec<String>> =
             std::iter::once(&self.header).chain(&self.rows).map(|row| cells(row)).collect();
@@ -60,7 +61,7 @@ impl Table {
         styled
     }
 
-    /// As lines: what a row is called in bold, and below it a cell a line.
+    /// Renders the table as lines: the name of each row in bold, and below it one line per cell.
     pub(super) fn as_bullets(&self) -> Styled {
         let mut styled = Styled::default();
         for row in &self.rows {
@@ -96,8 +97,9 @@ impl Table {
     }
 }
 
+/// Code has no links: their addresses stand behind them.
 fn cells(row: &[Styled]) -> Vec<String> {
-    row.iter().map(|cell| cell.text.replace('\n', " ")).collect()
+    row.iter().map(|cell| plain(cell).replace('\n', " ")).collect()
 }
 
 fn line(text: &mut String, widths: &[usize], cell: impl Fn(usize) -> String) {

@@ -283,8 +283,6 @@ fn without_blanks(text: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
-
     #[test]
     fn pieces_fit_and_lose_nothing(markdown in any_markdown(), limit in 10usize..80) {
         let styled = read(&markdown, TELEGRAM);
@@ -308,7 +306,7 @@ proptest! {
     fn every_markup_fits_its_limit(markdown in any_markdown(), limit in 40usize..120) {
         let limit = Limit::utf16(limit);
         for text in slack(&read(&markdown, SLACK), limit) {
-            // What is one character can't be cut; a link of this test has 33.
+            // A single grapheme can't be cut; a link of this test has 33 characters.
             prop_assert!(limit.fits(&text), "{:?}", text);
         }
         for text in whatsapp(&read(&markdown, WHATSAPP), limit) {

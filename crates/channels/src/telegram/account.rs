@@ -1,5 +1,6 @@
-//! One bot at work.
+//! Running bot.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,8 +27,8 @@ use super::{actions, directory, draft, fetch, menu, probe, receive, send, thread
 use crate::access::Admission;
 use crate::{
     Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Content, Exit,
-    FetchError, Fetched, MediaKind, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Receipt, Repeats,
-    RetryPolicy, SendError, Target, Turn, UnknownAccount, Unusable, Words,
+    FetchError, Fetched, Inbound, InboundEvent, MediaKind, MediaRef, MenuCommand, Outgoing, Part, Peer,
+    Probe, Reacting, Receipt, Repeats, RetryPolicy, SendError, Target, Turn, UnknownAccount, Unusable, Words,
 };
 
 /// Groups that were moved and are remembered; each is told by Telegram again when it is forgotten.
@@ -36,21 +37,22 @@ const MOVED_REMEMBERED: usize = 1000;
 const REACTED_REMEMBERED: usize = 1000;
 /// A longer wait for a chat's turn is left to the caller.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// How long a call is tried again: whoever asked for an action, such as `openclaw message`, waits a little longer than this.
+/// Time for which a call is retried: the caller of an action, such as `openclaw message`, waits a
+/// little longer than this.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// How long a try may bring nothing where another follows.
+/// Time for which an attempt may bring no data if another attempt follows.
 const TRY: Duration = Duration::from_secs(10);
 
-/// What a call does that is made a second time after one of unknown fate.
+/// Effect of repeating a call after one of unknown fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Again {
-    /// The same.
+    /// The effect is the same as that of one call.
     Same,
-    /// It once more.
+    /// The effect occurs twice.
     Twice,
 }
 
-/// One bot.
+/// Telegram bot.
 pub(super) struct Bot {
     pub(super) id: String,
     pub(super) settings: AccountSettings,
@@ -115,7 +117,7 @@ impl Bot {
         })
     }
 
-    /// Who we are, asked once.
+    /// Returns the bot's own identity, requested once.
     pub(super) async fn me(&self) -> Result<Me, ApiError> {
         if let Some(me) = self.me.lock().clone() {
             return Ok(me);
@@ -126,8 +128,9 @@ impl Bot {
         Ok(me)
     }
 
-    /// Calls a method that does the same however often it is called, such as one that edits or reads: again, also where it may have been
-    /// done (spec `channels.md` §5.4). What is sent as a message is tried again by the outbox, which remembers how often.
+    /// Calls a method that does the same however often it is called, such as one that edits or
+    /// reads: again, also where it may have been done (spec `channels.md` §5.4). Messages are tried
+    /// again by the outbox, which counts the attempts.
     pub(super) async fn call(&self, method: &str, params: &Value) -> Result<Value, ApiError> {
         self.tried(method, params, Again::Same).await
     }
@@ -139,25 +142,33 @@ impl Bot {
 
     async fn tried(&self, method: &str, params: &Value, again: Again) -> Result<Value, ApiError> {
         let begun = Instant::now();
+        let mut params = Cow::Borrowed(params);
         let retry = &self.settings.retry;
         let (mut tries, mut may_be_done) = (1, false);
         loop {
-            let next = retry.pause(tries, rand::random());
+            let next = retry.backoff(tries, rand::random());
             let usual = self.client.call_limit();
             let limit = match again {
                 Again::Same if next.is_some() => usual.min(TRY),
                 Again::Same | Again::Twice if tries == 1 => usual,
                 Again::Same | Again::Twice => usual.min(PATIENCE.saturating_sub(begun.elapsed())),
             };
-            let error = match self.client.call_within(method, params, limit).await {
+            let error = match self.client.call_within(method, &params, limit).await {
                 Ok(done) => return Ok(done),
                 Err(error) if may_be_done && error.says_it_is_done() => return Ok(Value::Bool(true)),
                 Err(error) => error,
             };
+            if let (Some(Refusal::Moved(to)), Cow::Borrowed(_)) = (error.refusal(), &params) {
+                // Once: where it is now is known then.
+                let from = params.int("chat_id").map(|from| from.to_string()).unwrap_or_default();
+                self.has_moved(&from, to);
+                set(params.to_mut(), "chat_id", to);
+                continue;
+            }
             let is_uncertain = error.is_uncertain();
             may_be_done |= is_uncertain;
             let pause = match error.refusal() {
-                Some(Refusal::Slower(wish)) => next.map(|_| retry.asked(wish)),
+                Some(Refusal::Slower(wish)) => next.map(|_| retry.requested_backoff(wish)),
                 _ if is_uncertain => next.filter(|_| again == Again::Same),
                 Some(Refusal::Trouble) => next,
                 Some(_) => None,
@@ -180,7 +191,7 @@ impl Bot {
         reacted.extend(message_of(params));
     }
 
-    /// Whether it has.
+    /// Returns true if the bot has reacted to this message.
     pub(super) fn has_reacted(&self, params: &Value) -> bool {
         message_of(params).is_some_and(|message| self.reacted.lock().contains(&message))
     }
@@ -200,7 +211,18 @@ impl Bot {
         to.to_string()
     }
 
-    /// Whether a chat's turn is now; then its place is taken.
+    /// Takes note of groups that have got another id: what is on its way to the old one goes to the new one.
+    pub(super) fn follow(&self, events: &[Inbound]) {
+        for event in events {
+            if let InboundEvent::Moved { to } = &event.event
+                && let Ok(to) = to.parse()
+            {
+                self.has_moved(&event.address.target, to);
+            }
+        }
+    }
+
+    /// Returns the turn of a chat in the rate limits, and reserves it if it is now.
     fn turn_of(&self, at: &Address) -> Turn {
         let chat = self.current(&at.target);
         match self.pace.lock().try_reserve(&chat, Instant::now()) {
@@ -233,7 +255,7 @@ impl Bot {
         self.pace.lock().parked(chat, Instant::now()).is_some()
     }
 
-    /// Shows what is done. One that Telegram refuses is not asked for again.
+    /// Shows what is done. An activity that Telegram refuses is not requested again.
     pub(super) async fn activity(&self, at: &Address, activity: Activity) -> Result<(), SendError> {
         let chat = self.current(&at.target);
         if self.is_parked(&chat) {
@@ -344,6 +366,10 @@ impl Account for Bot {
         actions::offered(&self.settings)
     }
 
+    fn reacting(&self) -> Option<Reacting> {
+        actions::reacting(&self.settings)
+    }
+
     fn permits(&self, action: &str) -> Result<(), ActionError> {
         actions::permit(&self.settings, action)
     }
@@ -354,6 +380,11 @@ impl Account for Bot {
 
     fn names_of(&self, id: &str) -> Vec<String> {
         self.names.of_id(id)
+    }
+
+    fn may_mean(&self, target: &str, id: &str) -> bool {
+        // A name may be that of any group.
+        target.starts_with('@') || self.current(target) == id
     }
 
     fn has_buttons(&self) -> bool {

@@ -1,6 +1,8 @@
-//! What agents may do besides sending: react, edit, delete, pin, topics, stickers (spec `channels.md` §6.2, §7.5).
+//! Actions of agents besides sending: react, edit, delete, pin, topics, stickers (spec
+//! `channels.md` §6.2, §7.5).
 //!
-//! What makes a message of its own (text, poll, sticker) is no action here: it is a part, and passes through the outbox.
+//! Anything that makes a new message (text, poll, sticker) is not an action here: it is a part, and
+//! passes through the outbox.
 
 use serde_json::{Value, json};
 
@@ -11,7 +13,7 @@ use super::settings::{AccountSettings, ActionGates, InlineButtons, ReactionLevel
 use super::wire::Wire as _;
 use super::{reactions, stickers, target, thread};
 use crate::access::Admission;
-use crate::{ActionError, Address, Button, Target};
+use crate::{ActionError, Address, Button, Reacting, Target};
 
 /// An acknowledgement by the gateway itself, which agents can't ask for and their gates do not concern.
 const ACKNOWLEDGE: &str = "acknowledge";
@@ -21,7 +23,7 @@ const REPLACE: &str = "replace";
 /// Characters of a topic's name.
 const TOPIC_NAME: usize = 128;
 
-/// What switches an action on: its key in `channels.telegram.actions`.
+/// Gate of an action: its key in `channels.telegram.actions`.
 struct Gate {
     action: &'static str,
     key: &'static str,
@@ -54,7 +56,7 @@ pub(super) fn offered(settings: &AccountSettings) -> Vec<&'static str> {
     GATES.iter().filter(is_on).map(|gate| gate.action).collect()
 }
 
-/// Whether agents may do it.
+/// Checks that agents may do the action.
 pub(super) fn permit(settings: &AccountSettings, action: &str) -> Result<(), ActionError> {
     let Some(gate) = GATES.iter().find(|gate| gate.action == action) else {
         return Err(ActionError::Unsupported(action.to_owned()));
@@ -71,7 +73,7 @@ pub(super) fn permit(settings: &AccountSettings, action: &str) -> Result<(), Act
     Ok(())
 }
 
-/// Whether buttons may be shown in a chat.
+/// Checks that buttons may be shown in a chat.
 pub(super) fn permit_buttons(settings: &AccountSettings, at: &Address) -> Result<(), ActionError> {
     let text = match settings.inline_buttons() {
         InlineButtons::Off => {
@@ -90,7 +92,7 @@ pub(super) fn permit_buttons(settings: &AccountSettings, at: &Address) -> Result
     Err(ActionError::Invalid(text.to_owned()))
 }
 
-/// Whether somebody who is heard in a chat may press buttons there.
+/// Checks that an admitted sender may press buttons in a chat.
 pub(super) fn permit_press(
     settings: &AccountSettings,
     at: &Address,
@@ -133,7 +135,7 @@ pub(super) async fn act(bot: &Bot, action: &str, params: &Value) -> Result<Value
     }
 }
 
-/// What an action refuses by itself, before Telegram is asked.
+/// Checks everything that an action refuses by itself, before Telegram is asked.
 pub(super) fn check(bot: &Bot, action: &str, params: &Value) -> Result<(), ActionError> {
     let place = || Place::of(bot, params);
     match action {
@@ -149,7 +151,16 @@ pub(super) fn check(bot: &Bot, action: &str, params: &Value) -> Result<(), Actio
 }
 
 fn agent_may_react(settings: &AccountSettings) -> bool {
-    matches!(settings.reaction_level, ReactionLevel::Minimal | ReactionLevel::Extensive)
+    reacting(settings).is_some()
+}
+
+/// Returns how freely the agent may react to messages; `None` if it may not.
+pub(super) fn reacting(settings: &AccountSettings) -> Option<Reacting> {
+    match settings.reaction_level {
+        ReactionLevel::Off | ReactionLevel::Ack => None,
+        ReactionLevel::Minimal => Some(Reacting::Seldom),
+        ReactionLevel::Extensive => Some(Reacting::Often),
+    }
 }
 
 fn level_text(level: ReactionLevel) -> String {
@@ -250,7 +261,7 @@ async fn pin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
         .map_err(|error| place.failed(bot, error))
 }
 
-/// Without a message the newest pin goes.
+/// Unpins a message, or the newest pin if none is named.
 async fn unpin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     let place = Place::of(bot, params)?;
     let mut call = json!({"chat_id": place.chat});
@@ -310,7 +321,7 @@ async fn search(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     Ok(json!({"ok": true, "count": found.len(), "stickers": found}))
 }
 
-/// Where an action is done.
+/// Chat and topic in which an action is done.
 struct Place {
     id: String,
     chat: Value,

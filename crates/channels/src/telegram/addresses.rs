@@ -1,4 +1,5 @@
-//! Which addresses of the Bot API's host are tried: `network.autoSelectFamily` (spec `channels.md` §7.1).
+//! Selection of the addresses of the Bot API's host that are tried: `network.autoSelectFamily`
+//! (spec `channels.md` §7.1).
 
 use std::net::SocketAddr;
 
@@ -11,17 +12,18 @@ use super::settings::NetworkSettings;
 const ENABLE: &str = "OPENCLAW_TELEGRAM_ENABLE_AUTO_SELECT_FAMILY";
 const DISABLE: &str = "OPENCLAW_TELEGRAM_DISABLE_AUTO_SELECT_FAMILY";
 
-/// Which addresses are tried.
+/// Addresses that are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Addresses {
-    /// Those of both families, the second soon after the first, until one answers.
+    /// Tries addresses of both families, the second soon after the first, until one answers.
     #[default]
     Both,
-    /// Those of the family that the system names first: for networks where the other looks reachable and is not.
+    /// Tries addresses of the family that the system names first: for networks where the other
+    /// looks reachable and is not.
     FirstFamily,
 }
 
-/// As the environment says, else the configuration.
+/// Returns the selection from the environment, else from the configuration.
 pub(super) fn addresses(settings: &NetworkSettings, env: &Environment) -> Addresses {
     let is_set = |name: &str| {
         let value = env.get(name).map(|value| value.trim().to_ascii_lowercase());

@@ -1,4 +1,4 @@
-//! Where the Bot API is.
+//! Address of the Bot API.
 
 use openclaw_config::Environment;
 use url::{Host, Url};
@@ -15,10 +15,10 @@ pub(super) struct ApiRoot {
 }
 
 impl ApiRoot {
-    /// The one that is configured (`apiRoot`, else the variable), or Telegram's own.
+    /// Finds the configured address (`apiRoot`, else the variable), or Telegram's own.
     ///
     /// # Errors
-    /// What is wrong with it, for people.
+    /// Describes the problem for people.
     pub(super) fn find(configured: Option<&str>, env: &Environment) -> Result<Self, String> {
         let named = configured
             .map(|text| ("channels.telegram.apiRoot", text))
@@ -45,12 +45,12 @@ impl ApiRoot {
             .then(|| Self { url: url.as_str().trim_end_matches('/').to_owned(), is_local })
     }
 
-    /// As it is written down.
+    /// Returns the address as text.
     pub(super) fn as_str(&self) -> &str {
         &self.url
     }
 
-    /// Whether it is on this machine, where no proxy could reach it.
+    /// Returns true if the address is on this machine, where no proxy could reach it.
     pub(super) fn is_local(&self) -> bool {
         self.is_local
     }
@@ -69,7 +69,7 @@ impl ApiRoot {
     }
 }
 
-/// Whether a host is this machine.
+/// Returns true if a host is this machine.
 pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),

@@ -24,10 +24,19 @@ pub(super) fn of(message: &Value) -> Option<MediaRef> {
         return self::sticker(sticker);
     }
     let (file, kind) = FIELDS.iter().find_map(|(field, kind)| Some((message.object(field)?, *kind)))?;
-    media(file, kind, None)
+    let media = media(file, kind, None)?;
+    Some(MediaRef { description: recording(file).filter(|_| kind == MediaKind::Audio), ..media })
 }
 
-/// What stands for a file that has no words.
+/// `"Interview" by Anna`.
+fn recording(audio: &Value) -> Option<String> {
+    let title = audio.text("title").map(|title| format!("\"{title}\""));
+    let performer = audio.text("performer").map(|performer| format!("by {performer}"));
+    let parts: Vec<String> = title.into_iter().chain(performer).collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+/// Returns the placeholder for a file without a caption.
 pub(super) fn placeholder(kind: MediaKind) -> &'static str {
     match kind {
         MediaKind::Image => "<media:image>",

@@ -1,4 +1,5 @@
-//! Whether the bot is in the groups that the configuration expects it to read along in, and may see what is said there.
+//! Audit that the bot is in the groups where the configuration expects it to read along, and may
+//! see the messages there.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +13,16 @@ use crate::{Issue, IssueKind};
 
 /// Groups that are looked at, one after the other.
 const MOST: usize = 50;
-/// What a member of a group is called who sees what is said there.
+/// Statuses of group members that see the messages.
 const INSIDE: [&str; 3] = ["creator", "administrator", "member"];
 
-/// What was found.
+/// Findings of the audit.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Audit {
     groups: Vec<Checked>,
     /// Keys that are no ids.
     unresolved: usize,
-    /// Whether every group is read along in.
+    /// True if the bot is to read along in every group.
     has_wildcard: bool,
     elapsed_ms: u64,
 }
@@ -30,7 +31,7 @@ pub(super) struct Audit {
 #[derive(Debug, Clone, PartialEq)]
 struct Checked {
     id: String,
-    /// What the bot is there.
+    /// Status of the bot in the group.
     status: Option<String>,
     error: Option<String>,
 }
@@ -114,7 +115,7 @@ impl Audit {
         })
     }
 
-    /// What is wrong. `sees_all`: the bot's privacy mode is off, as Telegram says.
+    /// Returns the issues. `sees_all`: the bot's privacy mode is off, as Telegram says.
     pub(super) fn issues(&self, sees_all: bool) -> Vec<Issue> {
         let issue = |kind, message: String, fix: &str| Issue { kind, message, fix: Some(fix.to_owned()) };
         let mut issues = Vec::new();

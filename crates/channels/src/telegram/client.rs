@@ -18,15 +18,15 @@ use super::api_root::{ApiRoot, is_loopback};
 use super::credentials::BotToken;
 use super::failure::{ApiError, UNSAID};
 use super::platform_clock::PlatformClock;
-use super::update;
 use super::wire::Wire as _;
+use super::{reading, update};
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// One ordinary call.
+/// Time limit of an ordinary call.
 pub(super) const CALL: Duration = Duration::from_secs(30);
 /// An upload, where `timeoutSeconds` does not say.
 const UPLOAD: Duration = Duration::from_secs(500);
-/// What an upload needs besides the time that its bytes take.
+/// Time that an upload needs besides the transfer of its bytes.
 const UPLOAD_ANSWER: Duration = Duration::from_secs(120);
 /// Slowest upload that is waited for, in bytes a second.
 const UPLOAD_SPEED: u64 = 100_000;
@@ -37,7 +37,7 @@ pub(super) const MAX_ANSWER: usize = 16 * 1024 * 1024;
 /// Bytes of an answer that can't be read in which the number of its first update is looked for.
 const HEAD: usize = 200;
 
-/// One bot at the Bot API. Cheap to clone.
+/// Client of the Bot API for one bot. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Client {
     http: reqwest::Client,
@@ -50,21 +50,21 @@ pub(super) struct Client {
     clock: PlatformClock,
 }
 
-/// How the Bot API is reached.
+/// Settings of the connection to the Bot API.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Transport<'a> {
     /// Through this proxy.
     pub(super) proxy: Option<&'a str>,
-    /// How long a request may take, where that is set.
+    /// Time limit of a request, if configured.
     pub(super) timeout: Option<Duration>,
-    /// By which addresses.
+    /// Addresses to use.
     pub(super) addresses: Addresses,
 }
 
 /// A file to be uploaded.
 #[derive(Debug, Clone)]
 pub(super) struct Upload {
-    /// Its field, such as `photo`.
+    /// Field name, such as `photo`.
     pub(super) field: &'static str,
     pub(super) path: PathBuf,
     pub(super) mime: String,
@@ -90,22 +90,23 @@ impl Client {
         })
     }
 
-    /// The same bot over connections of its own. Long polling has them, so that a poll that hangs holds up no message; and it takes new
-    /// ones after a failure, because the old ones may be dead without anybody having said so.
+    /// Returns a client of the same bot over connections of its own. Long polling has them, so that
+    /// a poll that hangs holds up no message; and it takes new ones after a failure, because the
+    /// old ones may be dead without anybody having said so.
     pub(super) fn with_new_connections(&self) -> Self {
         match build(&self.root, self.proxy.as_ref(), self.addresses) {
             Ok(http) => Self { http, ..self.clone() },
-            // It could be built before.
+            // The same settings could be built before.
             Err(_) => self.clone(),
         }
     }
 
-    /// Where the Bot API is; without the token.
+    /// Address of the Bot API; without the token.
     pub(super) fn root(&self) -> &ApiRoot {
         &self.root
     }
 
-    /// What its answers say of this machine's clock.
+    /// Estimate of this machine's clock error, from the answers.
     pub(super) fn clock(&self) -> &PlatformClock {
         &self.clock
     }
@@ -119,7 +120,8 @@ impl Client {
         self.call
     }
 
-    /// How long an upload of so many bytes may take: what is set, or longer where a slow line needs it.
+    /// Returns the time limit of an upload of this many bytes: the configured one, or a longer one
+    /// that allows for a slow line.
     pub(super) fn upload_limit(&self, bytes: u64) -> Duration {
         (UPLOAD_ANSWER + Duration::from_secs(bytes / UPLOAD_SPEED)).max(self.upload)
     }
@@ -195,12 +197,12 @@ impl Client {
             let status = response.status().as_u16();
             let mut answer = match self.read(response).await {
                 Ok(answer) => answer,
-                // What an error says is not needed to know that it is one.
+                // The body of an error is not needed to know that it is one.
                 Err(_) if status >= 400 => Value::Null,
                 Err(error) => return Err(error),
             };
             if status == 200 && answer.flag("ok") {
-                // What stands in between, such as a proxy with a page of its own, is not asked for the time.
+                // The clock of a proxy in between, such as one with a page of its own, is not used.
                 let date = date.as_ref().and_then(|date| date.to_str().ok());
                 self.clock.answered(asked_at, answered_at, date);
                 return Ok(answer.get_mut("result").map(Value::take).unwrap_or_default());
@@ -215,7 +217,7 @@ impl Client {
         while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(error))? {
             append(&mut bytes, &chunk)?;
         }
-        serde_json::from_slice(&bytes).map_err(|_| unread("Telegram's answer is not JSON".to_owned(), &bytes))
+        reading::answer(&bytes).ok_or_else(|| unread("Telegram's answer is not JSON".to_owned(), &bytes))
     }
 
     fn refused(&self, status: u16, answer: &Value) -> ApiError {
@@ -227,7 +229,8 @@ impl Client {
         ApiError::Lost(format!("nothing came within {} s", limit.as_secs()))
     }
 
-    /// Whether a request has gone out decides what its failure means.
+    /// Converts an error of the connection; its meaning depends on whether the request has gone
+    /// out.
     fn transport(&self, error: reqwest::Error) -> ApiError {
         let (is_connect, is_builder) = (error.is_connect(), error.is_builder());
         let error = error.without_url();
@@ -241,7 +244,7 @@ impl Client {
     }
 }
 
-/// Without addresses: they hold the token.
+/// Leaves addresses out, because they hold the token.
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client").field("root", &self.root).field("token", &self.token).finish_non_exhaustive()
@@ -278,8 +281,8 @@ fn unread(what: String, answer: &[u8]) -> ApiError {
     ApiError::Unread { what, update: update::number_in(answer) }
 }
 
-/// How certificates are checked. The system's are read once: each reading takes time and megabytes, and a bot has a client for its
-/// polls and one for the rest.
+/// Returns the settings for checking certificates. The system's certificates are read once: each
+/// reading takes time and megabytes, and a bot has a client for its polls and one for the rest.
 fn tls() -> Result<rustls::ClientConfig, String> {
     static TLS: OnceLock<Result<rustls::ClientConfig, String>> = OnceLock::new();
     let read = || {
@@ -296,7 +299,7 @@ fn build(root: &ApiRoot, proxy: Option<&url::Url>, addresses: Addresses) -> Resu
         .connect_timeout(CONNECT)
         // A redirect would carry the token to another host.
         .redirect(reqwest::redirect::Policy::none())
-        // One request a connection: what breaks breaks alone.
+        // One request per connection: a broken connection affects only one request.
         .http1_only()
         .tls_backend_preconfigured(tls()?)
         .pool_idle_timeout(IDLE)

@@ -21,7 +21,7 @@ pub struct BotToken {
     source: TokenSource,
 }
 
-/// Where a token was found, as `channels.status` calls it.
+/// Source of a token, as `channels.status` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenSource {
     /// `tokenFile`.
@@ -32,22 +32,22 @@ pub enum TokenSource {
     Environment,
 }
 
-/// Why an account has no token.
+/// Reason why an account has no token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoToken {
-    /// It is nowhere.
+    /// No token is configured.
     #[error(
         "Telegram bot token missing for account \"{0}\" (set channels.telegram.accounts.{0}.botToken/tokenFile or {VARIABLE} for default)."
     )]
     Missing(String),
-    /// It is to be in a file.
+    /// The token file can't be used.
     #[error("the token file {} of Telegram account \"{account}\" can't be read: {why}", .path.display())]
     File {
         /// The account.
         account: String,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Reason of the failure.
         why: String,
     },
 }
@@ -72,7 +72,7 @@ impl BotToken {
     /// The token of an account. A file that is configured and can't be read is no token: nothing else is tried in its place.
     ///
     /// # Errors
-    /// Why it has none.
+    /// Reason why the account has none.
     pub fn look_up(config: &Config, id: &str) -> Result<Self, NoToken> {
         let missing = || NoToken::Missing(id.to_owned());
         let account = account_section(config, id);
@@ -98,7 +98,7 @@ impl BotToken {
         (!token.is_empty()).then(|| Self { secret: token.to_owned().into(), source })
     }
 
-    /// Where it was found.
+    /// Returns the source of the token.
     pub fn source(&self) -> TokenSource {
         self.source
     }
@@ -108,12 +108,12 @@ impl BotToken {
         self.expose().split_once(':')?.0.parse().ok()
     }
 
-    /// For requests only.
+    /// Returns the token, for requests only.
     pub(super) fn expose(&self) -> &str {
         self.secret.expose_secret()
     }
 
-    /// What tells one token from another without being it.
+    /// Returns a digest that distinguishes tokens without revealing them.
     pub(super) fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.expose()).into()
     }

@@ -1,4 +1,5 @@
-//! Who a target is. Bots can look up chats they take part in, and public groups and channels by name; people only once they wrote.
+//! Resolves a target to a user or chat. Bots can look up chats they take part in, and public groups
+//! and channels by name; people only once they wrote.
 
 use serde_json::{Value, json};
 

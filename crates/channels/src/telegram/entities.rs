@@ -11,7 +11,7 @@ use crate::Mentions;
 /// Marks of one message that are looked at; Telegram has at most a hundred.
 const MOST: usize = 200;
 
-/// Who we are, for mentions.
+/// Identity of the bot, for mentions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Me {
     pub(super) id: i64,
@@ -24,7 +24,7 @@ impl Me {
         Some(Self { id: user.int("id")?, username: user.text("username").map(str::to_owned) })
     }
 
-    /// Whether this is our name, with or without `@`.
+    /// Returns true if this is the bot's name, with or without `@`.
     fn is_named(&self, name: &str) -> bool {
         let ours = self.username.as_deref();
         ours.is_some_and(|ours| ours.eq_ignore_ascii_case(name.trim_start_matches('@')))
@@ -39,7 +39,7 @@ pub(super) struct Read {
     pub(super) mentions: Mentions,
     /// The words that name us, each once, but for those behind a command at the start.
     pub(super) named_as: Vec<String>,
-    /// It begins with a command, and not with one for another bot.
+    /// True if the text begins with a command that is not for another bot.
     pub(super) is_command: bool,
 }
 
@@ -112,9 +112,9 @@ fn changed(text: &str, changes: &[(Range<usize>, String)]) -> String {
     out
 }
 
-/// Where each UTF-16 unit of a text is in its bytes.
+/// Byte position of each UTF-16 unit of a text.
 struct Places {
-    /// For ASCII they are the same.
+    /// Byte position of each unit; `None` for ASCII text, where both positions are the same.
     units: Option<Vec<Option<usize>>>,
     length: usize,
 }
@@ -255,7 +255,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn no_marks_break_a_text(text in "[a-z@/😀é ]{0,20}", marks in proptest::collection::vec((0_i64..25, -1_i64..25, 0_usize..4), 0..6)) {
             let kinds = ["text_link", "mention", "bot_command", "text_mention"];

@@ -1,7 +1,8 @@
-//! What the Bot API says when it does not do something, read once.
+//! Failures that the Bot API reports, parsed once.
 
 use std::time::Duration;
 
+use openclaw_protocol::printable::one_line;
 use serde_json::Value;
 
 use super::wire::Wire as _;
@@ -10,16 +11,16 @@ use crate::SendError;
 /// Characters of a text of the API that people are shown.
 const SHOWN: usize = 300;
 
-/// What stands in the place of words that the API did not say.
+/// Placeholder for the reason if the API names none.
 pub(super) const UNSAID: &str = "no reason given";
 
-/// Why a call has no result.
+/// Error of a call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ApiError {
     /// The request did not go out.
     #[error("cannot reach Telegram: {0}")]
     Unreachable(String),
-    /// This machine could not make the request, such as for a file that can't be read.
+    /// Request that this machine could not make, such as for a file that can't be read.
     #[error("{0}")]
     Unsent(String),
     /// The file of the request is not on this machine any more.
@@ -31,7 +32,7 @@ pub(super) enum ApiError {
     /// The answer is too long, or is no JSON.
     #[error("{what}")]
     Unread {
-        /// What is wrong with it.
+        /// Description of the problem.
         what: String,
         /// The first update in it, where it has updates.
         update: Option<i64>,
@@ -41,57 +42,59 @@ pub(super) enum ApiError {
     Refused {
         /// HTTP status, or the code in the answer.
         status: u16,
-        /// What that means.
+        /// Meaning of the refusal.
         refusal: Refusal,
-        /// Its words.
+        /// Text of the refusal.
         text: String,
     },
 }
 
-/// What a refusal means.
+/// Meaning of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// Too many requests.
     Slower(Duration),
-    /// Its servers have trouble and did nothing.
+    /// Telegram's servers are in trouble and did nothing.
     Trouble,
     /// A server in between gave up; what was behind it may have done it.
     Gateway,
     /// The token is not good (any more).
     Token,
-    /// Somebody else polls.
+    /// Another process polls with the same token.
     Conflict,
     /// The group has another id now.
     Moved(i64),
+    /// The group has another id now, which the answer does not name.
+    Upgraded,
     /// The markup can't be read.
     Markup,
     /// The text, or the caption, is too long.
     TooLong,
     /// The topic is gone.
     NoThread,
-    /// It says already what it is to say.
+    /// The message already has this content.
     NotModified,
-    /// There is no such chat for this bot.
+    /// The chat does not exist for this bot.
     NoChat,
-    /// Nothing can be sent to this chat, whatever it is.
+    /// The chat accepts no messages at all.
     Closed,
     /// The words to be quoted are not in the message.
     Quote,
     /// The receiver takes no voice messages.
     NoVoice,
-    /// This reaction can't be used here.
+    /// The reaction is not available here.
     Reaction,
-    /// It can't be sent as a picture.
+    /// The file can't be sent as a picture.
     Photo,
     /// The file is too large for bots.
     FileSize,
     /// The file is gone.
     NoFile,
-    /// Any other.
+    /// Any other refusal.
     Other,
 }
 
-/// What its words contain, in lower case, and what that means.
+/// Phrases in lower case in the text of a refusal, with their meanings.
 const WORDS: &[(&str, Refusal)] = &[
     ("can't parse entities", Refusal::Markup),
     ("parse entities", Refusal::Markup),
@@ -102,6 +105,8 @@ const WORDS: &[(&str, Refusal)] = &[
     ("media_caption_too_long", Refusal::TooLong),
     ("message thread not found", Refusal::NoThread),
     ("topic_deleted", Refusal::NoThread),
+    ("topic_id_invalid", Refusal::NoThread),
+    ("was upgraded to a supergroup", Refusal::Upgraded),
     ("message is not modified", Refusal::NotModified),
     ("chat not found", Refusal::NoChat),
     ("chat_write_forbidden", Refusal::Closed),
@@ -157,10 +162,12 @@ impl ApiError {
                 None => by_words().unwrap_or(Refusal::Other),
             },
         };
-        Self::Refused { status: code, refusal, text: text.chars().take(SHOWN).collect() }
+        // People read it in logs and lists, a line each.
+        let text: String = text.chars().take(SHOWN).collect();
+        Self::Refused { status: code, refusal, text: one_line(&text).into_owned() }
     }
 
-    /// For the owner, with what to do where only a person can do something.
+    /// Returns the text for the owner, with advice if only a person can do something.
     pub(super) fn told(&self) -> String {
         let remedy = match self {
             Self::Refused { refusal: Refusal::Token, .. } => {
@@ -189,7 +196,7 @@ impl ApiError {
         format!("{}. {remedy}", said.trim_end_matches('.'))
     }
 
-    /// What a refusal means; `None` where there was no answer.
+    /// Returns the meaning of a refusal; `None` if there was no answer.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::Refused { refusal, .. } => Some(*refusal),
@@ -199,7 +206,7 @@ impl ApiError {
         }
     }
 
-    /// Whether what was asked for may have been done.
+    /// Returns true if the requested effect may have happened.
     pub(super) fn is_uncertain(&self) -> bool {
         match self {
             Self::Lost(_) | Self::Unread { .. } => true,
@@ -208,7 +215,7 @@ impl ApiError {
         }
     }
 
-    /// Whether a refusal of a second call says that the first one did it.
+    /// Returns true if a refusal of a second call shows that the first one had its effect.
     pub(super) fn says_it_is_done(&self) -> bool {
         const WORDS: [&str; 3] =
             ["message to delete not found", "message to unpin not found", "chat_not_modified"];
@@ -223,8 +230,9 @@ impl ApiError {
         }
     }
 
-    /// Why the file of a request will never be sent, for people; `None` where it is not known to be for the file. What is not known is
-    /// taken for that: whether words alone arrive is seen when they are sent.
+    /// Returns the reason why the file of a request will never be sent, for people; `None` if the
+    /// failure is not known to be caused by the file. An unknown failure is attributed to the file:
+    /// sending the words alone will show if they arrive.
     pub(super) fn of_file(&self) -> Option<String> {
         match self {
             Self::Gone(why) => Some(why.clone()),
@@ -244,6 +252,7 @@ impl ApiError {
                 | Refusal::Token
                 | Refusal::Conflict
                 | Refusal::Moved(_)
+                | Refusal::Upgraded
                 | Refusal::Markup
                 | Refusal::TooLong
                 | Refusal::NoThread
@@ -258,7 +267,7 @@ impl ApiError {
         }
     }
 
-    /// What becomes of a message that was to be sent to `chat`.
+    /// Converts the failure of sending a message to `chat` to the error for the outbox.
     pub(super) fn of_send(self, chat: &str) -> SendError {
         let reason = self.to_string();
         match self {
@@ -273,11 +282,9 @@ impl ApiError {
                 // The account is started again later; until then nothing is lost.
                 Refusal::Token => SendError::NotReady,
                 Refusal::NoChat => SendError::Final { reason: no_chat(chat) },
-                Refusal::NoThread => SendError::Final {
-                    reason: format!(
-                        "the topic of chat {chat} is gone; nothing is sent to its general topic instead"
-                    ),
-                },
+                Refusal::NoThread => SendError::Final { reason: format!("the topic of chat {chat} is gone") },
+                // The new id comes as an update.
+                Refusal::Upgraded => SendError::Retry { reason, after: None },
                 Refusal::Conflict
                 | Refusal::Moved(_)
                 | Refusal::Markup
@@ -337,6 +344,7 @@ mod tests {
             (400, said("Bad Request: REACTION_INVALID"), Refusal::Reaction),
             (400, said("Bad Request: file is too big"), Refusal::FileSize),
             (400, said("Bad Request: something new"), Refusal::Other),
+            (400, said("Bad Request: group chat was upgraded to a supergroup chat"), Refusal::Upgraded),
             (
                 400,
                 json!({"description": "group chat was upgraded", "parameters": {"migrate_to_chat_id": -1001}}),
@@ -353,6 +361,16 @@ mod tests {
         for (status, answer, expect) in rows {
             assert_eq!(refusal(status, &answer), expect, "{status} {answer}");
         }
+    }
+
+    #[test]
+    fn what_it_says_stands_in_one_line() {
+        let error =
+            ApiError::refused(400, &json!({}), "Bad Request: x\n  2026-01-01T00:00:00Z  sent\u{1b}[2J");
+        assert_eq!(
+            error.to_string(),
+            "Telegram 400: Bad Request: x\\n  2026-01-01T00:00:00Z  sent\\u001b[2J"
+        );
     }
 
     #[test]
@@ -406,6 +424,7 @@ mod tests {
             (refused(502, Refusal::Gateway), uncertain),
             (refused(401, Refusal::Token), SendError::NotReady),
             (refused(400, Refusal::NoThread), done.clone()),
+            (refused(400, Refusal::Upgraded), retry(None)),
             (refused(403, Refusal::Other), done),
         ];
         for (error, expect) in rows {

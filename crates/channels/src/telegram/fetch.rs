@@ -12,7 +12,7 @@ use super::failure::{ApiError, Refusal};
 use super::wire::Wire as _;
 use crate::{FetchError, Fetched, MediaRef};
 
-/// How long a file may bring nothing.
+/// Time for which a download may bring no data.
 const SILENCE: Duration = Duration::from_secs(30);
 /// Slowest file that is waited for, in bytes a second.
 const SPEED: u64 = 100_000;
@@ -79,7 +79,7 @@ async fn save(
     Ok((head, size))
 }
 
-/// What the content says goes before what the sender says.
+/// Returns the kind and type of a file; its content takes precedence over what the sender states.
 fn kind(head: &[u8], media: &MediaRef) -> (String, String) {
     if let Some(kind) = infer::get(head) {
         return (kind.mime_type().to_owned(), kind.extension().to_owned());

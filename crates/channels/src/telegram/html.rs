@@ -8,7 +8,7 @@ use crate::markdown::render::{marks, plain};
 use crate::markdown::{Reading, Style, Styled, TableMode, read, rendered_pieces};
 use crate::text::{ChunkMode, LengthUnit, Limit, paragraphs};
 
-/// How Markdown is read for it.
+/// Markdown features for Telegram.
 pub const TELEGRAM: Reading =
     Reading { tables: TableMode::Code, autolinks: true, angle_links: true, spoilers: true };
 
@@ -17,7 +17,7 @@ pub const RENDERED_LIMIT: usize = 4096;
 /// UTF-16 units of a link's address in HTML; longer ones are no link that Telegram takes.
 const MAX_ADDRESS: usize = 2048;
 
-/// How answers are cut.
+/// Settings for cutting answers (chunking).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// UTF-16 units of the words of a message: `channels.telegram.textChunkLimit`. More than [`RENDERED_LIMIT`] is as much as that.
@@ -48,7 +48,7 @@ pub fn whole(markdown: &str, tables: TableMode) -> Words {
     words(&styled, html(&styled))
 }
 
-/// How many UTF-16 units Telegram counts of a text in Markdown.
+/// Returns the number of UTF-16 units that Telegram counts for a text in Markdown.
 pub fn visible_len(markdown: &str, tables: TableMode) -> usize {
     LengthUnit::Utf16.len(&read(markdown, TELEGRAM.with_tables(tables)).text)
 }

@@ -35,12 +35,12 @@ struct Stored {
 #[derive(Debug, Clone)]
 pub(super) struct Keyboards {
     path: PathBuf,
-    /// Read when it is asked for first.
+    /// Keyboards in memory; read on first use.
     kept: Arc<Mutex<Option<Vec<Kept>>>>,
 }
 
 impl Keyboards {
-    /// Those of an account.
+    /// Opens the keyboards of an account.
     pub(super) fn new(state_dir: &Path, account: &str) -> Self {
         let path = state_dir.join("telegram").join(file_name("keyboards", account));
         Self { path, kept: Arc::default() }

@@ -11,7 +11,7 @@ use crate::{MenuCommand, SendError};
 const MOST: usize = 100;
 const LONGEST_NAME: usize = 32;
 const LONGEST_DESCRIPTION: usize = 256;
-/// Where a menu may be left from before.
+/// Scopes in which an old menu may be left.
 const SCOPES: &[&str] = &["default", "all_private_chats", "all_group_chats"];
 const TRIES: usize = 3;
 
@@ -37,7 +37,7 @@ pub(super) async fn offer(bot: &Bot, commands: &[MenuCommand]) -> Result<(), Sen
             .collect();
         match bot.client.call("setMyCommands", &json!({"commands": list})).await {
             Ok(_) => return Ok(()),
-            // They are limited in all as well, and nobody says how.
+            // The total is limited as well, and the limit is not documented.
             Err(error) if is_too_much(&error) => rows.truncate(rows.len() * 4 / 5),
             Err(error) => return Err(bot.failed("", error)),
         }

@@ -1,11 +1,11 @@
-//! What a message says: its words, files, place, and what it answers.
+//! Content of a message: text, files, place, and the quoted message.
 
 use serde_json::Value;
 
 use super::entities::{Me, read as read_marked};
 use super::wire::Wire as _;
-use super::{attachment, people};
-use crate::{InboundMessage, Location, Quoted};
+use super::{attachment, kinds, people};
+use crate::{InboundMessage, Location, MediaKind, Quoted};
 
 /// A text of this length was cut by Telegram's programs, and goes on in the next message.
 const CUT_AT: usize = 4000;
@@ -22,9 +22,8 @@ pub(super) fn read(message: &Value, me: &Me) -> Option<InboundMessage> {
     let location = location(message);
     let is_command = words.is_command;
     let mentions = words.mentions;
-    let text = [words.text, described(message)].into_iter().filter(|part| !part.is_empty());
-    let text = text.collect::<Vec<_>>().join("\n");
-    if text.is_empty() && media.is_empty() && location.is_none() {
+    let (text, notes) = (words.text, kinds::told(message));
+    if text.is_empty() && media.is_empty() && location.is_none() && notes.is_empty() {
         return None;
     }
     Some(InboundMessage {
@@ -35,8 +34,11 @@ pub(super) fn read(message: &Value, me: &Me) -> Option<InboundMessage> {
         text,
         media,
         location,
+        notes,
         reply_to: reply(message, me),
         forwarded: people::forwarded(message),
+        via: people::via(message),
+        is_press: false,
         mentions,
         named_as: words.named_as,
         album: message.text("media_group_id").map(str::to_owned),
@@ -57,34 +59,7 @@ fn location(message: &Value) -> Option<Location> {
     })
 }
 
-/// What has no words, in words.
-fn described(message: &Value) -> String {
-    if let Some(poll) = message.object("poll") {
-        let question = poll.text("question").unwrap_or("(no question)");
-        let options = poll.list("options").iter().filter_map(|option| option.text("text"));
-        let lines = options.enumerate().map(|(at, option)| format!("{}. {option}", at + 1));
-        return std::iter::once(format!("📊 {question}")).chain(lines).collect::<Vec<_>>().join("\n");
-    }
-    if let Some(contact) = message.object("contact") {
-        let parts = ["first_name", "last_name", "phone_number"].iter().filter_map(|key| contact.text(key));
-        return format!("👤 {}", parts.collect::<Vec<_>>().join(" "));
-    }
-    if let Some(dice) = message.object("dice") {
-        let value = dice.int("value").unwrap_or_default();
-        return format!("{} {value}", dice.text("emoji").unwrap_or("🎲"));
-    }
-    if let Some(list) = message.object("checklist") {
-        let tasks = list.list("tasks").iter().filter_map(|task| {
-            let mark = if task.int("completion_date").is_some_and(|at| at > 0) { "x" } else { " " };
-            Some(format!("[{mark}] {}", task.text("text")?))
-        });
-        let title = list.text("title").unwrap_or_default().to_owned();
-        return std::iter::once(title).chain(tasks).collect::<Vec<_>>().join("\n");
-    }
-    String::new()
-}
-
-/// What a message answers: one of this chat, or of another; of it, the words that were chosen.
+/// Returns the message that is answered: one of this chat, or of another; with the selected words.
 fn reply(message: &Value, me: &Me) -> Option<Quoted> {
     let quote = message.object("quote").and_then(|quote| quote.text("text")).map(str::to_owned);
     // The first message of a topic is what every message in it formally answers.
@@ -120,7 +95,8 @@ fn body(message: &Value, me: &Me) -> Option<String> {
         return Some(read);
     }
     let media = attachment::of(message)?;
-    Some(media.description.unwrap_or_else(|| attachment::placeholder(media.kind).to_owned()))
+    let described = media.description.filter(|_| media.kind == MediaKind::Sticker);
+    Some(described.unwrap_or_else(|| attachment::placeholder(media.kind).to_owned()))
 }
 
 fn read_quoted(message: &Value, me: &Me) -> String {
@@ -129,5 +105,5 @@ fn read_quoted(message: &Value, me: &Me) -> String {
         None => (message.text("caption").unwrap_or_default(), message.list("caption_entities")),
     };
     let words = read_marked(text, marks, me).text;
-    if words.is_empty() { described(message) } else { words }
+    if words.is_empty() { kinds::told(message).join("\n") } else { words }
 }

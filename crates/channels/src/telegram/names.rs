@@ -1,4 +1,4 @@
-//! Names in the lists of who is heard, who is an owner and who may have commands elevated, looked up when the account is started (decision 21). From then on people are compared by their ids
+//! Names in the lists of who is heard, who is an owner, whose tools are which in a group and who may have commands elevated, looked up when the account is started (decision 21). From then on people are compared by their ids
 //! alone: a name that is given up and taken by somebody else lets nobody in.
 //!
 //! Telegram tells bots the ids of public groups and channels, and of few people. A name that it does not know matches nobody, which the log
@@ -20,7 +20,8 @@ use crate::access::{AccessSettings, Entry, named_elsewhere};
 
 /// Names of one account that are looked up.
 const MOST: usize = 100;
-/// How long receiving waits for them: who is named is to be known before the first message, and nobody waits for a network that is away.
+/// Time that receiving waits for the names: they should be known before the first message, but a
+/// network that is down must not delay receiving.
 const HEAD_START: Duration = Duration::from_secs(5);
 /// Between two tries where the network, or Telegram, is at fault.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -32,20 +33,21 @@ pub(super) struct Names(Mutex<BTreeMap<String, Name>>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Name {
-    /// Nobody was asked yet, or nobody answered.
+    /// The name was not looked up yet, or the platform did not answer.
     Asked,
-    /// This is who it was at the start.
+    /// The id that the name had at the start.
     Found(String),
     /// Telegram does not know it, or does not tell.
     Unknown,
 }
 
 impl Names {
-    /// Those of an account's lists, and of the lists elsewhere that may mean people of its platform. Where the section can't be read nobody
-    /// is heard, by whatever name.
+    /// Collects the names in an account's lists, and in other lists that may mean people of its
+    /// platform. If the section can't be read nobody is heard, by whatever name.
     pub(super) fn of(config: &Config, account: &str) -> Self {
         let mut access = AccessSettings::of(config, super::ID, account).unwrap_or_default();
-        let elsewhere = named_elsewhere(config, super::ID);
+        let mut elsewhere = named_elsewhere(config, super::ID);
+        elsewhere.extend(access.senders_with_tools().map(str::to_owned));
         let entries = access.lists_mut().flatten().map(|Entry(entry)| entry.as_str());
         let entries = entries.chain(elsewhere.iter().map(String::as_str));
         let names = entries.filter_map(target::allow_name).take(MOST);

@@ -1,4 +1,5 @@
-//! How far an account has read: `<state>/telegram/update-offset-<account>.json`, which OpenClaw 2026.2.9 reads too.
+//! Offset up to which an account has read: `<state>/telegram/update-offset-<account>.json`, which
+//! OpenClaw 2026.2.9 reads too.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,7 @@ struct Stored {
 /// The last update that was taken, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// Its id.
+    /// Update id.
     pub(super) update: i64,
     /// Unix milliseconds.
     pub(super) at: i64,
@@ -40,19 +41,20 @@ pub(super) struct OffsetFile {
 }
 
 impl OffsetFile {
-    /// The file of an account of a bot at a Bot API server. What another bot has read says nothing of this one, and another server may
-    /// number otherwise: asked from the beginning, it brings what was not confirmed, and the inbox knows what of that it had.
+    /// The file of an account of a bot at a Bot API server. The offset of another bot means nothing
+    /// for this one, and another server may number otherwise: asked from the beginning, it brings
+    /// what was not confirmed, and the inbox knows what of that it had.
     pub(super) fn new(state_dir: &Path, account: &str, bot: i64, root: &ApiRoot) -> Self {
         let path = state_dir.join("telegram").join(file_name("update-offset", account));
         Self { path, bot, root: root.as_str().to_owned() }
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it says; `None` where it says nothing of this bot. Blocking.
+    /// Reads the offset; `None` if there is none for this bot. Blocking.
     pub(super) fn read(&self) -> Option<Taken> {
         let text = std::fs::read_to_string(&self.path).ok()?;
         let Ok(stored) = serde_json::from_str::<Stored>(&text) else {
@@ -81,7 +83,7 @@ impl OffsetFile {
         };
         let mut text = serde_json::to_vec_pretty(&stored)?;
         text.push(b'\n');
-        replace(&self.path, &text, Durability::Whole)
+        replace(&self.path, &text, Durability::Renewable)
     }
 }
 

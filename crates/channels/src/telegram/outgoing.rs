@@ -15,10 +15,10 @@ const BUTTON_DATA: usize = 64;
 /// Characters of a poll's question, and of an answer.
 const QUESTION: usize = 300;
 const OPTION: usize = 100;
-/// What begins a message that waited long.
+/// Prefix of a message that waited long.
 const LATE: &str = "(delayed) ";
 
-/// One request.
+/// Request to the Bot API.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) method: &'static str,
@@ -26,17 +26,19 @@ pub(super) struct Request {
     pub(super) upload: Option<(MediaKind, Upload)>,
 }
 
-/// What is left out because Telegram refused it.
+/// Parts of a message that are left out because Telegram refused them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Without {
     /// The markup.
     pub(super) markup: bool,
     /// The quoted words.
     pub(super) quote: bool,
-    /// That it is a picture, or a voice message: it is sent as an ordinary file.
+    /// Media kind: a picture or a voice message is sent as an ordinary file.
     pub(super) kind: bool,
     /// The words below a file.
     pub(super) caption: bool,
+    /// The topic.
+    pub(super) topic: bool,
 }
 
 /// The request for a part.
@@ -50,7 +52,7 @@ pub(super) fn request(
     let part = outgoing.part;
     let late = if attempt.late { LATE } else { "" };
     let mut params = json!({"chat_id": chat_id(chat)});
-    if let Some(thread) = thread::to_send(outgoing.address) {
+    if let Some(thread) = thread::to_send(outgoing.address).filter(|_| !without.topic) {
         set(&mut params, "message_thread_id", thread);
     }
     if part.silent {
@@ -133,7 +135,7 @@ fn write_words(params: &mut Value, key: &str, words: &Words, late: &str, without
     }
 }
 
-/// As what a file is sent.
+/// Returns the kind as which a file is sent.
 fn kind_of(kind: MediaKind, without: Without) -> MediaKind {
     match kind {
         MediaKind::Voice if without.kind => MediaKind::Audio,

@@ -1,5 +1,6 @@
-//! How fast a bot may send: thirty messages a second in all, about one a second to one chat, twenty a minute to a group (spec
-//! `channels.md` §5.5). A chat of which Telegram says "too many requests" waits; the others go on.
+//! Rate limits of a bot: thirty messages a second in all, about one a second to one chat, twenty a
+//! minute to a group (spec `channels.md` §5.5). A chat of which Telegram says "too many requests"
+//! waits; the others go on.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tokio::time::Instant;
 const REMEMBERED: usize = 1000;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// At most `most` in any `span`.
+/// Limit of `most` messages in any `span`.
 #[derive(Debug)]
 struct Window {
     most: usize,
@@ -23,7 +24,7 @@ impl Window {
         Self { most, span, times: VecDeque::new() }
     }
 
-    /// When the next one may be, not before `now`.
+    /// Returns the earliest time for the next message, not before `now`.
     fn earliest(&self, now: Instant) -> Instant {
         match self.times.len().checked_sub(self.most).and_then(|at| self.times.get(at)) {
             Some(time) => now.max(*time + self.span),
@@ -94,13 +95,13 @@ impl Pace {
         windows.fold(not_before, |at, window| at.max(window.earliest(now)))
     }
 
-    /// Nothing is sent to a chat for so long.
+    /// Blocks a chat for this time.
     pub(super) fn park(&mut self, chat: &str, wait: Duration, now: Instant) {
         let place = self.chats.entry(chat.to_owned()).or_insert_with(|| Chat::new(chat));
         place.parked_until = place.parked_until.max(Some(now + wait));
     }
 
-    /// How long a chat still has to wait because Telegram said so.
+    /// Returns the remaining time for which Telegram told us not to send to a chat.
     pub(super) fn parked(&self, chat: &str, now: Instant) -> Option<Duration> {
         let until = self.chats.get(chat)?.parked_until?;
         until.checked_duration_since(now).filter(|left| !left.is_zero())

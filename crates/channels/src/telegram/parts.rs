@@ -66,7 +66,7 @@ fn caption(text: &str, answer: &Answer, settings: &AccountSettings) -> Option<Wo
     (html::visible_len(text, settings.tables()) <= CAPTION).then(|| words(text, settings))
 }
 
-/// As what a file is sent.
+/// Returns the kind as which a file is sent.
 fn kind(media: &AnswerMedia, as_voice: bool) -> MediaKind {
     let mime = media.mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match mime.split('/').next().unwrap_or_default() {
@@ -132,7 +132,7 @@ mod tests {
         of(&answer, &AccountSettings::default())
     }
 
-    /// Each part in a letter: text, file with words, file without.
+    /// Writes each part as a letter: text, file with words, file without.
     fn shape(parts: &[Part]) -> String {
         let letter = |part: &Part| match &part.content {
             Content::Text(_) => 't',

@@ -1,4 +1,4 @@
-//! Who and where: users, chats that speak, origins of what is passed on.
+//! People and places: users, chats that speak, origins of forwarded messages.
 
 use serde_json::Value;
 
@@ -6,8 +6,12 @@ use super::entities::Me;
 use super::wire::Wire as _;
 use crate::{ConversationKind, Forwarded, Sender};
 
-/// Who wrote a message. A chat may write in a group or a channel: then the user Telegram names beside it is a stand-in that all such
-/// chats share, and to allow it would allow them all.
+/// Stands for somebody whom the platform does not name.
+const UNKNOWN: &str = "unknown";
+
+/// Returns the author of a message. A chat may write in a group or a channel: then the user
+/// Telegram names beside it is a stand-in that all such chats share, and to allow it would allow
+/// them all.
 pub(super) fn sender(message: &Value, me: &Me) -> Option<Sender> {
     if let Some(speaker) = message.object("sender_chat") {
         return chat(speaker, message.text("author_signature"));
@@ -45,7 +49,7 @@ pub(super) fn chat(chat: &Value, signature: Option<&str>) -> Option<Sender> {
     Some(Sender { id: chat.int("id")?.to_string(), name, username, ..Sender::default() })
 }
 
-/// What kind of conversation a chat is.
+/// Returns the kind of conversation of a chat.
 pub(super) fn kind_of_chat(chat: &Value) -> ConversationKind {
     match chat.text("type") {
         Some("private") => ConversationKind::Direct,
@@ -57,7 +61,7 @@ pub(super) fn kind_of_chat(chat: &Value) -> ConversationKind {
     }
 }
 
-/// Where a message that is passed on comes from: as it is said now, or as it was said before.
+/// Returns the origin of a forwarded message, from the current field or from the older ones.
 pub(super) fn forwarded(message: &Value) -> Option<Forwarded> {
     let origin = message.at("forward_origin");
     let now = origin_name(origin).map(|from| (from, origin.int("date")));
@@ -70,8 +74,19 @@ pub(super) fn forwarded(message: &Value) -> Option<Forwarded> {
             .or_else(|| message.text("forward_sender_name").map(str::to_owned))?;
         Some((from, message.int("forward_date")))
     };
-    let (from, at) = now.or_else(before)?;
+    // A forwarded message is not the sender's own, even if its author is unknown.
+    let unknown = || {
+        let is_forwarded = message.as_object()?.keys().any(|key| key.starts_with("forward_"));
+        is_forwarded.then(|| (UNKNOWN.to_owned(), None))
+    };
+    let (from, at) = now.or_else(before).or_else(unknown)?;
     Some(Forwarded { from, at: at.map(|seconds| seconds.saturating_mul(1000)) })
+}
+
+/// The inline bot that wrote a message in its sender's name.
+pub(super) fn via(message: &Value) -> Option<String> {
+    let bot = message.object("via_bot")?;
+    Some(user_name(bot).unwrap_or_else(|| UNKNOWN.to_owned()))
 }
 
 /// The name of an origin.
@@ -86,7 +101,7 @@ pub(super) fn origin_name(origin: &Value) -> Option<String> {
     }
 }
 
-/// Somebody's name, as answers name who they answer.
+/// Returns the name of a sender, as answers name the person they answer.
 pub(super) fn display_name(sender: &Sender) -> Option<String> {
     let username = || sender.username.as_ref().map(|name| format!("@{name}"));
     sender.name.clone().or_else(username)
@@ -154,7 +169,31 @@ mod tests {
         for (message, from, at) in rows {
             assert_eq!(forwarded(&message), Some(Forwarded { from: from.to_owned(), at }), "{message}");
         }
-        assert_eq!(forwarded(&json!({"forward_origin": {"type": "martian"}})), None);
+        let unknown = Some(Forwarded { from: UNKNOWN.to_owned(), at: None });
+        for message in [
+            json!({"forward_origin": {"type": "martian"}}),
+            json!({"forward_origin": {"type": "hidden_user", "sender_user_name": "", "date": 5}}),
+            json!({"forward_date": 6}),
+        ] {
+            assert_eq!(forwarded(&message), unknown, "{message}");
+        }
+        assert_eq!(forwarded(&json!({"text": "forward_date"})), None);
+    }
+
+    #[test]
+    fn an_inline_bot_is_named() {
+        let rows = [
+            (
+                json!({"via_bot": {"id": 9, "is_bot": true, "first_name": "Gifs", "username": "gif"}}),
+                Some("Gifs (@gif)"),
+            ),
+            (json!({"via_bot": {"id": 9}}), Some("user:9")),
+            (json!({"via_bot": {}}), Some(UNKNOWN)),
+            (json!({"text": "x"}), None),
+        ];
+        for (message, expect) in rows {
+            assert_eq!(via(&message).as_deref(), expect, "{message}");
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
-//! By how much this machine's clock is wrong, told by the `Date` of Telegram's answers: how late something was heard is judged by the clock
-//! of whoever said it (spec `channels.md` §3.9).
+//! Error of this machine's clock, measured by the `Date` of Telegram's answers: the age of a
+//! message is judged by the sender's clock (spec `channels.md` §3.9).
 //!
-//! Which direction is safe: that something is *later* than our clock says only keeps commands from being obeyed, so that one answer is
-//! enough for it. That it is *fresher* makes commands obeyed that seem old, so that the last three answers have to say it, alike, and the
-//! smallest difference counts. An answer that was held up on its way (a cache, a machine that slept) is not asked what time it is. Telegram
-//! itself, or whoever can answer in its place, could forge the times of messages just as well; nobody else can change what is judged here.
+//! Corrections of the clock differ in safety. Judging a message as *later* than our clock says can
+//! only keep commands from being obeyed, so that one answer is enough for it. Judging it as
+//! *fresher* makes commands obeyed that seem old, so that the last three answers must agree on it,
+//! and the smallest difference counts. An answer that was held up on its way (a cache, a machine
+//! that slept) is not used as a source of the time. Telegram itself, or whoever can answer in its
+//! place, could forge the times of messages just as well; nobody else can change what is judged
+//! here.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,8 +16,9 @@ use parking_lot::Mutex;
 
 /// A difference that is no larger says nothing; Unix milliseconds, as all here.
 const SMALLEST: i64 = 60_000;
-/// What was said of the clock is taken back when it is no more wrong than this, and said anew when it is wrong by so much more or less: one that
-/// is wrong by about [`SMALLEST`], or that answers of different speed tell otherwise, is not told of again and again.
+/// Error in milliseconds up to which a clock warning is withdrawn again. The warning is repeated
+/// once the error has changed by [`CHANGES`]. A clock that is wrong by about [`SMALLEST`], or that
+/// answers of different speed measure differently, thus does not cause repeated warnings.
 const AGREES: i64 = 15_000;
 const CHANGES: i64 = 2 * 60_000;
 /// Answers that are looked at together.
@@ -22,14 +26,14 @@ const LAST: usize = 3;
 /// An answer that took longer may have been held up on its way.
 const LONGEST: i64 = 60_000;
 
-/// What is known of it. Clones are the same place.
+/// Samples of the platform's clock. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PlatformClock(Arc<Mutex<Samples>>);
 
 #[derive(Debug, Default)]
 struct Samples {
     last: VecDeque<i64>,
-    /// By how much the owner was told that it is ahead; 0: that it is right.
+    /// Lead of our clock that the owner was last told; 0 means that it is right.
     told: i64,
 }
 
@@ -47,19 +51,21 @@ impl PlatformClock {
         }
     }
 
-    /// By how much our clock is ahead; less than nothing where it is behind, 0 where it is right as far as is known.
+    /// Returns the lead of our clock; negative if it is behind, 0 if it is right as far as is
+    /// known.
     pub(super) fn ahead(&self) -> i64 {
         ahead(&self.0.lock().last)
     }
 }
 
-/// By how much one answer says that our clock is ahead: it was written between the request and its arrival.
+/// Returns the lead of our clock according to one answer, which was written between the request and
+/// its arrival.
 fn sample(asked_at: i64, answered_at: i64, date: Option<&str>) -> Option<i64> {
     if !(0..=LONGEST).contains(&answered_at.saturating_sub(asked_at)) {
         return None;
     }
     let said = jiff::fmt::rfc2822::parse(date?.trim()).ok()?.timestamp().as_millisecond();
-    // It is told in whole seconds.
+    // The `Date` header has whole seconds.
     match (asked_at.saturating_sub(said), answered_at.saturating_sub(said)) {
         (since_asked, _) if since_asked > 0 => Some(since_asked),
         (_, since_answered) if since_answered < 0 => Some(since_answered),
@@ -84,7 +90,7 @@ fn ahead(last: &VecDeque<i64>) -> i64 {
     }
 }
 
-/// By how much the clock is ahead, if that is to be told; 0: that it agrees again.
+/// Returns the lead of our clock if the owner is to be told; 0 means that it agrees again.
 fn news(told: i64, last: &VecDeque<i64>) -> Option<i64> {
     match ahead(last) {
         0 => {
@@ -130,7 +136,7 @@ mod tests {
     fn a_clock_is_told_of_when_it_changes_by_enough() {
         const SECOND: i64 = 1_000;
         let three = |sample: i64| [sample; LAST];
-        // What answers say one after the other, and what is told.
+        // Rows: the differences in a sequence of answers, and the warnings.
         let rows: [(Vec<i64>, &[i64]); 7] = [
             // About a minute, on either side of the line.
             (
@@ -138,10 +144,10 @@ mod tests {
                 &[62 * SECOND],
             ),
             ([-62, -58, -62, -58, -58, -58, -62].map(|n| n * SECOND).to_vec(), &[-62 * SECOND]),
-            // It is set, and goes wrong again.
+            // The clock is set, and goes wrong again.
             ([three(5 * MINUTE), three(0), three(5 * MINUTE)].concat(), &[5 * MINUTE, 0, 5 * MINUTE]),
             ([three(5 * MINUTE), three(16 * SECOND), three(AGREES)].concat(), &[5 * MINUTE, 0]),
-            // It goes more wrong, or the other way.
+            // The error grows, or changes its direction.
             ([three(5 * MINUTE), three(6 * MINUTE), three(7 * MINUTE)].concat(), &[5 * MINUTE, 7 * MINUTE]),
             ([three(5 * MINUTE), three(-5 * MINUTE)].concat(), &[5 * MINUTE, -5 * MINUTE]),
             (three(30 * SECOND).to_vec(), &[]),

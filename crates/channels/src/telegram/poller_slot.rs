@@ -1,4 +1,4 @@
-//! One receiver for each token in a process: two would take each other's updates away.
+//! Limits each token to one receiver in a process: two would take each other's updates away.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -30,7 +30,7 @@ pub(super) async fn enter(token: &BotToken) -> PollerSlot {
 
 fn slot(token: &BotToken) -> Slot {
     let mut slots = SLOTS.lock();
-    // Those that nobody holds or waits for are known to this map alone.
+    // Slots that nobody holds or waits for are referred to only by this map.
     slots.retain(|_, slot| Arc::strong_count(slot) > 1);
     Arc::clone(slots.entry(token.digest()).or_default())
 }

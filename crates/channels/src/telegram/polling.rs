@@ -1,4 +1,4 @@
-//! What long polling does next. Pure: the driver is [`receive`](super::receive).
+//! Decides the next step of long polling. Pure: the driver is [`receive`](super::receive).
 //!
 //! The offset says to Telegram that everything below it was taken, so it rises only behind the inbox, and over whole answers: no update is
 //! passed over because a later one was quicker.
@@ -12,10 +12,12 @@ use crate::Exit;
 
 /// Updates of one answer.
 const BATCH: u32 = 100;
-/// After a week without updates Telegram numbers anew from anywhere. Before that the old number is let go.
+/// Time after which numbers may restart: after a week without updates Telegram numbers anew from
+/// anywhere. Before that the old number is let go.
 const NUMBERS_LAST: i64 = 6 * 24 * 3600 * 1000;
-/// By how much something has to be younger than what was taken last before its lower number says that numbers began anew; Unix
-/// milliseconds. Clocks that differ by a minute are not known to differ.
+/// Age difference in milliseconds from which on a lower number shows that numbers began anew: the
+/// update must be younger than the last one by more than this. Clocks that differ by a minute are
+/// not known to differ.
 const CLEARLY: i64 = 2 * 60 * 1000;
 /// The longest pause that Telegram may ask for.
 const LONGEST_ASKED: Duration = Duration::from_secs(60 * 60);
@@ -27,24 +29,25 @@ const JITTER: f64 = 0.25;
 /// The next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ask {
-    /// From where; nothing for what Telegram still has.
+    /// Offset; `None` asks for all updates that Telegram still has.
     pub(super) offset: Option<i64>,
-    /// How many at most.
+    /// Maximum number of updates.
     pub(super) limit: u32,
 }
 
-/// What follows a failure.
+/// Next step after a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
     /// Wait, then ask again over a new connection.
     Pause(Duration),
-    /// This update can't be read, also alone: it is passed over, so that those behind it are heard.
+    /// Skips this update because it can't be read, even alone, so that the updates after it are
+    /// received.
     PassOver(i64),
-    /// It is of no use.
+    /// Ends polling because it is of no use.
     End(Exit),
 }
 
-/// How far polling is, and how it goes.
+/// Progress and state of polling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Polling {
     taken: Option<Taken>,
@@ -59,13 +62,13 @@ impl Polling {
         Self { taken, failures: 0, limit: BATCH, has_passed_over: false }
     }
 
-    /// What is asked for at this time.
+    /// Returns the next request.
     pub(super) fn ask(&mut self, now: i64) -> Ask {
         self.taken = self.taken.filter(|taken| now.saturating_sub(taken.at) < NUMBERS_LAST);
         Ask { offset: self.taken.map(|taken| taken.update.saturating_add(1)), limit: self.limit }
     }
 
-    /// Whether an update was not taken yet.
+    /// Returns true if an update was not taken yet.
     pub(super) fn is_new(&self, update: i64) -> bool {
         self.taken.is_none_or(|taken| update > taken.update)
     }
@@ -75,7 +78,8 @@ impl Polling {
         self.taken.map(|taken| taken.update)
     }
 
-    /// Whether none of an answer's updates is new, though there are some. Telegram does not do that: it would be asked again and again.
+    /// Returns true if an answer has updates but none of them is new. Telegram does not do that: it
+    /// would be asked again and again.
     pub(super) fn knows_all(&self, ids: &[i64]) -> bool {
         !ids.is_empty() && !ids.iter().any(|id| self.is_new(*id))
     }
@@ -93,8 +97,9 @@ impl Polling {
         })
     }
 
-    /// How far an answer with these updates reaches: to the end of what stands in it in order. Should one stand before lower ones, those
-    /// between them may come yet, and it is brought again.
+    /// Returns the number up to which an answer with these updates counts as read: the last one of
+    /// its final ascending run. An update that stands before lower numbers is delivered again,
+    /// because those between them may still follow.
     pub(super) fn end_of(&self, ids: &[i64]) -> Option<i64> {
         let new: Vec<i64> = ids.iter().copied().filter(|id| self.is_new(*id)).collect();
         let early = new.windows(2).rposition(|pair| matches!(pair, [before, after] if after < before));
@@ -117,22 +122,22 @@ impl Polling {
         pause(self.failures, chance)
     }
 
-    /// Nothing of an answer was new. Whether that is so for the first time in a row, and the pause.
+    /// Records an answer without any new update. Returns true if it is the first such answer in a
+    /// row, and the pause.
     pub(super) fn passed_over(&mut self, chance: f64) -> (bool, Duration) {
         let is_first = !std::mem::replace(&mut self.has_passed_over, true);
         (is_first, self.not_taken(chance))
     }
 
-    /// There was no answer.
+    /// The attempt got no answer.
     pub(super) fn failed(&mut self, error: &ApiError, chance: f64) -> Next {
         if let ApiError::Unread { update, .. } = error {
-            let was_alone = self.limit == 1;
-            // One by one they may be read.
-            self.limit = 1;
-            if let Some(update) =
-                update.filter(|update| was_alone && *update <= LAST_NUMBER && self.is_new(*update))
-            {
-                return Next::PassOver(update);
+            // The updates may be readable one by one.
+            let was_alone = std::mem::replace(&mut self.limit, 1) == 1;
+            match update.filter(|update| *update <= LAST_NUMBER && self.is_new(*update)) {
+                Some(update) if was_alone => return Next::PassOver(update),
+                Some(_) => return Next::Pause(Duration::ZERO),
+                None => {}
             }
         }
         let pause = self.not_taken(chance);
@@ -267,7 +272,8 @@ mod tests {
     fn an_answer_that_cannot_be_read_is_asked_for_one_by_one() {
         let mut polling = Polling::new(None);
         let unread = |update| ApiError::Unread { what: "too long".to_owned(), update };
-        assert!(matches!(polling.failed(&unread(Some(7)), 0.5), Next::Pause(_)), "another of them may be it");
+        let at_once = Next::Pause(Duration::ZERO);
+        assert_eq!(polling.failed(&unread(Some(7)), 0.5), at_once, "another of them may be it");
         assert_eq!(polling.ask(0).limit, 1);
         assert!(matches!(polling.failed(&unread(None), 0.5), Next::Pause(_)), "no answer with updates");
         assert_eq!(polling.failed(&unread(Some(7)), 0.5), Next::PassOver(7));

@@ -1,5 +1,6 @@
-//! When a button was pressed. Telegram does not say, and brings old presses as it brings new ones. What is known: it came behind everything
-//! that happened before it, it came after the message with the button, and an old one can't be answered any more.
+//! Estimates the time at which a button was pressed. Telegram does not say, and brings old presses
+//! as it brings new ones. Known facts: the press came behind everything that happened before it, it
+//! came after the message with the button, and an old one can't be answered any more.
 
 use std::time::Duration;
 
@@ -11,30 +12,31 @@ use super::failure::ApiError;
 use super::update::Update;
 use crate::InboundEvent;
 
-/// What happened within this time, in milliseconds, has just happened: a poll is held for half of it.
+/// Age in milliseconds up to which an event counts as current: a poll is held for half of it.
 const JUST_NOW: i64 = 60_000;
-/// How long presses are asked about, all together, and how many at a time.
+/// Total time for answering presses, and the number of presses at a time.
 const PATIENCE: Duration = Duration::from_secs(10);
 const AT_ONCE: usize = 16;
-/// What Telegram says to an answer that comes too late.
+/// Error text of Telegram for an answer to a press that comes too late.
 const TOO_OLD: &str = "query is too old";
 
-/// Until when everything that happened was brought, as far as that is known; Unix milliseconds.
+/// Time up to which all events were received, as far as that is known; Unix milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Heard(Option<i64>);
 
 impl Heard {
-    /// Something was brought at this time.
+    /// Creates the value for events that were received up to this time.
     pub(super) fn until(at: Option<i64>) -> Self {
         Self(at)
     }
 
-    /// There is nothing more to be brought.
+    /// Records that no more events are waiting.
     pub(super) fn all(&mut self, now: i64) {
         self.0 = Some(now);
     }
 
-    /// Something that happened at a time is brought now. What waits behind it happened later.
+    /// Records that an event of this time was received now. Events that wait behind it happened
+    /// later.
     fn brought(&mut self, at: i64, now: i64) {
         let until = if now.saturating_sub(at) > JUST_NOW { at } else { now };
         self.0 = self.0.max(Some(until));
@@ -49,16 +51,17 @@ impl Heard {
 
 /// A press that may be old.
 struct Doubtful {
-    /// Of the update.
+    /// Index of the update.
     index: usize,
     callback: String,
     since: i64,
-    /// It was pressed before this.
+    /// Upper bound of the time of the press.
     before: i64,
 }
 
-/// Gives the presses among updates, which are in order, the time at which they happened. Those that may be old are answered at once, which
-/// tells; their callback is taken then. Gives what was heard by then.
+/// Gives the presses among updates, which are in order, the time at which they happened. Presses
+/// that may be old are answered at once, which shows their age; their callback is taken then. Gives
+/// what was heard by then.
 pub(super) async fn date(client: &Client, updates: &mut [Update], heard: Heard, now: i64) -> Heard {
     let (doubtful, heard) = doubtful(updates, heard, now);
     if doubtful.is_empty() {
@@ -69,7 +72,8 @@ pub(super) async fn date(client: &Client, updates: &mut [Update], heard: Heard, 
         let answered = client.call_within("answerCallbackQuery", &params, PATIENCE).await;
         (one.index, pressed_at(&answered.map(drop), one.since, one.before))
     };
-    // Those of which nothing is known by then are as old as they can be: nobody wants an old button pressed.
+    // Presses without an answer by then count as old as they can be: an old button should not take
+    // effect.
     for one in &doubtful {
         set(updates, one.index, one.since);
     }
@@ -101,7 +105,7 @@ fn doubtful(updates: &[Update], mut heard: Heard, now: i64) -> (Vec<Doubtful>, H
             continue;
         }
         for event in &update.events {
-            // Its time is that at which it was read.
+            // The time of an unreadable event is that at which it was read.
             if !matches!(event.event, InboundEvent::Unreadable { .. }) {
                 heard.brought(event.at, now);
                 for earlier in &mut doubtful {
@@ -113,7 +117,7 @@ fn doubtful(updates: &[Update], mut heard: Heard, now: i64) -> (Vec<Doubtful>, H
     (doubtful, heard)
 }
 
-/// What the answer to a press says of its time.
+/// Returns the time of a press, as far as the answer to it shows.
 fn pressed_at(answered: &Result<(), ApiError>, since: i64, before: i64) -> i64 {
     match answered {
         Ok(()) => before,
@@ -156,12 +160,13 @@ mod tests {
     #[test]
     fn a_press_among_late_messages_is_in_doubt() {
         let heard = |minutes_ago: i64| Heard::until(Some(NOW - minutes_ago * MINUTE));
-        // What was heard, the updates, and of each doubtful press since when and before when in minutes.
+        // Rows: the time of the last event, the updates, and for each doubtful press its bounds in
+        // minutes.
         let rows = [
             (heard(0), vec![press(900)], vec![]),
             (heard(1), vec![press(900)], vec![]),
             (heard(2), vec![press(900)], vec![(2, 0)]),
-            // It is below a new message.
+            // The button is below a new message.
             (heard(2), vec![press(1)], vec![]),
             (Heard::default(), vec![press(900)], vec![(900, 0)]),
             (heard(300), vec![said(200), press(900), said(100)], vec![(200, 100)]),

@@ -1,4 +1,4 @@
-//! Whether the token is good, and who the bot is.
+//! Probe of the token and of the bot's identity.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! The emoji that bots may react with.
 
-/// As the Bot API lists them.
+/// Update types, as the Bot API lists them.
 const ALLOWED: &[&str] = &[
     "❤",
     "👍",

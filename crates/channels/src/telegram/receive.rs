@@ -19,7 +19,7 @@ use super::update::{Callback, Times};
 use super::{names, stickers, update, webhook};
 use crate::{AccountIo, Exit, Inbound};
 
-/// How long Telegram holds a poll when there is nothing, in seconds.
+/// Time in seconds for which Telegram holds a poll when there is nothing.
 const HOLD: u64 = 30;
 /// A poll that is over by then is dead. No completed poll for this long plus a pause is what OpenClaw's watchdog of two minutes looks
 /// for; sends do not count.
@@ -73,7 +73,7 @@ async fn ready(bot: &Bot, io: &AccountIo) -> Result<(Me, PollerSlot), Exit> {
             Ok(me) => return Ok((me, slot)),
             Err(error) => match failed(&mut polling, &error, io) {
                 Next::Pause(wait) => tokio::time::sleep(wait).await,
-                // Who we are has no updates in it.
+                // The answer to `getMe` has no updates in it.
                 Next::PassOver(_) => {}
                 Next::End(exit) => return Err(exit),
             },
@@ -89,7 +89,7 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
     let mut client = bot.client.with_new_connections();
     let mut answers = Answers::new(bot.client.clone());
     let mut has_webhook = true;
-    // It has just said who we are; a quiet bot's first poll ends after half a minute only.
+    // Telegram has just answered `getMe`; a quiet bot's first poll ends only after half a minute.
     works(io, &bot.client);
     let mut hold = HOLD;
     loop {
@@ -113,8 +113,8 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
             }
             Err(error) => {
                 client = bot.client.with_new_connections();
-                // It is to be known at once when Telegram answers again: what could not be sent waits for that. Another poller is
-                // only known by a poll that is held.
+                // The return of Telegram should be noticed at once: unsent messages wait for that.
+                // Another poller is only known by a poll that is held.
                 hold = if error.refusal() == Some(Refusal::Conflict) { HOLD } else { 0 };
                 Some(failed(&mut polling, &error, io))
             }
@@ -161,7 +161,7 @@ async fn hand_over(
     let list = updates.as_array().map(Vec::as_slice).unwrap_or_default();
     let ids: Vec<i64> = list.iter().filter_map(update::id).collect();
     if ids.is_empty() && (!list.is_empty() || !updates.is_array()) {
-        // It would be brought again at once, for ever.
+        // The same updates would be delivered again at once, for ever.
         tracing::warn!(account = bot.id, "an answer of Telegram has no update that can be read");
         let why = "Telegram's answers have no update with a number that it gives; they are passed over";
         io.status.update(|status| status.last_error = Some(why.to_owned()));
@@ -180,13 +180,14 @@ async fn hand_over(
             "Telegram numbers its updates anew; what it brings counts as new"
         );
     }
-    // One without a number is remembered as one that can't be read.
+    // An update without a number is recorded as unreadable.
     let is_new = |update: &&Value| update::id(update).is_none_or(|id| polling.is_new(id));
     let mut read: Vec<update::Update> =
         list.iter().filter(is_new).map(|each| update::read(each, &bot.id, me, times)).collect();
     let heard_now = pressed::date(&bot.client, &mut read, *heard, now).await;
     let callbacks: Vec<Callback> = read.iter().filter_map(|update| update.callback.clone()).collect();
     let mut events: Vec<Inbound> = read.into_iter().flat_map(|update| update.events).collect();
+    bot.follow(&events);
     stickers::describe(&bot.state_dir, list, &mut events).await;
     if let Err(why) = give(io, events).await {
         tracing::warn!(account = bot.id, %why, "the inbox did not take Telegram's updates; they are asked for again");
@@ -199,13 +200,14 @@ async fn hand_over(
     }
     if let Some(taken) = polling.took(polling.end_of(&ids), now_ms()) {
         offset.took(taken);
-        // What was taken is worked on first; asking for more can wait for as long as the disk needs then.
+        // Accepted updates are worked on first; the next poll can wait as long as the disk needs.
         tokio::task::yield_now().await;
     }
     None
 }
 
-/// Nothing of an answer was new: its owner is told, and it is not asked for at once.
+/// Handles an answer without any new update: warns the owner and returns the pause before the next
+/// poll.
 fn passed_over(bot: &Bot, io: &AccountIo, polling: &mut Polling, file: &OffsetFile) -> Duration {
     let (last, file) = (polling.last().unwrap_or_default(), file.path().display());
     let (is_first, pause) = polling.passed_over(rand::random());
@@ -233,7 +235,7 @@ async fn pass_over(
     let why = "it is no JSON, or too long";
     let event = update::numbered_unreadable(number, &bot.id, me, why, now_ms());
     if give(io, vec![event]).await.is_err() {
-        // It is asked for once more.
+        // The update is requested once more.
         return;
     }
     io.status.update(|status| {
@@ -244,11 +246,12 @@ async fn pass_over(
     }
 }
 
-/// How far it was read is written down this much later, so that writing does not compete with the work on what came. What comes meanwhile is
-/// written with it.
+/// Delay before the offset is written, so that writing does not compete with handling the updates.
+/// Updates that come meanwhile are written with it.
 const WRITTEN_AFTER: Duration = Duration::from_millis(100);
 
-/// How far it was read, on disk. The inbox knows what came since it was written: after a crash that is brought again and dropped.
+/// Offset on disk. The inbox knows what came since it was written: after a crash that is brought
+/// again and dropped.
 struct Offset {
     file: OffsetFile,
     newest: watch::Sender<Option<Taken>>,
@@ -288,7 +291,7 @@ async fn write_down(file: OffsetFile, account: String, mut taken: watch::Receive
         let Some(newest) = *taken.borrow_and_update() else { continue };
         let file = file.clone();
         let write = tokio::task::spawn_blocking(move || file.write(newest)).await;
-        // One that panicked is written with the next.
+        // An offset whose writer panicked is written with the next.
         if let Ok(Err(error)) = write {
             tracing::warn!(account, %error, "how far Telegram was read could not be written down");
         }
@@ -355,7 +358,7 @@ impl Answers {
     pub(super) fn add(&mut self, Callback { id, .. }: Callback) {
         while self.tasks.try_join_next().is_some() {}
         if self.tasks.len() >= MOST_ANSWERS {
-            // It stops turning by itself after a while.
+            // The button stops its animation by itself after a while.
             return;
         }
         let client = self.client.clone();

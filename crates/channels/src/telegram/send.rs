@@ -1,5 +1,5 @@
-//! Sends a part. One request, unless Telegram refuses something of it that can be left out: then another without it. A refusal says
-//! that nothing was sent, so nothing comes twice.
+//! Sends a part. Makes one request, unless Telegram refuses something of it that can be left out:
+//! then another without it. A refusal says that nothing was sent, so nothing comes twice.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -20,9 +20,9 @@ const PIECE: usize = 2000;
 const PIECE_TRIES: u32 = 4;
 /// Longest wait between them.
 const PIECE_WAIT: Duration = Duration::from_secs(60);
-/// How often it is shown that a file is on its way: Telegram forgets it after five seconds.
+/// Interval at which the upload activity is shown: Telegram forgets it after five seconds.
 const SHOWN_EVERY: Duration = Duration::from_secs(4);
-/// And how many times: two minutes, as typing.
+/// Number of times that the activity is shown: two minutes, as for typing.
 const MOST_SHOWN: u32 = 30;
 
 /// Sends a part whose turn it is.
@@ -53,7 +53,7 @@ async fn whole(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Re
     for _ in 0..MOST_REPAIRS {
         let request = request(outgoing, &chat, attempt, without, &bot.settings);
         let error = match issue(bot, outgoing.address, &request).await {
-            Ok(message) => return Ok(receipt(&message)),
+            Ok(message) => return Ok(receipt(&message, outgoing.address)),
             Err(error) => error,
         };
         match error.refusal() {
@@ -65,6 +65,8 @@ async fn whole(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Re
                 without.markup = true;
             }
             Some(Refusal::Quote) if !without.quote => without.quote = true,
+            // The topic was deleted in the meantime: better in the wrong place than nowhere.
+            Some(Refusal::NoThread) if !without.topic => without.topic = true,
             Some(Refusal::Photo | Refusal::NoVoice) if !without.kind => without.kind = true,
             Some(Refusal::TooLong) => return Err(Failure::TooLong),
             Some(Refusal::NotModified) => return Ok(Receipt::default()),
@@ -79,7 +81,7 @@ async fn whole(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Re
     }))
 }
 
-/// What becomes of a part that Telegram did not take.
+/// Converts the failure of sending a part to the error for the outbox.
 fn told(bot: &Bot, part: &Part, chat: &str, error: ApiError) -> SendError {
     match error.of_file().filter(|_| part.file_name().is_some()) {
         Some(reason) => SendError::File { reason },
@@ -98,7 +100,8 @@ async fn issue(bot: &Bot, at: &Address, request: &Request) -> Result<Value, ApiE
     }
 }
 
-/// Shows that a file is on its way, for as long as typing would be shown. Whoever polls it stops when the file has come.
+/// Shows that a file is on its way, for as long as typing would be shown. The caller stops polling
+/// it when the file has come.
 async fn show_upload(bot: &Bot, at: &Address, kind: MediaKind) -> Infallible {
     for _ in 0..MOST_SHOWN {
         if let Err(error) = bot.activity(at, Activity::Uploading(kind)).await {
@@ -110,8 +113,10 @@ async fn show_upload(bot: &Bot, at: &Address, kind: MediaKind) -> Infallible {
     std::future::pending().await
 }
 
-fn receipt(message: &Value) -> Receipt {
-    Receipt { message_ids: message.int("message_id").map(|id| id.to_string()).into_iter().collect() }
+fn receipt(message: &Value, to: &Address) -> Receipt {
+    let id = |value: Option<i64>| value.map(|id| id.to_string());
+    let target = id(message.at("chat").int("id")).filter(|target| *target != to.target);
+    Receipt { message_ids: id(message.int("message_id")).into_iter().collect(), target }
 }
 
 fn has_markup(part: &Part) -> bool {
@@ -132,7 +137,10 @@ async fn pieces(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<R
         let piece = Outgoing { part, ..outgoing };
         let sent = if at == 0 { once(bot, piece, attempt).await } else { later(bot, piece, attempt).await };
         match sent {
-            Ok(receipt) => done.message_ids.extend(receipt.message_ids),
+            Ok(receipt) => {
+                done.message_ids.extend(receipt.message_ids);
+                done.target = receipt.target;
+            }
             Err(error) if at == 0 => return Err(error),
             // Tried again, the first pieces would come twice.
             Err(error) => {

@@ -1,7 +1,7 @@
 //! `channels.telegram`: the settings that are in force for one account (spec `channels.md` §1.2, §1.3, §7.1).
 //!
-//! What an account says lies over what its channel says, key by key, and defaults come last: an account that sets its token alone keeps
-//! its channel's policies.
+//! Settings of an account override those of its channel, key by key, and defaults come last: an
+//! account that sets only its token keeps its channel's policies.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ use crate::{RetryPolicy, switched_off};
 /// Account without a name of its own.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
-/// The settings of one account. What is not set is `None` or empty; the methods give the defaults.
+/// The settings of one account. Unset fields are `None` or empty; the methods give the defaults.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AccountSettings {
-    /// Whether the account, and the channel, may be used.
+    /// True if the account, and the channel, may be used.
     #[serde(skip)]
     pub is_enabled: bool,
     /// Label for people.
@@ -34,45 +34,45 @@ pub struct AccountSettings {
     pub token_file: Option<String>,
     /// Commands of the owner's own for the bot's menu.
     pub custom_commands: Vec<CustomCommand>,
-    /// Who may write to the bot in private.
+    /// Policy of private chats with the bot.
     pub dm_policy: DmPolicy,
-    /// Who, as written.
+    /// Allowlist, as written.
     pub allow_from: Option<Vec<Entry>>,
-    /// Who in groups; `allow_from` where absent.
+    /// Allowlist of groups; `allow_from` where absent.
     pub group_allow_from: Option<Vec<Entry>>,
-    /// Whether everybody in a group is heard.
+    /// Policy of groups.
     pub group_policy: GroupPolicy,
     /// Groups by id; `*` is any other.
     pub groups: BTreeMap<String, Group>,
     /// Messages of a group that are told to the agent with the next one.
     pub history_limit: Option<u32>,
-    /// Which parts of an answer point to the message they answer.
+    /// Selection of the parts of an answer that reply to the message they answer.
     pub reply_to_mode: ReplyToMode,
     /// Characters of one message.
     pub text_chunk_limit: Option<usize>,
-    /// Where long answers are cut.
+    /// Places at which long answers are cut.
     pub chunk_mode: ChunkMode,
-    /// Whether finished blocks of an answer are sent before the rest.
+    /// True if finished blocks of an answer are sent before the rest.
     pub block_streaming: Option<bool>,
-    /// How blocks are put together.
+    /// Rules for coalescing blocks.
     pub block_streaming_coalesce: Option<Coalesce>,
-    /// Whether drafts show an answer as it grows.
+    /// Mode in which drafts show an answer as it grows.
     pub stream_mode: StreamMode,
-    /// How drafts grow in `block` mode.
+    /// Growth of drafts in `block` mode.
     pub draft_chunk: DraftChunk,
     /// Megabytes of a file.
     pub media_max_mb: Option<f64>,
     /// Seconds of one request.
     pub timeout_seconds: Option<f64>,
-    /// How often a request is tried.
+    /// Retry policy of requests.
     pub retry: RetryPolicy,
-    /// How the Bot API is reached.
+    /// Network settings of the Bot API.
     pub network: NetworkSettings,
     /// Proxy of the Bot API.
     pub proxy: Option<Secret>,
     /// Address that Telegram pushes updates to; polled where absent.
     pub webhook_url: Option<String>,
-    /// What proves that Telegram pushed.
+    /// Secret with which Telegram authenticates its pushes.
     pub webhook_secret: Option<Secret>,
     /// Path of the webhook on our listener.
     pub webhook_path: Option<String>,
@@ -80,23 +80,23 @@ pub struct AccountSettings {
     pub webhook_host: Option<String>,
     /// Port of our listener (ours).
     pub webhook_port: Option<u16>,
-    /// Where the Bot API is (ours).
+    /// Address of the Bot API (ours).
     pub api_root: Option<String>,
-    /// What the agent may do.
+    /// Actions that the agent may do.
     pub actions: ActionGates,
-    /// Whether the agent may react.
+    /// Reaction level of the agent.
     pub reaction_level: ReactionLevel,
-    /// Whether links show a preview.
+    /// False if links show no preview.
     pub link_preview: Option<bool>,
-    /// What the bot can do beyond text.
+    /// Capabilities of the bot beyond text.
     pub capabilities: Option<Value>,
-    /// How Markdown is shown.
+    /// Settings for showing Markdown.
     pub markdown: MarkdownSettings,
     /// Native commands.
     pub commands: CommandSettings,
-    /// Whether the channel may write the configuration.
+    /// Permission of the channel to write the configuration.
     pub config_writes: Option<bool>,
-    /// What answers begin with.
+    /// Prefix of answers.
     pub response_prefix: Option<String>,
 }
 
@@ -104,7 +104,7 @@ pub struct AccountSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct NetworkSettings {
-    /// Whether addresses of both families are tried.
+    /// True if addresses of both families are tried.
     pub auto_select_family: Option<bool>,
 }
 
@@ -113,7 +113,7 @@ pub struct NetworkSettings {
 pub struct CustomCommand {
     /// Name.
     pub command: String,
-    /// What it does.
+    /// Description of the command.
     pub description: String,
 }
 
@@ -121,7 +121,7 @@ pub struct CustomCommand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplyToMode {
-    /// None.
+    /// No part of an answer replies to the message.
     Off,
     /// The first.
     #[default]
@@ -151,7 +151,7 @@ pub struct DraftChunk {
     pub min_chars: usize,
     /// Characters at most.
     pub max_chars: usize,
-    /// Where it is cut.
+    /// Preferred place to cut.
     pub break_preference: String,
 }
 
@@ -214,9 +214,9 @@ impl Default for ActionGates {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReactionLevel {
-    /// Never.
+    /// Never reacts.
     Off,
-    /// Only to acknowledge.
+    /// Reacts only to acknowledge.
     Ack,
     /// The agent may, seldom.
     #[default]
@@ -226,7 +226,7 @@ pub enum ReactionLevel {
 }
 
 impl ReactionLevel {
-    /// As it is written.
+    /// Returns the level as it is written in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -241,7 +241,7 @@ impl ReactionLevel {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub struct MarkdownSettings {
-    /// How tables are shown: `off`, `bullets`, `code`.
+    /// Table mode: `off`, `bullets`, `code`.
     pub tables: Option<String>,
 }
 
@@ -251,22 +251,22 @@ pub struct MarkdownSettings {
 pub struct CommandSettings {
     /// `true`, `false` or `"auto"`.
     pub native: Option<Value>,
-    /// The same for skills.
+    /// Use of native commands for skills.
     pub native_skills: Option<Value>,
 }
 
 impl CommandSettings {
-    /// Whether commands are in the menu: `auto` is yes.
+    /// Returns true if commands are in the menu: `auto` counts as yes.
     pub fn has_native(&self) -> bool {
         self.native != Some(Value::Bool(false))
     }
 
-    /// The same for those of skills.
+    /// Returns true if commands of skills are in the menu.
     pub fn has_native_skills(&self) -> bool {
         self.native_skills != Some(Value::Bool(false))
     }
 
-    /// What the account says of neither is said for all channels.
+    /// Fills fields that the account leaves out from the settings for all channels.
     fn or_global(self, document: &Value) -> Self {
         let global = |key: &str| document.get("commands").and_then(|commands| commands.get(key)).cloned();
         Self {
@@ -276,18 +276,18 @@ impl CommandSettings {
     }
 }
 
-/// Who may be shown buttons: `capabilities.inlineButtons`.
+/// People who may be shown buttons: `capabilities.inlineButtons`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InlineButtons {
-    /// Nobody.
+    /// Shows buttons to nobody.
     Off,
     /// Private chats.
     Dm,
     /// Groups.
     Group,
-    /// Everybody.
+    /// Shows buttons to everybody.
     All,
-    /// Who is listed.
+    /// Shows buttons to listed people.
     #[default]
     Allowlist,
 }
@@ -331,7 +331,7 @@ impl AccountSettings {
         wanted.min(BOT_API)
     }
 
-    /// How tables are shown.
+    /// Returns the table mode.
     pub fn tables(&self) -> TableMode {
         self.markdown.tables.as_deref().and_then(TableMode::parse).unwrap_or_default()
     }
@@ -341,12 +341,13 @@ impl AccountSettings {
         self.text_chunk_limit.unwrap_or(super::TEXT_LIMIT).clamp(1, super::MESSAGE_LIMIT)
     }
 
-    /// Whether links show a preview.
+    /// Returns true if links show a preview.
     pub fn shows_link_previews(&self) -> bool {
         self.link_preview.unwrap_or(true)
     }
 
-    /// Who may be shown buttons. A list of capabilities, as old files have it, means everybody.
+    /// Returns the people who may be shown buttons. A list of capabilities, as old files have it,
+    /// means everybody.
     pub fn inline_buttons(&self) -> InlineButtons {
         match &self.capabilities {
             Some(Value::Array(names)) if names.iter().any(|name| name == "inlineButtons") => {
@@ -386,13 +387,13 @@ pub(super) fn channel_section(config: &Config) -> Option<&Map<String, Value>> {
     config.document().pointer("/channels/telegram").and_then(Value::as_object)
 }
 
-/// One account's own keys.
+/// Returns the account's own section.
 pub(super) fn account_section<'a>(config: &'a Config, id: &str) -> Option<&'a Map<String, Value>> {
     let id = normalize_account_id(id);
     accounts(channel_section(config)).find(|(own, _)| normalize_account_id(own) == id)?.1.as_object()
 }
 
-/// Where a key of an account stands: with its own, or with those that all share.
+/// Returns the config path of a key of an account: in its own section, or in the shared one.
 pub(super) fn place_of(config: &Config, id: &str, key: &str) -> String {
     let id = normalize_account_id(id);
     let own = accounts(channel_section(config))

@@ -1,5 +1,6 @@
-//! Stickers that were seen: `<state>/telegram/sticker-cache.json`, as OpenClaw 2026.2.9 writes it. What a sticker shows is told with it; one
-//! that nobody has described yet is kept by its emoji and its set, so that the agent can find and send it.
+//! Stickers that were seen: `<state>/telegram/sticker-cache.json`, as OpenClaw 2026.2.9 writes it.
+//! The description of a sticker is told with it; a sticker without a description is kept by its
+//! emoji and its set, so that the agent can find and send it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::wire::Wire as _;
 use crate::{Inbound, InboundEvent, MediaKind};
 
-/// One writer at a time: all accounts share the file.
+/// Lock of the sticker file: only one writer at a time, because all accounts share the file.
 static WRITING: Mutex<()> = Mutex::new(());
 
 /// Largest file that is read.
@@ -77,7 +78,8 @@ fn sticker_of(update: &Value) -> Option<&Value> {
     update.object("message").or_else(|| update.object("channel_post"))?.object("sticker")
 }
 
-/// What stickers show, by file id, where somebody has described them. Adds those that are not in the file. Blocking.
+/// Returns the descriptions of stickers by file id, if they have been described. Adds those that
+/// are not in the file. Blocking.
 fn remember(path: &Path, seen: &[Value]) -> io::Result<BTreeMap<String, String>> {
     let _writing = WRITING.lock();
     let mut file: Value = serde_json::from_str(&read(path)).unwrap_or_else(|_| json!({"version": 1}));

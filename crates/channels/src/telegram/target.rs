@@ -4,7 +4,7 @@ use crate::{ConversationKind, Target, TargetError};
 
 /// Shortest word that is taken for a name without being marked as one.
 const SHORTEST_WORD: usize = 5;
-/// How one is written, in the words that clients know. `<chatId>:topic:<topicId>` and `@name` are read too.
+/// Form of a target, as clients know it. `<chatId>:topic:<topicId>` and `@name` are read too.
 pub(super) const HINT: &str = "<chatId>";
 
 /// Reads a target.
@@ -16,7 +16,7 @@ pub(super) fn read(written: &str) -> Result<Target, TargetError> {
         return named(name).ok_or_else(refuse);
     }
     let (id, thread) = match split_topic(text) {
-        Some((_, thread)) if check_number(thread, "topic", "42").is_err() => return Err(refuse()),
+        Some((_, thread)) if natural(thread, "topic", "42").is_err() => return Err(refuse()),
         Some((id, thread)) => (id, Some(thread.to_owned())),
         None => (text, None),
     };
@@ -31,10 +31,10 @@ pub(super) fn read(written: &str) -> Result<Target, TargetError> {
     Ok(Target { thread, ..target })
 }
 
-/// Whether a text is the id of a message or a topic. `example` is one.
-pub(super) fn check_number(written: &str, what: &str, example: &str) -> Result<(), TargetError> {
+/// The id of a message or a topic. `example` is one.
+pub(super) fn natural(written: &str, what: &str, example: &str) -> Result<i64, TargetError> {
     match written.trim().parse::<i64>() {
-        Ok(number) if number > 0 => Ok(()),
+        Ok(number) if number > 0 => Ok(number),
         Ok(_) | Err(_) => {
             let written: String = written.trim().chars().filter(|c| !c.is_control()).take(64).collect();
             let text =

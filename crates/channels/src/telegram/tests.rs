@@ -48,7 +48,7 @@ impl Scene {
         Self::with("").await
     }
 
-    /// With more settings of the channel, such as `linkPreview: false,`.
+    /// Sets up a scene with more settings of the channel, such as `linkPreview: false,`.
     async fn with(settings: &str) -> Self {
         let server = TelegramServer::start().await;
         let dir = tempfile::tempdir().unwrap();

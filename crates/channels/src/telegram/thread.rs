@@ -18,7 +18,7 @@ pub(super) fn of_inbound(chat: &Value, message: &Value) -> Option<String> {
     chat.flag("is_forum").then(|| thread.unwrap_or(GENERAL).to_string())
 }
 
-/// Whether the address is a private chat: only people have positive ids.
+/// Returns true if the address is a private chat: only people have positive ids.
 pub(super) fn is_private(at: &Address) -> bool {
     at.target.parse::<i64>().is_ok_and(|id| id > 0)
 }

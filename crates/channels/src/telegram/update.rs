@@ -1,4 +1,5 @@
-//! From an update to what happened. A kind that is not known, or that is not as it should be, brings nothing and harms no other.
+//! Turns an update into events. A kind that is not known, or that is not as it should be, brings
+//! nothing and harms no other.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -28,7 +29,7 @@ const MOST_REACTIONS: usize = 10;
 /// An update that was read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Update {
-    /// What happened; more than one where reactions change at once.
+    /// Events of the update; more than one if several reactions change at once.
     pub(super) events: Vec<Inbound>,
     /// A pressed button that waits to be answered.
     pub(super) callback: Option<Callback>,
@@ -37,7 +38,7 @@ pub(super) struct Update {
 /// A pressed button.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Callback {
-    /// What it is answered by.
+    /// Id with which the press is answered.
     pub(super) id: String,
     /// Unix milliseconds at which the message with it was sent; 0 where Telegram does not tell any more.
     pub(super) message_at: i64,
@@ -48,29 +49,34 @@ pub(super) struct Callback {
 pub(super) struct Times {
     /// Stands in where the platform says no time.
     pub(super) now: i64,
-    /// By how much our clock is ahead of the platform's.
+    /// Lead of our clock over the platform's.
     pub(super) ahead: i64,
 }
 
 impl Times {
-    /// By our clock, what the platform says in seconds by its own.
+    /// Converts a time of the platform in seconds to our clock.
     fn ours(self, seconds: i64) -> i64 {
         seconds.saturating_mul(1000).saturating_add(self.ahead)
     }
 }
 
-/// The number of an update; without it nothing can be confirmed.
+/// The number of an update; without it nothing can be confirmed. An unreadable update is present as
+/// its text.
 pub(super) fn id(update: &Value) -> Option<i64> {
-    update.int("update_id").filter(|id| (0..=LAST_NUMBER).contains(id))
+    let id = match update {
+        Value::String(text) => number_in(text.as_bytes()),
+        _ => update.int("update_id"),
+    };
+    id.filter(|id| (0..=LAST_NUMBER).contains(id))
 }
 
-/// When what an update brings was said, in Unix milliseconds by our clock; `None` where it does not tell. A pressed button has the time of
-/// its message.
+/// Returns the time of an update's event, in Unix milliseconds by our clock; `None` if the update
+/// does not tell. A pressed button has the time of its message.
 pub(super) fn said_at(update: &Value, times: Times) -> Option<i64> {
     date(update).map(|seconds| times.ours(seconds))
 }
 
-/// The same as the platform says it.
+/// Returns the time of an update in the platform's clock, in Unix seconds.
 fn date(update: &Value) -> Option<i64> {
     const DATES: &[(&str, &str)] = &[
         ("message", "date"),
@@ -84,7 +90,8 @@ fn date(update: &Value) -> Option<i64> {
     date.filter(|seconds| *seconds > 0)
 }
 
-/// What an update is about, which tells it from another one of its number: Telegram begins its numbers anew after a week without updates.
+/// Returns the subject of an update, which distinguishes it from another one of the same number:
+/// Telegram restarts its numbers after a week without updates.
 fn about(update: &Value, content: &Value) -> String {
     // A press has an id of its own.
     if let Some(press) = content.text("id") {
@@ -96,15 +103,18 @@ fn about(update: &Value, content: &Value) -> String {
     parts.join(":")
 }
 
-/// The id of an event that is the bot's alone, whatever its account is called.
-fn unique_id(me: &Me, native_id: &str, about: &str) -> Option<String> {
-    Some(format!("{}:{native_id}:{about}", me.id))
+/// The id of something that is the bot's alone, whatever its account is called.
+fn unique_id(me: &Me, what: &str, about: &str) -> Option<String> {
+    Some(format!("{}:{what}:{about}", me.id))
 }
 
 /// Reads an update for an account.
 pub(super) fn read(update: &Value, account: &str, me: &Me, times: Times) -> Update {
     let now = times.now;
     let one = |event: Option<Inbound>| Update { events: event.into_iter().collect(), callback: None };
+    if let Value::String(text) = update {
+        return one(Some(unreadable(text, account, me, "its JSON can't be read", now)));
+    }
     let Some(number) = id(update) else {
         let why = "it has no number that Telegram gives";
         return one(Some(unreadable(&update.to_string(), account, me, why, now)));
@@ -136,7 +146,8 @@ fn callback(query: &Value, times: Times) -> Option<Callback> {
     Some(Callback { id: query.text("id")?.to_owned(), message_at })
 }
 
-/// Why an update of a kind that is known can't be read; `None` where it can, though there may be nothing in it for us.
+/// Returns the reason why an update of a known kind can't be read; `None` if it can be read, even
+/// if it contains nothing for us.
 fn flaw(kind: &str, content: &Value) -> Option<String> {
     let place = if kind == "callback_query" { content.at("message") } else { content };
     // A button below an old message comes without that.
@@ -150,7 +161,7 @@ fn flaw(kind: &str, content: &Value) -> Option<String> {
     }
 }
 
-/// What came and can't be read, with its number.
+/// Returns the event of an unreadable update with its number.
 pub(super) fn numbered_unreadable(number: i64, account: &str, me: &Me, why: &str, now: i64) -> Inbound {
     tracing::error!(account, update = number, why, "an update of Telegram can't be read and is passed over");
     silent(format!("update:{number}"), account, me, why, now)
@@ -181,8 +192,8 @@ fn silent(native_id: String, account: &str, me: &Me, why: &str, now: i64) -> Inb
     }
 }
 
-/// What came and can't be read: with the number that stands in it, or with one made of it, so that it is one and the same when it is
-/// brought again.
+/// Returns the event of an unreadable update: with the number in it, or with one derived from its
+/// text, so that the same update gets the same number when it is delivered again.
 pub(super) fn unreadable(text: &str, account: &str, me: &Me, why: &str, now: i64) -> Inbound {
     if let Some(number) = number_in(text.as_bytes()) {
         return numbered_unreadable(number, account, me, why, now);
@@ -206,7 +217,7 @@ pub(super) fn number_in(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(&digits).ok()?.parse().ok()
 }
 
-/// What all of an update's events share.
+/// Data shared by all events of an update.
 struct Scene<'a> {
     number: i64,
     /// As [`about`] says.
@@ -227,6 +238,10 @@ impl Scene<'_> {
 
     fn edited(&self, message: &Value) -> Option<Inbound> {
         let content = message::read(message, self.me)?;
+        // An edit without text has nothing new to say: a poll in which a person voted.
+        if content.text.is_empty() && !content.notes.is_empty() {
+            return None;
+        }
         self.event(message, InboundEvent::Edited { message_id: content.message_id, text: content.text })
     }
 
@@ -270,13 +285,24 @@ impl Scene<'_> {
         let seconds = place.int("date").filter(|seconds| *seconds > 0);
         let edited = place.int("edit_date").filter(|_| matches!(event, InboundEvent::Edited { .. }));
         let native_id = format!("update:{}", self.number);
+        let target = chat.int("id")?.to_string();
+        let unique_id = match &event {
+            InboundEvent::Message(message) => {
+                unique_id(self.me, "message", &format!("{target}:{}", message.message_id))
+            }
+            InboundEvent::Button { .. }
+            | InboundEvent::Edited { .. }
+            | InboundEvent::Reaction { .. }
+            | InboundEvent::Moved { .. }
+            | InboundEvent::Unreadable { .. } => unique_id(self.me, &native_id, &self.about),
+        };
         Some(Inbound {
-            unique_id: unique_id(self.me, &native_id, &self.about),
+            unique_id,
             native_id,
             address: Address {
                 channel: super::ID.to_owned(),
                 account: self.account.to_owned(),
-                target: chat.int("id")?.to_string(),
+                target,
                 thread: thread::of_inbound(chat, place),
             },
             conversation: conversation(chat, place),
@@ -309,7 +335,7 @@ fn emoji(reaction: &Value) -> Option<String> {
     }
 }
 
-/// Nobody is asked when we are taken into a group or out of it; the log says so.
+/// Logs that the bot was added to a group or removed from it; nobody is asked.
 fn member(change: &Value) {
     let chat = change.at("chat").int("id");
     let status = change.at("new_chat_member").text("status").unwrap_or("unknown");

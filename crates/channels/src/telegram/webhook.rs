@@ -1,4 +1,5 @@
-//! Telegram pushes: a listener of our own (spec `channels.md` §7.2). What is pushed is answered when the inbox has it.
+//! Telegram pushes: a listener of our own (spec `channels.md` §7.2). Pushed updates are answered
+//! when the inbox has them.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -17,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use openclaw_config::clock::now_ms;
 use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
-use serde_json::{Value, json};
+use serde_json::json;
 use subtle::ConstantTimeEq as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
@@ -29,8 +30,8 @@ use super::poller_slot::PollerSlot;
 use super::polling::{Next, Polling};
 use super::pressed::{self, Heard};
 use super::receive::{Answers, failed, give, works};
-use super::update;
 use super::wire::Wire as _;
+use super::{reading, update};
 use crate::{AccountIo, Exit, InboundEvent, Knock, SecretGiven};
 
 const HOST: &str = "127.0.0.1";
@@ -44,10 +45,10 @@ pub(super) const CONNECTIONS: usize = 64;
 const MAX_BODY: usize = super::client::MAX_ANSWER;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often Telegram is asked how its pushes go.
+/// Interval at which Telegram is asked for the status of its pushes.
 const LOOK: Duration = Duration::from_secs(300);
 
-/// What a request needs.
+/// State that handling a request needs.
 struct Hook {
     path: String,
     secret: openclaw_config::settings::Secret,
@@ -60,7 +61,7 @@ struct Hook {
 }
 
 impl Hook {
-    /// What a request gives as the secret.
+    /// Returns the secret that a request presents.
     fn given(&self, headers: &HeaderMap) -> SecretGiven {
         let given = headers.get(SECRET_HEADER).filter(|given| !given.is_empty());
         let Some(given) = given else { return SecretGiven::Nothing };
@@ -130,7 +131,7 @@ async fn register(bot: &Bot, hook: &Hook) -> Exit {
             }
             Err(error) => match failed(&mut polling, &error, &hook.io) {
                 Next::Pause(wait) => wait,
-                // What is asked here has no updates in it.
+                // The calls made here have no updates in their answers.
                 Next::PassOver(_) => continue,
                 Next::End(exit) => return exit,
             },
@@ -141,7 +142,7 @@ async fn register(bot: &Bot, hook: &Hook) -> Exit {
 
 enum State {
     Pushes,
-    /// Somebody has set another, or taken it away.
+    /// Another webhook was set, or ours was removed.
     Gone,
     /// Telegram can't reach us.
     Fails(String),
@@ -219,7 +220,7 @@ impl Strangers {
 }
 
 async fn serve(stream: TcpStream, peer: SocketAddr, hook: Arc<Hook>, is_telegram: Arc<AtomicBool>) {
-    // One that is gone has nobody who could be answered.
+    // A closed connection has no peer that could be answered.
     let Ok(local) = stream.local_addr() else { return };
     let ends = Ends { peer, local };
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
@@ -269,7 +270,7 @@ async fn respond(
         Ok(Ok(body)) => {
             let body = body.to_bytes();
             let text = || String::from_utf8_lossy(&body).into_owned();
-            serde_json::from_slice::<Value>(&body).map_err(|error| (error.to_string(), text()))
+            reading::document(&body).map_err(|error| (error.to_string(), text()))
         }
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             Err((format!("longer than {MAX_BODY} bytes"), String::new()))
@@ -320,7 +321,7 @@ fn answer(status: StatusCode, text: &'static str) -> Response<Body> {
     response
 }
 
-/// Whoever asks has guessed too often.
+/// Returns the answer to a client that has guessed too often.
 fn locked(wait: Duration) -> Response<Body> {
     let text = "too many wrong secrets from this address; try again later";
     let mut response = answer(StatusCode::TOO_MANY_REQUESTS, text);

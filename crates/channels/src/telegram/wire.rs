@@ -7,7 +7,7 @@ static NOTHING: Value = Value::Null;
 
 /// Looks into a value.
 pub(super) trait Wire {
-    /// What a key holds; null where there is none.
+    /// Returns the value of a key; null if there is none.
     fn at(&self, key: &str) -> &Value;
     /// A text that is not empty.
     fn text(&self, key: &str) -> Option<&str>;
@@ -15,7 +15,7 @@ pub(super) trait Wire {
     fn int(&self, key: &str) -> Option<i64>;
     /// A number.
     fn number(&self, key: &str) -> Option<f64>;
-    /// Whether it is true.
+    /// Returns true if the value of a key is true.
     fn flag(&self, key: &str) -> bool;
     /// The members of an array.
     fn list(&self, key: &str) -> &[Value];

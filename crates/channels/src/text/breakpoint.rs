@@ -1,23 +1,25 @@
-//! Where in a window of text a part ends best: at its last line break, else at its last blank, both outside parentheses.
+//! Finds the best place to end a part in a window of text: at its last line break, else at its last
+//! blank, both outside parentheses.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::grapheme::is_blank;
 
-/// What may be cut at a place.
+/// Rule for cutting at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// Ordinary text.
     Prose,
     /// Inside code: parentheses mean nothing there, and lines are what it is cut at.
     Code,
-    /// It must not be cut here.
+    /// Cutting is forbidden here.
     Whole,
 }
 
 /// The place of the best separator, in bytes; never the very beginning. `None` where there is none.
 ///
-/// Where all of them lie in parentheses those count after all: OpenClaw 2026.2.9 parts a word then, which nobody wants to read.
+/// Returns the best place to cut. If all breaks lie in parentheses, they count after all: OpenClaw
+/// 2026.2.9 splits a word then, which is hard to read.
 pub(super) fn best(window: &str, place_of: impl Fn(usize) -> Place) -> Option<usize> {
     let mut outside = Separators::default();
     let mut anywhere = Separators::default();

@@ -7,13 +7,13 @@ use super::grapheme::{is_blank, is_grapheme_boundary};
 use super::limit::Limit;
 use super::{ChunkMode, paragraphs};
 
-/// How messages start that show what a model thought.
+/// Beginning of messages that show what a model thought.
 const REASONING: &str = "Reasoning:\n_";
 
 /// A block of code is three lines at least.
 const MIN_LINES: usize = 3;
 
-/// How much one message takes.
+/// Limits of one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiscordLimits {
     /// UTF-16 units.
@@ -67,7 +67,7 @@ struct Cutter<'t> {
     lines: usize,
     /// The code block that the text is in.
     open: Option<FenceLine<'t>>,
-    /// Whether `current` has a line of that block after its first.
+    /// True if `current` has a line of that block after its first.
     has_content: bool,
 }
 
@@ -82,7 +82,8 @@ impl<'t> Cutter<'t> {
         }
     }
 
-    /// Whether a message has room for a block that starts so. One that has not is text like other.
+    /// Returns true if a message has room for a block that starts with this line. A block without
+    /// room is treated as ordinary text.
     fn has_room_for(&self, opening: FenceLine<'_>) -> bool {
         Limit::utf16(0).len(opening.line) + opening.closing_len() + 3 <= self.limits.chars / 2
     }
@@ -129,7 +130,7 @@ impl<'t> Cutter<'t> {
             if (is_over || is_parted) && self.take_back_opening(open) {
                 continue;
             }
-            // What goes on must not look like the end of the block.
+            // The next part must not begin with what looks like the end of the block.
             let cut = if fits < rest.len() { before_fence_like(rest, 0, fits) } else { Some(fits) };
             if cut.is_none() && self.has_content {
                 self.flush();
@@ -242,7 +243,8 @@ impl<'t> Cutter<'t> {
     }
 }
 
-/// What fits of a line up to its last blank there, and the rest, without the blanks between them.
+/// Splits a line at its last blank within the limit, and returns both sides without the blanks
+/// between them.
 fn at_blank(line: &str, room: Limit) -> Option<(&str, &str)> {
     let full = room.prefix(line);
     let window = line.get(..full)?;

@@ -26,13 +26,15 @@ impl<'a> FenceLine<'a> {
         (indent.len() <= 3 && marker.len() >= 3).then_some(Self { line, indent, marker })
     }
 
-    /// Whether it opens a block: behind backticks no other ones stand on the line.
+    /// Returns true if the line opens a block: a line that opens with backticks has no others after
+    /// them.
     pub fn opens(&self) -> bool {
         let info = self.line.get(self.closing_len()..).unwrap_or_default();
         self.marker.starts_with('~') || !info.contains('`')
     }
 
-    /// Whether it closes a block that another line opened. Words behind the marker are tolerated.
+    /// Returns true if the line closes a block that another line opened. Words behind the marker
+    /// are tolerated.
     pub fn closes(&self, open: &FenceLine<'_>) -> bool {
         self.marker.starts_with(open.marker)
     }
@@ -51,21 +53,23 @@ impl<'a> FenceLine<'a> {
 /// A fenced block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fence<'a> {
-    /// Its first line.
+    /// First line of the block.
     pub open: FenceLine<'a>,
-    /// From the start of its first line to the end of its last, without that one's line break; to the end of the text if nothing closes it.
+    /// Span from the start of its first line to the end of its last, without the final line break;
+    /// to the end of the text if nothing closes it.
     pub span: Range<usize>,
-    /// Where the line that closes it begins.
+    /// Start of the line that closes the block.
     pub closed_at: Option<usize>,
 }
 
 impl Fence<'_> {
-    /// Whether a cut at a place would part it. At the end of a block that nothing closes it would: what comes next belongs to it too.
+    /// Returns true if a cut at a place would divide the block. At the end of a block that nothing
+    /// closes it would: what comes next belongs to it too.
     pub fn is_parted_at(&self, at: usize) -> bool {
         self.span.start < at && (at < self.span.end || (at == self.span.end && self.closed_at.is_none()))
     }
 
-    /// Where what is between its first and its last line ends.
+    /// Returns the end of the content between the first and the last line.
     pub fn content_end(&self) -> usize {
         self.closed_at.unwrap_or(self.span.end)
     }
@@ -107,7 +111,8 @@ pub(super) fn before_fence_like(text: &str, first: usize, at: usize) -> Option<u
     std::iter::once(at).chain(places).find(is_good).filter(|at| *at > first)
 }
 
-/// Whether a line that begins so could be one of a fence. With four blanks before it it could not.
+/// Returns true if a line with this beginning could be a fence line. With four blanks before the
+/// marker it could not.
 pub(super) fn is_fence_like(text: &str) -> bool {
     let blanks = text.bytes().take(4).take_while(|byte| *byte == b' ').count();
     let body = text.get(blanks..).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Where what a reader takes for one character begins and ends.
+//! Boundaries of graphemes: what a reader takes for one character.
 
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
-/// Whether a text can be cut at a place without parting what a reader takes for one character.
+/// Returns true if a text can be cut at a place without splitting a grapheme.
 pub fn is_grapheme_boundary(text: &str, at: usize) -> bool {
     text.is_char_boundary(at) && floor(text, at) == at
 }
@@ -17,7 +17,8 @@ pub(super) fn floor(text: &str, at: usize) -> usize {
     }
 }
 
-/// Whether it is white space and nothing else, such as a line break of two characters; not a blank with an accent on it.
+/// Returns true if the grapheme is only white space, such as a line break of two characters; not a
+/// blank with an accent on it.
 pub(super) fn is_blank(grapheme: &str) -> bool {
     grapheme.chars().all(char::is_whitespace)
 }

@@ -1,8 +1,8 @@
-//! How long a part may be, in what its platform counts.
+//! Length limit of a part, in the unit that its platform counts.
 
 use super::grapheme;
 
-/// What a platform counts.
+/// Unit that a platform counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LengthUnit {
     /// UTF-16 code units: Telegram, Discord, Signal.
@@ -15,7 +15,7 @@ pub enum LengthUnit {
 }
 
 impl LengthUnit {
-    /// How long a text is.
+    /// Returns the length of a text.
     pub fn len(self, text: &str) -> usize {
         match self {
             Self::Utf16 => text.encode_utf16().count(),
@@ -41,12 +41,12 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// So many units; 0 is no limit.
+    /// Creates a limit of this many units; 0 is no limit.
     pub fn new(units: usize, unit: LengthUnit) -> Self {
         Self { units, unit }
     }
 
-    /// So many UTF-16 code units; 0 is no limit.
+    /// Creates a limit of this many UTF-16 code units; 0 is no limit.
     pub fn utf16(units: usize) -> Self {
         Self::new(units, LengthUnit::Utf16)
     }
@@ -56,23 +56,23 @@ impl Limit {
         self.units
     }
 
-    /// Another number of the same unit.
+    /// Returns a limit with another number of the same unit.
     #[must_use]
     pub fn of_units(self, units: usize) -> Self {
         Self { units, ..self }
     }
 
-    /// How long a text is in its unit.
+    /// Returns the length of a text in the limit's unit.
     pub fn len(self, text: &str) -> usize {
         self.unit.len(text)
     }
 
-    /// Whether it is no limit.
+    /// Returns true if there is no limit.
     pub fn is_unlimited(self) -> bool {
         self.units == 0
     }
 
-    /// Whether a text may be one part.
+    /// Returns true if a text fits into one part.
     pub fn fits(self, text: &str) -> bool {
         // No unit is smaller than a byte; the beginning that fits is looked for first, for texts that are far too long.
         self.is_unlimited()
@@ -80,7 +80,7 @@ impl Limit {
             || self.prefix(text) == text.len() && self.len(text) <= self.units
     }
 
-    /// So many units less; `None` where nothing would be left.
+    /// Returns the limit reduced by this many units; `None` if nothing would be left.
     pub fn minus(self, units: usize) -> Option<Self> {
         match self.units {
             0 => Some(self),
@@ -88,8 +88,9 @@ impl Limit {
         }
     }
 
-    /// Where the longest beginning ends that fits and parts no grapheme, in bytes. A grapheme that is longer than the limit is parted
-    /// between characters, and the first character always belongs to it, so that whoever cuts gets on.
+    /// Returns the end in bytes of the longest beginning that fits and splits no grapheme. A
+    /// grapheme that is longer than the limit is parted between characters, and the first character
+    /// always belongs to it, so that whoever cuts gets on.
     pub fn prefix(self, text: &str) -> usize {
         if self.is_unlimited() || text.len() <= self.units {
             return text.len();

@@ -4,8 +4,8 @@ use super::grapheme::trim_start;
 use super::limit::Limit;
 use super::plain::chunk_text;
 
-/// Each line that is not blank as a part of its own, trimmed. Blank lines become line breaks before the next one, as far as they fit; those
-/// at the end are nothing.
+/// Returns each line that is not blank as a part of its own, trimmed. Blank lines become line
+/// breaks before the next one, as far as they fit; those at the end are nothing.
 pub fn chunk_lines(text: &str, limit: Limit) -> Vec<String> {
     if limit.is_unlimited() {
         return if text.trim().is_empty() { Vec::new() } else { vec![text.to_owned()] };

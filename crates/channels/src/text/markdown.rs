@@ -19,7 +19,7 @@ struct Cutter<'t> {
     text: &'t str,
     limit: Limit,
     fences: Vec<Fence<'t>>,
-    /// Where the next part begins.
+    /// Start of the next part.
     at: usize,
     /// First line of the block which that part goes on with.
     reopened: Option<FenceLine<'t>>,
@@ -65,7 +65,8 @@ impl<'t> Cutter<'t> {
         self.at < self.text.len()
     }
 
-    /// Whether a blank may be where a part ends: not in a block, not before one on its line, and not before what would look like one.
+    /// Returns true if a part may end at a blank: not in a block, not before one on its line, and
+    /// not before text that would look like one.
     fn may_break_at(&self, at: usize) -> bool {
         let starts_fence = self.fences.binary_search_by_key(&at, |fence| fence.span.start).is_ok();
         let after = self.text.get(at + 1..).unwrap_or_default();
@@ -113,10 +114,11 @@ fn line_break_len(text: &str) -> usize {
     ["\r\n", "\n"].into_iter().find(|line_break| text.starts_with(line_break)).map_or(0, str::len)
 }
 
-/// Where a part that begins at `from` ends inside a block, with room for the line that closes it: behind the last line that fits, else
-/// inside of one. `None` where there is not even room for one character of the block.
+/// Returns the end of a part that begins at `from` and ends inside a block, with room for the line
+/// that closes it: after the last line that fits, else inside of one. `None` where there is not
+/// even room for one character of the block.
 ///
-/// For whoever cuts a text while it is still written.
+/// Also suits callers that cut a text while it is still written.
 pub fn cut_in_fence(text: &str, from: usize, fence: &Fence<'_>, room: Limit) -> Option<usize> {
     let first = (fence.span.start + fence.open.line.len() + 1).max(from);
     let rest = text.get(from..)?;

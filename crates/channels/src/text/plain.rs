@@ -15,29 +15,45 @@ pub fn chunk_text(text: &str, limit: Limit) -> Vec<String> {
     ranges(text, limit, &[]).into_iter().map(part).collect()
 }
 
-/// Where the parts are. Inside `code` (ranges in order) nothing but the line break of the cut is dropped, so that lines keep their indent.
+/// Returns the ranges of the parts. Inside `code` (ranges in order) nothing but the line break of
+/// the cut is dropped, so that lines keep their indent.
 pub(crate) fn ranges(text: &str, limit: Limit, code: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    while start < text.len() {
+        let Part { range, next } = next_part(text, start, limit, code);
+        push(&mut parts, text, range);
+        start = next;
+    }
+    parts
+}
+
+/// Part of a text that is cut to a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Bytes of the text that the part holds.
+    pub(crate) range: Range<usize>,
+    /// Byte at which the next part begins: behind this one, and at least one character behind its beginning.
+    pub(crate) next: usize,
+}
+
+/// Returns the part that begins at `start`, cut as by [`ranges`].
+pub(crate) fn next_part(text: &str, start: usize, limit: Limit, code: &[Range<usize>]) -> Part {
     let is_code = |at: usize| {
         let after = code.partition_point(|range| range.end <= at);
         code.get(after).is_some_and(|range| range.start <= at)
     };
-    let mut parts = Vec::new();
-    let mut start = 0;
-    loop {
-        let rest = text.get(start..).unwrap_or_default();
-        let full = limit.prefix(rest);
-        if full == rest.len() {
-            push(&mut parts, text, start..text.len());
-            return parts;
-        }
-        let window = rest.get(..full).unwrap_or_default();
-        let place = |at: usize| if is_code(start + at) { Place::Code } else { Place::Prose };
-        let end = start + breakpoint::best(window, place).unwrap_or(full);
-        let next = if is_code(end) { after_line_break(text, end) } else { after_blanks(text, end, &is_code) };
-        let kept = if is_code(end) { end } else { start + trimmed_len(text, start..end, &is_code) };
-        push(&mut parts, text, start..kept);
-        start = next;
+    let rest = text.get(start..).unwrap_or_default();
+    let full = limit.prefix(rest);
+    if full == rest.len() {
+        return Part { range: start..text.len(), next: text.len() };
     }
+    let window = rest.get(..full).unwrap_or_default();
+    let place = |at: usize| if is_code(start + at) { Place::Code } else { Place::Prose };
+    let end = start + breakpoint::best(window, place).unwrap_or(full);
+    let next = if is_code(end) { after_line_break(text, end) } else { after_blanks(text, end, &is_code) };
+    let kept = if is_code(end) { end } else { start + trimmed_len(text, start..end, &is_code) };
+    Part { range: start..kept, next }
 }
 
 fn push(parts: &mut Vec<Range<usize>>, text: &str, part: Range<usize>) {

@@ -130,7 +130,7 @@ fn code_blocks_are_closed_and_opened_again() {
         ),
         (fenced("```", &"x".repeat(24)), 20, [12, 12].map(|len| fenced("```", &"x".repeat(len))).to_vec()),
         (format!("{}\nend", fenced("```", "x\ny")), 11, vec![fenced("```", "x\ny"), "end".to_owned()]),
-        // What would look like the end of the block does not begin a line.
+        // Text that looks like the end of the block does not begin a line.
         (fenced("```", "aaaa```bb"), 12, ["aaa", "a```", "bb"].map(|body| fenced("```", body)).to_vec()),
     ];
     for (input, limit, expect) in rows {
@@ -250,19 +250,19 @@ fn without_blanks(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// What no line of a fence has.
+/// Returns the characters of a text that do not occur in fence lines.
 fn prose(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '`' | '~' | '0')).collect()
 }
 
-/// Whether nothing that a reader takes for one character is parted. Lines of fences are put in.
+/// Returns true if no grapheme is split. Lines of fences are put in.
 fn are_whole(parts: &[String], input: &str) -> bool {
     let whole: std::collections::HashSet<&str> = input.graphemes(true).collect();
     let mut graphemes = parts.iter().flat_map(|part| part.graphemes(true));
     graphemes.all(|grapheme| whole.contains(grapheme) || matches!(grapheme, "\n" | "\r" | "`" | "~"))
 }
 
-/// Whether each part is closed; the last may lack what the text lacks.
+/// Returns true if every fence is closed in its part; the last part may lack what the text lacks.
 fn are_balanced(parts: &[String], input: &str) -> bool {
     let is_open = |text: &str| fences(text).iter().any(|fence| fence.closed_at.is_none());
     let (last, others) = match parts.split_last() {
@@ -273,8 +273,6 @@ fn are_balanced(parts: &[String], input: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
-
     #[test]
     fn parts_of_plain_text_give_it_back(input in any_text(), limit in 12usize..60, unit in 0..3) {
         let unit = [LengthUnit::Utf16, LengthUnit::Bytes, LengthUnit::Chars][unit as usize];

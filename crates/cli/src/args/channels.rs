@@ -52,8 +52,8 @@ pub(crate) enum ChannelsCommand {
     /// Forget an account's token
     Logout {
         /// Platform
-        #[arg(long, value_name = "channel", default_value = "whatsapp")]
-        channel: String,
+        #[arg(long, value_name = "channel")]
+        channel: Option<String>,
         /// Account
         #[arg(long, value_name = "id")]
         account: Option<String>,
@@ -63,8 +63,8 @@ pub(crate) enum ChannelsCommand {
     /// Log in to an account, where the platform has that
     Login {
         /// Platform
-        #[arg(long, value_name = "channel", default_value = "whatsapp")]
-        channel: String,
+        #[arg(long, value_name = "channel")]
+        channel: Option<String>,
         /// Account
         #[arg(long, value_name = "id")]
         account: Option<String>,
@@ -255,8 +255,8 @@ pub(crate) enum PairingCommand {
     },
     /// Let somebody in
     Approve {
-        /// Platform, or the code with --channel
-        code_or_channel: String,
+        /// Platform, or the code where there is one platform alone
+        code_or_channel: Option<String>,
         /// The code
         code: Option<String>,
         /// Platform

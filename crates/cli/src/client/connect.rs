@@ -22,20 +22,21 @@ use super::target::{Note, Target};
 use crate::context::Context;
 use crate::output;
 
-/// How long the challenge may take; older gateways send none (spec `gateway-protocol.md` §12).
+/// Time to wait for the challenge; older gateways send none (spec `gateway-protocol.md` §12).
 const CHALLENGE_WAIT: Duration = Duration::from_millis(750);
 /// Largest frame that is read, in bytes.
 const MAX_FRAME: usize = 25 * 1024 * 1024;
-/// How all versions begin the error of a method that they do not have.
+/// Beginning of the error, in all versions, for a method that they do not have.
 const UNKNOWN_METHOD: &str = "unknown method: ";
-/// How the standard library begins the error of a name that can't be resolved; its kind does not say it.
+/// Beginning of the standard library's error for a name that can't be resolved; its kind does not
+/// tell.
 const LOOKUP_FAILED: &str = "failed to lookup address information";
 const CLIENT_ID: &str = "cli";
 const CLIENT_MODE: &str = "cli";
 const ROLE: &str = "operator";
 const SCOPES: [&str; 3] = ["operator.admin", "operator.approvals", "operator.pairing"];
 
-/// Which answer to wait for.
+/// Answer to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// The first.
@@ -44,19 +45,28 @@ pub(crate) enum Wait {
     Final,
 }
 
-/// What can go wrong. Callers tell apart whether the gateway may have taken the request.
+/// An event that the gateway sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Event<'a> {
+    /// Name of the event, such as `agent`.
+    pub(crate) name: &'a str,
+    /// Content of the event, as the protocol defines it for the name.
+    pub(crate) payload: &'a Value,
+}
+
+/// Failures of a call. Callers tell apart whether the gateway may have accepted the request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
-    /// Nobody listens there.
+    /// No process listens there.
     #[error("connect failed: {reason}")]
     Unreachable {
-        /// What the system says.
+        /// Error text from the system.
         reason: String,
     },
-    /// Nobody knows the name in the address.
+    /// The name in the address can't be resolved.
     #[error("connect failed: {reason}")]
     UnknownHost {
-        /// What the system says.
+        /// Error text from the system.
         reason: String,
     },
     /// The connection ended early.
@@ -64,60 +74,60 @@ pub(crate) enum ConnectError {
     Closed {
         /// Close code.
         code: u16,
-        /// Its reason.
+        /// Close reason.
         reason: String,
     },
     /// The gateway did not let us in.
     #[error("{message}")]
     Refused {
-        /// Its error code.
+        /// Error code.
         code: String,
-        /// Its words.
+        /// Error message.
         message: String,
     },
     /// The gateway answered with an error.
     #[error("{message}")]
     Answer {
-        /// Its error code.
+        /// Error code.
         code: String,
-        /// Its words.
+        /// Error message.
         message: String,
-        /// What it tells besides.
+        /// Error details.
         details: Option<Value>,
     },
     /// The gateway does not have the method: it is OpenClaw's, or older than this command.
     #[error("{UNKNOWN_METHOD}{method}")]
     UnknownMethod {
-        /// Its name.
+        /// Name of the method.
         method: String,
-        /// What the gateway says of its version.
+        /// Version that the gateway reports.
         version: Option<String>,
     },
-    /// This device's key could not be used.
+    /// The key of this device could not be used.
     #[error("device identity: {source}")]
     Identity {
-        /// Why.
+        /// Error from the system.
         #[from]
         source: io::Error,
     },
     /// The gateway speaks something else.
     #[error("not a gateway: {what}")]
     Protocol {
-        /// What was odd.
+        /// Description of the unexpected part.
         what: String,
     },
     /// The config asks for a protection of the connection that is missing.
     #[error("{detail}")]
     Unprotected {
-        /// What is missing.
+        /// Name of the missing protection.
         detail: String,
-        /// What to do.
+        /// Remedy, for people.
         remedy: &'static str,
     },
-    /// The address is none.
+    /// The address is not valid.
     #[error("bad gateway URL: {reason}")]
     Url {
-        /// Why.
+        /// Reason, for people.
         reason: String,
     },
 }
@@ -166,7 +176,8 @@ impl Connection {
             Err(ConnectError::Refused { .. })
                 if target.secrets.token.is_some() || target.secrets.password.is_some() =>
             {
-                // Where that can't be written, as on a full disk, the next command is refused once more and goes on as this one does.
+                // If the file can't be written, as on a full disk, the next command is refused once
+                // more and goes on as this one does.
                 let _ = tokens.forget(ROLE);
                 Self::attempt(dial(target).await?, target, &identity, &mut tokens, Secret::Shared).await
             }
@@ -230,6 +241,20 @@ impl Connection {
         params: Value,
         wait: Wait,
     ) -> Result<Value, ConnectError> {
+        self.call_hearing(method, params, wait, &mut |_| {}).await
+    }
+
+    /// Calls a method and waits for its answer; `hear` gets the events in between.
+    ///
+    /// # Errors
+    /// As [`Connection::call`].
+    pub(crate) async fn call_hearing(
+        &mut self,
+        method: &str,
+        params: Value,
+        wait: Wait,
+        hear: &mut (dyn FnMut(Event<'_>) + Send),
+    ) -> Result<Value, ConnectError> {
         let id = self.next_id.to_string();
         self.next_id += 1;
         let request = json!({ "type": "req", "id": id, "method": method, "params": params });
@@ -239,6 +264,11 @@ impl Connection {
             let is_answer = frame.get("type").and_then(Value::as_str) == Some("res")
                 && frame.get("id").and_then(Value::as_str) == Some(id.as_str());
             if !is_answer {
+                if let (Some(name), Some(payload)) =
+                    (frame.get("event").and_then(Value::as_str), frame.get("payload"))
+                {
+                    hear(Event { name, payload });
+                }
                 continue;
             }
             if frame.get("ok") != Some(&Value::Bool(true)) {

@@ -7,12 +7,14 @@ use super::connect::ConnectError;
 use super::target::Target;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::service::{self, process};
 
-/// Where the gateway of this state directory listens and what to pass, when the command asked another port.
+/// Failure that says where the gateway of this state directory listens and what to pass, when the
+/// command asked another port.
 pub(crate) fn elsewhere(context: &Context, target: &Target, error: &ConnectError) -> Option<Failure> {
     let is_refused = match error {
         ConnectError::Unreachable { .. } => true,
-        // Somebody else may have answered.
+        // Another program may have answered.
         ConnectError::Closed { .. } | ConnectError::Refused { .. } | ConnectError::Protocol { .. } => false,
         ConnectError::UnknownHost { .. }
         | ConnectError::Answer { .. }
@@ -29,7 +31,7 @@ pub(crate) fn elsewhere(context: &Context, target: &Target, error: &ConnectError
     match running.port {
         Some(port) if port != asked => {
             let failure = Failure::new("other-port", format!("{whose} listens on port {port}; {asked_for}."));
-            Some(failure.hint(advice(context, port, source)))
+            Some(failure.hint(advice(context, running, port, source)))
         }
         None if is_refused => {
             let failure = Failure::new("no-port", format!("{whose} does not answer there: {asked_for}."));
@@ -39,12 +41,7 @@ pub(crate) fn elsewhere(context: &Context, target: &Target, error: &ConnectError
     }
 }
 
-/// ` (pid 7)`, when it is known.
-pub(crate) fn process(running: Running) -> String {
-    running.pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
-}
-
-/// Why that port.
+/// Source of the port number, for people.
 fn described(context: &Context, source: PortSource) -> String {
     match source {
         PortSource::Variable(name) => format!("port from {name}"),
@@ -54,19 +51,16 @@ fn described(context: &Context, source: PortSource) -> String {
     }
 }
 
-fn advice(context: &Context, port: u16, source: PortSource) -> String {
+fn advice(context: &Context, running: Running, port: u16, source: PortSource) -> String {
     let pass = format!("Pass OPENCLAW_GATEWAY_PORT={port} to this command");
-    let keep = |command: &str| context.hint_command(command);
     match source {
         PortSource::Variable(_) => format!("{pass}."),
         PortSource::Config | PortSource::Default if context.config().is_ok() => {
-            format!(
-                "{pass}, or keep it for all of them: {}",
-                keep(&format!("openclaw config set gateway.port {port}"))
-            )
+            let restart = service::restart_advice(context, running);
+            format!("{pass}. If gateway.port was changed since the gateway started, {restart}")
         }
         PortSource::Config | PortSource::Default => {
-            format!("{pass}, or mend the config: {}", keep("openclaw doctor"))
+            format!("{pass}, or mend the config: {}", context.hint_command("openclaw doctor"))
         }
     }
 }

@@ -1,12 +1,17 @@
-//! Why a gateway did not do what was asked, in words: what happened, to which gateway, what to do.
+//! Explanations for a gateway that did not do what was asked: what happened, at which gateway, and
+//! what to do.
 
-use openclaw_config::gateway_options::{PASSWORD_VARS, TOKEN_VARS};
+use openclaw_config::gateway_options::{PASSWORD_VARS, PortSource, TOKEN_VARS, gateway_port_source};
+use openclaw_config::nearest;
+use openclaw_gateway::running_gateway;
+use openclaw_protocol::method;
 
 use super::connect::ConnectError;
 use super::elsewhere::elsewhere;
 use super::target::Target;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::{listeners, service};
 
 /// The text for people.
 pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) -> Failure {
@@ -29,17 +34,25 @@ pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) 
         }
         ConnectError::Refused { message, .. } if message.contains("pairing required") => {
             told("pairing-required", message)
-                .hint("Approve this device on the gateway's host: openclaw devices list, openclaw devices approve <id>.")
+                .hint(WHEN_NOT_PAIRED)
         }
         ConnectError::Refused { message, .. } => {
             let refusal = Refusal::of(message);
-            // What the gateway advises is meant for a remote one, whatever this command is connected to.
+            // The gateway's advice is meant for a remote one, whatever this command is connected
+            // to.
             let text = if refusal.is_some() { without_advice(message) } else { message };
             told("refused", text).hint(when_refused(context, target, refusal))
         }
         ConnectError::Unprotected { detail, remedy } => told("protection-missing", detail).hint(*remedy),
         ConnectError::Answer { code: _, message, details } => {
             Failure { details: details.clone().map(Box::new), ..Failure::new("request", message.clone()) }
+        }
+        ConnectError::UnknownMethod { method, .. } if method::find(method).is_none() => {
+            let failure = told("request", &error.to_string());
+            match nearest(method, method::METHODS.iter().map(|known| known.name)) {
+                Some(meant) => failure.hint(format!("Did you mean {meant}?")),
+                None => failure.hint("There is no such method, in this version and in OpenClaw 2026.2.9."),
+            }
         }
         ConnectError::UnknownMethod { version, .. } => {
             let version = version.as_ref().map(|version| format!(" ({version})")).unwrap_or_default();
@@ -52,11 +65,23 @@ pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) 
             "The key and the tokens of this device are in {}: this user must be able to read and write there.",
             context.paths().device_identity().with_file_name("").display()
         )),
-        ConnectError::Protocol { .. } | ConnectError::Url { .. } => told("client", &error.to_string()),
+        ConnectError::Protocol { .. } => {
+            let failure = told("client", &error.to_string());
+            match another_program(context, target) {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        }
+        ConnectError::Url { .. } => told("client", &error.to_string()),
     }
 }
 
-/// What to do when nobody answers.
+/// Hint for a device that the gateway does not know. Devices on the gateway's own host are paired automatically.
+const WHEN_NOT_PAIRED: &str = "This version has no command yet to approve devices of other machines. Run this command on the gateway's host, \
+                               or through a tunnel to it, where devices are paired by themselves: ssh -N -L \
+                               18789:127.0.0.1:18789 user@host";
+
+/// Returns the hint for a gateway that does not answer.
 fn when_unreachable(context: &Context, target: &Target) -> String {
     if let Some(why) =
         broken_config(context, target, "this is only the default address, and no gateway starts here")
@@ -64,7 +89,8 @@ fn when_unreachable(context: &Context, target: &Target) -> String {
         return why;
     }
     match target.bind {
-        Some(_) => format!("Start a gateway with `{}`.", context.hint_command("openclaw gateway")),
+        Some(_) => another_program(context, target)
+            .unwrap_or_else(|| format!("Start a gateway with `{}`.", service::start_command(context))),
         None => format!(
             "Check that a gateway runs there, and that this machine can reach it ({}; firewall, VPN or SSH tunnel).",
             target.setting()
@@ -72,7 +98,29 @@ fn when_unreachable(context: &Context, target: &Target) -> String {
     }
 }
 
-/// The config is why this gateway was asked, and it can't be used: what comes of that, and what to do.
+/// Returns the hint for a port of this host that another program holds; `None` if the gateway of this state directory
+/// has it, or nobody.
+pub(crate) fn another_program(context: &Context, target: &Target) -> Option<String> {
+    let port = target.local_port()?;
+    if running_gateway(&context.loaded).is_some_and(|running| running.port.is_none_or(|own| own == port)) {
+        return None;
+    }
+    let holder = listeners::holder(port)?;
+    let free = listeners::free_port(port).map_or_else(|| "<port>".to_owned(), |port| port.to_string());
+    let choose = match gateway_port_source(&context.config_or_default(), context.env()) {
+        PortSource::Variable(name) => format!("set {name}={free}"),
+        PortSource::Config | PortSource::Default => {
+            context.hint_command(&format!("openclaw config set gateway.port {free}"))
+        }
+    };
+    Some(format!(
+        "Port {port} is held by {holder}, which is not the gateway of this state directory. Choose another port for it: \
+         {choose}; then start it: {}",
+        service::start_command(context)
+    ))
+}
+
+/// Explains that the config chose this gateway and can't be used: the consequence, and what to do.
 fn broken_config(context: &Context, target: &Target, consequence: &str) -> Option<String> {
     let is_meant = target.is_configured() && context.config().is_err();
     let doctor = context.hint_command("openclaw doctor");
@@ -94,9 +142,9 @@ struct Refusal {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// None was given.
+    /// No secret was given.
     Missing,
-    /// Another one is right.
+    /// The secret given is wrong.
     Mismatch,
 }
 
@@ -119,7 +167,7 @@ fn without_advice(message: &str) -> &str {
     message.split_once(" (").map_or(message, |(text, _)| text)
 }
 
-/// What to do when the gateway did not let this command in.
+/// Remedy when the gateway did not let this command in.
 fn when_refused(context: &Context, target: &Target, refusal: Option<Refusal>) -> String {
     if let Some(why) = broken_config(context, target, "this command does not know the gateway's secret") {
         return why;
@@ -128,7 +176,7 @@ fn when_refused(context: &Context, target: &Target, refusal: Option<Refusal>) ->
         return format!("Look at `{}` on the gateway's host.", context.hint_command("openclaw logs"));
     };
     let is_remote = target.bind.is_none();
-    // Where this command has the secret from, in the order in which the target was resolved.
+    // Source of this command's secret, in the order in which the target was resolved.
     let from_variables = !is_remote || word == "password";
     let variable = variables.iter().find(|name| context.env().get_nonblank(name).is_some());
     let keep = |key: &str| context.hint_command(&format!("openclaw config set {key} <{word}>"));

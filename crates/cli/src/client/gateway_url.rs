@@ -1,11 +1,11 @@
-//! What an address of a gateway looks like.
+//! Form of a gateway address.
 
 use tokio_tungstenite::tungstenite::http::Uri;
 
-/// What every address begins with.
+/// URL schemes of an address.
 const SCHEMES: [&str; 2] = ["ws", "wss"];
 
-/// Why a text is no address of a gateway; `None` if it is one.
+/// Reason why a text is no address of a gateway; `None` if it is one.
 pub(crate) fn problem(url: &str) -> Option<String> {
     let uri: Uri = match url.parse() {
         Ok(uri) => uri,
@@ -15,7 +15,7 @@ pub(crate) fn problem(url: &str) -> Option<String> {
     (!is_fine).then(|| form(url))
 }
 
-/// What to write instead.
+/// Corrected form of the address.
 fn form(url: &str) -> String {
     let (scheme, rest) = match url.split_once("://") {
         Some(("https" | "wss", rest)) => ("wss", rest),

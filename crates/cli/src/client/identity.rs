@@ -1,4 +1,5 @@
-//! This host's device key and the tokens that gateways issued to it (spec `gateway-protocol.md` §3.5).
+//! Device key of this host and the tokens that gateways issued to it (spec `gateway-protocol.md`
+//! §3.5).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ use sha2::{Digest as _, Sha256};
 pub(crate) struct Identity {
     key: SigningKey,
     device_id: String,
-    /// Why it is in memory only.
+    /// Reason why it is in memory only.
     unsaved: Option<io::Error>,
 }
 
@@ -42,8 +43,8 @@ struct DeviceFile {
 }
 
 impl Identity {
-    /// Reads the device's key, or makes one on first use. Where there is no room for it, as on a full disk, it lives as long as this
-    /// process: a gateway that runs can still be asked.
+    /// Reads the device's key, or makes one on first use. Without room on the disk the key lives as
+    /// long as this process: a gateway that runs can still be asked.
     ///
     /// # Errors
     /// When the file can't be read as a key or can't be written. A broken file is never replaced: other gateways know it.
@@ -56,7 +57,7 @@ impl Identity {
         }
     }
 
-    /// Why the key that is there can't be used. Changes nothing.
+    /// Reason why the existing key can't be used. Changes nothing.
     pub(crate) fn problem(paths: &Paths) -> Option<io::Error> {
         let path = paths.device_identity();
         let read = shared_place::read_to_string(&path).and_then(|text| Self::read(&path, &text));
@@ -110,7 +111,7 @@ impl Identity {
         Self { key, device_id, unsaved: None }
     }
 
-    /// Why the next command has another key.
+    /// Error that kept the key from being saved: the next command has another key.
     pub(crate) fn unsaved(&self) -> Option<&io::Error> {
         self.unsaved.as_ref()
     }

@@ -1,4 +1,5 @@
-//! Which gateway, and with which secret (spec `cli.md` §3.6 and §11.2). One order everywhere: flag, environment, config.
+//! Target of a call: the gateway, and the secret for it (spec `cli.md` §3.6 and §11.2). The order
+//! is the same everywhere: flag, environment, config.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 /// [`Target::source`] of an address that was given as a flag.
 const FROM_FLAG: &str = "cli --url";
 
-/// What the command line says about the gateway.
+/// Flags of the command line that choose the gateway.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TargetFlags {
     /// `--url`.
@@ -31,24 +32,24 @@ pub(crate) struct TargetFlags {
 pub(crate) struct Target {
     /// `ws://` or `wss://`.
     pub(crate) url: String,
-    /// Where the URL comes from, for people.
+    /// Source of the URL, for people.
     pub(crate) source: String,
     /// Bind mode of a local gateway.
     pub(crate) bind: Option<BindMode>,
-    /// Why it can't be talked to as it is configured.
+    /// Reason why it can't be talked to as it is configured.
     pub(crate) note: Option<Note>,
-    /// What lets us in.
+    /// Secrets that let us in.
     pub(crate) secrets: Secrets,
-    /// Whether the secret was given as a flag: then nothing else is tried.
+    /// True if the secret was given as a flag: then nothing else is tried.
     pub(crate) explicit: bool,
 }
 
-/// What is wrong with the configuration of a remote gateway.
+/// Fault in the configuration of a remote gateway.
 #[derive(Debug, Clone)]
 pub(crate) enum Note {
-    /// It has no address.
+    /// The gateway has no address.
     MissingUrl,
-    /// Its address is none.
+    /// The address is not valid; the text says why.
     BadUrl(String),
     /// A protection of the connection is asked for and missing.
     Unprotected(Box<Unmet>),
@@ -78,7 +79,7 @@ impl Target {
         }
     }
 
-    /// Why it can't be talked to as it is configured, and what to do.
+    /// Failure for a target that can't be talked to as it is configured, with a remedy.
     pub(crate) fn misconfigured(&self, context: &Context) -> Option<Failure> {
         let note = self.note.as_ref()?;
         let set_url = || {
@@ -94,7 +95,7 @@ impl Target {
         Some(Failure::new(kind, message).hint(hint))
     }
 
-    /// Whether the config says where it is, as opposed to a flag.
+    /// True if the address comes from the config, as opposed to a flag.
     pub(crate) fn is_configured(&self) -> bool {
         self.source != FROM_FLAG
     }

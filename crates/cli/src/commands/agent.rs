@@ -1,12 +1,16 @@
 //! `openclaw agent`: one turn, through the gateway or in this process (spec `cli.md` §5.1).
 
+pub(super) mod retries;
+
 use std::time::Duration;
 
+use openclaw_protocol::event::AgentEvent;
 use openclaw_protocol::{AgentId, SessionKey};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::config_pickup;
 use super::local_run::{self, Why};
+use super::{config_pickup, piped};
 use crate::args::{AgentArgs, given, given_text, positive};
 use crate::client::{self, Target, TargetFlags, Wait};
 use crate::context::Context;
@@ -15,10 +19,10 @@ use crate::output;
 
 /// Levels of `--thinking`.
 const THINKING: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh"];
-/// What the call may take beyond the run.
+/// Extra time that the call may take beyond the run.
 const CALL_MARGIN: Duration = Duration::from_secs(30);
 const MIN_CALL_TIMEOUT: Duration = Duration::from_secs(10);
-/// What is said of a reply that waits.
+/// Notice for a reply that waits.
 const QUEUED: &str = "The reply is stored and is delivered as soon as the channel can be reached.";
 
 /// The checked arguments.
@@ -36,7 +40,7 @@ pub(super) struct Request {
 
 pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
     let request = check(args, context)?;
-    context.print_warnings();
+    context.print_warnings_about(&["agents", "models"]);
     if args.local {
         if args.deliver {
             return Err(Failure::usage("--deliver needs the gateway; leave out --local"));
@@ -51,8 +55,15 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
         if let Some(level) = &request.verbose {
             set_verbose(context, &request, level).await?;
         }
-        let params = params(&request, args);
-        client::call(context, &TargetFlags::default(), "agent", params, Wait::Final, timeout).await
+        let run_id = uuid::Uuid::new_v4().to_string();
+        let params = params(&request, args, &run_id);
+        let mut hear = |event: client::Event<'_>| {
+            if event.name == "agent" {
+                retries::tell(&run_id, AgentEvent::deserialize(event.payload));
+            }
+        };
+        let flags = TargetFlags::default();
+        client::call_hearing(context, &flags, "agent", params, Wait::Final, timeout, &mut hear).await
     });
     match answer {
         Ok(payload) => Ok(report(&payload, args)),
@@ -78,7 +89,10 @@ fn report(payload: &Value, args: &AgentArgs) -> u8 {
     let is_queued = payload.get("deliveryStatus").and_then(Value::as_str) == Some("queued");
     match &failure {
         _ if args.json => output::json(payload),
-        Some(summary) => output::error_line(summary),
+        Some(summary) => {
+            said_before_failure(payload).iter().for_each(|line| output::line(line));
+            output::error_line(summary);
+        }
         None => print_reply(payload.get("result").unwrap_or(&Value::Null)),
     }
     undelivered.iter().for_each(|why| output::error_line(why));
@@ -88,23 +102,24 @@ fn report(payload: &Value, args: &AgentArgs) -> u8 {
     if is_done && undelivered.is_none() { 0 } else { ERROR }
 }
 
-/// Why the run failed, if it did: the gateway answers the request all the same.
+/// Reason why the run failed, if it did: the gateway answers the request all the same.
 fn failed_run(payload: &Value) -> Option<&str> {
     let failed = payload.get("status").and_then(Value::as_str) == Some("error");
     failed.then(|| payload.get("summary").and_then(Value::as_str).unwrap_or("The run failed."))
 }
 
-/// The gateway of this host, when nobody listens there, so that nothing can have been accepted. The lock of the state
-/// directory makes sure of the rest.
+/// Target for a run in this process: the gateway of this host, if nothing listens there, so that
+/// nothing can have been accepted. The lock of the state directory makes sure of the rest.
 fn may_run_here(failure: &Failure, context: &Context) -> Option<Target> {
     let target = Target::resolve(context, &TargetFlags::default()).ok()?;
     (failure.code == "unreachable" && target.bind.is_some()).then_some(target)
 }
 
 fn check(args: &AgentArgs, context: &Context) -> Result<Request, Failure> {
-    let Some(message) = args.message.clone() else {
+    let Some(message) = &args.message else {
         return Err(Failure::usage("error: required option '-m, --message <text>' not specified"));
     };
+    let message = piped::text(message)?;
     if message.trim().is_empty() {
         return Err(Failure::usage("Message (--message) is required"));
     }
@@ -138,8 +153,8 @@ fn check(args: &AgentArgs, context: &Context) -> Result<Request, Failure> {
     Ok(Request { message, agent, to, session_id, thinking, verbose, timeout_seconds })
 }
 
-/// Parameters of the `agent` method; the gateway finds the session.
-fn params(request: &Request, args: &AgentArgs) -> Value {
+/// Parameters of the `agent` method; the gateway finds the session. The run gets the id that the request has.
+fn params(request: &Request, args: &AgentArgs, run_id: &str) -> Value {
     let fields = [
         ("message", json!(request.message)),
         ("agentId", json!(request.agent)),
@@ -152,9 +167,9 @@ fn params(request: &Request, args: &AgentArgs) -> Value {
         ("replyChannel", json!(args.reply_channel)),
         ("replyAccountId", json!(args.reply_account)),
         ("timeout", json!(request.timeout_seconds)),
-        ("idempotencyKey", json!(uuid::Uuid::new_v4().to_string())),
+        ("idempotencyKey", json!(run_id)),
     ];
-    // What was not given is not sent.
+    // Fields that were not given are not sent.
     fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
 
@@ -199,6 +214,14 @@ fn run_local(request: Request, json: bool, context: &Context, why: Why) -> Outco
 
 fn print_reply(result: &Value) {
     reply_lines(result).iter().for_each(|line| output::line(line));
+}
+
+/// The texts that a run gave before it failed.
+fn said_before_failure(payload: &Value) -> Vec<String> {
+    let payloads = payload.pointer("/result/payloads").and_then(Value::as_array).into_iter().flatten();
+    let said: Vec<&Value> =
+        payloads.filter(|payload| payload.get("isError") != Some(&Value::Bool(true))).collect();
+    if said.is_empty() { Vec::new() } else { reply_lines(&json!({ "payloads": said })) }
 }
 
 /// The texts of a reply; media as `MEDIA:<url>`.
@@ -265,14 +288,11 @@ mod tests {
         let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
         let args = parsed("--agent Main -m hi --timeout 5 --deliver --reply-channel telegram --reply-to @c");
         let request = check(&args, &Context::new(&env, true)).unwrap();
-        let mut params = params(&request, &args);
-        assert!(params["idempotencyKey"].as_str().is_some_and(|key| key.len() == 36));
-        params["idempotencyKey"] = json!("");
         assert_eq!(
-            params,
+            params(&request, &args, "run"),
             json!({
                 "message": "hi", "agentId": "main", "deliver": true, "replyTo": "@c", "replyChannel": "telegram",
-                "timeout": 5, "idempotencyKey": "",
+                "timeout": 5, "idempotencyKey": "run",
             })
         );
     }

@@ -30,7 +30,7 @@ pub(super) fn run(args: &AgentsArgs, context: &Context) -> Outcome {
     }
 }
 
-/// In the words of the reference where it has some.
+/// Failure in the words of the reference where it has some.
 fn failure(error: RosterError, context: &Context) -> Failure {
     match error {
         RosterError::Reserved(id) => reserved(id.as_str()),

@@ -19,7 +19,8 @@ use place::Place;
 
 /// The agent that stands for all of them.
 const EVERY_AGENT: &str = "*";
-/// What older versions called the agent `main`. The file's reader moves its rules there.
+/// Key that older versions used for the agent `main`, and the key of today. The file's reader moves
+/// its rules there.
 const LEGACY_MAIN: (&str, &str) = ("default", "main");
 
 pub(super) fn run(args: &ApprovalsArgs, context: &Context) -> Outcome {
@@ -83,7 +84,7 @@ fn named(entry: &AllowlistArgs) -> Result<(String, &str), Failure> {
     }
 }
 
-/// Prints what came of it. `unchanged` is said where there was nothing to do.
+/// Prints the result of a change; `unchanged` is printed where there was nothing to do.
 fn print_change(
     place: &Place<'_>,
     entry: &AllowlistArgs,
@@ -120,7 +121,8 @@ fn agent_key(named: &str) -> String {
     }
 }
 
-/// `false` where the pattern is not there. An agent of whom nothing is left to say goes too.
+/// Removes a pattern; returns `false` where it is not there. An agent without any other entry is
+/// removed too.
 fn remove(file: &mut ApprovalsFile, agent: &str, pattern: &str) -> bool {
     let Some(rules) = file.agents.get_mut(agent) else { return false };
     let before = rules.allowlist.len();

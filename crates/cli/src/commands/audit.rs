@@ -1,18 +1,31 @@
-//! The findings about security that `status` shows first. A part of the checks of `security audit` (spec `cli.md` §8).
+//! The checks of `security audit` that concern what this version has (spec `cli.md` §8). `status` shows their worst findings.
+//!
+//! Each module below looks at one thing; [`command`] prints, [`fix`] changes. Parts that are not
+//! audited are a finding of their own ([`not_audited`]), so that a count of zero is one that was
+//! counted.
+
+mod channels;
+pub(super) mod command;
+mod files;
+mod fix;
+mod gateway;
+mod models;
+mod not_audited;
+mod secrets;
+mod surface;
+mod tools;
 
 use openclaw_config::clock::now_ms;
-use openclaw_config::gateway_options::{GatewayFlags, StartRefusal, gateway_options};
-use openclaw_config::settings::{AuthKind, BindMode, GatewayMode};
-use openclaw_config::{Config, Unmet, unmet_protections};
-use secrecy::ExposeSecret as _;
+use openclaw_config::settings::GatewayMode;
+use openclaw_config::{Config, ExposedState, Unmet, exposed_state, unmet_protections};
+use openclaw_dispatch::tool_access::{UnknownName, unknown_names};
 use serde::Serialize;
+
+pub(super) use not_audited::CHECK as NOT_AUDITED;
 
 use crate::context::Context;
 
-/// Tokens shorter than this are called short.
-const GOOD_TOKEN_LENGTH: usize = 24;
-
-/// What was found.
+/// Result of an audit.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     ts: i64,
@@ -20,7 +33,7 @@ pub(super) struct Report {
     pub(super) findings: Vec<Finding>,
 }
 
-/// How many findings there are.
+/// Number of findings by severity.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Summary {
     pub(super) critical: usize,
@@ -28,19 +41,32 @@ pub(super) struct Summary {
     pub(super) info: usize,
 }
 
-/// How bad it is, the worst first.
+/// Severity of a finding, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Severity {
     Critical,
     Warn,
+    Info,
 }
 
-/// One of them.
-#[derive(Debug, Serialize)]
+impl Severity {
+    /// Reads one as it is written.
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "critical" => Some(Self::Critical),
+            "warn" => Some(Self::Warn),
+            "info" => Some(Self::Info),
+            _ => None,
+        }
+    }
+}
+
+/// Finding of the audit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Finding {
-    check_id: &'static str,
+    pub(super) check_id: String,
     pub(super) severity: Severity,
     pub(super) title: String,
     pub(super) detail: String,
@@ -48,166 +74,92 @@ pub(super) struct Finding {
     pub(super) remediation: Option<String>,
 }
 
-pub(super) fn report(context: &Context, config: &Config) -> Report {
-    let mut findings = Vec::new();
-    findings.extend(unmet_protections(config).iter().map(unmet));
-    if context.config().is_err() {
-        findings.push(unusable_config(context));
-    } else if config.gateway.mode != Some(GatewayMode::Remote) {
-        gateway(context, config, &mut findings);
+impl Finding {
+    fn new(
+        check_id: impl Into<String>,
+        severity: Severity,
+        title: impl Into<String>,
+        detail: impl Into<String>,
+    ) -> Self {
+        let (check_id, title, detail) = (check_id.into(), title.into(), detail.into());
+        Self { check_id, severity, title, detail, remediation: None }
     }
-    files(context, &mut findings);
-    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    let summary = Summary { critical: count(Severity::Critical), warn: count(Severity::Warn), info: 0 };
-    Report { ts: now_ms(), summary, findings }
+
+    /// The same with what to do about it.
+    fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remediation = Some(remedy.into());
+        self
+    }
 }
 
-fn finding(
-    check_id: &'static str,
-    severity: Severity,
-    title: &str,
-    detail: &str,
-    remediation: Option<String>,
-) -> Finding {
-    Finding { check_id, severity, title: title.to_owned(), detail: detail.to_owned(), remediation }
+impl Report {
+    fn of(findings: Vec<Finding>) -> Self {
+        let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+        let summary = Summary {
+            critical: count(Severity::Critical),
+            warn: count(Severity::Warn),
+            info: count(Severity::Info),
+        };
+        Self { ts: now_ms(), summary, findings }
+    }
+
+    /// `Summary: 0 critical · 3 warn · 1 info`.
+    pub(super) fn summary_line(&self) -> String {
+        let Summary { critical, warn, info } = self.summary;
+        format!("Summary: {critical} critical · {warn} warn · {info} info")
+    }
+}
+
+/// Looks at everything.
+pub(super) fn report(context: &Context, config: &Config) -> Report {
+    let mut findings = Vec::new();
+    let is_usable = context.config().is_ok();
+    if is_usable {
+        findings.push(surface::summary(config));
+    }
+    findings.push(not_audited::finding(config));
+    findings.extend(unmet_protections(config).iter().map(unmet));
+    findings.extend(exposed_state(config).iter().map(exposed));
+    findings.extend(unknown_names(config).iter().map(unknown));
+    if is_usable {
+        findings.extend(secrets::findings(context, config));
+        findings.extend(channels::findings(context, config));
+        findings.extend(tools::findings(config));
+        findings.extend(models::findings(config));
+        if config.gateway.mode != Some(GatewayMode::Remote) {
+            findings.extend(gateway::findings(context, config));
+        }
+    } else {
+        findings.push(unusable_config(context));
+    }
+    findings.extend(files::findings(context, config));
+    Report::of(findings)
 }
 
 fn unmet(unmet: &Unmet) -> Finding {
     let title = format!("{} asks for a protection that is missing", unmet.key);
-    let remedy = Some(unmet.remedy().to_owned());
-    finding("config.protection_missing", Severity::Critical, &title, &unmet.detail(), remedy)
+    Finding::new("config.protection_missing", Severity::Critical, title, unmet.detail())
+        .remedy(unmet.remedy())
 }
 
-/// What else is wrong with it is not known: the settings in the file are not the ones that were checked.
+fn exposed(exposed: &ExposedState) -> Finding {
+    let title = "A workspace holds the gateway's own state";
+    Finding::new("fs.workspace.holds_state", Severity::Warn, title, exposed.to_string())
+        .remedy(ExposedState::REMEDY)
+}
+
+fn unknown(name: &UnknownName) -> Finding {
+    let title = "A tool policy names something that is no tool";
+    Finding::new("tools.unknown_name", Severity::Warn, title, name.to_string())
+}
+
+/// Reports a config that can't be used. Nothing else is known about it: the settings that were checked are not those in the file.
 fn unusable_config(context: &Context) -> Finding {
-    finding(
-        "config.unusable",
-        Severity::Critical,
-        "The config cannot be used, so its settings were not checked",
-        &format!("{}.", context.unusable_config()),
-        Some(format!("{}.", context.config_fix())),
-    )
+    let title = "The config cannot be used, so its settings were not checked";
+    let detail = format!("{}.", context.unusable_config());
+    Finding::new("config.unusable", Severity::Critical, title, detail)
+        .remedy(format!("{}.", context.config_fix()))
 }
 
-fn gateway(context: &Context, config: &Config, findings: &mut Vec<Finding>) {
-    let flags = GatewayFlags { allow_unconfigured: true, ..GatewayFlags::default() };
-    let bind = config.gateway.bind.unwrap_or_default();
-    match gateway_options(config, context.env(), &flags) {
-        Ok(options) => {
-            let length = options.auth.token.as_ref().map(|token| token.expose_secret().chars().count());
-            if let Some(length) =
-                length.filter(|length| options.auth.mode == AuthKind::Token && *length < GOOD_TOKEN_LENGTH)
-            {
-                findings.push(finding(
-                    "gateway.token_too_short",
-                    Severity::Warn,
-                    "Gateway token looks short",
-                    &format!("gateway auth token is {length} chars; prefer a long random token."),
-                    None,
-                ));
-            }
-        }
-        Err(refusal) => findings.push(no_auth(context, bind, &refusal)),
-    }
-    let control_ui = &config.gateway.control_ui;
-    if control_ui.dangerously_disable_device_auth {
-        findings.push(finding(
-            "gateway.control_ui.device_auth_disabled",
-            Severity::Critical,
-            "Control UI device auth is disabled",
-            "gateway.controlUi.dangerouslyDisableDeviceAuth=true lets browsers connect without a device identity.",
-            Some("Set it to false.".to_owned()),
-        ));
-    }
-    if control_ui.allow_insecure_auth {
-        findings.push(finding(
-            "gateway.control_ui.insecure_auth",
-            Severity::Critical,
-            "Control UI accepts insecure auth",
-            "gateway.controlUi.allowInsecureAuth=true lets browsers on plain HTTP connect with the token alone.",
-            Some("Set it to false and use HTTPS or localhost.".to_owned()),
-        ));
-    }
-}
-
-fn no_auth(context: &Context, bind: BindMode, refusal: &StartRefusal) -> Finding {
-    let (id, title) = if bind == BindMode::Loopback {
-        ("gateway.loopback_no_auth", "Gateway auth missing on loopback")
-    } else {
-        ("gateway.bind_no_auth", "Gateway binds beyond loopback without auth")
-    };
-    finding(
-        id,
-        Severity::Critical,
-        title,
-        &format!("gateway.bind={} and no usable secret is configured.", bind.as_str()),
-        Some(match refusal {
-            StartRefusal::NoPassword => "Set gateway.auth.password.".to_owned(),
-            _ => format!("Set gateway.auth.token, or run {}.", context.hint_command("openclaw setup")),
-        }),
-    )
-}
-
-#[cfg(unix)]
-fn files(context: &Context, findings: &mut Vec<Finding>) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode =
-        |path: &std::path::Path| std::fs::metadata(path).ok().map(|file| file.permissions().mode() & 0o777);
-    type Row = (u32, &'static str, Severity, &'static str);
-    /// The first row whose bits are set counts.
-    const STATE_DIR: &[Row] = &[
-        (0o002, "fs.state_dir.perms_world_writable", Severity::Critical, "State dir is world-writable"),
-        (0o020, "fs.state_dir.perms_group_writable", Severity::Warn, "State dir is group-writable"),
-        (0o055, "fs.state_dir.perms_readable", Severity::Warn, "State dir is readable by others"),
-    ];
-    const CONFIG: &[Row] = &[
-        (0o022, "fs.config.perms_writable", Severity::Critical, "Config file is writable by others"),
-        (0o004, "fs.config.perms_world_readable", Severity::Critical, "Config file is world-readable"),
-        (0o040, "fs.config.perms_group_readable", Severity::Warn, "Config file is group-readable"),
-    ];
-    let paths = context.paths();
-    for (path, rows, advice, least) in [
-        (paths.state_dir(), STATE_DIR, "consider restricting to 700", 700),
-        (paths.config_path(), CONFIG, "config can contain tokens and private settings", 600),
-    ] {
-        let shown = path.display();
-        if let Some(mode) = mode(path)
-            && let Some((_, id, severity, title)) = rows.iter().find(|(bits, ..)| mode & bits != 0)
-        {
-            let detail = format!("{shown} mode={mode:o}; {advice}.");
-            findings.push(finding(id, *severity, title, &detail, Some(format!("chmod {least} {shown}"))));
-        }
-    }
-}
-
-#[cfg(not(unix))]
-fn files(_context: &Context, _findings: &mut Vec<Finding>) {}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    use openclaw_config::Environment;
-
-    use super::*;
-
-    #[test]
-    fn open_files_and_missing_secrets_are_found() {
-        let home = tempfile::tempdir().unwrap();
-        let state = home.path().join(".openclaw");
-        std::fs::create_dir_all(&state).unwrap();
-        std::fs::write(state.join("openclaw.json"), "{ gateway: { mode: 'local' } }").unwrap();
-        std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o755)).unwrap();
-        std::fs::set_permissions(state.join("openclaw.json"), std::fs::Permissions::from_mode(0o644))
-            .unwrap();
-        let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
-        let context = Context::new(&env, true);
-        let report = report(&context, context.config().unwrap());
-        let ids: Vec<&str> = report.findings.iter().map(|finding| finding.check_id).collect();
-        assert_eq!(
-            ids,
-            ["gateway.loopback_no_auth", "fs.state_dir.perms_readable", "fs.config.perms_world_readable"]
-        );
-        assert_eq!(report.summary, Summary { critical: 2, warn: 1, info: 0 });
-    }
-}
+#[cfg(test)]
+mod tests;

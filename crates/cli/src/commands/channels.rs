@@ -2,10 +2,12 @@
 
 mod add;
 mod capabilities;
+mod credentials;
 mod logs;
 mod remove;
 mod resolve;
 pub(super) mod table;
+mod taken_up;
 pub(super) mod warnings;
 mod wizard;
 
@@ -17,6 +19,7 @@ use openclaw_config::write::WriteError;
 use openclaw_protocol::Call;
 use openclaw_protocol::params::channels::{ChannelsLogout, ChannelsStart, ChannelsStatus, ChannelsStop};
 use serde_json::{Map, Value, json};
+use taken_up::Asked;
 use warnings::Warning;
 
 use crate::args::{AccountArgs, ChannelsArgs, ChannelsCommand, TargetArgs};
@@ -27,16 +30,16 @@ use crate::output;
 
 /// Time for a call unless asked otherwise.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How much longer a gateway may take than the platforms that it asks.
+/// Extra time that a gateway may take beyond the platforms that it asks.
 const GRACE: Duration = Duration::from_secs(2);
 const DEFAULT: &str = "default";
-/// What a gateway does that can be reached and does not do what it was asked.
+/// Failure ids of a gateway that can be reached and does not do what it was asked.
 const REFUSALS: [&str; 4] = ["refused", "pairing-required", "protection-missing", "request"];
 
 pub(super) fn run(args: &ChannelsArgs, context: &Context) -> Outcome {
     match &args.command {
         ChannelsCommand::List { json, no_usage } => list(context, *json, !no_usage),
-        ChannelsCommand::Login { channel, .. } => login(channel),
+        ChannelsCommand::Login { channel, .. } => login(channel.as_deref()),
         ChannelsCommand::Capabilities(args) => capabilities::run(context, args),
         ChannelsCommand::Logs { channel, lines, json } => logs::run(context, channel, lines, *json),
         ChannelsCommand::Resolve(args) => resolve::run(context, args),
@@ -46,7 +49,7 @@ pub(super) fn run(args: &ChannelsArgs, context: &Context) -> Outcome {
             remove::run(context, channel.as_deref(), account.as_deref(), *delete)
         }
         ChannelsCommand::Logout { channel, account, target } => {
-            let id = platform(channel)?.info().id;
+            let id = platform_or_only(channel.as_deref())?.info().id;
             let answer =
                 call::<ChannelsLogout>(context, target, &json!({"channel": id, "accountId": account}))?;
             let cleared = answer.get("cleared").and_then(Value::as_bool).unwrap_or_default();
@@ -79,7 +82,24 @@ pub(super) fn platform(name: &str) -> Result<std::sync::Arc<dyn Channel>, Failur
     })
 }
 
-/// There is no platform of that name.
+/// The platform that is named, or the only one this version has.
+pub(super) fn platform_or_only(name: Option<&str>) -> Result<std::sync::Arc<dyn Channel>, Failure> {
+    if let Some(name) = name {
+        return platform(name);
+    }
+    match Platforms::default().channels() {
+        [only] => Ok(std::sync::Arc::clone(only)),
+        several => {
+            let known: Vec<&str> = several.iter().map(|channel| channel.info().id).collect();
+            Err(Failure::usage(format!(
+                "Channel required. Use --channel <channel> (expected one of: {})",
+                known.join(", ")
+            )))
+        }
+    }
+}
+
+/// Failure for a platform that does not exist.
 fn unknown(name: &str) -> Failure {
     Failure::new("unknown-channel", format!("Error: Unknown channel: {}", output::one_line(name)))
         .hint(those_there_are())
@@ -108,9 +128,9 @@ fn without_nulls(params: &Value) -> Value {
     Value::Object(given.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-/// No platform of this version has a login of its own: they have tokens.
-fn login(channel: &str) -> Outcome {
-    let id = platform(channel)?.info().id;
+/// Fails: no platform of this version has a login of its own, they have tokens.
+fn login(channel: Option<&str>) -> Outcome {
+    let id = platform_or_only(channel)?.info().id;
     Err(Failure::new("unsupported", format!("Channel {id} does not support login"))
         .hint(format!("Give it a token instead: openclaw channels add --channel {id} --token <token>")))
 }
@@ -125,7 +145,7 @@ fn switch<C: Call>(context: &Context, args: &AccountArgs, done: &str) -> Outcome
 
 fn list(context: &Context, json: bool, with_usage: bool) -> Outcome {
     let config = context.config()?;
-    context.print_warnings();
+    context.print_warnings_about(&["channels"]);
     let platforms = Platforms::default();
     let configured: Vec<_> =
         platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref())).collect();
@@ -209,9 +229,14 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
         json!({"probe": probe, "timeoutMs": u64::try_from(patience.as_millis()).unwrap_or(u64::MAX)});
     let later = (patience + GRACE).as_millis().to_string();
     let patient = TargetArgs { timeout: Some(later), ..target.clone() };
-    let asked = call::<ChannelsStatus>(context, &patient, &params);
-    let answer = match asked {
-        Ok(answer) => answer,
+    let ask = || call::<ChannelsStatus>(context, &patient, &params);
+    // Another gateway's accounts are not those of this configuration.
+    let asked = match target.url {
+        Some(_) => ask().map(|answer| Asked { answer, ..Asked::default() }),
+        None => taken_up::ask(context, ask),
+    };
+    let Asked { answer, pending, when } = match asked {
+        Ok(asked) => asked,
         // A gateway that answers, and refuses, is there.
         Err(failure) if json || REFUSALS.contains(&failure.code) => return Err(failure),
         Err(failure) => return offline(context, &failure),
@@ -227,14 +252,24 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
     for (id, list) in accounts.into_iter().flatten() {
         let label = registry::by_name(id).map_or(id.as_str(), |info| info.label);
         for account in list.as_array().into_iter().flatten() {
-            output::line(&line_of(label, account));
+            if pending
+                .iter()
+                .any(|(channel, of)| channel == id && account.get("accountId") == Some(&json!(of)))
+            {
+                continue;
+            }
+            output::row(&line_of(label, account));
             warnings.extend(warnings::told(id, account).iter().map(Warning::line));
         }
+    }
+    for (id, account) in &pending {
+        let label = registry::by_name(id).map_or(id.as_str(), |info| info.label);
+        output::row(&format!("- {label} {account}: {when}"));
     }
     if !warnings.is_empty() {
         output::line("");
         output::line("Warnings:");
-        warnings.iter().for_each(|line| output::line(line));
+        warnings.iter().for_each(|line| output::row(line));
         output::line("- Run: openclaw doctor");
     }
     output::line("");
@@ -283,10 +318,10 @@ fn line_of(label: &str, account: &Value) -> String {
     format!("- {label} {id}: {}", words.join(", "))
 }
 
-/// What the configuration says, where no gateway answers.
+/// Prints the status from the configuration, where no gateway answers.
 fn offline(context: &Context, failure: &Failure) -> Outcome {
     let config = context.config()?;
-    context.print_warnings();
+    context.print_warnings_about(&["channels"]);
     output::error_line(&format!("Gateway not reachable: {}", failure.message));
     output::line("Gateway not reachable; showing config-only status.");
     output::line(&format!("Config: {}", context.paths().config_path().display()));
@@ -297,18 +332,18 @@ fn offline(context: &Context, failure: &Failure) -> Outcome {
     let warnings = warnings::of_configuration(config);
     for channel in Platforms::default().channels() {
         for account in channel.account_ids(config) {
-            output::line(&offline_line(config, channel.as_ref(), &account));
+            output::row(&offline_line(config, channel.as_ref(), &account));
         }
     }
     if !warnings.is_empty() {
         output::line("");
         output::line("Warnings:");
-        warnings.iter().for_each(|warning| output::line(&warning.line()));
+        warnings.iter().for_each(|warning| output::row(&warning.line()));
     }
     Ok(0)
 }
 
-/// As a running gateway would tell, as far as the configuration knows.
+/// Status line as a running gateway would print it, as far as the configuration knows.
 fn offline_line(config: &Config, channel: &dyn Channel, account: &str) -> String {
     let source = channel.credential_source(config, account);
     let made = channel.account(config, account);

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::args::{ConfigArgs, ConfigCommand};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::output;
+use crate::{output, service};
 
 pub(super) fn run(args: ConfigArgs, context: &Context) -> Outcome {
     match args.command {
@@ -44,7 +44,7 @@ fn get(context: &Context, path: &str, json: bool, show_secrets: bool) -> Outcome
     let snapshot = &context.loaded.snapshot;
     let found =
         value_path::get(&snapshot.config, &segments).or_else(|| value_path::get(&snapshot.parsed, &segments));
-    let Some(value) = found else { return Err(not_found(path)) };
+    let Some(value) = found else { return Err(not_found(context, path, &segments)) };
     let mut value = value.clone();
     // A value that was asked for by its own path is shown; secrets inside an object only on demand.
     if !show_secrets && (value.is_object() || value.is_array()) {
@@ -57,21 +57,52 @@ fn get(context: &Context, path: &str, json: bool, show_secrets: bool) -> Outcome
     Ok(0)
 }
 
-fn not_found(path: &str) -> Failure {
-    Failure::new("path-not-found", format!("Config path not found: {path}"))
+fn not_found(context: &Context, path: &str, segments: &[String]) -> Failure {
+    let failure = Failure::new("path-not-found", format!("Config path not found: {path}"));
+    with_meant_key(failure, context, segments)
+}
+
+/// The same with the path that was meant, where a dot in it belongs to a key.
+fn with_meant_key(failure: Failure, context: &Context, segments: &[String]) -> Failure {
+    match value_path::key_with_dots(&context.loaded.snapshot.config, segments) {
+        Some(meant) => {
+            failure.hint(format!("A dot parts keys. Did you mean: {}", value_path::path_text(&meant)))
+        }
+        None => failure,
+    }
+}
+
+/// A value as it is typed: JSON5, else the text itself. A value that begins as JSON5 and is none is
+/// a mistake, not a text.
+fn typed(path: &str, text: &str, is_json: bool) -> Result<Value, Failure> {
+    let error = match json5::parse_value(text) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    let looks_like_json5 = text.trim_start().starts_with(['{', '[', '"', '\'']);
+    if !is_json && !looks_like_json5 {
+        return Ok(Value::from(text));
+    }
+    let failure = Failure::usage(format!("Error: Failed to parse JSON5 value: SyntaxError: {error}"));
+    if is_json {
+        return Err(failure);
+    }
+    let as_text = Value::from(text).to_string().replace('\'', r"'\''");
+    Err(failure.hint(format!("If it is meant as text: openclaw config set {} '{as_text}'", shell_word(path))))
+}
+
+/// The word as a shell takes it.
+fn shell_word(text: &str) -> String {
+    let is_plain = text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-/:@".contains(&c));
+    if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 fn set(context: &Context, path: &str, text: &str, json: bool) -> Outcome {
     let segments = segments(path)?;
     require_parsable(context)?;
-    let value = match json5::parse_value(text) {
-        Ok(value) => value,
-        Err(error) if json => {
-            return Err(Failure::usage(format!("Error: Failed to parse JSON5 value: SyntaxError: {error}")));
-        }
-        Err(_) => Value::String(text.to_owned()),
-    };
-    write::set_value(&context.loaded, &segments, value, Actor::Cli).map_err(write_failure)?;
+    let value = typed(path, text, json)?;
+    let meant = |failure| with_meant_key(failure, context, &segments);
+    write::set_value(&context.loaded, &segments, value, Actor::Cli).map_err(write_failure).map_err(meant)?;
     output::line(&format!("Updated {path}. {}", effect(context, &segments)));
     let after = openclaw_config::load(context.process());
     for remark in remarks(&context.loaded, &after) {
@@ -88,17 +119,18 @@ fn unset(context: &Context, path: &str) -> Outcome {
             output::line(&format!("Removed {path}. {}", effect(context, &segments)));
             Ok(0)
         }
-        None => Err(not_found(path)),
+        None => Err(not_found(context, path, &segments)),
     }
 }
 
-/// What does not work any more with a change that was just written, although it is allowed.
+/// Warnings about settings that no longer work with a change that was just written, although it is
+/// allowed.
 fn remarks(before: &Loaded, after: &Loaded) -> Vec<String> {
     let (before, now) = (faults(before), faults(after));
     now.into_iter().filter(|fault| !before.contains(fault)).collect()
 }
 
-/// Why no gateway would start with the settings of a valid config, and what is wrong with its model.
+/// Reasons why no gateway would start with the settings of a valid config, and faults of its model.
 fn faults(loaded: &Loaded) -> Vec<String> {
     let Ok(config) = loaded.config_for_reading() else { return Vec::new() };
     let flags = GatewayFlags { allow_unconfigured: true, ..GatewayFlags::default() };
@@ -110,7 +142,7 @@ fn faults(loaded: &Loaded) -> Vec<String> {
     refusal.map(|refusal| refusal.to_string()).into_iter().chain(model).collect()
 }
 
-/// When a change that was just written does something.
+/// Moment at which a change that was just written takes effect, for people.
 fn effect(context: &Context, segments: &[String]) -> String {
     let path = segments.join(".");
     let after = openclaw_config::load(context.process());
@@ -121,29 +153,42 @@ fn effect(context: &Context, segments: &[String]) -> String {
     if let Some(key) = unsupported.iter().find(|key| is_within(&path, key)) {
         return format!("This version does not act on {key} yet.");
     }
-    let running = running_gateway(&after);
-    let taken = if running.is_none() {
-        "A gateway takes it when it starts."
-    } else if path == "gateway.port" && is_port_of(running, &after) {
-        "The running gateway listens there already."
-    } else if applies_at_once(&context.loaded, &after) {
-        "The running gateway applies it within a second."
-    } else {
-        "Restart the gateway to apply."
+    let taken = match running_gateway(&after) {
+        None => "A gateway takes it when it starts.".to_owned(),
+        Some(running) if path == "gateway.port" => port_effect(context, running, &after),
+        Some(_) if applies_at_once(&context.loaded, &after) => {
+            "The running gateway applies it within a second.".to_owned()
+        }
+        Some(_) => RESTART.to_owned(),
     };
     match unsupported.iter().find(|key| is_within(key, &path)) {
         Some(key) => format!("{taken} This version does not act on {key} yet."),
-        None => taken.to_owned(),
+        None => taken,
     }
 }
 
-fn is_port_of(running: Option<Running>, after: &Loaded) -> bool {
-    let port = running.and_then(|running| running.port).map(u64::from);
+const RESTART: &str = "Restart the gateway to apply.";
+
+/// Effect of another port on a gateway that listens already: none until it is restarted.
+fn port_effect(context: &Context, running: Running, after: &Loaded) -> String {
+    let Some(port) = running.port else { return RESTART.to_owned() };
+    if is_port_of(running, after) {
+        return "The running gateway listens there already.".to_owned();
+    }
+    let restart = service::restart_advice(context, running);
+    format!(
+        "The running gateway still listens on port {port}; to have it there, {restart}. Until then commands reach it with \
+         OPENCLAW_GATEWAY_PORT={port}."
+    )
+}
+
+fn is_port_of(running: Running, after: &Loaded) -> bool {
+    let port = running.port.map(u64::from);
     let written = after.snapshot.config.pointer("/gateway/port").and_then(Value::as_u64);
     port.is_some() && port == written
 }
 
-/// What a refused write means for the person at the keyboard.
+/// Failure for a refused write, in words for the person at the keyboard.
 #[expect(clippy::needless_pass_by_value, reason = "used as a function for map_err")]
 pub(super) fn write_failure(error: WriteError) -> Failure {
     let text = format!("Error: {error}");
@@ -171,4 +216,37 @@ pub(super) fn write_failure(error: WriteError) -> Failure {
 fn sentence(advice: &str) -> String {
     let mut letters = advice.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_begins_as_json5_and_is_none_is_refused_and_a_plain_word_is_a_text() {
+        let rows = [
+            ("Clawd", json!("Clawd")),
+            ("19001", json!(19001)),
+            ("openai/gpt-5.2", json!("openai/gpt-5.2")),
+            ("a {b} c", json!("a {b} c")),
+            ("{a: [1,]}", json!({"a": [1]})),
+            ("'x'", json!("x")),
+            ("", json!("")),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(typed("a.b", text, false).unwrap(), expect, "{text}");
+        }
+        for text in ["{a: 1", "[1, 2", " {", "\"x", "'x' y", "[{model}]"] {
+            let failure = typed("a.b", text, false).unwrap_err();
+            assert!(
+                failure.message.contains("Failed to parse JSON5 value: SyntaxError: "),
+                "{text}: {failure:?}"
+            );
+        }
+        let hint = typed("m[a.b]", "['x", false).unwrap_err().hint.unwrap();
+        assert_eq!(hint, r#"If it is meant as text: openclaw config set 'm[a.b]' '"['\''x"'"#);
+        assert!(typed("a", "word", true).is_err());
+    }
 }

@@ -21,17 +21,22 @@ pub(super) async fn settle(context: &Context) {
     }
 }
 
-/// How long it may still take; nothing when the last edit is long ago.
-fn rest(context: &Context, now: SystemTime) -> Option<Duration> {
-    let reload = &context.config_or_default().gateway.reload;
-    if reload.mode == Some(ReloadMode::Off) {
+/// Time since the last edit; `None` where the gateway does not look at the files.
+pub(super) fn age(context: &Context, now: SystemTime) -> Option<Duration> {
+    if context.config_or_default().gateway.reload.mode == Some(ReloadMode::Off) {
         return None;
     }
     let files = std::iter::once(context.paths().config_path())
         .chain(context.loaded.included_files.iter().map(std::path::PathBuf::as_path));
     let edited = files.filter_map(|file| std::fs::metadata(file).ok()?.modified().ok()).max()?;
     // A file of the future was not edited a moment ago.
-    let age = now.duration_since(edited).ok()?;
+    now.duration_since(edited).ok()
+}
+
+/// Time until the gateway has picked up the last edit; `None` when it is long ago.
+fn rest(context: &Context, now: SystemTime) -> Option<Duration> {
+    let age = age(context, now)?;
+    let reload = &context.config_or_default().gateway.reload;
     let rest = LOOK.saturating_add(reload.debounce()).min(MOST).saturating_sub(age);
     (!rest.is_zero()).then_some(rest)
 }

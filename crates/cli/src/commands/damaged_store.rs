@@ -1,5 +1,5 @@
-//! Whether a session store can be read whole. The listing itself takes what can be read of a damaged one, and would call
-//! any other file an empty store.
+//! Check that a session store can be read whole. The listing itself takes what can be read of a
+//! damaged one, and would call any other file an empty store.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader};
@@ -10,7 +10,8 @@ use serde::de::IgnoredAny;
 
 use crate::context::Context;
 
-/// What is wrong with a store of the config and who can mend it; `None` where nothing is, or where there is none yet.
+/// Problem of a store of the config and who can mend it; `None` where there is none, or no store
+/// yet.
 pub(super) fn of_configured(context: &Context, path: &Path) -> Option<String> {
     let doctor = context.hint_command("openclaw doctor");
     let problem = problem(path)?;
@@ -24,7 +25,7 @@ pub(super) fn of_configured(context: &Context, path: &Path) -> Option<String> {
     }
 }
 
-/// What is wrong with a file that was named as a store.
+/// Problem of a file that was named as a store.
 pub(super) fn of_named(path: &Path) -> Option<String> {
     Some(problem(path)?.sentence(path))
 }

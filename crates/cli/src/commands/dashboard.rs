@@ -11,7 +11,7 @@ use crate::args::DashboardArgs;
 use crate::client::{self, Target, TargetFlags};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::output;
+use crate::{output, service};
 
 pub(super) fn run(args: &DashboardArgs, context: &Context) -> Outcome {
     let config = context.config()?;
@@ -51,17 +51,17 @@ pub(super) fn plain_url(context: &Context, config: &Config, target: &Target) -> 
     web_chat_url(config, &origin(target, target.local_port().map(|port| running.unwrap_or(port))))
 }
 
-/// Where the web chat is.
+/// Address of the web chat.
 struct Page {
-    /// Without the secret.
+    /// URL without the secret.
     path: String,
     /// The port of a gateway on this host.
     local_port: Option<u16>,
-    /// With the token, where there is one.
+    /// URL with the token, where there is one.
     address: String,
     /// The part behind the `#` with it.
     fragment: String,
-    /// What else there is to know.
+    /// Further notes, for people.
     notes: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ impl Page {
             )),
         }
         if local_port.is_some() && running.is_none() {
-            let start = context.hint_command("openclaw gateway");
+            let start = service::start_command(context);
             notes.push(format!("No gateway runs here yet, so the page does not open. Start one: {start}"));
         }
         let (path, fragment) =
@@ -96,7 +96,7 @@ impl Page {
         Self { path, local_port, address, fragment, notes }
     }
 
-    /// How to open it from a machine with a screen.
+    /// Instructions for opening it from a machine with a screen.
     fn through_ssh(&self, context: &Context) -> Vec<String> {
         let Some(port) = self.local_port else { return vec!["Open it in a browser.".to_owned()] };
         let user = context.env().first_nonblank(&["USER", "LOGNAME"]).unwrap_or("user");

@@ -13,17 +13,17 @@ use openclaw_sessions::SessionEntry;
 use super::sessions::StoredSession;
 use crate::args::given;
 
-/// What sessions use that say nothing themselves.
+/// Models that sessions use without a choice of their own.
 pub(super) struct DefaultModels {
     settings: ModelSettings,
     catalog: Catalog,
     by_agent: BTreeMap<AgentId, Own>,
 }
 
-/// What an agent has.
+/// Models of an agent.
 struct Own {
     model: ModelRef,
-    /// Whether a model can be asked about images.
+    /// True if a model can be asked about images.
     has_eyes: bool,
 }
 
@@ -50,7 +50,7 @@ impl DefaultModels {
         self.by_agent.get(agent).map(|own| own.model.clone()).unwrap_or_default()
     }
 
-    /// Whether a model can be asked about images for an agent.
+    /// True if a model can be asked about images for an agent.
     pub(super) fn have_eyes(&self, agent: &AgentId) -> bool {
         self.by_agent.get(agent).is_some_and(|own| own.has_eyes)
     }
@@ -60,7 +60,7 @@ impl DefaultModels {
         context_window(&self.settings, &self.catalog, model).tokens
     }
 
-    /// What the next run of a session would use.
+    /// Model that the next run of a session would use.
     pub(super) fn next_of(&self, agent: &AgentId, entry: &SessionEntry) -> ModelRef {
         let default = self.of(agent);
         let provider = given(entry.provider_override.as_deref()).unwrap_or(default.provider.as_str());
@@ -70,7 +70,7 @@ impl DefaultModels {
         }
     }
 
-    /// What a session used, or would use.
+    /// Model that a session used, or would use.
     pub(super) fn of_session(&self, agent: &AgentId, session: &StoredSession) -> ModelInUse {
         let default = self.of(agent);
         let entry = &session.entry;
@@ -88,9 +88,9 @@ impl DefaultModels {
 /// A session's model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ModelInUse {
-    /// Its id, without the provider.
+    /// Model id, without the provider.
     pub(super) model: String,
-    /// Its context window in tokens.
+    /// Context window in tokens.
     pub(super) window: u64,
 }
 

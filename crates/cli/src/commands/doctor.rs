@@ -1,14 +1,19 @@
 //! `openclaw doctor`: whether the state directory is in order, and `--fix` to put it in order (spec `cli.md` §7).
 //!
-//! Looking changes nothing. What is wrong and what can be done about it is known by `openclaw_sessions::checkup`; this
-//! module decides what may be done now, does it, and reports. A file that can't be parsed is never written.
+//! Looking changes nothing. `openclaw_sessions::checkup` finds problems and their repairs; this
+//! module decides what may be done now, does it, and reports. A file that can't be parsed is never
+//! written.
 
+mod absent;
+mod at_work;
 mod config_findings;
 mod devices;
+mod moved_keys;
 mod places;
 mod report;
 mod running_channels;
 mod token;
+mod unknown_keys;
 
 use openclaw_config::clock::now_ms;
 use openclaw_dispatch::{DatabaseState, Salvaged, check_database, renew_database};
@@ -20,7 +25,8 @@ use crate::args::DoctorArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 
-/// Repairs bring other things to light, such as the modes of files that were moved; after so many rounds that ends.
+/// Maximum number of rounds of repairs: repairs bring other problems to light, such as the modes of
+/// files that were moved.
 const ROUNDS: usize = 4;
 
 /// Flags of OpenClaw's doctor that are about parts which are not here yet.
@@ -44,6 +50,13 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
     if args.generate_gateway_token {
         notes.push(token::generate(context)?);
     }
+    if args.fix || args.repair {
+        notes.extend(moved_keys::rewrite(&context.reread())?);
+        notes.extend(places::set_aside(context));
+    }
+    if args.remove_unknown {
+        notes.extend(unknown_keys::remove(context)?);
+    }
     // With the config as it is now: a new token may have made one.
     let context = &context.reread();
     let is_configured = context.loaded.config_for_reading().is_ok();
@@ -63,7 +76,9 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
         backup: None,
     };
     let before = session.look();
-    let after = if args.fix || args.repair { session.repair(before.clone())? } else { before.clone() };
+    let mut after = if args.fix || args.repair { session.repair(before.clone())? } else { before.clone() };
+    let at_work = at_work::look(context, session.running);
+    after.extend(at_work.findings);
     if session.running.is_some() && check_database(&context.paths().database()) == DatabaseState::InUse {
         session.notes.push(
             "The running gateway has its database for itself, so it was not looked at; stop the gateway to have it checked."
@@ -73,6 +88,7 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
     let checked = report::Report {
         checks: report::checks(&before, &after, &session.failures),
         notes: session.notes,
+        facts: at_work.facts,
         running: session.running,
         backup: session.backup.take(),
         is_fix: args.fix || args.repair,
@@ -87,12 +103,12 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
     Ok(exit)
 }
 
-/// One run of the doctor.
+/// Run of the doctor.
 struct Session<'a> {
     context: &'a Context,
     premises: Premises,
     running: Option<Running>,
-    /// What was done besides, for people.
+    /// Notes on other work done, for people.
     notes: Vec<String>,
     /// Repairs that did not work, and why.
     failures: Vec<(Repair, String)>,
@@ -100,11 +116,15 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Everything that is not in order.
+    /// Collects all findings.
     fn look(&mut self) -> Vec<Finding> {
         self.premises.is_running = self.running.is_some();
         let mut found: Vec<Finding> = config_findings::of(self.context).into_iter().collect();
         found.extend(config_findings::warnings(self.context));
+        found.extend(moved_keys::finding(self.context));
+        found.extend(config_findings::fallbacks(self.context));
+        found.extend(config_findings::of_tools(self.context));
+        found.extend(absent::findings(self.context));
         found.extend(checkup::check(&self.premises));
         found.extend(database_finding(self.context));
         found.extend(devices::findings(self.context));
@@ -121,7 +141,7 @@ impl Session<'_> {
         found
     }
 
-    /// Does what can be done, and says what is left.
+    /// Makes the repairs that can be made, and returns the findings that are left.
     fn repair(&mut self, mut found: Vec<Finding>) -> Result<Vec<Finding>, Failure> {
         if found.iter().all(|finding| finding.repairs.is_empty()) {
             return Ok(found);
@@ -195,7 +215,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Keeps gateways away. Nothing when one runs: then only what is safe beside it is done.
+    /// Keeps gateways away. `None` if one runs: then only repairs that are safe beside it are made.
     fn hold(&mut self) -> Result<Option<StateHold>, Failure> {
         match hold_state(&self.context.loaded) {
             Ok(hold) => Ok(Some(hold)),

@@ -84,7 +84,7 @@ fn usage_cost(context: &Context, target: &TargetArgs, days: &str, json: bool) ->
     Ok(0)
 }
 
-/// `$0.0010 · 1.0k tokens`, and how many answers nobody knows the price of.
+/// `$0.0010 · 1.0k tokens`, and the number of answers without a known price.
 fn spent(totals: &UsageTotals) -> String {
     let missing = match totals.missing_cost_entries {
         0 => String::new(),

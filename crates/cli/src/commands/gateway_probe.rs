@@ -11,20 +11,20 @@ use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
 use crate::output;
 
-/// What one gateway said.
+/// Result of probing one gateway.
 #[derive(Debug, Default)]
 pub(super) struct Probed {
-    /// Whether it let us in.
+    /// True if it let us in.
     pub(super) ok: bool,
-    /// How long that took.
+    /// Time until it answered, in milliseconds.
     pub(super) latency_ms: Option<u64>,
-    /// Why not.
+    /// Reason why it did not.
     pub(super) error: Option<String>,
     /// The same as other commands say it, with what to do.
     pub(super) failure: Option<Failure>,
-    /// How it closed.
+    /// Close code and reason.
     pub(super) close: Option<Value>,
-    /// How it describes itself.
+    /// Self-description of the gateway.
     pub(super) itself: Option<GatewayItself>,
     /// Answer to `health`.
     pub(super) health: Option<Value>,
@@ -32,7 +32,7 @@ pub(super) struct Probed {
     pub(super) summary: Option<Value>,
     /// Answer to `channels.status`.
     pub(super) channels: Option<Value>,
-    /// Its presence list.
+    /// Presence list of the gateway.
     pub(super) presence: Option<Value>,
     /// Answer to `config.get`.
     pub(super) config: Option<Value>,
@@ -47,10 +47,10 @@ pub(super) struct GatewayItself {
     pub(super) platform: Option<String>,
 }
 
-/// Which questions to ask once connected.
+/// Questions to ask once connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ask {
-    /// None.
+    /// No questions.
     Nothing,
     /// `status`, and how the accounts of chat platforms stand.
     Summary,
@@ -130,7 +130,7 @@ async fn interview(context: &Context, target: &Target, ask: Ask, started: Instan
 }
 
 impl Probed {
-    /// What to do where the gateway could not be talked to.
+    /// Remedy where the gateway could not be talked to.
     pub(super) fn remedy(&self) -> Option<&str> {
         self.failure.as_ref()?.hint.as_deref()
     }
@@ -152,7 +152,7 @@ pub(super) fn run(context: &Context, flags: &TargetFlags, timeout: Duration, jso
     if json {
         output::json(&document(&target, flags, &probed, timeout, duration));
     } else {
-        text(context, &target, &probed, timeout).iter().for_each(|line| output::line(line));
+        text(context, &target, &probed, timeout).iter().for_each(|line| output::row(line));
     }
     Ok(if probed.ok { 0 } else { ERROR })
 }
@@ -204,7 +204,7 @@ fn document(
     })
 }
 
-/// What matters of the answer to `config.get`; never its secrets.
+/// Summary of the answer to `config.get`; never its secrets.
 fn config_summary(answer: &Value) -> Value {
     let part = |name: &str| answer.get(name).cloned().unwrap_or_default();
     let gateway =

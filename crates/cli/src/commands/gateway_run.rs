@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use openclaw_config::gateway_options::{GatewayFlags, StartRefusal};
 use openclaw_config::settings::{AuthKind, BindMode, GatewayMode, TailscaleMode};
+use openclaw_gateway::signals::{self, Signals};
 use openclaw_gateway::{ExitStatus, LogTarget, RunOptions, StartError};
 use secrecy::SecretString;
 
 use crate::args::RunArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::output;
-use crate::runtime;
+use crate::{listeners, output, runtime};
 
 /// Threads for files and other work that blocks; what more there is waits for one.
 const BLOCKING_THREADS: usize = 64;
@@ -46,6 +46,12 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
     // Before a thread is started: each would have a heap of its own.
     openclaw_heap::share_one();
     let flags = flags(&args)?;
+    let cannot_start = |error| Failure::new("runtime", format!("could not start: {error}"));
+    // Signals are heard before there are threads that they could end.
+    let first = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot_start)?;
+    let listen = || first.block_on(async { Signals::listen() }).map_err(cannot_start);
+    let (heard, mut heard_late) = (listen()?, listen()?);
+    signals::let_through();
     if args.claude_cli_logs {
         output::error_line(
             "gateway --claude-cli-logs: not implemented yet in this version; starting without it",
@@ -56,30 +62,41 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
         .max_blocking_threads(BLOCKING_THREADS)
         .enable_all()
         .build()
-        .map_err(|error| Failure::new("runtime", format!("could not start: {error}")))?;
+        .map_err(cannot_start)?;
     let options = RunOptions {
         flags,
         force: args.force,
+        signals: Some(heard),
         log: LogTarget::Process { verbose: args.verbose, no_colour: context.style == output::Style::PLAIN },
         ..RunOptions::new(context.process().clone(), Arc::clone(&context.loaded))
     };
     openclaw_models::install_tls();
     match runtime::finish(threads, openclaw_gateway::run(options)) {
         Ok(ExitStatus::Stopped | ExitStatus::OutOfTime) => Ok(0),
-        Ok(ExitStatus::Restart) => Err(start_again()),
+        Ok(ExitStatus::Restart) => {
+            signals::hold();
+            let is_stopped = first.block_on(heard_late.was_told_to_stop());
+            if is_stopped { Ok(0) } else { Err(start_again()) }
+        }
         Err(StartError::InvalidConfig(_)) => Err(context.invalid_config()),
         Err(StartError::Refused(refusal @ StartRefusal::NotConfigured { .. })) => {
             Err(not_configured(context, &refusal))
+        }
+        Err(error @ StartError::PortTaken { port, .. }) => {
+            let failure = Failure::new("gateway-start", error.to_string());
+            let Some(free) = listeners::free_port(port) else { return Err(failure) };
+            let choose = context.hint_command(&format!("openclaw config set gateway.port {free}"));
+            Err(failure.hint(format!("Port {free} is free: {choose}")))
         }
         Err(error) => Err(Failure::new("gateway-start", error.to_string())),
     }
 }
 
-/// Runs this program once more in the same process, with the same arguments; after an update that is the new one. Comes back only when
-/// that fails.
+/// Runs this program once more in the same process, with the same arguments and the signals that are held back; after an update that is the
+/// new one. Comes back only when that fails.
 fn start_again() -> Failure {
     let own = std::env::current_exe().map(|path| {
-        // How Linux names a program that was replaced.
+        // Linux marks the path of a program that was replaced.
         let replaced = path.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map(PathBuf::from);
         replaced.unwrap_or(path)
     });

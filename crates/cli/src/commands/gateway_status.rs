@@ -1,7 +1,5 @@
 //! `openclaw gateway status` (spec `cli.md` §3.4).
 
-use std::net::TcpListener;
-
 use openclaw_config::Issue;
 use openclaw_config::gateway_options::gateway_port;
 use openclaw_config::settings::BindMode;
@@ -10,16 +8,16 @@ use serde_json::{Value, json};
 
 use super::dashboard;
 use super::gateway_probe::{self, Ask, Probed};
-use super::listeners::listeners;
 use super::logs::log_file;
-use super::status::service_file;
 use crate::args::TargetArgs;
-use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags, process};
+use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
 use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
+use crate::listeners::{self, listeners};
 use crate::output;
+use crate::service::{Service, process};
 
-/// Whether to connect.
+/// Tells to connect, or not to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Probe {
     /// Connect and ask.
@@ -46,15 +44,14 @@ pub(super) fn run(context: &Context, args: &TargetArgs, wanted: Probe, strict: b
     } else {
         let dashboard = dashboard::plain_url(context, &config, &target);
         let next = probed.as_ref().and_then(Probed::remedy);
-        text(context, &status, &target, &dashboard, next).iter().for_each(|line| output::line(line));
+        text(context, &status, &target, &dashboard, next).iter().for_each(|line| output::row(line));
     }
     let is_down = probed.is_some_and(|probed| !probed.ok);
     Ok(if strict && is_down { ERROR } else { 0 })
 }
 
 fn document(context: &Context, target: &Target, bind: BindMode, port: u16, probed: Option<&Probed>) -> Value {
-    let (label, file) = service_file(context, "openclaw-gateway");
-    let is_installed = file.exists();
+    let service = Service::gateway(context);
     let snapshot = &context.loaded.snapshot;
     let path = snapshot.path.display().to_string();
     let config = json!({ "path": path, "exists": snapshot.exists, "valid": snapshot.valid });
@@ -68,18 +65,20 @@ fn document(context: &Context, target: &Target, bind: BindMode, port: u16, probe
         BindMode::Auto | BindMode::Loopback | BindMode::Custom | BindMode::Tailnet => "127.0.0.1",
     };
     let listeners = listeners(port);
-    let is_busy = !listeners.is_empty() || TcpListener::bind(("127.0.0.1", port)).is_err();
-    let hints: Vec<&str> = if is_busy {
-        vec!["The port is in use. If it is not the gateway, use another one: openclaw gateway --port <port>."]
+    let is_busy = !listeners.is_empty() || !listeners::is_free(port);
+    let free = || listeners::free_port(port).map_or_else(|| "<port>".to_owned(), |port| port.to_string());
+    let hints: Vec<String> = if is_busy {
+        let choose = context.hint_command(&format!("openclaw config set gateway.port {}", free()));
+        vec![format!("The port is in use. If it is not the gateway, use another one: {choose}")]
     } else {
         Vec::new()
     };
     let mut out = json!({
         "service": {
-            "label": label,
-            "loaded": is_installed,
+            "label": service.label,
+            "loaded": service.is_enabled(),
             "loadedText": "enabled",
-            "notLoadedText": "disabled",
+            "notLoadedText": if service.is_installed() { "installed, not enabled" } else { "disabled" },
             "command": null,
             "runtime": { "status": "unknown", "detail": "managing services is not implemented yet" },
             "configAudit": { "ok": true, "issues": [] },
@@ -180,7 +179,8 @@ fn text(
     lines
 }
 
-/// Where the log is. A gateway of another program, which does not say its port, keeps its own elsewhere.
+/// Path of the log, for people. A gateway of another program, which does not say its port, keeps
+/// its own elsewhere.
 fn file_logs(context: &Context) -> String {
     let ours = context.short(&log_file(context));
     match running_gateway(&context.loaded) {
@@ -191,7 +191,7 @@ fn file_logs(context: &Context) -> String {
     }
 }
 
-/// Who holds the port, one line for each address.
+/// Processes that hold the port, one line for each address.
 fn listening(status: &Value, port: u64) -> Vec<String> {
     let found = status.pointer("/port/listeners").and_then(Value::as_array).into_iter().flatten();
     let lines: Vec<String> = found

@@ -20,7 +20,7 @@ pub(super) fn run(args: &HealthArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// What the gateway says of its health.
+/// Health snapshot from the gateway.
 pub(super) fn ask(context: &Context, target: &TargetArgs, params: Value) -> Result<Value, Failure> {
     let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
     let flags = TargetFlags::from(target);
@@ -29,7 +29,7 @@ pub(super) fn ask(context: &Context, target: &TargetArgs, params: Value) -> Resu
 
 /// Prints it for people.
 pub(super) fn print(health: Value) -> Result<(), Failure> {
-    text(&client::read::<Health>(health, "health")?).iter().for_each(|line| output::line(line));
+    text(&client::read::<Health>(health, "health")?).iter().for_each(|line| output::row(line));
     Ok(())
 }
 
@@ -58,6 +58,7 @@ fn text(health: &HealthSnapshot) -> Vec<String> {
             "Restarting: it waits for runs to end; messages are taken, and answered after that.".to_owned(),
         );
     }
+    lines.extend(health.absent_features.iter().map(|absent| absent.message.clone()));
     lines.extend(health.unmet_protections.iter().map(|unmet| format!("Refused: {}", unmet.message)));
     lines
 }
@@ -75,7 +76,7 @@ fn channel_lines(health: &HealthSnapshot, id: &str) -> Vec<String> {
     std::iter::once(format!("{label}: {}", state(channel))).chain(others).collect()
 }
 
-/// How an account stands.
+/// Status of an account, in words.
 fn state(account: &Value) -> String {
     let text = |pointer: &str| account.pointer(pointer).and_then(Value::as_str);
     let is = |key: &str| account.get(key) == Some(&Value::Bool(true));

@@ -50,7 +50,7 @@ impl<'a> Survey<'a> {
 
 pub(super) fn run(args: &HooksArgs, context: &Context) -> Outcome {
     let config = context.config()?;
-    context.print_warnings();
+    context.print_warnings_about(&["hooks"]);
     let survey = Survey::of(config);
     match &args.command {
         None => list(&survey, Which::All, Detail::Short),
@@ -100,7 +100,7 @@ fn list(survey: &Survey<'_>, which: Which, detail: Detail) -> Outcome {
 
 fn enable(survey: &Survey<'_>, name: &str, context: &Context) -> Outcome {
     let (hook, standing) = survey.find(name)?;
-    // What only waits to be switched on is not missing.
+    // A hook that only waits to be switched on lacks nothing.
     let own = format!("hooks.internal.entries.{}.enabled", hook.about.key);
     let mut missing = standing.missing.clone();
     missing.config.retain(|path| *path != own);

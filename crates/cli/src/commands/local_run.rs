@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use openclaw_config::gateway_options::GatewayFlags;
 use openclaw_config::settings::{AuthKind, BindMode};
-use openclaw_dispatch::{AgentMessage, Occasion, RunOutcome, RunRecord};
+use openclaw_dispatch::{AgentMessage, Events, Occasion, RunOutcome, RunRecord};
 use openclaw_gateway::{
     ExitStatus, GatewayState, LockError, LogTarget, Ready, RunOptions, Running, StartError, running_gateway,
 };
@@ -18,17 +18,17 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::agent::Request;
-use crate::client::process;
+use super::agent::{Request, retries};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::service::process;
 
-/// Why a run is made in this process.
+/// Reason why a run is made in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     /// `--local`.
     Asked,
-    /// Nobody listens where the gateway should be.
+    /// No gateway listens where it should be.
     NoGateway,
 }
 
@@ -41,7 +41,8 @@ pub(super) async fn run(context: &Context, request: Request, why: Why) -> Result
         Some(agent) => agent.clone(),
         None => context.config()?.default_agent(),
     };
-    // One that listens stays. Another run of this kind says no port and ends soon: its end is waited for below.
+    // A gateway that listens stays. Another run of this kind says no port and ends soon: its end is
+    // waited for below.
     if let Some(running) = running_gateway(&context.loaded).filter(|running| running.port.is_some()) {
         return Err(gateway_runs(running, why));
     }
@@ -125,6 +126,7 @@ async fn answer(state: &GatewayState, agent: AgentId, request: Request) -> Resul
         may_administer: true,
         entry_patch: serde_json::Map::new(),
     };
+    let mut events = state.dispatch.subscribe();
     let receipt = state
         .dispatch
         .agent(message)
@@ -133,7 +135,7 @@ async fn answer(state: &GatewayState, agent: AgentId, request: Request) -> Resul
         .await
         .map_err(|error| Failure::new("not-accepted", error.to_string()))?;
     drop(receipt);
-    match state.dispatch.ended(&run_id).await.map(RunRecord::told) {
+    match ended(state, &run_id, &mut events).await.map(RunRecord::told) {
         Some(RunOutcome::Ok { result }) => Ok(result),
         Some(RunOutcome::Error { message, .. }) => Err(Failure::new("run", message)),
         Some(RunOutcome::Aborted { reason, result }) => {
@@ -144,7 +146,24 @@ async fn answer(state: &GatewayState, agent: AgentId, request: Request) -> Resul
     }
 }
 
-/// What the run itself says of why it was stopped.
+/// Waits for the end of the run and returns its record. Prints on stderr what the run waits for meanwhile.
+async fn ended(state: &GatewayState, run_id: &RunId, events: &mut Events) -> Option<RunRecord> {
+    let ended = state.dispatch.ended(run_id);
+    tokio::pin!(ended);
+    loop {
+        tokio::select! { biased;
+            Some(event) = events.recv() => {
+                // Events with growing text are skipped: each holds all of the text, so parsing them would cost more than producing them.
+                if event.name == "agent" && event.growing.is_none() {
+                    retries::tell(run_id.as_str(), serde_json::from_str(event.payload.as_str()));
+                }
+            }
+            record = &mut ended => return record,
+        }
+    }
+}
+
+/// Reason for the stop, as the run itself reports it.
 fn stopped_why(result: &Value) -> Option<String> {
     result.pointer("/meta/error/message").and_then(Value::as_str).map(str::to_owned)
 }

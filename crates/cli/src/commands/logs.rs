@@ -14,6 +14,7 @@ use crate::client::{self, ConnectError, Connection, Target, TargetFlags, Wait};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Style};
+use crate::service;
 
 /// Time for one look unless asked otherwise.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -55,7 +56,7 @@ pub(super) fn run(args: &LogsArgs, context: &Context) -> Outcome {
 fn not_reachable(context: &Context, target: &Target) -> Failure {
     let block = target.describe(context);
     Failure::new("unreachable", format!("Gateway not reachable. Is it running and accessible?\n{block}"))
-        .hint(format!("Hint: start it with `{}`.", context.hint_command("openclaw gateway")))
+        .hint(format!("Hint: start it with `{}`.", service::start_command(context)))
 }
 
 async fn tail(
@@ -180,7 +181,7 @@ pub(super) enum Entry<'a> {
         message: String,
         raw: &'a str,
     },
-    /// One that the gateway did not write.
+    /// Line that the gateway did not write.
     Raw { raw: &'a str },
 }
 

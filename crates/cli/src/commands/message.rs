@@ -16,24 +16,29 @@ use serde_json::{Map, Value, json};
 
 use super::channels::table::obstacle;
 use super::channels::{call, platform};
+use super::piped;
 use crate::args::{DISCARD, FAILED, MessageArgs, RETRY, TargetArgs};
 use crate::client::{self, TargetFlags, Wait};
 use crate::context::Context;
 use crate::failure::{ERROR, Failure, Outcome};
 use crate::output;
 
-/// Who waits longer is told what for.
+/// Time after which a person who still waits is told the reason.
 const AT_ONCE: Duration = Duration::from_millis(500);
-/// The gateway tells within twenty seconds what came of a message.
+/// Time limit; the gateway reports the outcome of a message within twenty seconds.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// A broadcast takes as long as its messages.
 const BROADCAST_TIMEOUT: Duration = Duration::from_secs(600);
 /// The code of a failure that says that the message is stored and waits.
 const STORED: &str = "waiting";
-/// Every platform.
+/// Name that stands for every platform.
 const ALL: &str = "all";
 
-pub(super) fn run(args: &MessageArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &mut MessageArgs, context: &Context) -> Outcome {
+    if let Some(Value::String(text)) = args.params.get_mut("message") {
+        *text = piped::text(text)?;
+    }
+    let args = &*args;
     match args.row.action {
         "send" => send(args, context),
         "poll" => poll(args, context),
@@ -45,7 +50,7 @@ pub(super) fn run(args: &MessageArgs, context: &Context) -> Outcome {
     }
 }
 
-/// Where it is done.
+/// Platform and target of the action.
 struct Place {
     info: &'static ChannelInfo,
     /// The target as the gateway reads it.
@@ -177,7 +182,7 @@ fn broadcast(args: &MessageArgs, context: &Context) -> Outcome {
     Ok(if failed.is_empty() { 0 } else { ERROR })
 }
 
-/// Anything that is no message of its own.
+/// Runs the actions that send no message of their own.
 fn other(args: &MessageArgs, context: &Context) -> Outcome {
     let Place { info, to } = place(args, context)?;
     if args.dry_run {
@@ -214,12 +219,13 @@ fn check_ids(args: &MessageArgs, info: &ChannelInfo) -> Result<(), Failure> {
         channel.check_thread_id(thread).map_err(|error| refuse("--thread-id", error))?;
     }
     if let Some(message) = args.text("replyTo") {
-        channel.check_message_id(message).map_err(|error| refuse("--reply-to", error))?;
+        channel.message_id(message).map_err(|error| refuse("--reply-to", error))?;
     }
     Ok(())
 }
 
-/// Asks the gateway whether it would do it. Where none answers, what this command knows by itself is all that was checked.
+/// Asks the gateway whether it would do it. Without an answer, only this command's own checks were
+/// made.
 fn rehearse(
     args: &MessageArgs,
     context: &Context,
@@ -238,7 +244,8 @@ fn rehearse(
     }
 }
 
-/// A call that waits for the platform. Where that takes a while, the person is told at once what is waited for.
+/// A call that waits for the platform. If that takes a while, the person is told at once what it
+/// waits for.
 fn wait_for<C: Call>(
     args: &MessageArgs,
     context: &Context,
@@ -266,8 +273,8 @@ fn wait_for<C: Call>(
     })
 }
 
-/// A message that is stored and waits has not failed: scripts are told so by the code, people by what shows how it goes. Where a part was
-/// given up, that is what is told.
+/// A message that is stored and waits has not failed: scripts see that in the exit code, people in
+/// the hint that shows how to follow it. A part that was given up is reported instead.
 fn or_stored(context: &Context, failure: Failure) -> Failure {
     let detail = |key: &str| failure.details.as_ref()?.get(key);
     let waits = detail("waiting").and_then(Value::as_u64).is_some_and(|parts| parts > 0);
@@ -288,7 +295,7 @@ fn or_stored(context: &Context, failure: Failure) -> Failure {
     Failure { code: STORED, ..failure.hint(hint) }
 }
 
-/// What is waited for, and why, as far as the gateway knows.
+/// Reason for the wait, as far as the gateway knows.
 fn waiting(info: &ChannelInfo, account: Option<&str>, status: Option<&Value>) -> String {
     let default = || status?.get("channelDefaultAccountId")?.get(info.id)?.as_str();
     let named = account.map(normalize_account_id).or_else(|| default().map(str::to_owned));
@@ -351,7 +358,8 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// What was sent, by the names that scripts read: the ids at the top, and the whole receipt below `result`.
+/// Prints a receipt under the names that scripts read: the ids at the top, and the whole receipt
+/// below `result`.
 fn sent(args: &MessageArgs, info: &ChannelInfo, answer: &Value, about: &Value) -> Outcome {
     let word = |key: &str| answer.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (message, chat) = (word("messageId"), word("chatId"));
@@ -364,7 +372,7 @@ fn sent(args: &MessageArgs, info: &ChannelInfo, answer: &Value, about: &Value) -
     report(args, info.id, "core", &payload, &said)
 }
 
-/// What people read of what was done.
+/// Description of the result, for people.
 fn described(action: &str, label: &str, payload: &Value) -> String {
     let word =
         |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -53,7 +53,7 @@ pub(super) fn run(args: ModelsArgs, context: &Context) -> Outcome {
     }
 }
 
-/// Whether a command changes the defaults that all agents share.
+/// True if a command changes the defaults that all agents share.
 fn changes_all_agents(command: &ModelsCommand) -> bool {
     !matches!(command, ModelsCommand::Auth(_) | ModelsCommand::List { .. } | ModelsCommand::Status { .. })
 }

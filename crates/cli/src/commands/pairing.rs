@@ -1,47 +1,61 @@
 //! `openclaw pairing list|approve` (spec `channels.md` §2.2): reads and writes the files that a gateway reads with every message.
 
 use openclaw_channels::access::{PairingRequest, PairingStore};
-use openclaw_channels::{Channel, Platforms};
+use openclaw_channels::{Channel, registry};
 use openclaw_protocol::params::channels::Send;
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Value, json};
 
-use super::channels::{call, platform};
+use super::channels::{call, platform_or_only};
 use crate::args::{PairingArgs, PairingCommand, TargetArgs};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
 const DEFAULT: &str = "default";
-/// What somebody is told who was let in. Clients of the reference know these words.
+/// Message to somebody who was let in. Clients of the reference know these words.
 const APPROVED: &str = "✅ OpenClaw access approved. Send a message to start chatting.";
 
 pub(super) fn run(args: &PairingArgs, context: &Context) -> Outcome {
     match &args.command {
         PairingCommand::List { name, channel, account, json } => {
-            let name = channel.as_deref().or(name.as_deref()).ok_or_else(no_channel)?;
-            list(context, platform(name)?.as_ref(), account.as_deref(), *json)
+            let name = channel.as_deref().or(name.as_deref());
+            list(context, platform_or_only(name)?.as_ref(), account.as_deref(), *json)
         }
         PairingCommand::Approve { code_or_channel, code, channel, account, notify, target } => {
+            let word = code_or_channel.as_deref();
             let (name, code) = match (channel.as_deref(), code.as_deref()) {
-                (Some(name), None) => (name, code_or_channel.as_str()),
-                (Some(name), Some(code)) => (name, code),
-                (None, Some(code)) => (code_or_channel.as_str(), code),
-                (None, None) => return Err(no_channel()),
+                (Some(name), code) => (Some(name), code.or(word)),
+                (None, Some(code)) => (word, Some(code)),
+                // A word alone is the platform or the code.
+                (None, None) if word.is_some_and(|word| registry::by_name(word).is_some()) => (word, None),
+                (None, None) => (None, word),
+            };
+            let channel = platform_or_only(name)?;
+            let Some(code) = code else {
+                return Err(which_code(context, channel.as_ref(), account.as_deref()));
             };
             let wanted = Wanted { code, account: account.as_deref(), notify: *notify, target };
-            approve(context, platform(name)?.as_ref(), &wanted)
+            approve(context, channel.as_ref(), &wanted)
         }
     }
 }
 
-fn no_channel() -> Failure {
-    let platforms = Platforms::default();
-    let known: Vec<&str> = platforms.channels().iter().map(|channel| channel.info().id).collect();
-    Failure::usage(format!(
-        "Channel required. Use --channel <channel> or pass it as the first argument (expected one of: {})",
-        known.join(", ")
-    ))
+/// Returns the error for a missing code: it lists the people who wait, each with the command that lets them in.
+fn which_code(context: &Context, channel: &dyn Channel, account: Option<&str>) -> Failure {
+    let id = channel.info().id;
+    let accounts = accounts(context, channel, account).into_iter();
+    let waiting = accounts.flat_map(|account| store(context, id, &account).pending().unwrap_or_default());
+    let command = |request: PairingRequest| {
+        let command = context.hint_command(&format!("openclaw pairing approve {id} {}", request.code));
+        format!("{command}   (id {}, asked {})", request.id, request.created_at)
+    };
+    let lines: Vec<String> = waiting.map(command).collect();
+    let failure = Failure::usage("Whose code? It stands in what the bot told them.");
+    match lines.is_empty() {
+        true => failure.hint(format!("Nobody waits on {id} now.")),
+        false => failure.hint(format!("Who waits:\n{}", lines.join("\n"))),
+    }
 }
 
 fn store(context: &Context, channel: &str, account: &str) -> PairingStore {
@@ -61,7 +75,7 @@ fn accounts(context: &Context, channel: &dyn Channel, named: Option<&str>) -> Ve
 }
 
 fn list(context: &Context, channel: &dyn Channel, account: Option<&str>, json: bool) -> Outcome {
-    context.print_warnings();
+    context.print_warnings_about(&["channels"]);
     let id = channel.info().id;
     let mut requests: Vec<(String, PairingRequest)> = Vec::new();
     for account in accounts(context, channel, account) {
@@ -124,7 +138,8 @@ fn approve(context: &Context, channel: &dyn Channel, wanted: &Wanted<'_>) -> Out
     ))
 }
 
-/// They are in, whether they hear of it or not.
+/// Tells the person that they were let in. A failure only prints a note: they are in, whether they
+/// hear of it or not.
 fn notify(context: &Context, channel: &str, account: &str, request: &PairingRequest, target: &TargetArgs) {
     let params = json!({
         "channel": channel, "accountId": account, "to": request.id, "message": APPROVED,

@@ -11,9 +11,9 @@ use crate::output;
 
 /// Asks on one stream and reads from another.
 pub(crate) struct Questions<R, W> {
-    /// Where answers come from.
+    /// Source of answers.
     pub(crate) answers: R,
-    /// Where questions go; standard error, so that standard output holds the result alone.
+    /// Output for questions; standard error, so that standard output holds the result alone.
     pub(crate) screen: W,
 }
 
@@ -23,7 +23,7 @@ const INTERRUPTED: i32 = 130;
 pub(crate) const MAX_ANSWER: u64 = 64 * 1024;
 
 impl Questions<StdinLock<'static>, Stderr> {
-    /// To whoever sits at this process's terminal.
+    /// Questions to whoever sits at this process's terminal.
     pub(crate) fn of_process() -> Self {
         static ONCE: Once = Once::new();
         ONCE.call_once(end_with_a_word);
@@ -45,7 +45,7 @@ fn end_with_a_word() {
 }
 
 impl<R: BufRead, W: Write> Questions<R, W> {
-    /// The answer, or what is taken when it is empty.
+    /// Asks a question; returns the answer, or `default` if it is empty.
     ///
     /// # Errors
     /// When the input ends: the person gave up.
@@ -55,7 +55,7 @@ impl<R: BufRead, W: Write> Questions<R, W> {
         Ok(if answer.is_empty() { default.to_owned() } else { answer })
     }
 
-    /// Yes or no; an empty answer is no.
+    /// Asks yes or no; an empty answer is no.
     ///
     /// # Errors
     /// When the input ends.

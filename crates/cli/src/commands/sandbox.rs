@@ -47,7 +47,7 @@ fn list(context: &Context, browser: bool, json: bool) -> u8 {
     0
 }
 
-/// Which are meant.
+/// Sandboxes that are meant.
 enum Which<'a> {
     All,
     Agent(&'a str),

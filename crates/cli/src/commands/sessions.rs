@@ -28,9 +28,9 @@ use crate::output::{self, Column, columns};
 /// A row of a store.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct StoredSession {
-    /// Its key, as it is on disk.
+    /// Key of the row, as it is on disk.
     pub(super) key: String,
-    /// Its fields.
+    /// Fields of the row.
     pub(super) entry: SessionEntry,
 }
 
@@ -45,7 +45,7 @@ impl From<StoredRow> for StoredSession {
 }
 
 impl StoredSession {
-    /// What it is; of one whose key is none, what its row says.
+    /// Kind of the session; if its key is invalid, from the row alone.
     pub(super) fn kind(&self) -> SessionKind {
         match legacy::canonicalize(&self.key, &AgentId::default(), &KeyRules::default()) {
             Ok(key) => kind_of(&key, &self.entry),
@@ -56,12 +56,12 @@ impl StoredSession {
         }
     }
 
-    /// Whose it is, where the key says so.
+    /// Agent that owns the session, if the key says so.
     fn agent(&self) -> Option<AgentId> {
         Some(AgentId::normalize(&AgentKey::parse(&self.key)?.agent))
     }
 
-    /// `think:high`, `id:…`: what is special about it.
+    /// Flags of a session: `think:high`, `id:…` and the like.
     pub(super) fn flags(&self) -> Vec<String> {
         let entry = &self.entry;
         let named = |name: &str, value: Option<&str>| {
@@ -96,7 +96,7 @@ fn read_since(path: &Path, since: i64) -> Result<Vec<StoredSession>, Failure> {
 pub(super) fn run(args: &SessionsArgs, context: &Context) -> Outcome {
     let active = args.active.as_deref().map(minutes).transpose()?;
     let config = context.config()?;
-    context.print_warnings();
+    context.print_warnings_about(&["session"]);
     let stores = stores(args, config, context)?;
     let now = now_ms();
     let since = active.map_or(i64::MIN, |minutes| now.saturating_sub(minutes.saturating_mul(60_000)));
@@ -180,17 +180,17 @@ fn stores(args: &SessionsArgs, config: &Config, context: &Context) -> Result<Vec
 struct Row {
     session: StoredSession,
     used: ModelInUse,
-    /// Whose it is, where rows of several agents are listed.
+    /// Agent that owns the session, where rows of several agents are listed.
     agent: Option<AgentId>,
 }
 
-/// What is printed.
+/// Listing to print.
 struct Listing {
     rows: Vec<Row>,
     stores: Vec<Store>,
-    /// Why not all of them could be read.
+    /// Reasons why not all of them could be read.
     problems: Vec<String>,
-    /// Only what was used in the last so many minutes.
+    /// Limit to sessions used in the last so many minutes.
     active: Option<i64>,
     now: i64,
 }
@@ -256,7 +256,7 @@ impl Row {
             ("model", json!(used.model)),
             ("contextTokens", json!(used.window)),
         ];
-        // What is not set is absent.
+        // Fields that are not set are absent.
         fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
     }
 

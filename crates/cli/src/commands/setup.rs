@@ -35,7 +35,7 @@ pub(super) fn run(args: &SetupArgs, context: &Context) -> Outcome {
     }
     openclaw_gateway::keep_files_private();
     let change = plan(context, args.workspace.as_deref(), &wanted);
-    // What cannot be made stays out of the config.
+    // A directory that cannot be made stays out of the config.
     let agent = prepare(&context.loaded.with(&change.next))?;
     if change.next != context.loaded.snapshot.parsed || !context.loaded.snapshot.exists {
         write::write(&context.loaded, &change.next, Actor::Cli).map_err(write_failure)?;
@@ -69,7 +69,7 @@ pub(super) fn run(args: &SetupArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// Where the gateway is, as the flags say.
+/// Place of the gateway, as the flags say.
 enum Wanted {
     /// No flag: what is configured stays, a new config is local.
     Kept,
@@ -124,7 +124,7 @@ struct Change {
     set: Vec<String>,
 }
 
-/// What is missing for a gateway to start. What is there stays.
+/// Change that adds what a gateway needs to start. Existing settings stay.
 fn plan(context: &Context, workspace: Option<&str>, wanted: &Wanted) -> Change {
     let source = &context.loaded.snapshot.parsed;
     let in_effect = &context.loaded.snapshot.config;
@@ -154,7 +154,7 @@ fn plan(context: &Context, workspace: Option<&str>, wanted: &Wanted) -> Change {
     Change { next, set }
 }
 
-/// Whether a gateway would let clients in with a token, and has none.
+/// True if a gateway would let clients in with a token, and has none.
 fn lacks_token(context: &Context) -> bool {
     let config = context.config_or_default();
     let Secrets { token, password } = Secrets::default().or_local(&config, context.env());
@@ -165,12 +165,12 @@ fn lacks_token(context: &Context) -> bool {
     }
 }
 
-/// Whether a key of `gateway.auth` is set.
+/// True if a key of `gateway.auth` is set.
 pub(super) fn has_auth(config: &Value, key: &str) -> bool {
     config.pointer("/gateway/auth").and_then(|auth| auth.get(key)).is_some_and(|value| !value.is_null())
 }
 
-/// What to set so that clients need a secret that nobody guesses.
+/// Settings that make clients need a random secret.
 pub(super) fn generated_token() -> [(&'static str, Value); 2] {
     let mut bytes = [0_u8; TOKEN_BYTES];
     rand::rng().fill_bytes(&mut bytes);

@@ -14,7 +14,7 @@ use crate::output;
 
 pub(super) fn run(args: &SkillsArgs, context: &Context) -> Outcome {
     let config = context.config()?;
-    context.print_warnings();
+    context.print_warnings_about(&["skills"]);
     let found = status(config, &config.agent(&config.default_agent()).workspace);
     match &args.command {
         None => list(&found, Printed::Text { verbose: false }, Which::All, context),
@@ -62,9 +62,7 @@ fn list(found: &SkillsStatusResult, printed: Printed, which: Which, context: &Co
                 text::TIP.to_owned(),
             ]);
         }
-        Printed::Text { .. } if skills.is_empty() => {
-            print(&["No skills found.".to_owned(), String::new(), text::TIP.to_owned()]);
-        }
+        Printed::Text { .. } if skills.is_empty() => print(&text::none(found, context)),
         Printed::Text { verbose } => print(&text::list(&skills, verbose, context)),
     }
 }

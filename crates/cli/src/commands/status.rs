@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use openclaw_config::clock::now_ms;
 use openclaw_config::settings::TailscaleMode;
 use openclaw_config::{Config, ResolvedAgent};
-use openclaw_gateway::Host;
+use openclaw_gateway::{Host, absent_features};
 use openclaw_protocol::AgentId;
+use openclaw_protocol::params::health::AbsentFeature;
 use openclaw_protocol::params::status::{
     AgentSessions, HeartbeatSummary, SessionsSummary, StatusDefaults, StatusRow, percent_used,
 };
@@ -24,9 +25,9 @@ use crate::args::StatusArgs;
 use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
 use crate::context::Context;
 use crate::failure::Outcome;
-use crate::output;
+use crate::{listeners, output, service};
 
-/// Why there is no memory.
+/// Reason why there is no memory.
 pub(super) const NO_MEMORY: &str = "not implemented yet";
 /// Sessions shown.
 const RECENT: usize = 10;
@@ -52,41 +53,42 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
         output::json(&status);
     } else {
         let extras = Extras::of(context, &config, &target, ask, probed);
-        status_text::lines(&status, context, &extras).iter().for_each(|line| output::line(line));
+        status_text::lines(&status, context, &extras).iter().for_each(|line| output::row(line));
     }
     Ok(0)
 }
 
-/// What the report for people says that is not in the document.
+/// Content of the text report that is not in the document.
 pub(super) struct Extras {
-    /// How we authenticate, `auth token`.
+    /// Authentication used, such as `auth token`.
     pub(super) auth: Option<&'static str>,
     /// `gateway.tailscale.mode`.
     pub(super) tailscale: &'static str,
-    /// What was asked of the gateway.
+    /// Questions asked of the gateway, for people.
     pub(super) probes: &'static str,
     /// The address of the web chat, without a secret.
     pub(super) dashboard: String,
-    /// What to do so that a gateway answers.
+    /// Remedy if no gateway answers.
     pub(super) remedy: Option<Remedy>,
-    /// What the gateway says of the accounts of chat platforms.
+    /// Answer of the gateway about the accounts of chat platforms.
     pub(super) channels: Option<Value>,
-    /// Its health snapshot, where the platforms were asked for it.
+    /// Health snapshot of the gateway, where the platforms were asked for it.
     pub(super) health: Option<Value>,
 }
 
-/// What makes a gateway answer.
+/// Remedy that makes a gateway answer.
 pub(super) enum Remedy {
-    /// None runs here.
+    /// No gateway runs here: start one.
     Start,
-    /// Anything else, as a sentence.
+    /// Remedy for anything else, as a sentence.
     Told(String),
 }
 
 impl Remedy {
     fn of(target: &Target, probed: &Probed, is_usable: bool) -> Option<Self> {
         let failure = probed.failure.as_ref()?;
-        if failure.code == "unreachable" && target.bind.is_some() && is_usable {
+        let is_free = || target.local_port().is_none_or(|port| listeners::holder(port).is_none());
+        if failure.code == "unreachable" && target.bind.is_some() && is_usable && is_free() {
             return Some(Self::Start);
         }
         probed.remedy().map(|remedy| Self::Told(remedy.to_owned()))
@@ -128,7 +130,8 @@ pub(super) struct Status {
     link_channel: Value,
     pub(super) heartbeat: HeartbeatSummary,
     channel_summary: Value,
-    /// What became of what the accounts of chat platforms brought, by platform and account; ours. Absent where no gateway answered.
+    /// Counts of inbound events by outcome, by platform and account; ours. Absent where no gateway
+    /// answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     inbound: Option<Value>,
     pub(super) queued_system_events: Vec<Value>,
@@ -144,7 +147,10 @@ pub(super) struct Status {
     pub(super) node_service: Service,
     pub(super) agents: Agents,
     pub(super) security_audit: audit::Report,
-    /// What the gateway says of its health, where it was asked for; `null` where none answered.
+    /// Features of OpenClaw that the state directory uses and this version does not have; ours, absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) absent_features: Vec<AbsentFeature>,
+    /// Health snapshot of the gateway, where it was asked for; `null` where none answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     health: Option<Value>,
     /// The quotas, where they were asked for.
@@ -172,7 +178,7 @@ fn inbound(channels: &Value) -> Value {
 pub(super) struct Sessions {
     #[serde(flatten)]
     pub(super) summary: SessionsSummary,
-    /// Why not all of them could be read.
+    /// Reasons why not all of them could be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) problems: Vec<String>,
 }
@@ -222,7 +228,7 @@ pub(super) struct AgentPart {
     pub(super) last_active_age_ms: Option<i64>,
 }
 
-/// Whether a service file is there; managing services is not part of this version.
+/// State of the service file; managing services is not part of this version.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Service {
@@ -287,18 +293,19 @@ fn document(context: &Context, config: &Config, target: &Target, probed: &Probed
             agents: stores.iter().map(|store| store.agent_part(now)).collect(),
         },
         security_audit: audit::report(context, config),
+        absent_features: absent_features(&context.loaded).features,
         health: None,
         usage: None,
     }
 }
 
-/// An agent and what is shown of its sessions.
+/// Store of an agent, and the parts of its sessions that are shown.
 struct Store {
     agent: ResolvedAgent,
     path: PathBuf,
     newest: Vec<StoredSession>,
     count: usize,
-    /// Why not all of them could be read.
+    /// Reason why not all of it could be read.
     problem: Option<String>,
 }
 
@@ -395,22 +402,10 @@ fn row(models: &DefaultModels, agent: &AgentId, session: &StoredSession, now: i6
 
 impl Service {
     fn of(context: &Context, name: &str) -> Self {
-        let (label, file) = service_file(context, name);
-        let installed = file.exists();
+        let service = service::Service::of(context, name);
+        let (label, installed) = (service.label, service.is_installed());
         let loaded_text = if installed { "installed" } else { "not installed" };
         Self { label, installed, loaded_text, runtime_short: Value::Null }
-    }
-}
-
-/// The manager's name and the file of a service (spec `cli.md` §9.1).
-pub(super) fn service_file(context: &Context, name: &str) -> (&'static str, std::path::PathBuf) {
-    let suffix = context.paths().profile().map(|profile| format!("-{profile}")).unwrap_or_default();
-    let home = context.paths().home();
-    if cfg!(target_os = "macos") {
-        let label = context.paths().profile().unwrap_or(name.trim_start_matches("openclaw-"));
-        ("LaunchAgent", home.join("Library/LaunchAgents").join(format!("ai.openclaw.{label}.plist")))
-    } else {
-        ("systemd", home.join(".config/systemd/user").join(format!("{name}{suffix}.service")))
     }
 }
 

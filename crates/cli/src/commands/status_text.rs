@@ -1,17 +1,20 @@
 //! `openclaw status` for people.
 
+use std::path::Path;
+
 use openclaw_config::clock::now_ms;
 use openclaw_models::quota;
 use openclaw_protocol::params::status::{AgentBeat, SessionsSummary, StatusRow};
 use openclaw_protocol::params::usage::UsageStatusResult;
 
-use super::audit::{Finding, Report, Severity, Summary};
+use super::audit::{Finding, NOT_AUDITED, Report, Severity};
 use super::channels::table::Told;
 use super::gateway_probe::GatewayItself;
 use super::sessions::{kind_name, tokens};
 use super::status::{Agents, Extras, Gateway, NO_MEMORY, Remedy, Service, Sessions, Status};
 use crate::context::Context;
 use crate::output::{self, Column, Style, boxed, columns};
+use crate::service;
 
 /// Width of the overview, in characters.
 const WIDTH: usize = 119;
@@ -24,7 +27,11 @@ pub(super) fn lines(status: &Status, context: &Context, extras: &Extras) -> Vec<
     let mut lines = vec![style.accent("OpenClaw status"), String::new(), style.accent("Overview")];
     lines.extend(boxed(["Item", "Value"], &overview(status, context, extras), WIDTH));
     lines.extend([String::new(), style.accent("Security audit")]);
-    lines.extend(security(&status.security_audit, style));
+    lines.extend(security(&status.security_audit, context));
+    if !status.absent_features.is_empty() {
+        lines.extend([String::new(), style.accent("Not in this version")]);
+        lines.extend(status.absent_features.iter().map(|absent| format!("- {}", absent.message)));
+    }
     let told = Told { status: extras.channels.as_ref(), health: extras.health.as_ref() };
     let channels = super::channels::table::table(context, &told);
     if !channels.is_empty() {
@@ -44,7 +51,7 @@ fn usage(status: &Status) -> Vec<String> {
     status.usage.iter().flat_map(|usage| std::iter::once(String::new()).chain(report(usage))).collect()
 }
 
-/// Where to read on, and what to type next.
+/// Footer: where to read on, and what to type next.
 fn footer(context: &Context, extras: &Extras) -> Vec<String> {
     let step = |question: &str, command: &str| format!("  {question} {}", context.hint_command(command));
     let mut lines = vec![
@@ -60,7 +67,9 @@ fn footer(context: &Context, extras: &Extras) -> Vec<String> {
     match &extras.remedy {
         _ if !context.loaded.snapshot.exists => {}
         None => {}
-        Some(Remedy::Start) => lines.push(step("Need a gateway?    ", "openclaw gateway")),
+        Some(Remedy::Start) => {
+            lines.push(format!("  Need a gateway?     {}", service::start_command(context)));
+        }
         Some(Remedy::Told(remedy)) => lines.push(format!("  Need a gateway?     {remedy}")),
     }
     if context.config().is_ok() {
@@ -98,12 +107,12 @@ fn overview(status: &Status, context: &Context, extras: &Extras) -> Vec<(String,
         ("Probes", extras.probes.to_owned()),
         ("Events", if events == 0 { "none".to_owned() } else { format!("{events} queued") }),
         ("Heartbeat", heartbeats.join(", ")),
-        ("Sessions", sessions_line(&status.sessions.summary)),
+        ("Sessions", sessions_line(&status.sessions.summary, context)),
     ];
     rows.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// How often an agent's heartbeat runs; a beat that is set to never is off.
+/// Interval of an agent's heartbeat, for people; a beat that is set to never is off.
 fn interval(beat: &AgentBeat) -> &str {
     if beat.every_ms.is_some() { &beat.every } else { "disabled" }
 }
@@ -146,28 +155,45 @@ fn agents_line(agents: &Agents) -> String {
     )
 }
 
-fn sessions_line(sessions: &SessionsSummary) -> String {
+fn sessions_line(sessions: &SessionsSummary, context: &Context) -> String {
     let SessionsSummary { paths, count, defaults, .. } = sessions;
     let model = defaults.model.as_deref().unwrap_or_default();
     let window = output::count(defaults.context_tokens.unwrap_or_default());
-    let plural = if paths.len() == 1 { "" } else { "s" };
-    format!("{count} active · default {model} ({window} ctx) · {} store{plural}", paths.len())
+    let stores = match paths.as_slice() {
+        [path] => context.short(Path::new(path)),
+        paths => format!("{} stores", paths.len()),
+    };
+    format!("{count} active · default {model} ({window} ctx) · {stores}")
 }
 
-fn security(report: &Report, style: Style) -> Vec<String> {
-    let Summary { critical, warn, info } = report.summary;
-    let mut lines = vec![format!("Summary: {critical} critical · {warn} warn · {info} info")];
-    let mut findings: Vec<&Finding> = report.findings.iter().collect();
-    findings.sort_by_key(|finding| finding.severity);
-    for finding in findings.into_iter().take(FINDINGS) {
-        let severity = match finding.severity {
-            Severity::Critical => style.error("CRITICAL"),
-            Severity::Warn => style.warn("WARN"),
-        };
+/// The worst findings, what was not looked at, and where all of it stands.
+fn security(report: &Report, context: &Context) -> Vec<String> {
+    let style = context.style;
+    let mut lines = vec![report.summary_line()];
+    let mut findings: Vec<(String, &Finding)> = report
+        .findings
+        .iter()
+        .filter_map(|finding| match finding.severity {
+            Severity::Critical => Some((style.error("CRITICAL"), finding)),
+            Severity::Warn => Some((style.warn("WARN"), finding)),
+            Severity::Info => None,
+        })
+        .collect();
+    findings.sort_by_key(|(_, finding)| finding.severity);
+    let more = findings.len().saturating_sub(FINDINGS);
+    for (severity, finding) in findings.into_iter().take(FINDINGS) {
         lines.push(format!("  {severity} {}", finding.title));
         lines.push(format!("    {}", finding.detail));
         lines.extend(finding.remediation.iter().map(|fix| format!("    Fix: {fix}")));
     }
+    if more > 0 {
+        lines.push(format!("  … and {more} more"));
+    }
+    let not_audited = report.findings.iter().find(|finding| finding.check_id == NOT_AUDITED);
+    lines.extend(not_audited.map(|finding| format!("Not audited: {}", finding.detail.replace('\n', "; "))));
+    let command = |command: &str| context.hint_command(command);
+    lines.push(format!("Full report: {}", command("openclaw security audit")));
+    lines.push(format!("Deep probe: {}", command("openclaw security audit --deep")));
     lines
 }
 

@@ -2,10 +2,13 @@
 //! gateway is needed.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use openclaw_channels::Platforms;
 use openclaw_config::Config;
-use openclaw_dispatch::tool_access::{Access, Explanation, RunOf, Sender, ToolAccess, explain};
+use openclaw_dispatch::tool_access::{
+    Access, Explanation, RunOf, Sender, ToolAccess, explain, unknown_names,
+};
 use openclaw_models::ModelRef;
 use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_sessions::store::read_rows;
@@ -22,9 +25,9 @@ use crate::output::{self, Column, Style, grid, width};
 pub(super) fn run(args: &ToolsArgs, context: &Context) -> Outcome {
     let ToolsCommand::Explain(args) = &args.command;
     let config = context.config()?;
-    context.print_warnings();
+    context.print_warnings_about(&["tools"]);
     let (agent, session) = place(context, config, args)?;
-    let entry = stored(&config.session_store(&agent), &session)?;
+    let (session, entry) = stored(&config.session_store(&agent), session)?;
     let models = DefaultModels::load(config, context.env());
     let model = match args.model.as_deref() {
         Some(text) => named_model(text)?,
@@ -46,8 +49,9 @@ pub(super) fn run(args: &ToolsArgs, context: &Context) -> Outcome {
     if let Some(tool) = &args.tool {
         keep_only(&mut explanation, tool)?;
     }
-    let report = Report::of(&agent, &session, &model, &explanation);
-    for warning in &explanation.warnings {
+    let warnings: Vec<String> = unknown_names(config).iter().map(ToString::to_string).collect();
+    let report = Report::of(&agent, &session, &model, &explanation, &warnings);
+    for warning in &warnings {
         output::error_line(&context.style.warn(warning));
     }
     if args.json {
@@ -85,12 +89,16 @@ fn place(
     Ok((context.agent(Some(owner.as_str()))?, session))
 }
 
-/// The session's row; one that does not exist yet says nothing.
-fn stored(store: &Path, session: &SessionKey) -> Result<SessionEntry, Failure> {
+/// The session as its row names it, and the row; one that does not exist yet says nothing.
+fn stored(store: &Path, session: SessionKey) -> Result<(SessionKey, SessionEntry), Failure> {
     let rows = read_rows(store)
         .map_err(|error| Failure::new("store", format!("could not read {}: {error}", store.display())))?;
-    let row = rows.into_iter().find(|(key, _)| key == session.as_str());
-    Ok(row.map(|(_, entry)| SessionEntry::clone(&entry)).unwrap_or_default())
+    let is_its = |key: &str| key == session.as_str() || session.is_direct_spelling(key);
+    let own = rows.into_iter().filter(|(key, _)| is_its(key));
+    match own.max_by_key(|(_, entry)| entry.updated_at_ms()) {
+        Some((key, entry)) => Ok((session.spelled_as(&Arc::from(key)), Arc::unwrap_or_clone(entry))),
+        None => Ok((session, SessionEntry::default())),
+    }
 }
 
 fn named_model(text: &str) -> Result<ModelRef, Failure> {
@@ -102,7 +110,7 @@ fn named_model(text: &str) -> Result<ModelRef, Failure> {
     })
 }
 
-/// By any name that a policy takes for it.
+/// Keeps only one tool, by any name that a policy takes for it.
 fn keep_only(explanation: &mut Explanation, tool: &str) -> Result<(), Failure> {
     let name = CATALOGUE.canonical_name(tool);
     explanation.tools.retain(|found| found.name == name);
@@ -113,7 +121,7 @@ fn keep_only(explanation: &mut Explanation, tool: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is printed.
+/// Report to print.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     agent: &'a str,
@@ -131,11 +139,11 @@ struct Row<'a> {
     reason: Option<Reason>,
 }
 
-/// Why a run does not have a tool.
+/// Reason why a run does not have a tool.
 #[derive(Debug, Serialize)]
 struct Reason {
     kind: &'static str,
-    /// Where the rule stands in the config.
+    /// Place of the rule in the config.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<&'static str>,
     text: String,
@@ -156,7 +164,13 @@ impl Reason {
 }
 
 impl<'a> Report<'a> {
-    fn of(agent: &'a AgentId, session: &'a SessionKey, model: &ModelRef, found: &'a Explanation) -> Self {
+    fn of(
+        agent: &'a AgentId,
+        session: &'a SessionKey,
+        model: &ModelRef,
+        found: &'a Explanation,
+        warnings: &'a [String],
+    ) -> Self {
         let row = |tool: &'a ToolAccess| Row {
             name: tool.name,
             offered: tool.access == Access::Offered,
@@ -164,10 +178,10 @@ impl<'a> Report<'a> {
         };
         Self {
             agent: agent.as_str(),
-            session: session.as_str(),
+            session: session.spelled(),
             model: model.to_string(),
             tools: found.tools.iter().map(row).collect(),
-            warnings: &found.warnings,
+            warnings,
         }
     }
 

@@ -44,7 +44,7 @@ pub(super) fn run(args: &TraceArgs, context: &Context) -> Outcome {
         if at > 0 {
             output::line("");
         }
-        story.iter().for_each(|line| output::line(line));
+        story.iter().for_each(|line| output::row(line));
     }
     Ok(0)
 }

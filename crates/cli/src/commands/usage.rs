@@ -1,4 +1,4 @@
-//! What the providers say of their quotas, for `openclaw status --usage`.
+//! Quotas as the providers report them, for `openclaw status --usage`.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Times and sizes for people.
 
-/// How long ago: `just now`, `5m ago`, `3h ago`, `2d ago`.
+/// Age in words: `just now`, `5m ago`, `3h ago`, `2d ago`.
 pub(crate) fn age(milliseconds: i64) -> String {
     let minutes = (milliseconds.max(0) + 30_000) / 60_000;
     match minutes {
@@ -21,7 +21,7 @@ pub(crate) fn count(tokens: u64) -> String {
     }
 }
 
-/// How much time is left, roughly: `0m`, `5m`, `3h`, `2d`.
+/// Remaining time, roughly: `0m`, `5m`, `3h`, `2d`.
 pub(crate) fn remaining(milliseconds: i64) -> String {
     let minutes = match milliseconds {
         ..=0 => return "0m".to_owned(),
@@ -35,7 +35,7 @@ pub(crate) fn remaining(milliseconds: i64) -> String {
     }
 }
 
-/// How long something took: `87ms`, `1.2s`; a dash when it did not happen.
+/// Duration in words: `87ms`, `1.2s`; a dash when it did not happen.
 pub(crate) fn duration(milliseconds: Option<u64>) -> String {
     match milliseconds {
         None => "-".to_owned(),

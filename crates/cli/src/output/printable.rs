@@ -1,4 +1,5 @@
-//! What is printed: control characters that anybody may have put into a text are escaped, our own colours stay.
+//! Printable text: control characters that anybody may have put into a text are escaped, our own
+//! colours stay.
 
 use std::borrow::Cow;
 

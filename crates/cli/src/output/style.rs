@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use openclaw_config::Environment;
 
-/// Everything a [`Style`] puts around text: the only control sequences that are printed.
+/// Sequences that a [`Style`] puts around text: the only control sequences that are printed.
 pub(super) const SEQUENCES: &[&str] = &[ACCENT, MUTED, SUCCESS, WARN, ERROR, RESET];
 
 const ACCENT: &str = "\u{1b}[38;2;255;90;45m";
@@ -14,7 +14,7 @@ const WARN: &str = "\u{1b}[38;2;255;176;32m";
 const ERROR: &str = "\u{1b}[38;2;226;61;45m";
 const RESET: &str = "\u{1b}[0m";
 
-/// Whether and how text is coloured.
+/// Style of text: coloured or plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
     coloured: bool,
@@ -28,7 +28,7 @@ impl Style {
     #[cfg(test)]
     pub(crate) const COLOURED: Self = Self { coloured: true };
 
-    /// On a terminal, unless `--no-color` or `NO_COLOR` says no; `FORCE_COLOR` says yes.
+    /// Colours on a terminal, unless `--no-color` or `NO_COLOR` says no; `FORCE_COLOR` says yes.
     pub(crate) fn of(env: &Environment, no_color: bool) -> Self {
         let forced = env.get_nonblank("FORCE_COLOR").is_some_and(|value| value != "0");
         let forbidden = no_color || env.get("NO_COLOR").is_some_and(|value| !value.is_empty());

@@ -1,4 +1,4 @@
-//! Text in columns. Cells stay in their place whatever is in them.
+//! Text in columns. Cells stay in their place whatever their text.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub(crate) fn columns(columns: &[Column], rows: &[Vec<String>]) -> Vec<String> {
     std::iter::once(&heading).chain(rows).map(render).collect()
 }
 
-/// Lines of plain columns as wide as what is in them, separated by two spaces, the heading first.
+/// Lines of plain columns as wide as their cells, separated by two spaces, the heading first.
 pub(crate) fn fitting(heading: &[&str], rows: &[Vec<String>]) -> Vec<String> {
     let heading: Vec<String> = heading.iter().map(|name| (*name).to_owned()).collect();
     let all: Vec<Vec<_>> = std::iter::once(&heading)

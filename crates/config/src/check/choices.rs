@@ -1,4 +1,5 @@
-//! What a value that fits no member of a union could have been. For people: the message on the wire stays the reference's.
+//! Choices for a value that fits no member of a union. For people: the message on the wire stays
+//! the reference's.
 
 use indexmap::IndexSet;
 use serde_json::Value;
@@ -9,7 +10,7 @@ use crate::redact::is_secret_name;
 /// Characters of a found value that are shown.
 const SHOWN: usize = 40;
 
-/// `allowed: "auto", "lan"; found "public"`, or what is wrong with the only member of the value's kind.
+/// `allowed: "auto", "lan"; found "public"`, or the fault by the only member of the value's kind.
 pub(super) fn explain(members: &[Value], value: &Value, path: &str) -> String {
     if value.is_object() || value.is_array() {
         let of_kind: Vec<&Value> = members.iter().filter(|member| takes(member, type_name(value))).collect();
@@ -35,7 +36,7 @@ fn takes(member: &Value, kind: &str) -> bool {
     member.get("type").and_then(Value::as_str) == Some(kind)
 }
 
-/// What one member of a union allows.
+/// Values that one member of a union allows.
 fn choices_of(member: &Value) -> Vec<String> {
     if let Some(members) = member.get("anyOf").or_else(|| member.get("oneOf")).and_then(Value::as_array) {
         return members.iter().flat_map(choices_of).collect();

@@ -1,4 +1,4 @@
-//! Whether a configured program name is safe to start (spec `config.md` §4.3).
+//! Check that a configured program name is safe to start (spec `config.md` §4.3).
 
 /// A trimmed non-empty path, or a bare name without anything a shell would act on.
 pub(crate) fn is_safe_executable(value: &str) -> bool {

@@ -13,7 +13,7 @@ use crate::duration::{DurationUnit, parse_duration};
 use crate::mention_pattern::{mention_pattern, regex_fault};
 use crate::{Environment, Issue};
 
-/// What is wrong with a text, and what is used in its place.
+/// Finds a fault in a text; returns the fault and the default used in its place.
 type Look = fn(&str, &Environment) -> Option<String>;
 
 const LOOKS: &[(&str, Look)] = &[

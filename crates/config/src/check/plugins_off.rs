@@ -14,7 +14,7 @@ pub(super) fn check(document: &Value, env: &Environment) -> Vec<Issue> {
     let told = PLATFORMS.iter().flat_map(|(id, variable)| {
         let section = document.get("channels").and_then(|channels| channels.get(id));
         let is_set_up = section.is_some() || env.get_nonblank(variable).is_some();
-        // Whoever has switched off the platform itself wants it so.
+        // A platform that is switched off itself is meant to be off.
         let is_wanted =
             section.and_then(|keys| keys.get("enabled")).is_none_or(|enabled| *enabled != Value::Bool(false));
         let found = plugin_switches(document, id);

@@ -64,7 +64,7 @@ const RULES: &[(&str, Rule)] = &[
     ("channels.bluebubbles", dm_policy),
 ];
 
-/// Where a rule is applied.
+/// Place in the document at which a rule is applied.
 pub(super) struct Place<'a> {
     /// Dotted path.
     pub(super) path: String,
@@ -127,7 +127,8 @@ fn exclusive(label: &str, value: &Value, place: &Place<'_>, out: &mut Vec<Issue>
     }
 }
 
-/// A warning that comes after the stop would never be told.
+/// Requires that `warnAfter` is not above `stopAfter`: a warning that comes after the stop would
+/// never be told.
 fn loop_guard(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
     let defaults = LoopGuard::default();
     let count = |key: &str, default: NonZeroU32| {
@@ -235,7 +236,7 @@ fn open_door(
     }
 }
 
-/// Whether an entry of a list of senders is everybody.
+/// True if an entry of a list of senders stands for everybody.
 pub(super) fn lets_all_in(entry: &Value) -> bool {
     entry.as_str().is_some_and(|entry| entry.trim() == "*")
 }
@@ -259,7 +260,7 @@ fn whatsapp_account(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
     open_door("dmPolicy", text, value, list_of_account(value, place), place, out);
 }
 
-/// Its own list, or else that of its channel.
+/// Allowlist of the account, or else that of its channel.
 fn list_of_account<'a>(account: &'a Value, place: &Place<'a>) -> Option<&'a Value> {
     let of_channel = || place.root.get("channels")?.get(channel_of(&place.path))?.get("allowFrom");
     account.get("allowFrom").filter(|list| !list.is_null()).or_else(of_channel)
@@ -291,7 +292,7 @@ fn slack_http(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
     }
 }
 
-/// Whether a key holds non-blank text.
+/// True if a key holds non-blank text.
 pub(super) fn has_text(section: &Value, key: &str) -> bool {
     section.get(key).and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
 }

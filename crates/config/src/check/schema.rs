@@ -4,10 +4,10 @@ use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use super::choices;
-use crate::value_path::texts;
+use crate::value_path::{locate, texts};
 use crate::{Issue, nearest};
 
-/// What `config.schema` answers.
+/// Schema that `config.schema` answers with.
 const SCHEMA: &str = include_str!("../../data/schema.json");
 /// Places where more is accepted than clients are told, by dotted path (spec `config.md` §4.4).
 const ACCEPTED: &str = include_str!("../../data/accepted.json");
@@ -32,8 +32,8 @@ fn section(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// The schema that files are checked against. Of sections that are not wanted it knows the name alone: the whole schema
-/// takes megabytes and milliseconds, and a file has a few sections.
+/// The schema that files are checked against. It knows only the name of sections that are not
+/// wanted: the whole schema takes megabytes and milliseconds, and a file has a few sections.
 pub(crate) fn accepted(wanted: impl Fn(&str) -> bool) -> Value {
     let read = |(name, text): (&str, &str)| {
         (name.to_owned(), if wanted(name) { section(text) } else { Value::Object(Map::new()) })
@@ -55,7 +55,7 @@ pub(crate) fn accepted(wanted: impl Fn(&str) -> bool) -> Value {
     schema
 }
 
-/// What is accepted beyond the keys that clients are told of, by path; `*` is any name or entry.
+/// Keys accepted beyond those that clients are told of, by path; `*` is any name or entry.
 pub(crate) fn unlisted() -> Vec<(String, Value)> {
     let more: Map<String, Value> = serde_json::from_str(ACCEPTED).unwrap_or_default();
     let mut served = served();
@@ -82,7 +82,7 @@ fn slot_at<'a>(schema: &'a mut Value, path: &str) -> Option<&'a mut Value> {
     Some(node)
 }
 
-/// One mismatch, before it is put in words.
+/// Mismatch with the schema, before it is put in words.
 #[derive(Debug)]
 pub(super) struct Fault {
     path: String,
@@ -95,11 +95,11 @@ enum FaultKind {
         expected: &'static str,
         received: &'static str,
     },
-    /// What is allowed and what was found.
+    /// Allowed choices and the value found, as one text.
     Union(String),
     OneOf {
         allowed: Vec<Value>,
-        /// What was found.
+        /// Value found, for people.
         found: String,
     },
     Unknown {
@@ -112,7 +112,7 @@ enum FaultKind {
 }
 
 impl Fault {
-    /// Whether only a limit is missed. A union shows such a fault of its only such member.
+    /// True if the value only misses a limit. A union shows such a fault of its only such member.
     fn is_soft(&self) -> bool {
         matches!(self.kind, FaultKind::Limit(_))
     }
@@ -156,6 +156,17 @@ impl Fault {
 pub(crate) fn check(document: &Value) -> Vec<Issue> {
     let schema = accepted(|section| document.get(section).is_some());
     check_against(&schema, document, "").into_iter().map(Fault::into_issue).collect()
+}
+
+/// The paths of the keys that the schema does not know.
+pub(crate) fn unknown_keys(document: &Value) -> Vec<Vec<String>> {
+    let schema = accepted(|section| document.get(section).is_some());
+    let of_fault = |fault: Fault| -> Vec<Vec<String>> {
+        let FaultKind::Unknown { keys, .. } = fault.kind else { return Vec::new() };
+        let (above, _) = locate(document, &fault.path);
+        keys.into_iter().map(|key| above.iter().cloned().chain([key]).collect()).collect()
+    };
+    check_against(&schema, document, "").into_iter().flat_map(of_fault).collect()
 }
 
 /// Checks a plugin's own settings against the plugin's schema; the texts are those of the validator the reference uses there.

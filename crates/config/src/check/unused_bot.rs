@@ -9,7 +9,7 @@ use crate::value_path::items;
 
 /// The account that has the channel's own token.
 const DEFAULT: &str = "default";
-/// Where that stands.
+/// Keys that hold the channel's own token.
 const TOKENS: [&str; 2] = ["botToken", "tokenFile"];
 
 /// The warnings of a valid document.

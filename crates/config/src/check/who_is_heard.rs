@@ -60,7 +60,7 @@ pub(super) fn check(document: &Value) -> Vec<Issue> {
     found
 }
 
-/// Who is heard in private chats: the policy of each account.
+/// Warnings on who is heard in private chats, by the policy of each account.
 fn private_chats(platform: &str, nested: Option<&str>, section: &Map<String, Value>) -> Vec<Issue> {
     let base = format!("channels.{platform}");
     if is_off(section) {
@@ -85,7 +85,7 @@ fn is_off(section: &Map<String, Value>) -> bool {
     section.get("enabled") == Some(&Value::Bool(false))
 }
 
-/// What a section says itself.
+/// Settings of one section, without inherited ones.
 struct Layer<'a> {
     /// Path of the object with both keys.
     path: String,
@@ -107,7 +107,7 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// What holds for an account.
+/// Settings in effect for an account.
 struct Effective<'a> {
     /// Path of what decides it.
     path: &'a str,
@@ -178,7 +178,7 @@ fn id_of(text: &str) -> Option<i64> {
     without_prefixes(text).parse().ok()
 }
 
-/// In lower case, without the name of the platform.
+/// Entry in lower case, without the name of the platform.
 fn without_prefixes(text: &str) -> String {
     let lower = text.trim().to_lowercase();
     let mut rest = lower.as_str();

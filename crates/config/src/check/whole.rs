@@ -1,5 +1,6 @@
 //! Rules that need the whole document or the file system (spec `config.md` §4.3).
 
+use std::cell::LazyCell;
 use std::path::PathBuf;
 
 use openclaw_protocol::AgentId;
@@ -9,7 +10,7 @@ use super::Findings;
 use super::schema::check_plugin_config;
 use crate::environment::without_dots;
 use crate::value_path::{items, texts};
-use crate::{Environment, Issue, Paths};
+use crate::{Environment, Issue, Paths, installed_extensions};
 
 /// Channels that exist, built in or by a bundled plugin.
 const CHANNELS: &[&str] = &[
@@ -66,7 +67,7 @@ pub(super) fn check(document: &Value, paths: &Paths, env: &Environment) -> Findi
     }
     let mut findings = Findings::default();
     default_agents(document, &mut findings.warnings);
-    plugins(document, env, &mut findings);
+    plugins(document, paths, env, &mut findings);
     channels(document, &mut findings.issues);
     heartbeat_targets(document, &mut findings.issues);
     findings
@@ -151,7 +152,7 @@ fn is_known_plugin(id: &str) -> bool {
     CHANNELS.contains(&id) || PLUGINS.contains(&id)
 }
 
-fn plugins(document: &Value, env: &Environment, findings: &mut Findings) {
+fn plugins(document: &Value, paths: &Paths, env: &Environment, findings: &mut Findings) {
     let Some(section) = document.get("plugins") else { return };
     let load_paths: Vec<&str> = texts(section.pointer("/load/paths")).collect();
     for path in &load_paths {
@@ -162,7 +163,8 @@ fn plugins(document: &Value, env: &Environment, findings: &mut Findings) {
         }
     }
     // A plugin from elsewhere may have any id.
-    let is_missing = |id: &str| load_paths.is_empty() && !is_known_plugin(id);
+    let has_extensions = LazyCell::new(|| !installed_extensions(paths).is_empty());
+    let is_missing = |id: &str| !is_known_plugin(id) && load_paths.is_empty() && !*has_extensions;
     let not_found = |path: String, id: &str| Issue::new(path, format!("plugin not found: {id}"));
     let entries = section.get("entries").and_then(Value::as_object);
     for (id, _) in entries.into_iter().flatten().filter(|(id, _)| is_missing(id)) {
@@ -198,7 +200,7 @@ fn plugin_config(id: &str, entry: &Value, findings: &mut Findings) {
     }
 }
 
-/// Whether a chat platform has this name.
+/// True if a chat platform has this name.
 pub(super) fn is_channel(name: &str) -> bool {
     let name = name.to_lowercase();
     CHANNELS.contains(&name.as_str()) || CHANNEL_ALIASES.contains(&name.as_str())

@@ -1,5 +1,6 @@
-//! Masking secrets in a config text that does not parse. Where a character is missing, nobody knows what belongs to what, so too much is
-//! masked rather than too little: whatever stands behind a secret's name, whatever is between them, and each text that looks random.
+//! Masking secrets in a config text that does not parse. With a character missing, the structure is
+//! unknown, so too much is masked rather than too little: everything behind a secret's name,
+//! whatever is between them, and each text that looks random.
 
 use crate::redact::is_secret_name;
 
@@ -24,12 +25,12 @@ struct Masker {
     at: usize,
 }
 
-/// What is known about a secret whose name was read.
+/// State of a secret whose name was read.
 #[derive(Default)]
 struct Behind {
     /// Brackets that are open since.
     depth: usize,
-    /// Whether something was masked that may be all of it.
+    /// True if something was masked that may be all of it.
     is_masked: bool,
 }
 
@@ -99,7 +100,7 @@ impl Masker {
         self.hide(from);
     }
 
-    /// A text in quotes. One that is not closed in its line may go on in the next.
+    /// A text in quotes. A text that is not closed in its line may go on in the next.
     fn text(&mut self, behind: &mut Behind) {
         let (from, quote) = (self.at, self.peek());
         self.at += 1;
@@ -133,7 +134,7 @@ impl Masker {
             return;
         }
         self.hide(from);
-        // What follows it is a secret once more.
+        // The value after it is a secret once more.
         behind.is_masked = !is_secret_name(&word);
     }
 
@@ -153,7 +154,7 @@ impl Masker {
         }
     }
 
-    /// Whether a word that was just read is a value, as in `mode: "token",`, and so no name.
+    /// True if a word that was just read is a value, as in `mode: "token",`, and so no name.
     fn is_value(&self, from: usize) -> bool {
         let before = self.chars.get(..from).unwrap_or_default();
         let before = before.strip_suffix(&['"']).or_else(|| before.strip_suffix(&['\''])).unwrap_or(before);
@@ -161,7 +162,8 @@ impl Masker {
         has_colon && self.is_before(&[',', '}', ']'])
     }
 
-    /// Whether one of these is next, but for blanks and the quote that closes what was read.
+    /// True if one of these characters is next, apart from blanks and the quote that closes what
+    /// was read.
     fn is_before(&self, expected: &[char]) -> bool {
         let behind = self.chars.get(self.at..).unwrap_or_default();
         let behind = match behind {
@@ -180,7 +182,8 @@ fn is_of_word(c: char) -> bool {
     !c.is_whitespace() && !is_quote(c) && !"{}[],:=".contains(c)
 }
 
-/// Whether part of a word is as only generated keys are: letters and digits in turns, or small letters and capitals.
+/// True if part of a word looks like a generated key: letters and digits in turns, or small letters
+/// and capitals.
 fn looks_random(word: &str) -> bool {
     let parts = word.split(|c: char| !c.is_ascii_alphanumeric());
     parts.filter(|part| part.len() >= MIN_RANDOM_LENGTH).any(|part| {

@@ -14,7 +14,7 @@ const MAX_ROUNDS: usize = 4;
 
 type Step = fn(&mut Map<String, Value>, &mut Vec<String>);
 
-/// In the order of the specification; later steps rely on earlier ones.
+/// Migration steps in the order of the specification; later steps rely on earlier ones.
 const STEPS: &[Step] = &[
     bindings,
     send_policy,
@@ -87,7 +87,7 @@ pub(super) fn place(
     }
 }
 
-/// Fills gaps of `target` from `source`, recursively. What is there stays.
+/// Fills gaps of `target` from `source`, recursively. Existing values stay.
 pub(super) fn fill_gaps(target: &mut Map<String, Value>, source: Map<String, Value>) {
     for (key, value) in source {
         match (target.get_mut(&key), value) {

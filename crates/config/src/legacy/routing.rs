@@ -108,7 +108,7 @@ fn entry_of<'a>(root: &'a mut Map<String, Value>, id: &str) -> Option<&'a mut Ma
     list.get_mut(at)?.as_object_mut()
 }
 
-/// What is left: bindings, agentToAgent, queue, group chat, transcription.
+/// Moves the remaining old keys: bindings, agentToAgent, queue, group chat, transcription.
 pub(super) fn rest(root: &mut Map<String, Value>, changes: &mut Vec<String>) {
     let moves: [(&str, &[&str]); 3] = [
         ("bindings", &["bindings"]),

@@ -24,7 +24,7 @@ fn what_is_asked_for_and_missing_is_listed() {
     check(&json!({"gateway": {"tls": {"enabled": true}}}), &[("gateway.tls.enabled", "true")]);
     check(&json!({"gateway": {"tls": {"enabled": false, "certPath": "/x"}}}), &[]);
     check(&agents("off"), &[]);
-    // Its runs are held in a sandbox, or do not begin.
+    // The agent's runs are held in a sandbox, or do not begin.
     check(&agents("all"), &[]);
     check(&agents("non-main"), &[]);
     check(
@@ -45,7 +45,7 @@ fn what_is_asked_for_and_missing_is_listed() {
     ] {
         check(&exec(rules), &[("tools.exec", shown)]);
     }
-    // Somebody is asked, or the command is on a list.
+    // A person is asked, or the command is on a list.
     for rules in [
         json!({"host": "gateway"}),
         json!({"security": "allowlist"}),
@@ -132,37 +132,64 @@ const TELLING: &[&str] = &[
 
 #[test]
 fn every_key_that_tells_of_a_protection_is_acted_on_or_said_to_guard_nothing_yet() {
-    let mut undecided = Vec::new();
-    walk(&config_schema().schema, &mut Vec::new(), &mut undecided);
+    let mut keys = Vec::new();
+    leaves(&config_schema().schema, &mut Vec::new(), &mut keys);
+    let tells = |path: &&Vec<String>| {
+        path.iter().any(|key| TELLING.iter().any(|word| key.to_lowercase().contains(word)))
+    };
+    let undecided: Vec<String> =
+        keys.iter().filter(tells).filter(|path| !is_decided(path)).map(|path| path.join(".")).collect();
     assert_eq!(undecided, Vec::<String>::new());
 }
 
-fn walk(schema: &Value, path: &mut Vec<String>, undecided: &mut Vec<String>) {
+/// The schemas of what an object or a list may hold, by key.
+fn below(schema: &Value) -> Vec<(&str, &Value)> {
     let named = schema["properties"].as_object().into_iter().flatten();
     let others = ["additionalProperties", "items"].map(|kind| ("*", &schema[kind]));
     let branches = ["anyOf", "oneOf", "allOf"].iter().filter_map(|kind| schema[kind].as_array()).flatten();
-    let below: Vec<(&str, &Value)> = named
+    named
         .map(|(key, child)| (key.as_str(), child))
         .chain(others)
         .chain(branches.map(|branch| ("", branch)))
         .filter(|(_, child)| child.is_object())
-        .collect();
-    let tells = || path.iter().any(|key| TELLING.iter().any(|word| key.to_lowercase().contains(word)));
-    if below.is_empty() && tells() && !is_decided(path) {
-        undecided.push(path.join("."));
+        .collect()
+}
+
+fn is_below(path: &[String], key: &str) -> bool {
+    let key: Vec<&str> = key.split('.').collect();
+    path.len() >= key.len() && key.iter().zip(path).all(|(part, step)| part == step)
+}
+
+fn is_decided(path: &[String]) -> bool {
+    GUARDS_NOTHING_YET.iter().flat_map(|(keys, _)| *keys).any(|key| is_below(path, key)) || acts_on(path)
+}
+
+/// Keys that all platforms have. They are read for each platform that the config names, whether it exists here or not.
+const OF_ANY_PLATFORM: &[&str] = &["heartbeat", "dmHistoryLimit", "dms"];
+
+#[test]
+fn no_key_that_is_acted_on_is_said_to_guard_nothing() {
+    let mut keys = Vec::new();
+    leaves(&config_schema().schema, &mut Vec::new(), &mut keys);
+    for row in GUARDS_NOTHING_YET.iter().flat_map(|(keys, _)| *keys) {
+        let below: Vec<&Vec<String>> = keys.iter().filter(|path| is_below(path, row)).collect();
+        assert!(!below.is_empty(), "{row} is no key");
+        let is_shared = |path: &[String]| path.iter().any(|part| OF_ANY_PLATFORM.contains(&part.as_str()));
+        for path in below.into_iter().filter(|path| !is_shared(path)) {
+            assert!(!acts_on(path), "{row}: {} is acted on", path.join("."));
+        }
+    }
+}
+
+fn leaves(schema: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+    let below = below(schema);
+    if below.is_empty() {
+        found.push(path.clone());
     }
     for (key, child) in below {
         let depth = path.len();
         path.extend((!key.is_empty()).then(|| key.to_owned()));
-        walk(child, path, undecided);
+        leaves(child, path, found);
         path.truncate(depth);
     }
-}
-
-fn is_decided(path: &[String]) -> bool {
-    let guards_nothing = GUARDS_NOTHING_YET.iter().flat_map(|(keys, _)| *keys).any(|key| {
-        let key: Vec<&str> = key.split('.').collect();
-        path.len() >= key.len() && key.iter().zip(path).all(|(part, step)| part == step)
-    });
-    guards_nothing || acts_on(path)
 }

@@ -7,8 +7,8 @@ use crate::check::schema;
 
 const HINTS: &str = include_str!("../../data/hints.json");
 
-/// What a name that tells of a secret may contain. Wider than the rule, so that a key which the rule passes over has to be
-/// named in [`OPEN`].
+/// Words that suggest a secret in a name. Wider than the rule, so that a key which the rule passes
+/// over has to be named in [`OPEN`].
 const TELLING: &[&str] =
     &["token", "pass", "secret", "key", "cred", "private", "auth", "account", "cert", "bearer", "jwt", "pin"];
 

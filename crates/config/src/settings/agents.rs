@@ -19,7 +19,7 @@ use super::{
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Agents {
-    /// What every agent starts from.
+    /// Defaults of every agent.
     pub defaults: AgentDefaults,
     /// The configured agents; empty means one agent, `main`.
     pub list: Vec<AgentEntry>,
@@ -57,7 +57,7 @@ pub struct AgentDefaults {
     pub context_tokens: Option<u64>,
     /// Deadline of a run in seconds; see [`AgentDefaults::run_timeout`].
     pub timeout_seconds: Option<u64>,
-    /// Ours: model calls that ask for tools before a run is stopped; absent is unlimited.
+    /// Model calls that ask for tools before a run is stopped (ours); absent is unlimited.
     pub max_tool_rounds: Option<NonZeroU32>,
     /// Largest file of an answer; absent leaves it to the platform.
     pub media_max_mb: Option<f64>,
@@ -65,7 +65,7 @@ pub struct AgentDefaults {
     pub max_concurrent: Option<u64>,
     /// Interval of typing signals in seconds; default 6.
     pub typing_interval_seconds: Option<u64>,
-    /// When typing signals start.
+    /// Moment at which typing signals start.
     pub typing_mode: Option<TypingMode>,
     /// Thinking level when the session has none.
     pub thinking_default: Option<String>,
@@ -73,13 +73,13 @@ pub struct AgentDefaults {
     pub verbose_default: Option<String>,
     /// Elevated mode when the session has none.
     pub elevated_default: Option<String>,
-    /// Whether replies stream in blocks; default off.
+    /// Streaming of replies in blocks; default off.
     pub block_streaming_default: Option<OnOff>,
-    /// Where a block ends; default `text_end`.
+    /// Event at which a block ends; default `text_end`.
     pub block_streaming_break: Option<BlockStreamingBreak>,
-    /// How large a block is.
+    /// Size of a block.
     pub block_streaming_chunk: BlockChunk,
-    /// How small blocks are gathered.
+    /// Coalescing of small blocks.
     pub block_streaming_coalesce: BlockCoalesce,
     /// Pauses between blocks.
     pub human_delay: HumanDelay,
@@ -87,7 +87,7 @@ pub struct AgentDefaults {
     pub heartbeat: Option<Heartbeat>,
     /// Sub-agents.
     pub subagents: SubagentDefaults,
-    /// Where tools run.
+    /// Sandbox in which tools run.
     pub sandbox: Sandbox,
     /// Dropping old tool results.
     pub context_pruning: ContextPruning,
@@ -130,7 +130,7 @@ pub struct AgentEntry {
     pub skills: Option<Vec<String>>,
     /// Periodic turns.
     pub heartbeat: Option<Heartbeat>,
-    /// Who it is.
+    /// Identity: name, looks and the like.
     pub identity: Identity,
     /// Behaviour in groups.
     pub group_chat: GroupChat,
@@ -138,7 +138,7 @@ pub struct AgentEntry {
     pub human_delay: HumanDelay,
     /// Sub-agents.
     pub subagents: AgentSubagents,
-    /// Where its tools run.
+    /// Sandbox in which its tools run.
     pub sandbox: Sandbox,
     /// Tool policy.
     pub tools: AgentTools,
@@ -187,7 +187,7 @@ pub struct Identity {
     /// Name the agent goes by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it is.
+    /// Nature of the agent, in a few words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<String>,
     /// Emoji that stands for it.
@@ -212,7 +212,7 @@ pub struct SubagentDefaults {
     pub thinking: Option<String>,
     /// Children of one agent that may be at work or wait at the same time; unlimited unless set. Ours.
     pub max_children_per_agent: Option<u64>,
-    /// How the end of a child is told. Ours.
+    /// Form in which the end of a child is announced. Ours.
     pub announce_mode: Option<AnnounceMode>,
 }
 
@@ -262,7 +262,7 @@ pub struct AgentSubagents {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ContextPruning {
-    /// Whether old tool results are dropped; default off.
+    /// Mode of dropping old tool results; default off.
     pub mode: Option<ContextPruningMode>,
     /// Age of the provider's cache, as a duration; default 5m.
     pub ttl: Option<String>,
@@ -274,9 +274,9 @@ pub struct ContextPruning {
     pub hard_clear_ratio: Option<f64>,
     /// Tool text below this length is left alone; default 50,000.
     pub min_prunable_tool_chars: Option<f64>,
-    /// What is left of long results.
+    /// Trimming of long results.
     pub soft_trim: SoftTrim,
-    /// Whether and how old results are cleared.
+    /// Clearing of old results.
     pub hard_clear: HardClear,
     /// The tools whose results may be pruned.
     pub tools: PrunedTools,
@@ -300,7 +300,7 @@ pub struct SoftTrim {
 pub struct HardClear {
     /// Default true.
     pub enabled: Option<bool>,
-    /// What stands for a cleared result.
+    /// Placeholder for a cleared result.
     pub placeholder: Option<String>,
 }
 
@@ -329,7 +329,7 @@ pub enum ContextPruningMode {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Compaction {
-    /// How history is summarised; default `safeguard`.
+    /// Mode of summarising history; default `safeguard`.
     pub mode: Option<CompactionMode>,
     /// Tokens always kept free; default 20,000.
     pub reserve_tokens_floor: Option<u64>,
@@ -343,7 +343,7 @@ pub struct Compaction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CompactionMode {
-    /// One summary.
+    /// Single summary.
     Default,
     /// Summaries in parts, so that the summary request always fits.
     Safeguard,
@@ -357,7 +357,7 @@ pub struct MemoryFlush {
     pub enabled: Option<bool>,
     /// Tokens before the compaction threshold at which it happens; default 4,000.
     pub soft_threshold_tokens: Option<u64>,
-    /// What the agent is asked.
+    /// Prompt for the agent.
     pub prompt: Option<String>,
     /// Added to the system prompt of that turn.
     pub system_prompt: Option<String>,
@@ -376,7 +376,7 @@ pub enum OnOff {
 /// `timeFormat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum TimeFormat {
-    /// As the system does.
+    /// Clock as the system shows it.
     #[default]
     #[serde(rename = "auto")]
     Auto,
@@ -392,13 +392,13 @@ pub enum TimeFormat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TypingMode {
-    /// No signals.
+    /// Never: no signals.
     Never,
-    /// From the moment a run starts.
+    /// Signals from the moment a run starts.
     Instant,
-    /// From the first thought.
+    /// Signals from the first thought.
     Thinking,
-    /// From the first text.
+    /// Signals from the first text.
     Message,
 }
 
@@ -406,23 +406,23 @@ pub enum TypingMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockStreamingBreak {
-    /// After each text block.
+    /// Block ends after each text block.
     #[default]
     TextEnd,
-    /// After the whole message.
+    /// Block ends after the whole message.
     MessageEnd,
 }
 
-/// Everything that applies to one agent.
+/// Settings that apply to one agent.
 #[derive(Debug, Clone)]
 pub struct ResolvedAgent {
     /// The agent.
     pub id: AgentId,
-    /// Whether it answers what no binding claims.
+    /// True if it answers what no binding claims.
     pub is_default: bool,
     /// Display name.
     pub name: Option<String>,
-    /// Who it is.
+    /// Identity: name, looks and the like.
     pub identity: Identity,
     /// Absolute workspace directory.
     pub workspace: PathBuf,
@@ -446,9 +446,9 @@ pub struct ResolvedAgent {
     pub skip_bootstrap: bool,
     /// Root that the prompt names as repository.
     pub repo_root: Option<String>,
-    /// Its own tool policy, applied after the shared one in [`super::Tools`].
+    /// Tool policy of the agent, applied after the shared one in [`super::Tools`].
     pub tool_policy: ToolPolicy,
-    /// Its own tool policies by provider or `provider/model`.
+    /// Tool policies of the agent by provider or `provider/model`.
     pub tool_policy_by_provider: BTreeMap<String, ToolPolicy>,
     /// Settings of the `exec` tool: its own laid over the shared ones.
     pub exec: Exec,
@@ -479,7 +479,7 @@ impl Config {
         ids
     }
 
-    /// Whether the agent is configured; with an empty list only `main` is.
+    /// True if the agent is configured; with an empty list only `main` is.
     pub fn has_agent(&self, id: &AgentId) -> bool {
         self.agent_ids().contains(id)
     }
@@ -489,7 +489,7 @@ impl Config {
         self.agents.list.iter().find(|entry| AgentId::normalize(&entry.id) == *id)
     }
 
-    /// Everything that applies to one agent. An agent without an entry gets the shared settings.
+    /// Settings that apply to one agent. An agent without an entry gets the shared settings.
     pub fn agent(&self, id: &AgentId) -> ResolvedAgent {
         let entry = self.agent_entry(id).cloned().unwrap_or_default();
         let defaults = &self.agents.defaults;
@@ -521,7 +521,7 @@ impl Config {
         }
     }
 
-    /// How an agent behaves in groups.
+    /// Behaviour of an agent in groups.
     pub fn group_chat_of(&self, id: &AgentId) -> GroupChat {
         self.agent_entry(id).map(|entry| entry.group_chat.clone()).unwrap_or_default()
     }

@@ -18,7 +18,7 @@ pub struct Approvals {
 pub struct ForwardedApprovals {
     /// Default false.
     pub enabled: bool,
-    /// Where.
+    /// Places in which people are asked.
     pub mode: ForwardMode,
     /// Only these agents; empty: all.
     pub agent_filter: Vec<String>,
@@ -28,16 +28,16 @@ pub struct ForwardedApprovals {
     pub targets: Vec<ForwardTarget>,
 }
 
-/// Where people are asked.
+/// Places in which people are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ForwardMode {
-    /// Where the session was talked in last.
+    /// Chat in which the session was last talked to.
     #[default]
     Session,
-    /// In the named conversations.
+    /// Asks in the named conversations.
     Targets,
-    /// In both.
+    /// Asks in both.
     Both,
 }
 
@@ -45,14 +45,14 @@ pub enum ForwardMode {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForwardTarget {
-    /// Its channel.
+    /// Channel of the chat.
     pub channel: String,
-    /// Where there.
+    /// Chat on that channel.
     pub to: String,
-    /// By which account; the channel's default one.
+    /// Account that sends it; by default the channel's default one.
     #[serde(default)]
     pub account_id: Option<String>,
-    /// In which thread.
+    /// Thread to send it to.
     #[serde(default)]
     pub thread_id: Option<TextOrNumber>,
 }

@@ -12,7 +12,7 @@ pub struct Auth {
     pub profiles: BTreeMap<String, AuthProfile>,
     /// Provider to profile ids in the order of preference.
     pub order: BTreeMap<String, Vec<String>>,
-    /// How long a failing profile rests.
+    /// Cooldowns of failing profiles.
     pub cooldowns: AuthCooldowns,
 }
 

@@ -5,13 +5,13 @@ use std::fmt;
 use openclaw_protocol::Peer;
 use serde::Deserialize;
 
-/// One binding.
+/// Binding of an agent to messages.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Binding {
     /// The agent, as written.
     pub agent_id: String,
-    /// What it claims.
+    /// Messages that it claims.
     #[serde(rename = "match")]
     pub matches: BindingMatch,
 }
@@ -24,7 +24,7 @@ pub struct BindingMatch {
     pub channel: String,
     /// Account; `*` is any, absent is the default account.
     pub account_id: Option<String>,
-    /// One chat.
+    /// Chat to match.
     pub peer: Option<Peer>,
     /// Discord server.
     pub guild_id: Option<String>,

@@ -32,7 +32,7 @@ struct BeatFlags {
     use_indicator: Option<bool>,
 }
 
-/// What of heartbeats is shown on a channel (spec `agent-runtime.md` §11.3).
+/// Parts of heartbeats that a channel shows (spec `agent-runtime.md` §11.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BeatVisibility {
     /// Acknowledgements.
@@ -44,7 +44,7 @@ pub struct BeatVisibility {
 }
 
 impl BeatVisibility {
-    /// Whether nothing of a beat would be seen anywhere.
+    /// True if nothing of a beat would be seen anywhere.
     pub fn is_nothing(self) -> bool {
         !self.show_ok && !self.show_alerts && !self.use_indicator
     }
@@ -58,8 +58,8 @@ struct DirectChat {
 }
 
 impl Channels {
-    /// What of heartbeats is shown on a channel, or by default: what an account says goes before what its channel says, and that
-    /// before `channels.defaults`.
+    /// Visibility of heartbeats on a channel, or by default: an account's settings go before its
+    /// channel's, and those before `channels.defaults`.
     pub fn beat_visibility(&self, channel: Option<&str>, account: Option<&str>) -> BeatVisibility {
         let section = channel.and_then(|id| self.0.get(id));
         let account = account.and_then(|id| section?.account(id));
@@ -73,14 +73,15 @@ impl Channels {
         }
     }
 
-    /// What an account says of answers, and what its channel says of them: the one that is asked first comes first.
+    /// Reply settings of an account, then those of its channel: the layer that is asked first comes
+    /// first.
     pub fn replies(&self, channel: &str, account: Option<&str>) -> impl Iterator<Item = &ChannelReplies> {
         let section = self.0.get(channel);
         let account = account.and_then(|id| section?.account(id));
         account.into_iter().chain(section).map(|scope| &scope.replies)
     }
 
-    /// Whether a channel has an account of this name. Without any of its own it has one, `default`.
+    /// True if a channel has an account of this name. Without any of its own it has one, `default`.
     pub fn has_account(&self, channel: &str, account: &str) -> bool {
         match self.0.get(channel) {
             Some(section) if !section.accounts.is_empty() => section.account(account).is_some(),
@@ -88,9 +89,10 @@ impl Channels {
         }
     }
 
-    /// How many turns of people a direct chat sends to the model, as it is written (0 is all of them); nothing where nothing
-    /// is set. The first peer that has a limit of its own counts, and what an account says goes before what its channel
-    /// says. Peers are compared whatever their case, since session keys have none; accounts as the caller does.
+    /// Number of a person's turns in a direct chat that are sent to the model, as configured (0 is
+    /// all of them); `None` where no limit is set. The first peer that has a limit of its own
+    /// counts, and what an account says goes before what its channel says. Peers are compared
+    /// whatever their case, since session keys have none; accounts as the caller does.
     pub fn history_limit(
         &self,
         channel: &str,

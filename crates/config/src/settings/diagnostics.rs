@@ -6,7 +6,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Diagnostics {
-    /// What models are asked, for whoever looks for the reason of a cache miss.
+    /// Trace of the requests to models, for whoever looks for the reason of a cache miss.
     pub cache_trace: CacheTrace,
 }
 
@@ -14,13 +14,13 @@ pub struct Diagnostics {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CacheTrace {
-    /// Whether it is written.
+    /// True if the trace is written.
     pub enabled: bool,
-    /// Where; absent is `<state>/logs/cache-trace.jsonl`.
+    /// Path of the trace; absent is `<state>/logs/cache-trace.jsonl`.
     pub file_path: Option<String>,
-    /// With the messages, not only what they add up to.
+    /// True to include the messages, not only their sums.
     pub include_messages: bool,
-    /// With the system prompt.
+    /// True to include the system prompt.
     pub include_system: bool,
 }
 

@@ -14,7 +14,7 @@ pub struct Gateway {
     pub port: Option<u64>,
     /// `local` starts a gateway here, `remote` makes the command line use another one.
     pub mode: Option<GatewayMode>,
-    /// Which addresses to listen on.
+    /// Addresses to listen on.
     pub bind: Option<BindMode>,
     /// Address for `bind: "custom"`.
     pub custom_bind_host: Option<String>,
@@ -42,7 +42,7 @@ pub struct Gateway {
 pub enum GatewayMode {
     /// The gateway runs on this host.
     Local,
-    /// This host is a client of `gateway.remote`.
+    /// Mode in which this host is a client of `gateway.remote`.
     Remote,
 }
 
@@ -87,13 +87,13 @@ impl BindMode {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct GatewayAuth {
-    /// Which secret counts.
+    /// Kind of secret that counts: token or password.
     pub mode: Option<AuthKind>,
     /// Shared token.
     pub token: Option<Secret>,
     /// Shared password.
     pub password: Option<Secret>,
-    /// Whether a Tailscale identity header authenticates.
+    /// True if a Tailscale identity header authenticates.
     pub allow_tailscale: Option<bool>,
 }
 
@@ -121,9 +121,9 @@ impl AuthKind {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Tailscale {
-    /// How the gateway is exposed.
+    /// Exposure of the gateway.
     pub mode: TailscaleMode,
-    /// Whether the exposure is undone at exit.
+    /// True if the exposure is undone at exit.
     pub reset_on_exit: bool,
 }
 
@@ -134,9 +134,9 @@ pub enum TailscaleMode {
     /// Not exposed.
     #[default]
     Off,
-    /// To the tailnet.
+    /// Exposed to the tailnet.
     Serve,
-    /// To the internet.
+    /// Exposed to the internet.
     Funnel,
 }
 
@@ -146,11 +146,11 @@ pub enum TailscaleMode {
 pub struct GatewayRemote {
     /// `ws://` or `wss://` address.
     pub url: Option<String>,
-    /// How to reach it.
+    /// Transport to reach it.
     pub transport: Option<RemoteTransport>,
-    /// Its token.
+    /// Token of the remote gateway.
     pub token: Option<Secret>,
-    /// Its password.
+    /// Password of the remote gateway.
     pub password: Option<Secret>,
     /// SHA-256 of its certificate.
     pub tls_fingerprint: Option<String>,
@@ -164,7 +164,7 @@ pub struct GatewayRemote {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RemoteTransport {
-    /// Through an SSH tunnel.
+    /// Tunnel through SSH.
     Ssh,
     /// Directly to the URL.
     Direct,
@@ -174,14 +174,14 @@ pub enum RemoteTransport {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct GatewayReload {
-    /// What an edit may cause.
+    /// Effect of an edit.
     pub mode: Option<ReloadMode>,
     /// Quiet time before an edit is looked at, in milliseconds; see [`GatewayReload::debounce`].
     debounce_ms: Option<u64>,
 }
 
 impl GatewayReload {
-    /// How long the files have to stay as they are before they are read.
+    /// Time for which the files must stay unchanged before they are read.
     pub fn debounce(&self) -> Duration {
         const DEFAULT_MS: u64 = 300;
         Duration::from_millis(self.debounce_ms.unwrap_or(DEFAULT_MS))
@@ -238,7 +238,7 @@ pub struct ControlUi {
 }
 
 impl ControlUi {
-    /// Whether the web UI is served.
+    /// True if the web UI is served.
     pub fn is_enabled(&self) -> bool {
         self.enabled.unwrap_or(true)
     }
@@ -248,7 +248,7 @@ impl ControlUi {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct GatewayHttp {
-    /// Which APIs are on.
+    /// Optional APIs that are on.
     pub endpoints: HttpEndpoints,
 }
 
@@ -262,7 +262,7 @@ pub struct HttpEndpoints {
     pub responses: HttpEndpoint,
 }
 
-/// One optional HTTP API.
+/// Optional HTTP API.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub struct HttpEndpoint {

@@ -22,15 +22,15 @@ pub struct Heartbeat {
     pub model: Option<String>,
     /// Session it runs in; absent is the agent's main session.
     pub session: Option<String>,
-    /// Where its answer goes: `last`, `none` or a channel.
+    /// Target of its answer: `last`, `none` or a channel.
     pub target: Option<String>,
     /// Recipient at the target.
     pub to: Option<String>,
     /// Account of the target.
     pub account_id: Option<String>,
-    /// What it is asked; blank is [`Heartbeat::PROMPT`].
+    /// Prompt of the beat; blank is [`Heartbeat::PROMPT`].
     pub prompt: Option<String>,
-    /// Whether the reasoning message goes out with the answer.
+    /// True if the reasoning message goes out with the answer.
     pub include_reasoning: Option<bool>,
     /// Characters an answer may have beside the token and still be nothing but an acknowledgement; default 300.
     pub ack_max_chars: Option<u64>,
@@ -55,13 +55,13 @@ impl Heartbeat {
     /// The documented default of `ackMaxChars`.
     pub const ACK_MAX_CHARS: u64 = 300;
 
-    /// What the agent is asked.
+    /// Prompt for the agent.
     pub fn prompt_text(&self) -> &str {
         let own = self.prompt.as_deref().map(str::trim).filter(|text| !text.is_empty());
         own.unwrap_or(Self::PROMPT)
     }
 
-    /// How long an acknowledgement may be, in characters.
+    /// Longest acknowledgement, in characters.
     pub fn ack_limit(&self) -> usize {
         usize::try_from(self.ack_max_chars.unwrap_or(Self::ACK_MAX_CHARS)).unwrap_or(usize::MAX)
     }
@@ -94,8 +94,8 @@ impl Config {
         }
     }
 
-    /// How often an agent's heartbeat runs. When some agent has a heartbeat of its own, only such agents beat; else only
-    /// the default agent does.
+    /// Interval of an agent's heartbeat. When some agent has a heartbeat of its own, only such
+    /// agents beat; else only the default agent does.
     pub fn heartbeat(&self, id: &AgentId) -> AgentBeat {
         let has_own = self.agent_entry(id).is_some_and(|entry| entry.heartbeat.is_some());
         let some_have_own = self.agents.list.iter().any(|entry| entry.heartbeat.is_some());

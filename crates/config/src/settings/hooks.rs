@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Secret;
 
-/// `hooks`. What webhooks need is read by nobody yet.
+/// `hooks`. Settings of webhooks are not read yet.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Hooks {
@@ -19,7 +19,7 @@ pub struct Hooks {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct InternalHooks {
-    /// Whether there are any; off unless it says `true`.
+    /// Switch of all hooks; off unless it says `true`.
     pub enabled: Option<bool>,
     /// Single handlers, OpenClaw's older way to name them.
     pub handlers: Vec<HookModule>,
@@ -27,7 +27,7 @@ pub struct InternalHooks {
     pub commands: Vec<HookCommand>,
     /// Settings by hook.
     pub entries: BTreeMap<String, HookEntry>,
-    /// Where else to look.
+    /// Further directories to look in.
     pub load: HooksLoad,
 }
 
@@ -39,7 +39,7 @@ pub struct HookModule {
     pub event: String,
     /// The file.
     pub module: String,
-    /// Which of its exports; default `default`.
+    /// Name of the export to call; default `default`.
     pub export: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub struct HookEntry {
     pub enabled: Option<bool>,
     /// Variables of its handler; values may be secrets.
     pub env: BTreeMap<String, Secret>,
-    /// What only the hook itself knows.
+    /// Settings that only the hook itself knows.
     #[serde(flatten)]
     pub settings: Map<String, Value>,
 }
@@ -77,7 +77,7 @@ pub struct HooksLoad {
 }
 
 impl InternalHooks {
-    /// Whether hooks are wanted.
+    /// True if hooks are wanted.
     pub fn is_on(&self) -> bool {
         self.enabled == Some(true)
     }

@@ -14,7 +14,7 @@ pub struct Logging {
     pub file: Option<String>,
     /// Look of the console; absent is `pretty` on a terminal and `compact` elsewhere.
     pub console_style: Option<ConsoleStyle>,
-    /// Whether secrets in tool output are masked.
+    /// Masking of secrets in tool output.
     pub redact_sensitive: RedactSensitive,
     /// Regular expressions of further secrets.
     pub redact_patterns: Vec<String>,
@@ -24,20 +24,20 @@ pub struct Logging {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// Nothing.
+    /// No lines.
     Silent,
     /// Only what ends the process.
     Fatal,
-    /// And errors.
+    /// Errors, too.
     Error,
-    /// And warnings.
+    /// Warnings, too.
     Warn,
-    /// And what an operator wants to know.
+    /// Information for an operator, too.
     #[default]
     Info,
-    /// And decisions.
+    /// Decisions, too.
     Debug,
-    /// Everything.
+    /// All lines.
     Trace,
 }
 

@@ -14,17 +14,18 @@ pub struct Messages {
     pub response_prefix: Option<String>,
     /// Behaviour in groups.
     pub group_chat: GroupChat,
-    /// What happens to messages during a run.
+    /// Handling of messages that arrive during a run.
     pub queue: Queue,
     /// Gathering of quick successions.
     pub inbound: Inbound,
     /// Emoji put on a message when work begins.
     pub ack_reaction: Option<String>,
-    /// Which messages get it.
+    /// Messages that get it.
     pub ack_reaction_scope: Option<String>,
-    /// Whether it is taken away after the reply.
+    /// True if it is taken away after the reply.
     pub remove_ack_after_reply: bool,
-    /// Ours: hosts of this machine or its network that files of answers may be fetched from all the same, as `host` or `host:port`.
+    /// Hosts of this machine or its network that files of answers may be fetched from all the same
+    /// (ours), as `host` or `host:port`.
     pub media_allow_hosts: Vec<String>,
 }
 
@@ -34,7 +35,7 @@ pub struct Messages {
 pub struct GroupChat {
     /// Regular expressions that count as a mention.
     pub mention_patterns: Option<Vec<String>>,
-    /// Messages of context; default 50, 0 is none.
+    /// Messages of context; default 50, 0 turns it off.
     pub history_limit: Option<u64>,
 }
 
@@ -52,11 +53,11 @@ pub struct Queue {
     pub debounce_ms_by_channel: BTreeMap<String, u64>,
     /// Longest queue; default 20.
     pub cap: Option<u64>,
-    /// What overflow does; default `summarize`.
+    /// Drop policy for overflow; default `summarize`.
     pub drop: Option<QueueDrop>,
 }
 
-/// How a message that arrives during a run is treated (spec `queue.md` §2).
+/// Treatment of a message that arrives during a run (spec `queue.md` §2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", rename_all = "kebab-case")]
 pub enum QueueMode {
@@ -80,7 +81,7 @@ pub enum QueueMode {
 pub struct UnknownQueueMode(String);
 
 impl QueueMode {
-    /// As it is stored and shown.
+    /// Name of the mode as stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Collect => "collect",
@@ -131,7 +132,7 @@ fn name_of(channel: &str) -> String {
     channel.trim().to_lowercase()
 }
 
-/// What a full queue drops (spec `queue.md` §2).
+/// Drop policy of a full queue (spec `queue.md` §2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QueueDrop {
@@ -155,7 +156,7 @@ impl QueueDrop {
         }
     }
 
-    /// As it is stored and shown.
+    /// Name of the policy as stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Old => "old",
@@ -191,7 +192,7 @@ pub struct Commands {
     pub debug: bool,
     /// `/restart`, SIGUSR1, and restarts asked for by tools.
     pub restart: bool,
-    /// Whether commands need an authorised sender; default true.
+    /// True if commands need an authorised sender; default true.
     pub use_access_groups: Option<bool>,
 }
 

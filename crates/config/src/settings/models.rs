@@ -11,7 +11,7 @@ use super::Secret;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Models {
-    /// Whether the built-in catalog stays.
+    /// Merging with the built-in catalog, or replacing it.
     pub mode: ModelsMode,
     /// Providers by id, in the file's order.
     pub providers: IndexMap<String, Provider>,
@@ -19,11 +19,11 @@ pub struct Models {
     pub bedrock_discovery: BedrockDiscovery,
 }
 
-/// `models.bedrockDiscovery`. What is absent is filled in where it is used.
+/// `models.bedrockDiscovery`. Absent values are filled in where they are used.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct BedrockDiscovery {
-    /// Whether to ask; absent: when AWS's variables name credentials.
+    /// True to ask; absent: when AWS's variables name credentials.
     pub enabled: Option<bool>,
     /// AWS region; absent: that of the environment.
     pub region: Option<String>,
@@ -65,7 +65,7 @@ pub struct Provider {
     pub headers: BTreeMap<String, Secret>,
     /// Send the key as `Authorization: Bearer`.
     pub auth_header: Option<bool>,
-    /// Its models.
+    /// Models of the provider.
     #[serde(default)]
     pub models: Vec<CustomModel>,
 }
@@ -126,7 +126,7 @@ pub struct CustomModel {
     pub name: String,
     /// Protocol, when it differs from the provider's.
     pub api: Option<ModelApi>,
-    /// Whether it thinks.
+    /// True if it thinks.
     #[serde(default)]
     pub reasoning: bool,
     /// `text`, `image`.

@@ -1,35 +1,35 @@
 //! `sandbox` of `agents.defaults` and `agents.list[]` as the file has it (spec `tools.md` §10). The crate of the tools lays the
 //! two over each other and applies the defaults.
 
-use std::path::Path;
+mod writable;
 
 use indexmap::IndexMap;
-use openclaw_protocol::AgentId;
 use serde::Deserialize;
 
-use super::{Config, TextOrNumber};
+use super::TextOrNumber;
+pub use writable::SandboxWritable;
 
 /// `sandbox`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Sandbox {
-    /// Which sessions it is for; default off.
+    /// Sessions it is for; default off.
     pub mode: Option<SandboxMode>,
-    /// Ours: what runs the commands; default `auto`.
+    /// Backend that runs the commands (ours); default `auto`.
     pub backend: Option<SandboxBackend>,
-    /// Who shares one; default `agent`.
+    /// Sharing of a sandbox; default `agent`.
     pub scope: Option<SandboxScope>,
     /// Older name of `scope`: true is `session`, false is `shared`.
     pub per_session: Option<bool>,
-    /// What is seen of the agent's workspace; default `none`.
+    /// Access to the agent's workspace; default `none`.
     pub workspace_access: Option<WorkspaceAccess>,
-    /// Where the workspaces of sandboxes lie; default `sandboxes` in the state directory.
+    /// Directory for the workspaces of sandboxes; default `sandboxes` in the state directory.
     pub workspace_root: Option<String>,
-    /// Which sessions the session tools see from inside; default `spawned`.
+    /// Sessions that the session tools see from inside; default `spawned`.
     pub session_tools_visibility: Option<SessionToolsVisibility>,
     /// Limits and mounts, in the words of Docker.
     pub docker: SandboxDocker,
-    /// When containers are removed.
+    /// Rules for removing containers.
     pub prune: SandboxPrune,
 }
 
@@ -41,7 +41,7 @@ pub struct SandboxDocker {
     pub image: Option<String>,
     /// Beginning of container names; default `openclaw-sbx-`.
     pub container_prefix: Option<String>,
-    /// Where the workspace is inside; default `/workspace`.
+    /// Path of the workspace inside; default `/workspace`.
     pub workdir: Option<String>,
     /// Default true.
     pub read_only_root: Option<bool>,
@@ -75,7 +75,7 @@ pub struct SandboxDocker {
     pub dns: Option<Vec<String>>,
     /// `name:address`.
     pub extra_hosts: Option<Vec<String>>,
-    /// More mounts, `source:target[:ro|rw]`.
+    /// Further mounts, `source:target[:ro|rw]`.
     pub binds: Option<Vec<String>>,
 }
 
@@ -95,31 +95,13 @@ pub struct SandboxPrune {
 pub enum Ulimit {
     /// `soft[:hard]`.
     Same(TextOrNumber),
-    /// One or both.
+    /// Soft limit, hard limit or both.
     Range {
         /// The soft limit.
         soft: Option<u64>,
         /// The hard limit.
         hard: Option<u64>,
     },
-}
-
-impl Config {
-    /// Whether some agent's sandbox may write to this workspace. What is there must then not be run outside of it.
-    pub fn is_open_to_sandboxes(&self, workspace: &Path) -> bool {
-        let shared = &self.agents.defaults.sandbox;
-        let listed =
-            self.agents.list.iter().map(|entry| (AgentId::normalize(&entry.id), Some(&entry.sandbox)));
-        listed.chain([(self.default_agent(), None)]).any(|(agent, own)| {
-            let own = own.or_else(|| self.agent_entry(&agent).map(|entry| &entry.sandbox));
-            let mode = own.and_then(|own| own.mode).or(shared.mode).unwrap_or_default();
-            let access =
-                own.and_then(|own| own.workspace_access).or(shared.workspace_access).unwrap_or_default();
-            mode != SandboxMode::Off
-                && access == WorkspaceAccess::ReadWrite
-                && self.agent(&agent).workspace == workspace
-        })
-    }
 }
 
 macro_rules! words {
@@ -140,7 +122,7 @@ macro_rules! words {
 words! {
     /// `sandbox.mode`.
     SandboxMode {
-        /// None.
+        /// No sessions.
         #[default] Off = "off",
         /// All but the agent's main session.
         NonMain = "non-main",
@@ -166,11 +148,11 @@ words! {
 words! {
     /// `sandbox.scope`.
     SandboxScope {
-        /// One for each session.
+        /// Each session has its own sandbox.
         Session = "session",
-        /// One for each agent.
+        /// Each agent has its own sandbox.
         #[default] Agent = "agent",
-        /// One for all.
+        /// All share one sandbox.
         Shared = "shared",
     }
 }
@@ -178,7 +160,7 @@ words! {
 words! {
     /// `sandbox.workspaceAccess`.
     WorkspaceAccess {
-        /// Nothing: the sandbox has a directory of its own.
+        /// No access: the sandbox has a directory of its own.
         #[default] None = "none",
         /// The same, and the workspace at `/agent` to be read.
         ReadOnly = "ro",
@@ -190,43 +172,9 @@ words! {
 words! {
     /// `sandbox.sessionToolsVisibility`.
     SessionToolsVisibility {
-        /// Those that the session has spawned.
+        /// Sessions that the session has spawned.
         #[default] Spawned = "spawned",
         /// All that the agent may see.
         All = "all",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::Environment;
-
-    #[test]
-    fn a_workspace_that_a_sandbox_writes_to_is_open() {
-        let rw = json!({"mode": "non-main", "workspaceAccess": "rw"});
-        let config = |shared: &Value, list: &Value| {
-            let document =
-                json!({"agents": {"defaults": {"sandbox": shared, "workspace": "/ws"}, "list": list}});
-            Config::from_json5(&document.to_string(), &Environment::new([("HOME", "/h")], "/")).unwrap()
-        };
-        for (shared, list, open) in [
-            (json!({}), json!([]), false),
-            (rw.clone(), json!([]), true),
-            (json!({"mode": "all", "workspaceAccess": "ro"}), json!([]), false),
-            (json!({"mode": "off", "workspaceAccess": "rw"}), json!([]), false),
-            (rw.clone(), json!([{"id": "main", "sandbox": {"mode": "off"}}]), false),
-            (json!({}), json!([{"id": "main", "sandbox": rw}]), true),
-            (json!({}), json!([{"id": "main"}, {"id": "b", "workspace": "/ws", "sandbox": rw}]), true),
-            (json!({}), json!([{"id": "main"}, {"id": "b", "workspace": "/other", "sandbox": rw}]), false),
-        ] {
-            assert_eq!(
-                config(&shared, &list).is_open_to_sandboxes(Path::new("/ws")),
-                open,
-                "{shared} {list}"
-            );
-        }
     }
 }

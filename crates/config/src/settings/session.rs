@@ -17,9 +17,9 @@ pub use maintenance::{MaintenanceMode, SessionMaintenance};
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Session {
-    /// One session a sender, or one for all.
+    /// Sharing of sessions: one for each sender, or one for all.
     pub scope: SessionScope,
-    /// How direct chats share sessions.
+    /// Sharing of sessions between direct chats.
     pub dm_scope: DmScope,
     /// People known under several ids.
     #[serde(deserialize_with = "in_order")]
@@ -28,7 +28,7 @@ pub struct Session {
     pub reset_triggers: Vec<String>,
     /// Older form of `reset.idleMinutes`.
     pub idle_minutes: Option<u64>,
-    /// When a session starts afresh.
+    /// Rule for starting a session afresh.
     pub reset: Option<ResetRule>,
     /// The same by kind of chat.
     pub reset_by_type: Option<ResetByType>,
@@ -38,11 +38,11 @@ pub struct Session {
     pub store: Option<String>,
     /// Name of the main session as written; see [`Session::main_key`].
     pub main_key: String,
-    /// Where replies may go.
+    /// Rules on where replies may go.
     pub send_policy: Option<SendPolicyRules>,
     /// Talks between agents.
     pub agent_to_agent: AgentToAgent,
-    /// When typing signals start; goes before the agents'.
+    /// Moment at which typing signals start; goes before the agents'.
     pub typing_mode: Option<TypingMode>,
     /// Interval of typing signals in seconds, where the agents have none.
     pub typing_interval_seconds: Option<u64>,
@@ -57,15 +57,20 @@ impl Session {
         if is_session_name(&name) { name } else { "main".to_owned() }
     }
 
-    /// Messages that start a new session; `/new` and `/reset` where the file names none.
+    /// Messages that start a new session: `/new`, `/reset` and those that the file adds.
     pub fn triggers(&self) -> Vec<&str> {
-        let given: Vec<&str> =
-            self.reset_triggers.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
-        if given.is_empty() { vec!["/new", "/reset"] } else { given }
+        let given = self.reset_triggers.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
+        let mut all = vec!["/new", "/reset"];
+        for text in given {
+            if !all.iter().any(|known| known.eq_ignore_ascii_case(text)) {
+                all.push(text);
+            }
+        }
+        all
     }
 }
 
-/// Whether a text in lower case can be the last part of a session key, and of no other key.
+/// True if a text in lower case can be the last part of a session key, and of no other key.
 pub(crate) fn is_session_name(name: &str) -> bool {
     const MAX_CHARS: usize = 64;
     let fits = |c: char| !(c == ':' || c.is_whitespace() || c.is_control());
@@ -81,7 +86,7 @@ fn in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IdentityLinks,
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ResetRule {
-    /// What triggers it.
+    /// Trigger of a reset.
     pub mode: Option<ResetMode>,
     /// Local hour of the daily reset, 0 to 23; default 4.
     pub at_hour: Option<u8>,
@@ -93,9 +98,9 @@ pub struct ResetRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResetMode {
-    /// Every day at an hour.
+    /// Reset every day at an hour.
     Daily,
-    /// After a time without messages.
+    /// Reset after a time without messages.
     Idle,
 }
 
@@ -124,18 +129,18 @@ impl ResetByType {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub struct SendPolicyRules {
-    /// When no rule matches; absent is allow.
+    /// Decision when no rule matches; absent is allow.
     pub default: Option<SendPolicy>,
     /// The rules.
     pub rules: Vec<SendRule>,
 }
 
-/// One rule of [`SendPolicyRules`].
+/// Rule of [`SendPolicyRules`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct SendRule {
-    /// What it decides.
+    /// Decision of the rule.
     pub action: SendPolicy,
-    /// When it applies; absent is always.
+    /// Condition of the rule; absent is always.
     #[serde(default, rename = "match")]
     pub matches: RuleMatch,
 }

@@ -14,9 +14,9 @@ use super::Secret;
 pub struct Skills {
     /// Bundled skills that may load; absent is all.
     pub allow_bundled: Option<Vec<String>>,
-    /// Where else to look.
+    /// Further directories to look in.
     pub load: SkillsLoad,
-    /// How what they need is installed.
+    /// Installation of programs that skills need.
     pub install: SkillsInstall,
     /// Settings by skill.
     pub entries: BTreeMap<String, SkillEntry>,
@@ -37,14 +37,14 @@ pub struct SkillsLoad {
 impl SkillsLoad {
     const DEBOUNCE_MS: u64 = 250;
 
-    /// Whether edits are noticed.
+    /// True if edits are noticed.
     pub fn is_watched(&self) -> bool {
         self.watch.unwrap_or(true)
     }
 
-    /// How long nothing may change before the skills are read again.
+    /// Time for which nothing may change before the skills are read again.
     pub fn debounce(&self) -> Duration {
-        /// More would mean that edits are not noticed.
+        /// Maximum: a longer pause would mean that edits are not noticed.
         const MOST_MS: u64 = 60_000;
         Duration::from_millis(self.watch_debounce_ms.unwrap_or(Self::DEBOUNCE_MS).min(MOST_MS))
     }
@@ -56,7 +56,7 @@ impl SkillsLoad {
 pub struct SkillsInstall {
     /// Take Homebrew where a skill names several installers; default true.
     pub prefer_brew: Option<bool>,
-    /// What installs Node packages.
+    /// Program that installs Node packages.
     pub node_manager: NodeManager,
 }
 

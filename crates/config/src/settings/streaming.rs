@@ -1,4 +1,5 @@
-//! How answers are cut, paced and sent while they are written: what agents and channels say of it alike (spec `streaming.md` §1).
+//! Streaming settings: cutting, pacing and sending of answers while they are written, for agents
+//! and channels alike (spec `streaming.md` §1).
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -12,7 +13,7 @@ pub struct BlockChunk {
     pub min_chars: Option<u64>,
     /// Characters that it has at most; default 1,200, of drafts 800.
     pub max_chars: Option<u64>,
-    /// Where it ends best; default `paragraph`.
+    /// Preferred end of a block; default `paragraph`.
     pub break_preference: Option<BreakPreference>,
 }
 
@@ -20,12 +21,12 @@ pub struct BlockChunk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakPreference {
-    /// At a blank line, else at the end of a line, else of a sentence.
+    /// Break at a blank line, else at the end of a line, else of a sentence.
     #[default]
     Paragraph,
-    /// At the end of a line.
+    /// Break at the end of a line.
     Newline,
-    /// At the end of a sentence.
+    /// Break at the end of a sentence.
     Sentence,
 }
 
@@ -57,7 +58,7 @@ impl BlockCoalesce {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct HumanDelay {
-    /// Whether there is one; default off.
+    /// Mode of the delay; default off.
     pub mode: Option<HumanDelayMode>,
     /// Shortest pause of mode `custom` in milliseconds; default 800.
     pub min_ms: Option<u64>,
@@ -90,15 +91,16 @@ impl HumanDelay {
     }
 }
 
-/// What a channel or an account of it says of answers. Nothing is filled in. What a channel of a plugin calls the same and means otherwise is
-/// nothing: its section is checked by nobody.
+/// Reply settings of a channel or of an account of it. No defaults are filled in. Values of another
+/// form count as absent: a plugin's channel may use the same name otherwise, and its section is not
+/// checked.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ChannelReplies {
-    /// Whether answers are sent in blocks.
+    /// True if answers are sent in blocks.
     #[serde(deserialize_with = "lenient")]
     pub block_streaming: Option<bool>,
-    /// How small blocks are gathered.
+    /// Coalescing of small blocks.
     #[serde(deserialize_with = "lenient")]
     pub block_streaming_coalesce: Option<BlockCoalesce>,
     /// Characters of one message.
@@ -110,7 +112,7 @@ pub struct ChannelReplies {
     /// Lines of one message; Discord.
     #[serde(deserialize_with = "lenient")]
     pub max_lines_per_message: Option<u64>,
-    /// Whether drafts are shown; Telegram.
+    /// Mode of showing drafts; Telegram.
     #[serde(deserialize_with = "lenient")]
     pub stream_mode: Option<StreamMode>,
     /// The steps of drafts in mode `block`; Telegram.
@@ -119,13 +121,13 @@ pub struct ChannelReplies {
     /// Put before replies.
     #[serde(deserialize_with = "lenient")]
     pub response_prefix: Option<String>,
-    /// Which messages of an answer quote what they answer.
+    /// Messages of an answer that quote what they answer.
     #[serde(deserialize_with = "lenient")]
     pub reply_to_mode: Option<ReplyToMode>,
     /// The same by kind of chat; Slack.
     #[serde(deserialize_with = "lenient")]
     pub reply_to_mode_by_chat_type: ReplyToModeByChatType,
-    /// What becomes of Markdown.
+    /// Treatment of Markdown.
     #[serde(deserialize_with = "lenient")]
     pub markdown: ChannelMarkdown,
 }
@@ -147,7 +149,7 @@ pub enum StreamMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplyToMode {
-    /// None.
+    /// No message quotes.
     Off,
     /// The first.
     First,
@@ -160,11 +162,11 @@ pub enum ReplyToMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "lowercase")]
 pub struct ReplyToModeByChatType {
-    /// In direct chats.
+    /// Mode in direct chats.
     pub direct: Option<ReplyToMode>,
-    /// In groups.
+    /// Mode in groups.
     pub group: Option<ReplyToMode>,
-    /// In channels.
+    /// Mode in channels.
     pub channel: Option<ReplyToMode>,
 }
 

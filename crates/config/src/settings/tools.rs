@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::WebTools;
 
@@ -26,7 +26,7 @@ pub struct Tools {
     pub subagents: ToolsScope,
     /// Policy in a sandbox.
     pub sandbox: ToolsScope,
-    /// Where the `message` tool may send to.
+    /// Targets that the `message` tool may send to.
     pub message: ToolsMessage,
     /// Searching the web and fetching pages.
     pub web: WebTools,
@@ -34,13 +34,14 @@ pub struct Tools {
     pub loop_guard: LoopGuard,
 }
 
-/// `tools.loopGuard` (ours): what is done about a run that makes the same call over and over. Counts are of identical calls in a row.
+/// `tools.loopGuard` (ours): limits for a run that makes the same call over and over. Counts are of
+/// identical calls in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct LoopGuard {
-    /// From this many on, each result tells the model that it repeats itself.
+    /// Number of repetitions from which each result tells the model that it repeats itself.
     pub warn_after: NonZeroU32,
-    /// After this many the run is stopped.
+    /// Number of repetitions after which the run is stopped.
     pub stop_after: NonZeroU32,
 }
 
@@ -56,9 +57,9 @@ impl Default for LoopGuard {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ToolsMessage {
-    /// Whether a run may send anywhere, whatever conversation it answers.
+    /// True if a run may send anywhere, whatever conversation it answers.
     pub allow_cross_context_send: bool,
-    /// Whether it may send elsewhere than to the conversation it answers.
+    /// Limits on sending elsewhere than to the conversation that a run answers.
     pub cross_context: CrossContext,
     /// Sending to several at once.
     pub broadcast: Broadcast,
@@ -68,11 +69,11 @@ pub struct ToolsMessage {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CrossContext {
-    /// To other conversations of the same platform.
+    /// Allows other conversations of the same platform.
     pub allow_within_provider: bool,
-    /// To other platforms.
+    /// Allows other platforms.
     pub allow_across_providers: bool,
-    /// What tells the reader where a message comes from.
+    /// Marker that tells the reader where a message comes from.
     pub marker: Marker,
 }
 
@@ -86,11 +87,11 @@ impl Default for CrossContext {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Marker {
-    /// Whether there is one.
+    /// True if messages are marked.
     pub enabled: bool,
-    /// Before the text.
+    /// Text before the message.
     pub prefix: String,
-    /// Behind it.
+    /// Text after the message.
     pub suffix: String,
 }
 
@@ -104,7 +105,7 @@ impl Default for Marker {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Broadcast {
-    /// Whether it may.
+    /// True if the tool may broadcast.
     pub enabled: bool,
 }
 
@@ -139,22 +140,26 @@ pub struct AgentTools {
     pub sandbox: ToolsScope,
 }
 
-/// Which tools a run may use.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+/// Tools that a run may use.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ToolPolicy {
     /// Base set.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<ToolProfile>,
     /// Only these.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub allow: Option<Vec<String>>,
-    /// These too.
+    /// Tools allowed in addition.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub also_allow: Option<Vec<String>>,
     /// Never these.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deny: Option<Vec<String>>,
 }
 
 /// `tools.profile`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolProfile {
     /// Almost nothing.
@@ -163,7 +168,7 @@ pub enum ToolProfile {
     Coding,
     /// Messages and sessions.
     Messaging,
-    /// Everything.
+    /// All tools.
     Full,
 }
 
@@ -183,29 +188,30 @@ impl ToolProfile {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Exec {
-    /// Where commands run.
+    /// Place where commands run.
     pub host: Option<ExecHost>,
-    /// Which commands may run.
+    /// Commands that may run.
     pub security: Option<ExecSecurity>,
-    /// When a person is asked.
+    /// Cases in which a person is asked.
     pub ask: Option<ExecAsk>,
     /// Directories put before `PATH`.
     pub path_prepend: Option<Vec<String>>,
     /// Seconds until a command is stopped; default 1,800.
     pub timeout_sec: Option<u64>,
-    /// Ours: variables with credentials of the gateway that commands get all the same.
+    /// Variables with credentials of the gateway that commands get all the same (ours).
     pub pass_env: Option<Vec<String>>,
     /// Programs that may run unasked where they only work on what is piped into them.
     pub safe_bins: Option<Vec<String>>,
-    /// Milliseconds after which it is told that a command runs that a person has allowed; default 10,000.
+    /// Time in milliseconds after which people are told that an approved command still runs;
+    /// default 10,000.
     pub approval_running_notice_ms: Option<u64>,
     /// Milliseconds after which a command goes to the background; default 10,000.
     pub background_ms: Option<u64>,
     /// Milliseconds for which a command in the background that has ended is remembered; default 30 minutes.
     pub cleanup_ms: Option<u64>,
-    /// Whether the agent is told when a command in the background ends; default yes.
+    /// True if the agent is told when a command in the background ends; default yes.
     pub notify_on_exit: Option<bool>,
-    /// Which models are offered the tool `apply_patch`.
+    /// Models that are offered the tool `apply_patch`.
     pub apply_patch: ApplyPatch,
 }
 
@@ -213,14 +219,14 @@ pub struct Exec {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ApplyPatch {
-    /// Whether it is offered at all; default no.
+    /// True if it is offered at all; default no.
     pub enabled: Option<bool>,
     /// Only these models, as `model` or `provider/model`; empty means every model that can use it.
     pub allow_models: Option<Vec<String>>,
 }
 
 impl Exec {
-    /// These settings, with gaps filled from `base`.
+    /// Returns these settings with gaps filled from `base`.
     pub fn over(&self, base: &Self) -> Self {
         let own = self.clone();
         let base = base.clone();
@@ -244,24 +250,24 @@ impl Exec {
     }
 }
 
-/// Whether a command may run, decided from the settings alone.
+/// Decision if a command may run, from the settings alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecGate {
     /// Any command, and nobody is asked.
     Open,
-    /// None.
+    /// No command may run.
     Denied,
     /// Some only after a person said yes, or when they are on a list.
     NeedsApproval,
-    /// In a sandbox only.
+    /// Commands run in a sandbox only.
     NeedsSandbox,
-    /// On a node only; none can be used yet.
+    /// Commands run on a node only; none can be used yet.
     NeedsNode,
 }
 
 impl ExecGate {
-    /// Without a host, commands run here, as in OpenClaw without an active sandbox; rules that are set hold there as with
-    /// the host `gateway`.
+    /// Decides from the settings. Without a host, commands run here, as in OpenClaw without an
+    /// active sandbox; rules that are set hold there as with the host `gateway`.
     pub fn of(host: Option<ExecHost>, security: Option<ExecSecurity>, ask: Option<ExecAsk>) -> Self {
         match (host, security, ask) {
             (Some(ExecHost::Sandbox), _, _) => return Self::NeedsSandbox,
@@ -278,13 +284,13 @@ impl ExecGate {
 }
 
 impl Exec {
-    /// Whether a command may run.
+    /// Decision if a command may run.
     pub fn gate(&self) -> ExecGate {
         ExecGate::of(self.host, self.security, self.ask)
     }
 
-    /// Whether commands that are not elevated are held to `exec-approvals.json`: on the host `gateway`, and without a host
-    /// where a rule is set.
+    /// True if commands that are not elevated are held to `exec-approvals.json`: on the host
+    /// `gateway`, and without a host where a rule is set.
     pub fn heeds_approvals_file(&self) -> bool {
         match self.host {
             Some(ExecHost::Gateway) => true,
@@ -308,11 +314,11 @@ impl Exec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExecHost {
-    /// In a container.
+    /// Runs in a container.
     Sandbox,
-    /// On the gateway's host.
+    /// Runs on the gateway's host.
     Gateway,
-    /// On a node.
+    /// Runs on a node.
     Node,
 }
 
@@ -331,7 +337,7 @@ impl ExecHost {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExecSecurity {
-    /// None.
+    /// No command may run.
     Deny,
     /// Approved ones.
     Allowlist,
@@ -356,9 +362,9 @@ impl ExecSecurity {
 pub enum ExecAsk {
     /// Never.
     Off,
-    /// For commands that are not on the list.
+    /// Asks about commands that are not on the list.
     OnMiss,
-    /// For every command.
+    /// Asks about every command.
     Always,
 }
 

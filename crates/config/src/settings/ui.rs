@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub struct Ui {
     /// Accent colour, `RRGGBB` with or without `#`.
     pub seam_color: Option<String>,
-    /// How the assistant is shown.
+    /// Looks of the assistant.
     pub assistant: Assistant,
 }
 
@@ -34,7 +34,7 @@ pub struct Discovery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub struct MdnsSettings {
-    /// How much is told; absent is off unless configured.
+    /// Amount of detail announced; absent is off unless configured.
     pub mode: Option<MdnsMode>,
 }
 
@@ -42,10 +42,10 @@ pub struct MdnsSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MdnsMode {
-    /// Nothing.
+    /// Announces nothing.
     Off,
     /// Name and port.
     Minimal,
-    /// And paths.
+    /// Announces paths, too.
     Full,
 }

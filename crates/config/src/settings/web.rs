@@ -22,9 +22,9 @@ pub struct WebTools {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct WebSearch {
-    /// Whether there is the tool `web_search`.
+    /// True if there is the tool `web_search`.
     pub enabled: bool,
-    /// Who is asked.
+    /// Search service to ask.
     pub provider: SearchProvider,
     /// The key for Brave.
     pub api_key: Option<Secret>,
@@ -84,7 +84,7 @@ impl SearchProvider {
 pub struct PerplexitySearch {
     /// A key of Perplexity or OpenRouter.
     pub api_key: Option<Secret>,
-    /// Default: that of whoever the key is from.
+    /// Base URL; by default that of the service that issued the key.
     pub base_url: Option<String>,
     /// The model that answers.
     pub model: String,
@@ -104,7 +104,7 @@ pub struct GrokSearch {
     pub api_key: Option<Secret>,
     /// The model that answers.
     pub model: String,
-    /// Whether the answer says which of its words come from where.
+    /// True if the answer says which of its words come from where.
     pub inline_citations: bool,
 }
 
@@ -118,7 +118,7 @@ impl Default for GrokSearch {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct WebFetch {
-    /// Whether there is the tool `web_fetch`.
+    /// True if there is the tool `web_fetch`.
     pub enabled: bool,
     /// Characters where a call does not say how many; default: `max_chars_cap`.
     pub max_chars: Option<u64>,
@@ -130,11 +130,11 @@ pub struct WebFetch {
     pub cache_ttl_minutes: f64,
     /// Redirects that are followed.
     pub max_redirects: u64,
-    /// What the gateway calls itself. Many sites answer nothing but browsers.
+    /// `User-Agent` of the gateway. Many sites answer nothing but browsers.
     pub user_agent: String,
-    /// Whether the readable part of a page is looked for.
+    /// True if the readable part of a page is looked for.
     pub readability: bool,
-    /// Who is asked when that gives nothing.
+    /// Service to ask when that gives nothing.
     pub firecrawl: Firecrawl,
 }
 
@@ -165,9 +165,9 @@ pub struct Firecrawl {
     pub enabled: Option<bool>,
     /// The key.
     pub api_key: Option<Secret>,
-    /// Where it is.
+    /// Base URL of the service.
     pub base_url: String,
-    /// Whether menus and the like are left out.
+    /// True if menus and the like are left out.
     pub only_main_content: bool,
     /// Milliseconds that its own copy of a page may be old.
     pub max_age_ms: u64,

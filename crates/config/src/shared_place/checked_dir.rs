@@ -1,4 +1,4 @@
-//! Many files of one directory: the way to it is looked at once.
+//! Directory whose way is checked once, for reading many files in it.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};

@@ -2,7 +2,7 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// Nobody whose things count, so that everything in a shared directory is another user's.
+/// Owners that match no file here, so that everything in a shared directory is another user's.
 const NOBODY: Owners = Owners { us: 4_000_000, root: 4_000_000 };
 
 fn mode(path: &Path) -> u32 {
@@ -91,7 +91,7 @@ fn a_file_of_ours_is_a_file_without_other_names() {
     assert_eq!(own.close_to_others().unwrap(), Modes::Private);
 }
 
-/// Where nobody else may write, a link is how the owner wants it.
+/// Checks that a link is followed where nobody else may write: there it is the owner's choice.
 #[test]
 fn a_link_in_a_private_directory_is_followed() {
     let dir = tempfile::tempdir().unwrap();

@@ -97,8 +97,9 @@ pub(super) const STEERING_SUFFIXES: &[&str] = &[
     "_CONFIG_PATH", "_ENDPOINT", "_ENDPOINT_URL", "_PROXY", "_SERVER_URL",
 ];
 
-/// How the names of whole families begin: compilers, runtimes, build tools and clients, of which new variables appear with
-/// each version, and some of them run code, name files or choose servers. Their credentials are no part of this.
+/// Prefixes of whole families: compilers, runtimes, build tools and clients, of which new variables
+/// appear with each version, and some of them run code, name files or choose servers. Their
+/// credentials are no part of this.
 #[rustfmt::skip]
 pub(super) const FAMILIES: &[&str] = &[
     // Shells, the C library, debuggers.

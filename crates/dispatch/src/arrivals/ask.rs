@@ -1,6 +1,8 @@
-//! Somebody who asks to be let in (spec `channels.md` §2.2): they are given a code, once, and the owner is told in their own chat who asks.
+//! Pairing requests of unknown senders (spec `channels.md` §2.2): a sender gets a code, once, and
+//! the owner is told of the request in their own chat.
 //!
-//! Nobody can make the bot talk by this: a person has one code an hour, and of an account three wait at most.
+//! A stranger can't make the bot talk by this: a person gets one code an hour, and at most three
+//! people wait for an account.
 
 use openclaw_channels::access::{AccessSettings, Entry, PairingStore, Requested, pairing, rules::reasons};
 use openclaw_channels::{Address, Channel, ConversationKind, Inbound, Part, Platforms, Sender};
@@ -8,14 +10,13 @@ use openclaw_config::Config;
 use openclaw_protocol::printable::visible;
 use serde_json::{Map, Value};
 
-use super::gate::owners;
 use super::{Fate, handover};
 use crate::handle::Dispatch;
 
 /// Characters of a name that the owner is shown: people choose their own.
 const LONGEST_NAME: usize = 64;
 
-/// Who asks where.
+/// A pairing request: its sender and its place.
 pub(super) struct Asking<'a> {
     pub(super) config: &'a Config,
     pub(super) channel: &'a dyn Channel,
@@ -26,7 +27,7 @@ pub(super) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Notes that they ask, and tells both. What becomes of what they said.
+    /// Notes the request, and tells the sender and the owner. Returns the fate of the message.
     pub(super) async fn note(self, dispatch: &Dispatch, store: PairingStore) -> Fate {
         let Self { channel, event: Inbound { address, sender, .. }, .. } = &self;
         let (id, facts) = (sender.id.clone(), facts(sender));
@@ -49,7 +50,8 @@ impl Asking<'_> {
         }
     }
 
-    /// Told once for each code, whatever dies in between: the id is the code's.
+    /// Tells the owners. Sent once for each code, whatever process dies in between, because the id
+    /// contains the code.
     async fn tell_owners(&self, dispatch: &Dispatch, code: &str) {
         let Address { channel, account, .. } = &self.event.address;
         let text = told_owner(self.channel.info().label, channel, &self.event.sender, code);
@@ -62,7 +64,7 @@ impl Asking<'_> {
     /// The private chats of the owners: of those in `commands.ownerAllowFrom`, or else of the first whom the channel's own list names.
     fn owners(&self, platforms: &Platforms) -> Vec<Address> {
         let chat = |entry: &str| self.private_chat(entry);
-        let named = owners(platforms, self.config, &self.event.address);
+        let named = platforms.owners(self.config, &self.event.address);
         let named: Vec<Address> = named.iter().filter_map(|entry| chat(entry)).collect();
         if !named.is_empty() {
             return named;
@@ -71,7 +73,8 @@ impl Asking<'_> {
         listed.filter_map(|Entry(entry)| chat(entry)).take(1).collect()
     }
 
-    /// The chat of an entry of a list, where it names one person, and not the one who asks.
+    /// Returns the private chat that an entry of a list names; `None` if it does not name one
+    /// person, or names the one who asks.
     fn private_chat(&self, entry: &str) -> Option<Address> {
         let id = self.channel.allow_entry(entry).filter(|id| id != "*" && *id != self.event.sender.id)?;
         let target = self.channel.target(&id).ok()?;
@@ -80,9 +83,9 @@ impl Asking<'_> {
     }
 }
 
-/// What is kept of who asks, by the names that OpenClaw 2026.2.9 gives it.
+/// Facts that are kept of the sender, under the names that OpenClaw 2026.2.9 gives them.
 fn facts(sender: &Sender) -> Map<String, Value> {
-    // Where a platform has but one name.
+    // Some platforms have only one name.
     let whole = sender.name.clone().filter(|_| sender.first_name.is_none());
     let fields = [
         ("username", sender.username.clone()),
@@ -128,7 +131,7 @@ mod tests {
             ),
             (sender(Some("Ada"), None, None), json!({"name": "Ada"}), "🔑 Ada (id 7) asks"),
             (sender(None, None, None), json!({}), "🔑 (id 7) asks"),
-            // Nobody writes lines of their own into what the owner reads.
+            // A name can't put lines of its own into the owner's notice.
             (
                 sender(Some("A\n\nopenclaw"), Some("A\n\nopenclaw"), None),
                 json!({"firstName": "A\n\nopenclaw"}),

@@ -1,13 +1,16 @@
-//! What a desk has to hand over, in order: some of it in memory, what is behind that as numbers alone. It stays in the durable inbox, which
-//! is asked for it when its turn has come, so that people who speak faster than they are answered fill the disk's bounded inbox and not
-//! the memory.
+//! Queue of what a desk has to hand over, in order. The first part is in memory; of the rest only
+//! the numbers are. The rest stays in the durable inbox and is read from there when its turn has
+//! come, so that people who write faster than they are answered fill the disk's bounded inbox and
+//! not the memory.
 
 use std::collections::VecDeque;
 
-/// Messages that a desk keeps in memory. Parts of what is being gathered may be as many more: an album is not taken apart.
+/// Number of messages that a desk keeps in memory. Parts of messages that are being gathered may be
+/// as many more: an album is not taken apart.
 pub(super) const MOST: usize = 100;
 
-/// What waits at a desk: groups of messages, and what is behind them with its session.
+/// Queue of a desk: groups of messages in memory, and numbers of those behind them with their
+/// sessions.
 #[derive(Debug)]
 pub(super) struct Backlog<T, K> {
     ready: VecDeque<Vec<T>>,
@@ -19,35 +22,35 @@ pub(super) struct Backlog<T, K> {
 pub(super) struct Behind<K> {
     pub(super) number: i64,
     pub(super) session: Session<K>,
-    /// Who said it, where what they say next may belong to it.
+    /// Sender, if their next message may belong to this one.
     pub(super) goes_on: Option<String>,
 }
 
-/// Whose a message is that stays in the inbox.
+/// Session of a message that stays in the inbox.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Session<K> {
     Known(K),
-    /// It speaks to nobody yet: no stop is about it.
+    /// The message speaks to nobody yet, so no stop concerns it.
     Nobody,
-    /// It could not be read yet. These were stopped since.
+    /// The message could not be read yet. These sessions were stopped since.
     Unread {
         stopped: Vec<K>,
     },
 }
 
 impl<K: PartialEq> Behind<K> {
-    /// Whether it was stopped before it could be read, now that its session is known.
+    /// True if the message was stopped before it could be read, now that its session is known.
     pub(super) fn was_stopped(&self, session: &K) -> bool {
         matches!(&self.session, Session::Unread { stopped } if stopped.contains(session))
     }
 }
 
-/// What a desk gathers meanwhile.
+/// Messages that a desk is gathering meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gathering {
     /// Messages.
     pub(super) held: usize,
-    /// Whether more parts are waited for.
+    /// True if more parts are awaited.
     pub(super) holds_a_part: bool,
 }
 
@@ -58,64 +61,64 @@ impl<T, K> Default for Backlog<T, K> {
 }
 
 impl<T, K: PartialEq + Clone> Backlog<T, K> {
-    /// Whether something waits in the inbox alone.
+    /// True if messages wait in the inbox alone.
     pub(super) fn has_behind(&self) -> bool {
         !self.behind.is_empty()
     }
 
-    /// Whether nothing is in memory.
+    /// True if no message is in memory.
     pub(super) fn has_nothing_ready(&self) -> bool {
         self.ready.is_empty()
     }
 
-    /// Whether one more may be kept in memory.
+    /// True if one more message may be kept in memory.
     pub(super) fn has_room(&self, gathering: Gathering) -> bool {
         let kept = self.ready.iter().map(Vec::len).sum::<usize>() + gathering.held;
         kept < if gathering.holds_a_part { 2 * MOST } else { MOST }
     }
 
-    /// These are complete.
+    /// Adds complete groups.
     pub(super) fn extend(&mut self, groups: impl IntoIterator<Item = Vec<T>>) {
         self.ready.extend(groups);
     }
 
-    /// This one stays in the inbox until there is room.
+    /// Leaves a message in the inbox until there is room.
     pub(super) fn leave(&mut self, behind: Behind<K>) {
         self.behind.push_back(behind);
     }
 
-    /// This one stays in the inbox until it can be read.
+    /// Leaves a message in the inbox until it can be read.
     pub(super) fn leave_unread(&mut self, number: i64) {
         let session = Session::Unread { stopped: Vec::new() };
         self.leave(Behind { number, session, goes_on: None });
     }
 
-    /// Whether the next text of somebody may belong to one that is in the inbox.
+    /// True if the next text of this sender may belong to one that is in the inbox.
     pub(super) fn awaits(&self, sender: &str) -> bool {
         self.behind.iter().any(|behind| behind.goes_on.as_deref() == Some(sender))
     }
 
-    /// The next that may come to memory from the inbox.
+    /// Returns the number of the next message that may be read from the inbox into memory.
     pub(super) fn next_behind(&self) -> Option<i64> {
         self.behind.front().map(|behind| behind.number)
     }
 
-    /// It has come, or is not there any more.
+    /// Removes the first message of the inbox part: it has been read, or is gone from the inbox.
     pub(super) fn came(&mut self) -> Option<Behind<K>> {
         self.behind.pop_front()
     }
 
-    /// The next group to hand over.
+    /// Takes out the next group to hand over.
     pub(super) fn next(&mut self) -> Option<Vec<T>> {
         self.ready.pop_front()
     }
 
-    /// What is in memory.
+    /// Iterates over the messages in memory.
     pub(super) fn ready_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.ready.iter_mut().flatten()
     }
 
-    /// Takes away what is of a session of what is in memory, and gives the numbers.
+    /// Removes the session's messages from memory, and returns their numbers.
     pub(super) fn stop_ready(&mut self, session: &K, of: impl Fn(&T) -> (&K, i64)) -> Vec<i64> {
         let is_stopped = |group: &Vec<T>| group.iter().any(|one| of(one).0 == session);
         let (stopped, others): (VecDeque<_>, VecDeque<_>) =
@@ -124,7 +127,8 @@ impl<T, K: PartialEq + Clone> Backlog<T, K> {
         stopped.iter().flatten().map(|one| of(one).1).collect()
     }
 
-    /// The same of what is in the inbox alone. What could not be read is asked for its session when it is.
+    /// Removes the session's messages that are in the inbox alone, and returns their numbers. A
+    /// message that could not be read is asked for its session once it is read.
     pub(super) fn stop_behind(&mut self, session: &K) -> Vec<i64> {
         let mut numbers = Vec::new();
         self.behind.retain_mut(|behind| match &mut behind.session {
@@ -191,7 +195,7 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Act {
         Said(u8),
-        /// It can't be read when it comes.
+        /// A message that can't be read when it comes.
         SaidUnread(u8),
         HandedOver,
         Stop(u8),
@@ -207,7 +211,8 @@ mod tests {
         prop::collection::vec(act, 0..600)
     }
 
-    /// As a desk does where there is room and the inbox can be read. Gives those that were stopped before.
+    /// Reads on from the inbox while there is room, as a desk does. Returns the messages that were
+    /// stopped before.
     fn read_on(backlog: &mut Backlog<Message, u8>, said: &[Message]) -> Vec<i64> {
         let mut stopped = Vec::new();
         while backlog.has_room(IDLE) {
@@ -222,7 +227,7 @@ mod tests {
         stopped
     }
 
-    /// As a desk does with it.
+    /// Handles a new message as a desk does.
     fn say(backlog: &mut Backlog<Message, u8>, message: Message) {
         if !backlog.has_behind() && backlog.has_room(IDLE) {
             backlog.extend([vec![message]]);
@@ -233,7 +238,8 @@ mod tests {
     }
 
     proptest! {
-        /// Everything is handed over once and in order, or stopped by what was said after it, and no more is kept than may be.
+        /// Checks that every message is handed over once and in order, or stopped by what was said
+        /// after it, and that memory holds no more than its limit.
         #[test]
         fn all_is_handed_over_once_in_order_or_stopped(acts in acts()) {
             let (mut backlog, mut said): (Backlog<Message, u8>, Vec<Message>) = (Backlog::default(), Vec::new());

@@ -1,8 +1,10 @@
-//! The desk of one conversation: decides about what happens there, in the order in which it happened.
+//! The desk of one conversation: decides about its events in the order in which they happened.
 //!
-//! What was let in waits here for what belongs to it (albums, cut texts, what is typed at once), then for its files. In a group, whether it
-//! speaks to the agent is decided once it is whole ([`whole`]). A message that asks to stop waits for nothing: all that comes is looked at
-//! as it comes, and what has no room is left in the inbox ([`backlog`](super::backlog)).
+//! Messages that were let in wait here for what belongs to them (albums, cut texts, texts typed in
+//! quick succession), then for their files. In a group, the desk decides whether a message speaks
+//! to the agent once it is whole ([`whole`]). A message that asks to stop waits for nothing: every
+//! event is looked at as it comes, and events without room are left in the inbox
+//! ([`backlog`](super::backlog)).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,45 +16,46 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::backlog::{Backlog, Behind, Gathering, Session};
-use super::desks::{Desks, Letter, Waiting};
+use super::desks::{Content, Desks, Letter, Waiting};
 use super::gate::{Admitted, Verdict};
 use super::whole::{self, Whole};
 use super::{Fate, decide, gate, handover, press};
 use crate::incoming::debounce::{Gather, Machine};
 use crate::shared::Shared;
 
-/// How long an idle desk waits for more. It takes 7 KB, and another one is begun in microseconds.
+/// Time for which an idle desk waits for more. A desk takes 7 KB, and starting another takes
+/// microseconds.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// After how long the inbox is asked again that could not be read.
+/// Pause before an inbox that could not be read is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// One conversation's.
+/// The desk of one conversation.
 pub(super) struct Desk {
     at: Address,
     desks: Arc<Desks>,
     mailbox: mpsc::UnboundedReceiver<Letter>,
-    /// What waits for more of the same.
+    /// Messages that wait for more of the same.
     gathering: Machine<Admitted>,
     /// Messages that wait for the one before.
     backlog: Backlog<Admitted, SessionKey>,
-    /// Before that the inbox is not asked for more.
+    /// Time before which the inbox is not asked for more.
     ask_at: Instant,
-    /// The one that is handed over.
+    /// Message that is being handed over.
     current: Option<Current>,
 }
 
 /// A message on its way to its session.
 struct Current {
     work: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// Ends it where it waits; what is accepted already stays.
+    /// Cancels the handover while it waits; a message that is accepted already stays.
     cancel: CancellationToken,
 }
 
 enum Step {
     Came(Letter),
     HandedOver,
-    /// There is room for what was left in the inbox.
+    /// Room is free for messages that were left in the inbox.
     Room,
     Due,
     Idle,
@@ -65,26 +68,15 @@ impl Desk {
         Self { at, desks, mailbox, gathering, backlog, ask_at: Instant::now(), current: None }
     }
 
-    /// Works until nothing is left to do, or the gateway stops: what is not decided about then is taken up by the next start.
+    /// Works until no work is left, or the gateway stops: events that are undecided by then are
+    /// taken up by the next start.
     pub(super) async fn run(mut self) {
         loop {
             match self.next().await {
-                Step::Came(Letter::Whole(waiting)) => self.on_arrival(*waiting).await,
-                Step::Came(Letter::Stored(number)) => match self.desks.read(number).await {
-                    Ok(Some(waiting)) => self.on_arrival(waiting).await,
-                    Ok(None) => {}
-                    Err(error) => {
-                        tracing::error!(number, %error, "an event of a platform can't be read; it is read later");
-                        self.backlog.leave_unread(number);
-                        self.ask_at = Instant::now() + ASK_AGAIN;
-                    }
-                },
+                Step::Came(letter) => self.open(letter).await,
                 Step::Room => self.take_from_the_inbox().await,
                 Step::HandedOver => self.current = None,
-                Step::Due => {
-                    let gathered = self.gathering.tick(Instant::now());
-                    self.complete(gathered).await;
-                }
+                Step::Due => self.on_due().await,
                 Step::Idle if self.is_empty() && self.desks.retire(&self.at, &self.mailbox) => return,
                 Step::Idle => {}
                 Step::Stop => return,
@@ -105,7 +97,8 @@ impl Desk {
         self.current.is_none() && self.backlog.has_nothing_ready() && self.gathering.due().is_none()
     }
 
-    /// Whether one more may be kept in memory: it has a part of what all desks may keep, or this one has nothing else, or waits for it.
+    /// True if one more message may be kept in memory: it has a permit of the limit over all desks,
+    /// or this desk has nothing else or waits for it.
     fn has_room(&self, has_part: bool) -> bool {
         let gathering = Gathering { held: self.gathering.len(), holds_a_part: self.gathering.holds_a_part() };
         let is_needed = gathering.holds_a_part || self.has_nothing_in_memory();
@@ -143,18 +136,47 @@ impl Desk {
         self.current = Some(Current { work, cancel });
     }
 
-    /// Something has come. What can't be kept now is judged once more when there is room, as what waits for the next start is.
-    async fn on_arrival(&mut self, waiting: Waiting) {
+    async fn open(&mut self, Letter { at, content }: Letter) {
+        match content {
+            Content::Whole(waiting) => self.on_arrival(*waiting, at).await,
+            Content::Stored(number) => match self.desks.read(number).await {
+                Ok(Some(waiting)) => self.on_arrival(waiting, at).await,
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::error!(number, %error, "an event of a platform can't be read; it is read later");
+                    self.backlog.leave_unread(number);
+                    self.ask_at = Instant::now() + ASK_AGAIN;
+                }
+            },
+        }
+    }
+
+    /// Hands over groups that have waited for long enough. Letters that are here by now are opened
+    /// first, because a part of an album may lie behind a stop that took a while; no more than
+    /// those, so that a sender who goes on writing can't hold it up.
+    async fn on_due(&mut self) {
+        let now = Instant::now();
+        for _ in 0..self.mailbox.len() {
+            let Ok(letter) = self.mailbox.try_recv() else { break };
+            self.open(letter).await;
+        }
+        let gathered = self.gathering.tick(now);
+        self.complete(gathered).await;
+    }
+
+    /// Handles a new event. An event that can't be kept now is judged once more when there is room,
+    /// like one that waits for the next start.
+    async fn on_arrival(&mut self, waiting: Waiting, at: Instant) {
         let number = waiting.number;
         let Some(admitted) = self.judged(waiting).await else { return };
         if admitted.is_stop() {
-            // What was left in the inbox was said before it.
+            // Messages left in the inbox were said before it.
             let numbers = self.backlog.stop_behind(&admitted.route.session_key);
             return self.stop(admitted, numbers).await;
         }
         let has_part = admitted.in_memory.is_some();
         if !self.backlog.has_behind() && !self.has_room(has_part) {
-            // Nobody is kept waiting by what nobody is spoken to with.
+            // Messages that address nobody must not keep others waiting.
             let left_out = self.gathering.take_ready(whole::is_left_out);
             self.complete(left_out).await;
         }
@@ -162,10 +184,10 @@ impl Desk {
         if !is_kept && admitted.is_left_out() && !self.may_belong(&admitted) {
             self.complete(vec![vec![admitted]]).await;
         } else if is_kept {
-            self.gather(admitted).await;
+            self.gather(admitted, at).await;
         } else {
             let goes_on = (admitted.gathering() == Gather::GoesOn).then(|| admitted.gathering_key());
-            // It does not yet speak to a session that could be stopped.
+            // The message does not address a session yet that could be stopped.
             let session = match admitted.is_left_out() {
                 true => Session::Nobody,
                 false => Session::Known(admitted.route.session_key),
@@ -174,7 +196,7 @@ impl Desk {
         }
     }
 
-    /// Whether something may belong to what was said before or is said next.
+    /// True if the message may belong to an earlier or a later one.
     fn may_belong(&self, admitted: &Admitted) -> bool {
         match admitted.gathering() {
             Gather::Alone => false,
@@ -204,10 +226,14 @@ impl Desk {
             return decide(self.shared(), &[number], Fate::handled("stopped")).await;
         }
         // Settings may have changed since it was left there; what is behind it was said later.
-        if admitted.is_stop() { self.stop(admitted, Vec::new()).await } else { self.gather(admitted).await }
+        if admitted.is_stop() {
+            self.stop(admitted, Vec::new()).await
+        } else {
+            self.gather(admitted, Instant::now()).await
+        }
     }
 
-    /// A message that is for a session; what is none is decided about.
+    /// Judges a message. Returns it if it is for a session; any other event gets its fate.
     async fn judged(&mut self, waiting: Waiting) -> Option<Admitted> {
         let number = waiting.number;
         let admitted = match gate::judge(&self.desks.dispatch, waiting).await {
@@ -230,7 +256,8 @@ impl Desk {
         Some(admitted)
     }
 
-    /// A message has other words now. What is not handed over yet is answered as it is now; what stays in the inbox was changed there.
+    /// Applies an edit. Messages that are not handed over yet get the new words; those that stay in
+    /// the inbox were changed there.
     fn reword(&mut self, message_id: &str, text: &str) {
         let kept = self.gathering.held_mut().chain(self.backlog.ready_mut());
         let is_it = |one: &Admitted| one.message().is_some_and(|message| message.message_id == message_id);
@@ -239,13 +266,14 @@ impl Desk {
         }
     }
 
-    async fn gather(&mut self, admitted: Admitted) {
+    async fn gather(&mut self, admitted: Admitted, at: Instant) {
         let (key, policy, piece) = (admitted.gathering_key(), admitted.gathering(), admitted.piece());
-        let gathered = self.gathering.push(Instant::now(), &key, policy, piece, admitted);
+        let gathered = self.gathering.push(at, &key, policy, piece, admitted);
         self.complete(gathered).await;
     }
 
-    /// What is whole waits to be handed over where it speaks to the agent. Of the rest each event has its own fate.
+    /// Queues complete messages that speak to the agent. Of the others each event gets its own
+    /// fate.
     async fn complete(&mut self, gathered: Vec<Vec<Admitted>>) {
         for parts in gathered {
             match whole::settle(parts) {
@@ -259,8 +287,8 @@ impl Desk {
         }
     }
 
-    /// Everything that was said before in the same session is stopped, whether it has reached it or not. What others have said by halves,
-    /// and not to the agent so far, goes on.
+    /// Stops every earlier message of the same session, whether it has reached the session or not.
+    /// Incomplete messages of others that do not address the agent so far go on.
     async fn stop(&mut self, admitted: Admitted, mut numbers: Vec<i64>) {
         let gathered = self.gathering.flush(&admitted.gathering_key(), |parts| !whole::is_left_out(parts));
         self.complete(gathered).await;

@@ -1,9 +1,12 @@
-//! Where platforms hand in what they bring: past the door and on disk first, then to the desk of its conversation.
+//! Entry for events of platforms: past the door and on disk first, then to the desk of their
+//! conversation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use openclaw_channels::{Address, ChannelFuture, Inbound, InboundSink, NotTaken};
+use openclaw_journal::journal::JournalError;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
@@ -11,33 +14,40 @@ use super::desk::Desk;
 use super::door::{Door, Seen};
 use super::{ArrivalInsert, Fate, NewArrival, StoredArrival, decide, handover};
 use crate::handle::Dispatch;
-use crate::journal::JournalError;
 
-/// Events that are read at once at start.
+/// Number of events that are read at once at start.
 const PAGE: u32 = 500;
-/// Events that are kept in memory on their way to desks and until they are handed over, 9 KB each; of what comes behind them the number is
-/// kept, and the journal is asked for it when its turn has come. A desk that has nothing else may have one above this.
+/// Number of events that are kept in memory on their way to desks and until they are handed over, 9
+/// KB each; of later events only the number is kept, and the journal is asked for them when their
+/// turn has come. A desk that has nothing else may have one above this.
 const IN_MEMORY: usize = 1_000;
 
 type Letterbox = mpsc::UnboundedSender<Letter>;
 
-/// What a desk is given. Small: its channel makes room for 32 at once.
-pub(super) enum Letter {
-    /// An event.
+/// An event on its way to a desk. Small: the channel makes room for 32 at once.
+pub(super) struct Letter {
+    /// Time at which it was handed to the desk. Which messages belong together is judged by this time, however long the desk was busy.
+    pub(super) at: Instant,
+    pub(super) content: Content,
+}
+
+/// The event of a [`Letter`].
+pub(super) enum Content {
+    /// The event itself.
     Whole(Box<Waiting>),
-    /// The number of one.
+    /// Number of the event in the inbox, from which it is read when its turn has come.
     Stored(i64),
 }
 
-/// An event about which nothing is decided yet, past the door.
+/// An undecided event, past the door.
 pub(super) struct Waiting {
     pub(super) number: i64,
     pub(super) event: Inbound,
     /// Unix milliseconds.
     pub(super) received_at: i64,
-    /// What was decided at the door.
+    /// Decision made at the door.
     pub(super) seen: Seen,
-    /// Its part of what may be in memory.
+    /// Permit for keeping the event in memory.
     pub(super) in_memory: Option<OwnedSemaphorePermit>,
 }
 
@@ -55,7 +65,7 @@ impl Desks {
         Arc::new(Self { dispatch, door: Door::default(), desks: Mutex::default(), in_memory })
     }
 
-    /// Takes up what the last process stored and did not decide about, in the order of arrival.
+    /// Takes up the undecided events that the last process stored, in the order of arrival.
     pub(super) async fn take_up(self: &Arc<Self>) -> Result<(), JournalError> {
         let journal = Arc::clone(&self.dispatch.shared().journal);
         let mut after = 0;
@@ -70,7 +80,7 @@ impl Desks {
         }
     }
 
-    /// Those of stored events that are let past the door; the others are decided about.
+    /// Returns the stored events that are let past the door; the others are decided about.
     async fn see_stored(&self, arrivals: Vec<StoredArrival>) -> Vec<Waiting> {
         let mut readable = Vec::with_capacity(arrivals.len());
         for StoredArrival { number, event, received_at } in arrivals {
@@ -100,18 +110,19 @@ impl Desks {
         waiting
     }
 
-    /// Gives an event to the desk of its conversation.
+    /// Hands an event to the desk of its conversation.
     fn hand(self: &Arc<Self>, waiting: Waiting) {
         if self.dispatch.shared().stopping.is_cancelled() {
             // The next start takes it up.
             return;
         }
         let at = waiting.event.address.clone();
-        let letter = match self.room_in_memory() {
-            Some(permit) => Letter::Whole(Box::new(Waiting { in_memory: Some(permit), ..waiting })),
-            // It is seen at the door once more then.
-            None => Letter::Stored(waiting.number),
+        let content = match self.room_in_memory() {
+            Some(permit) => Content::Whole(Box::new(Waiting { in_memory: Some(permit), ..waiting })),
+            // The event passes the door once more then.
+            None => Content::Stored(waiting.number),
         };
+        let letter = Letter { at: Instant::now(), content };
         let mut desks = self.desks.lock();
         let unsent = match desks.get(&at) {
             Some(desk) => desk.send(letter).err().map(|unsent| unsent.0),
@@ -119,7 +130,7 @@ impl Desks {
         };
         let Some(letter) = unsent else { return };
         let (sender, mailbox) = mpsc::unbounded_channel();
-        // Nobody else has the other end.
+        // The other end is held here, so that sending can't fail.
         let _ = sender.send(letter);
         desks.insert(at.clone(), sender);
         let desk = Desk::new(at, Arc::clone(self), mailbox);
@@ -132,12 +143,13 @@ impl Desks {
         Arc::clone(&self.in_memory).try_acquire_owned().ok()
     }
 
-    /// Whether there is room for one more event.
+    /// True if there is room for one more event.
     pub(super) fn has_room_in_memory(&self) -> bool {
         self.in_memory.available_permits() > 0
     }
 
-    /// A stored event about which nothing is decided yet, seen at the door once more; `None` where it is decided about by now.
+    /// Reads a stored undecided event and passes it through the door once more; `None` if it has
+    /// been decided about by now.
     ///
     /// # Errors
     /// When the journal can't be read.
@@ -148,7 +160,8 @@ impl Desks {
         Ok(waiting.map(|waiting| Waiting { in_memory: self.room_in_memory(), ..waiting }))
     }
 
-    /// A desk with nothing left to do asks whether it may end.
+    /// Removes a desk with nothing left to do; false if an event has come meanwhile, so that it
+    /// must go on.
     pub(super) fn retire(&self, at: &Address, mailbox: &mpsc::UnboundedReceiver<Letter>) -> bool {
         let mut desks = self.desks.lock();
         let is_idle = mailbox.is_empty();
@@ -159,14 +172,15 @@ impl Desks {
     }
 }
 
-/// What accounts are given.
+/// The sink that accounts are given.
 pub(super) struct Sink(pub(super) Arc<Desks>);
 
 impl InboundSink for Sink {
     fn take(&self, events: Vec<Inbound>) -> ChannelFuture<'_, Result<(), NotTaken>> {
         Box::pin(async move {
             let Self(desks) = self;
-            // Whoever brings them may go away meanwhile, such as who posts to a webhook: what is stored has to come to its desk all the same.
+            // The caller may go away meanwhile, such as a client that posts to a webhook: stored
+            // events have to come to their desk all the same.
             let taking = desks.dispatch.shared().accepting.spawn(Box::pin(take(Arc::clone(desks), events)));
             taking.await.unwrap_or_else(|error| Err(NotTaken(error.to_string())))
         })
@@ -210,14 +224,14 @@ mod tests {
 
     use jiff::tz::TimeZone;
     use openclaw_channels::{InboundEvent, InboundMessage};
+    use openclaw_journal::clock::Clock;
+    use openclaw_journal::testing::group_event;
     use serde_json::json;
 
     use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::arrivals::gate;
-    use crate::clock::Clock;
-    use crate::testing::group_event::group_event;
     use crate::testing::{FakeModel, PATIENCE, Rig};
 
     const MINUTE: i64 = 60_000;
@@ -270,7 +284,8 @@ mod tests {
         assert_eq!(traced.events[0].is_late, None);
     }
 
-    /// A message that is being accepted when it is stopped has its place before the stop: it is a run, which the stop ends.
+    /// Checks that a message that is being accepted when a stop comes has its place before the
+    /// stop: it is a run, which the stop ends.
     #[tokio::test]
     async fn what_is_being_accepted_while_it_is_stopped_is_stopped_as_a_run() {
         let (dir, model) = (tempfile::tempdir().unwrap(), FakeModel::start([]).await);
@@ -287,7 +302,7 @@ mod tests {
         let gate::Verdict::Admitted(admitted) = gate::judge(dispatch, waiting).await else {
             panic!("it is heard");
         };
-        // What the start began has ended: from here on it is the message that is being accepted.
+        // The tasks of the start have ended: from here on only the message is being accepted.
         while !shared.accepting.is_empty() {
             tokio::task::yield_now().await;
         }
@@ -305,7 +320,7 @@ mod tests {
         assert!(matches!(record.fate, Some(Fate::Run(_))), "{:?}", record.fate);
     }
 
-    /// In a group that is heard anybody may write as much as they like.
+    /// Checks memory limits in an open group, where anybody may write as much as they like.
     #[tokio::test]
     async fn what_has_no_room_in_memory_is_read_from_the_disk_when_its_turn_has_come() {
         const SAID: usize = IN_MEMORY + 50;

@@ -1,7 +1,9 @@
-//! The door: whether somebody is heard at all (spec `channels.md` §2) is decided before what they say is stored, so that it is stored with
-//! what became of it. Nothing of those who are not heard waits anywhere, however many they are and whatever they send.
+//! The door decides whether a sender is heard at all (spec `channels.md` §2) before their event is
+//! stored, so that the event is stored together with its fate. Events of senders who are not heard
+//! wait nowhere, however many there are.
 //!
-//! That costs a look at whether the lists are still those that were read: one for all that comes together, one at a time for each account.
+//! The cost is a check whether the lists have changed since they were read: one check for all
+//! events that come together, one at a time for each account.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -21,28 +23,28 @@ const NO_CHANNEL: &str = "no-channel";
 const CONFIG: &str = "config";
 pub(super) const UNREADABLE: &str = "unreadable";
 
-/// What was decided at the door.
+/// Decision made at the door.
 #[derive(Debug)]
 pub(super) enum Seen {
-    /// It goes no further.
+    /// The event goes no further.
     Refused(Fate),
-    /// It neither, and its sender is told this.
+    /// The event goes no further, and its sender is told this text.
     Denied { fate: Fate, text: String },
-    /// Its sender is heard.
+    /// The sender is heard.
     Heard {
-        /// As who.
+        /// Role in which the sender is heard.
         admission: Admission,
-        /// What that goes by.
+        /// Settings that the admission rests on.
         access: Arc<AccessSettings>,
     },
-    /// Its sender asks to be let in, and has a place among those who do.
+    /// The sender asks to be let in, and has a place among those who wait for that.
     Asks(Place),
-    /// It is about no sender.
+    /// The event has no sender.
     Unsaid,
 }
 
 impl Seen {
-    /// What became of it, if that is known already.
+    /// Returns the fate of the event if it is already known.
     pub(super) fn fate(&self) -> Option<&Fate> {
         match self {
             Self::Refused(fate) | Self::Denied { fate, .. } => Some(fate),
@@ -51,7 +53,8 @@ impl Seen {
     }
 }
 
-/// Somebody who is about to be noted as asking to be let in. No more at a time than may wait.
+/// Place of a sender who is about to be noted as asking to be let in. At most as many exist at a
+/// time as may wait.
 #[derive(Debug)]
 pub(super) struct Place {
     id: String,
@@ -64,7 +67,7 @@ impl Drop for Place {
     }
 }
 
-/// What is kept for each account.
+/// State kept for each account.
 #[derive(Debug, Default)]
 pub(super) struct Door {
     accounts: Mutex<HashMap<Account, Arc<Lists>>>,
@@ -73,7 +76,7 @@ pub(super) struct Door {
 /// Channel and account.
 type Account = (String, String);
 
-/// Who is let in to an account by a code, and who asks.
+/// People let in to an account by a code, and people who ask to be.
 #[derive(Debug, Default)]
 struct Lists {
     /// Held while files are looked at: a crowd makes one thread wait for the disk, not all.
@@ -86,7 +89,7 @@ struct View {
     account: Account,
     rules: Result<Rules, Fate>,
     lists: Arc<Lists>,
-    /// Once it was looked at.
+    /// Lists as they were looked at; `None` before the first look.
     look: Option<Arc<PairingLook>>,
 }
 
@@ -97,14 +100,14 @@ struct Rules {
 }
 
 impl Door {
-    /// Decides about events, in order.
+    /// Decides for each event, in order, if it passes the door.
     pub(super) async fn see(&self, dispatch: &Dispatch, events: &[&Inbound]) -> Vec<Seen> {
         let settings = dispatch.runner().settings();
         let mut seen = Vec::with_capacity(events.len());
         let mut view: Option<View> = None;
         for event in events {
             let Address { channel, account, .. } = &event.address;
-            // What comes together is of one account.
+            // Events that come together are of one account.
             let is_same =
                 view.as_ref().is_some_and(|view| view.account.0 == *channel && view.account.1 == *account);
             if !is_same {
@@ -134,7 +137,7 @@ fn rules(dispatch: &Dispatch, config: &Config, channel: &str, account: &str) -> 
     })
 }
 
-/// What an account's section says of who is heard, with ids in the place of names.
+/// Returns the account's access settings, with names replaced by ids.
 pub(super) fn access(
     dispatch: &Dispatch,
     config: &Config,
@@ -182,7 +185,8 @@ impl View {
                 dispatch.shared().silent_groups.forget(address);
                 Ok(Seen::Heard { admission, access: Arc::clone(access) })
             }
-            // Who is not in may be in what can't be read: they are told nothing.
+            // A sender who is not in the lists that can be read may be in the one that can't:
+            // nothing is told to them.
             Gate::Unheard(_) | Gate::Pairing if unreadable.is_some() => {
                 Err(Fate::dropped(reasons::PAIRING_UNREADABLE))
             }
@@ -192,7 +196,7 @@ impl View {
                 }
                 tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, why, "a message is not heard");
                 if why == reasons::GROUP_POLICY && gate::is_from_menu(platforms, config, event) {
-                    let owners = gate::owners(platforms, config, address);
+                    let owners = platforms.owners(config, address);
                     if let Some(denial) = speaker.denial(&owners) {
                         let text = denial.text(channel.info().label);
                         return Ok(Seen::Denied { fate: Fate::handled(why), text });
@@ -202,7 +206,7 @@ impl View {
             }
             Gate::Pairing => {
                 let is_said = matches!(event.event, InboundEvent::Message(_));
-                // Who only reacts, edits or presses asks for nothing.
+                // A sender who only reacts, edits or presses asks for nothing.
                 let place = look.filter(|_| is_said).and_then(|look| self.lists.place(look, &sender.id));
                 if place.is_none() {
                     tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, "what a stranger does is not heard");
@@ -214,7 +218,7 @@ impl View {
 }
 
 impl Lists {
-    /// The lists as they are now. One that can't be read is told of when that is found out.
+    /// Returns the current lists. A list that can't be read is reported when that is found out.
     async fn look(&self, store: &PairingStore) -> Result<Arc<PairingLook>, Fate> {
         let mut kept = self.look.lock().await;
         let (store, known) = (store.clone(), kept.clone());
@@ -236,7 +240,8 @@ impl Lists {
         }
     }
 
-    /// A place for somebody who asks. `None`: they were told, or there is none.
+    /// Returns a place for a sender who asks to be let in. `None`: they have their code already, or
+    /// no place is free.
     fn place(&self, look: &PairingLook, id: &str) -> Option<Place> {
         let mut asking = self.asking.lock();
         if look.settled(id, &asking).is_some() || !asking.insert(id.to_owned()) {

@@ -1,6 +1,7 @@
-//! What something that happened on a platform comes to, once the [`super::door`] has let it pass: which session it is for, who may give
-//! commands, and whether a group speaks to the agent (spec `channels.md` §2). An error drops: nobody is let in because something could not
-//! be read.
+//! Decisions about an event of a platform, once the [`super::door`] has let it pass: its session,
+//! the sender's right to give commands, and whether a group addresses the agent (spec `channels.md`
+//! §2). On an error the event is dropped, so that nobody is let in because something could not be
+//! read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +15,18 @@ use openclaw_channels::{
     Address, Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
 };
 use openclaw_config::Config;
+use openclaw_journal::delivery::{Author, LaneKey};
+use openclaw_journal::frames::framed_name;
+use openclaw_journal::intent::Intent;
+use openclaw_journal::journal::Update;
+use openclaw_journal::rights::Maker;
 use openclaw_protocol::params::sessions::GroupActivation;
 use openclaw_sessions::key::{Peer, PeerKind};
 use openclaw_sessions::reset::authority::{
     Authority, CommandSender, OwnerRules, Standing, judge as judge_sender,
 };
 use openclaw_sessions::routing::{self, Route};
+use openclaw_sessions::store::spelled;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::ask::Asking;
@@ -28,24 +35,23 @@ use super::door::{Seen, UNREADABLE, access};
 use super::offline::Lateness;
 use super::{Fate, MovedGroup, handover, offline};
 use crate::ack_reaction;
-use crate::commands::{self, Intent, Names, Spoken, TextCommands, buttons};
+use crate::commands::{self, Names, Spoken, TextCommands, buttons};
 use crate::handle::Dispatch;
 use crate::incoming::debounce::{Gather, Piece};
 use crate::incoming::{Utterance, compose};
-use crate::journal::Update;
 
-/// Messages of a group that are told with the next one, unless configured.
+/// Default number of earlier messages of a group that are shown with the next one.
 const HISTORY: u32 = 50;
 const ROUTE: &str = "route";
 const REACTION: &str = "reaction-notifications";
 
-/// What becomes of an event.
+/// Outcome of an event.
 pub(super) enum Verdict {
-    /// It is known already.
+    /// The fate of the event is already known.
     Decided(Fate),
-    /// It gives a message other words, which the inbox has by now.
+    /// An edit of a message that the inbox already has.
     Edited { message_id: String, text: String },
-    /// It is a message for a session.
+    /// A message for a session.
     Admitted(Box<Admitted>),
 }
 
@@ -55,48 +61,50 @@ impl From<Fate> for Verdict {
     }
 }
 
-/// Something that was let in.
+/// A message that was let in.
 pub(super) struct Admitted {
     pub(super) number: i64,
-    /// What happened; a message.
+    /// The event, which is a message.
     pub(super) event: Inbound,
     pub(super) route: Route,
     pub(super) standing: Standing,
-    /// The names in lists that mean its sender.
+    /// Names in lists that mean its sender.
     pub(super) listed_as: Vec<String>,
-    /// How late it is.
+    /// Lateness of the event.
     pub(super) lateness: Lateness,
-    /// Whether whoever reads there may know why something failed.
-    pub(super) hears_reasons: bool,
+    /// True if it was said in a direct chat by somebody who stands in for the owner, because no owner is named.
+    pub(super) is_let_in: bool,
     pub(super) group: Option<GroupView>,
-    /// Whether it speaks to the agent.
+    /// True if it addresses the agent.
     pub(super) was_mentioned: bool,
     /// The emoji it is acknowledged with.
     pub(super) ack: Option<String>,
-    /// Whether it does so by its words, and not by being a command.
+    /// True if its words address the agent, rather than its being a command.
     pub(super) is_named: bool,
     pub(super) names: Arc<Mentioned>,
     pub(super) command_text: String,
-    /// How many messages of the group are told with it.
+    /// Number of earlier messages of the group that are shown with it.
     pub(super) history: u32,
     window: Duration,
-    /// A button of a list of the gateway's own, and the message it is below of.
+    /// Pressed button of one of the gateway's own lists, and the id of the message with the list.
     pressed: Option<(String, buttons::Press)>,
-    /// What becomes of it where nothing that it belongs to speaks to the agent; `None` where it does so itself, or need not.
+    /// Maker of the button that was pressed, unless that is the gateway.
+    pub(super) button: Option<Maker>,
+    /// Fate if no message that it is put together with addresses the agent; `None` if it does so itself or need not.
     pub(super) left_out: Option<Fate>,
-    /// Its part of what may be in memory.
+    /// Permit for keeping it in memory.
     pub(super) in_memory: Option<OwnedSemaphorePermit>,
 }
 
 impl Admitted {
-    /// Its words, which it has.
+    /// Returns the message in the event.
     pub(super) fn message(&self) -> Option<&InboundMessage> {
         Utterance::of(&self.event).map(|one| one.message)
     }
 
-    /// Its words as commands are read from them; `None` where they are somebody else's, passed on.
+    /// Returns the words that commands are read from; `None` if they are not the sender's own.
     pub(super) fn spoken(&self, text_commands: Option<bool>) -> Option<Spoken<'_>> {
-        let message = self.message().filter(|message| message.forwarded.is_none())?;
+        let message = self.message().filter(|message| !message.has_foreign_words())?;
         let command = self.command_text.trim();
         Some(Spoken {
             text: if is_told_apart(command) { command } else { &message.text },
@@ -115,7 +123,8 @@ impl Admitted {
         }
     }
 
-    /// Its sender has written other words in the place of its own. Whether it speaks to the agent stays as it is: an edit asks for nothing.
+    /// Replaces the text after the sender has edited the message. Whether it addresses the agent
+    /// stays as it is, because an edit asks for nothing.
     pub(super) fn edit(&mut self, text: &str) {
         // The commands are taken out of what is late, which needs a look at the session.
         let may_command = self.lateness != Lateness::OnTime && text.contains(['/', '!']);
@@ -124,35 +133,36 @@ impl Admitted {
         }
     }
 
-    /// Nothing in it is taken for a command from now on.
+    /// Treats nothing in the message as a command from now on.
     pub(super) fn obeys_nothing(&mut self) {
         self.standing.commands = Authority::Denied;
     }
 
-    /// Whether it asks the agent to stop, and may.
+    /// True if it asks the agent to stop and its sender may do so.
     pub(super) fn is_stop(&self) -> bool {
         self.standing.commands == Authority::Granted
             && !self.is_left_out()
             && commands::stop::is_stop(&self.command_text)
     }
 
-    /// Whether it does not speak to the agent by itself, where it has to.
+    /// True if it does not address the agent by itself although it has to.
     pub(super) fn is_left_out(&self) -> bool {
         self.left_out.is_some()
     }
 
-    /// The button of a list of the gateway's own that was pressed, with the message it is below of.
+    /// Returns the pressed button of one of the gateway's own lists, and the id of the message
+    /// below which it is.
     pub(super) fn press(&self) -> Option<(&str, buttons::Press)> {
         let (message_id, press) = self.pressed.as_ref()?;
         Some((message_id, press.clone()))
     }
 
-    /// Who says it: only what one person says belongs together.
+    /// Returns the sender's id: only messages of one sender are gathered together.
     pub(super) fn gathering_key(&self) -> String {
         self.event.sender.id.clone()
     }
 
-    /// What it is of a longer text that its platform cut.
+    /// Returns the data by which pieces of a longer text that its platform cut are put together.
     pub(super) fn piece(&self) -> Piece {
         let (number, text) = match self.message() {
             Some(message) => (message.message_id.parse().ok(), message.text.as_str()),
@@ -162,14 +172,14 @@ impl Admitted {
         Piece { number, chars: text.chars().count(), said_at: self.event.at, is_late }
     }
 
-    /// With what it is gathered.
+    /// Returns the kind of messages it is gathered with.
     pub(super) fn gathering(&self) -> Gather {
         let Some(message) = self.message() else { return Gather::Alone };
         if let Some(album) = &message.album {
             return Gather::Album(album.clone());
         }
         let is_stop = !self.is_left_out() && commands::stop::is_stop(&self.command_text);
-        if is_stop || commands::begins_as_one(&self.command_text) {
+        if is_stop || message.is_press || commands::begins_as_one(&self.command_text) {
             return Gather::Alone;
         }
         if message.goes_on {
@@ -181,10 +191,10 @@ impl Admitted {
     }
 }
 
-/// Decides about an event.
+/// Judges an event: decides its session and its fate.
 pub(super) async fn judge(dispatch: &Dispatch, waiting: Waiting) -> Verdict {
     match decide(dispatch, waiting).await {
-        // What is said to nobody is no command: nothing is answered to it, whatever it may belong to.
+        // A message to nobody is no command: it is not answered, whatever it may belong to.
         Ok(mut admitted) if admitted.is_left_out() => {
             if admitted.lateness != Lateness::OnTime {
                 admitted.obeys_nothing();
@@ -205,7 +215,7 @@ pub(super) async fn judge(dispatch: &Dispatch, waiting: Waiting) -> Verdict {
     }
 }
 
-/// Whether it is nothing but commands of somebody who may give none.
+/// True if the message consists only of commands, of a sender who may not give any.
 async fn is_ignored(dispatch: &Dispatch, admitted: &Admitted) -> bool {
     if admitted.standing.commands == Authority::Granted {
         return false;
@@ -239,13 +249,23 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Verdi
         Seen::Unsaid => return Err(unsaid(dispatch, &now()?, &event).await.into()),
     };
     let inbound = routed(address, &event.conversation);
-    let route = routing::resolve(&settings.sessions, &inbound).map_err(|error| {
+    let mut route = routing::resolve(&settings.sessions, &inbound).map_err(|error| {
         tracing::warn!(channel = %address.channel, %error, "a message has no session it could be for");
         Fate::dropped(ROUTE)
     })?;
+    route.session_key = spelled(&*dispatch.runner().deps.store, route.session_key).await;
     may_press(platforms, config, &event, &admission)?;
-    let pressed = pressed(&event);
-    let event = match message_of(event) {
+    let (press, button) = match press_of(&event) {
+        Some(press) => match author_of(dispatch, &event.address, press.message_id).await {
+            Author::Gateway => (Some(press), None),
+            Author::Buttons(rights) => (None, Some(Maker::Known(rights))),
+            Author::Other => (None, Some(Maker::Unknown)),
+        },
+        None => (None, None),
+    };
+    let pressed = press.and_then(|press| Some((press.message_id.to_owned(), buttons::read(press.data)?)));
+    let typed = press.map(|press| buttons::typed(press.data));
+    let event = match message_of(event, typed) {
         Ok(event) => event,
         Err(other) => return Err(noticed(dispatch, &access, &route, *other).await),
     };
@@ -256,7 +276,7 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Verdi
         handover::refuse_command(dispatch, &event, Denial::Unauthorised.text("")).await;
         return Err(Fate::handled(reasons::COMMAND_UNAUTHORISED).into());
     }
-    let hears_reasons = hears_reasons(config, &access, &event, standing);
+    let is_let_in = is_let_in(config, &access, &event);
     let history = access
         .history_limit
         .or(config.messages.group_chat.history_limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)))
@@ -290,7 +310,7 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Verdi
         standing,
         listed_as: listed_as.unwrap_or_default(),
         lateness,
-        hears_reasons,
+        is_let_in,
         group,
         was_mentioned,
         ack,
@@ -300,18 +320,19 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Verdi
         history,
         window,
         pressed,
+        button,
         left_out,
         in_memory,
     })
 }
 
-/// The words of a message as commands are read from them.
+/// Returns the words of a message in the form that commands are read from.
 fn command_text(event: &Inbound, names: &Mentioned) -> String {
     let said = Utterance::of(event);
     said.map(|one| compose::command_text(&one.message.text, &[one], names)).unwrap_or_default()
 }
 
-/// Where it goes, as routing wants to know it.
+/// Converts the address into the form that routing takes.
 fn routed(address: &Address, conversation: &Conversation) -> routing::Inbound {
     let kind = match conversation.kind {
         ConversationKind::Direct => PeerKind::Direct,
@@ -329,7 +350,7 @@ fn routed(address: &Address, conversation: &Conversation) -> routing::Inbound {
     }
 }
 
-/// Somebody asks to be let in.
+/// Handles a sender who asks to be let in.
 async fn ask(
     dispatch: &Dispatch,
     config: &Config,
@@ -346,7 +367,7 @@ async fn ask(
     Asking { config, channel: platform.as_ref(), access, event, answer_id }.note(dispatch, store).await
 }
 
-/// What happened without anybody who did it.
+/// Handles an event without a sender.
 async fn unsaid(dispatch: &Dispatch, access: &AccessSettings, event: &Inbound) -> Fate {
     match &event.event {
         InboundEvent::Moved { to } => moved(dispatch, access, &event.address, to).await,
@@ -358,14 +379,18 @@ async fn unsaid(dispatch: &Dispatch, access: &AccessSettings, event: &Inbound) -
     }
 }
 
-/// The event as a message: a button that is pressed says what it carries, to the agent. What is no message is given back.
-fn message_of(event: Inbound) -> Result<Inbound, Box<Inbound>> {
+/// Turns the event into a message: a pressed button says the text that it carries, to the agent,
+/// and one of the gateway's own says the text that could be `typed`. An event that is no message is
+/// given back.
+fn message_of(event: Inbound, typed: Option<String>) -> Result<Inbound, Box<Inbound>> {
     match event.event {
         InboundEvent::Message(_) => Ok(event),
         InboundEvent::Button { message_id, data } => {
             let mentions = Mentions { ours: true, any: true, can_tell: true };
-            let text = buttons::typed(&data).unwrap_or(data);
-            let message = InboundMessage { message_id, text, mentions, ..InboundMessage::default() };
+            let is_press = typed.is_none();
+            let text = typed.unwrap_or(data);
+            let message =
+                InboundMessage { message_id, text, mentions, is_press, ..InboundMessage::default() };
             Ok(Inbound { event: InboundEvent::Message(Box::new(message)), ..event })
         }
         InboundEvent::Edited { .. }
@@ -375,7 +400,8 @@ fn message_of(event: Inbound) -> Result<Inbound, Box<Inbound>> {
     }
 }
 
-/// Whether a button may be pressed where it is, by whom. The platform has told its presser already that the press was taken.
+/// Checks whether this sender may press a button here. The platform has already confirmed the press
+/// to its sender.
 fn may_press(
     platforms: &Platforms,
     config: &Config,
@@ -396,10 +422,17 @@ fn may_press(
     Err(Fate::dropped(reasons::INLINE_BUTTONS))
 }
 
-/// The button of a list of the gateway's own that an event presses.
-fn pressed(event: &Inbound) -> Option<(String, buttons::Press)> {
+/// A button that was pressed.
+#[derive(Clone, Copy)]
+struct Pressed<'a> {
+    /// Id of the message below which it is.
+    message_id: &'a str,
+    data: &'a str,
+}
+
+fn press_of(event: &Inbound) -> Option<Pressed<'_>> {
     match &event.event {
-        InboundEvent::Button { message_id, data } => Some((message_id.clone(), buttons::read(data)?)),
+        InboundEvent::Button { message_id, data } => Some(Pressed { message_id, data }),
         InboundEvent::Message(_)
         | InboundEvent::Edited { .. }
         | InboundEvent::Reaction { .. }
@@ -408,7 +441,16 @@ fn pressed(event: &Inbound) -> Option<(String, buttons::Press)> {
     }
 }
 
-/// With `/activation`, which overrides what is configured for a group.
+/// Returns the author of a message; the default author if the outbox can't be read.
+async fn author_of(dispatch: &Dispatch, at: &Address, message_id: &str) -> Author {
+    let is_there = |to: &Address| LaneKey::from(to) == LaneKey::from(at);
+    let found = dispatch.outbox().author_of(&at.channel, message_id, &is_there).await;
+    found
+        .inspect_err(|error| tracing::warn!(%error, "whose button was pressed can't be told: it says words"))
+        .unwrap_or_default()
+}
+
+/// Applies `/activation`, which overrides what is configured for a group.
 async fn activated(dispatch: &Dispatch, mut admission: Admission, route: &Route) -> Admission {
     if let Some(group) = &mut admission.group {
         let entry = dispatch.runner().entry_or_none(&route.session_key).await;
@@ -421,7 +463,7 @@ async fn activated(dispatch: &Dispatch, mut admission: Admission, route: &Route)
     admission
 }
 
-/// A group has another id now, and its settings are to follow it.
+/// Lets a group's settings follow it after it has got another id.
 async fn moved(dispatch: &Dispatch, access: &AccessSettings, from: &Address, to: &str) -> Fate {
     tracing::info!(channel = %from.channel, from = %from.target, %to, "a group has another id now");
     if access.may_write_config() {
@@ -436,7 +478,8 @@ async fn moved(dispatch: &Dispatch, access: &AccessSettings, from: &Address, to:
     Fate::handled("moved")
 }
 
-/// What is no message: of a reaction the agent hears with its next turn; what waits says what it says now.
+/// Handles events that are no messages: a reaction is told to the agent with its next turn; an edit
+/// changes the message that waits.
 async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, event: Inbound) -> Verdict {
     let Inbound { address, conversation, sender, event, at, .. } = event;
     match event {
@@ -456,13 +499,14 @@ async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, ev
                 routing::resolve(&settings.sessions, &routed(&ours, &conversation)).ok()
             });
             let key = there.map_or_else(|| route.session_key.clone(), |there| there.session_key);
-            let name = sender.name.as_deref().unwrap_or(&sender.id);
-            let by =
-                sender.username.as_ref().map_or_else(|| name.to_owned(), |user| format!("{name} (@{user})"));
+            let name = framed_name(sender.name.as_deref().unwrap_or(&sender.id));
+            let user = sender.username.as_deref().map(framed_name);
+            let by = user.map_or_else(|| name.clone(), |user| format!("{name} (@{user})"));
             let verb = if removed { "removed" } else { "added" };
             let channel = dispatch.runner().deps.platforms.channel(&address.channel);
             let label = channel.map_or(address.channel.as_str(), |channel| channel.info().label);
-            let text = format!("{label} reaction {verb}: {emoji} by {by} on msg {message_id}");
+            let text =
+                format!("{label} reaction {verb}: {} by {by} on msg {message_id}", framed_name(&emoji));
             let context = format!(
                 "{}:reaction:{}:{}:{message_id}:{}:{emoji}",
                 address.channel,
@@ -488,14 +532,18 @@ async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, ev
     }
 }
 
-/// Where we sent a message to: where nobody can tell, it is not ours.
+/// Returns the address to which we sent the message; `None` if that can't be found out, in which
+/// case it does not count as ours.
 async fn sent_to(dispatch: &Dispatch, at: &Address, message_id: &str) -> Option<Address> {
-    let sent = dispatch.shared().journal.sent_to(at, message_id).await;
-    sent.inspect_err(|error| tracing::warn!(%error, "whose message a reaction is to can't be told"))
-        .unwrap_or_default()
+    let is_there = |to: &Address| LaneKey::from(to) == LaneKey::from(at);
+    let sent = dispatch.outbox().sent(&at.channel, message_id, &is_there).await;
+    let sent = sent
+        .inspect_err(|error| tracing::warn!(%error, "whose message a reaction is to can't be told"))
+        .unwrap_or_default();
+    sent.map(|sent| sent.address)
 }
 
-/// The ways in which the agent of a route is named.
+/// Returns the names by which the agent of a route may be mentioned.
 fn names(config: &Config, route: &Route) -> Mentioned {
     let agent = config.agent(&route.agent_id);
     let own = config.group_chat_of(&route.agent_id).mention_patterns;
@@ -511,7 +559,7 @@ fn names(config: &Config, route: &Route) -> Mentioned {
     }
 }
 
-/// What the sender may do (spec `messages.md` §6).
+/// Returns the rights of the sender (spec `messages.md` §6).
 fn standing(
     platforms: &Platforms,
     config: &Config,
@@ -521,7 +569,7 @@ fn standing(
 ) -> Standing {
     let sender = &event.sender;
     let use_groups = config.commands.use_access_groups.unwrap_or(true);
-    let owners = owners(platforms, config, &event.address);
+    let owners = platforms.owners(config, &event.address);
     let allow_from: Vec<&str> =
         access.allow_from.iter().flatten().map(|Entry(entry)| entry.as_str()).collect();
     let Address { channel, target, .. } = &event.address;
@@ -539,7 +587,8 @@ fn standing(
     judge_sender(&by, &rules)
 }
 
-/// Whether it is a command that the platform's own menu offers; such a one is answered, also where it is refused (spec `channels.md` §7.5).
+/// True if it is a command that the platform's own menu offers; such a command is answered, also if
+/// it is refused (spec `channels.md` §7.5).
 pub(super) fn is_from_menu(platforms: &Platforms, config: &Config, event: &Inbound) -> bool {
     let is_native = Utterance::of(event).is_some_and(|one| one.message.is_native_command);
     let Address { channel, account, .. } = &event.address;
@@ -549,28 +598,21 @@ pub(super) fn is_from_menu(platforms: &Platforms, config: &Config, event: &Inbou
         && platforms.account(config, channel, account).is_some_and(|account| account.has_menu())
 }
 
-/// Whether this is the owner's own chat. Where nobody is named as owner it is that of everybody who was let in by hand.
-fn hears_reasons(config: &Config, access: &AccessSettings, event: &Inbound, standing: Standing) -> bool {
+/// True in a chat of somebody who was let in by hand while no owner is named: they stand in for the
+/// owner.
+fn is_let_in(config: &Config, access: &AccessSettings, event: &Inbound) -> bool {
     let is_named = |Entry(entry): &Entry| entry != "*";
     let names_owners = !written_owners(config).is_empty() || access.allow_from.iter().flatten().any(is_named);
-    let is_let_in = !names_owners && access.dm_policy != DmPolicy::Open;
-    event.conversation.kind == ConversationKind::Direct && (standing.is_owner || is_let_in)
+    event.conversation.kind == ConversationKind::Direct && !names_owners && access.dm_policy != DmPolicy::Open
 }
 
-/// `commands.ownerAllowFrom`, with the ids in the place of names that the account of a message has looked up (decision 21).
-pub(super) fn owners(platforms: &Platforms, config: &Config, at: &Address) -> Vec<String> {
-    let owners = written_owners(config);
-    let Some(at_work) = platforms.at_work(&at.channel, &at.account) else { return owners };
-    owners.into_iter().map(|entry| at_work.account.id_of_name(&entry).unwrap_or(entry)).collect()
-}
-
-/// Whether a text without the names of the agent is a command or a stop: those are read from it.
+/// True if a text without the agent's names is a command or a stop: those are read from it.
 fn is_told_apart(command: &str) -> bool {
     command.starts_with(['/', '!']) || commands::stop::is_stop(command)
 }
 
-/// How a group's message speaks to the agent; or else what becomes of it. Of what is said to others only a command is one: `wait` is said
-/// to people too.
+/// Returns how a group's message addresses the agent, or else its fate (mention gating). Of
+/// messages to others only a command is taken for one: `wait` is said to people too.
 fn addressed(
     group: &GroupView,
     event: &Inbound,

@@ -1,4 +1,5 @@
-//! From what was said on a platform to a message of its session: files fetched, words put together, accepted.
+//! Handover of a message from a platform to its session: files are fetched, words put together, the
+//! message accepted.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +8,13 @@ use std::time::Duration;
 use base64::Engine as _;
 use futures_util::StreamExt as _;
 use openclaw_channels::access::GroupView;
-use openclaw_channels::{Account, Address, FetchError, Fetched, Inbound, MediaRef, Part};
+use openclaw_channels::{Account, Address, ConversationKind, FetchError, Fetched, Inbound, MediaRef, Part};
+use openclaw_journal::api::{AbortError, AbortReason, Accepted, DispatchError};
+use openclaw_journal::delivery::{Author, Delivery};
+use openclaw_journal::frames::framed_name;
+use openclaw_journal::journal::JournalError;
+use openclaw_journal::origin::Origin;
+use openclaw_journal::request::Request;
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::{Block, ImageBlock};
 use openclaw_sessions::SessionKey;
@@ -18,42 +25,40 @@ use super::gate::Admitted;
 use super::offline::Lateness;
 use super::whole::primary;
 use super::{Arrivals, Fate, Routed, decide};
-use crate::api::{AbortError, AbortReason, Accepted, DispatchError};
 use crate::handle::Dispatch;
-use crate::hooks::GivenBy;
+use crate::hooks::{Chat, GivenBy};
 use crate::incoming::compose::compose;
-use crate::incoming::envelope::{Clockwork, framed_name};
+use crate::incoming::envelope::Clockwork;
 use crate::incoming::{Attachment, Conversation, Utterance};
-use crate::journal::JournalError;
-use crate::origin::Origin;
-use crate::outbox::Delivery;
-use crate::request::Request;
+use crate::runner::Destination;
 use crate::subagents::told_of_stop;
 
-/// Where files that came are kept, below the state directory.
+/// Folder of incoming files, below the state directory.
 const FOLDER: &str = "media/inbound";
 /// Largest file that is fetched, in bytes; platforms have limits of their own below it.
 const LARGEST_FILE: u64 = 100 * 1_000_000;
-/// How often a file is asked for.
+/// Number of attempts to fetch a file.
 const FETCH_TRIES: u32 = 3;
 /// Types of pictures that models are shown.
 const SHOWN: [&str; 4] = ["image/jpeg", "image/png", "image/webp", "image/gif"];
-/// How long is waited between two tries to hand a message over, and at most.
+/// First pause between two attempts to hand a message over, and the longest one.
 const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Largest image that the model is shown, in bytes; larger ones are named by their path alone.
 const LARGEST_IMAGE: u64 = 20 * 1_000_000;
-/// Files of one message that are fetched at the same time: what hangs keeps few others waiting.
+/// Number of files of one message that are fetched at the same time, so that a fetch that hangs
+/// keeps few others waiting.
 const FETCHED_AT_ONCE: usize = 10;
 /// Bytes, as the limits of the configuration have them.
 const MEGABYTE: f64 = 1024.0 * 1024.0;
-/// How the ids of refusals begin.
+/// Prefix of the ids of refusals.
 pub(super) const REFUSED: &str = "refused";
-/// How the ids of what is told of files that are too large begin.
+/// Prefix of the ids of notices about files that are too large.
 pub(super) const TOO_LARGE: &str = "too-large";
-/// Messages of a direct chat that were too old to be answered and are told with the next one.
+/// Number of messages of a direct chat that were too old to be answered and are told with the next
+/// one, at most.
 const TOO_OLD_TOLD: u32 = 50;
-/// What is told to somebody who has said nothing.
+/// Text told to somebody whose message has no words.
 const NOTHING_SAID: &str = "I didn't receive any text in your message. Please resend or add a caption.";
 
 /// Puts something of the gateway's own into the outbox. Should the disk refuse, it is not said.
@@ -64,7 +69,8 @@ pub(super) async fn send(
     session_key: Option<SessionKey>,
     part: Part,
 ) {
-    let delivery = Delivery { id, address, session_key, part, expires_at: None, asked: None };
+    let author = Author::Gateway;
+    let delivery = Delivery { id, address, session_key, author, part, expires_at: None, asked: None };
     if let Err(error) = dispatch.outbox().accept(delivery).await {
         tracing::error!(%error, "an answer of the gateway was not taken");
     }
@@ -75,14 +81,14 @@ pub(super) fn code_id(number: i64, received_at: i64) -> String {
     format!("arrival:{number}:{received_at}")
 }
 
-/// The id under which it says something else by itself to the event of this identity: `arrival:default:update:1` where that is known by its
-/// account.
+/// Returns the id under which the gateway says something else by itself to the event of this
+/// identity: `arrival:default:update:1` for events known by their account.
 pub(super) fn own_id(identity: &str) -> String {
     let own = identity.split_once('\n').map_or(identity, |(_, own)| own).trim_start_matches('\n');
     format!("arrival:{}", own.replace('\n', ":"))
 }
 
-/// Stops what runs and waits in the session of a message, and says so.
+/// Stops the runs and waiting messages in the session of a message, and says so.
 pub(super) async fn stop(dispatch: &Dispatch, admitted: Admitted) {
     let (key, event, runner) = (&admitted.route.session_key, &admitted.event, dispatch.runner());
     let received = admitted.message().and_then(|message| {
@@ -94,7 +100,14 @@ pub(super) async fn stop(dispatch: &Dispatch, admitted: Admitted) {
     let fate = match dispatch.stop(key, AbortReason::Stop).await.outcome().await {
         Ok(stopped) => {
             let (source, sender) = (event.address.channel.clone(), Some(event.sender.id.clone()));
-            runner.stopped(key, GivenBy { source, sender });
+            let at = Destination {
+                address: event.address.clone(),
+                kind: event.conversation.kind,
+                message_id: None,
+                is_private: event.conversation.kind == ConversationKind::Direct,
+            };
+            let chat = Some(Chat { at, id: format!("{}:thooks", own_id(&event.dedupe_key())) });
+            runner.stopped(key, GivenBy { source, sender, chat });
             told_of_stop(stopped.subagents)
         }
         Err(error @ (AbortError::NotStored(_) | AbortError::OtherSession)) => format!("⚙️ {error}"),
@@ -106,10 +119,11 @@ pub(super) async fn stop(dispatch: &Dispatch, admitted: Admitted) {
 /// Answers a message by the gateway itself, once.
 pub(super) async fn tell(dispatch: &Dispatch, admitted: &Admitted, text: &str) {
     let (address, key) = (admitted.event.address.clone(), admitted.route.session_key.clone());
-    send(dispatch, own_id(&admitted.event.identity()), address, Some(key), Part::text(text)).await;
+    send(dispatch, own_id(&admitted.event.dedupe_key()), address, Some(key), Part::text(text)).await;
 }
 
-/// The id of something that a conversation is told once a minute at most: anybody could make the bot talk without end by it.
+/// Returns the id of a notice that a conversation gets once a minute at most, because anybody could
+/// make the bot talk without end otherwise.
 fn told_once_in_a_while(dispatch: &Dispatch, what: &str, event: &Inbound) -> String {
     let Address { channel, account, target, thread } = &event.address;
     let minute = dispatch.shared().clock.now_ms() / 60_000;
@@ -117,7 +131,7 @@ fn told_once_in_a_while(dispatch: &Dispatch, what: &str, event: &Inbound) -> Str
     format!("{about}:{}:{minute}", thread.as_deref().unwrap_or_default())
 }
 
-/// How the ids of all that begin that a conversation is told in this way.
+/// Prefix of the ids of all notices of this kind that a conversation gets.
 pub(super) fn told_there(what: &str, channel: &str, account: &str, target: &str) -> String {
     format!("{what}:{channel}:{account}:{target}")
 }
@@ -128,7 +142,8 @@ pub(super) async fn refuse_command(dispatch: &Dispatch, event: &Inbound, text: S
     send(dispatch, id, event.address.clone(), None, Part::text(text)).await;
 }
 
-/// Tells who sent files that one is larger than is taken; once, however many they are. The agent reads of each in its place.
+/// Tells the sender of files that one is larger than the limit; once, however many they are. The
+/// agent reads of each in its place.
 async fn tell_too_large(dispatch: &Dispatch, primary: &Admitted, limit: u64) {
     // To a tenth: limits may be smaller than a megabyte.
     let megabytes = (limit as f64 * 10.0 / MEGABYTE).round() / 10.0;
@@ -139,8 +154,9 @@ async fn tell_too_large(dispatch: &Dispatch, primary: &Admitted, limit: u64) {
     send(dispatch, id, address, Some(key), Part { reply_to, ..Part::text(text) }).await;
 }
 
-/// Hands over what was said as one message. Cancelled, it ends at the next point where it waits, and decides that it was stopped. What
-/// is about to be accepted is accepted, and stopped in its lane: it would be accepted all the same, behind the stop.
+/// Hands over the parts as one message. Cancelling ends it at the next point where it waits, with
+/// the fate of a stopped message. A message that is about to be accepted is accepted, and stopped
+/// in its lane: it would be accepted all the same, behind the stop.
 pub(super) async fn work(dispatch: Dispatch, said: Vec<Admitted>, cancel: CancellationToken) {
     let numbers: Vec<i64> = said.iter().map(|one| one.number).collect();
     let fate = hand(&dispatch, said, &numbers, &cancel)
@@ -151,10 +167,11 @@ pub(super) async fn work(dispatch: Dispatch, said: Vec<Admitted>, cancel: Cancel
     }
 }
 
-/// Somebody stopped what is being handed over.
+/// The message that is being handed over was stopped.
 struct Stopped;
 
-/// What becomes of it; `None` where that is decided with its acceptance, or by the next start.
+/// Hands the message over and returns its fate; `None` if that is decided with its acceptance, or
+/// by the next start.
 async fn hand(
     dispatch: &Dispatch,
     said: Vec<Admitted>,
@@ -224,7 +241,7 @@ async fn hand(
     }
 }
 
-/// Does something unless it is stopped before or meanwhile.
+/// Does the work unless it is stopped before or meanwhile.
 async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, Stopped> {
     tokio::select! { biased;
         () = cancel.cancelled() => Err(Stopped),
@@ -234,9 +251,9 @@ async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) ->
 
 /// The files of a message.
 struct Files {
-    /// In their order.
+    /// Files, in their order.
     attachments: Vec<Attachment>,
-    /// The limit that one of them was above, in bytes.
+    /// Limit that one of them exceeds, in bytes.
     too_large: Option<u64>,
 }
 
@@ -250,14 +267,14 @@ async fn fetch(dispatch: &Dispatch, said: &[Admitted]) -> Files {
         let account = runner.deps.platforms.account(&config, &address.channel, &address.account);
         attachment(account, &address.channel, media, &folder)
     });
-    // Their work begins where they are awaited.
+    // The fetches begin when they are awaited.
     let fetching: Vec<_> = fetching.collect();
     let fetched: Vec<_> = futures_util::stream::iter(fetching).buffered(FETCHED_AT_ONCE).collect().await;
     let (attachments, limits): (Vec<_>, Vec<Option<u64>>) = fetched.into_iter().unzip();
     Files { attachments, too_large: limits.into_iter().flatten().next() }
 }
 
-/// A file, or why it is not there; and the limit that it is above.
+/// Fetches a file; returns it, or the reason why it is not there, and the limit that it exceeds.
 async fn attachment(
     account: Option<Arc<dyn Account>>,
     channel: &str,
@@ -270,8 +287,8 @@ async fn attachment(
     };
     match fetched {
         Ok(Fetched { path, mime, .. }) => {
-            let description = media.description.clone();
-            (Attachment { kind: media.kind, file: Ok((path, mime)), description }, None)
+            let (description, name) = (media.description.clone(), media.name.clone());
+            (Attachment { kind: media.kind, file: Ok((path, mime)), description, name }, None)
         }
         Err(why) => {
             tracing::warn!(%channel, %why, "a file of a message was not fetched");
@@ -284,7 +301,7 @@ async fn attachment(
     }
 }
 
-/// Tried again where the network may be at fault.
+/// Fetches a file; tries again if the network may be at fault.
 async fn fetch_one(account: &dyn Account, media: &MediaRef, folder: &Path) -> Result<Fetched, FetchError> {
     if let Err(error) = tokio::fs::create_dir_all(folder).await {
         return Err(FetchError::Failed(error.to_string()));
@@ -302,7 +319,8 @@ async fn fetch_one(account: &dyn Account, media: &MediaRef, folder: &Path) -> Re
     }
 }
 
-/// The message for its session, under the id that it has whenever it is put together; `None` where nothing was said.
+/// Composes the message for its session, under an id that stays the same; `None` if it says
+/// nothing.
 async fn composed(
     dispatch: &Dispatch,
     said: &[Admitted],
@@ -322,7 +340,7 @@ async fn composed(
     };
     let noted = match history {
         0 => Vec::new(),
-        // What was said after the message is no context of it: the next one brings that.
+        // Messages after this one are no context of it: the next message brings them.
         most => {
             let before = numbers.iter().copied().max().unwrap_or(last.number);
             runner.shared.journal.noted_arrivals(chat, before, most).await?
@@ -344,6 +362,7 @@ async fn composed(
         names: &last.names,
         attachments,
         is_late: said.iter().any(|one| one.lateness != Lateness::OnTime),
+        is_owners: last.standing.is_owner || last.is_let_in,
     };
     let utterances: Vec<Utterance<'_>> = said.iter().filter_map(|one| Utterance::of(&one.event)).collect();
     let Some(composed) = compose(&utterances, &about) else { return Ok((run_id, None)) };
@@ -359,10 +378,10 @@ async fn composed(
             .map(|message| message.message_id.clone())
             .unwrap_or_default(),
         message_ids: if ids.len() > 1 { ids } else { Vec::new() },
-        is_forwarded: utterances.iter().any(|one| one.message.forwarded.is_some()),
+        is_forwarded: utterances.iter().any(|one| one.message.has_foreign_words()),
         may_command: said.iter().all(|one| one.standing.commands == Authority::Granted),
         is_owner: last.standing.is_owner,
-        hears_reasons: last.hears_reasons,
+        is_let_in: last.is_let_in,
         was_mentioned: said.iter().any(|one| one.was_mentioned),
         ack: said.iter().find_map(|one| one.ack.clone()),
         skills: last.group.as_ref().and_then(|group| group.skills.clone()),
@@ -385,18 +404,20 @@ async fn composed(
             .as_ref()
             .map(|group| group_intro(group, last.event.conversation.title.as_deref(), about.channel)),
         arrivals: Arrivals { said: numbers.to_vec(), context, route: Some(routed) },
+        button: said.iter().find_map(|one| one.button.clone()),
         origin: Some(Box::new(origin)),
         ..Request::default()
     };
     Ok((run_id, Some(request)))
 }
 
-/// The same for the same event, also after a crash: a message that was accepted is not accepted twice.
+/// Returns the run id, the same for the same event, also after a crash: a message that was accepted
+/// is not accepted twice (idempotency key).
 fn run_id(event: &Inbound) -> RunId {
-    RunId::new(crate::steady_id::uuid_of(&event.identity()))
+    RunId::new(openclaw_journal::steady_id::uuid_of(&event.dedupe_key()))
 }
 
-/// The pictures that the model is shown.
+/// Reads the pictures that the model is shown.
 async fn images(attachments: &[Attachment]) -> Vec<Block> {
     let mut images = Vec::new();
     for attachment in attachments {
@@ -413,7 +434,7 @@ async fn images(attachments: &[Attachment]) -> Vec<Block> {
     images
 }
 
-/// What an agent is told about a group (spec `messages.md` §2.3).
+/// Returns the text that tells an agent about the group (spec `messages.md` §2.3).
 fn group_intro(group: &GroupView, title: Option<&str>, channel: &str) -> String {
     // Whoever may rename the group writes it.
     let title = title.map(|title| framed_name(title).replace('"', "'"));

@@ -1,4 +1,5 @@
-//! Groups that have got another id: what the configuration says of them follows. Who can write it is told by the gateway.
+//! Groups that have got another id: their settings in the configuration follow them. The gateway
+//! provides the callback that writes the configuration.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use crate::shared::Shared;
 /// A group that has another id now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovedGroup {
-    /// Its platform.
+    /// Channel id of the platform.
     pub channel: String,
     /// The account that was told.
     pub account: String,
@@ -23,7 +24,8 @@ pub struct MovedGroup {
 pub type FollowGroup = Arc<dyn Fn(MovedGroup) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 impl Dispatch {
-    /// From now on `follow` is asked when a group has got another id. Once, before accounts are started.
+    /// Sets the callback that is asked when a group has got another id. Called once, before
+    /// accounts are started.
     pub fn follow_groups(&self, follow: FollowGroup) {
         // Only what starts a gateway comes here.
         let _ = self.shared().follow_group.set(follow);
@@ -31,7 +33,7 @@ impl Dispatch {
 }
 
 impl Shared {
-    /// A group has another id now.
+    /// Tells the configuration that a group has another id now.
     pub(super) async fn group_moved(&self, moved: MovedGroup) {
         match self.follow_group.get() {
             Some(follow) => follow(moved).await,

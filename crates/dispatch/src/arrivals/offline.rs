@@ -1,5 +1,6 @@
-//! What was said while nobody was there to hear it (spec `channels.md` §3.9, §19.3): words are answered and marked, commands are not obeyed,
-//! and what is too old is told with the next message.
+//! Messages that were sent while the gateway was offline (spec `channels.md` §3.9, §19.3): words
+//! are answered and marked, commands are not obeyed, and messages that are too old are told with
+//! the next message.
 
 use std::collections::HashMap;
 
@@ -13,37 +14,40 @@ use super::handover;
 use crate::commands::{self, Late, Names, Spoken, first_word};
 use crate::handle::Dispatch;
 
-/// What was said this long before it reached us, in milliseconds, was said while nobody was there: platforms bring at once what they can.
-/// Their clock and ours may differ by so much.
+/// Age in milliseconds at which an arriving message counts as sent while the gateway was offline:
+/// platforms bring at once what they can. The tolerance covers differences between their clock and
+/// ours.
 const LATE_MS: i64 = 5 * 60 * 1000;
-/// What was said this long before it reached us is not answered any more: the age fence.
+/// Age in milliseconds at which an arriving message is not answered any more: the age fence.
 const STALE_MS: i64 = 24 * 60 * 60 * 1000;
-/// How often people are told that what they said is too old to be answered.
+/// Shortest time in milliseconds between two notices that a message is too old to be answered.
 const TOLD_MS: i64 = 60 * 60 * 1000;
-/// Why a message in a group is dropped that is too old, where nothing is kept as context.
+/// Reason for dropping a group's message that is too old, if no context is kept for the group.
 const STALE: &str = "stale";
-/// How a command is handled that comes too late.
+/// Name under which a command that comes too late is recorded as handled.
 const LATE_COMMAND: &str = "late-command";
 
 /// Direct chats of which is remembered whether something old waits in them.
 const MOST_CHATS: usize = 10_000;
 
-/// In which direct chats something waits that was too old to be answered: in hardly any. The journal is asked once for each.
+/// Direct chats with messages that were too old to be answered, which hardly any chat has. The
+/// journal is asked once for each chat.
 #[derive(Debug, Default)]
 pub(crate) struct OldWords(Mutex<HashMap<Address, bool>>);
 
 impl OldWords {
-    /// Whether the journal is to be asked.
+    /// True if the journal is to be asked.
     pub(super) fn may_wait(&self, chat: &Address) -> bool {
         self.0.lock().get(chat).copied().unwrap_or(true)
     }
 
-    /// Something was noted there. It is stored soon: from now on the journal is asked each time.
+    /// Remembers that a message was noted in this chat. It is stored soon: from now on the journal
+    /// is asked each time.
     fn noted(&self, chat: &Address) {
         self.put(chat, true);
     }
 
-    /// The journal has nothing.
+    /// Notes that the journal has nothing for this chat.
     pub(super) fn none(&self, chat: &Address) {
         if !self.0.lock().contains_key(chat) {
             self.put(chat, false);
@@ -52,7 +56,7 @@ impl OldWords {
 
     fn put(&self, chat: &Address, waits: bool) {
         let mut chats = self.0.lock();
-        // What is forgotten is asked for again.
+        // A chat that is forgotten is asked for again.
         if chats.len() >= MOST_CHATS {
             chats.clear();
         }
@@ -60,20 +64,22 @@ impl OldWords {
     }
 }
 
-/// How late something was heard.
+/// Lateness with which an event reached the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lateness {
-    /// At once.
+    /// Heard at once.
     OnTime,
-    /// Nobody was there when it was said.
+    /// Sent while the gateway was offline.
     Late,
-    /// So late that its answer would surprise.
+    /// Heard so late that an answer would surprise.
     Stale,
 }
 
 impl Lateness {
-    /// Of what was said at a time and reached us at another; Unix milliseconds. How long it waits here afterwards does not count, and how
-    /// its account stood meanwhile doesn't either: nobody knows that of a machine that slept, or of a platform that pushes.
+    /// Computes the lateness from the time of sending and the time of arrival, in Unix
+    /// milliseconds. Time that a message waits here afterwards does not count, and neither does the
+    /// state of its account meanwhile: that is unknown for a machine that slept, or for a platform
+    /// that pushes.
     pub(super) fn of(said_at: i64, received_at: i64) -> Self {
         match received_at.saturating_sub(said_at) {
             age if age > STALE_MS => Self::Stale,
@@ -83,7 +89,8 @@ impl Lateness {
     }
 }
 
-/// What becomes of something late that is not to be answered as if it were new; `None` where it is answered, without the commands in it.
+/// Returns the fate of a late message that is not to be answered as if it were new; `None` if it is
+/// answered, without the commands in it.
 pub(super) async fn settle(dispatch: &Dispatch, admitted: &mut Admitted) -> Option<Fate> {
     if admitted.lateness == Lateness::OnTime {
         return None;
@@ -109,7 +116,8 @@ pub(super) async fn settle(dispatch: &Dispatch, admitted: &mut Admitted) -> Opti
     None
 }
 
-/// The commands in something late, and what is left of it; `None` where there are none that anybody would obey.
+/// Returns the commands in a late message, and the rest of its text; `None` if it has no commands
+/// that anybody would obey.
 async fn commands_in(dispatch: &Dispatch, admitted: &Admitted) -> Option<Late> {
     if admitted.standing.commands == Authority::Denied {
         return None;
@@ -132,7 +140,7 @@ fn is_nothing_else(admitted: &Admitted, late: &Late) -> bool {
     !late.commands.is_empty() && late.words.trim().is_empty() && !has_more
 }
 
-/// It is noted, and told with the next message.
+/// Notes a message that is too old, so that it is told with the next one.
 async fn too_old(dispatch: &Dispatch, admitted: &Admitted, now: i64) -> Fate {
     if admitted.group.is_some() {
         return if admitted.history == 0 { Fate::dropped(STALE) } else { Fate::Noted };
@@ -148,14 +156,14 @@ async fn too_old(dispatch: &Dispatch, admitted: &Admitted, now: i64) -> Fate {
     Fate::Noted
 }
 
-/// What there is of a message besides its commands.
+/// Content of a message besides its commands.
 #[derive(Clone, Copy)]
 enum Rest {
     Nothing,
     Answered,
 }
 
-/// What the sender of late commands is told.
+/// Text told to the sender of late commands.
 fn not_carried_out(commands: &[String], age: i64, rest: Rest) -> String {
     let was = if commands.len() == 1 { "was" } else { "were" };
     let (list, ago) = (commands.join(", "), span(age));
@@ -169,7 +177,7 @@ fn not_carried_out(commands: &[String], age: i64, rest: Rest) -> String {
     )
 }
 
-/// How long, for people.
+/// Duration in words, for people.
 fn span(ms: i64) -> String {
     let minutes = ms / 60_000;
     let count = |number: i64, unit: &str| {

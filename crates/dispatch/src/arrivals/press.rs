@@ -1,7 +1,9 @@
-//! A button of a list of the gateway's own that was pressed: the message it is below of shows another page, in place. Nothing is kept of
-//! it: pressed once more, it does the same.
+//! Pressed buttons of the gateway's own lists: the message below which a button is shows another
+//! page, in place. Nothing is kept of a press: pressed once more, the button does the same.
 
 use openclaw_channels::Button;
+use openclaw_journal::inbox::Row;
+use openclaw_journal::request::Request;
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::new_session_id;
@@ -10,10 +12,8 @@ use serde_json::{Value, json};
 use super::gate::Admitted;
 use crate::commands::{Response, buttons};
 use crate::handle::Dispatch;
-use crate::inbox::Row;
-use crate::request::Request;
 
-/// Shows what the button asks for. Where that can't be done it is said in the log: the message stays as it was.
+/// Shows the page that the button asks for. A failure is logged, and the message stays as it was.
 pub(super) async fn turn(dispatch: &Dispatch, admitted: &Admitted) {
     let Some((message_id, press)) = admitted.press() else { return };
     let runner = dispatch.runner();
@@ -47,14 +47,14 @@ pub(super) async fn turn(dispatch: &Dispatch, admitted: &Admitted) {
     }
 }
 
-/// What the platform is asked for.
+/// Parameters of the action that the platform is asked for.
 fn params(target: &str, message_id: &str, response: &Response) -> Value {
     let button = |button: &Button| json!({"text": button.text, "callback_data": button.data});
     let rows: Vec<Vec<Value>> = response.buttons.iter().map(|row| row.iter().map(button).collect()).collect();
     json!({"to": target, "messageId": message_id, "message": response.text, "buttons": rows})
 }
 
-/// The message that a button is: nobody keeps it.
+/// Returns a message that stands for the pressed button: it is not kept.
 fn unnumbered(key: &SessionKey) -> Row {
     Row {
         run_id: RunId::new(""),

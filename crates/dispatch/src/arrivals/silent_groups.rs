@@ -13,11 +13,11 @@ use crate::handle::Dispatch;
 /// Groups that are remembered; a bot that anybody may take into groups is in many.
 const MOST: usize = 200;
 
-/// Those seen since the start.
+/// Silent groups seen since the start.
 #[derive(Debug, Default)]
 pub(crate) struct SilentGroups(Mutex<BTreeMap<Place, Seen>>);
 
-/// A group as it was seen last.
+/// Last sighting of a group.
 #[derive(Debug)]
 struct Seen {
     at: Address,
@@ -33,9 +33,9 @@ type Place = (String, String, String);
 pub struct SilentGroup {
     /// The platform's id of it.
     pub id: String,
-    /// Its title for people.
+    /// Title of the group, for people.
     pub title: Option<String>,
-    /// Why.
+    /// Reason for the silence.
     pub why: Silence,
 }
 
@@ -54,7 +54,7 @@ impl SilentGroups {
         }
     }
 
-    /// It is heard now.
+    /// Forgets a group that is heard now.
     pub(super) fn forget(&self, at: &Address) {
         let mut groups = self.0.lock();
         if !groups.is_empty() {
@@ -62,7 +62,8 @@ impl SilentGroups {
         }
     }
 
-    /// Those of an account, each looked at again; one in which somebody is heard now is forgotten.
+    /// Returns the silent groups of an account, each checked again; a group in which somebody is
+    /// heard now is forgotten.
     fn of(&self, channel: &str, account: &str, look: impl Fn(&Seen) -> Option<Silence>) -> Vec<SilentGroup> {
         let mut found = Vec::new();
         self.0.lock().retain(|(of, by, id), seen| {
@@ -79,7 +80,8 @@ impl SilentGroups {
 }
 
 impl Dispatch {
-    /// The groups of an account that have written since the start, and in which nobody is heard by the configuration as it is now.
+    /// Returns the groups of an account that have written since the start, and in which nobody is
+    /// heard by the current configuration.
     pub fn silent_groups(&self, channel: &str, account: &str) -> Vec<SilentGroup> {
         let now = self.runner().settings();
         let Some(platform) = self.runner().deps.platforms.channel(channel) else { return Vec::new() };

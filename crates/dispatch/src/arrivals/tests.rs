@@ -1,4 +1,4 @@
-//! What becomes of what several events say together, in groups where the agent has to be spoken to.
+//! Fates of events that belong together, in groups where the agent has to be addressed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,19 +6,19 @@ use std::path::Path;
 use openclaw_channels::{
     ConversationKind, Inbound, InboundEvent, InboundMessage, MediaKind, MediaRef, Mentions, Quoted, Sender,
 };
+use openclaw_journal::testing::group_event;
 use serde_json::json;
 
 use super::Fate;
 use super::desks::{Desks, Sink};
-use crate::testing::group_event::group_event;
 use crate::testing::{FakeModel, PATIENCE, Rig, crash};
 
 const ADA: &str = "5";
 const BOB: &str = "6";
-/// Who may give no commands.
+/// Sender who may not give commands.
 const EVE: &str = "7";
 const NAME: &str = "@clawd_bot";
-/// As long as Telegram's programs cut texts at.
+/// Length at which Telegram's programs cut texts.
 const CUT_AT: usize = 4000;
 
 fn text(sender: &str, words: &str) -> (String, InboundMessage) {
@@ -57,7 +57,7 @@ fn reply(sender: &str, words: &str) -> (String, InboundMessage) {
     (sender, InboundMessage { reply_to: Some(answered), ..message })
 }
 
-/// A platform's number of the message before its own, where they are not in order.
+/// Gives a message this number on the platform, for messages that are not in order.
 fn numbered(number: usize, (sender, message): (String, InboundMessage)) -> (String, InboundMessage) {
     (sender, InboundMessage { message_id: number.to_string(), ..message })
 }
@@ -91,7 +91,7 @@ async fn rig(dir: &Path, model: &FakeModel, debounce: u64) -> Rig {
     Rig::with_config(dir, model, json!({"channels": {"telegram": telegram}, "messages": messages})).await
 }
 
-/// What became of the events of each group, as text: those of one run in parentheses.
+/// Returns the fates of the events of each group as text, those of one run in parentheses.
 async fn fates(rig: &Rig, groups: &[&str]) -> Vec<String> {
     let journal = &rig.dispatch.shared().journal;
     let decided = async {
@@ -299,7 +299,7 @@ async fn a_crash_before_it_is_decided_tears_nothing_apart() {
     assert_eq!(fates(&rig, &["-crash"]).await, ["(1 2)"]);
 }
 
-/// Commands tell the agent nothing of what was said before them.
+/// Checks that commands do not take along the messages noted before them.
 #[tokio::test]
 async fn what_is_noted_waits_behind_commands_for_what_is_said_to_the_agent() {
     let (dir, model) = (tempfile::tempdir().unwrap(), FakeModel::start([]).await);

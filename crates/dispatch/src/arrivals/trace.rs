@@ -1,10 +1,16 @@
-//! What became of an event of a platform or of a message of a client, from the records that are kept anyway.
+//! Trace of an event of a platform or of a message of a client, from the records that are kept
+//! anyway.
 
 mod work;
 
 use std::sync::Arc;
 
 use openclaw_config::settings::QueueMode;
+use openclaw_journal::api::RunOutcome;
+use openclaw_journal::delivery::{DeliveryFailure, DeliveryState, DeliveryStatus};
+use openclaw_journal::inbox::{AskedRecords, Known, MessageRecord};
+use openclaw_journal::job::copies_of;
+use openclaw_journal::journal::JournalError;
 use openclaw_protocol::RunId;
 use openclaw_protocol::params::channels::{TraceDelivery, TraceEvent, TraceResult, TraceRun};
 use openclaw_sessions::SessionKey;
@@ -13,20 +19,17 @@ use serde_json::Value;
 use self::work::{ReadBefore, Work};
 use super::offline::Lateness;
 use super::{ArrivalRecord, Fate, handover};
-use crate::api::RunOutcome;
 use crate::handle::Dispatch;
-use crate::inbox::{AskedRecords, Known, MessageRecord};
-use crate::job::copies_of;
-use crate::journal::JournalError;
-use crate::outbox::{DeliveryFailure, DeliveryState, DeliveryStatus, OutboxError};
+use crate::outbox::OutboxError;
 use crate::runner::command::is_answer;
 
-/// Events that one id may name: those of a message, its edits and reactions.
+/// Number of events that one id may name: those of a message, its edits and reactions.
 const MOST: u32 = 50;
 
 impl Dispatch {
-    /// What became of the events and messages that an id names: the platform's of a message or an event, a run's, a delivery's, or the
-    /// platform's of a message that was sent. Without an id, of the newest.
+    /// Traces the events and messages that an id names: the platform's id of a message or an event,
+    /// a run's, a delivery's, or the platform's id of a message that was sent. Without an id,
+    /// traces the newest.
     ///
     /// # Errors
     /// When the database can't be read.
@@ -66,8 +69,9 @@ impl Dispatch {
         Ok(TraceResult { events, runs, deliveries, tally })
     }
 
-    /// Of the deliveries of this id, or of this id of a message: the events that they answer, the messages of clients that they answer, and
-    /// those that answer nothing, such as what a person sent.
+    /// Returns what is behind the deliveries with this id, or with this id of a message: the events
+    /// that they answer, the messages of clients that they answer, and deliveries that answer
+    /// nothing, such as a person's.
     async fn behind_delivery(
         &self,
         id: &str,
@@ -113,7 +117,7 @@ impl Dispatch {
         Ok(event(record, run, answers))
     }
 
-    /// What the gateway said by itself to an event.
+    /// Returns the deliveries with which the gateway itself answered an event.
     async fn own_answers(&self, record: &ArrivalRecord) -> Result<Vec<DeliveryStatus>, JournalError> {
         let journal = &self.shared().journal;
         let mut answers = Vec::new();
@@ -138,7 +142,7 @@ impl Dispatch {
         Ok(answers)
     }
 
-    /// Deliveries, each with what it waits for.
+    /// Returns deliveries, each with the one that it waits for.
     async fn told(&self, deliveries: Vec<DeliveryStatus>) -> Result<Vec<TraceDelivery>, JournalError> {
         let mut told = Vec::with_capacity(deliveries.len());
         for status in deliveries {
@@ -173,7 +177,7 @@ impl Dispatch {
             None => None,
         };
         if let Some(by) = &read_by {
-            // That run's answer may be one to this message as well.
+            // The answer of that run may be one to this message as well.
             deliveries.extend(journal.deliveries_of(by).await?);
         }
         let mut run = TraceRun {
@@ -203,14 +207,14 @@ impl Dispatch {
         Ok(run)
     }
 
-    /// The run that has read a copy; `None` where its message is not remembered any more.
+    /// Returns the run that has read a copy; `None` if its message is not remembered any more.
     async fn reader_of(&self, read: &ReadBefore) -> Result<Option<RunId>, JournalError> {
         let Some(behind) = read.behind.clone() else { return Ok(None) };
         let found = self.shared().journal.message_records(AskedRecords::Entry(behind), 1).await?;
         Ok(found.into_iter().next().map(|message| message.taken_by.unwrap_or(message.run_id)))
     }
 
-    /// What a run did; `None` where its transcript does not tell it any more.
+    /// Returns what a run did; `None` if its transcript does not tell it any more.
     async fn work(&self, message: &MessageRecord) -> Option<Work> {
         let runner = self.runner();
         let (session_id, key) = (message.session_id.clone()?, message.session()?);
@@ -235,7 +239,7 @@ fn agent_of(key: &SessionKey, dispatch: &Dispatch) -> openclaw_protocol::AgentId
     key.agent_or(&dispatch.runner().settings().config.default_agent())
 }
 
-/// Of the newest event and the newest message of a client, the one that came later.
+/// Keeps either the newest event or the newest message of a client, whichever came later.
 fn newest_alone(records: &mut Vec<ArrivalRecord>, messages: &mut Vec<MessageRecord>) {
     let is_before = |message: &MessageRecord| {
         records.first().is_some_and(|event| event.received_at >= message.accepted_at)
@@ -248,7 +252,7 @@ fn newest_alone(records: &mut Vec<ArrivalRecord>, messages: &mut Vec<MessageReco
     }
 }
 
-/// How a run stands, with nothing else of it.
+/// Returns the state of a run, without any other details.
 fn of_known(known: Option<Known>) -> TraceRun {
     let mut run = TraceRun { state: "forgotten".to_owned(), ..TraceRun::default() };
     match known {
@@ -306,7 +310,7 @@ fn event(record: ArrivalRecord, run: Option<TraceRun>, answers: Vec<TraceDeliver
     }
 }
 
-/// Whether nobody was there when it was said.
+/// True if the event was sent while the gateway was offline.
 fn is_late(record: &ArrivalRecord) -> bool {
     let lateness = record.said_at.map(|said_at| Lateness::of(said_at, record.received_at));
     lateness.is_some_and(|lateness| lateness != Lateness::OnTime)

@@ -1,23 +1,24 @@
-//! What was gathered, once it is whole. Whether it speaks to the agent is decided for all of it (spec `channels.md` §2.6, `queue.md` §8): a
-//! mention, a reply or the caption of one part is that of all parts.
+//! Gathered messages, once they are whole. Whether they address the agent is decided for all parts
+//! together (spec `channels.md` §2.6, `queue.md` §8): a mention, a reply or the caption of one part
+//! counts for all parts.
 
 use super::Fate;
 use super::gate::Admitted;
 
-/// What comes of what was gathered.
+/// Decision about gathered messages.
 pub(super) enum Whole {
-    /// It is one message for the agent.
+    /// One message for the agent.
     Said(Vec<Admitted>),
-    /// It speaks to nobody: what becomes of which events.
+    /// Addressed to nobody: fates with the events that have them.
     LeftOut(Vec<(Fate, Vec<i64>)>),
 }
 
-/// Whether no part speaks to the agent.
+/// True if no part addresses the agent.
 pub(super) fn is_left_out(parts: &[Admitted]) -> bool {
     parts.iter().all(Admitted::is_left_out)
 }
 
-/// Decides about it.
+/// Decides if the parts are one message for the agent.
 pub(super) fn settle(mut parts: Vec<Admitted>) -> Whole {
     if is_left_out(&parts) {
         let mut fates: Vec<(Fate, Vec<i64>)> = Vec::new();

@@ -51,7 +51,7 @@ fn name(mode: GroupActivation) -> &'static str {
     }
 }
 
-/// Whether it is said in a group, or in the session of one.
+/// True if the command was given in a group, or in the session of one.
 fn is_group(context: &Context<'_>) -> bool {
     match &context.row.payload.origin {
         Some(origin) => !origin.is_direct(),
@@ -59,7 +59,8 @@ fn is_group(context: &Context<'_>) -> bool {
     }
 }
 
-/// When the group of a session is answered: what its row says, else what is configured. Nothing where there is no group.
+/// Returns the activation of the session's group: the row's value, else the configured one. `None`
+/// if there is no group.
 pub(super) fn effective(context: &Context<'_>) -> Option<&'static str> {
     if !is_group(context) {
         return None;

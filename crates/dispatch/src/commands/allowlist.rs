@@ -1,4 +1,5 @@
-//! `/allowlist`: who is heard on a channel, in the config file and by pairing (spec `messages.md` §5).
+//! `/allowlist`: the allowlists of a channel, in the config file and by pairing (spec `messages.md`
+//! §5).
 
 use std::sync::Arc;
 
@@ -50,17 +51,18 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
     })
 }
 
-/// The account whose lists are meant.
+/// Account whose lists are meant.
 #[derive(Clone)]
 struct Place {
     channel: Arc<dyn Channel>,
     account: String,
-    /// Whether the account was named.
+    /// True if the account was named.
     is_named: bool,
 }
 
 impl Place {
-    /// The one that is named, else where it is said; otherwise what is answered.
+    /// Returns the named account, else the one of the message's conversation; otherwise the text to
+    /// answer with.
     fn of(context: &Context<'_>, asked: &Asked) -> Result<Self, String> {
         let origin = context.row.payload.origin.as_deref();
         let id = match &asked.channel {
@@ -193,9 +195,10 @@ impl Place {
         format!("✅ {scope} allowlist {verb}: {}.", places.join(" + "))
     }
 
-    /// Changes the list of the file. An account without one has its channel's, and groups without one that of private chats: it gets a list
-    /// of its own that begins with that, so that nobody else is shut out or let in by the change. What of a list stands in an included file is changed there, by hand. Where the list
-    /// is, if it was changed.
+    /// Changes the list of the file. An account without one uses its channel's, and groups without
+    /// one use that of private chats: such a list is created, beginning with the one in use, so
+    /// that the change shuts nobody else out and lets nobody else in. Entries in an included file
+    /// have to be changed there, by hand. Returns the place of the list, if it was changed.
     fn change_file(
         &self,
         loaded: &Loaded,
@@ -247,13 +250,13 @@ impl Place {
         }
     }
 
-    /// The account's own section in the config, as it is spelled there.
+    /// Returns the path of the account's own section in the config, as it is spelled there.
     fn own_section(&self, config: &Value, channel: &[String]) -> Option<Vec<String>> {
         let name = names_of(config, self.channel.as_ref(), &self.account).into_iter().next()?;
         Some([channel, &["accounts".to_owned(), name]].concat())
     }
 
-    /// Where a list lies in a section.
+    /// Returns the path of a list in a section.
     fn list_in(&self, section: &[String], scope: Scope) -> Vec<String> {
         let mut path = section.to_vec();
         match scope {
@@ -272,33 +275,33 @@ impl Place {
 /// A list of the config.
 #[derive(Default)]
 struct List {
-    /// Its beginning, which stands in included files.
+    /// Beginning of the list, which stands in included files.
     included: Vec<Listed>,
-    /// What stands in the file itself.
+    /// Entries in the file itself.
     own: Vec<Listed>,
 }
 
 /// An entry of it.
 struct Listed {
-    /// As it is written, perhaps with references to variables.
+    /// Entry as it is written, perhaps with references to variables.
     written: Value,
     means: Value,
 }
 
 impl List {
-    /// The list at a path; `None` where there is none.
+    /// Reads the list at a path; `None` if there is none.
     fn at(loaded: &Loaded, path: &[String]) -> Option<Self> {
         let list = |document| value_path::get(document, path).and_then(Value::as_array);
         let means = list(&loaded.snapshot.config)?;
         let written = list(&loaded.snapshot.parsed).map(Vec::as_slice).unwrap_or_default();
-        // What is included stands before what is written beside it.
+        // Included entries stand before those that are written beside them.
         let (included, own) = means.split_at_checked(means.len().saturating_sub(written.len()))?;
         let own = written.iter().zip(own);
         let own = own.map(|(written, means)| Listed { written: written.clone(), means: means.clone() });
         Some(Self { included: included.iter().map(Listed::new).collect(), own: own.collect() })
     }
 
-    /// The same, to be written into the file as a whole.
+    /// Merges both parts, so that the list is written into the file as a whole.
     fn whole(self) -> Self {
         Self { included: Vec::new(), own: self.included.into_iter().chain(self.own).collect() }
     }
@@ -310,7 +313,7 @@ impl Listed {
     }
 }
 
-/// The id of an account that is named, or what is answered where there is none of that name.
+/// Returns the id of a named account; the error is the answer if there is none of that name.
 fn known_account(channel: &dyn Channel, config: &Config, name: &str) -> Result<String, String> {
     let (id, known) = (normalize_account_id(name), channel.account_ids(config));
     if known.contains(&id) {

@@ -1,6 +1,6 @@
-//! What follows `/allowlist` (spec `messages.md` §5). Pure.
+//! Parser for the arguments of `/allowlist` (spec `messages.md` §5). Pure.
 
-/// What is to be done.
+/// Action on the allowlist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     List,
@@ -8,7 +8,7 @@ pub(super) enum Action {
     Remove,
 }
 
-/// Which lists.
+/// Lists that are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     /// Private chats.
@@ -17,7 +17,7 @@ pub(super) enum Scope {
     All,
 }
 
-/// Where an entry is put.
+/// Places to which an entry is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Where {
     Config,
@@ -41,7 +41,7 @@ const USAGE: &str = "Usage: /allowlist list|add|remove [dm|group|all] [--config|
 const ONE_SCOPE: &str = "⚠️ Choose one: dm or group.";
 const NO_GROUP_STORE: &str = "⚠️ The pairing store holds private chats only: leave out --store.";
 
-/// Reads it; what is wrong with it otherwise.
+/// Reads the arguments; the error is the text to answer with.
 pub(super) fn read(arguments: &str) -> Result<Asked, String> {
     let mut asked = Asked {
         action: Action::List,

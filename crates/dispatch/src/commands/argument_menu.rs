@@ -1,5 +1,6 @@
-//! Commands with fixed choices, called without one: where buttons can be shown the choices are buttons, two in a row (spec `channels.md`
-//! §7.5). A button says what its presser could have typed, such as `/think high`.
+//! Argument menus: commands with fixed choices, called without one. If buttons can be shown, the
+//! choices are buttons, two in a row (spec `channels.md` §7.5). A button says a text that could be
+//! typed, such as `/think high`.
 
 use std::pin::Pin;
 
@@ -12,24 +13,24 @@ use super::table::Command;
 /// Buttons in a row.
 const IN_A_ROW: usize = 2;
 
-/// Choices that are known only where the command is given.
+/// Future of choices that depend on the place where the command is given.
 pub(super) type Offering<'a> = Pin<Box<dyn Future<Output = Vec<String>> + Send + 'a>>;
 
-/// What a command shows where it is called with nothing behind it.
+/// Menu that a command shows if it is called without arguments.
 #[derive(Clone, Copy)]
 pub(super) enum ArgumentMenu {
     /// No buttons.
     None,
-    /// These.
+    /// Buttons for these fixed choices.
     Fixed(&'static [&'static str]),
-    /// Those that there are here, which may be none.
+    /// Buttons for the choices that exist here, possibly none.
     Here(for<'a> fn(&'a Context<'a>) -> Offering<'a>),
     /// An answer of its own.
     Own(for<'a> fn(&'a Context<'a>) -> Showing<'a>),
 }
 
 impl Command {
-    /// The choices of a command that is called without one, where buttons can be shown.
+    /// Returns the choices of a command that is called without arguments, if buttons can be shown.
     pub(super) async fn choices_shown(&self, context: &Context<'_>, arguments: &str) -> Vec<Vec<Button>> {
         if !arguments.trim().is_empty() || !context.shows_buttons() {
             return Vec::new();
@@ -42,13 +43,14 @@ impl Command {
         rows(self.name, &choices)
     }
 
-    /// The answer of its own that a command has where buttons can be shown, called with nothing behind it.
+    /// Returns the command's own answer to a call without arguments, if buttons can be shown.
     pub(super) fn own_answer<'a>(&self, context: &'a Context<'a>, arguments: &str) -> Option<Showing<'a>> {
         let ArgumentMenu::Own(show) = self.argument_menu else { return None };
         (arguments.trim().is_empty() && context.shows_buttons()).then(|| show(context))
     }
 
-    /// What stands above the buttons of a command that says nothing of how things are, in OpenClaw's words.
+    /// Question above the buttons of a command that does not tell the current state, in OpenClaw's
+    /// words.
     pub(super) fn question(&self, buttons: Vec<Vec<Button>>) -> Response {
         let choices: Vec<&str> = buttons.iter().flatten().map(|button| button.text.as_str()).collect();
         Response { text: format!("Choose {} for /{}.", spoken(&choices), self.name), buttons, then: None }

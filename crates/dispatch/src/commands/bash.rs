@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use openclaw_journal::rights::elevated::refusal;
 use openclaw_tools::Elevated;
 use openclaw_tools::by_person::{self, NotRun, PersonsCommand, PersonsEnd};
 
+use super::elevated::asker;
 use super::table::{BASH, Category, Command, Does, Needs, Offered, Takes};
 use super::{Answering, CommandError, Context};
 use crate::runner::NotBegun;
-use crate::runner::elevated::{Asker, refusal};
 
 pub(super) const COMMAND: Command = Command {
     offered: Offered::Text,
@@ -18,7 +19,7 @@ pub(super) const COMMAND: Command = Command {
         .needing(Needs::Admin)
 };
 
-/// How long a command is waited for, in milliseconds (spec `messages.md` §5).
+/// Time for which a command is awaited, in milliseconds (spec `messages.md` §5).
 const FOREGROUND_MS: u64 = 2_000;
 const LONGEST_FOREGROUND_MS: u64 = 30_000;
 /// Characters of the output that are shown, the last ones.
@@ -31,7 +32,7 @@ const NONE: &str = "⚙️ No active bash job.";
 const INTERRUPTED: &str =
     "⚠️ The gateway stopped while this command ran, and ended it. Write it again if it did not finish.";
 
-/// What is wished.
+/// Request of a `/bash` command.
 #[derive(Debug, PartialEq, Eq)]
 enum Wish<'a> {
     Help,
@@ -59,9 +60,7 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
         if !config.commands.bash {
             return Ok(DISABLED.to_owned());
         }
-        let origin = context.row.payload.origin.as_deref();
-        let asker = Asker { agent: &context.agent.id, key: context.key, origin, by_person: true };
-        if let Some(refusal) = refusal(config, asker) {
+        if let Some(refusal) = refusal(config, asker(context)) {
             return Ok(format!("⚠️ {}", Elevated::unavailable(context.is_sandboxed(), &refusal)));
         }
         let sessions = &context.runner.deps.command_sessions;
@@ -75,7 +74,7 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
                     .as_ref()
                     .map_or_else(|| unknown(id), stopped),
             },
-            // What it has done already is not known.
+            // The effects of the earlier process's command are unknown.
             Wish::Run(_) if context.was_begun => INTERRUPTED.to_owned(),
             Wish::Run(command) => begin(context, command).await?,
         };
@@ -145,7 +144,7 @@ fn ended(job: &PersonsCommand) -> String {
     format!("Exit: {how}\n{}", block(&job.printed))
 }
 
-/// What was printed, the last of it, fenced so that nothing in it ends the fence.
+/// Returns the end of the output, fenced so that nothing in it ends the fence.
 fn block(printed: &str) -> String {
     let printed = printed.trim_matches('\n').trim_end();
     if printed.is_empty() {

@@ -1,4 +1,5 @@
-//! What a pressed button says to the gateway rather than to the agent: it turns the page of a list in place, or chooses a model.
+//! Pressed buttons that are for the gateway rather than for the agent: they turn the page of a list
+//! in place, or choose a model.
 
 use super::help::{self, Press as ListPress};
 use super::models::{self, Press as ModelPress};
@@ -8,7 +9,7 @@ use super::{CommandError, Context};
 /// A button of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Press {
-    /// It shows where one is: nothing happens.
+    /// The button that shows the current page: nothing happens.
     Here,
     /// A page of `/commands`.
     Commands(usize),
@@ -16,7 +17,7 @@ pub(crate) enum Press {
     Models(Option<(String, usize)>),
 }
 
-/// Reads what a button says; nothing where it is for the agent.
+/// Reads a button of the gateway's own; `None` if its data is a command.
 pub(crate) fn read(data: &str) -> Option<Press> {
     let list = help::read_press(data).map(|press| match press {
         ListPress::Here => Press::Here,
@@ -30,14 +31,14 @@ pub(crate) fn read(data: &str) -> Option<Press> {
 }
 
 /// The words that a button stands for: a model is chosen as if it were typed.
-pub(crate) fn typed(data: &str) -> Option<String> {
-    match models::read_press(data)? {
-        ModelPress::Choose(model) => Some(format!("/model {model}")),
-        ModelPress::Providers | ModelPress::Page(..) => None,
+pub(crate) fn typed(data: &str) -> String {
+    match models::read_press(data) {
+        Some(ModelPress::Choose(model)) => format!("/model {model}"),
+        Some(ModelPress::Providers | ModelPress::Page(..)) | None => data.to_owned(),
     }
 }
 
-/// What its message shows from now on; nothing where it stays.
+/// Returns what the message shows from now on; `None` if it stays.
 pub(crate) async fn answer(context: &Context<'_>, press: Press) -> Result<Option<Response>, CommandError> {
     Ok(match press {
         Press::Here => None,
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buttons_of_lists_are_told_from_those_of_the_agent() {
+    fn buttons_of_lists_are_told_from_those_that_are_commands() {
         let rows = [
             ("commands_page_3:main", Some(Press::Commands(3))),
             ("commands_page_noop", Some(Press::Here)),
@@ -64,7 +65,12 @@ mod tests {
         for (data, expect) in rows {
             assert_eq!(read(data), expect, "{data}");
         }
-        assert_eq!(typed("mdl_sel_openai/gpt-5.2").as_deref(), Some("/model openai/gpt-5.2"));
-        assert_eq!(typed("mdl_prov"), None);
+        for (data, expect) in [
+            ("mdl_sel_openai/gpt-5.2", "/model openai/gpt-5.2"),
+            ("mdl_prov", "mdl_prov"),
+            ("/think high", "/think high"),
+        ] {
+            assert_eq!(typed(data), expect);
+        }
     }
 }

@@ -1,21 +1,21 @@
-//! What `/model` answers (spec `messages.md` §5).
+//! Answers of `/model` (spec `messages.md` §5).
 
 use std::fmt::Write;
 
 use openclaw_models::credentials::AuthLabel;
 use openclaw_models::{Choices, Chosen, ModelRef, ProviderCard};
 
-/// A number is no model: lists in chats have none.
+/// Refusal of a number as a model: lists in chats have no numbers.
 const NUMBER: &str = "Numeric model selection is not supported in chat.\n\nBrowse: /models or /models <provider>\nSwitch: /model <provider/model>";
 /// `/model @profile`
 pub(crate) const PROFILE_ALONE: &str = "Auth profile override requires a model selection.";
 
-/// Why a text is not even looked for among the models.
+/// Returns the reason for which a text is not even looked for among the models.
 pub(crate) fn refusal(model: &str) -> Option<&'static str> {
     (!model.is_empty() && model.bytes().all(|b| b.is_ascii_digit())).then_some(NUMBER)
 }
 
-/// What a session was switched to, and what is wrong with that.
+/// Tells which model a session was switched to, with a warning if there is one.
 pub(crate) fn switched(chosen: &Chosen, profile: Option<&str>, warning: Option<&str>) -> String {
     let mut text = if chosen.is_default {
         format!("Model reset to default ({chosen}).")
@@ -39,30 +39,30 @@ pub(crate) fn current(model: &ModelRef) -> String {
     )
 }
 
-/// The same where the way to the others is a button.
+/// Names the model in use, above a button that leads to the others.
 pub(crate) fn current_above_buttons(model: &ModelRef) -> String {
     format!(
         "Current: {model}\n\nTap below to browse models, or use:\n/model <provider/model> to switch\n/model status for details"
     )
 }
 
-/// What `/model status` knows.
+/// Facts that `/model status` shows.
 pub(crate) struct Status<'a> {
     /// The model in use.
     pub(crate) current: &'a ModelRef,
-    /// What may be chosen.
+    /// Models that may be chosen.
     pub(crate) choices: &'a Choices,
     /// The agent.
     pub(crate) agent: &'a str,
-    /// Its credentials' file.
+    /// Path of the agent's credentials file.
     pub(crate) auth_file: &'a str,
-    /// Whether the session's own choice was dropped just now: it is not allowed any more.
+    /// True if the session's own choice was dropped just now because it is not allowed any more.
     pub(crate) was_reset: bool,
-    /// The providers of what may be chosen.
+    /// Providers of the models that may be chosen.
     pub(crate) providers: &'a [ProviderCard],
 }
 
-/// Everything about the models.
+/// Full status of the models.
 pub(crate) fn status(status: &Status<'_>) -> String {
     let mut text = format!(
         "Current: {}\nDefault: {}\nAgent: {}\nAuth file: {}",
@@ -74,7 +74,8 @@ pub(crate) fn status(status: &Status<'_>) -> String {
     if status.was_reset {
         text.push_str("\n(previous selection reset to default)");
     }
-    // Where the owner lists no models, those of providers without a credential are hundreds that nobody here can use: they are only named.
+    // If the owner lists no models, providers without a credential have hundreds that nobody here
+    // can use: only their names are given.
     let in_use = [&status.current.provider, &status.choices.default_model().provider];
     let (shown, idle): (Vec<_>, Vec<_>) = status.providers.iter().partition(|card| {
         status.choices.is_limited() || card.auth.is_some() || in_use.contains(&&card.provider)

@@ -4,7 +4,7 @@
 
 use super::table::{Category, Command, Does, Offered, Takes};
 
-pub(crate) const NAME: &str = "compact";
+pub(super) use openclaw_journal::request::COMPACT as NAME;
 
 pub(super) const COMMAND: Command = Command {
     offered: Offered::Text,

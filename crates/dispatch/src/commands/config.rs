@@ -40,7 +40,8 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
     })
 }
 
-/// Does something with the config file as it is now, where waiting for the disk harms nobody.
+/// Does something with the current config file, on a thread where waiting for the disk blocks
+/// nobody.
 pub(super) async fn on_disk(
     environment: &Environment,
     work: impl FnOnce(&Loaded) -> String + Send + 'static,
@@ -116,6 +117,14 @@ mod tests {
             ("unset messages.queue.cap", "⚙️ Config updated: `messages.queue.cap` removed."),
             ("unset messages.queue.cap", "⚙️ No config value found for `messages.queue.cap`."),
             ("get no.such", "⚙️ No config value found for `no.such`."),
+            (
+                "set agents.defaults.models[openai/gpt-5.2].alias=gpt",
+                "⚙️ Config updated: `agents.defaults.models[openai/gpt-5.2].alias=\"gpt\"`",
+            ),
+            (
+                r"get agents.defaults.models.openai/gpt-5\.2.alias",
+                "⚙️ Config `agents.defaults.models.openai/gpt-5\\.2.alias`:\n```json\n\"gpt\"\n```",
+            ),
         ];
         for (text, expect) in rows {
             assert_eq!(say(text), expect, "{text}");

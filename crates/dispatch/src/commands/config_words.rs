@@ -1,14 +1,15 @@
-//! What `/config` and `/debug` are told: `show [path]`, `set path=value`, `unset path`, `reset` (spec `messages.md` §5). Pure.
+//! Arguments of `/config` and `/debug`: `show [path]`, `set path=value`, `unset path`, `reset`
+//! (spec `messages.md` §5). Pure.
 
 use openclaw_config::value_path::parse_path;
 use serde_json::Value;
 
 use super::config::redacted;
 
-/// What is asked for.
+/// Request of such a command.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Wish {
-    /// All, or what is at a path.
+    /// Show the whole configuration, or the value at a path.
     Show(Option<Place>),
     Set(Place, Value),
     Unset(Place),
@@ -22,7 +23,7 @@ pub(super) struct Place {
     pub(super) segments: Vec<String>,
 }
 
-/// Reads what follows `/<command>`; what is wrong with it otherwise.
+/// Reads the arguments of `/<command>`; the error is the text to answer with.
 pub(super) fn read(command: &str, arguments: &str) -> Result<Wish, String> {
     let (action, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
     let rest = rest.trim();
@@ -53,7 +54,7 @@ fn place(text: &str) -> Result<Place, String> {
     Ok(Place { text: text.to_owned(), segments })
 }
 
-/// A value as it is written: JSON where it looks like it, else the text itself.
+/// Reads a value as it is written: as JSON if it looks like it, else as the text itself.
 fn value(text: &str) -> Result<Value, String> {
     let json = || serde_json::from_str::<Value>(text);
     match text.chars().next() {
@@ -70,7 +71,8 @@ fn value(text: &str) -> Result<Value, String> {
     }
 }
 
-/// What to write instead of a value that is read as JSON, or as a text in quotes, and is none.
+/// Tells what to write instead of a value that looks like JSON, or like a text in quotes, and is
+/// neither.
 fn how_to_quote(command: &str, path: &str, written: &str) -> String {
     let text = Value::from(written.trim_matches(['"', '\'']));
     let text = parse_path(path).map_or(Value::Null, |segments| redacted(&segments, &text));
@@ -78,7 +80,7 @@ fn how_to_quote(command: &str, path: &str, written: &str) -> String {
     format!("A value that begins with [, {{ or a quote has to be whole JSON. For text: {instead}")
 }
 
-/// `path=value` as it is, whatever stands in it: nothing of it is Markdown.
+/// Formats `path=value` as code, so that nothing in it is Markdown.
 pub(super) fn code(text: &str) -> String {
     let text = text.replace('\n', " ");
     if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }

@@ -1,14 +1,14 @@
-//! `/context`: what the context of a session is made of (spec `agent-runtime.md` §13).
+//! `/context`: the parts of a session's context (spec `agent-runtime.md` §13).
 
 use std::cmp::Reverse;
 use std::fmt::Display;
 
 use openclaw_agent::prompt::{FileReport, SystemPromptReport};
+use openclaw_journal::request::WEBCHAT;
 use serde::Serialize;
 
 use super::table::{Category, Command, Does, Takes};
 use super::{Answering, CommandError, Context};
-use crate::request::WEBCHAT;
 
 pub(super) const COMMAND: Command =
     Command::new("context", Category::Status, Does::Answers(run), "Show what the model is sent.")
@@ -49,7 +49,7 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
     })
 }
 
-/// What the last run was told; where none was, what the next one would be.
+/// Returns what the last run was told; if there was no run, what the next one would be told.
 async fn report(context: &Context<'_>) -> Result<SystemPromptReport, CommandError> {
     let Context { runner, settings, key, agent, entry, stop, .. } = context;
     let stored = entry.system_prompt_report.as_ref().and_then(|report| report.read().ok());
@@ -79,7 +79,7 @@ struct Answer {
     session: Tokens,
 }
 
-/// What the session used last; `null` where nobody knows.
+/// Tokens that the session used last; `null` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Tokens {
@@ -89,14 +89,14 @@ struct Tokens {
     context_tokens: Option<u64>,
 }
 
-/// How much is told.
+/// Level of detail of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Breakdown {
     Short,
     Detailed,
 }
 
-/// The answer for people, in the layout that OpenClaw's has.
+/// Writes the answer for people, in the layout of OpenClaw's.
 fn text(report: &SystemPromptReport, tokens: &Tokens, breakdown: Breakdown) -> String {
     let is_detailed = breakdown == Breakdown::Detailed;
     let title = if is_detailed { "🧠 Context breakdown (detailed)" } else { "🧠 Context breakdown" };
@@ -194,7 +194,7 @@ fn largest_tools(report: &SystemPromptReport) -> Vec<String> {
     .concat()
 }
 
-/// The largest things first; nothing where there are none.
+/// Lists the largest things first; empty if there are none.
 fn largest<'a>(
     heading: &str,
     sizes: impl Iterator<Item = (&'a str, usize)>,
@@ -218,7 +218,7 @@ fn totals(tokens: &Tokens) -> String {
     format!("Session tokens (cached): {total} / ctx={window}")
 }
 
-/// The first names, and how many more there are.
+/// Lists the first names, and the number of the others.
 fn listed<'a>(names: impl Iterator<Item = &'a str>, most: usize) -> String {
     let names: Vec<&str> = names.collect();
     if names.is_empty() {

@@ -3,52 +3,45 @@
 
 use std::pin::Pin;
 
+use openclaw_journal::intent::{Hints, Wish};
 use openclaw_models::ModelRef;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::store::Edit;
-use serde::{Deserialize, Serialize};
 
 use super::model::{ModelWish, choose};
 use super::table::{self, Does};
-use super::{CommandError, Context, Hints, elevated, exec, model, queue, reasoning, think, verbose};
+use super::{CommandError, Context, elevated, exec, model, queue, reasoning, think, verbose};
 
-/// A directive, or a command beside one, as it is stored with its message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Wish {
-    /// Name of its row.
-    pub(crate) name: String,
-    /// What follows the name.
-    #[serde(default)]
-    pub(crate) arguments: String,
-}
-
-/// How a directive is looked for.
+/// Way of reading directives from a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// The message is nothing but directives: what follows a name is meant for it, right or wrong.
+    /// The message consists only of directives: any text behind a name is meant for it, right or
+    /// wrong.
     Alone,
-    /// There are words for the agent: a name without anything to do is talk about it, and stays.
+    /// The message has words for the agent: a name without anything to do is talk about it, and
+    /// stays.
     Among,
 }
 
-/// Cuts a directive out of a text: the arguments of the first, and what is left.
+/// Cuts a directive out of a text; returns the arguments of the first one, and the rest of the
+/// text.
 type Take = fn(&str, Reading, &[&str]) -> Option<(String, String)>;
 
-/// A directive: how it is found, and what it does.
+/// Definition of a directive: how it is found, and its effects.
 #[derive(Clone, Copy)]
 pub(super) struct Directive {
-    /// Cuts it out of a text wherever it stands: the arguments of the first, and what is left. It is given the aliases of models.
+    /// Cuts the directive out of a text wherever it stands; returns the arguments of the first one,
+    /// and the rest of the text. Takes the aliases of models.
     pub(super) take: Take,
-    /// What it asks for its message's run.
+    /// Adds what it asks for its message's run to the hints.
     pub(super) hint: fn(&str, &mut Hints),
-    /// What it does alone.
+    /// Carries it out if the message has no words for the agent.
     pub(super) settle: for<'a> fn(Wished<'a>) -> Settling<'a>,
-    /// Whether it counts in a group only where the agent is spoken to.
+    /// True if it counts in a group only if the agent is addressed.
     pub(super) needs_mention: fn(&str) -> bool,
 }
 
-/// The order in which they are cut out, each out of what the one before left.
+/// Order in which directives are cut out, each from the rest of the one before.
 const ORDER: [(&str, Directive); 7] = [
     (think::NAME, think::DIRECTIVE),
     (verbose::NAME, verbose::DIRECTIVE),
@@ -59,7 +52,7 @@ const ORDER: [(&str, Directive); 7] = [
     (queue::NAME, queue::DIRECTIVE),
 ];
 
-/// All directives of a text, and what is left of it.
+/// Cuts all directives out of a text; returns them with the rest of the text.
 pub(super) fn take_all(text: &str, reading: Reading, aliases: &[&str]) -> (Vec<Wish>, String) {
     let mut rest = text.to_owned();
     let mut wishes = Vec::new();
@@ -71,12 +64,12 @@ pub(super) fn take_all(text: &str, reading: Reading, aliases: &[&str]) -> (Vec<W
     (wishes, rest)
 }
 
-/// Whether a directive counts where the agent is not spoken to.
+/// True if a directive counts only if the agent is addressed.
 pub(super) fn needs_mention(wish: &Wish) -> bool {
     find(&wish.name).is_some_and(|directive| (directive.needs_mention)(&wish.arguments))
 }
 
-/// What directives ask for the run of their message.
+/// Collects what directives ask for the run of their message.
 pub(super) fn hints(wishes: &[Wish]) -> Hints {
     let mut hints = Hints::default();
     for wish in wishes {
@@ -101,7 +94,7 @@ pub(super) struct Wished<'a> {
 }
 
 impl Wished<'_> {
-    /// The model that the session goes on with.
+    /// Returns the model that the session goes on with.
     pub(super) async fn model(&self) -> ModelRef {
         match self.chosen {
             Some(model) => model.clone(),
@@ -112,33 +105,33 @@ impl Wished<'_> {
 
 type Change = Box<dyn FnOnce(&mut SessionEntry) + Send>;
 
-/// What came of a directive.
+/// Result of a directive.
 pub(super) struct Settled {
     says: String,
-    /// It can't be done, and so is nothing else of the message.
+    /// True if it can't be done, and so nothing else of the message is done.
     is_refusal: bool,
     change: Option<Change>,
-    /// What the agent is told with its next message, and what it is about.
+    /// Subject and text of the notice that the agent gets with its next message.
     tells: Option<(String, String)>,
 }
 
 impl Settled {
-    /// It changes nothing.
+    /// Result that changes nothing.
     pub(super) fn told(says: String) -> Self {
         Self { says, is_refusal: false, change: None, tells: None }
     }
 
-    /// It can't be done.
+    /// Result of a directive that can't be done.
     pub(super) fn refused(says: String) -> Self {
         Self { is_refusal: true, ..Self::told(says) }
     }
 
-    /// It changes the session's row.
+    /// Result that changes the session's row.
     pub(super) fn changed(says: String, change: impl FnOnce(&mut SessionEntry) + Send + 'static) -> Self {
         Self { change: Some(Box::new(change)), ..Self::told(says) }
     }
 
-    /// With what the agent is told of it.
+    /// Adds the notice that the agent gets of it.
     pub(super) fn telling(self, tells: Option<(String, String)>) -> Self {
         Self { tells, ..self }
     }
@@ -146,8 +139,8 @@ impl Settled {
 
 pub(super) type Settling<'a> = Pin<Box<dyn Future<Output = Result<Settled, CommandError>> + Send + 'a>>;
 
-/// Does what a message of directives asks for, in one change of the session's row, and tells what came of it. Where one can't be
-/// done none is.
+/// Carries out a message of directives in one change of the session's row, and returns the answer.
+/// If one directive can't be done, none is.
 pub(crate) async fn settle(context: &Context<'_>, wishes: &[Wish]) -> Result<String, CommandError> {
     let chosen = chosen_model(context, wishes).await;
     let mut all = Vec::new();
@@ -197,7 +190,7 @@ pub(crate) async fn settle(context: &Context<'_>, wishes: &[Wish]) -> Result<Str
     Ok(text)
 }
 
-/// The model that a message of directives chooses, if there is such a one.
+/// Returns the model that a message of directives chooses, if it chooses one.
 async fn chosen_model(context: &Context<'_>, wishes: &[Wish]) -> Option<ModelRef> {
     let wish = wishes.iter().find(|wish| wish.name == model::NAME)?;
     let ModelWish::Choose(asked) = ModelWish::of(&wish.arguments) else { return None };
@@ -206,14 +199,14 @@ async fn chosen_model(context: &Context<'_>, wishes: &[Wish]) -> Option<ModelRef
     chosen.ok().map(|chosen| chosen.model)
 }
 
-/// A level that the chosen model does not have becomes the nearest.
+/// Lowers the session's level to the nearest one that the chosen model has.
 fn downgrade(context: &Context<'_>, model: &ModelRef) -> Option<Settled> {
     let is_lost = context.entry.thinking_level.as_deref() == Some("xhigh") && !think::has_xhigh(model);
     let says = format!("Thinking level set to high (xhigh not supported for {model}).");
     is_lost.then(|| Settled::changed(says, |entry| entry.thinking_level = Some("high".into())))
 }
 
-/// What all say, in one line where each is one.
+/// Joins all answers: on one line, unless one of them has several lines.
 fn joined(all: &[Settled]) -> String {
     let texts: Vec<&str> = all.iter().map(|settled| settled.says.as_str()).collect();
     let has_lines = texts.iter().any(|text| text.contains('\n'));
@@ -263,7 +256,7 @@ mod tests {
         }
     }
 
-    /// A word that is no level is the agent's.
+    /// Checks that a word that is no level stays with the agent.
     #[test]
     fn among_words_only_what_can_be_done_is_cut_out() {
         let rows = [

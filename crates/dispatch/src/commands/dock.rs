@@ -67,12 +67,12 @@ async fn dock(context: &Context<'_>, channel: &'static str) -> Result<String, Co
     Ok(format!("⚙️ Replies docked to {channel}."))
 }
 
-/// Where the sender is reached there.
+/// Returns the route to the sender on the other channel.
 async fn route(context: &Context<'_>, channel: &str) -> Result<Option<DeliveryContext>, CommandError> {
     let runner = context.runner;
     let account = runner.deps.platforms.sending_account(&context.settings.config, channel);
     if let Some(origin) = &context.row.payload.origin {
-        // Who is there already stays where they are.
+        // A sender in the channel's direct chat stays there.
         if origin.address.channel == channel && origin.conversation.kind == ConversationKind::Direct {
             return Ok(Some(origin.route()));
         }
@@ -95,7 +95,7 @@ fn to_person(channel: &str, to: &str, account: Option<&str>, thread: Option<Thre
     }
 }
 
-/// The id that the owner says is the same person's on another channel.
+/// Returns the sender's id on another channel, as the owner has linked it.
 fn linked(links: &IdentityLinks, from: &str, sender: &str, channel: &str) -> Option<String> {
     let is_sender = |id: &String| {
         let id = id.trim().to_lowercase();
@@ -111,7 +111,7 @@ fn linked(links: &IdentityLinks, from: &str, sender: &str, channel: &str) -> Opt
         .and_then(|(_, ids)| ids.iter().find_map(on_channel))
 }
 
-/// Where a session's private chat on a channel is.
+/// Returns the route of a session's private chat on a channel; `None` if the row has no such chat.
 fn private_route(row: &Row, channel: &str) -> Option<DeliveryContext> {
     let is_private = matches!(row.entry.chat_type, Some(ChatType::Direct) | None);
     let route = openclaw_sessions::entry::delivery::of_entry(&row.entry)?;

@@ -1,13 +1,15 @@
 //! `/elevated`: whether commands run on this host, outside of the sandbox, and whether a person is asked.
 
+use openclaw_journal::intent::Hints;
+use openclaw_journal::origin::Origin;
+use openclaw_journal::rights::elevated::{Asker, level, refusal};
 use openclaw_sessions::entry::ElevatedLevel;
 use openclaw_tools::Elevated;
 
 use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::table::{Category, Command, Does, Needs, Takes};
-use super::{Context, Hints, levels};
-use crate::runner::elevated::{Asker, level, refusal};
+use super::{Context, levels};
 
 pub(super) const NAME: &str = "elevated";
 pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention };
@@ -39,11 +41,12 @@ fn hint(argument: &str, hints: &mut Hints) {
     hints.elevated = levels::elevated(argument);
 }
 
-fn asker<'a>(context: &'a Context<'_>) -> Asker<'a> {
+/// Describes the sender of a command as one who asks for elevated commands.
+pub(super) fn asker<'a>(context: &'a Context<'_>) -> Asker<'a> {
     Asker {
         agent: &context.agent.id,
         key: context.key,
-        origin: context.row.payload.origin.as_deref(),
+        speaker: context.row.payload.origin.as_deref().map(Origin::speaker),
         by_person: true,
     }
 }
@@ -83,7 +86,8 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
     })
 }
 
-/// In a group it counts only where the agent is spoken to, unless it gives something back.
+/// True unless the directive gives rights back: in a group it counts only if the agent is
+/// addressed.
 fn needs_mention(argument: &str) -> bool {
     levels::elevated(argument) != Some(ElevatedLevel::Off)
 }

@@ -1,4 +1,5 @@
-//! `/help` and `/commands`: what there is (spec `messages.md` §5). On Telegram the list comes in pages that turn in place.
+//! `/help` and `/commands`: lists of the commands (spec `messages.md` §5). On Telegram the list
+//! comes in pages that turn in place.
 
 use openclaw_agent::skills::SkillCommand;
 use openclaw_config::settings::Commands;
@@ -18,7 +19,7 @@ pub(super) const LIST: Command = Command {
 
 /// Commands on a page.
 const PAGE: usize = 8;
-/// The button that tells where one is, and does nothing.
+/// Data of the button that shows the current page, and does nothing.
 const HERE: &str = "commands_page_noop";
 const TURN: &str = "commands_page_";
 
@@ -38,12 +39,12 @@ fn list<'a>(context: &'a Context<'a>, _: &'a str) -> Showing<'a> {
     })
 }
 
-/// The rows of a category that the configuration has.
+/// Returns the rows of a category that the configuration has.
 fn of(category: Category, settings: &Commands) -> impl Iterator<Item = &'static Command> {
     COMMANDS.iter().filter(move |row| row.category == category && row.is_listed(settings))
 }
 
-/// One line a category.
+/// Text of `/help`, one line per category.
 fn help_text(settings: &Commands) -> String {
     let mut blocks = vec!["ℹ️ Help".to_owned()];
     for category in [Category::Session, Category::Options, Category::Status, Category::Tools] {
@@ -62,7 +63,7 @@ fn written(row: &Command) -> String {
     format!("/{}{blank}{}", shown_name(row), row.arguments)
 }
 
-/// As it is typed: names in menus have no hyphens.
+/// Returns the name as it is typed: names in menus have no hyphens.
 fn shown_name(row: &Command) -> &'static str {
     row.aliases.iter().find(|alias| alias.replace('_', "-") == row.name).copied().unwrap_or(row.name)
 }
@@ -110,7 +111,7 @@ fn grouped(lines: &[Line]) -> String {
     blocks.map(block).collect::<Vec<_>>().join("\n\n")
 }
 
-/// A page of the list with what turns it; one past the end is the last.
+/// Page of the list, with the buttons that turn it; a number past the end gives the last page.
 fn page(settings: &Commands, skills: &[SkillCommand], wanted: usize, agent: &str) -> Response {
     let lines = lines(settings, skills);
     let pages = lines.len().div_ceil(PAGE).max(1);
@@ -133,10 +134,10 @@ pub(super) async fn pressed(context: &Context<'_>, wanted: usize) -> Response {
     page(&context.settings.config.commands, &skills, wanted, context.agent.id.as_str())
 }
 
-/// What a button of the list says.
+/// Button of the list that was pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Press {
-    /// Where one is already.
+    /// The button that shows the current page.
     Here,
     Page(usize),
 }

@@ -1,24 +1,26 @@
-//! Words that were said while nobody was there are answered, the commands among them are not obeyed (spec `channels.md` §19.3): what stands
-//! for a command is taken out of them, wherever it stands, and named.
+//! Late messages: words that were sent while the gateway was offline are answered, but the commands
+//! among them are not obeyed (spec `channels.md` §19.3). Text that stands for a command is taken
+//! out, wherever it stands, and named.
 
+use openclaw_journal::intent::{Intent, Wish};
 use openclaw_sessions::reset;
 use openclaw_sessions::reset::trigger::strip_structural_prefixes;
 
-use super::{Intent, Names, Spoken, Wish, counting, found_among, model_aliases, read, stop};
+use super::{Names, Spoken, counting, found_among, model_aliases, read, stop};
 
-/// What a late message is.
+/// Parts of a late message: its commands, and its words for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Late {
-    /// The commands in it, each once, in the order in which they were found.
+    /// Commands in the message, each once, in the order in which they were found.
     pub(crate) commands: Vec<String>,
-    /// What is left for the agent.
+    /// Text left for the agent.
     pub(crate) words: String,
 }
 
 /// Takes all commands out of a text.
 pub(crate) fn without_commands(spoken: Spoken<'_>, names: Names<'_>) -> Late {
     let mut late = Late { commands: Vec::new(), words: spoken.text.to_owned() };
-    // What is left may be a command in its turn. Each time it is shorter.
+    // The rest may be a command in its turn. Each time it is shorter.
     while let Some((found, words)) = take(Spoken { text: &late.words, ..spoken }, names) {
         for command in found {
             if !late.commands.contains(&command) {
@@ -30,7 +32,8 @@ pub(crate) fn without_commands(spoken: Spoken<'_>, names: Names<'_>) -> Late {
     late
 }
 
-/// The commands that a text is, or that stand in it, and what is left of it; nothing where there are none.
+/// Takes the commands out of a text, or takes the text as one; returns them with the rest, or
+/// `None` if there are none.
 fn take(spoken: Spoken<'_>, names: Names<'_>) -> Option<(Vec<String>, String)> {
     let all_of_it = |command: String| Some((vec![command], String::new()));
     let stripped = strip_structural_prefixes(spoken.text);
@@ -61,7 +64,7 @@ fn named(wishes: Vec<Wish>) -> Vec<String> {
     wishes.into_iter().map(|wish| format!("/{}", wish.name)).collect()
 }
 
-/// The command that a text begins with, as it was written.
+/// Returns the command that a text begins with, as it was written.
 pub(crate) fn first_word(text: &str) -> String {
     let text = text.trim();
     let end = text.find(|c: char| c.is_whitespace() || c == ':').unwrap_or(text.len());

@@ -1,53 +1,12 @@
 //! Levels as people write them (spec `messages.md` §4 "Level synonyms"): case, blanks, `_` and `-` don't count.
 
+use openclaw_journal::intent::Reasoning;
 use openclaw_models::ThinkingLevel;
-use openclaw_sessions::entry::{ElevatedLevel, ReasoningLevel, VerboseLevel};
-use serde::{Deserialize, Serialize};
+use openclaw_sessions::entry::{ElevatedLevel, VerboseLevel};
 
 use super::directives::Reading;
 use super::line::{Hit, cut, ends_name, skip_colon, slashes};
 use openclaw_sessions::reset::trigger::strip_prefix_without_case;
-
-/// `/reasoning`: what is shown of what the model thinks. The row has no word for `off`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Reasoning {
-    /// Nothing.
-    Off,
-    /// It is sent as a message.
-    On,
-    /// It is shown while it is thought.
-    Stream,
-}
-
-impl Reasoning {
-    /// As it is shown.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::On => "on",
-            Self::Stream => "stream",
-        }
-    }
-
-    /// As a session's row has it.
-    pub(super) fn in_row(self) -> Option<ReasoningLevel> {
-        match self {
-            Self::Off => None,
-            Self::On => Some(ReasoningLevel::On),
-            Self::Stream => Some(ReasoningLevel::Stream),
-        }
-    }
-
-    /// What a session's row says.
-    pub(crate) fn of_row(level: Option<ReasoningLevel>) -> Self {
-        match level {
-            None => Self::Off,
-            Some(ReasoningLevel::On) => Self::On,
-            Some(ReasoningLevel::Stream) => Self::Stream,
-        }
-    }
-}
 
 type Names<T> = &'static [(T, &'static [&'static str])];
 
@@ -98,7 +57,8 @@ pub(super) fn elevated(text: &str) -> Option<ElevatedLevel> {
     named(ELEVATED, text)
 }
 
-/// Cuts a directive out that takes a level: the level as it was written, and what is left.
+/// Cuts out a directive that takes a level; returns the level as it was written, and the rest of
+/// the text.
 pub(super) fn take(
     text: &str,
     names: &[&str],
@@ -119,13 +79,13 @@ fn find(line: &str, names: &[&str], reading: Reading, is_level: fn(&str) -> bool
     })
 }
 
-/// What follows one of the names.
+/// Returns the text behind one of the names; `None` if the text begins with none of them.
 pub(super) fn behind_name<'a>(text: &'a str, names: &[&str]) -> Option<&'a str> {
     names.iter().find_map(|name| strip_prefix_without_case(text, name).filter(|rest| ends_name(rest)))
 }
 
-/// The level at the beginning of a text: one word, or two that are one level, such as `extra high`. A word that is none belongs
-/// to the directive only where that is all there is.
+/// Returns the level at the beginning of a text: one word, or two that are one level, such as
+/// `extra high`. A word that is no level belongs to the directive only if it is the whole text.
 fn argument(text: &str, reading: Reading, is_level: fn(&str) -> bool) -> &str {
     let one = word_len(text);
     let blanks = |from: &str| from.len() - from.trim_start_matches([' ', '\t']).len();

@@ -1,7 +1,7 @@
 //! Cutting a directive out of a message. A directive stands on one line. What is left of that line has its blanks collapsed;
 //! other lines stay as they were written, so that a pasted program survives.
 
-/// What a search found in a line: where in it, and what it says.
+/// Result of a search in a line: the place in the line, and the value that was read.
 pub(super) struct Hit<T> {
     /// Bytes of the line, without the blank before them.
     pub(super) from: usize,
@@ -9,14 +9,14 @@ pub(super) struct Hit<T> {
     pub(super) value: T,
 }
 
-/// Cuts everything out of a text that `find` finds in its lines, from the left. Gives the first find and what is left of the
-/// text; nothing where there is nothing.
+/// Cuts everything out of a text that `find` finds in its lines, from the left. Returns the first
+/// find and the rest of the text; `None` if nothing is found.
 pub(super) fn cut<T>(text: &str, find: impl Fn(&str) -> Option<Hit<T>>) -> Option<(T, String)> {
     let (found, left) = cut_all(text, find)?;
     Some((found.into_iter().next()?, left))
 }
 
-/// The same with all finds.
+/// Cuts like [`cut`], and returns all finds.
 pub(super) fn cut_all<T>(text: &str, find: impl Fn(&str) -> Option<Hit<T>>) -> Option<(Vec<T>, String)> {
     let mut found = Vec::new();
     let mut left: Vec<String> = Vec::new();
@@ -45,7 +45,8 @@ fn without<T>(line: &str, hit: &Hit<T>) -> String {
     before.split_whitespace().chain(behind.split_whitespace()).collect::<Vec<_>>().join(" ")
 }
 
-/// Where in a line a slash begins a word: the text behind each, with where it begins.
+/// Finds the slashes of a line that begin a word; yields the text behind each, with the slash's
+/// position in bytes.
 pub(super) fn slashes(line: &str) -> impl Iterator<Item = (usize, &str)> {
     line.match_indices('/').filter_map(|(at, _)| {
         let before = line.get(..at)?;
@@ -54,7 +55,7 @@ pub(super) fn slashes(line: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What is behind a name, where the name ends there: at the end, a blank or a colon.
+/// True if the name before this text ends here: at the end, a blank or a colon.
 pub(super) fn ends_name(behind: &str) -> bool {
     behind.chars().next().is_none_or(|next| next.is_whitespace() || next == ':')
 }

@@ -1,4 +1,4 @@
-//! What is made of the table of commands: the menus of platforms, and `docs/commands.md`.
+//! Lists made from the table of commands: the menus of platforms, and `docs/commands.md`.
 
 use std::fmt::Write as _;
 

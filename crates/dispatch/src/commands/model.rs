@@ -1,16 +1,16 @@
 //! `/model`, and `/<alias>` for each alias the owner gave (spec `models.md` §1.3).
 
 use openclaw_config::ResolvedAgent;
+use openclaw_journal::intent::{Hints, ModelChoice};
 use openclaw_models::{Choices, Chosen, ModelRef, Models, ProviderId};
 use openclaw_sessions::reset::trigger::strip_prefix_without_case;
-use serde::{Deserialize, Serialize};
 
 use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::line::{Hit, cut, ends_name, skip_colon, slashes};
 use super::response::{Response, Showing};
 use super::table::{Category, Command, Does, Takes};
-use super::{CommandError, Context, Hints, cards, models};
+use super::{CommandError, Context, cards, models};
 use crate::session_model::{AskedModel, is_forbidden};
 
 pub(super) const NAME: &str = "model";
@@ -21,27 +21,16 @@ pub(super) const COMMAND: Command =
         .taking(Takes::Level, "[<provider/model>|<alias>|list|status]")
         .offering(ArgumentMenu::Own(show));
 
-/// A model that is asked for, maybe with a credential of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ModelChoice {
-    /// As it was written.
-    pub(crate) model: String,
-    /// Id of a credential profile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) profile: Option<String>,
-}
-
-/// What is asked with `/model`.
+/// Request of `/model`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ModelWish {
-    /// Nothing behind it: the model in use.
+    /// No argument: show the model in use.
     Show,
     /// `status`: everything about it.
     Status,
-    /// `list`: what there is.
+    /// `list`: the models to choose from.
     List,
-    /// This model.
+    /// Switch to this model.
     Choose(ModelChoice),
     /// A credential without a model.
     ProfileAlone,
@@ -62,7 +51,7 @@ impl ModelWish {
         }
     }
 
-    /// What [`ModelWish::of`] reads it from.
+    /// Returns the arguments that [`ModelWish::of`] reads it from.
     fn arguments(&self) -> String {
         match self {
             Self::Show => String::new(),
@@ -98,7 +87,8 @@ fn take_directive(text: &str, reading: Reading, aliases: &[&str]) -> Option<(Str
     Some((wish.arguments(), rest))
 }
 
-/// The model a person means, if they may have it with that credential; else what to tell them.
+/// Returns the model that a person means, if they may have it with that credential; the error is
+/// the answer.
 pub(crate) async fn choose(
     models: &Models,
     choices: &Choices,
@@ -133,6 +123,7 @@ impl Context<'_> {
 
     async fn switch(&self, choices: &Choices, chosen: Chosen, profile: Option<String>) -> Settled {
         let (before, _) = self.current(choices).await;
+        self.models.chosen_by_hand(self.key);
         let warning = choices.warning(&chosen.model);
         let text = cards::switched(&chosen, profile.as_deref(), warning.as_deref());
         let tells = (before != chosen.model)
@@ -147,7 +138,7 @@ impl Context<'_> {
         settled.telling(tells)
     }
 
-    /// The model in use, and whether the session's own choice was dropped on the way.
+    /// Returns the model in use. The flag tells if the session's own choice was dropped on the way.
     pub(crate) async fn current(&self, choices: &Choices) -> (ModelRef, bool) {
         let default = choices.default_model().clone();
         let asked: AskedModel = self.models.asked_for(self.key, self.entry, None).await;
@@ -185,7 +176,8 @@ impl Context<'_> {
     }
 }
 
-/// The wish in a text and what is left of the text. Of several the first counts; all are taken out.
+/// Takes the wish out of a text; returns it, and the rest of the text. Of several the first counts;
+/// all are taken out.
 fn take(text: &str, reading: Reading, aliases: &[&str]) -> Option<(ModelWish, String)> {
     let find_model = |line: &str| find_model(line, reading);
     if let Some((token, rest)) = cut(text, find_model) {
@@ -296,7 +288,7 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing but the wish goes, and nothing of it is left.
+        /// Checks that reading removes the whole wish and nothing else.
         #[test]
         fn what_is_left_is_the_text_without_its_wishes(
             words in prop::collection::vec("[a-z/:@ü]{1,5}|/model|/opus|\n| ", 0..9), text in any::<String>(),

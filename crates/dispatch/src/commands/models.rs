@@ -1,4 +1,4 @@
-//! `/models [provider] [page] [limit=…] [all]`: what there is to choose from (spec `messages.md` §5).
+//! `/models [provider] [page] [limit=…] [all]`: the models to choose from (spec `messages.md` §5).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,21 +19,21 @@ const LARGEST_PAGE: usize = 100;
 /// Models on a page with buttons, and the longest text that a button may carry.
 const BUTTONS: usize = 8;
 const LONGEST_DATA: usize = 64;
-/// What buttons say.
+/// Prefixes of the data that buttons carry.
 const PROVIDERS: &str = "mdl_prov";
 const BACK: &str = "mdl_back";
 const LIST: &str = "mdl_list_";
 const CHOOSE: &str = "mdl_sel_";
 
-/// What of the list is asked for.
+/// Part of the list that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PageAsked {
     /// The models of this provider; absent: the providers.
     provider: Option<ProviderId>,
-    /// From 1.
+    /// Number of the page, from 1.
     page: usize,
     size: usize,
-    /// Everything at once.
+    /// True for all models on one page.
     all: bool,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn browse() -> Vec<Vec<Button>> {
     vec![vec![button("Browse providers", PROVIDERS)]]
 }
 
-/// What a button of the lists asks for.
+/// Request of a button of the lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Press {
     Providers,
@@ -73,7 +73,7 @@ pub(super) enum Press {
     Choose(String),
 }
 
-/// Reads what a button says, in the words that OpenClaw 2026.2.9 puts on its own.
+/// Reads the data of a button, in the words that OpenClaw 2026.2.9 puts on its own.
 pub(super) fn read_press(data: &str) -> Option<Press> {
     if data == PROVIDERS || data == BACK {
         return Some(Press::Providers);
@@ -85,7 +85,8 @@ pub(super) fn read_press(data: &str) -> Option<Press> {
     Some(Press::Page(provider.to_owned(), page.parse().ok()?))
 }
 
-/// The list that a pressed button asks for; the providers where it is not there any more.
+/// Returns the list that a pressed button asks for; the providers if that list does not exist any
+/// more.
 pub(super) async fn pressed(context: &Context<'_>, place: Option<(String, usize)>) -> Response {
     let choices = context.choices().await;
     let current = context.current(&choices).await.0;
@@ -136,7 +137,7 @@ fn shown(place: Option<(&str, usize)>, known: &[ModelRef], current: &ModelRef) -
     Some(Response { text, buttons, then: None })
 }
 
-/// The row of a model; none where its name is too long for a button.
+/// Row with a model's button; `None` if its name is too long for a button.
 fn choice(provider: &str, model: &str, current: &ModelRef) -> Option<Vec<Button>> {
     let data = choice_data(provider, model)?;
     let is_current = current.provider.as_str() == provider && current.model == model;
@@ -152,13 +153,14 @@ fn page_data(provider: &str, page: usize) -> Option<String> {
     Some(format!("{LIST}{provider}_{page}")).filter(|data| data.len() <= LONGEST_DATA)
 }
 
-/// What has no button, to be typed. As code: nothing in a name is formatting.
+/// Lists the commands of choices that have no button, to be typed. As code, so that nothing in a
+/// name is formatting.
 fn typed(commands: impl Iterator<Item = String>) -> String {
     let lines: String = commands.map(|command| format!("\n`{command}`")).collect();
     if lines.is_empty() { lines } else { format!("\n\nToo long for a button, so type:{lines}") }
 }
 
-/// The first page of what there is.
+/// Writes the first page of the list.
 pub(super) fn list(choices: &Choices) -> String {
     answer(&PageAsked::default(), choices.known())
 }

@@ -1,15 +1,15 @@
 //! `/queue`: how messages wait during a run of their session (spec `queue.md` §5).
 
 use openclaw_config::settings::{QueueDrop, QueueMode};
+use openclaw_journal::intent::Hints;
+use openclaw_journal::queue::{QueueSettings, QueueWish};
 use openclaw_sessions::SessionEntry;
 
-use super::Hints;
 use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::levels::behind_name;
 use super::line::{Hit, cut, skip_colon, slashes};
 use super::table::{Category, Command, Does, Takes};
-use crate::queue::{QueueSettings, QueueWish};
 
 pub(super) const NAME: &str = "queue";
 pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
@@ -20,12 +20,12 @@ pub(super) const COMMAND: Command =
 
 const MODES: &str = "steer, followup, collect, steer+backlog, interrupt";
 
-/// What is asked for.
+/// Request of `/queue`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Asked {
     wish: QueueWish,
     is_reset: bool,
-    /// What is wrong, in words.
+    /// Error texts for wrong words.
     wrong: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Asked {
         (asked, end)
     }
 
-    /// Reads the words of a directive that is the whole message: what is left of them should have been a mode.
+    /// Reads the words of a directive that is the whole message: any rest should have been a mode.
     fn read_whole(text: &str) -> Self {
         let (mut asked, end) = Self::read(text);
         let rest = text.get(end..).unwrap_or_default().trim();
@@ -92,7 +92,7 @@ impl Asked {
         true
     }
 
-    /// What is said when it is done.
+    /// Returns the answer once it is done.
     fn says(&self) -> String {
         if self.is_reset {
             return "⚙️ Queue mode reset to default.".to_owned();
@@ -140,12 +140,12 @@ fn milliseconds(text: &str) -> Option<u64> {
     (ms < MOST).then(|| to_whole(ms))
 }
 
-/// A number of at least 1, without what is behind its point.
+/// Reads a number of at least 1, rounded down.
 fn whole(text: &str) -> Option<u64> {
     decimal(text).map(f64::floor).filter(|number| (1.0..MOST).contains(number)).map(to_whole)
 }
 
-/// A bound far above whatever makes sense.
+/// Bound far above any sensible number.
 const MOST: f64 = 9.0e15;
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was found to be in range")]
@@ -221,7 +221,7 @@ mod tests {
         QueueWish { mode, debounce_ms, cap, drop: None }
     }
 
-    /// Vectors of `queue.md` §5, with what it calls better.
+    /// Vectors of `queue.md` §5, with the cases that it calls better.
     #[test]
     fn words_are_read_up_to_the_first_that_is_none() {
         use QueueMode::{Collect, Interrupt, Steer, SteerBacklog};
@@ -238,7 +238,7 @@ mod tests {
             ("/queue reset", "", none, true, 0),
             ("/queue default", "", none, true, 0),
             ("/queue default collect", "collect", none, true, 0),
-            // It is told that there is no such mode.
+            // The answer says that there is no such mode.
             ("/queue bogus", "", none, false, 1),
             ("/queue debounce=500 cap=0", "", wish(None, Some(500), None), false, 1),
             ("/queue collect bogus", "bogus", wish(Some(Collect), None, None), false, 0),

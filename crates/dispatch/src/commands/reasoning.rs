@@ -1,9 +1,11 @@
-//! `/reasoning`: whether people see what the model thinks.
+//! `/reasoning`: visibility of the model's thoughts for people.
 
-use super::Hints;
+use openclaw_journal::intent::{Hints, Reasoning};
+
+use super::Context;
 use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
-use super::levels::{self, Reasoning};
+use super::levels;
 use super::table::{Category, Command, Does, Takes};
 
 pub(super) const NAME: &str = "reasoning";
@@ -38,8 +40,18 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
         let says = match level {
             Reasoning::Off => "⚙️ Reasoning visibility disabled.",
             Reasoning::On => "⚙️ Reasoning visibility enabled.",
+            Reasoning::Stream if !has_drafts(wished.context) => {
+                "⚙️ Reasoning stream is set, but shows nothing here: drafts are shown in private Telegram chats with topics."
+            }
             Reasoning::Stream => "⚙️ Reasoning stream enabled (Telegram only).",
         };
         Ok(Settled::changed(says.to_owned(), move |entry| entry.reasoning_level = level.in_row()))
     })
+}
+
+/// False on a chat platform whose account has no drafts, where the thoughts would be shown
+/// nowhere.
+fn has_drafts(context: &Context<'_>) -> bool {
+    let origin = context.row.payload.origin.as_deref();
+    origin.is_none_or(|origin| context.runner.has_drafts(origin, &context.agent.id))
 }

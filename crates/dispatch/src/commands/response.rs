@@ -1,4 +1,4 @@
-//! What a command answers: words, and what platforms can show besides.
+//! Answer of a command: words, and buttons for platforms that can show them.
 
 use std::pin::Pin;
 
@@ -12,18 +12,18 @@ pub(crate) struct Response {
     pub(crate) text: String,
     /// Rows of buttons, for platforms that have them.
     pub(crate) buttons: Vec<Vec<Button>>,
-    /// What is done once the answer is durable.
+    /// Action to take once the answer is durable.
     pub(crate) then: Option<Then>,
 }
 
-/// What follows an answer.
+/// Action that follows an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// The gateway starts again.
+    /// Start the gateway again.
     Restart,
 }
 
-/// What a command shows when it is done.
+/// Future of a command's answer with buttons.
 pub(crate) type Showing<'a> = Pin<Box<dyn Future<Output = Result<Response, CommandError>> + Send + 'a>>;
 
 impl From<String> for Response {
@@ -38,7 +38,7 @@ impl From<&str> for Response {
     }
 }
 
-/// A button that comes back as this.
+/// Makes a button that comes back with this data.
 pub(super) fn button(text: impl Into<String>, data: impl Into<String>) -> Button {
     Button { text: text.into(), data: data.into() }
 }

@@ -34,7 +34,7 @@ fn run<'a>(context: &'a Context<'a>, _: &'a str) -> Showing<'a> {
     })
 }
 
-/// It waits for them (spec `operations.md` §2.2).
+/// Answer while runs are under way: the restart waits for them (spec `operations.md` §2.2).
 fn restarts_after(runs: usize) -> String {
     let runs = if runs == 1 { "1 run has".to_owned() } else { format!("{runs} runs have") };
     format!(

@@ -24,7 +24,7 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
     })
 }
 
-/// What the row says then, and what it is called.
+/// Reads the argument: the value for the row, and its name in the answer.
 fn read(arguments: &str) -> Option<(Option<SendPolicy>, &'static str)> {
     match arguments.trim().to_lowercase().as_str() {
         "on" | "allow" => Some((Some(SendPolicy::Allow), "on")),

@@ -1,10 +1,12 @@
-//! Inline shortcuts: commands such as `/status` that are answered at once where they stand among words of somebody who may give
-//! commands; the words go to the agent without them (spec `messages.md` §4).
+//! Inline shortcuts: commands such as `/status` that are answered at once if they stand among words
+//! of a sender who may give commands; the words go to the agent without them (spec `messages.md`
+//! §4).
 
 use super::line::{Hit, cut_all, ends_name, slashes};
 use super::table;
 
-/// The shortcuts in a text, each once, in the order in which they stand there, and what is left of the text.
+/// Takes the shortcuts out of a text; returns them, each once and in their order, and the rest of
+/// the text.
 pub(super) fn take(text: &str) -> Option<(Vec<String>, String)> {
     take_of(text, table::shortcut)
 }

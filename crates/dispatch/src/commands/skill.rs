@@ -4,12 +4,12 @@
 //! [`openclaw_agent::skills`].
 
 use openclaw_agent::skills::{self, Occasion, SkillCommand, Snapshot, Wanted};
+use openclaw_journal::intent::{Intent, ToolWish};
 use openclaw_sessions::reset::authority::Authority;
 use openclaw_sessions::reset::trigger::{command_body, slash_command};
-use serde::{Deserialize, Serialize};
 
 use super::table::{Category, Command, Does, Takes, is_command};
-use super::{Answering, Context, Intent, Spoken};
+use super::{Answering, Context, Spoken};
 
 const NAME: &str = "skill";
 pub(super) const COMMAND: Command =
@@ -19,21 +19,7 @@ pub(super) const COMMAND: Command =
 /// Skills that are named in an answer.
 const MOST_NAMED: usize = 100;
 
-/// A tool that is to be called.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ToolWish {
-    /// Its name.
-    pub(crate) tool: String,
-    /// What was written behind the command.
-    pub(crate) input: String,
-    /// The command.
-    pub(crate) command: String,
-    /// The skill that names the tool.
-    pub(crate) skill: String,
-}
-
-/// Whether a text may call a skill: the skills have to be known to read it.
+/// True if a text may call a skill, so that the skills have to be known to read it.
 pub(crate) fn may_be_one(text: &str) -> bool {
     text.contains('/')
         && slash_command(&command_body(text))
@@ -45,7 +31,7 @@ pub(crate) fn commands(snapshot: &Snapshot) -> &[SkillCommand] {
     snapshot.commands(is_command)
 }
 
-/// What a text is that calls one of these skills.
+/// Reads a text that calls one of these skills; `None` if it calls none.
 pub(super) fn read(spoken: Spoken<'_>, commands: &[SkillCommand]) -> Option<Intent> {
     if commands.is_empty() {
         return None;
@@ -79,7 +65,7 @@ fn first_word(text: &str) -> (&str, &str) {
     (word, rest.trim())
 }
 
-/// Which skills there are: what is answered when none is meant that there is.
+/// Lists the skills: the answer if the named skill does not exist.
 fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move { Ok(answer(first_word(arguments).0, &context.skills().await)) })
 }

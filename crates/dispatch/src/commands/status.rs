@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use openclaw_config::settings::{QueueMode, SandboxMode};
+use openclaw_journal::api::RunPhase;
+use openclaw_journal::queue::{QueueSettings, QueueWish};
 use openclaw_models::catalog::Catalog;
 use openclaw_models::credentials::AuthLabel;
 use openclaw_models::quota::text::summary;
@@ -13,9 +15,7 @@ use openclaw_tools::sandbox::{SandboxSettings, program_of};
 
 use super::table::{Category, Command, Does};
 use super::{Answering, Context, activation};
-use crate::api::RunPhase;
 use crate::events::Verbose;
-use crate::queue::{QueueSettings, QueueWish};
 use crate::runner::prepare::verbose;
 use crate::status_card::{QueueLine, StatusCard};
 
@@ -25,7 +25,8 @@ pub(super) const COMMAND: Command = Command {
 };
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// How long providers are asked for their quotas, and how much of what they say is shown (spec `messages.md` §9).
+/// Time for which providers are asked for their quotas, and number of quota windows that are shown
+/// (spec `messages.md` §9).
 const QUOTA_TIME: Duration = Duration::from_millis(3_500);
 const QUOTA_WINDOWS: usize = 2;
 /// Tokens that a price is for.
@@ -35,7 +36,7 @@ fn run<'a>(context: &'a Context<'a>, _: &'a str) -> Answering<'a> {
     Box::pin(async move { Ok(card(context).await.text()) })
 }
 
-/// Everything that is known.
+/// Gathers the card's facts.
 pub(crate) async fn card(context: &Context<'_>) -> StatusCard {
     let Context { settings, key, entry, runner, .. } = context;
     let Chosen { model, window, fallbacks, auth, thinking } = chosen(context).await;
@@ -64,7 +65,8 @@ pub(crate) async fn card(context: &Context<'_>) -> StatusCard {
     card
 }
 
-/// What holds the session's commands, with the mode in which others are held or not: `docker/all`, `direct/non-main`, or `direct`.
+/// Names the sandbox that holds the session's commands, and the sandbox mode: `docker/all`,
+/// `direct/non-main`, or `direct`.
 fn runtime(context: &Context<'_>) -> String {
     let Context { settings, agent, .. } = context;
     let sandbox = SandboxSettings::of(&settings.config, &agent.id);
@@ -78,10 +80,10 @@ fn runtime(context: &Context<'_>) -> String {
     }
 }
 
-/// What the next run would use.
+/// Model and settings that the next run would use.
 struct Chosen {
     model: ModelRef,
-    /// Tokens that it can hold, where that is known.
+    /// Tokens that its context window can hold, if that is known.
     window: Option<u64>,
     /// Other models, in the order in which they would be called.
     fallbacks: Vec<ModelRef>,
@@ -106,7 +108,7 @@ async fn chosen(context: &Context<'_>) -> Chosen {
                 thinking: first.thinking,
             }
         }
-        // It has no credential, say: that is what the card is asked for.
+        // No credential, say: people call for the card to see that.
         None => {
             let choices = context.choices().await;
             let (model, _) = context.current(&choices).await;
@@ -122,7 +124,7 @@ async fn chosen(context: &Context<'_>) -> Chosen {
     }
 }
 
-/// Whether somebody pays by the token.
+/// True if the credential is paid by the token.
 fn is_paid(auth: &AuthLabel) -> bool {
     matches!(auth.mode, "api-key" | "mixed")
 }
@@ -136,7 +138,7 @@ fn auth_text(auth: &AuthLabel) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// What the tokens of the row cost.
+/// Cost of the row's tokens in dollars; `None` if the model has no known price.
 fn cost(context: &Context<'_>, model: &ModelRef) -> Option<f64> {
     let SessionEntry { input_tokens, output_tokens, .. } = context.entry;
     let price = Catalog::new(&context.settings.models).price(model)?;

@@ -7,10 +7,11 @@ use super::table::{Category, Command, Does};
 pub(super) const COMMAND: Command =
     Command::new("stop", Category::Session, Does::Stops, "Stop what is being done, and what waits.");
 
-/// Words that do the same when they are the whole message.
+/// Words that stop runs too if they are the whole message.
 const WORDS: [&str; 6] = ["stop", "esc", "abort", "wait", "exit", "interrupt"];
 
-/// Whether a message is the command, of which the first line counts, or nothing but one of the words.
+/// True if a message is the command, of which the first line counts, or nothing but one of the
+/// words.
 pub(crate) fn is_stop(text: &str) -> bool {
     let body = command_body(text);
     let first = body.lines().next().unwrap_or_default();

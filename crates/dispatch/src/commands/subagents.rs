@@ -4,15 +4,17 @@ mod told;
 
 use std::time::Duration;
 
+use openclaw_journal::api::{DispatchError, RunOutcome, Waited};
+use openclaw_journal::child_run::ChildRun;
+use openclaw_journal::request::{Kind, Request};
+use openclaw_journal::rights::Rights;
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::Message;
 
 use super::table::{Category, Command, Does, Takes};
 use super::{Answering, CommandError, Context};
-use crate::api::{DispatchError, RunOutcome, Waited};
 use crate::handle::Dispatch;
-use crate::request::{Kind, Request};
-use crate::subagents::{ChildRun, last_words};
+use crate::subagents::last_words;
 
 pub(super) const COMMAND: Command =
     Command::new("subagents", Category::Management, Does::Answers(run), "List and steer sub-agents.")
@@ -24,7 +26,8 @@ const HELP: &str = "🧭 Subagents\nUsage:\n- /subagents list\n- /subagents stop
 /// Entries that a log shows, and at most.
 const SHOWN: usize = 20;
 const MOST_SHOWN: usize = 200;
-/// How long the answer to a message is waited for, where nothing else of the session waits meanwhile.
+/// Time for which the answer to a message is awaited, if nothing else of the session waits
+/// meanwhile.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The global lane of sub-agents.
 const LANE: &str = "subagent";
@@ -55,12 +58,12 @@ fn list(context: &Context<'_>, runs: &[ChildRun]) -> String {
     told::list(&rows, now)
 }
 
-/// How a child stands, in a word.
+/// State of a child, in a word.
 fn state(context: &Context<'_>, run: &ChildRun) -> &'static str {
     run.state(context.runner.shared.registry.is_running(&run.id()))
 }
 
-/// The child that an id means, or what is said instead. The id is the first word.
+/// Returns the child that an id means, which is the first word; the error is the answer.
 fn named<'a>(runs: &'a [ChildRun], words: &str, action: &str, more: &str) -> Result<&'a ChildRun, String> {
     let id = words.split_whitespace().next();
     let id = id.ok_or_else(|| format!("🧭 Usage: /subagents {action} <id|#>{more}"))?;
@@ -143,6 +146,7 @@ async fn send(context: &Context<'_>, runs: &[ChildRun], rest: &str) -> Result<St
         text: message.to_owned(),
         lane: Some(LANE.to_owned()),
         provenance: Some(crate::subagents::provenance(context.key)),
+        rights: context.row.payload.rights.as_ref().map(Rights::caused),
         ..Request::default()
     };
     // The same where a crash has it sent once more.

@@ -1,10 +1,12 @@
-//! Rows of the table of commands: what a row says, how a text is found to be one, and what is said of those that are not there.
+//! Rows of the table of commands: their fields, the search for the row of a text, and the answers
+//! for commands that don't exist.
 
 use openclaw_config::settings::Commands;
+use openclaw_journal::intent::Wish;
 use openclaw_sessions::reset::trigger::slash_command;
 
 use super::argument_menu::ArgumentMenu;
-use super::directives::{Directive, Wish, settle};
+use super::directives::{Directive, settle};
 use super::response::{Response, Showing};
 use super::{Answering, COMMANDS, CommandError, Context};
 
@@ -15,29 +17,30 @@ pub(super) struct Command {
     pub(super) aliases: &'static [&'static str],
     pub(super) takes: Takes,
     pub(super) does: Does,
-    /// Where it stands in lists.
+    /// Category in which lists show it.
     pub(super) category: Category,
-    /// What it does, in a few words.
+    /// Description in a few words.
     pub(super) about: &'static str,
-    /// What may follow it, as people are told.
+    /// Syntax of the arguments, as shown to people.
     pub(super) arguments: &'static str,
-    /// Where it is offered.
+    /// Places that offer it.
     pub(super) offered: Offered,
-    /// Whether it also works in the middle of other words.
+    /// True if it also works in the middle of other words.
     pub(super) inline: bool,
-    /// Who may give it.
+    /// Senders who may give it.
     pub(super) by: By,
-    /// What a client of the gateway must be allowed for it, as for the method that does the same.
+    /// Right that a client of the gateway needs for it, the same as for the method that does the
+    /// same.
     pub(super) needs: Needs,
-    /// What it shows as buttons where it is called with nothing behind it.
+    /// Buttons shown if it is called without arguments.
     pub(super) argument_menu: ArgumentMenu,
-    /// Whether the configuration has it.
+    /// Returns true if the configuration has it.
     pub(super) is_on: fn(&Commands) -> bool,
-    /// The setting that has to be true for what it changes, where it also shows things without.
+    /// Setting that has to be true for changes, if the command also shows things without.
     pub(super) edits_need: Option<&'static str>,
 }
 
-/// Where a command stands in lists, in the order of the list.
+/// Category of a command, in the order of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Category {
     Session,
@@ -49,41 +52,41 @@ pub(super) enum Category {
     Docks,
 }
 
-/// Where a command is offered.
+/// Places that offer a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offered {
-    /// In the menus of platforms that have them, and as text.
+    /// Offered in the menus of platforms that have them, and as text.
     Native,
-    /// As text alone.
+    /// Offered as text alone.
     Text,
 }
 
-/// What a client of the gateway must be allowed.
+/// Right that a client of the gateway needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
-    /// To write.
+    /// Right to write.
     Writing,
-    /// To decide on commands, where the command changes something.
+    /// Right to decide on commands; needed if the command changes something.
     Approvals,
-    /// To change the gateway.
+    /// Right to change the gateway.
     Admin,
 }
 
-/// Who may give a command.
+/// Senders who may give a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// Whoever may give commands.
+    /// Any sender who may give commands.
     Authorised,
     /// The owners alone.
     Owner,
 }
 
-/// What may follow a command for the whole message to be one.
+/// Arguments with which the whole message counts as the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
-    /// Nothing.
+    /// No arguments.
     Nothing,
-    /// Anything.
+    /// Any words.
     Words,
     /// A level, then options; with more words it is a wish among words for the agent.
     Level,
@@ -91,31 +94,31 @@ pub(super) enum Takes {
     Options,
 }
 
-/// What a command does.
+/// Action of a command.
 #[derive(Clone, Copy)]
 pub(super) enum Does {
-    /// Something that is answered, in the session's turn or beside its run.
+    /// Returns an answer, in the session's turn or beside its run.
     Answers(for<'a> fn(&'a Context<'a>, &'a str) -> Answering<'a>),
-    /// The same, answered with more than words.
+    /// Returns an answer with more than words, in the session's turn or beside its run.
     Shows(for<'a> fn(&'a Context<'a>, &'a str) -> Showing<'a>),
-    /// A setting, or a hint where it stands among words: [`super::directives`].
+    /// Changes a setting, or gives a hint if it stands among words: [`super::directives`].
     Directive(Directive),
-    /// It begins a new conversation, as `session.resetTriggers` has it.
+    /// Begins a new conversation, as `session.resetTriggers` has it.
     Resets,
-    /// It stops the session's runs, at once.
+    /// Stops the session's runs, at once.
     Stops,
-    /// It stops the run under way, and makes the conversation shorter in its turn.
+    /// Stops the run under way, and compacts the conversation in its turn.
     Compacts,
-    /// Nothing yet.
+    /// Not implemented yet.
     Missing,
 }
 
 impl Category {
-    /// All, in order.
+    /// All categories, in order.
     pub(super) const ALL: [Self; 7] =
         [Self::Session, Self::Options, Self::Status, Self::Management, Self::Media, Self::Tools, Self::Docks];
 
-    /// Its heading.
+    /// Heading of the category.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Session => "Session",
@@ -150,7 +153,7 @@ impl Command {
         }
     }
 
-    /// The same, with something that may follow it.
+    /// Sets the right that a client needs.
     pub(super) const fn needing(mut self, needs: Needs) -> Self {
         self.needs = needs;
         self
@@ -160,34 +163,34 @@ impl Command {
         Self { takes, arguments, ..self }
     }
 
-    /// The same, with choices that can be pressed.
+    /// Sets the choices that can be pressed.
     pub(super) const fn offering(self, argument_menu: ArgumentMenu) -> Self {
         Self { argument_menu, ..self }
     }
 
-    /// The same, where changes need a setting.
+    /// Sets the setting that changes need.
     pub(super) const fn editing_with(self, setting: &'static str) -> Self {
         Self { edits_need: Some(setting), ..self }
     }
 
-    /// The same, with other names.
+    /// Sets other names.
     pub(super) const fn called(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
 
-    /// Whether there is something behind it.
+    /// True if it is implemented.
     pub(super) fn is_there(&self) -> bool {
         !matches!(self.does, Does::Missing)
     }
 
-    /// Whether it is shown in lists and menus.
+    /// True if it is shown in lists and menus.
     pub(super) fn is_listed(&self, settings: &Commands) -> bool {
         self.is_there() && (self.is_on)(settings)
     }
 }
 
 impl Command {
-    /// Whether its words may have lines. They are taken as they were written.
+    /// True if its arguments may have several lines. They are taken as they were written.
     pub(super) fn keeps_lines(&self) -> bool {
         const KEEP: [&str; 6] = [
             BASH,
@@ -218,37 +221,37 @@ impl Takes {
     }
 }
 
-/// Whether `/<alias>` means something else already.
+/// True if `/<alias>` means something else already.
 pub(super) fn is_reserved(alias: &str, triggers: &[&str]) -> bool {
     let alias = alias.trim().to_lowercase();
     let is_trigger = |trigger: &&str| trigger.trim().trim_start_matches('/').to_lowercase() == alias;
     is_command(&alias) || triggers.iter().any(is_trigger)
 }
 
-/// Whether the command of a row's name is in the menus of platforms.
+/// True if the command of this row name is in the menus of platforms.
 pub(super) fn is_native(name: &str) -> bool {
     COMMANDS.iter().any(|row| row.name == name && row.offered == Offered::Native && row.is_there())
 }
 
-/// Whether a row is in the menus of platforms now.
+/// True if a row is in the menus of platforms under these settings.
 pub(super) fn is_in_menu(row: &Command, settings: &Commands) -> bool {
     row.offered == Offered::Native && row.is_listed(settings)
 }
 
-/// Whether `/<name>` is one of these commands.
+/// True if `/<name>` is one of these commands.
 pub(super) fn is_command(name: &str) -> bool {
     COMMANDS.iter().any(|command| command.is_called(name))
 }
 
-/// The row that a text begins with as a command.
+/// Returns the row of the command that a text begins with.
 pub(super) fn begun(text: &str) -> Option<&'static Command> {
     let (name, _) = slash_command(text)?;
     let name = name.to_lowercase();
     COMMANDS.iter().find(|command| command.is_called(&name))
 }
 
-/// The command that a body is, if it is one that is answered, and what follows its name: of its first line, unless its words may have
-/// lines (spec `messages.md` §3).
+/// Reads a body that is a command to be answered; returns its name, and the arguments behind it:
+/// only those on its first line, unless they may have several lines (spec `messages.md` §3).
 pub(super) fn read(body: &str) -> Option<(&'static str, &str)> {
     if let Some(behind) = body.strip_prefix('!') {
         return bang(behind);
@@ -264,7 +267,8 @@ pub(super) fn read(body: &str) -> Option<(&'static str, &str)> {
     is_answered.then_some((command.name, arguments))
 }
 
-/// `! ls`, `!ls` and `!poll` are other ways to write `/bash`. A second `!` is none: who writes `!!!` gives no command.
+/// Reads `! ls`, `!ls` and `!poll`, which are other ways to write `/bash`. A second `!` is no
+/// command: `!!!` is plain text.
 fn bang(behind: &str) -> Option<(&'static str, &str)> {
     let word = behind.split_whitespace().next()?;
     let begins = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '~' | '_' | '$');
@@ -272,7 +276,8 @@ fn bang(behind: &str) -> Option<(&'static str, &str)> {
     is_one.then(|| (BASH, behind.trim()))
 }
 
-/// Does a command that is answered. One that a later version has accepted, or that is not there, says so.
+/// Runs a command and returns its answer. For a command that a later version has accepted, or that
+/// is not implemented, the answer says so.
 pub(super) async fn run(
     context: &Context<'_>,
     name: &str,
@@ -309,18 +314,19 @@ pub(super) fn named(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name == name)
 }
 
-/// The row that a name calls, where it is there and is answered among words too.
+/// Returns the name of the row that a name calls, if it is implemented and is answered among words
+/// too.
 pub(super) fn shortcut(name: &str) -> Option<&'static str> {
     let command = COMMANDS.iter().find(|command| command.is_called(name))?;
     (command.inline && command.is_there()).then_some(command.name)
 }
 
-/// What is said of a command that this gateway does not have.
+/// Answer to a command that this gateway does not have.
 pub(super) fn not_there(name: &str) -> String {
     format!("⚠️ /{name} is not there yet in this version. /commands lists what there is.")
 }
 
-/// Why the client that gives it may not.
+/// Returns the refusal if the client that gives the command may not give it.
 pub(super) fn refusal(context: &Context<'_>, command: &Command, arguments: &str) -> Option<String> {
     let request = &context.row.payload;
     let (is_allowed, scope) = match command.needs {
@@ -331,7 +337,7 @@ pub(super) fn refusal(context: &Context<'_>, command: &Command, arguments: &str)
     (!is_allowed).then(|| needs_scope(command.name, scope))
 }
 
-/// What a client is told that may not give a command.
+/// Refusal for a client without the scope that a command needs.
 pub(crate) fn needs_scope(name: &str, scope: &str) -> String {
     format!("⚠️ /{name} needs a client with the scope {scope}.")
 }

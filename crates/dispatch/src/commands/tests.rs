@@ -1,3 +1,5 @@
+use openclaw_journal::intent::{ModelChoice, Reasoning};
+use openclaw_journal::queue::QueueWish;
 use openclaw_models::settings::ListedModel;
 
 use openclaw_config::settings::QueueMode;
@@ -5,7 +7,6 @@ use openclaw_models::ThinkingLevel;
 use openclaw_sessions::entry::{ElevatedLevel, VerboseLevel};
 
 use super::*;
-use crate::queue::QueueWish;
 
 fn names() -> ModelNames {
     let rows = [("local/llama", "fast"), ("local/other", "status"), ("local/third", "Fresh")];
@@ -65,7 +66,7 @@ fn wishes_alone_are_settings_and_wishes_among_words_are_with_model() {
         ("[Chat Bob] Bob: /models", command("models", "")),
         ("/compact keep [TODO] and Decisions: x", command("compact", "keep [TODO] and Decisions: x")),
         ("/help\nmore", command("help", "")),
-        // What other programs wrap a message in is no word of the sender's.
+        // Wrappings that other programs put around a message are not the sender's words.
         ("[Chat Bob Thu 10:00] /model x", command("model", "x")),
         // Talk about it.
         ("please /model", Intent::Prompt),
@@ -178,7 +179,7 @@ fn several_directives_are_settings_alone_and_hints_among_words() {
     }
 }
 
-/// In a group that does not speak to the agent, what gives more rights is ignored.
+/// Checks that a message in a group that does not address the agent can't give more rights.
 #[test]
 fn a_group_has_to_speak_to_the_agent_for_more_rights() {
     let said = |text| read_as(Spoken { is_addressed: false, ..Spoken::words(text) });

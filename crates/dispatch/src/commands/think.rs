@@ -1,11 +1,12 @@
 //! `/think`: how much the model thinks before it answers.
 
+use openclaw_journal::intent::Hints;
 use openclaw_models::{Ask, AskedThinking, ModelRef, SelectError, ThinkingLevel, thinking};
 
 use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
 use super::table::{Category, Command, Does, Takes};
-use super::{CommandError, Hints, levels};
+use super::{CommandError, levels};
 
 pub(super) const NAME: &str = "think";
 const ALIASES: &[&str] = &["thinking", "t"];
@@ -22,7 +23,7 @@ pub(super) const COMMAND: Command =
         }));
 
 const LEVELS: &str = "off, minimal, low, medium, high";
-/// A provider whose models think or don't.
+/// Provider whose models either think or don't, without levels.
 const ON_OR_OFF: &str = "zai";
 
 fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
@@ -60,7 +61,7 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
         let says = match level {
             ThinkingLevel::Off => "Thinking disabled.".to_owned(),
             level => {
-                // Where that can't be told, it is set all the same.
+                // If the effect can't be told, the level is set all the same.
                 let effective = effective(&wished, &model, Some(level)).await.unwrap_or(level);
                 let note = without_effect(&model, level, effective).map(|note| format!(" {note}"));
                 format!("Thinking level set to {level}.{}", note.unwrap_or_default())
@@ -71,18 +72,18 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
     })
 }
 
-/// The level that was set for the session.
+/// Returns the level that was set for the session.
 fn stored(wished: &Wished<'_>) -> Option<ThinkingLevel> {
     wished.context.entry.thinking_level.as_deref().and_then(|level| level.parse().ok())
 }
 
-/// What is said of a level that a model does not have because it does not think.
+/// Returns a note if the level has no effect because the model does not think.
 fn without_effect(model: &ModelRef, level: ThinkingLevel, effective: ThinkingLevel) -> Option<String> {
     let is_lost = level != ThinkingLevel::Off && effective == ThinkingLevel::Off;
     is_lost.then(|| format!("{model} does not think: it has no effect there."))
 }
 
-/// The level of the session's next run, where this one is asked for.
+/// Returns the level that the session's next run has if this one is asked for.
 async fn effective(
     wished: &Wished<'_>,
     model: &ModelRef,
@@ -102,7 +103,7 @@ async fn effective(
     }
 }
 
-/// The levels a model has, for people.
+/// Lists the levels of a model, for people.
 pub(super) fn options(model: &ModelRef) -> String {
     match model.provider.as_str() {
         ON_OR_OFF => "off, on".to_owned(),
@@ -111,7 +112,7 @@ pub(super) fn options(model: &ModelRef) -> String {
     }
 }
 
-/// Whether a model has the highest level.
+/// True if a model has the highest level.
 pub(super) fn has_xhigh(model: &ModelRef) -> bool {
     thinking::has_xhigh(model.provider.as_str(), model.model.as_str())
 }

@@ -1,5 +1,5 @@
-//! `/usage [off|tokens|full|cost]`: the line below answers, and what was spent (spec `messages.md` §5). The line itself is
-//! [`crate::usage_footer`].
+//! `/usage [off|tokens|full|cost]`: the line below answers, and the tokens that were spent (spec
+//! `messages.md` §5). The line itself is [`crate::usage_footer`].
 
 use openclaw_models::usage::{dollars, short_count};
 use openclaw_protocol::params::usage::{
@@ -27,10 +27,10 @@ const USAGE: &str = "⚙️ Usage: /usage off|tokens|full|cost";
 const EVER: &str = "2020-01-01";
 const MONTH: f64 = 30.0;
 
-/// What is asked for.
+/// Request of `/usage`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
-    /// The mode after the one that is.
+    /// Switch to the mode after the current one.
     Next,
     Set(ResponseUsage),
     Cost,

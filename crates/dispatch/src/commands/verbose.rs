@@ -1,11 +1,12 @@
 //! `/verbose`: whether people see the tools at work.
 
+use openclaw_journal::intent::Hints;
 use openclaw_sessions::entry::VerboseLevel;
 
 use super::argument_menu::ArgumentMenu;
 use super::directives::{Directive, Reading, Settled, Settling, Wished};
+use super::levels;
 use super::table::{Category, Command, Does, Takes};
-use super::{Hints, levels};
 
 pub(super) const NAME: &str = "verbose";
 pub(super) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
@@ -14,6 +15,10 @@ pub(super) const COMMAND: Command =
         .called(&["v"])
         .taking(Takes::Level, "[on|full|off]")
         .offering(ArgumentMenu::Fixed(&["on", "full", "off"]));
+
+/// Answer to anybody but the owner in a group, where nothing would be shown (decision 55).
+const OWNERS: &str =
+    "⚙️ Tools are shown in a group where its owner has switched that on. Nothing is shown here.";
 
 fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &[NAME, "v"], reading, |word| levels::verbose(word).is_some())
@@ -36,6 +41,11 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
                 )),
             });
         };
+        let origin = wished.context.row.payload.origin.as_deref();
+        let is_others_group = origin.is_some_and(|origin| !origin.is_direct() && !origin.is_owner);
+        if is_others_group && level != VerboseLevel::Off {
+            return Ok(Settled::refused(OWNERS.to_owned()));
+        }
         let says = match level {
             VerboseLevel::Off => "⚙️ Verbose logging disabled.",
             VerboseLevel::On => "⚙️ Verbose logging enabled.",

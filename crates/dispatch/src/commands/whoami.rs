@@ -1,9 +1,10 @@
-//! `/whoami`: who the gateway takes the sender for (spec `messages.md` §5).
+//! `/whoami`: the identity that the gateway has for the sender (spec `messages.md` §5).
+
+use openclaw_journal::origin::Origin;
+use openclaw_journal::request::WEBCHAT;
 
 use super::table::{Category, Command, Does};
 use super::{Answering, Context};
-use crate::origin::Origin;
-use crate::request::WEBCHAT;
 
 pub(super) const COMMAND: Command = Command {
     aliases: &["id"],
@@ -36,8 +37,9 @@ fn text(origin: Option<&Origin>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_journal::testing::{direct, group};
+
     use super::*;
-    use crate::commands::testing::{direct, group};
 
     #[test]
     fn a_sender_is_told_what_lists_know_them_by() {

@@ -1,6 +1,8 @@
-//! One run's events as clients see them (spec `gateway-protocol.md` §7.3, §7.4): a pure machine, told the time.
+//! Events of one run as clients see them (spec `gateway-protocol.md` §7.3, §7.4): a pure machine
+//! that is told the time.
 
 use openclaw_agent::event::{RunEnd, RunEvent, TextChange};
+use openclaw_journal::api::{Audience, Broadcast, TIME_IS_UP};
 use openclaw_protocol::event::{
     AgentEvent, AgentStream, AssistantText, ChatEvent, ChatState, Compaction, Lifecycle, ReplyText, ToolEvent,
 };
@@ -10,21 +12,21 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::escaped_text::EscapedText;
-use crate::api::{Audience, Broadcast};
+use super::retry;
 
-/// A `chat` delta is sent at most this often per run (spec `gateway-protocol.md` §7.4).
+/// Shortest time between two `chat` deltas of a run (spec `gateway-protocol.md` §7.4).
 const DELTA_EVERY_MS: i64 = 150;
 
-/// How much of a run's tool events is sent (spec `gateway-protocol.md` §7.3). Clients that watch the activity of tools
-/// hear of calls at every level.
+/// Verbosity of a run's tool events (spec `gateway-protocol.md` §7.3). Clients that watch the
+/// activity of tools hear of calls at every level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Verbose {
-    /// Nothing, except to those who watch.
+    /// No tool events, except for clients that watch.
     #[default]
     Off,
-    /// That there were calls, not what came of them.
+    /// Calls without their results.
     On,
-    /// Everything.
+    /// Calls with their results.
     Full,
 }
 
@@ -49,15 +51,15 @@ pub(crate) struct Emitter {
     seq: u64,
     /// Text of the last assistant message.
     text: EscapedText,
-    /// How many texts that do not begin with the one before were streamed.
+    /// Number of texts so far; a text that does not continue the one before counts anew.
     texts: u64,
     last_delta: Option<i64>,
     chat: Chat,
-    /// Whether the text is sent as a `chat` while it grows.
+    /// True if the text is sent as a `chat` while it grows.
     has_deltas: bool,
 }
 
-/// Where the run's `chat` stream is. Exactly one terminal state is sent.
+/// State of the run's `chat` stream. Exactly one terminal state is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chat {
     Open,
@@ -79,7 +81,7 @@ impl Emitter {
         }
     }
 
-    /// From now on nothing is sent as a `chat` before it is known what the answer comes to.
+    /// Returns an emitter that sends nothing as a `chat` before the result of the answer is known.
     pub(crate) fn without_deltas(self) -> Self {
         Self { has_deltas: false, ..self }
     }
@@ -89,11 +91,14 @@ impl Emitter {
         self.verbose = verbose;
     }
 
-    /// What clients hear of an event, in order.
+    /// Returns the broadcasts for an event, in order.
     pub(crate) fn on(&mut self, now: i64, event: RunEvent) -> Vec<Broadcast> {
         match event {
             RunEvent::Started { started_at } => {
                 vec![self.agent(now, AgentStream::Lifecycle(Lifecycle::Start { started_at }))]
+            }
+            RunEvent::Retry(notice) => {
+                vec![self.agent(now, AgentStream::Lifecycle(retry::lifecycle(*notice)))]
             }
             RunEvent::Asking
             | RunEvent::Steered
@@ -124,8 +129,8 @@ impl Emitter {
         }
     }
 
-    /// The run is being stopped from outside: clients hear it at once, and no more `chat` events of it. Nothing when its
-    /// `chat` stream is closed already.
+    /// Returns the events for a run that is being stopped from outside: clients hear it at once,
+    /// and no more `chat` events of the run. Empty if its `chat` stream is closed already.
     pub(crate) fn aborted(&mut self, reason: &str) -> Vec<Broadcast> {
         self.close(encoded(&self.stopped(self.seq + 1, reason))).into_iter().collect()
     }
@@ -141,13 +146,14 @@ impl Emitter {
         self.close(encoded(&self.chat(self.seq + 1, ChatState::Final, said))).into_iter().collect()
     }
 
-    /// The run was stopped before it began: it has no start, and an end all the same (spec `agent-runtime.md` §1.2).
+    /// Returns the events for a run that was stopped before it began: it has an end without a start
+    /// (spec `agent-runtime.md` §1.2).
     pub(crate) fn stopped_early(&mut self, now: i64, ended_at: i64, reason: &str) -> Vec<Broadcast> {
         let chat = self.aborted(reason);
         chat.into_iter().chain([self.last_lifecycle(now, ended_at, &RunEnd::Aborted)]).collect()
     }
 
-    /// What the message asks for can't be had by anybody: nothing began.
+    /// Refuses a message that asks for something impossible, before a run has begun.
     pub(crate) fn refused(&mut self, message: &str) -> Vec<Broadcast> {
         self.close(encoded(&self.failed(self.seq + 1, message))).into_iter().collect()
     }
@@ -183,12 +189,12 @@ impl Emitter {
         self.text.put_into(&self.chat(seq, state, Some(ReplyText::new("", now))))
     }
 
-    /// What only those get who asked for everything.
+    /// Returns the outcome if clients asked for everything, else `None`.
     fn if_full(&self, outcome: Value) -> Option<Value> {
         (self.verbose == Verbose::Full).then_some(outcome)
     }
 
-    /// Tool events count even where nobody gets them.
+    /// Returns the broadcasts for a tool event, which has a number even if nobody gets it.
     fn tool(&mut self, now: i64, event: ToolEvent) -> Vec<Broadcast> {
         let audience = match self.verbose {
             Verbose::Off => Audience::ToolWatchers,
@@ -197,7 +203,8 @@ impl Emitter {
         vec![Broadcast { audience, ..self.agent(now, AgentStream::Tool(event)) }]
     }
 
-    /// The end of a run of which only this is worth a `chat` event; nothing for one that is none.
+    /// Returns the events at the end of a run of which only this text is worth a `chat` event;
+    /// without a text there is none.
     pub(crate) fn ended_with(
         &mut self,
         now: i64,
@@ -215,7 +222,8 @@ impl Emitter {
     fn last_lifecycle(&mut self, now: i64, ended_at: i64, end: &RunEnd) -> Broadcast {
         let lifecycle = match end {
             RunEnd::Completed => Lifecycle::End { ended_at, aborted: None },
-            RunEnd::Aborted | RunEnd::TimedOut => Lifecycle::End { ended_at, aborted: Some(true) },
+            RunEnd::Aborted => Lifecycle::End { ended_at, aborted: Some(true) },
+            RunEnd::TimedOut => Lifecycle::Error { error: TIME_IS_UP.to_owned(), ended_at },
             RunEnd::Failed(error) => Lifecycle::Error { error: error.clone(), ended_at },
         };
         Broadcast { ends_run: true, ..self.agent(now, AgentStream::Lifecycle(lifecycle)) }
@@ -228,7 +236,7 @@ impl Emitter {
             RunEnd::Completed if self.text.is_empty() => encoded(&self.wordless(seq, ChatState::Final)),
             RunEnd::Completed => self.reply(seq, ChatState::Final, now),
             RunEnd::Aborted => encoded(&self.stopped(seq, "stop")),
-            RunEnd::TimedOut => encoded(&self.stopped(seq, "timeout")),
+            RunEnd::TimedOut => encoded(&self.failed(seq, TIME_IS_UP)),
             RunEnd::Failed(error) => encoded(&self.failed(seq, error)),
         };
         std::iter::once(last).chain(self.close(chat)).collect()
@@ -251,7 +259,7 @@ impl Emitter {
         chat_event(&self.run_id, &self.session_key, seq, state, message)
     }
 
-    /// The last of the `chat` stream, unless it has ended.
+    /// Closes the `chat` stream with this event, unless it has ended.
     fn close(&mut self, last: Payload) -> Option<Broadcast> {
         let was = std::mem::replace(&mut self.chat, Chat::Closed);
         (was == Chat::Open).then(|| self.broadcast("chat", last))
@@ -317,7 +325,7 @@ fn broadcast(name: &'static str, payload: Payload, run_id: RunId, session_key: S
     }
 }
 
-/// The text for all subscribers, made once.
+/// Encodes the event once, for all subscribers.
 fn encoded<E: Serialize>(event: &E) -> Payload {
     // These types always have a JSON form; `null` stands for the impossible case.
     Payload::of(event).unwrap_or_else(|_| Value::Null.into())

@@ -1,9 +1,10 @@
-//! The text of a reply as JSON, appended to as it grows: what was encoded is not encoded again for each word that follows.
+//! Text of a reply as JSON, appended to as it grows: encoded text is not encoded again for each
+//! word that follows.
 
 use openclaw_protocol::Payload;
 use serde::Serialize;
 
-/// What an event says whose text is yet to be put in.
+/// Placeholder in an event whose text is yet to be put in.
 const EMPTY: &str = r#""text":"""#;
 
 /// The text so far, as it stands between the quotes of a JSON string.
@@ -26,8 +27,8 @@ impl EscapedText {
         self.0.push_str(quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default());
     }
 
-    /// An event, encoded, with this in the place of its first `text`, which is empty. No text inside of the event is taken for
-    /// that: its quotes are escaped.
+    /// Encodes an event, with this text in the place of its first `text`, which is empty. No text
+    /// inside of the event is mistaken for that place, because its quotes are escaped.
     pub(super) fn put_into(&self, event: &impl Serialize) -> Payload {
         // These types always have a JSON form.
         let around = serde_json::to_string(event).unwrap_or_default();

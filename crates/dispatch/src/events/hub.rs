@@ -1,12 +1,11 @@
-//! The one bounded fan-out of [`Broadcast`]s.
+//! Fan-out of [`Broadcast`]s: the only one, and bounded.
 
+use openclaw_journal::api::Broadcast;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::api::Broadcast;
-
-/// Events a subscriber may be behind before runs wait for it (and droppable events are lost to it). Each holds all the text
-/// of its message so far: what waits here is memory.
+/// Number of events that a subscriber may be behind before runs wait for it (and droppable events
+/// are lost to it). Each holds all the text of its message so far, in memory.
 const BEHIND: usize = 64;
 
 #[derive(Debug)]
@@ -25,19 +24,19 @@ pub struct Events {
 }
 
 impl Events {
-    /// The next event; `None` after shutdown.
+    /// Receives the next event; `None` after shutdown.
     pub async fn recv(&mut self) -> Option<Broadcast> {
         loop {
             match self.items.recv().await? {
                 Item::Event(broadcast) => return Some(*broadcast),
-                // Who asked may have gone away meanwhile.
+                // The caller may have gone away meanwhile.
                 Item::Barrier(passed) => drop(passed.send(())),
             }
         }
     }
 }
 
-/// Where events come in.
+/// Sending side of the fan-out.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     subscribers: Mutex<Vec<mpsc::Sender<Item>>>,
@@ -77,13 +76,13 @@ impl Hub {
         }
     }
 
-    /// Ends every subscription after what was published.
+    /// Ends every subscription, after everything that was published.
     pub(crate) fn close(&self) {
         self.subscribers.lock().clear();
     }
 }
 
-/// Whether the subscriber is still there.
+/// Sends the event to a subscriber; false if the subscriber is gone.
 async fn offer(subscriber: &mpsc::Sender<Item>, broadcast: Broadcast) -> bool {
     let droppable = broadcast.droppable;
     let item = Item::Event(Box::new(broadcast));
@@ -96,10 +95,10 @@ async fn offer(subscriber: &mpsc::Sender<Item>, broadcast: Broadcast) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_journal::api::Audience;
     use openclaw_protocol::{Payload, RunId, SessionKey};
 
     use super::*;
-    use crate::api::Audience;
 
     fn event(n: usize, droppable: bool) -> Broadcast {
         Broadcast {

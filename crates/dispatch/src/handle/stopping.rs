@@ -1,18 +1,19 @@
-//! Stopping what a session does (spec `queue.md` §6.2).
+//! Stopping the work of a session (spec `queue.md` §6.2).
 
 use std::sync::Arc;
 
+use openclaw_journal::api::{AbortError, AbortReason, AbortTarget};
 use openclaw_protocol::{RunId, SessionKey};
 use tokio::sync::oneshot;
 
 use super::{Dispatch, Placed, Stopped};
-use crate::api::{AbortError, AbortReason, AbortTarget};
 use crate::lane::Command;
 
 impl Dispatch {
-    /// Stops runs of a session, whoever began them, queued ones too (spec `queue.md` §6.2): all that were placed before. The outcome are their ids, after
-    /// `chat` `aborted` was handled by every subscriber. An unknown run is no error and gives no ids; one that is active in
-    /// another session is, and so is a stop that could not be stored.
+    /// Stops runs of a session, whoever began them, including queued ones (spec `queue.md` §6.2):
+    /// all that were placed before. The outcome is their ids, after `chat` `aborted` was handled by
+    /// every subscriber. An unknown run is no error and gives no ids; one that is active in another
+    /// session is an error, and so is a stop that could not be stored.
     pub async fn abort(
         &self,
         session_key: &SessionKey,
@@ -39,8 +40,8 @@ impl Dispatch {
         })
     }
 
-    /// Stops everything that a session does: its runs as [`Dispatch::abort`] does, and the sub-agents that it has started. These are
-    /// stopped also where its runs could not be.
+    /// Stops all work of a session: its runs as [`Dispatch::abort`] does, and the sub-agents that
+    /// it has started. The sub-agents are stopped even if its runs could not be.
     pub async fn stop(
         &self,
         session_key: &SessionKey,

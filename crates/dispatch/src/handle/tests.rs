@@ -9,14 +9,17 @@ mod shared_transcript;
 mod stopped;
 mod system_events;
 
+use openclaw_journal::api::{AbortTarget, Accepted, RunOutcome, RunPhase, RunRecord, Waited};
+use openclaw_journal::journal::memory;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::{AbortTarget, Accepted, RunOutcome, RunPhase, RunRecord, Waited};
-use crate::journal::memory;
 use crate::testing::{
     Answer, FakeModel, KEY, PANICS, PATIENCE, Rig, agent, chat, crash, in_files, key_of, said, unfinish,
 };
+
+/// The workspace of the main agent, in a home directory.
+const WORKSPACE: &str = ".openclaw/workspace";
 
 fn dir() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -36,7 +39,8 @@ async fn send(rig: &Rig, run_id: &str, text: &str) {
     assert!(matches!(receipt.accepted, Accepted::New { .. }), "{receipt:?}");
 }
 
-/// Starts again on what a crash left, lets everything run, and tells what is in the transcripts then.
+/// Starts again on the files that a crash left, lets everything run, and returns the contents of
+/// the transcripts.
 async fn after(crashed: &tempfile::TempDir, model: &FakeModel, runs: &[&str]) -> (Rig, Vec<String>) {
     let rig = Rig::start(crashed.path(), model).await;
     for run in runs {
@@ -372,7 +376,8 @@ async fn idle_lanes_do_not_stay() {
 #[tokio::test]
 async fn a_crash_after_the_acknowledgement_loses_nothing() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
-    let rig = Rig::start(dir.path(), &model).await;
+    let one_by_one = json!({"messages": {"queue": {"mode": "followup"}}});
+    let rig = Rig::with_config(dir.path(), &model, one_by_one).await;
     let receipt = rig.chat(chat("r1", "hi")).await.unwrap();
     let second = rig.chat(chat("r2", "and")).await.unwrap();
     let crashed = crash(dir.path());
@@ -403,8 +408,8 @@ async fn a_crash_while_the_model_answers_gives_one_prompt_and_one_reply() {
 async fn a_crash_between_tool_and_answer_goes_on_from_the_result() {
     let script = [Answer::Call("read", json!({"path": "NOTE.txt"})), Answer::Stall("…")];
     let (dir, model) = (dir(), FakeModel::start(script).await);
-    std::fs::create_dir_all(dir.path().join("workspace")).unwrap();
-    std::fs::write(dir.path().join("workspace/NOTE.txt"), "a note").unwrap();
+    std::fs::create_dir_all(dir.path().join(WORKSPACE)).unwrap();
+    std::fs::write(dir.path().join(WORKSPACE).join("NOTE.txt"), "a note").unwrap();
     let rig = Rig::start(dir.path(), &model).await;
     send(&rig, "r1", "read it").await;
     model.asked(2).await;
@@ -442,7 +447,7 @@ async fn a_crash_inside_a_tool_call_closes_it_and_asks_again() {
     let config = json!({"tools": {"exec": {"host": "gateway", "security": "full", "ask": "off"}}});
     let rig = Rig::with_config(dir.path(), &model, config).await;
     send(&rig, "r1", "run it").await;
-    let begun = dir.path().join("workspace/begun");
+    let begun = dir.path().join(WORKSPACE).join("begun");
     let tool = async {
         while !begun.exists() {
             tokio::task::yield_now().await;
@@ -459,7 +464,7 @@ async fn a_crash_inside_a_tool_call_closes_it_and_asks_again() {
     );
     assert!(said[2].starts_with("toolResult: [openclaw] "), "{}", said[2]);
     assert_eq!(said[3], "assistant: I was interrupted");
-    std::fs::write(dir.path().join("workspace/release"), "").unwrap();
+    std::fs::write(dir.path().join(WORKSPACE).join("release"), "").unwrap();
     rig.end("r1").await;
 }
 
@@ -533,7 +538,8 @@ async fn a_crash_with_a_steered_message_in_the_transcript_answers_it_once() {
     assert_eq!(model.count(), 1);
 }
 
-/// The run that read it is taken up to the answer it had; the message's own run answers it.
+/// Checks that the run that read the message is taken up to the answer it had, and that the
+/// message's own run answers it.
 #[tokio::test]
 async fn a_crash_with_a_kept_message_in_the_transcript_loses_neither_run() {
     let script = [Answer::Held("first"), Answer::Stall("…")];
@@ -628,9 +634,11 @@ async fn a_run_out_of_time_says_so() {
     let mut message = agent("r1", "hi");
     message.timeout_seconds = Some(1);
     drop(rig.agent(message).await.unwrap());
-    let events = rig.events_until("r1 chat aborted timeout").await;
-    assert_eq!(events.get(events.len() - 2).map(String::as_str), Some("r1 lifecycle end aborted"));
     let record = rig.end("r1").await;
+    let told = record.outcome.failure().unwrap_or_default();
+    assert!(told.contains("timed out") && told.contains("time limit of 1 s"), "{record:?}");
+    let events = rig.events_until(&format!("r1 chat error {told}")).await;
+    assert_eq!(events.get(events.len() - 2).map(String::as_str), Some("r1 lifecycle error"));
     assert!(
         matches!(&record.outcome, RunOutcome::Aborted { reason, .. } if reason == "timeout"),
         "{record:?}"

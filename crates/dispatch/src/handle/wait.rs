@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use openclaw_journal::api::{RunRecord, Waited};
+use openclaw_journal::inbox::Known;
 use openclaw_protocol::RunId;
 
 use super::Dispatch;
-use crate::api::{RunRecord, Waited};
-use crate::inbox::Known;
 
 impl Dispatch {
     /// Waits for the end of a run, which need not have been accepted yet. `Duration::ZERO` polls.
     pub async fn wait(&self, run_id: &RunId, timeout: Duration) -> Waited {
-        // What has ended already is found however short the wait: looking it up takes a moment of its own.
+        // A run that has ended already is found however short the wait is: looking it up takes a
+        // moment of its own.
         if let Some(record) = self.ended_already(run_id).await {
             return Waited::Ended(record);
         }
@@ -21,7 +22,7 @@ impl Dispatch {
         }
     }
 
-    /// The end of a run that is over. Does not wait for one that is not.
+    /// Returns the end of a run that is over. Does not wait for one that is not.
     async fn ended_already(&self, run_id: &RunId) -> Option<RunRecord> {
         let Some(end) = self.shared.registry.end_of(run_id) else { return self.finished(run_id).await };
         let record = end.borrow().clone()?;
@@ -29,7 +30,7 @@ impl Dispatch {
         Some(record)
     }
 
-    /// The end of a run that is here, was here, or will come. `None` on shutdown.
+    /// Waits for the end of a run that is here, was here, or will come. `None` on shutdown.
     async fn end(&self, run_id: &RunId) -> Option<RunRecord> {
         loop {
             let entered = self.shared.registry.entered();
@@ -56,7 +57,7 @@ impl Dispatch {
         self.finished(run_id).await
     }
 
-    /// What the inbox remembers of a run that is over.
+    /// Returns the record that the inbox keeps of a run that is over.
     async fn finished(&self, run_id: &RunId) -> Option<RunRecord> {
         match self.shared.journal.message(run_id).await {
             Ok(Some(Known::Finished(record))) => Some(record),

@@ -1,4 +1,4 @@
-//! `agent:bootstrap`: hooks that change which files go into the prompt, and what stands in them.
+//! `agent:bootstrap`: hooks that change the files in the prompt, and their contents.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::runner::{NotBegun, Runner};
 use crate::setup::Settings;
 
 const SOUL: &str = "SOUL.md";
-/// More of another soul is not read.
+/// Bytes of another soul that are read at most.
 const MAX_SOUL: u64 = 2 * 1024 * 1024;
 /// Characters of a file's name.
 const MAX_NAME: usize = 128;
 
-/// Whose files.
+/// Run whose workspace files hooks may change.
 pub(crate) struct Bootstrap<'a> {
     pub(crate) key: &'a SessionKey,
     pub(crate) session_id: &'a str,
@@ -81,7 +81,7 @@ impl Runner {
     }
 }
 
-/// A file as a hook made it; `None` where it has no usable name.
+/// Reads a file as a hook made it; `None` if it has no usable name.
 fn given(file: BootstrapAnswer, workspace: &Path) -> Option<RawFile> {
     let name = file.name.trim();
     if name.is_empty() || name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
@@ -124,7 +124,7 @@ async fn swap_soul(files: &mut [RawFile], settings: &Settings, whose: &Bootstrap
     }
 }
 
-/// From 0 to 1, 1 excluded.
+/// Draws a number from 0 to 1, 1 excluded.
 fn roll() -> f64 {
     // A version 4 UUID begins with 32 random bits.
     f64::from(openclaw_sessions::ids::uuid().as_fields().0) / (f64::from(u32::MAX) + 1.0)

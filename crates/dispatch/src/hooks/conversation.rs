@@ -11,38 +11,51 @@ use tokio_util::sync::CancellationToken;
 
 use super::{context, has_program, shown_config};
 use crate::handle::Dispatch;
-use crate::runner::Runner;
+use crate::runner::{Aside, Destination, Runner};
 
-/// Messages of a conversation that are counted at most.
+/// Number of a conversation's messages that are counted at most.
 const MAX_COUNTED: usize = 100_000;
 
 /// A conversation that begins, as a rule in the place of another.
 pub(crate) struct Restart<'a> {
     pub(crate) key: &'a SessionKey,
-    /// The row as it was; `None` where the session is new.
+    /// Row as it was; `None` if the session is new.
     pub(crate) previous: Option<&'a SessionEntry>,
     /// The row as it is now.
     pub(crate) current: &'a SessionEntry,
-    /// Which command it is; `None` where it is none, as with a session that is new.
+    /// Command that began it; `None` if there was none, as with a session that is new.
     pub(crate) command: Option<CommandAction>,
     /// The surface it came over, `rpc` or `auto`.
     pub(crate) source: &'a str,
-    /// The id of who gave it.
+    /// Id of the sender who gave it.
     pub(crate) sender: Option<&'a str>,
+    /// The chat it was given in.
+    pub(crate) chat: Option<Chat>,
 }
 
-/// Who gave a command, and where.
+/// A chat of a platform, in which hooks may have something said.
+#[derive(Debug, Clone)]
+pub(crate) struct Chat {
+    pub(crate) at: Destination,
+    /// Id of the hooks' message there: it is sent once, even if the gateway dies in between.
+    pub(crate) id: String,
+}
+
+/// Sender of a command, and the place where it was given.
 #[derive(Debug, Clone)]
 pub(crate) struct GivenBy {
     /// The surface it came over.
     pub(crate) source: String,
-    /// Their id there.
+    /// Sender's id there.
     pub(crate) sender: Option<String>,
+    /// The chat, if it is one of a platform.
+    pub(crate) chat: Option<Chat>,
 }
 
 impl Runner {
-    /// Tells of a conversation that begins. Waits for the programs that are told of commands, as OpenClaw does: what they write
-    /// is there when the agent looks. Once the run is stopped nobody looks, and they go on beside the work.
+    /// Tells of a conversation that begins. Waits for the programs that are told of commands, as
+    /// OpenClaw does, so that files they write are there when the agent looks. Once the run is
+    /// stopped, they go on beside the work.
     pub(crate) async fn restarted(&self, restart: Restart<'_>, stop: &CancellationToken) {
         let Some(bus) = self.hooks_now() else { return };
         let (key, current) = (restart.key, restart.current);
@@ -68,13 +81,25 @@ impl Runner {
             ("cfg", has_program(&bus, kind).then(|| shown_config(&self.settings()))),
         ]);
         let mut telling = Box::pin(self.fire(&bus, self.event(kind, key, context)));
-        tokio::select! { biased;
-            () = &mut telling => {}
-            () = stop.cancelled() => bus.tasks().spawn(telling),
+        let said = tokio::select! { biased;
+            said = &mut telling => said,
+            () = stop.cancelled() => return bus.tasks().spawn(async move { drop(telling.await) }),
+        };
+        self.say_for_hooks(key, restart.chat, said).await;
+    }
+
+    /// Sends the texts of hooks to the chat of a command. The web chat shows none of them.
+    async fn say_for_hooks(&self, key: &SessionKey, chat: Option<Chat>, said: Vec<String>) {
+        let Some(Chat { at, id }) = chat.filter(|_| !said.is_empty()) else { return };
+        let may = self.may_deliver(key, &at.address.channel).await;
+        if may.inspect_err(|error| tracing::warn!(%error, "what hooks say is not said")).unwrap_or_default() {
+            let aside = Aside { text: said.join("\n\n"), ..Aside::default() };
+            self.say_aside(key, at, &id, aside).await;
         }
     }
 
-    /// Tells that a session's runs were stopped, beside the work: whoever stops them does not wait.
+    /// Tells that a session's runs were stopped. Runs beside the work, so that the caller does not
+    /// wait.
     pub(crate) fn stopped(self: &Arc<Self>, key: &SessionKey, by: GivenBy) {
         let Some(bus) = self.hooks_now() else { return };
         let kind = EventKind::Command(CommandAction::Stop);
@@ -92,7 +117,8 @@ impl Runner {
                 ("senderId", by.sender.map(Value::from)),
             ]);
             let event = runner.event(kind, &key, context);
-            runner.fire(&bus, event).await;
+            let said = runner.fire(&bus, event).await;
+            runner.say_for_hooks(&key, by.chat, said).await;
         });
     }
 
@@ -146,7 +172,7 @@ struct Ending {
     now: i64,
 }
 
-/// One whose messages are counted.
+/// An ended conversation whose messages are counted.
 pub struct Ended {
     bus: HookBus,
     context: HookContext,
@@ -176,14 +202,15 @@ impl Ended {
 }
 
 impl Dispatch {
-    /// The end of a session's conversation that is about to be deleted, to be told afterwards; `None` where nobody asks for it.
+    /// Returns the end of a session's conversation that is about to be deleted, to be told
+    /// afterwards; `None` if no hook asks for it.
     pub async fn end_of(&self, key: &SessionKey) -> Option<Ended> {
         let (runner, entry) = (self.runner(), self.entry_for_hooks(key).await?);
         let bus = runner.hooks_now()?;
         Some(runner.ending(&bus, key, &entry)?.counted().await)
     }
 
-    /// A session's row as it is, where hooks want to know; for [`Dispatch::tell_reset`].
+    /// Returns a session's current row, if hooks want to know it; for [`Dispatch::tell_reset`].
     pub async fn entry_for_hooks(&self, key: &SessionKey) -> Option<Arc<SessionEntry>> {
         if self.has_hooks() { self.runner().entry_or_none(key).await } else { None }
     }
@@ -198,13 +225,14 @@ impl Dispatch {
             command: Some(CommandAction::New),
             source: "rpc",
             sender: None,
+            chat: None,
         };
         let runner = self.runner();
         runner.restarted(restart, &runner.shared.kill).await;
     }
 }
 
-/// How many messages a transcript has, and when the first was said.
+/// Returns the number of messages of a transcript, and the time of the first in Unix milliseconds.
 fn count(transcripts: &dyn Transcripts, transcript: &TranscriptRef) -> (usize, i64) {
     let read = history::read(&*transcripts.reader(transcript), MAX_COUNTED).unwrap_or_default();
     let first = read.first().and_then(|entry| serde_json::from_str::<Value>(entry.get()).ok());

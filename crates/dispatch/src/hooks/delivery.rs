@@ -1,4 +1,4 @@
-//! What goes to chat platforms: `message_sending`, `message_sent`.
+//! Hooks for messages to chat platforms: `message_sending`, `message_sent`.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::outbox::{Became, TellSent};
 use crate::runner::Runner;
 
 impl Runner {
-    /// The words of an answer after the hooks had them; `None` where one keeps it back.
+    /// Returns the words of an answer after the hooks had them; `None` if a hook keeps it back.
     pub(crate) async fn hooked_words(
         &self,
         id: &str,
@@ -39,8 +39,8 @@ impl Runner {
         Some(gate.content)
     }
 
-    /// Tells hooks what became of deliveries, and a session what of its words nobody has read. Does not keep the runner: that has the
-    /// outboxes.
+    /// Returns the callback that tells hooks the outcome of deliveries, and a session which of its
+    /// words nobody has read. It does not keep the runner, which has the outboxes.
     pub(crate) fn tell_sent(self: &Arc<Self>) -> TellSent {
         let runner = Arc::downgrade(self);
         Arc::new(move |address, session_key, part, became| {
@@ -51,7 +51,7 @@ impl Runner {
             let error = match became {
                 Became::Sent => None,
                 Became::Failed(reason) => Some(reason),
-                // What becomes of the words is told when it is known.
+                // The fate of the words is told when it is known.
                 Became::WithoutFile(_) => return,
             };
             let (Some(words), Some(bus)) = (part.words(), runner.hooks_now()) else { return };
@@ -62,7 +62,8 @@ impl Runner {
     }
 }
 
-/// What a session is told of what its reader does not see.
+/// Returns the notice that tells a session what its reader does not see; `None` if everything was
+/// sent.
 fn unread(address: &Address, part: &Part, became: Became<'_>) -> Option<String> {
     let Address { channel, target, .. } = address;
     Some(match (became, part.file_name(), part.words()) {

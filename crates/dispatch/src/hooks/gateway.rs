@@ -1,27 +1,28 @@
 //! The gateway's start and stop: `gateway:startup`, `gateway_start`, `gateway_stop`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::hooks::payload::{GatewayStart, GatewayStop, HookContext};
 use openclaw_agent::hooks::set::Action;
 use openclaw_agent::hooks::{Bundled, EventKind, boot};
+use openclaw_journal::api::{AgentMessage, Occasion};
 use openclaw_protocol::RunId;
 use serde_json::{Map, json};
 
 use super::{context, has_program, shown_config};
-use crate::api::{AgentMessage, Occasion};
 use crate::handle::Dispatch;
 
-/// How long handlers have to end when the gateway stops.
+/// Time that handlers have to end when the gateway stops.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 impl Dispatch {
-    /// Whether anybody wants to hear of the start.
+    /// True if any hook wants to hear of the start.
     pub fn has_hooks(&self) -> bool {
         !self.runner().settings().hooks.is_empty()
     }
 
-    /// Tells hooks that the gateway takes messages, and has the agent do what its `BOOT.md` says.
+    /// Tells hooks that the gateway takes messages, and lets the agent do what its `BOOT.md` says.
     pub async fn tell_started(&self, port: u16) {
         let runner = self.runner();
         let Some(bus) = runner.hooks_now() else { return };
@@ -38,19 +39,21 @@ impl Dispatch {
             ("workspaceDir", Some(json!(agent.workspace.display().to_string()))),
         ]);
         let key = runner.key_rules().main(&agent.id);
-        runner.fire(&bus, runner.event(kind, &key, context)).await;
+        // No chat to say anything in.
+        drop(runner.fire(&bus, runner.event(kind, &key, context)).await);
         if bus.set().of_event(kind).any(|action| matches!(action, Action::BuiltIn(Bundled::BootMd))) {
             self.boot().await;
         }
     }
 
-    /// Has the default agent do what its `BOOT.md` says, in its main session.
+    /// Lets the default agent do what its `BOOT.md` says, in its main session.
     async fn boot(&self) {
         let runner = self.runner();
         let settings = runner.settings();
         let agent = settings.config.agent(&settings.config.default_agent());
-        let workspace = agent.workspace.clone();
-        let prompt = match tokio::task::spawn_blocking(move || boot::prompt(&workspace)).await {
+        let (workspace, config) = (agent.workspace.clone(), Arc::clone(&settings.config));
+        let reading = move || boot::prompt(&workspace, &config.sandbox_writable());
+        let prompt = match tokio::task::spawn_blocking(reading).await {
             Ok(Ok(Some(prompt))) => prompt,
             Ok(Ok(None)) => return,
             Ok(Err(error)) => return tracing::warn!(%error, "BOOT.md is not run"),
@@ -85,7 +88,7 @@ impl Dispatch {
         }
     }
 
-    /// Waits a moment for what hooks were told, and ends them.
+    /// Waits a moment for hooks that were told something, and ends them.
     pub async fn end_hooks(&self) {
         self.runner().hooks.tasks().end(LAST_WORDS).await;
     }

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::runner::{Runner, Shield};
 use crate::setup::Settings;
 
-/// How long a model may take to find a name (spec `agent-runtime.md` §8.3).
+/// Time that a model may take to find a name (spec `agent-runtime.md` §8.3).
 const NAMING: Duration = Duration::from_secs(15);
 const NAME_TOKENS: u32 = 64;
 /// Entries of the transcript that are looked at, tools among them.
@@ -31,7 +31,7 @@ const LOOKED_AT: usize = 2_000;
 /// Files of one day and one name.
 const MAX_NUMBER: u32 = 1_000;
 
-/// Everything it takes.
+/// Data needed to write the file.
 struct Memory {
     event: Event,
     left: SessionEntry,
@@ -95,7 +95,7 @@ impl Memory {
         Ok(())
     }
 
-    /// What was said, without secrets.
+    /// Lines of the conversation, without secrets.
     async fn lines(&self) -> Result<Vec<String>, String> {
         let Some(found) = self.transcripts.find(&self.agent.id, &self.left) else { return Ok(Vec::new()) };
         let transcripts = Arc::clone(&self.transcripts);
@@ -109,7 +109,8 @@ impl Memory {
         Ok(lines.iter().map(|line| redactor.redact_text(line)).collect())
     }
 
-    /// What the agent's model calls it; nothing when there is none, or it does not say in time.
+    /// Asks the agent's model for a name; `None` if there is no model, or it does not answer in
+    /// time.
     async fn name(&self, lines: &[String]) -> Option<String> {
         let cancel = CancellationToken::new();
         let _stop = cancel.clone().drop_guard();

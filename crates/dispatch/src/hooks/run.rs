@@ -8,20 +8,20 @@ use openclaw_agent::hooks::{HookBus, HookPoint};
 use openclaw_agent::{Outcome, RunEnd};
 use openclaw_channels::{Address, Sender};
 use openclaw_config::ResolvedAgent;
+use openclaw_journal::api::ChatMessage;
+use openclaw_journal::request::WEBCHAT;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::SessionKey;
 use serde_json::json;
 
 use super::context;
-use crate::api::ChatMessage;
-use crate::request::WEBCHAT;
 use crate::runner::Runner;
 
-/// A message that came, for those who are told of it.
+/// A message that arrived, for the hooks that are told of it.
 pub(crate) struct Received {
     bus: HookBus,
     session_key: SessionKey,
-    /// Channel, account and conversation, where it came over a platform.
+    /// Channel, account and conversation, if it came over a platform.
     place: Option<Address>,
     message_id: String,
     sender_id: Option<String>,
@@ -60,7 +60,7 @@ impl Received {
 }
 
 impl Runner {
-    /// What is to be told of a message once it is taken; `None` where nobody asks for it.
+    /// Returns what hooks are told of a message once it is taken; `None` if no hook asks for it.
     pub(crate) fn received(&self, message: &ChatMessage) -> Option<Received> {
         let bus = self.hooks_now().filter(|bus| bus.asks(HookPoint::MessageReceived))?;
         Some(Received {
@@ -74,7 +74,7 @@ impl Runner {
         })
     }
 
-    /// The same for one that was said on a platform.
+    /// Returns what hooks are told of a message from a platform; `None` if no hook asks for it.
     pub(crate) fn received_from(
         &self,
         key: &SessionKey,
@@ -95,7 +95,7 @@ impl Runner {
     }
 }
 
-/// Where a run happens; `at` is the conversation of a chat platform that its answer goes to.
+/// Hook context of a run; `at` is the conversation of a chat platform that its answer goes to.
 pub(crate) fn context_of(agent: &ResolvedAgent, key: &SessionKey, at: Option<&Address>) -> HookContext {
     HookContext {
         agent_id: Some(agent.id.to_string()),
@@ -106,7 +106,7 @@ pub(crate) fn context_of(agent: &ResolvedAgent, key: &SessionKey, at: Option<&Ad
     }
 }
 
-/// What is to be changed of a run that begins.
+/// Asks hooks which changes they make to a run that begins.
 pub(crate) async fn changes(
     bus: &HookBus,
     context: &HookContext,

@@ -3,12 +3,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::tz::TimeZone;
 use openclaw_channels::{Address, Attempt, ChannelFuture, Outgoing, Part, Receipt, Repeats, SendError};
+use openclaw_journal::clock::Clock;
+use openclaw_journal::delivery::{Author, Delivery};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::clock::Clock;
-use crate::outbox::{Delivery, Enqueued};
+use crate::outbox::Enqueued;
 use crate::testing::send_only::{SendOnly, Sends};
 use crate::testing::{FakeModel, KEY, Rig, chat, key_of};
 
@@ -20,12 +21,12 @@ fn commands(rows: &[(&str, String)]) -> Value {
     json!({"hooks": {"internal": {"enabled": true, "commands": rows.iter().map(row).collect::<Vec<_>>()}}})
 }
 
-/// A script that notes what it is given.
+/// Script that notes its input.
 fn noting(dir: &Path) -> String {
     format!("given=$(cat); printf '%s\\n' \"$given\" >> {}", dir.join("noted").display())
 }
 
-/// What was noted, after the hooks have ended.
+/// Ends the hooks and returns what they noted.
 async fn noted(rig: &Rig, dir: &Path) -> Vec<Value> {
     rig.dispatch.shutdown(std::time::Duration::from_secs(30)).await;
     rig.dispatch.runner().hooks.tasks().end(std::time::Duration::from_secs(30)).await;
@@ -66,7 +67,7 @@ async fn a_conversation_that_expired_is_told_as_the_gateways_own_command() {
     assert_eq!(told[1]["context"]["senderId"], "golden");
 }
 
-/// Sends what it is given to the test, but for what says so.
+/// Platform that passes each message to the test, and refuses those with the word `nowhere`.
 struct Platform(mpsc::UnboundedSender<String>);
 
 impl Sends for Platform {
@@ -106,8 +107,8 @@ async fn what_goes_to_a_platform_can_be_changed_and_kept_back_and_is_told() {
         let address = Address { channel, account, target: "room".to_owned(), thread: None };
         let part = Part::text(words);
         let session_key = Some(key_of(KEY));
-        let delivery =
-            Delivery { id: id.to_owned(), address, session_key, part, expires_at: None, asked: None };
+        let (id, author) = (id.to_owned(), Author::Other);
+        let delivery = Delivery { id, address, session_key, author, part, expires_at: None, asked: None };
         rig.dispatch.deliver(delivery).await.unwrap()
     };
     assert_eq!(deliver("d1", "plain").await, Enqueued::New);

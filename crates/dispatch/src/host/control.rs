@@ -2,6 +2,7 @@
 
 use openclaw_agent::host::{ControlAsk, ControlCall, ControlHost, HostError, HostFuture};
 use openclaw_protocol::SessionKey;
+use openclaw_sessions::store::spelled;
 use serde_json::Value;
 
 use super::RunHost;
@@ -18,7 +19,7 @@ impl ControlHost for RunHost {
             if is_restart && !settings.config.commands.restart {
                 return Err(HostError::Refused(NO_RESTART.to_owned()));
             }
-            let session = self.told(call.notice.session.as_deref())?;
+            let session = self.told(call.notice.session.as_deref()).await?;
             let control = self.gateway().ok_or_else(|| HostError::Unavailable(NO_GATEWAY.to_owned()))?;
             control.control(call, session).await
         })
@@ -26,16 +27,17 @@ impl ControlHost for RunHost {
 }
 
 impl RunHost {
-    /// What a gateway can be asked, if one runs.
+    /// Returns the control interface of the gateway, if one runs.
     pub(super) fn gateway(&self) -> Option<&dyn Control> {
         self.runner.deps.surroundings.as_ref()?.control()
     }
 
-    /// The session that is told: the one that is named, or else that of the run.
-    fn told(&self, named: Option<&str>) -> Result<SessionKey, HostError> {
+    /// Returns the session that is told: the named one, or else that of the run.
+    async fn told(&self, named: Option<&str>) -> Result<SessionKey, HostError> {
         let Some(named) = named else { return Ok(self.run.turn.session_key.clone()) };
-        let rules = self.runner.deps.store.rules();
-        let key = rules.canonical_for(named, &self.run.agent.id);
-        key.map_err(|error| HostError::Refused(format!("sessionKey: {error}")))
+        let store = &*self.runner.deps.store;
+        let key = store.rules().canonical_for(named, &self.run.agent.id);
+        let key = key.map_err(|error| HostError::Refused(format!("sessionKey: {error}")))?;
+        Ok(spelled(store, key).await)
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use openclaw_agent::host::{HostError, HostFuture, ImageAnswer, ImageAttempt, ImageQuestion, ImagesHost};
 use openclaw_agent::text::tags::{TagRules, strip};
-use openclaw_models::image_model::{ImageModelsFailed, NoImageModel, image_candidates};
-use openclaw_models::select::ImageCandidate;
+use openclaw_models::image_model::{ImageModelsFailed, NoImageModel};
+use openclaw_models::select::{ImageCandidate, image_candidates};
 use openclaw_models::{CacheRetention, Candidate, ModelEvent, ModelRef, ModelRequest, ThinkingLevel};
 use openclaw_protocol::message::{Block, Message, StopReason, UserContent, UserMessage};
 use openclaw_sessions::time::now_ms;
@@ -31,7 +31,7 @@ impl ImagesHost for RunHost {
     }
 }
 
-/// The first answer; whatever a model fails with, the next is asked.
+/// Returns the first answer; if a model fails for any reason, the next is asked.
 async fn first_answer(
     candidates: Vec<ImageCandidate>,
     question: &ImageQuestion<'_>,
@@ -59,7 +59,8 @@ fn attempt((model, error): (ModelRef, String)) -> ImageAttempt {
     ImageAttempt { provider: model.provider.to_string(), model: model.model, error }
 }
 
-/// One call: one message, no tools, nothing cached, for nobody asks the same again. The error is for people.
+/// Makes one call: one message, no tools, and no caching, because nobody asks the same again. The
+/// error is for people.
 async fn asked(candidate: &Candidate, question: &ImageQuestion<'_>) -> Result<String, String> {
     let content = vec![Block::text(question.prompt), Block::Image(question.image.clone())];
     let message = UserMessage { content: UserContent::Blocks(content), ..UserMessage::text("", now_ms()) };

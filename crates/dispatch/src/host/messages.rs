@@ -1,4 +1,5 @@
-//! Messages to chat platforms, for the tools of one run: what goes there depends on where the run was asked for.
+//! Messages to chat platforms, for the tools of one run: their place depends on the conversation in
+//! which the run was asked for.
 
 use openclaw_agent::host::{HostError, HostFuture, MessageCall, MessagesHost};
 use serde_json::Value;

@@ -3,11 +3,11 @@
 use openclaw_agent::host::{
     HistoryWish, HostFuture, ListWish, SendCall, SendWish, SessionsHost, StatusAnswer, StatusWish,
 };
+use openclaw_journal::request::WEBCHAT;
 use openclaw_sessions::access::Viewer;
 use serde_json::Value;
 
 use super::RunHost;
-use crate::request::WEBCHAT;
 use crate::session_tools::{Caller, sight};
 
 impl RunHost {
@@ -15,7 +15,7 @@ impl RunHost {
         let settings = self.runner.settings();
         let run = &self.run;
         let key = &run.turn.session_key;
-        let sight = sight(&settings, &run.agent, key, run.is_sandboxed);
+        let sight = sight(&settings, &run.agent, key, !run.rights.may_use_host());
         let channel = match (&run.origin, &run.place) {
             (Some(origin), _) => Some(origin.address.channel.clone()),
             (None, Some(_)) => Some(WEBCHAT.to_owned()),
@@ -33,6 +33,7 @@ impl RunHost {
             channel,
             turn: &run.turn,
             lineage: run.lineage,
+            rights: &run.rights,
             place: run.place.as_deref(),
         }
     }

@@ -16,6 +16,7 @@ impl SubagentsHost for RunHost {
                 agent: &self.run.agent,
                 origin: self.run.asked_in(),
                 lineage: self.run.lineage,
+                rights: &self.run.rights,
                 call: turn.delivery_id(call.call_id, call.args),
             };
             Ok(spawner.spawn(call).await)

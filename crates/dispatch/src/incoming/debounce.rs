@@ -1,56 +1,59 @@
-//! What belongs together is one message (spec `queue.md` §8, `channels.md` §7.3): texts typed in quick succession, the files of an album,
-//! the parts of a text that its platform cut. A machine: it is told the time, and says when it wants to hear it again.
+//! Debouncing: messages that belong together become one (spec `queue.md` §8, `channels.md` §7.3):
+//! texts typed in quick succession, the files of an album, the parts of a text that its platform
+//! cut. A pure machine: it is told the time, and says when it wants to hear it again.
 
 use std::time::{Duration, Instant};
 
-/// How long the files of an album are waited for.
+/// Time for which the files of an album are awaited.
 const ALBUM: Duration = Duration::from_millis(500);
-/// How long the next part of a cut text is waited for.
+/// Time for which the next part of a cut text is awaited.
 const PART: Duration = Duration::from_millis(1500);
-/// In how many of its windows what is gathered may have been said: on its way to us it may be held up.
+/// Number of windows that the sending times of gathered messages may span: messages may be held up
+/// on their way to us.
 const WINDOWS: u32 = 3;
-/// As exactly platforms say when something was said.
+/// Precision of the sending times that platforms report.
 const TICK: Duration = Duration::from_secs(1);
 /// Parts of a cut text, and characters of all of them.
 const MAX_PARTS: usize = 12;
 const MAX_PART_CHARS: usize = 50_000;
 
-/// With what a message is gathered.
+/// Kind of messages that a message is gathered with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Gather {
-    /// With nothing.
+    /// Gathered with no others.
     Alone,
-    /// With texts of the same person that come within this time, each after the one before.
+    /// Gathered with texts of the same sender that come within this time, each after the one
+    /// before.
     Text(Duration),
-    /// With the files of this album.
+    /// Gathered with the files of this album.
     Album(String),
-    /// With the next message, if the same person says it: the platform cut it here.
+    /// Gathered with the next message of the same sender: the platform cut the text here.
     GoesOn,
 }
 
-/// What is known of a message that may be a part of a longer text.
+/// Facts about a message that may be a part of a longer text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// The platform's number of it, where it counts.
+    /// Number of the message on its platform, if the platform numbers messages one after the other.
     pub(crate) number: Option<i64>,
     /// Characters.
     pub(crate) chars: usize,
     /// Unix milliseconds, by the clock of its platform.
     pub(crate) said_at: i64,
-    /// Whether it was said while nobody was there.
+    /// True if it was sent while the gateway was offline.
     pub(crate) is_late: bool,
 }
 
 impl Piece {
-    /// Whether another one was said so soon after it that it may belong to it: what waited for us comes all at once, however far apart it
-    /// was said.
+    /// True if the next message was sent so soon after it that it may belong to it: messages that
+    /// waited for us come all at once, however far apart they were sent.
     fn is_near(self, next: Self, window: Duration) -> bool {
         let apart = Duration::from_millis(next.said_at.abs_diff(self.said_at));
         self.is_late == next.is_late && apart <= window * WINDOWS + TICK
     }
 }
 
-/// Gathers what people say in one conversation.
+/// Gathers messages of one conversation.
 #[derive(Debug)]
 pub(crate) struct Machine<T> {
     held: Vec<Held<T>>,
@@ -73,7 +76,7 @@ impl<T> Default for Machine<T> {
 }
 
 impl<T> Machine<T> {
-    /// Something was said by somebody; gives what is complete now, in order.
+    /// Takes a new message; returns the groups that are complete now, in order.
     pub(crate) fn push(
         &mut self,
         now: Instant,
@@ -123,42 +126,42 @@ impl<T> Machine<T> {
         Vec::new()
     }
 
-    /// How many messages are held.
+    /// Number of messages that are held.
     pub(crate) fn len(&self) -> usize {
         self.held.iter().map(|held| held.items.len()).sum()
     }
 
-    /// Whether more files of an album, or parts of a text that its platform cut, are waited for.
+    /// True if more files of an album, or parts of a text that its platform cut, are awaited.
     pub(crate) fn holds_a_part(&self) -> bool {
         self.held.iter().any(|held| matches!(held.with, Gather::Album(_) | Gather::GoesOn))
     }
 
-    /// When [`Machine::tick`] has something to do.
+    /// Time at which [`Machine::tick`] has something to do.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.held.iter().map(|held| held.due).min()
     }
 
-    /// The time has come; gives what is complete.
+    /// Returns the groups that are complete at this time.
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<Vec<T>> {
         self.take(|held| held.due <= now)
     }
 
-    /// Everything that is held.
+    /// Iterates over all messages that are held.
     pub(crate) fn held_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.held.iter_mut().flat_map(|held| &mut held.items)
     }
 
-    /// What is held of somebody, and everything else that `is_ready`.
+    /// Takes out the groups of this sender, and all others that `is_ready`.
     pub(crate) fn flush(&mut self, key: &str, is_ready: impl Fn(&[T]) -> bool) -> Vec<Vec<T>> {
         self.take(|held| held.key == key || is_ready(&held.items))
     }
 
-    /// What is held and `is_ready`, whoever says it.
+    /// Takes out the groups that `is_ready`, whoever sent them.
     pub(crate) fn take_ready(&mut self, is_ready: impl Fn(&[T]) -> bool) -> Vec<Vec<T>> {
         self.take(|held| is_ready(&held.items))
     }
 
-    /// Whether the next text of somebody may belong to one of theirs that their platform cut.
+    /// True if the sender's next text may belong to one of theirs that their platform cut.
     pub(crate) fn awaits(&self, key: &str) -> bool {
         self.held.iter().any(|held| held.key == key && held.with == Gather::GoesOn)
     }
@@ -171,7 +174,8 @@ impl<T> Machine<T> {
 }
 
 impl<T> Held<T> {
-    /// Whether a message is the next part of the text that is held. A platform that cuts a text numbers its parts one after the other.
+    /// True if a message is the next part of the text that is held. A platform that cuts a text
+    /// numbers its parts one after the other.
     fn takes(&self, next: Piece) -> bool {
         let is_next = self.piece.number.is_some_and(|number| number.checked_add(1) == next.number);
         is_next
@@ -228,7 +232,8 @@ mod tests {
         let text: fn() -> Gather = || WINDOW;
         let cut: fn() -> Gather = || Gather::GoesOn;
         let album: fn() -> Gather = || Gather::Album("x".to_owned());
-        // How it is gathered, how long after the first the second was said, whether that was late, whether they are one.
+        // Columns: kind of gathering, time of the second message after the first, whether that was
+        // late, whether they are one.
         let rows = [
             (text, 0, true, true),
             (text, 1_030, true, true),
@@ -319,8 +324,8 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(10_000))]
-        /// Nothing is lost or doubled, and what one person says stays in order.
+        /// Checks that no message is lost or doubled, and that messages of one sender stay in
+        /// order.
         #[test]
         fn everything_comes_out_once_and_in_order(
             said in proptest::collection::vec((0..3_u8, 0..5_u8, 0..2_000_u64), 0..40)

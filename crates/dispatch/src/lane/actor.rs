@@ -1,5 +1,5 @@
-//! The task behind a session lane: it does what the machine decides, and is the only one that runs the session's agent,
-//! writes its transcript and publishes its events.
+//! Actor of a session lane: carries out the decisions of the machine, and is the only task that
+//! runs the session's agent, writes its transcript and publishes its events.
 
 mod dropped;
 mod runs;
@@ -11,6 +11,10 @@ use std::time::Duration;
 
 use openclaw_agent::event::RunEvent;
 use openclaw_config::settings::QueueMode;
+use openclaw_journal::api::{AbortReason, AbortTarget, Broadcast, RunRecord};
+use openclaw_journal::job::Job;
+use openclaw_journal::journal::Update;
+use openclaw_journal::queue::DropRule;
 use openclaw_protocol::{RunId, SessionKey};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
@@ -22,14 +26,10 @@ use super::command::{Arrival, Command, Mailbox};
 use super::machine::{ChangeId, Effect, Input, Machine};
 use super::running::{Running, next_event};
 use super::supervisor::Supervisor;
-use crate::api::{AbortReason, AbortTarget, Broadcast, RunRecord};
-use crate::job::Job;
-use crate::journal::Update;
-use crate::queue::DropRule;
 use crate::runner::{Ending, Runner};
 use crate::shared::Shared;
 
-/// How long an idle lane waits for somebody who seemed about to send.
+/// Time for which an idle lane waits for a sender who seemed about to send.
 const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct Actor {
@@ -42,25 +42,26 @@ pub(super) struct Actor {
     running: Option<Running>,
     tasks: JoinSet<Ending>,
     deadlines: Vec<(Instant, RunId)>,
-    /// Messages and changes that came so far.
+    /// Number of messages and changes that came so far.
     arrived: u64,
     changes: Changes,
     /// Steered messages that were taken back from the run, or never reached it: their turn comes after it.
     withdrawn: Vec<Job>,
-    /// Messages whose client is to hear what became of them, and may not have its acknowledgement yet, oldest first.
+    /// Messages whose outcome their clients are to hear, and which may not have their
+    /// acknowledgement yet, oldest first.
     told: VecDeque<(Job, Told)>,
-    /// Shows that somebody writes where a message has to wait.
+    /// Tasks that show the typing indicator for messages that have to wait.
     showing: JoinSet<()>,
-    /// What is said to the gateway itself while a run is under way.
+    /// Messages to the gateway itself while a run is under way.
     asides: Asides,
 }
 
-/// What clients hear of a message that has no run of its own.
+/// Event that clients get for a message that has no run of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
-    /// It is part of the run under way.
+    /// The message is part of the run under way.
     Absorbed,
-    /// It was dropped.
+    /// The message was dropped.
     Dropped(DropRule),
 }
 
@@ -69,12 +70,12 @@ enum Step {
     Event(RunEvent),
     Joined(Result<Ending, JoinError>),
     Deadline,
-    /// The oldest message whose client is to hear something is acknowledged.
+    /// The oldest message whose client is to hear its outcome is acknowledged.
     Acknowledged,
-    /// It was quiet for long enough.
+    /// No message came for long enough.
     Quiet,
     Shown,
-    /// Something that was said to the gateway is a step further.
+    /// A message to the gateway is a step further.
     Aside(AsideStep),
     /// The change under way is done.
     Changed,
@@ -134,7 +135,7 @@ impl Actor {
                     stopped = true;
                     self.machine.on(Instant::now(), Input::Stop);
                 }
-                // Nobody sent after all: ask again whether to end.
+                // No message came after all: ask again whether to end.
                 Step::Idle => {}
                 Step::Kill => return self.let_go().await,
                 Step::Unreachable => return,
@@ -167,11 +168,11 @@ impl Actor {
             Command::Message { job, arrival } => self.on_message(job, arrival).await,
             Command::Abort { target, reason, reply } => {
                 let stopped = self.abort(target, reason).await;
-                // Who asked may have gone; the runs are stopped all the same.
+                // The caller may have gone; the runs are stopped all the same.
                 let _ = reply.send(stopped);
             }
             Command::Change(change) => self.on_change(change).await,
-            // Those that arrive are waited for before they come here.
+            // Arriving messages are awaited before they come here.
             Command::Arriving(_) => {}
         }
     }
@@ -189,7 +190,7 @@ impl Actor {
         self.on_input(Input::Change { id, beside }).await;
     }
 
-    /// The next place in the order of acceptance.
+    /// Returns the next number in the order of acceptance.
     fn place(&mut self) -> u64 {
         self.arrived += 1;
         self.arrived
@@ -197,7 +198,7 @@ impl Actor {
 
     async fn on_input(&mut self, input: Input<Job>) {
         let mut effects = Vec::new();
-        // It may have been asked for since this lane last waited.
+        // The hold may have been asked for since this lane last waited.
         if self.shared.holding.is_cancelled() && !self.machine.is_held() {
             effects = self.machine.on(Instant::now(), Input::Hold);
         }
@@ -219,7 +220,7 @@ impl Actor {
             && job.row.payload.facts.wants.compaction
             && let Some(active) = self.machine.active().cloned()
         {
-            // It waits for the run to end, which it does within its grace.
+            // The message waits for the run to end, which it does within its grace.
             let _ = self.abort(AbortTarget::Run(active), AbortReason::Interrupt).await;
         }
         if mode == QueueMode::Interrupt {
@@ -228,7 +229,8 @@ impl Actor {
         }
         let interrupts = mode == QueueMode::Interrupt && !self.machine.is_idle();
         if interrupts {
-            // Nobody is told that they are stopped for good, and the log says if they are not.
+            // Clients are not told that the runs are stopped for good, and the log says if they are
+            // not.
             let _ = self.abort(AbortTarget::All, AbortReason::Interrupt).await;
         }
         job.has_waited = mode != QueueMode::Interrupt && !self.machine.is_idle();
@@ -240,7 +242,7 @@ impl Actor {
         }
     }
 
-    /// Something waits for the command under way and for those beside the run.
+    /// Tells the command under way and those beside the run that something waits for them.
     fn overtake(&self) {
         self.asides.overtake();
         if let Some(running) = &self.running {
@@ -248,7 +250,8 @@ impl Actor {
         }
     }
 
-    /// It was quiet for long enough: what waits is run, after what was said to the gateway meanwhile.
+    /// Runs the waiting messages after it was quiet for long enough, once the messages to the
+    /// gateway that came meanwhile are done.
     async fn on_quiet(&mut self) {
         self.asides.overtake();
         while let Some(step) = self.asides.drained(&self.runner).await {
@@ -292,7 +295,8 @@ impl Actor {
         Some(RunBeside { row, transcript })
     }
 
-    /// The message's own `chat` stream ends once it is acknowledged (decision 7); its answer is part of the run under way.
+    /// Hands a message to the run under way. The message's own `chat` stream ends once it is
+    /// acknowledged (decision 7); its answer is part of the run.
     async fn steer(&mut self, job: Job) {
         let row = match self.runner.load(&job.row).await {
             Ok(row) => row,
@@ -310,8 +314,9 @@ impl Actor {
         }
     }
 
-    /// The run reads it too. Clients hear of the message by the run that it has for itself, and so does the inbox: a crash before the end
-    /// of that one runs it, whatever the transcript has of the copy.
+    /// Hands a copy of a message to the run under way, which reads it too. Clients hear of the
+    /// message by the run that it has for itself, and so does the inbox: a crash before the end of
+    /// that run runs it again, whatever the transcript has of the copy.
     async fn steer_copy(&mut self, job: Job) {
         match self.runner.load(&job.row).await {
             Ok(row) => {
@@ -326,12 +331,13 @@ impl Actor {
         }
     }
 
-    /// The run under way, which was handed a copy of it, answers the message, if it reads that.
+    /// Leaves a message to the run under way, which was handed a copy of it and answers it if it
+    /// reads the copy.
     async fn leave(&mut self, job: Job) {
         let events_as = Some(RunId::new(openclaw_sessions::ids::uuid().to_string()));
         let left = Job { events_as, has_waited: true, ..job.clone() };
         let Some(running) = &mut self.running else { return self.withdrawn.push(job) };
-        // What it answered is stored: the message keeps a run of its own.
+        // The answer is stored: the message keeps a run of its own.
         if let Some(untaken) = &mut running.over {
             return untaken.push(job);
         }
@@ -346,7 +352,7 @@ impl Actor {
         }
     }
 
-    /// Tells clients what became of a message whose sender knows by now that it was accepted.
+    /// Tells clients the outcome of a message whose sender knows by now that it was accepted.
     async fn tell_next(&mut self) {
         let Some((job, told)) = self.told.pop_front() else { return };
         let broadcasts = match told {
@@ -356,7 +362,8 @@ impl Actor {
         self.publish(broadcasts).await;
     }
 
-    /// Clients hear an answer at once, and its message is closed when the answer is in the transcript, if it belongs there.
+    /// Handles a step beside the run: clients hear an answer at once, and its message is closed
+    /// when the answer is in the transcript, if it belongs there.
     async fn on_aside(&mut self, step: AsideStep) {
         match step {
             AsideStep::Answered { job, answer } => {
@@ -377,7 +384,7 @@ impl Actor {
             }
             AsideStep::Closed(record) => self.settle(record),
             AsideStep::Changed => {}
-            // It takes its turn behind the run.
+            // The message takes its turn behind the run.
             AsideStep::Deferred(job) => {
                 let job = Job { aside: false, ..job };
                 self.on_input(Input::Message { job, mode: QueueMode::Followup }).await;

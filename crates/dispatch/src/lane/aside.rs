@@ -1,23 +1,24 @@
-//! What is done beside the run under way (spec `queue.md`: commands come before the queue). Commands and settings are done at once,
-//! one after the other; the answer of a command is told, and goes into the transcript where the run leaves room for it. All of it is
-//! done before the next run begins, so that this one goes by what was said.
+//! Work beside the run under way (spec `queue.md`: commands come before the queue). Commands and
+//! settings are done at once, one after the other; the answer of a command is told, and goes into
+//! the transcript where the run leaves room for it. All of this is done before the next run begins,
+//! so that the next run goes by it.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use openclaw_journal::api::RunRecord;
+use openclaw_journal::job::Job;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::change::{Change, ChangeKind, RunBeside};
-use crate::api::RunRecord;
-use crate::job::Job;
 use crate::runner::Runner;
 use crate::runner::command::{self, Answer};
 use crate::runner::inject::RunTranscript;
 
-/// What is done beside a run.
+/// One piece of work beside a run.
 pub(super) enum Aside {
     /// A message to the gateway.
     Message(Job),
@@ -25,12 +26,12 @@ pub(super) enum Aside {
     Change(Change),
 }
 
-/// What is to be done beside the run and is not over yet.
+/// Work beside the run that is not over yet.
 #[derive(Default)]
 pub(super) struct Asides {
-    /// Not begun.
+    /// Work that has not begun.
     waiting: VecDeque<(Aside, Option<RunBeside>)>,
-    /// One is being done: the others wait for it.
+    /// True if one is being done: the others wait for it.
     doing: bool,
     /// Cancelled once something waits for those that are being done or are not begun.
     overtaken: CancellationToken,
@@ -39,14 +40,14 @@ pub(super) struct Asides {
     tasks: JoinSet<Option<AsideStep>>,
 }
 
-/// How far a message to the gateway has come.
+/// Progress of a message to the gateway.
 #[derive(Debug)]
 pub(super) enum AsideStep {
-    /// It is done; this is the answer.
+    /// Done, with this answer.
     Answered { job: Job, answer: Answer },
-    /// Its answer is stored.
+    /// The answer is stored.
     Closed(RunRecord),
-    /// It can't be done beside the run.
+    /// The message can't be done beside the run.
     Deferred(Job),
     /// The settings are changed.
     Changed,
@@ -79,7 +80,7 @@ impl Asides {
         }
     }
 
-    /// Something waits for them: none of them waits longer than it has to.
+    /// Tells them that something waits for them, so that none of them waits longer than it has to.
     pub(super) fn overtake(&self) {
         self.overtaken.cancel();
     }
@@ -88,7 +89,8 @@ impl Asides {
         self.waiting.is_empty() && self.tasks.is_empty()
     }
 
-    /// The next step of any of them. Never when there is none; may be dropped while it waits.
+    /// Returns the next step of any of them. Never returns if there is none; may be dropped while
+    /// it waits.
     pub(super) async fn next(&mut self, runner: &Arc<Runner>) -> AsideStep {
         match self.drained(runner).await {
             Some(step) => step,
@@ -96,7 +98,7 @@ impl Asides {
         }
     }
 
-    /// The same, or nothing when all are closed or left for the next start.
+    /// Returns the next step, or `None` when all are closed or left for the next start.
     pub(super) async fn drained(&mut self, runner: &Arc<Runner>) -> Option<AsideStep> {
         loop {
             if !self.doing

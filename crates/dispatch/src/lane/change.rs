@@ -1,45 +1,47 @@
-//! What is done to a session by somebody else than its runs: resets, deletions, cuts, new settings, injected words. Each takes its
-//! place among the messages, so that nothing that was said before it lands behind it.
+//! Changes of a session by others than its runs: resets, deletions, cuts, new settings, injected
+//! words. Each takes its place among the messages, so that no earlier message lands behind it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use openclaw_journal::api::StopNotStored;
+use openclaw_journal::inbox::{Queued, Row};
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::machine::ChangeId;
-use crate::api::StopNotStored;
-use crate::inbox::{Queued, Row};
 use crate::runner::inject::RunTranscript;
 
-/// Something that is to be done to a session.
+/// A change that is to be made to a session.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) kind: ChangeKind,
-    /// Who waits for its turn. Whoever gave up has dropped the other end.
+    /// Sends the floor to the caller that waits for its turn. A caller that gave up has dropped the
+    /// other end.
     pub(crate) floor: oneshot::Sender<Result<Floor, StopNotStored>>,
 }
 
-/// What is done.
+/// Kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
-    /// The conversation ends or is cut: all runs are stopped before.
+    /// End or cut of the conversation: all runs are stopped before.
     Conversation,
-    /// The row has new settings: beside a run, in one order with the commands.
+    /// New settings in the row: made beside a run, in one order with the commands.
     Settings,
-    /// Words are added: beside a run.
+    /// Added words: beside a run.
     Words,
 }
 
 /// Held while a session is changed.
 #[derive(Debug)]
 pub(crate) struct Floor {
-    /// The run it is held beside. Without one the lane does nothing until it is dropped; the run only does not end before.
+    /// Run beside which it is held. Without one the lane does nothing until the floor is dropped;
+    /// with one, only the run's end waits for that.
     pub(crate) run: Option<RunBeside>,
     _held: DropGuard,
 }
 
-/// A run beside which something is done.
+/// Run under way beside which something is done.
 #[derive(Debug, Clone)]
 pub(crate) struct RunBeside {
     pub(crate) row: Arc<Row<Queued>>,
@@ -47,17 +49,18 @@ pub(crate) struct RunBeside {
 }
 
 impl Change {
-    /// It is its turn: gives the floor. What comes back is cancelled once the floor is given back.
+    /// Gives the floor, as it is the change's turn. The returned token is cancelled once the floor
+    /// is given back.
     pub(super) fn begin(self, run: Option<RunBeside>) -> CancellationToken {
         let done = CancellationToken::new();
-        // One that was given up gives the floor back as it is dropped.
+        // A change that was given up gives the floor back as it is dropped.
         let _ = self.floor.send(Ok(Floor { run, _held: done.clone().drop_guard() }));
         done
     }
 
-    /// It is not made: the runs before it are stopped, but may come back.
+    /// Refuses the change: the runs before it are stopped, but may come back.
     pub(super) fn refuse(self, error: StopNotStored) {
-        // Who asked may have gone.
+        // The caller may have gone.
         let _ = self.floor.send(Err(error));
     }
 }
@@ -81,7 +84,7 @@ impl Changes {
         self.waiting.remove(&id)
     }
 
-    /// It is this change's turn, and no run is under way.
+    /// Begins this change while no run is under way.
     pub(super) fn begin(&mut self, id: ChangeId) {
         self.active = self.take(id).map(|change| change.begin(None));
     }

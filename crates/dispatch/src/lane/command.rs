@@ -1,13 +1,13 @@
-//! What a lane is asked, and in which order it hears of it.
+//! Commands to a lane, and the order in which it gets them.
 
+use openclaw_journal::api::{AbortReason, AbortTarget, StopNotStored};
+use openclaw_journal::job::Job;
 use openclaw_protocol::RunId;
 use tokio::sync::{mpsc, oneshot};
 
 use super::change::Change;
-use crate::api::{AbortReason, AbortTarget, StopNotStored};
-use crate::job::Job;
 
-/// What a lane is asked. It does one thing after the other, in the order in which they came.
+/// Command to a lane. A lane does one thing after the other, in the order in which they came.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Work on a message that is on its way to disk; nothing comes when it does not get there.
@@ -20,22 +20,22 @@ pub(crate) enum Command {
     Change(Change),
 }
 
-/// The runs that were stopped.
+/// Result of a stop: the runs that were stopped.
 pub(crate) type Stopped = Result<Vec<RunId>, StopNotStored>;
 
-/// How a message came to the lane.
+/// Way in which a message came to the lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// From a client, just now: the queue mode applies.
+    /// Sent by a client just now: the queue mode applies.
     Fresh,
-    /// From the inbox, at start: first come, first served.
+    /// Read from the inbox at start: first come, first served.
     Recovered,
 }
 
 /// The commands of one lane, in order.
 pub(super) struct Mailbox {
     commands: mpsc::Receiver<Command>,
-    /// The message whose way to disk everything behind it waits for.
+    /// Message on its way to disk, for which everything behind it waits.
     arriving: Option<oneshot::Receiver<Job>>,
 }
 
@@ -44,12 +44,13 @@ impl Mailbox {
         Self { commands, arriving: None }
     }
 
-    /// Whether nothing is in it, nor on its way to it.
+    /// True if nothing is in it, or on its way to it.
     pub(super) fn is_abandoned(&self) -> bool {
         self.arriving.is_none() && self.commands.is_empty() && self.commands.sender_strong_count() <= 1
     }
 
-    /// The next command. May be dropped while it waits: what arrives is waited for again.
+    /// Returns the next command. May be dropped while it waits: an arriving message is awaited
+    /// again.
     pub(super) async fn next(&mut self) -> Option<Command> {
         loop {
             if let Some(job) = &mut self.arriving {

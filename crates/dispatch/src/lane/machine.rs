@@ -1,5 +1,5 @@
-//! What a session lane decides (spec `queue.md` §3): messages, ends of runs and aborts in, effects out. [`mod@backlog`] decides what
-//! becomes of messages that wait behind a run.
+//! Decisions of a session lane (spec `queue.md` §3): messages, ends of runs and aborts in, effects
+//! out. [`mod@backlog`] decides about messages that wait behind a run.
 
 mod backlog;
 
@@ -7,6 +7,9 @@ use std::collections::VecDeque;
 
 use openclaw_channels::Address;
 use openclaw_config::settings::QueueMode;
+use openclaw_journal::api::{AbortReason, AbortTarget};
+use openclaw_journal::queue::DropRule;
+use openclaw_journal::rights::Rights;
 use openclaw_protocol::RunId;
 use tokio::time::Instant;
 
@@ -14,14 +17,13 @@ use backlog::Backlog;
 pub(crate) use backlog::Batch;
 
 use super::turn::Turn;
-use crate::api::{AbortReason, AbortTarget};
-use crate::queue::DropRule;
 
-/// Something that is done to the session by somebody else, such as a reset: its place in the order of acceptance.
+/// Number of a change made to the session by others, such as a reset: its place in the order of
+/// acceptance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ChangeId(pub(crate) u64);
 
-/// What can happen to a lane.
+/// Inputs of a lane.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Input<J> {
     /// A message came. `mode` is resolved by the caller; `agent` requests always say [`QueueMode::Followup`].
@@ -30,7 +32,7 @@ pub(crate) enum Input<J> {
     Streaming(bool),
     /// The run has its result and only stores it: too late to stop it.
     Closing,
-    /// The run under way, which ends, has read copies of these.
+    /// The run under way, which ends, has read copies of these messages.
     Read(Vec<RunId>),
     /// The run has ended. `untaken` are the steered messages it did not take.
     Ended { untaken: Vec<J> },
@@ -38,38 +40,39 @@ pub(crate) enum Input<J> {
     Change { id: ChangeId, beside: bool },
     /// The change under way is done.
     Changed,
-    /// It was quiet for long enough.
+    /// No message came for long enough.
     Quiet,
     /// Someone wants runs stopped.
     Abort { target: AbortTarget, reason: AbortReason },
-    /// Begin no run any more: what waits stays, and can be stopped, until there is a stop.
+    /// Begin no run any more: waiting messages stay, and can be stopped, until there is a stop.
     Hold,
     /// Start nothing any more.
     Stop,
 }
 
-/// What the driver has to do, in order.
+/// Effects that the driver has to carry out, in order.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Effect<J> {
     /// Start the run of this message.
     Start(J),
     /// Start one run of these.
     StartAll(Batch<J>),
-    /// This message is dropped.
+    /// Drop this message.
     Drop(J, DropRule),
-    /// This message is dropped, and the next run is told of it.
+    /// Drop this message, and tell the next run of it.
     Cut(J),
     /// Make this change while no run is under way.
     Change(ChangeId),
     /// Make this change beside the run under way.
     ChangeBeside(ChangeId),
-    /// Do what this message asks for beside the run under way.
+    /// Carry out this message's request beside the run under way.
     Aside(J),
     /// Hand the message to the run under way.
     Steer(J),
     /// Hand a copy of the message to the run under way: the message itself waits for a run of its own.
     SteerCopy(J),
-    /// Leave this message to the run under way, which was handed a copy of it: what is not read of it has a run of its own.
+    /// Leave this message to the run under way, which was handed a copy of it: if the run does not
+    /// read the copy, the message has a run of its own.
     Leave(J),
     /// Stop the run under way.
     Cancel(AbortReason),
@@ -87,7 +90,7 @@ pub(crate) enum Effect<J> {
 pub(crate) struct Machine<J> {
     /// Messages in order of acceptance, and changes between them.
     waiting: VecDeque<Waiting<J>>,
-    /// What is known of the messages that wait behind a run.
+    /// Facts about the messages that wait behind a run.
     backlog: Backlog<J>,
     active: Option<Active>,
     /// Messages that wait, and that an earlier run has read.
@@ -117,7 +120,8 @@ impl<J: Turn> Waiting<J> {
         }
     }
 
-    /// What is to be done with it beside a run; nothing where it has to wait for the end of that.
+    /// Returns the effect that does it beside a run; `None` if it has to wait for the end of the
+    /// run.
     fn beside(&self) -> Option<Effect<J>> {
         match self {
             Self::Message(job) => job.is_aside().then(|| Effect::Aside(job.clone())),
@@ -135,11 +139,11 @@ enum Active {
 #[derive(Debug)]
 struct ActiveRun {
     run_id: RunId,
-    /// Where its answer goes.
+    /// Address of its answer.
     place: Option<Address>,
-    /// Whether somebody else than the owner asked for it.
-    is_strangers: bool,
-    /// Whether it has altered the session, if it does.
+    /// Rights of the run; `None` if they are not known.
+    rights: Option<Rights>,
+    /// True if it has altered the session, or does not alter it.
     settled: bool,
     takes_steering: bool,
     streaming: bool,
@@ -164,7 +168,7 @@ impl<J> Default for Machine<J> {
 }
 
 impl<J: Turn> Machine<J> {
-    /// Whether nothing runs and nothing waits, or what waits is left for the next start.
+    /// True if nothing runs and nothing waits, or if what waits is left for the next start.
     pub(crate) fn is_idle(&self) -> bool {
         self.active.is_none() && (self.stopped || !self.has_waiting())
     }
@@ -177,29 +181,29 @@ impl<J: Turn> Machine<J> {
         }
     }
 
-    /// Whether no run is begun any more.
+    /// True if no run is begun any more.
     pub(crate) fn is_held(&self) -> bool {
         self.held
     }
 
-    /// Whether anything waits for its turn.
+    /// True if anything waits for its turn.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty() || !self.backlog.cut.is_empty()
     }
 
-    /// How much waits for its turn.
+    /// Number of messages and changes that wait for their turn.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether a message waits.
+    /// True if this message waits.
     pub(crate) fn is_waiting(&self, run_id: &RunId) -> bool {
         let is_this =
             |waiting: &Waiting<J>| matches!(waiting, Waiting::Message(job) if job.run_id() == run_id);
         self.waiting.iter().any(is_this)
     }
 
-    /// Decides.
+    /// Decides on an input, and returns the effects.
     pub(crate) fn on(&mut self, now: Instant, input: Input<J>) -> Vec<Effect<J>> {
         match input {
             Input::Message { job, mode } => self.message(now, job, mode),
@@ -221,7 +225,7 @@ impl<J: Turn> Machine<J> {
             Input::Quiet => self.next(now),
             Input::Abort { target, reason } => {
                 let mut effects = self.abort(&target, reason);
-                // What was waited with is closed now.
+                // Items that waited for stopped ones may begin now.
                 effects.extend(self.next(now));
                 effects
             }
@@ -260,15 +264,16 @@ impl<J: Turn> Machine<J> {
         effects
     }
 
-    /// Whether the run under way takes it. Whatever waits was said before, and comes before, unless the run has read that too. What is
-    /// answered elsewhere is not answered by this run. Nor does anybody else speak to a run that has the owner's tools.
+    /// True if the run under way may take the message (steering). Earlier messages that wait come
+    /// first, unless the run has read them too. A message that is answered elsewhere does not join
+    /// this run, and neither does one with other rights than those of the run's messages.
     fn may_steer(&self, job: &J) -> bool {
         let Some(Active::Run(run)) = &self.active else { return false };
         let is_read = |waiting: &J| run.copied.contains(waiting.run_id());
         let may_overtake = self.backlog.cut.iter().all(is_read)
             && self.waiting.iter().all(|waiting| matches!(waiting, Waiting::Message(job) if is_read(job)));
-        let is_for_them = run.is_strangers || !job.is_strangers();
-        run.streaming && may_overtake && is_for_them && run.place.as_ref() == job.place()
+        let is_for_them = job.may_join(run.rights.as_ref()) && run.place.as_ref() == job.place();
+        run.streaming && may_overtake && is_for_them
     }
 
     fn steer(&mut self, job: J) -> Effect<J> {
@@ -293,7 +298,7 @@ impl<J: Turn> Machine<J> {
         effects
     }
 
-    /// Puts it behind everything that was accepted before it.
+    /// Queues it behind everything that was accepted before it.
     fn enqueue(&mut self, new: Waiting<J>) {
         let is_later = |waiting: &Waiting<J>| waiting.order() > new.order();
         let at = self.waiting.iter().position(is_later).unwrap_or(self.waiting.len());
@@ -343,7 +348,7 @@ impl<J: Turn> Machine<J> {
             let copied = run.copied.iter().filter(|run_id| hit(run_id));
             effects.extend(copied.cloned().map(Effect::Retract));
         }
-        // What was dropped and not told of yet is closed like what waits.
+        // Dropped messages that were not told of yet are closed like waiting ones.
         for job in self.backlog.take_cut(|job| hit(job.run_id())) {
             self.enqueue(Waiting::Message(job));
         }
@@ -374,7 +379,8 @@ impl<J: Turn> Machine<J> {
         effects
     }
 
-    /// Whether what comes first may begin. While runs are held, what is no run does, and what is only closed.
+    /// True if the first waiting item may begin. While runs are held, only changes and messages
+    /// that are merely closed may.
     fn may_begin(&self) -> bool {
         let is_run = match self.waiting.front() {
             Some(Waiting::Message(job)) => !job.is_stopped(),
@@ -397,12 +403,12 @@ impl<J: Turn> Machine<J> {
         }
     }
 
-    /// From now on the run of this message is under way.
+    /// Notes that the run of this message is under way from now on.
     fn run_of(&mut self, job: &J) {
         self.active = Some(Active::Run(ActiveRun {
             run_id: job.run_id().clone(),
             place: job.place().cloned(),
-            is_strangers: job.is_strangers(),
+            rights: job.rights().cloned(),
             settled: !job.alters(),
             takes_steering: job.takes_steering(),
             streaming: false,
@@ -412,7 +418,8 @@ impl<J: Turn> Machine<J> {
         }));
     }
 
-    /// Takes out what is done beside the run under way, or while it is waited for quiet or no run is begun: all up to what alters the session.
+    /// Takes out the items that are done beside the run under way, or while quiet is awaited or no
+    /// run is begun: all up to the first that alters the session.
     fn beside_run(&mut self) -> Vec<Effect<J>> {
         let mut effects = Vec::new();
         // Otherwise it waits for a run that begins at once.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use openclaw_agent::event::{RunEnd, RunEvent};
+use openclaw_journal::api::{Broadcast, RunOutcome, RunRecord};
+use openclaw_journal::beat::{BeatAnswer, BeatChat};
+use openclaw_journal::job::Job;
 use tokio::sync::mpsc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::api::{AbortReason, Broadcast, RunOutcome, RunRecord};
-use crate::beat::{BeatAnswer, BeatChat};
 use crate::events::Emitter;
-use crate::job::Job;
 use crate::runner::RunControl;
 
 /// The run under way.
@@ -19,14 +19,15 @@ pub(super) struct Running {
     pub(super) events: mpsc::Receiver<RunEvent>,
     pub(super) emitter: Emitter,
     pub(super) begun: bool,
-    /// The steered messages of a run that is over, and after which something is still done.
+    /// Steered messages of a run that is over, while some work is left after it.
     pub(super) over: Option<Vec<Job>>,
-    /// A restart waits for it.
+    /// Token that a restart waits for.
     pub(super) working: TaskTrackerToken,
 }
 
 impl Running {
-    /// What clients hear last of a run, from what was stored. `now` is in Unix milliseconds.
+    /// Returns the last events that clients get of a run, made from the stored record. `now` is in
+    /// Unix milliseconds.
     pub(super) fn last_events(&mut self, record: &RunRecord, now: i64) -> Vec<Broadcast> {
         let is_chat = self.job.row.payload.is_chat();
         let is_refused = record.started_at.is_none();
@@ -39,11 +40,12 @@ impl Running {
             RunOutcome::Aborted { reason, .. } if self.job.row.payload.facts.wants.command => {
                 return self.emitter.aborted(reason);
             }
-            RunOutcome::Aborted { reason, .. } if !self.begun => {
-                return self.emitter.stopped_early(now, record.ended_at, reason);
-            }
-            RunOutcome::Aborted { reason, .. } if reason == AbortReason::Timeout.as_str() => RunEnd::TimedOut,
-            RunOutcome::Aborted { .. } => RunEnd::Aborted,
+            RunOutcome::Aborted { reason, .. } => match record.outcome.failure() {
+                // The run ran out of time (decision 50).
+                Some(message) => RunEnd::Failed(message.to_owned()),
+                None if !self.begun => return self.emitter.stopped_early(now, record.ended_at, reason),
+                None => RunEnd::Aborted,
+            },
         };
         if matches!(self.job.row.payload.facts.beat, Some(BeatChat::Alerts | BeatChat::Nothing)) {
             return self.end_of_beat(record, now, &end);
@@ -54,7 +56,7 @@ impl Running {
 }
 
 impl Running {
-    /// Of a heartbeat clients see what needs attention as a chat, where that is wanted.
+    /// Returns the last events of a heartbeat: clients see an alert as a chat, if that is wanted.
     fn end_of_beat(&mut self, record: &RunRecord, now: i64, end: &RunEnd) -> Vec<Broadcast> {
         let is_shown = self.job.row.payload.facts.beat == Some(BeatChat::Alerts);
         let text = match BeatAnswer::of(&record.outcome).filter(|_| is_shown) {
@@ -65,7 +67,8 @@ impl Running {
     }
 }
 
-/// The next event of the run, if there is a run and it still has any.
+/// Waits for the next event of the run; never returns if there is no run, or if it has no more
+/// events.
 pub(super) async fn next_event(running: &mut Option<Running>) -> RunEvent {
     let Some(running) = running else { return std::future::pending().await };
     match running.events.recv().await {

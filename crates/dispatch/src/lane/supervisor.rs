@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use openclaw_journal::job::Job;
 use openclaw_protocol::SessionKey;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
@@ -11,10 +12,9 @@ use tracing::Instrument;
 
 use super::actor::Actor;
 use super::command::{Command, Mailbox};
-use crate::job::Job;
 use crate::runner::Runner;
 
-/// Commands that may wait for a lane before those who send them have to.
+/// Number of commands that may wait for a lane before their senders have to wait.
 const MAILBOX: usize = 64;
 
 /// Starts lanes and knows how to reach them.
@@ -26,7 +26,7 @@ pub(crate) struct Supervisor {
     tasks: TaskTracker,
 }
 
-/// A place in a mailbox that nobody has taken yet.
+/// Place in a mailbox that is still free.
 #[derive(Debug)]
 pub(crate) struct Seat(mpsc::OwnedPermit<Command>);
 
@@ -44,8 +44,9 @@ impl Supervisor {
         Self { runner, placing: Mutex::default(), lanes: Mutex::default(), tasks: TaskTracker::new() }
     }
 
-    /// Sends to a session's lane, starting it if need be. During shutdown the command may be dropped: a message is in the
-    /// inbox by then, and whoever waits for a reply sees it closed.
+    /// Sends to a session's lane, starting it if need be. During shutdown the command may be
+    /// dropped: a message is in the inbox by then, and a caller that waits for a reply sees it
+    /// closed.
     pub(crate) async fn send(self: &Arc<Self>, key: &SessionKey, command: Command) {
         let lane = self.lane(key);
         if lane.send(command).await.is_err() {
@@ -67,7 +68,8 @@ impl Supervisor {
         }
     }
 
-    /// A lane with nothing left to do asks whether it may end. Not while somebody holds a sender: a command is on its way.
+    /// Removes a lane with nothing left to do; false while somebody holds a sender, because a
+    /// command is on its way.
     pub(super) fn retire(&self, key: &SessionKey, mailbox: &Mailbox) -> bool {
         let mut lanes = self.lanes.lock();
         let is_abandoned = mailbox.is_abandoned();

@@ -1,48 +1,55 @@
-//! What a lane has to know of something that waits for its turn.
+//! Facts that a lane has to know of something that waits for its turn.
 
 use openclaw_channels::Address;
+use openclaw_journal::api::AbortReason;
+use openclaw_journal::inbox::Row;
+use openclaw_journal::job::Job;
+use openclaw_journal::queue::QueueSettings;
+use openclaw_journal::rights::Rights;
 use openclaw_protocol::RunId;
 
-use crate::api::AbortReason;
-use crate::inbox::Row;
-use crate::job::Job;
-use crate::queue::QueueSettings;
-
-/// Something that waits for its turn.
+/// A message that waits for its turn in a lane.
 pub(crate) trait Turn: Clone {
-    /// Its run.
+    /// Id of its run.
     fn run_id(&self) -> &RunId;
-    /// Whether it was stopped or answered while it waited: its turn only closes it.
+    /// True if it was stopped or answered while it waited, so that its turn only closes it.
     fn is_stopped(&self) -> bool;
-    /// Makes it so.
+    /// Stops it with this reason: its turn only closes it.
     fn stop(&mut self, reason: AbortReason);
-    /// Its place in the order of acceptance.
+    /// Number in the order of acceptance.
     fn order(&self) -> u64;
-    /// Whether it may give the session another conversation or other settings: what is said behind it waits for it.
+    /// True if it may give the session another conversation or other settings, so that later
+    /// messages wait for it.
     fn alters(&self) -> bool;
-    /// Whether it is done beside a run.
+    /// True if it is done beside a run.
     fn is_aside(&self) -> bool;
-    /// How it waits, where it is something that is said to the agent: what nothing has to wait for, and what a full queue may drop.
+    /// Returns the queue settings of words for the agent, which nothing has to wait for and which a
+    /// full queue may drop; `None` for anything else.
     fn queue(&self) -> Option<QueueSettings>;
-    /// Where its answer goes, with its thread; nothing where that is the client that asked.
+    /// Returns the address of its answer, with its thread; `None` if the answer goes to the client
+    /// that asked.
     fn place(&self) -> Option<&Address>;
-    /// The platform's id of it, where it has one.
+    /// Returns the platform's id of the message, if it has one.
     fn message_id(&self) -> Option<&str>;
-    /// Whether its run can't be that of others.
+    /// True if its run can't be shared with others.
     fn is_alone(&self) -> bool;
-    /// Whether it tells of a sub-agent that has ended: such messages are run together among themselves.
+    /// True if it tells of a sub-agent that has ended: such messages are run together among
+    /// themselves.
     fn is_announcement(&self) -> bool;
-    /// Whether it waited before the process began.
+    /// True if it waited before the process began.
     fn has_waited(&self) -> bool;
-    /// A full queue has dropped it as the so-manyth, and the agent has yet to be told.
+    /// Returns the number under which a full queue has dropped it, if the agent has yet to be told.
     fn cut(&self) -> Option<u64>;
-    /// Makes it so.
+    /// Notes that a full queue has dropped it, as the `dropped`th.
     fn set_cut(&mut self, dropped: u64);
-    /// Whether messages may be steered into its run: not where the answer to them would not be seen.
+    /// True if messages may be steered into its run: false if the answer to them would not be seen.
     fn takes_steering(&self) -> bool;
-    /// Whether somebody else than the owner says it: the owner's run has tools that are not for them.
-    fn is_strangers(&self) -> bool {
-        false
+    /// Rights of its run; `None` if they are not known.
+    fn rights(&self) -> Option<&Rights>;
+
+    /// True if a run with these rights may also be given this message: only if the message's own run would have the same rights.
+    fn may_join(&self, rights: Option<&Rights>) -> bool {
+        rights.is_some() && self.rights() == rights
     }
 }
 
@@ -114,7 +121,7 @@ impl Turn for Job {
         self.row.payload.facts.beat.is_none()
     }
 
-    fn is_strangers(&self) -> bool {
-        self.row.payload.facts.strangers
+    fn rights(&self) -> Option<&Rights> {
+        self.row.payload.facts.rights.as_ref()
     }
 }

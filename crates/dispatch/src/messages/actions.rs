@@ -1,6 +1,6 @@
 //! The actions of the `message` tool by name, as OpenClaw 2026.2.9 knows them; which of them a platform has it says itself.
 
-/// What an action is done to.
+/// Target of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aim {
     /// A conversation.
@@ -11,14 +11,15 @@ pub(crate) enum Aim {
     Nothing,
 }
 
-/// One action.
+/// Action of the `message` tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Action {
-    /// Its name.
+    /// Name of the action.
     pub(crate) name: &'static str,
-    /// What it is done to.
+    /// Kind of target.
     pub(crate) aim: Aim,
-    /// Whether it says something, so that a run without a conversation of its own has to name a target.
+    /// True if it says something, so that a run without a conversation of its own has to name a
+    /// target.
     pub(crate) says: bool,
 }
 
@@ -38,10 +39,10 @@ const fn nowhere(name: &'static str) -> Action {
     Action { name, aim: Aim::Nothing, says: false }
 }
 
-/// To several at once.
+/// Action that sends to several conversations at once.
 pub(crate) const BROADCAST: &str = "broadcast";
 
-/// All of them.
+/// All actions.
 pub(crate) const ACTIONS: &[Action] = &[
     says("send"),
     Action { name: BROADCAST, aim: Aim::Nothing, says: true },

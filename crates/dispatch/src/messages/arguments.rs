@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::MessageError;
 
-/// Bytes of what a button carries that any platform takes.
+/// Bytes of a button's data that any platform takes.
 const BUTTON_TEXT: usize = 256;
 
 /// The arguments of one action.
@@ -13,7 +13,7 @@ const BUTTON_TEXT: usize = 256;
 pub(super) struct Arguments<'a>(pub(super) &'a Value);
 
 impl<'a> Arguments<'a> {
-    /// A text as it was written.
+    /// Returns a text as it was written.
     pub(super) fn text(self, key: &str) -> Option<&'a str> {
         self.0.get(key)?.as_str().filter(|text| !text.trim().is_empty())
     }
@@ -27,12 +27,12 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The first of these that is there.
+    /// Returns the first of these that is there.
     pub(super) fn first(self, keys: &[&str]) -> Option<String> {
         keys.iter().find_map(|key| self.word(key))
     }
 
-    /// Whether it is true.
+    /// True if the argument is `true`, also as a text.
     pub(super) fn flag(self, key: &str) -> bool {
         match self.0.get(key) {
             Some(Value::Bool(flag)) => *flag,
@@ -41,7 +41,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A whole number that is not negative.
+    /// Returns a whole number that is not negative.
     pub(super) fn count(self, key: &str) -> Option<u32> {
         self.word(key)?.parse().ok()
     }

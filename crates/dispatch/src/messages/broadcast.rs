@@ -1,4 +1,5 @@
-//! The same message to several conversations, on one platform or on all (spec `channels.md` §6.2). Each is told of by itself.
+//! Broadcast: the same message to several conversations, on one platform or on all (spec
+//! `channels.md` §6.2). Each has its own result.
 
 use serde_json::{Value, json};
 

@@ -1,13 +1,15 @@
-//! Files that are sent: taken into the gateway's own storage first, so that what becomes of them afterwards changes no message that waits.
-//! Which ones may be taken depends on who asks.
+//! Files that are sent: copied into the gateway's own storage first, so that later changes to the
+//! originals change no message that waits. Which files may be taken depends on the caller.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use openclaw_agent::place::off_limits::{OffLimits, Purpose};
 use openclaw_agent::place::{Place, PlaceError};
 use openclaw_channels::AnswerMedia;
 use openclaw_config::{Config, without_dots};
@@ -18,48 +20,39 @@ use crate::outbox::files::FOLDER;
 
 /// Largest file that is taken, in bytes: more than any platform takes.
 const LARGEST: u64 = 100 * 1_000_000;
-/// Bytes that tell what a file is.
+/// Bytes from which a file's type is told.
 const HEAD: u64 = 4096;
 
-/// Which files of this machine a client may have sent.
+/// Files of this machine that a client may have sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientFiles {
     /// Any that the gateway can read: it may administer the gateway, which has access to this machine.
     Any,
-    /// What the default agent may send: its workspace, the gateway's media, temporary files.
+    /// Files that the default agent may send: its workspace, the gateway's media, temporary files.
     OfAgent,
 }
 
-/// Which files of this machine may be taken.
+/// Files of this machine that may be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Any: whoever asks has access to this machine.
+    /// Any file: the caller has access to this machine.
     Anywhere,
-    /// Those below one of these directories, links followed. Relative names start at `base`.
+    /// Files below one of these directories, links followed. Relative names start at `base`.
     Below {
-        /// Where relative names start.
+        /// Directory that relative names start at. Files below it may be taken even if it lies within the gateway's state.
         base: PathBuf,
         /// The directories.
-        roots: Vec<Root>,
+        roots: Vec<PathBuf>,
     },
 }
 
-/// A directory of which files may be taken.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Root {
-    /// The directory.
-    dir: PathBuf,
-    /// What lies below it and may not be taken for that alone.
-    except: Option<PathBuf>,
-}
-
 impl Reach {
-    /// Nothing outside a directory.
+    /// Returns a reach of nothing outside a directory.
     pub(crate) fn within(dir: &Path) -> Self {
-        Self::Below { base: dir.to_owned(), roots: vec![Root { dir: dir.to_owned(), except: None }] }
+        Self::Below { base: dir.to_owned(), roots: vec![dir.to_owned()] }
     }
 
-    /// What a client may have sent.
+    /// Returns the reach of a client.
     pub(crate) fn of_client(files: ClientFiles, state_dir: &Path, config: &Config) -> Self {
         match files {
             ClientFiles::Any => Self::Anywhere,
@@ -70,15 +63,10 @@ impl Reach {
         }
     }
 
-    /// What the agent of a workspace may send: its workspace, the gateway's own media, temporary files. The state of the gateway is none
-    /// of these, wherever it lies.
+    /// Returns the reach of a workspace's agent: its workspace, the gateway's own media, temporary
+    /// files. The state of the gateway is none of these, wherever it lies.
     pub(crate) fn of_agent(workspace: &Path, state_dir: &Path, temp_dir: &Path) -> Self {
-        let root = |dir: PathBuf| Root { dir, except: None };
-        let roots = vec![
-            root(workspace.to_owned()),
-            root(state_dir.join("media")),
-            Root { dir: temp_dir.to_owned(), except: Some(state_dir.to_owned()) },
-        ];
+        let roots = vec![workspace.to_owned(), state_dir.join("media"), temp_dir.to_owned()];
         Self::Below { base: workspace.to_owned(), roots }
     }
 }
@@ -89,29 +77,31 @@ pub(crate) struct Files {
     folder: PathBuf,
     home: PathBuf,
     reach: Reach,
+    off_limits: OffLimits,
     allowed_hosts: Vec<String>,
     /// Largest file that is taken, in bytes.
     largest: u64,
 }
 
 impl Files {
-    pub(crate) fn new(state_dir: &Path, config: &Config, reach: Reach) -> Self {
+    pub(crate) fn new(state_dir: &Path, config: &Arc<Config>, reach: Reach) -> Self {
         Self {
             folder: state_dir.join(FOLDER),
             home: config.environment().home(),
             reach,
+            off_limits: OffLimits::of(config),
             allowed_hosts: config.messages.media_allow_hosts.clone(),
             largest: LARGEST,
         }
     }
 
-    /// The same, where files of an answer may have so many megabytes (`agents.defaults.mediaMaxMb`).
+    /// Limits the size of an answer's files to so many megabytes (`agents.defaults.mediaMaxMb`).
     pub(crate) fn at_most(self, megabytes: Option<f64>) -> Self {
         let bytes = megabytes.filter(|most| *most > 0.0).map(|most| (most * 1024.0 * 1024.0) as u64);
         Self { largest: bytes.unwrap_or(LARGEST).min(LARGEST), ..self }
     }
 
-    /// What is said of a file that is larger.
+    /// Error text for a file above the limit.
     fn too_large(&self) -> String {
         match self.largest {
             LARGEST => "it is larger than 100 MB".to_owned(),
@@ -138,10 +128,10 @@ impl Files {
         taking.await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
-    /// Whether a file of this machine could be taken now; what is in the web is not looked for.
+    /// Checks that a file of this machine could be taken now; web addresses are not looked up.
     ///
     /// # Errors
-    /// Why not, as [`Files::take`] says it.
+    /// The reason why not, as [`Files::take`] says it.
     pub(crate) async fn check(&self, name: &str) -> Result<(), String> {
         let name = name.trim();
         if is_data(name) {
@@ -155,7 +145,7 @@ impl Files {
         looking.await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
-    /// Takes what is given as base64, also as a `data:` URL.
+    /// Takes data that is given as base64, also as a `data:` URL.
     ///
     /// # Errors
     /// Why it can't be, for models.
@@ -195,7 +185,7 @@ impl Files {
         copied.map_err(|error| format!("file {name} was not sent: {error}"))
     }
 
-    /// A file that is not too large, with its path.
+    /// Opens a file that is not too large; returns it with its path.
     fn open_to_take(&self, name: &str) -> Result<(File, PathBuf), String> {
         let failed = |why: &str| format!("file {name} was not sent: {why}");
         let (file, path) = self.open(name).map_err(|refused| match refused {
@@ -210,25 +200,23 @@ impl Files {
         }
     }
 
-    /// The file of a name. What was checked is what is opened.
+    /// Opens the file of a name. The file that was checked is the one that is opened.
     fn open(&self, name: &str) -> Result<(File, PathBuf), Refused> {
         let path = self.absolute(name);
-        let Reach::Below { roots, .. } = &self.reach else {
+        let Reach::Below { base, roots } = &self.reach else {
             return Ok((Place::anywhere(&path)?.open()?, path));
         };
         let real = path.canonicalize().map_err(|error| match error.kind() {
-            // Whether there is such a file is told of allowed directories alone.
-            _ if !roots.iter().any(|root| path.starts_with(&root.dir)) => Refused::Outside,
+            // Only for allowed directories is it told whether such a file exists.
+            _ if !roots.iter().any(|root| path.starts_with(root)) => Refused::Outside,
             _ => Refused::Unreadable(error.to_string()),
         })?;
         for root in roots {
-            let Ok(dir) = root.dir.canonicalize() else { continue };
-            let except = root.except.as_ref().and_then(|except| except.canonicalize().ok());
+            let Ok(dir) = root.canonicalize() else { continue };
             let Ok(inside) = real.strip_prefix(&dir) else { continue };
-            if except.is_some_and(|except| real.starts_with(except)) {
-                continue;
-            }
-            return Ok((Place::beneath(&dir, inside, name)?.open()?, real.clone()));
+            let place = Place::beneath(&dir, inside, name)?;
+            self.off_limits.check(&place, base, Purpose::Read)?;
+            return Ok((place.open()?, real.clone()));
         }
         Err(Refused::Outside)
     }
@@ -246,7 +234,7 @@ impl Files {
     }
 
     async fn fetch(&self, address: &str) -> Result<AnswerMedia, String> {
-        // What may be a credential in an address is not shown.
+        // Parts of an address that may be a credential are not shown.
         let shown = address.split(['?', '#']).next().unwrap_or_default();
         let failed = |why: String| format!("file {shown} was not sent: {why}");
         let document = public::get(address, self.largest, &self.allowed_hosts).await;
@@ -262,7 +250,7 @@ impl Files {
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    // Nobody is to find half of it.
+                    // Half a file must not be found.
                     let _ = tokio::fs::remove_file(&path).await;
                     return Err(failed(error.to_string()));
                 }
@@ -276,14 +264,14 @@ impl Files {
         let name = document.name.clone().or(last).filter(|name| !name.is_empty());
         let kept = Kept { file, path };
         let stated = document.content_type.clone();
-        // It waits for the disk.
+        // Finishing waits for the disk.
         let finishing = tokio::task::spawn_blocking(move || kept.finish(name.as_deref(), stated.as_deref()));
         let kept = finishing.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         kept.map_err(|error| failed(error.to_string()))
     }
 }
 
-/// Why a file is not opened.
+/// Reason for not opening a file.
 enum Refused {
     Outside,
     Unreadable(String),
@@ -292,7 +280,10 @@ enum Refused {
 impl From<PlaceError> for Refused {
     fn from(error: PlaceError) -> Self {
         match error {
-            PlaceError::Escapes { .. } | PlaceError::SymbolicLink(_) => Self::Outside,
+            PlaceError::Escapes { .. }
+            | PlaceError::SymbolicLink(_)
+            | PlaceError::OffLimits(_)
+            | PlaceError::Hook(_) => Self::Outside,
             PlaceError::NotAFile(_) => Self::Unreadable("it is no file".to_owned()),
             PlaceError::Io(error) => Self::Unreadable(error.to_string()),
         }
@@ -319,7 +310,8 @@ impl Kept {
         Ok(Self { file, path })
     }
 
-    /// Under the end that its name, or its type, has: some platforms look at that. Synced: the row that will name it is.
+    /// Finishes the copy, under the extension of its name or of its type, because some platforms
+    /// look at that. Synced, as the row that will name it is.
     fn finish(self, name: Option<&str>, stated: Option<&str>) -> io::Result<AnswerMedia> {
         let Self { file, path } = self;
         let size = file.metadata()?.len();
@@ -361,18 +353,18 @@ impl Kept {
     }
 }
 
-/// Makes what lies in a directory stay in it when the power goes.
+/// Syncs a directory, so that its entries survive a power cut.
 fn sync_directory(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Why a file is not sent in which nothing is: no platform takes it.
+/// Error text for an empty file: no platform takes one.
 const EMPTY: &str = "it is empty";
-/// The same for one that lies elsewhere, in OpenClaw's words, with what to do.
+/// Error text for a file outside the allowed directories, in OpenClaw's words, with advice.
 const OUTSIDE: &str =
     "Local media path is not under an allowed directory. Copy the file into the workspace and send that";
 
-/// What `data:` URLs are answered with.
+/// Error text for `data:` URLs.
 const DATA: &str = "data: URLs are not supported for media. Use buffer instead.";
 
 fn is_data(name: &str) -> bool {
@@ -410,12 +402,17 @@ mod tests {
             make("state/workspace/a.txt", "in the workspace");
             make("state/media/inbound/b.txt", "in the media");
             make("state/credentials/token.json", "secret");
+            make("state/openclaw.json", "{}");
             make("c.txt", "temporary");
             make("state/workspace/empty.txt", "");
             symlink(dir.path().join("state/credentials/token.json"), dir.path().join("state/workspace/link"))
                 .unwrap();
             symlink(dir.path().join("c.txt"), dir.path().join("state/workspace/good")).unwrap();
-            let env = Environment::new([("HOME".to_owned(), "/nonexistent".to_owned())], dir.path());
+            let state = dir.path().join("state").display().to_string();
+            let env = Environment::new(
+                [("HOME", "/nonexistent"), ("OPENCLAW_STATE_DIR", state.as_str())],
+                dir.path(),
+            );
             let config = Config::from_json5("{}", &env).unwrap();
             let files = Files::new(&dir.path().join("state"), &config, reach(dir.path()));
             Self { dir, files }
@@ -446,6 +443,7 @@ mod tests {
             ("DIR/c.txt", "temporary".to_owned()),
             ("good", "temporary".to_owned()),
             ("../credentials/token.json", outside("../credentials/token.json")),
+            ("DIR/state/openclaw.json", outside("DIR/state/openclaw.json")),
             ("DIR/state/credentials/token.json", outside("DIR/state/credentials/token.json")),
             ("link", outside("link")),
             ("/etc/passwd", outside("/etc/passwd")),

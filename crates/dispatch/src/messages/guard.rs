@@ -1,9 +1,10 @@
-//! Whether a run that answers one conversation may do something in another (spec `channels.md` §6.2). Pure.
+//! Guard: decides if a run that answers one conversation may act in another (spec `channels.md`
+//! §6.2). Pure.
 
 use openclaw_channels::Address;
 use openclaw_config::settings::{Marker, ToolsMessage};
 
-/// Who asks.
+/// Kind of caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// The tool of a run.
@@ -12,7 +13,7 @@ pub(super) enum By {
     Operator,
 }
 
-/// What stands around words that come from another conversation.
+/// Text put around words that come from another conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Mark {
     prefix: String,
@@ -26,7 +27,8 @@ impl Mark {
     }
 }
 
-/// The actions that are held: they bring something new into a conversation. The others are about what is there already.
+/// Actions that are guarded, because they bring something new into a conversation. The others are
+/// about what is there already.
 const HELD: &[&str] = &[
     "send",
     "poll",
@@ -38,7 +40,8 @@ const HELD: &[&str] = &[
     "sticker",
 ];
 
-/// Whether an action may be done at an address by whoever is bound to another, and what its words are marked with.
+/// Checks that a caller bound to one conversation may do an action at another address; returns the
+/// mark for its words.
 pub(super) fn check(
     action: &str,
     to: &Address,

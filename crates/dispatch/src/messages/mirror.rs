@@ -1,11 +1,13 @@
-//! What is sent by hand, told to the session of the conversation it went to: its agent is to know what was said there in its name.
+//! Messages sent by hand, told to the session of their conversation, so that its agent knows what
+//! was said there in its name.
 
 use openclaw_channels::{Address, ConversationKind, Target};
 use openclaw_sessions::key::{Peer, PeerKind};
 use openclaw_sessions::routing::{self, Inbound};
 use openclaw_sessions::{SessionKey, SessionSettings};
 
-/// The sessions that may be meant by a target, the likeliest first. Groups and channels can't always be told apart by their ids.
+/// Returns the sessions that may be meant by a target, the likeliest first. Groups and channels
+/// can't always be told apart by their ids.
 pub(crate) fn sessions_of(settings: &SessionSettings, address: &Address, target: &Target) -> Vec<SessionKey> {
     let kinds: &[PeerKind] = match target.kind {
         Some(ConversationKind::Direct) => &[PeerKind::Direct],

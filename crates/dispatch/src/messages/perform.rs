@@ -1,4 +1,4 @@
-//! One action, from its arguments to its result.
+//! Execution of one action, from its arguments to its result.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,6 +6,8 @@ use std::sync::Arc;
 use openclaw_agent::host::{FileReach, MessageCall};
 use openclaw_channels::{ActionError, Address};
 use openclaw_config::Config;
+use openclaw_journal::delivery::Author;
+use openclaw_journal::rights::{ANYBODY, Rights};
 use openclaw_sessions::SessionKey;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -21,24 +23,24 @@ use super::send;
 use super::turn::{Bound, MessageTurn};
 use crate::runner::Runner;
 
-/// What a client of the gateway asks for.
+/// Request of a client of the gateway.
 #[derive(Debug, Clone)]
 pub struct MessageRequest {
     /// The action.
     pub action: String,
-    /// Its arguments, as the `message` tool takes them.
+    /// Arguments of the action, as the `message` tool takes them.
     pub args: Value,
-    /// The session it is done for: the conversation of its route is the one that is left.
+    /// Session for which it is done; the action counts as leaving the conversation of its route.
     pub session_key: Option<SessionKey>,
     /// Makes a repetition the same request.
     pub idempotency_key: String,
-    /// Whether nothing is done.
+    /// True to only tell what would be done.
     pub dry_run: bool,
-    /// Which files of this machine may be sent.
+    /// Files of this machine that may be sent.
     pub files: ClientFiles,
 }
 
-/// Does what a run's call of the tool asks for.
+/// Does the action that a run's call of the tool asks for.
 pub(crate) async fn perform_for_run(
     runner: &Runner,
     turn: &MessageTurn,
@@ -64,7 +66,7 @@ pub(crate) async fn perform_for_run(
     acting.perform(&name, args).await
 }
 
-/// Does what a client asks for.
+/// Does the action that a client asks for.
 pub(crate) async fn perform_for_operator(
     runner: &Runner,
     request: &MessageRequest,
@@ -103,12 +105,12 @@ fn reach(runner: &Runner, config: &Config, files: FileReach<'_>) -> Reach {
 pub(super) struct Acting<'a> {
     pub(super) runner: &'a Runner,
     pub(super) config: Arc<Config>,
-    /// The conversation of whoever asks.
+    /// Conversation of the caller.
     pub(super) bound: Option<Bound>,
     by: By,
     pub(super) turn: Option<&'a MessageTurn>,
     pub(super) session_key: Option<SessionKey>,
-    /// What it sends is known by.
+    /// Prefix of the ids of what it sends.
     pub(super) id: String,
     pub(super) files: Files,
     cancel: Option<&'a CancellationToken>,
@@ -128,6 +130,9 @@ impl Acting<'_> {
         }
         let (place, mark) = self.place(action, args)?;
         self.permit(action, &place)?;
+        if !action.says {
+            self.spare_gateways(&place, args).await?;
+        }
         match action.name {
             "send" | "sendAttachment" | "reply" | "thread-reply" => {
                 send::letter(self, &place, &mark, args).await
@@ -140,16 +145,20 @@ impl Acting<'_> {
                 Ok(send::dry(&place, json!({"action": action.name})))
             }
             "thread-create" => self.create_thread(action, &place, &mark, args).await,
+            "edit" => {
+                self.note_buttons(&place, args).await?;
+                self.act(action, &place, args).await
+            }
             _ => self.act(action, &place, args).await,
         }
     }
 
-    /// One message of a broadcast.
+    /// Sends one message of a broadcast.
     pub(super) async fn send_one(&self, args: &Value) -> Result<Value, MessageError> {
         self.perform("send", Arguments(args)).await
     }
 
-    /// The same for one of several.
+    /// Returns the action for one of several messages, with an id of its own.
     pub(super) fn one_of_many(&self, id: String) -> Acting<'_> {
         Acting {
             runner: self.runner,
@@ -174,7 +183,7 @@ impl Acting<'_> {
         }
     }
 
-    /// Where it is done, if it may be done there.
+    /// Returns the place of the action, if it may be done there.
     fn place(&self, action: &Action, args: Arguments<'_>) -> Result<(Place, Mark), MessageError> {
         let target = target(action, args)?;
         let wish = Wish {
@@ -198,7 +207,8 @@ impl Acting<'_> {
         if wish.target.is_none() {
             let channel = finder.channel(wish.channel.as_deref())?;
             let is_here = self.bound.as_ref().is_some_and(|bound| bound.address.channel == channel.info().id);
-            // Where nobody is bound to anything, a platform that can't be reached is told of first.
+            // For a caller without a conversation, a platform that can't be reached is reported
+            // first.
             if !is_here {
                 return Err(MessageError::Invalid(format!("Action {} requires a target.", action.name)));
             }
@@ -210,13 +220,50 @@ impl Acting<'_> {
         Ok((place, mark.map_err(MessageError::Invalid)?))
     }
 
-    /// Whether agents may do it there. Who has the gateway's own protocol may send whatever agents may.
+    /// Checks that agents may do it there. A client with the gateway's own protocol may send
+    /// whatever agents may.
     fn permit(&self, action: &Action, place: &Place) -> Result<(), MessageError> {
         let by_hand = self.by == By::Operator && matches!(action.name, "send" | "poll" | "thread-reply");
         if by_hand {
             return Ok(());
         }
         place.account.permits(action.name).map_err(|error| refused(error, place))
+    }
+
+    /// Refuses changes to a message of the gateway's own: a question about a command, say, has to
+    /// stay as it was asked.
+    async fn spare_gateways(&self, place: &Place, args: Arguments<'_>) -> Result<(), MessageError> {
+        let Some(written) = args.word("messageId") else { return Ok(()) };
+        // Of one that can't be an id the platform says so itself.
+        let Ok(id) = place.channel.message_id(&written) else { return Ok(()) };
+        let is_there = |at: &Address| place.account.may_mean(&place.address.target, &at.target);
+        let author = self.runner.shared.outbox.author_of(&place.address.channel, &id, &is_there).await;
+        match author.map_err(|error| MessageError::Failed(error.to_string()))? {
+            Author::Gateway => Err(MessageError::Invalid(format!(
+                "Message {id} is the gateway's own, such as the answer to a command or a question about one: it stays as it is."
+            ))),
+            Author::Buttons(_) | Author::Other => Ok(()),
+        }
+    }
+
+    /// Notes the maker of the buttons that an edit puts below a message, before anybody can press
+    /// them.
+    async fn note_buttons(&self, place: &Place, args: Arguments<'_>) -> Result<(), MessageError> {
+        let has_buttons = args.0.get("buttons").is_some_and(|buttons| !buttons.is_null());
+        let written = args.word("messageId").filter(|_| has_buttons);
+        let Some(id) = written.and_then(|written| place.channel.message_id(&written).ok()) else {
+            return Ok(());
+        };
+        let is_there = |at: &Address| place.account.may_mean(&place.address.target, &at.target);
+        let note = format!("{}.buttons", self.id);
+        let outbox = &self.runner.shared.outbox;
+        let noted = outbox.note_buttons(note, (&place.address, &id), &is_there, self.rights()).await;
+        noted.map_err(|error| MessageError::Failed(error.to_string()))
+    }
+
+    /// Returns the rights of the caller.
+    pub(super) fn rights(&self) -> &Rights {
+        self.turn.map_or(&ANYBODY, |turn| &turn.rights)
     }
 
     /// Asks the platform.
@@ -229,7 +276,8 @@ impl Acting<'_> {
         done.map_err(|error| refused(error, place))
     }
 
-    /// The arguments as a platform takes them: the target in one place, the thread beside it.
+    /// Returns the arguments as a platform takes them: the target in one place, the thread beside
+    /// it.
     fn params(&self, action: &Action, place: &Place, args: Arguments<'_>) -> Value {
         let mut params: Map<String, Value> = args.0.as_object().cloned().unwrap_or_default();
         for key in ["action", "channel", "accountId", "target", "targets", "channelId", "dryRun", "to"] {
@@ -299,7 +347,7 @@ fn refused(error: ActionError, place: &Place) -> MessageError {
     }
 }
 
-/// A run that answers nobody has to say where its words go.
+/// Checks that a run that answers nobody names a target for its words.
 fn require_target(action: &Action, args: Arguments<'_>) -> Result<(), MessageError> {
     if !action.says || has_target(args) {
         return Ok(());
@@ -313,7 +361,7 @@ fn has_target(args: Arguments<'_>) -> bool {
     args.first(&["target", "to", "channelId"]).is_some() || !args.list("targets").is_empty()
 }
 
-/// The target as it is written, under the names that models and older clients know it by.
+/// Returns the target as it is written, under the names that models and older clients know it by.
 fn target(action: &Action, args: Arguments<'_>) -> Result<Option<String>, MessageError> {
     let invalid = |text: String| Err(MessageError::Invalid(text));
     let named = args.word("target");

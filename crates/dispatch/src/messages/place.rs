@@ -1,4 +1,4 @@
-//! Where an action is done: platform, account, conversation and thread (spec `channels.md` §6.1).
+//! Place of an action: platform, account, conversation and thread (spec `channels.md` §6.1).
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ pub(crate) struct Place {
     pub(crate) account: Arc<dyn Account>,
     /// The conversation.
     pub(crate) address: Address,
-    /// Whether the account is at work: what is stored for another waits until it is.
+    /// True if the account is at work: deliveries stored for another wait until it is.
     pub(crate) is_at_work: bool,
 }
 
-/// What was asked for.
+/// Parts of the place that were asked for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Wish {
     pub(super) channel: Option<String>,
@@ -35,17 +35,17 @@ pub(super) struct Wish {
 pub(super) struct Finder<'a> {
     pub(super) platforms: &'a Platforms,
     pub(super) config: &'a Config,
-    /// The conversation that whoever asks is bound to: what is not named is taken from it.
+    /// Conversation that the caller is bound to: parts that are not named are taken from it.
     pub(super) bound: Option<&'a Address>,
 }
 
 impl Finder<'_> {
-    /// The ids of the platforms that have a usable account.
+    /// Returns the ids of the platforms that have a usable account.
     pub(super) fn configured(self) -> Vec<&'static str> {
         self.platforms.usable(self.config)
     }
 
-    /// The platform that is meant.
+    /// Returns the platform that is meant.
     pub(super) fn channel(self, named: Option<&str>) -> Result<Arc<dyn Channel>, MessageError> {
         let named = named.map(str::trim).filter(|name| !name.is_empty());
         let id = match (named, self.bound) {
@@ -70,7 +70,8 @@ impl Finder<'_> {
         }
     }
 
-    /// The account that is meant: the named one, that of the conversation, the default one.
+    /// Returns the account that is meant: the named one, that of the conversation, or the default
+    /// one.
     pub(super) fn account(
         self,
         channel: &Arc<dyn Channel>,

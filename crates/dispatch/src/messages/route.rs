@@ -1,23 +1,23 @@
-//! Where the answer of a run goes that is to be delivered (spec `channels.md` §5.6): to what is named, else along the route of its session.
-//! Pure.
+//! Route of a run's answer that is to be delivered (spec `channels.md` §5.6): to the named place,
+//! else along the route of its session. Pure.
 
 use openclaw_channels::registry;
 use openclaw_sessions::entry::DeliveryContext;
 
-/// What is asked for.
+/// Route that is asked for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RouteWish<'a> {
     /// A channel, or `last`.
     pub channel: Option<&'a str>,
-    /// A target, which goes before that of the route.
+    /// Target, which overrides that of the route.
     pub to: Option<&'a str>,
     /// Channel where neither names one that can be delivered to.
     pub fallback: Option<&'a str>,
-    /// Whether the route's target counts for another channel than its own.
+    /// True if the route's target also counts for another channel than its own.
     pub allow_mismatched_to: bool,
 }
 
-/// Where it goes, as far as that is known.
+/// Destination, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Routed {
     /// Channel id.
@@ -28,11 +28,11 @@ pub struct Routed {
     pub account: Option<String>,
     /// Thread.
     pub thread: Option<String>,
-    /// Whether the target was named.
+    /// True if the target was named.
     pub is_explicit: bool,
 }
 
-/// Decides.
+/// Decides on the route.
 pub fn route(last: Option<&DeliveryContext>, wish: RouteWish<'_>) -> Routed {
     let last = last.and_then(DeliveryContext::normalized).unwrap_or_default();
     let last_channel = last.channel.as_deref();

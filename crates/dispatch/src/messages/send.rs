@@ -1,5 +1,6 @@
-//! What makes a message of its own: text, files, polls, stickers. It is stored in the outbox, part by part, and then waited for: whoever
-//! asked is told what the platform made of it, or that it waits.
+//! Actions that make a message of their own: text, files, polls, stickers. Such a message is stored
+//! in the outbox, part by part, and then awaited: the caller is told what the platform made of it,
+//! or that it waits.
 
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use openclaw_agent::text::directive;
 use openclaw_agent::text::silent::{is_silent, spoken};
 use openclaw_agent::{ReplyPayload, ReplyTo};
 use openclaw_channels::{Answer, Content, Part};
+use openclaw_journal::delivery::{Author, Delivery};
 use openclaw_protocol::SessionKey;
 use serde_json::{Map, Value, json};
 
@@ -16,23 +18,23 @@ use super::guard::Mark;
 use super::perform::Acting;
 use super::place::Place;
 use crate::handle::DeliverError;
-use crate::outbox::{Delivery, Enqueued, Posted};
+use crate::outbox::{Enqueued, Posted};
 use crate::reply::settings::{ReplySettings, Surface};
 use crate::reply::threading::ReplyFilter;
 
-/// How long a platform may take before whoever asked is told that the message waits.
+/// Time that a platform may take before the caller is told that the message waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What became of a message.
+/// Outcome of a message.
 struct Letter {
-    /// Of its parts.
+    /// Outcome of its parts.
     posted: Posted,
-    /// Whether a hook kept all of it back.
+    /// True if a hook kept all of it back.
     is_withheld: bool,
 }
 
 impl Letter {
-    /// Whether its reader has it, or will: its words, or where there are none its files.
+    /// True if its reader has it, or will: its words, or its files if it has no words.
     fn has_said(&self, text: &str) -> bool {
         let has_content = !text.trim().is_empty() || self.posted.left_out.is_empty();
         self.posted.failures.is_empty() && !self.is_withheld && has_content
@@ -183,7 +185,7 @@ impl Acting<'_> {
                 Enqueued::Withheld => withheld += 1,
             }
         }
-        // Nobody knows when an account that is not at work will be.
+        // It is unknown when an account that is not at work will be.
         let patience = if place.is_at_work { PATIENCE } else { Duration::ZERO };
         let posted = tokio::select! { biased;
             () = self.is_cancelled() => return Err(MessageError::Stopped),
@@ -201,8 +203,8 @@ impl Acting<'_> {
         session_key: Option<SessionKey>,
     ) -> Result<Enqueued, MessageError> {
         let address = place.address.clone();
-        let delivery =
-            Delivery { id: id.to_owned(), address, session_key, part, expires_at: None, asked: None };
+        let (id, author) = (id.to_owned(), Author::with(&part, self.rights()));
+        let delivery = Delivery { id, address, session_key, author, part, expires_at: None, asked: None };
         self.runner.deliver(delivery).await.map_err(|error| match error {
             DeliverError::Session(error) => MessageError::Invalid(error.to_string()),
             DeliverError::Outbox(error) => MessageError::Failed(error.to_string()),
@@ -210,14 +212,15 @@ impl Acting<'_> {
     }
 }
 
-/// The message that is named to be answered has to be one that the platform can have.
+/// Checks that the message to be answered is one that the platform can have.
 fn check_reply_to(place: &Place, args: Arguments<'_>) -> Result<(), MessageError> {
     let Some(id) = args.word("replyTo") else { return Ok(()) };
-    let checked = place.channel.check_message_id(&id);
-    checked.map_err(|error| MessageError::Invalid(format!("replyTo: {error}")))
+    let read = place.channel.message_id(&id);
+    read.map(drop).map_err(|error| MessageError::Invalid(format!("replyTo: {error}")))
 }
 
-/// The message that is quoted: the one that is named, or one that a tag in the text asks for, as far as the mode lets the turn quote.
+/// Returns the message that is quoted: the named one, or one that a tag in the text asks for, as
+/// far as the mode lets the turn quote.
 fn reply_to(acting: &Acting<'_>, place: &Place, args: Arguments<'_>, tag: Option<ReplyTo>) -> Option<String> {
     let bound = acting.bound.as_ref().filter(|bound| {
         bound.address.channel == place.address.channel && bound.address.target == place.address.target
@@ -239,7 +242,8 @@ fn reply_to(acting: &Acting<'_>, place: &Place, args: Arguments<'_>, tag: Option
     ReplyFilter::sharing(mode, false, quoted).apply(payload, current).reply_to.and_then(ReplyTo::into_id)
 }
 
-/// A file that is too large for the platform is an error: a model that hears of success would tell its reader so.
+/// Returns an error if a file is too large for the platform: a model that hears of success would
+/// tell its reader so.
 fn too_large(parts: &[Part], files: usize) -> Result<(), MessageError> {
     let sent = parts.iter().filter(|part| matches!(part.content, Content::Media { .. })).count();
     if sent >= files {
@@ -257,7 +261,7 @@ fn several(names: &[String]) -> Option<&[String]> {
     (names.len() > 1).then_some(names)
 }
 
-/// What every result says.
+/// Fields of every result.
 fn frame(place: &Place) -> Map<String, Value> {
     let address = &place.address;
     let fields = [
@@ -281,14 +285,14 @@ fn with(mut fields: Map<String, Value>, more: Value) -> Value {
     Value::Object(fields)
 }
 
-/// What would be done.
+/// Result of a dry run: the place, and these fields.
 pub(super) fn dry(place: &Place, more: Value) -> Value {
     let mut fields = frame(place);
     fields.insert("dryRun".to_owned(), json!(true));
     with(fields, more)
 }
 
-/// What was done.
+/// Result of a message that was sent or stored; an error if it failed.
 fn told(place: &Place, letter: &Letter, best_effort: bool, more: Value) -> Result<Value, MessageError> {
     let Letter { posted, is_withheld } = letter;
     if let Some(why) =

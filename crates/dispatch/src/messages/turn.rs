@@ -1,11 +1,12 @@
-//! What one run has sent by the `message` tool. Its answer is shaped by it: what was said is not said again, and what is quoted once is
-//! quoted once by tool and answer together.
+//! Record of what one run has sent by the `message` tool. Its answer is shaped by it: words that
+//! were sent are not repeated, and tool and answer together quote a message at most once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use openclaw_agent::ReplyPayload;
 use openclaw_channels::Address;
+use openclaw_journal::rights::Rights;
 use openclaw_protocol::message::{Message, ToolResultMessage};
 use openclaw_protocol::{RunId, SessionKey};
 use parking_lot::Mutex;
@@ -23,47 +24,49 @@ pub(crate) const TOOL: &str = "message";
 /// The conversation that a run answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bound {
-    /// Where.
+    /// Address of the conversation.
     pub(crate) address: Address,
     /// The message that is answered.
     pub(crate) message_id: Option<String>,
 }
 
-/// One run and what it has sent.
+/// A run and what it has sent.
 #[derive(Debug)]
 pub(crate) struct MessageTurn {
     pub(crate) run_id: RunId,
     pub(crate) session_key: SessionKey,
-    /// The conversation it answers; `None` where that is a client of the gateway.
+    /// Conversation that it answers; `None` if that is a client of the gateway.
     pub(crate) bound: Option<Bound>,
-    /// Whether targets have to be named: nobody knows where such a run was asked for.
+    /// True if targets have to be named, because the conversation of such a run is unknown.
     pub(crate) needs_target: bool,
-    /// What was quoted.
+    /// Rights of the run.
+    pub(crate) rights: Rights,
+    /// Messages that were quoted.
     pub(crate) quoted: Quoted,
     state: Mutex<State>,
-    /// Its blocks, while somebody sends them.
+    /// Blocks of the run, while somebody sends them.
     blocks: watch::Sender<Option<Flushed>>,
 }
 
-/// The calls under way before which all that was said is in the outbox.
+/// Calls under way before which all words are in the outbox.
 #[derive(Debug, Default)]
 struct Flushed(Vec<String>);
 
-/// What was done for the messages of a run.
+/// Record for the messages of a run.
 #[derive(Debug, Default)]
 struct State {
-    /// The run's own, then those that were steered into it, in their order.
+    /// Message of the run, then those that were steered into it, in their order.
     messages: Vec<Heard>,
-    /// How often each call was made, by what its id begins with.
+    /// Number of times each call was made, by the prefix of its id.
     calls: HashMap<String, u32>,
 }
 
-/// One message that the run answers.
+/// A message that the run answers.
 #[derive(Debug, Default)]
 struct Heard {
-    /// The run that it would have, or has after a crash, by itself.
+    /// Run that the message would have by itself, or has after a crash.
     run_id: Option<RunId>,
-    /// What was sent for it.
+    /// Texts and files that were sent for it.
     sent: SentByTool,
 }
 
@@ -73,21 +76,23 @@ impl MessageTurn {
         session_key: SessionKey,
         bound: Option<Bound>,
         needs_target: bool,
+        rights: Rights,
     ) -> Arc<Self> {
         let own = Heard { run_id: Some(run_id.clone()), ..Heard::default() };
         let state = Mutex::new(State { messages: vec![own], ..State::default() });
         let quoted = Quoted::default();
         let blocks = watch::Sender::new(None);
-        Arc::new(Self { run_id, session_key, bound, needs_target, quoted, state, blocks })
+        Arc::new(Self { run_id, session_key, bound, needs_target, rights, quoted, state, blocks })
     }
 
-    /// What the run says is sent in blocks from now on, by whom this guard belongs to. What the tool sends waits for those before it.
+    /// Announces that the run's words are sent in blocks from now on, by the owner of this guard.
+    /// Messages of the tool wait for earlier blocks.
     pub(crate) fn sends_blocks(self: &Arc<Self>) -> SendsBlocks {
         self.blocks.send_replace(Some(Flushed::default()));
         SendsBlocks(Arc::clone(self))
     }
 
-    /// Waits until what was said before a call is in the outbox.
+    /// Waits until all words before a call are in the outbox.
     pub(crate) async fn said_before(&self, call_id: &str) {
         let is_out = |blocks: &Option<Flushed>| {
             blocks.as_ref().is_none_or(|Flushed(calls)| calls.iter().any(|call| call == call_id))
@@ -96,13 +101,15 @@ impl MessageTurn {
         let _ = self.blocks.subscribe().wait_for(is_out).await;
     }
 
-    /// A message was steered in: what is sent from now on is for it. Without an id it is a copy of one, which has a run of its own later.
+    /// Notes a steered message: everything sent from now on is for it. Without an id it is a copy
+    /// of a message, which has a run of its own later.
     pub(crate) fn steered(&self, run_id: Option<RunId>) {
         self.state.lock().messages.push(Heard { run_id, ..Heard::default() });
     }
 
-    /// The id of what a call sends, the same when a crash cut it short and it is made again, also by the run that the message it was made for
-    /// has then. Models do not promise that their ids differ.
+    /// Returns the id of what a call sends: the same when a crash cut the call short and it is made
+    /// again, also by the run that its message has then. Models do not promise that the ids of
+    /// their calls differ.
     pub(crate) fn delivery_id(&self, call_id: &str, args: &Value) -> String {
         let mut state = self.state.lock();
         let id = state.call(call_id, args);
@@ -112,24 +119,25 @@ impl MessageTurn {
         id + &again
     }
 
-    /// The runs that the messages would have by themselves: what is sent for them begins with their ids.
+    /// Returns the runs that the messages would have by themselves: ids of what is sent for them
+    /// begin with these.
     pub(crate) fn runs(&self) -> Vec<RunId> {
         self.state.lock().messages.iter().filter_map(|heard| heard.run_id.clone()).collect()
     }
 
-    /// The one of these that what is said to a message belongs to ([`ReplyPayload::said_to`]).
+    /// Returns the run that an answer to a message belongs to, by [`ReplyPayload::said_to`].
     pub(crate) fn run_of(&self, said_to: usize) -> RunId {
         self.state.lock().run_of(said_to).unwrap_or(&self.run_id).clone()
     }
 
-    /// Something was sent; the text is empty where that was files alone.
+    /// Records a message that was sent; the text is empty if it had files alone.
     pub(crate) fn sent(&self, text: &str, to: &Address) {
         if let Some(heard) = self.state.lock().messages.last_mut() {
             heard.sent.add(text, sent_to(to));
         }
     }
 
-    /// Whether the tool has answered in the run's own conversation.
+    /// True if the tool has answered in the run's own conversation.
     #[cfg(test)]
     pub(crate) fn has_answered(&self) -> bool {
         let Some(bound) = &self.bound else { return false };
@@ -137,8 +145,9 @@ impl MessageTurn {
         self.state.lock().messages.iter().any(|heard| heard.sent.has_sent_to(&to))
     }
 
-    /// What of an answer's payload is still to be said, a block or one of the last: what tools have sent for the message that it answers is not
-    /// said again.
+    /// Returns the part of an answer's payload that is still to be said, for a block or one of the
+    /// last payloads: text and files that tools have sent for the message that it answers are left
+    /// out.
     pub(crate) fn left_of(&self, payload: ReplyPayload) -> Option<ReplyPayload> {
         let state = self.state.lock();
         match (&self.bound, state.messages.get(payload.said_to)) {
@@ -147,13 +156,13 @@ impl MessageTurn {
         }
     }
 
-    /// What of the last payloads is still to be said.
+    /// Returns the parts of the last payloads that are still to be said.
     pub(crate) fn remaining(&self, finals: Vec<ReplyPayload>) -> Vec<ReplyPayload> {
         finals.into_iter().filter_map(|payload| self.left_of(payload)).collect()
     }
 
-    /// Takes in what an earlier process has done in this run: what the transcript tells since its own message, and whose the messages are that
-    /// were steered in.
+    /// Restores the record of an earlier process in this run: the transcript since the run's own
+    /// message, and the runs of the messages that were steered in.
     pub(crate) fn remember(&self, own: &[Arc<Message>], steered: &[Option<RunId>]) {
         let heard = own.iter().filter(|message| matches!(***message, Message::User(_))).count();
         // A summary may have taken the place of the first ones.
@@ -178,17 +187,17 @@ impl MessageTurn {
     }
 }
 
-/// Somebody sends the blocks of a run until this is dropped.
+/// Guard held while somebody sends the blocks of a run.
 #[derive(Debug)]
 pub(crate) struct SendsBlocks(Arc<MessageTurn>);
 
 impl SendsBlocks {
-    /// All that was said before a call is in the outbox.
+    /// Notes that all words before a call are in the outbox.
     pub(crate) fn flushed(&self, call_id: String) {
         self.change(|calls| calls.push(call_id));
     }
 
-    /// A call is over.
+    /// Notes that a call is over.
     pub(crate) fn called(&self, call_id: &str) {
         self.change(|calls| calls.retain(|call| call != call_id));
     }
@@ -209,7 +218,8 @@ impl Drop for SendsBlocks {
 }
 
 impl State {
-    /// What the id of a call begins with: the run of the message that it is made for, and what is asked. A copy has none of its own.
+    /// Returns the prefix of a call's ids: the run of the message that it is made for, and a digest
+    /// of what is asked. A copy has no run of its own.
     fn call(&self, call_id: &str, args: &Value) -> String {
         let mut digest = Sha256::new();
         digest.update(call_id.as_bytes());
@@ -225,13 +235,13 @@ impl State {
     }
 }
 
-/// The text that a call sends; empty where it sends files alone.
+/// Returns the text that a call sends; empty if it sends files alone.
 fn written(args: &Value) -> &str {
     let text = |key: &str| args.get(key).and_then(Value::as_str);
     text("message").or_else(|| text("caption")).unwrap_or_default()
 }
 
-/// The conversations that a call has sent words or files to.
+/// Returns the conversations that a call has sent words or files to.
 fn reached(args: &Value, result: &ToolResultMessage) -> Vec<Address> {
     let name = args.get("action").and_then(Value::as_str).unwrap_or_default();
     let Some(details) = &result.details else { return Vec::new() };
@@ -248,7 +258,7 @@ fn reached(args: &Value, result: &ToolResultMessage) -> Vec<Address> {
     sends.into_iter().filter_map(reached_by).collect()
 }
 
-/// Where one message arrived, or waits to be sent.
+/// Returns the address at which one message arrived, or waits to be sent.
 fn reached_by(send: &Value) -> Option<Address> {
     let text = |key: &str| send.get(key).and_then(Value::as_str).map(str::to_owned);
     if send.get("ok") != Some(&Value::Bool(true)) || send.get("result").is_none() {
@@ -289,7 +299,7 @@ mod tests {
     fn turn() -> Arc<MessageTurn> {
         let bound = Bound { address: address("5"), message_id: Some("11".to_owned()) };
         let key = SessionKey::parse("agent:main:main").unwrap();
-        MessageTurn::new(RunId::new("run"), key, Some(bound), false)
+        MessageTurn::new(RunId::new("run"), key, Some(bound), false, Rights::ALL)
     }
 
     #[test]
@@ -316,7 +326,7 @@ mod tests {
         assert_eq!(live.remaining(vec![text("Done.")]), []);
     }
 
-    /// What was sent for one message is no answer to another that the run hears.
+    /// Checks that a message sent for one message is no answer to another that the run hears.
     #[test]
     fn each_message_of_a_run_has_its_own_answer() {
         let to = |said_to: usize, text: &str| ReplyPayload {
@@ -393,7 +403,8 @@ mod tests {
         resumed.remember(&[user(), said(vec![call()])], &[Some(RunId::new("gone")), second]);
         assert_eq!(resumed.delivery_id("c1", &args), id);
         // The message goes on by itself.
-        let own = MessageTurn::new(RunId::new("second"), turn().session_key.clone(), None, false);
+        let own =
+            MessageTurn::new(RunId::new("second"), turn().session_key.clone(), None, false, Rights::ALL);
         own.remember(&[said(vec![call()])], &[]);
         assert_eq!(own.delivery_id("c1", &args), id);
     }
@@ -427,7 +438,7 @@ mod tests {
         assert_eq!(turn.remaining(vec![failed, error.clone()]), [error]);
     }
 
-    /// A start after a crash reads what was sent from the transcript.
+    /// Checks that a start after a crash reads from the transcript what was sent.
     #[test]
     fn what_was_sent_before_a_crash_is_the_answer_with_words_or_without() {
         let sent = json!({"ok": true, "channel": "telegram", "accountId": "default", "to": "5", "result": {"messageId": "1"}});

@@ -1,4 +1,5 @@
-//! One try to bring one delivery to its platform. The order of the steps is the promise of `docs/durability.md`.
+//! One try to bring one delivery to its platform. The order of the steps is the promise of
+//! `docs/durability.md`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,33 +8,36 @@ use std::time::Duration;
 use openclaw_channels::{
     Account, Address, Attempt, Content, Found, Part, Repeats, RetryPolicy, SendError, Turn,
 };
+use openclaw_journal::delivery::{Delivery, DeliveryStatus};
+use openclaw_journal::delivery::{DeliveryFailure, DeliveryState, Retry, Verdict};
+use openclaw_journal::journal::{StoredDelivery, Unreadable, Update};
 use openclaw_protocol::RunId;
 
 use super::files::file_of;
 use super::outage::Platform;
-use super::states::{self, DeliveryFailure, DeliveryState, Retry, Verdict};
-use super::{Became, Delivery, DeliveryStatus, Inner};
-use crate::journal::{StoredDelivery, Unreadable, Update};
+use super::states;
+use super::{Became, Inner};
 
-/// How long a platform may take for a delivery, besides the time that its account grants the request.
+/// Time that a platform may take for a delivery, besides the time that its account grants the
+/// request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// A delivery that waited longer tells its reader so (spec `channels.md` §5.5).
 const LATE_MS: i64 = 30 * 60 * 1000;
 /// Pause when the disk refuses.
 const DISK_PAUSE: Duration = Duration::from_secs(5);
 
-/// What becomes of the delivery's place in its conversation.
+/// Consequence of a try for the delivery's place in its conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// It is free for the next.
+    /// Free for the next delivery.
     Over,
-    /// It is tried again, not sooner.
+    /// Kept: the delivery is tried again, not sooner than after this time.
     Retry(Duration),
-    /// It is tried again after a pause, or when the platform can be reached again.
+    /// Kept: the delivery is tried again after a pause, or when the platform can be reached again.
     Pause(Duration),
 }
 
-/// Tries. A delivery that can't be read or stored is left where it is for a later one.
+/// Tries to send a delivery. One that can't be read or stored is left for a later try.
 pub(super) async fn attempt(inner: &Inner, number: i64, account: Arc<dyn Account>) -> Ended {
     match inner.journal.stored_delivery(number).await {
         Ok(Some(stored)) if stored.state.is_open() => try_it(inner, stored, account.as_ref()).await,
@@ -86,7 +90,8 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
             }
         }
     }
-    // One that only waits for its turn was not sent, and is not stored as if it might have been.
+    // A delivery that only waits for its turn was not sent, and is not stored as if it might have
+    // been.
     if let Turn::After(wait) = account.turn(&delivery.address) {
         return Ended::Retry(wait);
     }
@@ -117,8 +122,8 @@ async fn try_it(inner: &Inner, stored: StoredDelivery, account: &dyn Account) ->
     settle(inner, delivery, states::of_sending(attempts, account.retry(), sent, platform)).await
 }
 
-/// What follows where a platform does not take the file of a part that has words, or that its reader is to hear of. The note says it as of a
-/// file that is not there.
+/// Returns the verdict if a platform does not take the file of a part that has words, or whose
+/// reader is to hear of it. The note reads like the one for a file that is not there.
 async fn without_file(
     inner: &Inner,
     delivery: &Delivery,
@@ -136,8 +141,8 @@ async fn without_file(
     Some(Verdict::WithoutFile { part: Box::new(part), left_out })
 }
 
-/// Whether the reader of a file without words is told that it is not sent: once for each answer of a run. Who sends by hand, or by a tool, hears
-/// of it in the answer to that.
+/// True if the reader of a file without words is told that it is not sent: once for each answer of
+/// a run. Callers that send by hand, or by a tool, hear of it in the answer to that.
 async fn tells_reader(inner: &Inner, delivery: &Delivery) -> bool {
     if !delivery.is_of_answer() {
         return false;
@@ -153,7 +158,7 @@ async fn tells_reader(inner: &Inner, delivery: &Delivery) -> bool {
     }
 }
 
-/// Tells what became of a delivery, where something has, and stores it.
+/// Tells the outcome of a delivery, if it has one by now, and stores it.
 async fn settle(inner: &Inner, delivery: Delivery, verdict: Verdict) -> Ended {
     let outcome = match &verdict {
         Verdict::Sent(_) => Some(Became::Sent),
@@ -164,7 +169,8 @@ async fn settle(inner: &Inner, delivery: Delivery, verdict: Verdict) -> Ended {
     if let (Some(outcome), Some(tell)) = (outcome, inner.tell.get()) {
         tell(&delivery.address, delivery.session_key.as_ref(), &delivery.part, outcome);
     }
-    // One that was given up may be tried again by hand: it keeps its file until it is forgotten.
+    // A delivery that was given up may be tried again by hand: it keeps its file until it is
+    // forgotten.
     let is_done_with = matches!(verdict, Verdict::Sent(_) | Verdict::WithoutFile { .. });
     let file = file_of(&delivery.part).filter(|_| is_done_with).map(Path::to_owned);
     let ended = store(inner, delivery.id, Some(&delivery.address), verdict).await;
@@ -184,7 +190,7 @@ async fn in_time<T>(
     }
 }
 
-/// A try that panicked: whatever it did, it may have been done.
+/// Ends a try that panicked, as one that may have succeeded.
 pub(super) async fn panicked(inner: &Inner, number: i64) -> Ended {
     match inner.journal.stored_delivery(number).await {
         Ok(Some(stored)) if stored.state == DeliveryState::Sending => {
@@ -199,13 +205,13 @@ pub(super) async fn panicked(inner: &Inner, number: i64) -> Ended {
     }
 }
 
-/// What became of the delivery's place, and whether the row says so.
+/// Result of storing a verdict: the place's fate, and whether the row says so.
 struct Stored {
     ended: Ended,
     is_stored: bool,
 }
 
-/// Stores what follows. The journal tries again what the disk refuses.
+/// Stores the verdict. The journal tries again if the disk refuses.
 async fn store(inner: &Inner, id: String, at: Option<&Address>, verdict: Verdict) -> Stored {
     // The lines of a platform are found by its name.
     let (channel, account) = (at.map(|at| at.channel.as_str()), at.map(|at| at.account.as_str()));
@@ -250,7 +256,7 @@ async fn store(inner: &Inner, id: String, at: Option<&Address>, verdict: Verdict
     let is_stored = stored.is_ok();
     let ended = match stored {
         Ok(true) => ended,
-        // It was thrown away meanwhile: the next look finds it over.
+        // The delivery was thrown away meanwhile: the next look finds it over.
         Ok(false) if ended != Ended::Over => Ended::Retry(Duration::ZERO),
         Ok(false) => ended,
         Err(error) => {

@@ -13,7 +13,7 @@ use openclaw_channels::{Content, Part};
 
 use super::{Outbox, OutboxError};
 
-/// Where they are, below the state directory.
+/// Folder of the copies, below the state directory.
 pub(crate) const FOLDER: &str = "media/outbound";
 
 /// The file of a part.
@@ -25,14 +25,14 @@ pub(super) fn file_of(part: &Part) -> Option<&Path> {
 }
 
 impl Outbox {
-    /// From now on copies of files that lie in this directory are removed when their rows are over. Once.
+    /// Sets the directory of copies, which are removed when their rows are over. Called once.
     pub(crate) fn keep_files_in(&self, folder: PathBuf) {
         // Only what starts a dispatcher comes here.
         let _ = self.inner.folder.set(folder);
     }
 
-    /// Removes the copies that no delivery names and that have been there for as long as `grace`: one that was taken just now may have no row
-    /// yet. How many they were.
+    /// Removes the copies that no delivery names and that have been there for as long as `grace`:
+    /// one that was taken just now may have no row yet. Returns their number.
     ///
     /// # Errors
     /// When the database can't be read; then none is removed.
@@ -67,7 +67,7 @@ impl Outbox {
 }
 
 impl super::Inner {
-    /// The row of a copy is over.
+    /// Removes a copy whose row is over.
     pub(super) async fn remove_file(&self, copy: &Path) {
         if self.folder.get().map(PathBuf::as_path) != copy.parent() || !is_copy(copy) {
             return;
@@ -99,7 +99,7 @@ fn copies_in(folder: &Path, grace: Duration) -> io::Result<Vec<PathBuf>> {
     Ok(old.filter(|path| is_copy(path)).collect())
 }
 
-/// Whether a file has a name as copies have. What else lies there is not the gateway's.
+/// True if a file has a name as copies have. Other files there are not the gateway's.
 fn is_copy(path: &Path) -> bool {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let parts: Vec<&str> = stem.split('-').collect();

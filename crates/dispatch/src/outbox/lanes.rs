@@ -2,43 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use openclaw_channels::Address;
+use openclaw_journal::delivery::{LaneKey, OpenDelivery};
 use tokio::time::Instant;
 
-/// A conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct LaneKey {
-    pub(crate) channel: String,
-    pub(crate) account: String,
-    pub(crate) target: String,
-}
-
-impl From<&Address> for LaneKey {
-    fn from(address: &Address) -> Self {
-        Self {
-            channel: address.channel.clone(),
-            account: address.account.clone(),
-            target: address.target.clone(),
-        }
-    }
-}
-
-/// One that is not over, as far as its order needs it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct OpenDelivery {
-    /// Its number: numbers grow in the order of acceptance.
-    pub(crate) number: i64,
-    /// Its conversation.
-    pub(crate) lane: LaneKey,
-    /// The thread in it.
-    pub(crate) thread: Option<String>,
-    /// Not to be tried before; Unix milliseconds.
-    pub(crate) next_at: i64,
-    /// It was not tried so far, and is not yet only because a pause is made before it: what is said in other threads need not wait for it.
-    pub(crate) is_paced: bool,
-}
-
-/// Everything that is not over, by conversation.
+/// Open deliveries, by conversation.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     lanes: HashMap<LaneKey, Lane>,
@@ -46,39 +13,39 @@ pub(super) struct Lanes {
 
 #[derive(Debug, Default)]
 struct Lane {
-    /// When each may be tried.
+    /// Deliveries by number, with the time at which each may be tried.
     waiting: BTreeMap<i64, Due>,
-    /// The one that is being tried. It is still in `waiting`.
+    /// Delivery that is being tried. It is still in `waiting`.
     busy: Option<i64>,
-    /// That one was added once more meanwhile.
+    /// True if the one being tried was added once more meanwhile.
     is_added_again: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Due {
-    /// Not before this.
+    /// Earliest time of the try.
     at: Instant,
-    /// The pause is our own, and nobody minds if it is shorter.
+    /// True if the pause is our own, so that it may be shorter.
     is_pause: bool,
     thread: Option<String>,
-    /// As [`OpenDelivery::is_paced`].
+    /// Same as [`OpenDelivery::is_paced`].
     is_paced: bool,
 }
 
-/// What became of a try.
+/// Outcome of a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// Nothing is left to be done.
+    /// No work is left.
     Over,
-    /// It is to be tried again, not before this.
+    /// Tried again, not before this time.
     Retry(Instant),
-    /// It is to be tried again at this time, or when [`Lanes::hurry`] says so.
+    /// Tried again at this time, or when [`Lanes::hurry`] says so.
     Pause(Instant),
 }
 
 impl Lanes {
-    /// Adds one. One that is here already stays as it is; one that is being tried is looked at once more afterwards, since it may have been
-    /// given up and taken up again.
+    /// Adds a delivery. One that is here already stays as it is; one that is being tried is looked
+    /// at once more afterwards, since it may have been given up and taken up again.
     pub(super) fn add(&mut self, delivery: OpenDelivery, at: Instant) {
         let OpenDelivery { number, lane, thread, is_paced, .. } = delivery;
         let due = Due { at, is_pause: false, thread, is_paced };
@@ -87,8 +54,10 @@ impl Lanes {
         lane.waiting.entry(number).or_insert(due);
     }
 
-    /// Takes up to `room` out that may be tried now: the first of each conversation (of those that are not behind a pause), if `may_try` it. That is asked last: `true` begins it. Those
-    /// of the least `rank` are asked first, and of these the oldest.
+    /// Takes out up to `room` deliveries that may be tried now: the first of each conversation (of
+    /// those that are not behind a pause), if `may_try` allows it. Calls `may_try` last, because
+    /// `true` begins the try. Conversations of the least `rank` come first, and of these the one
+    /// with the oldest delivery.
     pub(super) fn start<R: Ord>(
         &mut self,
         now: Instant,
@@ -118,7 +87,7 @@ impl Lanes {
         started
     }
 
-    /// The try of a conversation has ended.
+    /// Ends the try of a conversation.
     pub(super) fn settle(&mut self, key: &LaneKey, settled: Settled) {
         let Some(lane) = self.lanes.get_mut(key) else { return };
         let Some(number) = lane.busy.take() else { return };
@@ -141,7 +110,7 @@ impl Lanes {
         }
     }
 
-    /// The platform can be reached again: what pauses since it could not is tried now.
+    /// Tries paused deliveries now, because the platform can be reached again.
     pub(super) fn hurry(&mut self, now: Instant, is_meant: impl Fn(&LaneKey) -> bool) {
         let meant = self.lanes.iter_mut().filter(|(key, _)| is_meant(key)).map(|(_, lane)| lane);
         for due in meant.flat_map(|lane| lane.waiting.values_mut()).filter(|due| due.is_pause) {
@@ -149,14 +118,14 @@ impl Lanes {
         }
     }
 
-    /// A person wants a conversation tried now.
+    /// Lets a conversation be tried now, because a person wants it.
     pub(super) fn hasten(&mut self, now: Instant, key: &LaneKey) {
         let waiting = self.lanes.get_mut(key).into_iter().flat_map(|lane| lane.waiting.values_mut());
         waiting.for_each(|due| due.at = due.at.min(now));
     }
 
-    /// When the next one that waits for its time may be tried, none of its conversation before the time that `not_before` gives for it; never
-    /// where that gives none.
+    /// Time at which the next waiting delivery may be tried, no sooner than `not_before` says for
+    /// its conversation; conversations for which that gives `None` don't count.
     pub(super) fn next_due(&self, not_before: impl Fn(&LaneKey) -> Option<Instant>) -> Option<Instant> {
         let waiting = self.lanes.iter().filter_map(|(key, lane)| Some((key, lane.due()?)));
         waiting.filter_map(|(key, due)| Some(due.max(not_before(key)?))).min()
@@ -164,7 +133,8 @@ impl Lanes {
 }
 
 impl Lane {
-    /// Those of which one may be next, in their order: the first that is not paced, and before it the first paced one of each other thread.
+    /// Deliveries of which one may be next, in their order: the first that is not paced, and before
+    /// it the first paced one of each other thread.
     fn next(&self) -> impl Iterator<Item = (i64, &Due)> {
         let mut paced: Vec<Option<&str>> = Vec::new();
         let mut is_over = self.busy.is_some();
@@ -182,12 +152,12 @@ impl Lane {
         waiting.map(|(number, due)| (*number, due))
     }
 
-    /// The one that may be tried now.
+    /// Returns the delivery that may be tried now.
     fn ready(&self, now: Instant) -> Option<i64> {
         self.next().find(|(_, due)| due.at <= now).map(|(number, _)| number)
     }
 
-    /// When one may be.
+    /// Time at which one may be tried.
     fn due(&self) -> Option<Instant> {
         self.next().map(|(_, due)| due.at).min()
     }
@@ -321,7 +291,8 @@ mod tests {
         let (now, mut lanes) = (Instant::now(), Lanes::default());
         lanes.add(open(lane("x"), 1), now);
         assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [1]);
-        // It is given up, which is on disk; a person takes it up again before its task has ended.
+        // The delivery is given up, which is on disk; a person takes it up again before its task
+        // has ended.
         lanes.add(open(lane("x"), 1), now);
         lanes.settle(&lane("x"), Settled::Over);
         assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [1]);

@@ -1,7 +1,10 @@
-//! Whether the platform of an account is down, by what came of tries and by what the account says. Pure.
+//! Outage detection: decides if the platform of an account is down, by the results of tries and by
+//! what the account says. Pure.
 //!
-//! It is down while nothing of it works. Then tries do not count, and one delivery at a time asks whether it works again: a hundred that wait
-//! do not each try. The conversations take turns at that, those first that did not fail yet: a few that always fail keep no other waiting.
+//! A platform is down while nothing of it works. Tries do not count then, and one delivery at a
+//! time probes whether it works again, rather than each of a hundred that wait. The conversations
+//! take turns at probing, those first that did not fail yet, so that a few that always fail keep no
+//! other waiting.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -9,37 +12,40 @@ use std::time::Duration;
 use openclaw_channels::SendError;
 use tokio::time::Instant;
 
-/// Pause after the first try that found the platform down. Each further one is twice as long.
+/// Pause after the first try that found the platform down (backoff). Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
-/// The longest, where nothing was sent for certain: the platform can't be reached.
+/// Longest pause if nothing was sent for certain, because the platform can't be reached.
 const UNREACHABLE_PAUSE: Duration = FIRST_PAUSE;
-/// The longest elsewhere. Each try may have had its effect.
+/// Longest pause otherwise. Each try may have had its effect.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
-/// A conversation that did not fail yet waits for none of these; so long behind another one all the same, that a real outage is not asked by
-/// each new message.
+/// Pause behind another conversation's try for one that did not fail yet. Such a conversation waits
+/// for no other pause; this one keeps a real outage from being probed by each new message.
 const FRESH_PAUSE: Duration = FIRST_PAUSE;
-/// So many conversations in which the platform failed, and it is not for what is said in one of them.
+/// Number of failing conversations from which on the failure is blamed on the platform rather than
+/// on their contents.
 const SEVERAL: usize = 2;
-/// So many conversations that fail are remembered; of more, those whose failure is the latest.
+/// Number of failing conversations that are remembered; of more, those with the latest failures.
 const MAX_FAILING: usize = 1_000;
-/// So many conversations that a person wants tried are remembered; more of them take their turns like all.
+/// Number of conversations that a person wants tried and that are remembered; more of them take
+/// their turns like all.
 const MAX_WANTED: usize = 1_000;
 
-/// How a platform does, for the delivery that was just tried.
+/// Health of a platform, for the delivery that was just tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Platform {
-    /// It works: what happened concerns this delivery.
+    /// The platform works, so that the result concerns this delivery.
     Works,
-    /// It is down. When it is tried again is not stored with the delivery: the next process finds out by itself how the platform does.
+    /// The platform is down. The time of the next try is not stored with the delivery: the next
+    /// process finds out by itself how the platform does.
     Down,
 }
 
-/// Whose turn it is among conversations that wait; the least first.
+/// Order in which waiting conversations may probe the platform; the least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ProbeRank {
     /// A person wants it tried.
     Wanted,
-    /// It did not fail.
+    /// No failure in this conversation.
     Fresh,
     /// The platform failed in it. This counts the failures of the account.
     Failed(u64),
@@ -48,22 +54,23 @@ pub(super) enum ProbeRank {
 /// A conversation in which the platform failed, and has answered nothing since.
 #[derive(Debug, Clone, Copy)]
 struct Failing {
-    /// As in [`ProbeRank::Failed`].
+    /// Number of the failure, as in [`ProbeRank::Failed`].
     failure: u64,
-    /// The platform answered another conversation afterwards: if it fails here once more, that is for what is said here.
+    /// True if the platform answered another conversation afterwards: if it fails here once more,
+    /// the failure is blamed on this conversation's contents.
     is_overtaken: bool,
-    /// It failed here since it last answered anything.
+    /// True if the platform failed here since it last answered anything.
     is_current: bool,
 }
 
 /// The outage of one account, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Outage {
-    /// The account hears nothing from its platform.
+    /// True if the account hears nothing from its platform.
     is_lost: bool,
-    /// It could not be reached.
+    /// True if the platform could not be reached.
     is_unreachable: bool,
-    /// It is not known whether it took what was sent to it last.
+    /// True if it is unknown whether the platform took the last request.
     is_silent: bool,
     /// Conversations in which it fails. It never answered them since, but others perhaps.
     failing: HashMap<String, Failing>,
@@ -71,49 +78,51 @@ pub(super) struct Outage {
     failure: u64,
     /// Conversations in which it failed since it last answered anything.
     current: usize,
-    /// Those of them that do not fail for what is said in them.
+    /// Number of current failures that are not blamed on the conversation itself.
     blamed_on_platform: usize,
     /// Rounds of tries since it last answered that found it down.
     failures: u32,
-    /// When it was found down.
+    /// Time at which it was found down.
     since: Option<Instant>,
-    /// When it is tried again.
+    /// Time of the next try.
     next: Option<Instant>,
-    /// When a conversation that did not fail yet may be tried at once again.
+    /// Time at which a conversation that did not fail yet may be tried at once again.
     next_fresh: Option<Instant>,
     /// Conversations that a person wants tried.
     wanted: HashSet<String>,
     /// The delivery that is being tried.
     tried: Option<i64>,
-    /// How often the account has begun to hear from it again.
+    /// Number of times the account has begun to hear from it again.
     returns: u64,
 }
 
 impl Outage {
-    /// The account hears nothing from its platform any more. What is sent may arrive nevertheless.
+    /// Notes that the account hears nothing from its platform any more. Messages may arrive
+    /// nevertheless.
     pub(super) fn lost(&mut self) {
         self.is_lost = true;
     }
 
-    /// It hears from it again.
+    /// Notes that the account hears from the platform again.
     pub(super) fn back(&mut self) {
         *self = Self { tried: self.tried, returns: self.returns + 1, ..Self::default() };
     }
 
-    /// A person wants to know whether it works again: this conversation is tried next, with others of which that was said, and waits for
-    /// nothing.
+    /// Lets a conversation probe next, together with others that were hastened, and without
+    /// waiting: a person wants to know whether the platform works again.
     pub(super) fn hasten(&mut self, target: &str) {
         if self.wanted.len() < MAX_WANTED {
             self.wanted.insert(target.to_owned());
         }
     }
 
-    /// How often the platform could be reached again so far: a try that began before the last time may have met what is over by now.
+    /// Number of times the platform could be reached again so far: a try that began before the last
+    /// time may have met an outage that is over by now.
     pub(super) fn returns(&self) -> u64 {
         self.returns
     }
 
-    /// What a try in a conversation came to.
+    /// Notes the result of a try in a conversation.
     pub(super) fn on_tried<T>(
         &mut self,
         target: &str,
@@ -126,7 +135,7 @@ impl Outage {
             }
             Err(SendError::Down { .. }) => self.is_silent = false,
             Err(SendError::Uncertain { .. }) => self.is_silent = true,
-            // It answered.
+            // The platform answered.
             Ok(_)
             | Err(
                 SendError::Final { .. } | SendError::File { .. } | SendError::Retry { after: Some(_), .. },
@@ -145,7 +154,8 @@ impl Outage {
             return Platform::Works;
         }
         self.since.get_or_insert(now);
-        // Those that were under way together are one: a platform that goes down while it is asked a lot is not asked later for it.
+        // Tries that were under way together count as one: a platform that goes down during many
+        // tries is not probed later for that.
         if self.next.is_some_and(|next| next > now) {
             return Platform::Down;
         }
@@ -156,7 +166,8 @@ impl Outage {
         Platform::Down
     }
 
-    /// It works. Those in which it fails meanwhile are tried once more before that is taken for their own.
+    /// Notes that the platform works. Conversations in which it fails meanwhile are tried once more
+    /// before the failure is blamed on them.
     fn on_answered(&mut self, target: &str) {
         let returns = self.returns + u64::from(self.is_down());
         let mut failing = std::mem::take(&mut self.failing);
@@ -193,28 +204,30 @@ impl Outage {
         }
     }
 
-    /// When it is tried again, where it is down and nobody knows better.
+    /// Time of the next try if it is down; `None` if nothing is known to wait for.
     pub(super) fn next(&self) -> Option<Instant> {
         self.next
     }
 
-    /// When it was found down, while it is.
+    /// Time at which it was found down, while it is.
     pub(super) fn since(&self) -> Option<Instant> {
         self.since
     }
 
-    /// Whether it is down. Conversations that failed while others got through say nothing about it, but where the account hears nothing either.
+    /// True if it is down. Conversations that failed while others got through do not count as
+    /// evidence, unless the account hears nothing either.
     pub(super) fn is_down(&self) -> bool {
         self.is_unreachable
             || if self.is_lost { self.current > 0 } else { self.blamed_on_platform >= SEVERAL }
     }
 
-    /// Each try might arrive, and nobody would know: the account is to hear from its platform first.
+    /// True if no try is made before the account hears from its platform: each try might arrive
+    /// without anybody knowing.
     fn waits_for_account(&self) -> bool {
         self.is_lost && self.is_silent
     }
 
-    /// The place of a conversation among those that wait.
+    /// Returns the rank of a conversation among those that wait.
     pub(super) fn rank(&self, target: &str) -> ProbeRank {
         if self.wanted.contains(target) {
             return ProbeRank::Wanted;
@@ -222,7 +235,7 @@ impl Outage {
         self.failing.get(target).map_or(ProbeRank::Fresh, |one| ProbeRank::Failed(one.failure))
     }
 
-    /// When a conversation may be tried while it is down; `None`: at once.
+    /// Time at which a conversation may be tried while it is down; `None`: at once.
     fn turn(&self, target: &str) -> Option<Instant> {
         match self.rank(target) {
             ProbeRank::Wanted => None,
@@ -231,7 +244,7 @@ impl Outage {
         }
     }
 
-    /// Whether a delivery may be tried now. It is, then.
+    /// True if a delivery may be tried now. Also marks it as being tried, so call it last.
     pub(super) fn may_try(&mut self, target: &str, number: i64, now: Instant) -> bool {
         if self.waits_for_account() {
             return false;
@@ -249,12 +262,13 @@ impl Outage {
         true
     }
 
-    /// The try of a delivery has ended.
+    /// Notes that the try of a delivery has ended.
     pub(super) fn ended(&mut self, number: i64) {
         self.tried = self.tried.filter(|tried| *tried != number);
     }
 
-    /// Not before this is anything tried in a conversation; `None`: not before the try that is under way has ended, or the account hears again.
+    /// Returns the time before which nothing is tried in a conversation; `None`: not before the try
+    /// that is under way has ended, or the account hears again.
     pub(super) fn not_before(&self, target: &str, now: Instant) -> Option<Instant> {
         if self.waits_for_account() {
             return None;

@@ -1,28 +1,30 @@
-//! What became of the parts of one message that somebody waits for.
+//! Outcome of the parts of one message that somebody waits for.
 
 use std::time::Duration;
 
+use openclaw_journal::delivery::{DeliveryState, DeliveryStatus};
 use tokio::time::Instant;
 
-use super::{DeliveryState, DeliveryStatus, Outbox, OutboxError};
+use super::{Outbox, OutboxError};
 
-/// What became of the parts of one message.
+/// Outcome of the parts of one message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Posted {
     /// Parts that the platform has.
     pub sent: usize,
-    /// The platform's ids of what it made of them, in order.
+    /// Ids of the messages that the platform made of them, in order.
     pub message_ids: Vec<String>,
-    /// Why parts were given up, in order.
+    /// Reasons for which parts were given up, in order.
     pub failures: Vec<String>,
     /// Parts that wait, and why if that is known.
     pub waiting: Vec<Option<String>>,
-    /// What is left out of parts that were sent, or wait: files that the platform does not take, and why.
+    /// Content left out of parts that were sent, or wait: files that the platform does not take,
+    /// and why.
     pub left_out: Vec<String>,
 }
 
 impl Outbox {
-    /// What became of the parts of a message once all of them are over, or when `patience` is.
+    /// Returns the outcome of a message's parts once all of them are over, or when `patience` is.
     ///
     /// # Errors
     /// When the database can't be read.
@@ -60,7 +62,8 @@ impl Posted {
         }
     }
 
-    /// Why it is not all there and never will be by itself, and what of it is; `None` where nothing was given up. For people.
+    /// Returns the reason for which it is not all there and never will be by itself, and what has
+    /// arrived; `None` if nothing was given up. For people.
     pub fn failure(&self) -> Option<String> {
         if self.failures.is_empty() && self.left_out.is_empty() {
             return None;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_channels::{Account, Address, SendError};
+use openclaw_journal::delivery::LaneKey;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
 use super::attempt::{self, Ended};
-use super::lanes::{LaneKey, Lanes, Settled};
+use super::lanes::{Lanes, Settled};
 use super::outage::{Outage, Platform, ProbeRank};
 use super::{Inner, states};
 
@@ -27,17 +28,17 @@ pub(super) struct Accounts {
 }
 
 struct Registered {
-    /// By channel and account.
+    /// Accounts, by channel and account.
     by_name: HashMap<(String, String), Arc<dyn Account>>,
-    /// Whether the supervisor is there.
+    /// True if the supervisor is there.
     running: bool,
-    /// Whether an old delivery is open again.
+    /// True if an old delivery is open again.
     rescan: bool,
     /// Accounts whose platform can be reached again.
     back: Vec<(String, String)>,
     /// Conversations that a person wants tried now.
     hastened: Vec<LaneKey>,
-    /// Of those that are connected.
+    /// Outages of the connected accounts, by channel and account.
     outages: HashMap<(String, String), Outage>,
 }
 
@@ -56,7 +57,7 @@ impl Default for Accounts {
 }
 
 impl Accounts {
-    /// Adds one. `true`: the caller has to start the supervisor.
+    /// Adds an account. `true`: the caller has to start the supervisor.
     pub(super) fn put(&self, channel: &str, account: &str, at_work: Arc<dyn Account>) -> bool {
         let mut state = self.state.lock();
         let name = (channel.to_owned(), account.to_owned());
@@ -77,29 +78,31 @@ impl Accounts {
         self.wake();
     }
 
-    /// There is something to look at.
-    pub(super) fn wake(&self) {
+    /// Wakes the supervisor, as there is something to look at.
+    fn wake(&self) {
         self.changed.notify_one();
     }
 
-    /// An old delivery is open again.
+    /// Notes that an old delivery is open again.
     pub(super) fn rescan(&self) {
         self.state.lock().rescan = true;
         self.wake();
     }
 
-    /// A person wants a conversation tried now, or has thrown away what it waited for.
+    /// Lets a conversation be tried now: a person wants it, or has thrown away the delivery that it
+    /// waited for.
     pub(super) fn hasten(&self, lane: LaneKey) {
         self.state.lock().hastened.push(lane);
         self.wake();
     }
 
-    /// A person wants to know whether the platform of an account works again, in this conversation.
+    /// Lets this conversation probe the platform next, because a person wants to know whether it
+    /// works again.
     pub(super) fn ask_again(&self, at: &Address) {
         self.with_outage(&at.channel, &at.account, |outage| outage.hasten(&at.target));
     }
 
-    /// The platform of an account can be reached again.
+    /// Notes that the platform of an account can be reached again.
     pub(super) fn is_back(&self, channel: &str, account: &str) {
         let name = (channel.to_owned(), account.to_owned());
         let mut state = self.state.lock();
@@ -111,18 +114,18 @@ impl Accounts {
         self.wake();
     }
 
-    /// An account hears nothing from its platform.
+    /// Notes that an account hears nothing from its platform.
     pub(super) fn is_lost(&self, channel: &str, account: &str) {
         self.with_outage(channel, account, Outage::lost);
     }
 
-    /// How long the platform of an account has been down.
+    /// Time for which the platform of an account has been down.
     pub(super) fn down_for(&self, channel: &str, account: &str) -> Option<Duration> {
         let since = self.with_outage(channel, account, |outage| outage.since()).flatten();
         since.map(|since| since.elapsed())
     }
 
-    /// What a try came to.
+    /// Notes the result of a try.
     pub(super) fn on_tried<T>(&self, at: &Address, came: &Result<T, SendError>) -> Platform {
         let now = Instant::now();
         let judged = self.with_outage(&at.channel, &at.account, |outage| {
@@ -143,14 +146,15 @@ impl Accounts {
         platform
     }
 
-    /// The account of a conversation, if this delivery may be tried now. It is, then.
+    /// Marks the delivery as being tried, if it may be tried now; false if not.
     fn begin(&self, lane: &LaneKey, number: i64) -> bool {
         let now = Instant::now();
         let may_try = |outage: &mut Outage| outage.may_try(&lane.target, number, now);
         self.with_outage(&lane.channel, &lane.account, may_try).unwrap_or_default()
     }
 
-    /// Whose turn it is among the conversations of an account; of one that is not connected, nobody's.
+    /// Returns the rank of a conversation among those of its account; `None` if the account is not
+    /// connected.
     fn rank(&self, lane: &LaneKey) -> Option<ProbeRank> {
         self.with_outage(&lane.channel, &lane.account, |outage| outage.rank(&lane.target))
     }
@@ -159,12 +163,13 @@ impl Accounts {
         self.with_outage(&lane.channel, &lane.account, |outage| outage.ended(number));
     }
 
-    /// How often the platform of a conversation could be reached again so far.
+    /// Number of times the platform of a conversation could be reached again so far.
     fn returns(&self, lane: &LaneKey) -> u64 {
         self.with_outage(&lane.channel, &lane.account, |outage| outage.returns()).unwrap_or_default()
     }
 
-    /// When something may be tried in a conversation. `None`: when something else has happened.
+    /// Time at which something may be tried in a conversation. `None`: when something else has
+    /// happened.
     fn not_before(&self, lane: &LaneKey) -> Option<Instant> {
         let now = Instant::now();
         self.with_outage(&lane.channel, &lane.account, |outage| outage.not_before(&lane.target, now))
@@ -193,7 +198,8 @@ impl Accounts {
         std::mem::take(&mut self.state.lock().rescan)
     }
 
-    /// Whether the supervisor may end: no account is connected.
+    /// True if the supervisor may end because no account is connected; then marks it as not
+    /// running.
     fn may_end(&self) -> bool {
         let mut state = self.state.lock();
         state.running = !state.by_name.is_empty();
@@ -205,19 +211,21 @@ pub(super) struct Supervisor {
     inner: Arc<Inner>,
     lanes: Lanes,
     tasks: JoinSet<Ended>,
-    /// What each task tries.
+    /// Delivery that each task tries.
     tried: HashMap<Id, Tried>,
     /// The last number that was read.
     seen: i64,
-    /// When to read again after the disk refused.
+    /// Time of the next read after the disk refused.
     reread: Option<Instant>,
+    /// Notified when deliveries were stored, by any caller.
+    stored: watch::Receiver<()>,
 }
 
 /// A delivery that is being tried.
 struct Tried {
     lane: LaneKey,
     number: i64,
-    /// How often its platform could be reached again by then.
+    /// Number of times its platform could be reached again by then.
     returns: u64,
 }
 
@@ -231,7 +239,8 @@ enum Step {
 impl Supervisor {
     pub(super) fn new(inner: Arc<Inner>) -> Self {
         let (tasks, tried) = (JoinSet::new(), HashMap::new());
-        Self { inner, lanes: Lanes::default(), tasks, tried, seen: 0, reread: None }
+        let stored = inner.journal.deliveries_stored();
+        Self { inner, lanes: Lanes::default(), tasks, tried, seen: 0, reread: None, stored }
     }
 
     /// Works until no account is connected any more, or the gateway stops.
@@ -262,11 +271,13 @@ impl Supervisor {
             () = inner.stopping.cancelled() => Step::Stop,
             Some(ended) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => Step::Ended(ended),
             () = inner.accounts.changed.notified() => Step::Look,
+            Ok(()) = self.stored.changed() => Step::Look,
             () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => Step::Due,
         }
     }
 
-    /// Takes in what was accepted since. One writer numbers the rows, so that what has a higher number came later.
+    /// Reads the deliveries that were accepted since the last read. One writer numbers the rows, so
+    /// that a higher number came later.
     async fn read(&mut self) {
         if self.inner.accounts.take_rescan() {
             self.seen = 0;
@@ -331,7 +342,7 @@ impl Supervisor {
         let settled = match ended {
             Ended::Over => Settled::Over,
             Ended::Retry(pause) => Settled::Retry(Instant::now() + pause),
-            // It met an outage that has ended while that was being stored.
+            // The try met an outage that has ended while the result was being stored.
             Ended::Pause(_) if self.inner.accounts.returns(&lane) != returns => {
                 Settled::Pause(Instant::now())
             }
@@ -341,7 +352,8 @@ impl Supervisor {
         self.inner.accounts.ended(&lane, number);
     }
 
-    /// What is on its way may arrive until the deadline of the shutdown; then it is left as a crash would leave it.
+    /// Waits for deliveries on their way until the deadline of the shutdown; then leaves them as a
+    /// crash would.
     async fn drain(mut self) {
         let kill = self.inner.kill.clone();
         let all = async { while self.tasks.join_next().await.is_some() {} };

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use openclaw_channels::{Content, MediaKind, Receipt, SendError, Words};
+use openclaw_journal::delivery::{Author, DeliveryFailure, DeliveryState};
+use openclaw_journal::journal::memory::MemoryJournal;
+use openclaw_journal::journal::sqlite::testing as sqlite;
 use openclaw_protocol::{AgentId, SessionKey};
 
 use super::*;
-use crate::journal::memory::MemoryJournal;
-use crate::journal::sqlite::tests as sqlite;
 use crate::testing::crash;
 use crate::testing::send_only::SendOnly;
 use platform::{Knows, Platform, Reply};
@@ -41,7 +42,7 @@ impl Rig {
         Self { outbox, journal, kill, now }
     }
 
-    /// The process ends.
+    /// Ends the process.
     async fn end(self) {
         self.kill.cancel();
         self.outbox.inner.tasks.close();
@@ -93,6 +94,7 @@ fn note(id: &str, target: &str) -> Delivery {
             thread: Some("7".to_owned()),
         },
         session_key: Some(SessionKey::main(&AgentId::default(), "main")),
+        author: Author::Other,
         part: Part::text(format!("text of {id}")),
         expires_at: None,
         asked: None,
@@ -155,7 +157,7 @@ async fn what_pauses_is_taken_back_with_all_that_is_left_of_its_answer_and_nothi
     assert_eq!(rig.outbox.withdraw(Paced::InSession(&main)).await, Ok(3));
     rig.over("s:1").await;
     assert!(began.elapsed() < Duration::from_secs(30), "nothing waits for what is not sent");
-    // What a tool has sent was sent.
+    // Messages that a tool has sent were sent.
     assert_eq!(platform.shown_in("x"), ["r:b1.1", "r:t3.1", "s:1"]);
     for id in ["r:b2.1", "r:b4.1", "r:1"] {
         assert_eq!(rig.status(id).await.given_up, Some(DeliveryFailure::Discarded), "{id}");
@@ -190,7 +192,7 @@ async fn deliveries_are_sent_in_order_as_soon_as_their_account_is_registered() {
     rig.over("b").await;
     assert_eq!(platform.shown_in("x"), ["a", "c"], "c waited for the second try of a");
     assert_eq!(platform.shown_in("y"), ["b"]);
-    let receipt = Some(Receipt { message_ids: vec!["id-of-c".to_owned()] });
+    let receipt = Some(Receipt { message_ids: vec!["id-of-c".to_owned()], ..Receipt::default() });
     let status = rig.status("c").await;
     assert_eq!((status.state, status.attempts, status.receipt), (DeliveryState::Sent, 1, receipt));
     rig.outbox.unregister("fake", "default");
@@ -272,7 +274,8 @@ async fn a_request_has_the_time_that_its_account_grants() {
     }
 }
 
-/// A message that its platform always fails at holds up its conversation until a person throws it away, or has it tried at once.
+/// Checks that a delivery that always fails holds up its conversation until a person throws it
+/// away, or has it tried at once.
 #[tokio::test(start_paused = true)]
 async fn what_waits_is_thrown_away_or_tried_at_once_by_hand() {
     let dir = tempfile::tempdir().unwrap();
@@ -318,7 +321,7 @@ async fn what_is_being_sent_is_thrown_away_only_if_its_platform_did_not_take_it(
     assert_eq!(discarding.await.unwrap(), Ok(false));
     assert_eq!(rig.over("a").await.state, DeliveryState::Sent);
 
-    // What is left of a try that ends meanwhile is thrown away.
+    // A try that ends meanwhile: its rest is thrown away.
     platform.script([Reply::Hang]);
     rig.accept("b", "x").await;
     platform.asked(2).await;
@@ -342,7 +345,7 @@ async fn what_only_waits_for_its_turn_was_not_sent_and_holds_up_no_other() {
     platform.turn_asked(5).await;
     let waits = rig.status("a").await;
     assert_eq!((waits.state, waits.attempts), (DeliveryState::Pending, 0));
-    crate::journal::memory::copy(dir.path(), crashed.path());
+    openclaw_journal::journal::memory::copy(dir.path(), crashed.path());
     platform.holds("x", None);
     assert!(!rig.over("a").await.may_repeat);
     rig.end().await;
@@ -473,8 +476,9 @@ async fn a_wait_that_gave_up_a_message_holds_its_conversation_also_behind_a_rest
     let long = || {
         Reply::Refuse(SendError::Retry { reason: "429".to_owned(), after: Some(Duration::from_secs(900)) })
     };
-    // What the clock says at the next start, in minutes from then on, and how many seconds the conversation waits. Of a clock that was
-    // put back by far nothing is left but the longest pause of a start.
+    // Columns: time of the clock at the next start, in minutes from then on, and seconds that the
+    // conversation waits. With a clock that was put back by far only the longest pause of a start
+    // is left.
     for (jump, expect) in [(0, 900), (10, 300), (-5, 1_200), (-24 * 60, 600), (24 * 60, 0)] {
         let dir = tempfile::tempdir().unwrap();
         let rig = Rig::open(dir.path());
@@ -520,7 +524,7 @@ async fn a_wait_that_is_too_long_gives_up_the_rest_of_the_message_and_a_retry_se
     pass(&rig, 901).await;
     rig.over("next:1").await;
     assert_eq!(platform.shown_in("x"), ["run:1", "next:1"]);
-    // One that comes later, such as a block that was not written yet.
+    // A later part, such as a block that was not written yet.
     rig.accept("run:4", "x").await;
     assert_eq!(rig.over("run:4").await.state, DeliveryState::Failed);
     assert_eq!(
@@ -587,7 +591,7 @@ async fn a_clock_that_jumps_back_a_day_changes_no_order_and_delays_nothing() {
 #[tokio::test]
 async fn deliveries_without_an_address_and_too_many_are_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let journal = sqlite::opened(dir.path());
+    let journal = sqlite::opened(dir.path()).unwrap();
     let rig = Rig::on(journal.clone());
     assert_eq!(rig.outbox.accept(note(" ", "x")).await, Err(OutboxError::Unaddressed));
     assert_eq!(rig.outbox.accept(note("a", "")).await, Err(OutboxError::Unaddressed));
@@ -604,7 +608,7 @@ async fn deliveries_without_an_address_and_too_many_are_refused() {
 async fn a_disk_that_refuses_keeps_new_ones_out_and_forgets_nothing_that_happened() {
     let dir = tempfile::tempdir().unwrap();
     let platform = Platform::new(Knows::Nothing, [Reply::TakeThenWait]);
-    let journal = sqlite::opened(dir.path());
+    let journal = sqlite::opened(dir.path()).unwrap();
     let rig = Rig::on(journal.clone());
     rig.serve(&platform);
     rig.accept("a", "x").await;
@@ -635,7 +639,7 @@ async fn a_disk_that_refuses_keeps_new_ones_out_and_forgets_nothing_that_happene
 async fn a_full_database_refuses_and_goes_on_when_there_is_room() {
     let dir = tempfile::tempdir().unwrap();
     let platform = Platform::new(Knows::Nothing, []);
-    let journal = sqlite::opened(dir.path());
+    let journal = sqlite::opened(dir.path()).unwrap();
     let rig = Rig::on(journal.clone());
     rig.serve(&platform);
     sqlite::run_sql(&journal, "PRAGMA max_page_count = 1").await.unwrap();
@@ -665,10 +669,11 @@ async fn a_try_that_panics_or_is_never_answered_is_uncertain_and_is_asked_for() 
     rig.end().await;
 }
 
-/// The moments at which a process can end, and what each kind of platform shows after the next start.
+/// Checks every moment at which a process can end, and what each kind of platform shows after the
+/// next start.
 #[tokio::test(start_paused = true)]
 async fn a_crash_between_any_two_steps_loses_nothing_and_doubles_only_where_nobody_can_tell() {
-    // What the platform does with the first request before the crash, and what it knows.
+    // Columns: reaction of the platform to the first request before the crash, and its knowledge.
     let rows: [(&str, Option<Reply>, Knows, &[&str]); 12] = [
         ("accepted", None, Knows::Ids, &["a", "b"]),
         ("accepted", None, Knows::Contents, &["a", "b"]),
@@ -743,11 +748,13 @@ fn picture(id: &str, target: &str) -> Delivery {
     delivery
 }
 
-/// What is sent, what the platform does, what is shown, and how much is given up.
+/// Parts that are sent, replies of the platform, texts that are shown, and number of parts given
+/// up.
 type Told = (&'static [&'static str], Vec<Reply>, &'static [&'static str], usize);
 
-/// Of files without words the reader hears once for each answer, and never again where that line is refused; who sends one by hand or by a
-/// tool hears of it alone.
+/// Checks that the reader hears of files without words once for each answer, and never again if
+/// that line is refused; a caller that sends one by hand or by a tool is the only one to hear of
+/// it.
 #[tokio::test(start_paused = true)]
 async fn the_reader_of_an_answer_is_told_once_of_files_that_are_refused() {
     let silent = |id: &str| {
@@ -787,7 +794,7 @@ async fn words_whose_file_is_refused_are_sent_without_it_in_their_place_and_once
         // The words are on their way, and do not arrive, or do.
         (vec![no_file(), Reply::Hang], 2, vec![]),
         (vec![no_file(), Reply::TakeThenHang], 2, vec![]),
-        // What stands behind them is on its way.
+        // The delivery behind them is on its way.
         (vec![no_file(), Reply::Take, Reply::Hang], 3, vec![]),
         // Nothing is left.
         (vec![no_file(), Reply::Take, Reply::Take], 3, vec![]),
@@ -819,7 +826,8 @@ async fn words_whose_file_is_refused_are_sent_without_it_in_their_place_and_once
     }
 }
 
-/// A chat that takes nothing ends it with one more try, a file without words that a tool sends with none.
+/// Checks refused files without replacement words: a chat that takes nothing ends the delivery with
+/// one more try, a file without words that a tool sends with none.
 #[tokio::test(start_paused = true)]
 async fn a_file_that_is_refused_is_given_up_where_no_words_can_be_sent() {
     let dir = tempfile::tempdir().unwrap();

@@ -6,48 +6,49 @@ use openclaw_channels::text::fence::{Fence, FenceLine, fences, parted};
 use openclaw_channels::text::{Limit, cut_in_fence, is_grapheme_boundary, next_gap};
 use openclaw_config::settings::BreakPreference;
 
-/// How large blocks are and where they end.
+/// Size and breaks of blocks (chunking).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkSettings {
     /// UTF-16 units that are waited for.
     pub min: usize,
     /// UTF-16 units of a block, at most.
     pub max: usize,
-    /// Where a block ends best.
+    /// Preferred break between blocks.
     pub prefer: BreakPreference,
-    /// Whether every paragraph is a block.
+    /// True if every paragraph is a block.
     pub by_paragraph: bool,
 }
 
 /// A block of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// Its words.
+    /// Text of the block.
     pub text: String,
-    /// Whether it goes on with code that the block before was cut in.
+    /// Tells if it goes on with code that the block before was cut in.
     pub continues: Continues,
-    /// Where its last words end in all that was appended ([`BlockChunker::appended`]).
+    /// End of its last words, in bytes of all that was appended ([`BlockChunker::appended`]).
     pub end: usize,
 }
 
-/// How a block goes on with the one before.
+/// Connection of a block with the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Continues {
-    /// It does not.
+    /// Starts anew.
     #[default]
     Nothing,
-    /// With the next line of its code: the last line of that block and the first of this one were put in.
+    /// Continues with the next line of the code: the last line of that block and the first of this
+    /// one were put in.
     Code,
-    /// With the same line of its code: so was the line break before the last line.
+    /// Continues the same line of the code: the line break before the last line was put in too.
     CodeLine,
 }
 
-/// What is drained.
+/// Part of the text that is drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drain {
-    /// What can be a block already.
+    /// Only text that can be a block already.
     Ready,
-    /// All of it: the text, or this part of it, is at its end.
+    /// All of the text: it, or this part of it, is at its end.
     All,
 }
 
@@ -56,30 +57,31 @@ pub enum Drain {
 pub struct BlockChunker {
     settings: ChunkSettings,
     buffer: String,
-    /// Where in the buffer begins what is held. What lies before it is gone, and taken away from time to time.
+    /// Start of the held text in the buffer. Text before it is gone, and removed from time to time.
     start: usize,
-    /// How what is held goes on with the last block; if it does, it begins with a line that was put in.
+    /// Connection of the held text with the last block; if it continues code, it begins with a line
+    /// that was put in.
     continues: Continues,
     appended: usize,
 }
 
-/// Where a block ends.
+/// End of a block.
 enum Cut {
     /// Outside of code.
     Plain(usize),
-    /// In a block of code, whose first line this is and whose content ends there.
+    /// Inside a block of code, with the code's first line as `open` and the content's end as `at`.
     InFence { at: usize, open: String, closing: String, rest_from: usize },
 }
 
 impl BlockChunker {
-    /// An empty one.
+    /// Creates an empty chunker.
     pub fn new(settings: ChunkSettings) -> Self {
         let max = settings.max.max(1);
         let settings = ChunkSettings { min: settings.min.clamp(1, max), max, ..settings };
         Self { settings, buffer: String::new(), start: 0, continues: Continues::Nothing, appended: 0 }
     }
 
-    /// Adds what arrived.
+    /// Appends new text.
     pub fn append(&mut self, text: &str) {
         self.forget_start();
         self.buffer.push_str(text);
@@ -91,18 +93,18 @@ impl BlockChunker {
         self.appended
     }
 
-    /// Whether nothing is held.
+    /// True if no text is held.
     pub fn is_empty(&self) -> bool {
         self.held().is_empty()
     }
 
-    /// What is held.
+    /// Text that is held.
     fn held(&self) -> &str {
         self.buffer.get(self.start..).unwrap_or_default()
     }
 
-    /// As much of what is held as decides where a block ends: whole lines, some blocks long. Otherwise a text that comes at once would be
-    /// looked through to its end for every block.
+    /// Part of the held text that decides on a block's end: whole lines, some blocks long. Without
+    /// this limit a text that comes at once would be looked through to its end for every block.
     fn view(&self) -> &str {
         let held = self.held();
         let near = held.floor_char_boundary(VIEW.saturating_mul(self.settings.max).saturating_add(VIEW));
@@ -111,7 +113,7 @@ impl BlockChunker {
         held.get(..line_end).unwrap_or(held)
     }
 
-    /// Takes away what is gone, once it is the larger part.
+    /// Removes text that is gone, once it is the larger part.
     fn forget_start(&mut self) {
         if self.start > self.buffer.len() / 2 {
             self.buffer.drain(..self.start);
@@ -119,14 +121,14 @@ impl BlockChunker {
         }
     }
 
-    /// Forgets what is held.
+    /// Forgets the held text.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.start = 0;
         self.continues = Continues::Nothing;
     }
 
-    /// The blocks that are ready, or all that is held.
+    /// Takes out the blocks that are ready, or all of the held text.
     pub fn drain(&mut self, drain: Drain) -> Vec<Block> {
         let mut blocks = Vec::new();
         match drain {
@@ -160,7 +162,7 @@ impl BlockChunker {
         }
     }
 
-    /// Every paragraph that is whole; of one that is too long what fits.
+    /// Takes out every complete paragraph; of one that is too long, the part that fits.
     fn paragraphs(&mut self, blocks: &mut Vec<Block>) {
         while !self.is_empty() {
             let view = self.view();
@@ -180,7 +182,7 @@ impl BlockChunker {
         Limit::utf16(self.settings.max)
     }
 
-    /// Whether so many units are held.
+    /// True if so many UTF-16 units are held.
     fn has(&self, units: usize) -> bool {
         match units {
             0 => true,
@@ -189,7 +191,7 @@ impl BlockChunker {
         }
     }
 
-    /// Where a block of so many units or more ends best.
+    /// Finds the best end for a block of at least `min` UTF-16 units.
     fn cut(&self, min: usize, drain: Drain) -> Option<Cut> {
         let text = self.view();
         let fences = fences(text);
@@ -206,9 +208,9 @@ impl BlockChunker {
         breaks.blank(window).map(Cut::Plain).or_else(|| self.hard_cut(window.len(), &fences))
     }
 
-    /// Where the block is full: code is closed, as far as there is room for that.
+    /// Finds the end of a full block: code is closed, as far as there is room for that.
     fn hard_cut(&self, full: usize, fences: &[Fence<'_>]) -> Option<Cut> {
-        // One character more tells whether the last one is whole.
+        // Whether the last character is whole is known only with one more.
         if !self.has(self.settings.max + 1) {
             return None;
         }
@@ -217,20 +219,21 @@ impl BlockChunker {
         };
         let view = self.view();
         let Some(at) = cut_in_fence(view, 0, fence, self.limit()) else {
-            // It begins where there is no room for its end: it goes to the next block.
+            // The code begins where there is no room for its end: it goes to the next block.
             let before = fence.span.start.saturating_sub(1);
             let is_text = view.get(..before).is_some_and(|text| !text.trim().is_empty());
             return Some(Cut::Plain(if is_text { before } else { full }));
         };
         let left = view.get(at..fence.content_end())?;
-        // Where only its last line is left, that one is the line that is put in.
+        // If only the code's last line is left, that is the line that is put in.
         let is_over = fence.closed_at.is_some() && left.trim().is_empty();
         let rest_from = if is_over { fence.span.end } else { at };
         let open = if is_over { String::new() } else { fence.open.line.to_owned() };
         Some(Cut::InFence { at, open, closing: fence.open.closing(), rest_from })
     }
 
-    /// Where a block is full, unless it ends with a line of marks of which more may come: the first line of code.
+    /// Returns the end of a full block, moved before a last line of marks of which more may come:
+    /// the first line of code.
     fn before_marks(&self, full: usize, fences: &[Fence<'_>]) -> usize {
         let window = self.held().get(..full).unwrap_or_default();
         let Some(line) = window.rfind('\n') else { return full };
@@ -242,7 +245,8 @@ impl BlockChunker {
         if is_cut { line } else { full }
     }
 
-    /// Where the tail of a text may be parted once more: at its first paragraph or line, or its last sentence.
+    /// Finds the place where the tail of a text may be parted once more: at its first paragraph or
+    /// line, or its last sentence.
     fn soft_cut(&self) -> Option<usize> {
         let text = self.held();
         let fences = fences(text);
@@ -255,7 +259,8 @@ impl BlockChunker {
         paragraph().or_else(line).or_else(sentence).filter(|at| *at < text.len())
     }
 
-    /// Puts a line before what is held, in the place of what is gone: the block before had that line too, so there is room.
+    /// Puts a line before the held text, in the place of text that is gone: the block before had
+    /// that line too, so there is room.
     fn put_back(&mut self, line: &str) {
         let from = self.buffer.floor_char_boundary(self.start.saturating_sub(line.len()));
         let gone = self.start - from;
@@ -309,15 +314,16 @@ impl BlockChunker {
     }
 }
 
-/// How many blocks, at most, what is held is looked through.
+/// Number of blocks, at most, by which the held text is looked through.
 const VIEW: usize = 4;
 
-/// A line of code that was cut just before its end goes on with the next one.
+/// Returns the rest of a line of code, without a line break if the line was cut just before its
+/// end.
 fn line_rest(rest: &str) -> &str {
     rest.strip_prefix('\n').unwrap_or(rest)
 }
 
-/// What follows a break: without the blank at it and the line breaks behind.
+/// Returns the text behind a break, without the blank at the break and the line breaks behind it.
 fn after_break(rest: &str) -> &str {
     let blank = rest.chars().next().filter(|c| c.is_whitespace()).map_or(0, char::len_utf8);
     let blank = if is_grapheme_boundary(rest, blank) { blank } else { 0 };
@@ -334,18 +340,18 @@ fn push(blocks: &mut Vec<Block>, text: &str, continues: Continues, end: usize) {
     }
 }
 
-/// Whether a block of code has nothing between the line that was put in and its end.
+/// True if a block of code has nothing between the line that was put in and its end.
 fn is_empty_code(text: &str) -> bool {
     let mut lines = text.lines();
     let Some(open) = lines.next().and_then(FenceLine::parse) else { return false };
     lines.all(|line| line.trim().is_empty() || FenceLine::parse(line).is_some_and(|line| line.closes(&open)))
 }
 
-/// The places of a text where it may be cut.
+/// Places at which a text may be cut.
 struct Breaks<'a, 't> {
     text: &'t str,
     fences: &'a [Fence<'t>],
-    /// The first of them.
+    /// First place at which a cut is allowed.
     least: usize,
 }
 
@@ -368,7 +374,8 @@ impl Breaks<'_, '_> {
         [a, b].into_iter().find(|at| self.allows(*at) && *at < self.text.len())
     }
 
-    /// Behind the last sentence. What stands at the very end of a text that goes on may be half a number.
+    /// Finds the place behind the last sentence. The very end of a text that goes on does not
+    /// count: it may be half a number.
     fn sentence(&self, window: &str, drain: Drain) -> Option<usize> {
         let ends = window.char_indices().rev().filter(|(_, c)| matches!(c, '.' | '!' | '?'));
         let mut ends = ends.map(|(at, c)| (at, at + c.len_utf8()));
@@ -389,10 +396,10 @@ impl Breaks<'_, '_> {
         self.fences.binary_search_by_key(&at, |fence| fence.span.start).is_ok()
     }
 
-    /// Whether the blank is one, not the bearer of an accent.
+    /// True if the character at a place is whole, rather than the bearer of an accent.
     fn is_whole(&self, at: usize) -> bool {
         let after = at + self.text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
-        // What comes next may be an accent.
+        // The next character may be an accent.
         let is_known = after < self.text.len();
         is_known && is_grapheme_boundary(self.text, at) && is_grapheme_boundary(self.text, after)
     }

@@ -7,7 +7,7 @@ use openclaw_channels::text::Limit;
 
 use super::chunker::Continues;
 
-/// When a message is full, and how long more is waited for.
+/// Limits at which blocks are combined into a message, and the time for which more are awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CoalesceSettings {
     /// UTF-16 units that are waited for.
@@ -16,18 +16,18 @@ pub struct CoalesceSettings {
     pub max: usize,
     /// Quiet time after which a message of `min` is sent.
     pub idle: Duration,
-    /// What stands between two blocks.
+    /// Text between two blocks.
     pub joiner: &'static str,
-    /// Whether every block is a message.
+    /// True if every block is a message.
     pub each: bool,
 }
 
 /// A block on its way.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BlockReply {
-    /// What is sent.
+    /// Payload that is sent.
     pub payload: ReplyPayload,
-    /// Whether it goes on with code of the block before.
+    /// Tells if it goes on with code of the block before.
     pub continues: Continues,
 }
 
@@ -40,22 +40,22 @@ pub struct Coalescer {
 }
 
 impl Coalescer {
-    /// An empty one.
+    /// Creates an empty coalescer.
     pub fn new(settings: CoalesceSettings) -> Self {
         Self { settings, held: None, due: None }
     }
 
-    /// When [`Coalescer::tick`] has something to do.
+    /// Time at which [`Coalescer::tick`] has something to do.
     pub fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// What is held.
+    /// Payload that is held.
     pub fn held(&self) -> Option<&ReplyPayload> {
         self.held.as_ref()
     }
 
-    /// Takes a block; gives what is to be sent now, in order.
+    /// Takes a block; returns the payloads that are to be sent now, in order.
     pub fn enqueue(&mut self, now: Instant, block: BlockReply) -> Vec<ReplyPayload> {
         let BlockReply { payload, continues } = block;
         if !payload.media_urls.is_empty() || payload.media_url.is_some() {
@@ -87,7 +87,7 @@ impl Coalescer {
         ready
     }
 
-    /// The quiet time may be over.
+    /// Sends the held payload if the quiet time is over.
     pub fn tick(&mut self, now: Instant) -> Option<ReplyPayload> {
         if self.due.is_none_or(|due| now < due) {
             return None;
@@ -100,7 +100,7 @@ impl Coalescer {
         self.flush()
     }
 
-    /// What is held, however short it is.
+    /// Takes the held payload out, however short it is.
     pub fn flush(&mut self) -> Option<ReplyPayload> {
         self.due = None;
         self.held.take()
@@ -154,7 +154,7 @@ mod tests {
         BlockReply { payload, continues: Continues::Nothing }
     }
 
-    /// What comes out: at once and after a flush at the end.
+    /// Returns the payloads that come out: at once and after a flush at the end.
     fn run(settings: CoalesceSettings, blocks: Vec<BlockReply>) -> Vec<String> {
         let mut coalescer = Coalescer::new(settings);
         let now = Instant::now();

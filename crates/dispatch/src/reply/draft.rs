@@ -1,5 +1,6 @@
-//! The text so far of an answer, where a platform shows it (spec `streaming.md` §10). A machine: its driver shows one draft at a time and says
-//! what came of it. A draft that can't be shown ends the drafts, never the answer.
+//! Drafts: the text so far of an answer, on platforms that show it (spec `streaming.md` §10). A
+//! machine: its driver shows one draft at a time and reports the result. A draft that can't be
+//! shown ends the drafts, never the answer.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use openclaw_channels::text::Limit;
 
 use super::chunker::{BlockChunker, ChunkSettings, Drain};
 
-/// How drafts are shown.
+/// Settings of drafts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DraftSettings {
     /// The steps in which a draft grows; without them it is the text so far.
@@ -29,14 +30,15 @@ impl Default for DraftSettings {
     }
 }
 
-/// What the driver does.
+/// Effect that the driver carries out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DraftEffect {
-    /// Shows this as the draft, in place of the one before, and says what came of it by [`DraftStream::shown`].
+    /// Show this as the draft, in place of the one before, and report the result by
+    /// [`DraftStream::shown`].
     Show(String),
 }
 
-/// The number of a draft, made from the id of the message that is answered; never 0.
+/// Returns the number of a draft, made from the id of the message that is answered; never 0.
 pub fn draft_id(message: i64) -> i64 {
     message.checked_abs().unwrap_or(i64::MAX).max(1)
 }
@@ -45,10 +47,10 @@ pub fn draft_id(message: i64) -> i64 {
 #[derive(Debug)]
 pub struct DraftStream {
     settings: DraftSettings,
-    /// In steps: what is not in the draft yet, and the text so far.
+    /// Chunker for drafts that grow in steps: holds the text that is not in the draft yet.
     chunker: Option<BlockChunker>,
     so_far: String,
-    /// Where in all that was appended the text so far begins.
+    /// Start of the text so far, in bytes of all that was appended.
     begin: usize,
     /// Bytes of the text so far that are in the draft.
     shown: usize,
@@ -56,13 +58,13 @@ pub struct DraftStream {
     last: Option<String>,
     is_showing: bool,
     next: Option<Instant>,
-    /// The last draft is known: none follows it.
+    /// True if the last draft is known, so that none follows it.
     is_finished: bool,
     is_stopped: bool,
 }
 
 impl DraftStream {
-    /// For one answer.
+    /// Creates the drafts of one answer.
     pub fn new(settings: DraftSettings) -> Self {
         let throttle = settings.throttle.max(DraftSettings::MIN_THROTTLE);
         Self {
@@ -80,7 +82,7 @@ impl DraftStream {
         }
     }
 
-    /// The answer's text is this so far.
+    /// Updates the answer's text so far.
     pub fn update(&mut self, now: Instant, text: &str) -> Option<DraftEffect> {
         if self.is_finished {
             return None;
@@ -104,17 +106,17 @@ impl DraftStream {
         self.show(now, &draft)
     }
 
-    /// The model's reasoning is this so far; it is shown as it is.
+    /// Updates the model's reasoning so far, which is shown as it is.
     pub fn reasoning(&mut self, now: Instant, text: &str) -> Option<DraftEffect> {
         if self.is_finished { None } else { self.show(now, text) }
     }
 
-    /// When [`DraftStream::tick`] has something to do.
+    /// Time at which [`DraftStream::tick`] has something to do.
     pub fn due(&self) -> Option<Instant> {
         self.next.filter(|_| self.waiting.is_some() && !self.is_showing && !self.is_stopped)
     }
 
-    /// The time between two drafts may be over.
+    /// Shows the waiting draft if the time between two drafts is over.
     pub fn tick(&mut self, now: Instant) -> Option<DraftEffect> {
         if self.is_stopped || self.is_showing || self.next.is_some_and(|next| now < next) {
             return None;
@@ -126,14 +128,15 @@ impl DraftStream {
         Some(DraftEffect::Show(text))
     }
 
-    /// A draft was shown, or could not be.
+    /// Notes that a draft was shown, or could not be.
     pub fn shown(&mut self, now: Instant, result: Result<(), ()>) -> Option<DraftEffect> {
         self.is_showing = false;
         self.is_stopped |= result.is_err();
         self.tick(now)
     }
 
-    /// The final message comes: the last draft is all of the text, and no other follows. It is shown at once, or when the one on its way is.
+    /// Ends the drafts, as the final message comes: the last draft is all of the text, and no other
+    /// follows. It is shown at once, or after the one on its way.
     pub fn finish(&mut self, now: Instant) -> Option<DraftEffect> {
         let rest = self.chunker.is_some().then(|| self.grow(Drain::All)).flatten();
         let effect = match rest {
@@ -145,13 +148,14 @@ impl DraftStream {
         effect.or_else(|| self.tick(now))
     }
 
-    /// Whether no more drafts are shown.
+    /// True if no more drafts are shown.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped || self.is_finished
     }
 
-    /// The draft with the steps that are ready; `None` if there are none. It is the text as far as they go: between two of them there may be
-    /// a blank line, or nothing but a blank.
+    /// Returns the draft with the steps that are ready; `None` if there are none. The draft is the
+    /// text as far as the steps go: between two of them there may be a blank line, or nothing but a
+    /// blank.
     fn grow(&mut self, drain: Drain) -> Option<String> {
         let last = self.chunker.as_mut()?.drain(drain).pop()?;
         self.shown = last.end.saturating_sub(self.begin).max(self.shown);

@@ -1,11 +1,11 @@
-//! Pauses between blocks, as people make them (spec `streaming.md` §4). Only between blocks: the first waits for nothing, nor does what comes
-//! of tools or ends the answer.
+//! Pauses between blocks, as people make them (spec `streaming.md` §4). Only between blocks: the
+//! first block has none before it, and neither have messages of tools or the end of the answer.
 
 use std::time::Duration;
 
 use openclaw_config::settings::{HumanDelay, HumanDelayMode};
 
-/// How long a pause is.
+/// Range from which a pause's length is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pause {
     min: Duration,
@@ -16,7 +16,8 @@ impl Pause {
     const MIN_MS: u64 = 800;
     const MAX_MS: u64 = 2500;
 
-    /// What an agent says, over what all agents share; `None` without pauses.
+    /// Returns the pause of an agent, its own settings over those that all agents share; `None`
+    /// without pauses.
     pub fn of(agent: HumanDelay, shared: HumanDelay) -> Option<Self> {
         let HumanDelay { mode, min_ms, max_ms } = agent.over(shared);
         let (min, max) = match mode.unwrap_or_default() {
@@ -27,7 +28,7 @@ impl Pause {
         Some(Self { min: Duration::from_millis(min), max: Duration::from_millis(max.max(min)) })
     }
 
-    /// One pause; `share` is drawn evenly from 0 to 1.
+    /// Draws a pause; `share` is drawn evenly from 0 to 1.
     pub fn draw(self, share: f64) -> Duration {
         self.min + (self.max - self.min).mul_f64(share.clamp(0.0, 1.0))
     }

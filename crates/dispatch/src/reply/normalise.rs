@@ -1,18 +1,15 @@
-//! What a payload may say (spec `messages.md` §10.2): nothing that is silent, no token of a heartbeat, no tag, and of errors what people
-//! can do something with.
+//! Normalisation of payloads (spec `messages.md` §10.2): removes silent replies, heartbeat tokens
+//! and tags, and turns errors into texts that people can act on.
 
-use openclaw_agent::ReplyPayload;
 use openclaw_agent::text::heartbeat::{Answering, strip as strip_heartbeat};
 use openclaw_agent::text::silent::is_silent;
+use openclaw_agent::{NO_ANSWER, ReplyPayload};
 use openclaw_channels::markdown::escaped;
 
 use super::pipeline::media;
 use super::prefix::with_prefix;
 
-/// What a person is told where an answer was there, and none of it could be sent.
-pub const NOTHING_SENT: &str = "No response generated. Please try again.";
-
-/// The payload as it is sent; `None` for one that says nothing.
+/// Returns the payload as it is sent; `None` for one that says nothing.
 pub fn normalised(payload: ReplyPayload, prefix: Option<&str>) -> Option<ReplyPayload> {
     let has_media = !media(&payload).is_empty();
     let text = if is_silent(&payload.text) { None } else { words(&payload) };
@@ -25,7 +22,7 @@ pub fn normalised(payload: ReplyPayload, prefix: Option<&str>) -> Option<ReplyPa
 fn words(payload: &ReplyPayload) -> Option<String> {
     let text = strip_heartbeat(&payload.text, Answering::Message).shown?;
     let text = without_final_tags(&text);
-    // What failed says so in words of its own, which are no Markdown.
+    // Errors have words of their own, which are no Markdown.
     let text = if payload.is_error { escaped(&error_text(&text)) } else { text };
     let text = without_repeats(text.trim_end());
     (!text.trim().is_empty()).then_some(text)
@@ -34,7 +31,7 @@ fn words(payload: &ReplyPayload) -> Option<String> {
 /// Bytes of such a tag.
 const LONGEST_TAG: usize = 32;
 
-/// Without the tags that some models are told to put around their answer.
+/// Removes the tags that some models are told to put around their answer.
 fn without_final_tags(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -57,7 +54,8 @@ fn without_final_tags(text: &str) -> String {
     out
 }
 
-/// What the reference says in place of a provider's error; clients and people know these words. `None` where it shows the error itself.
+/// Texts of the reference in place of a provider's error, by signs of the error; clients and people
+/// know these words. Other errors are shown as they are.
 const ERRORS: &[(&[&str], &str)] = &[
     (
         &["incorrect role information", "roles must alternate"],
@@ -81,16 +79,16 @@ const ERRORS: &[(&[&str], &str)] = &[
         "The AI service is temporarily overloaded. Please try again in a moment.",
     ),
     (&["timed out", "timeout", "deadline exceeded"], "LLM request timed out."),
+    (&["no response generated"], NO_ANSWER),
 ];
 
-/// What the owner is told of a run that failed (spec `messages.md` §10.5).
+/// Text for the owner about a run that failed (spec `messages.md` §10.5).
 pub fn failed_run(reason: &str) -> String {
     let reason = reason.trim();
-    // Ours already says what to do.
-    if reason.starts_with('⚠') || ERRORS.iter().any(|(_, said)| *said == reason) {
+    if is_ours(reason) {
         return reason.to_owned();
     }
-    match known_error(reason) {
+    match known_error(reason).filter(|_| !reason.contains(SEVERAL)) {
         Some(known) => known.to_owned(),
         None => {
             let reason = reason.trim_end_matches('.');
@@ -99,13 +97,20 @@ pub fn failed_run(reason: &str) -> String {
     }
 }
 
+/// Beginning of an error that names several models, each with what came of asking it.
+const SEVERAL: &str = "All models failed (";
+
+/// True for a text of ours, which already says what to do; sentences about the model may stand behind it.
+fn is_ours(text: &str) -> bool {
+    text.starts_with('⚠') || ERRORS.iter().any(|(_, said)| text.starts_with(said))
+}
+
 fn error_text(text: &str) -> String {
-    // Ours already says what to do.
-    let known = if text.starts_with('⚠') { None } else { known_error(text) };
+    let known = if is_ours(text) || text.contains(SEVERAL) { None } else { known_error(text) };
     known.unwrap_or(text).to_owned()
 }
 
-/// What stands for a provider's error, if that is one that people can do something with.
+/// Returns the text for a provider's error that people can act on; `None` for any other.
 pub fn known_error(text: &str) -> Option<&'static str> {
     let lower = text.to_lowercase();
     // A status is a word of its own: it may stand in ids and keys.
@@ -115,7 +120,8 @@ pub fn known_error(text: &str) -> Option<&'static str> {
     ERRORS.iter().find(|(signs, _)| signs.iter().any(is_in)).map(|(_, said)| *said)
 }
 
-/// Of paragraphs that are the same, one after the other, the first. Code stays.
+/// Removes repeated paragraphs that follow each other, keeping the first. Texts with code stay as
+/// they are.
 fn without_repeats(text: &str) -> String {
     if !text.contains("\n\n") || text.contains("```") || text.contains("~~~") {
         return text.to_owned();
@@ -222,6 +228,14 @@ mod tests {
                     .to_owned(),
             ),
             ("cannot write the transcript.", framed("cannot write the transcript")),
+            (
+                "No response generated. Please try again.\nThe answer was empty: p/m.",
+                "No response generated. Please try again.\nThe answer was empty: p/m.".to_owned(),
+            ),
+            (
+                "All models failed (2): p/m: 429 rate limit (rate_limit) | q/m: 503 no (unavailable)",
+                framed("All models failed (2): p/m: 429 rate limit (rate_limit) | q/m: 503 no (unavailable)"),
+            ),
         ];
         for (raw, expect) in rows {
             let said = failed_run(&openclaw_models::failure::user_text(raw));

@@ -1,5 +1,6 @@
-//! Which blocks of an answer are sent while it is written, and what of it is left for its end (spec `streaming.md` §5). A machine: its driver
-//! sends one block after the other, each with a deadline of [`SEND_TIMEOUT`], and says what came of it.
+//! Pipeline of blocks: decides which blocks of an answer are sent while it is written, and what is
+//! left for its end (spec `streaming.md` §5). A machine: its driver sends one block after the
+//! other, each with a deadline of [`SEND_TIMEOUT`], and reports the result of each.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -9,37 +10,39 @@ use openclaw_agent::{ReplyPayload, ReplyTo};
 use super::chunker::Continues;
 use super::coalescer::{BlockReply, Coalescer};
 
-/// How long a block may take.
+/// Time that a block may take.
 pub const SEND_TIMEOUT: Duration = Duration::from_secs(15);
 /// Endings of recordings. They are held until the end: a later block may ask for a voice message.
 const AUDIO: [&str; 10] = ["aac", "caf", "flac", "m4a", "mp3", "oga", "ogg", "opus", "wav", "wma"];
 
-/// What the driver does.
+/// Effect that the driver carries out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Sends a block, after a pause if it is not the first, and says what came of it by [`BlockPipeline::sent`].
+    /// Send a block, after a pause if it is not the first, and report the result by
+    /// [`BlockPipeline::sent`].
     Send {
-        /// What.
+        /// Payload to send.
         payload: ReplyPayload,
-        /// Whether it is the first block: before that one there is no pause.
+        /// True if it is the first block: there is no pause before it.
         is_first: bool,
-        /// Whether it is none of the answer: there is no pause before it either.
+        /// True if it is not part of the answer: there is no pause before it either.
         is_notice: bool,
     },
 }
 
-/// What came of a block.
+/// Result of sending a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendEnd {
-    /// It was sent, or is in the outbox.
+    /// The block was sent, or is in the outbox.
     Sent,
-    /// It was not; the next ones are sent all the same.
+    /// The block was not sent; the next ones are sent all the same.
     Failed,
-    /// It took too long and was given up. What comes after it is not sent, so that nothing overtakes: the answer is sent whole at its end.
+    /// The block took too long and was given up. Later blocks are not sent, so that none overtakes
+    /// it: the answer is sent whole at its end.
     TimedOut,
 }
 
-/// What makes two payloads the same.
+/// Key by which two payloads count as the same (dedupe).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     text: String,
@@ -64,11 +67,11 @@ impl Key {
     }
 }
 
-/// What is to be sent.
+/// Payload that is to be sent.
 #[derive(Debug, Clone)]
 struct Outgoing {
     payload: ReplyPayload,
-    /// It is none of the answer: it covers nothing of its end.
+    /// True if it is not part of the answer: it covers nothing of the answer's end.
     is_notice: bool,
 }
 
@@ -101,7 +104,7 @@ pub struct BlockPipeline {
 }
 
 impl BlockPipeline {
-    /// For a turn; without a coalescer every block is a message.
+    /// Creates the pipeline of a turn; without a coalescer every block is a message.
     pub fn new(coalescer: Option<Coalescer>) -> Self {
         Self {
             coalescer,
@@ -147,7 +150,8 @@ impl BlockPipeline {
         self.next()
     }
 
-    /// Takes a message of its own, which is sent behind all that came in before: what the model thought.
+    /// Takes a message of its own, such as the model's thoughts, which is sent behind everything
+    /// that came in before.
     pub fn enqueue_whole(&mut self, payload: ReplyPayload) -> Option<Effect> {
         if self.is_aborted {
             return None;
@@ -159,7 +163,8 @@ impl BlockPipeline {
         self.next()
     }
 
-    /// Takes what is none of the answer, such as what a tool does: it is sent behind all that came in before.
+    /// Takes a message that is not part of the answer, such as a note on a tool: it is sent behind
+    /// everything that came in before.
     pub fn notice(&mut self, payload: ReplyPayload) -> Option<Effect> {
         if self.is_aborted {
             return None;
@@ -169,31 +174,31 @@ impl BlockPipeline {
         self.next()
     }
 
-    /// Puts what the coalescer holds in line.
+    /// Queues the payload that the coalescer holds.
     fn gather(&mut self) {
         let held = self.coalescer.as_mut().and_then(Coalescer::flush);
         self.waiting.extend(held.filter(|_| !self.is_aborted).map(Outgoing::block));
     }
 
-    /// When [`BlockPipeline::tick`] has something to do.
+    /// Time at which [`BlockPipeline::tick`] has something to do.
     pub fn due(&self) -> Option<Instant> {
         self.coalescer.as_ref().filter(|_| !self.is_aborted).and_then(Coalescer::due)
     }
 
-    /// The time at which it is [`BlockPipeline::due`] has come.
+    /// Handles the time at which it is [`BlockPipeline::due`].
     pub fn tick(&mut self, now: Instant) -> Option<Effect> {
         let ready = self.coalescer.as_mut().and_then(|coalescer| coalescer.tick(now));
         self.waiting.extend(ready.filter(|_| !self.is_aborted).map(Outgoing::block));
         self.next()
     }
 
-    /// A tool starts, or the text is at its end: what is held goes out.
+    /// Sends out the held text, because a tool starts or the text is at its end.
     pub fn flush(&mut self) -> Option<Effect> {
         self.gather();
         self.next()
     }
 
-    /// The turn is at its end: what is held goes out, recordings too.
+    /// Sends out everything that is held, recordings too, because the turn is at its end.
     pub fn finish(&mut self) -> Option<Effect> {
         let held = self.flush();
         if !self.is_aborted {
@@ -204,7 +209,7 @@ impl BlockPipeline {
         held.or_else(|| self.next())
     }
 
-    /// What came of the block that was sent; gives the next one.
+    /// Notes the result of the block that was sent; returns the next one.
     pub fn sent(&mut self, end: SendEnd) -> Option<Effect> {
         let Outgoing { payload, is_notice } = self.sending.take()?;
         match end {
@@ -230,28 +235,29 @@ impl BlockPipeline {
         self.next()
     }
 
-    /// Whether the driver has nothing to send now.
+    /// True if the driver has nothing to send now.
     pub fn is_idle(&self) -> bool {
         self.sending.is_none() && self.waiting.is_empty()
     }
 
-    /// Whether a block took too long.
+    /// True if a block took too long.
     pub fn is_aborted(&self) -> bool {
         self.is_aborted
     }
 
-    /// Whether a payload like this one was sent.
+    /// True if a payload like this one was sent.
     pub fn has_sent(&self, payload: &ReplyPayload) -> bool {
         self.sent.contains(&Key::of(payload))
     }
 
-    /// All texts that were sent, a line break between them: what is spoken where only the end of an answer is.
+    /// Joins all texts that were sent with line breaks, for speech if only the end of an answer is
+    /// spoken.
     pub fn sent_text(&self) -> String {
         self.sent_texts.join("\n")
     }
 
-    /// What of the final payloads is still to be sent: errors, media that did not go out, texts that no block has brought. Asked when the
-    /// pipeline is idle.
+    /// Returns the final payloads that are still to be sent: errors, media that did not go out,
+    /// texts that no block has brought. Called when the pipeline is idle.
     pub fn remaining(&self, finals: Vec<ReplyPayload>) -> Vec<ReplyPayload> {
         if self.is_aborted {
             return finals;
@@ -288,7 +294,7 @@ impl BlockPipeline {
     }
 }
 
-/// All media of a payload.
+/// Returns all media of a payload.
 pub(crate) fn media(payload: &ReplyPayload) -> Vec<String> {
     match (&payload.media_url, payload.media_urls.as_slice()) {
         (Some(url), []) => vec![url.clone()],
@@ -300,7 +306,7 @@ fn is_empty(payload: &ReplyPayload) -> bool {
     payload.text.trim().is_empty() && media(payload).is_empty()
 }
 
-/// A payload that is recordings and nothing else.
+/// True if a payload consists only of recordings.
 pub(crate) fn is_audio(payload: &ReplyPayload) -> bool {
     let media = media(payload);
     let is_recording = |url: &String| {
@@ -310,7 +316,7 @@ pub(crate) fn is_audio(payload: &ReplyPayload) -> bool {
     payload.text.trim().is_empty() && !media.is_empty() && media.iter().all(is_recording)
 }
 
-/// Whether some of the texts, one after the other, are this one.
+/// True if some of the texts, one after the other, are this one.
 fn are_said(texts: &[String], whole: &str) -> bool {
     (0..texts.len()).any(|from| {
         let mut rest = whole;
@@ -325,12 +331,12 @@ fn are_said(texts: &[String], whole: &str) -> bool {
     })
 }
 
-/// A text without what cutting changes: blanks, and the lines around code.
+/// Returns a text without the parts that cutting changes: blanks, and the lines around code.
 fn comparable(text: &str) -> String {
     compared(text).map(|(_, c)| c).collect()
 }
 
-/// Its characters, with where they stand in the text.
+/// Iterates over the characters that are compared, with their places in the text.
 pub(super) fn compared(text: &str) -> impl Iterator<Item = (usize, char)> {
     let lines = text.split_inclusive('\n').scan(0, |end, line| {
         let from = *end;
@@ -342,7 +348,7 @@ pub(super) fn compared(text: &str) -> impl Iterator<Item = (usize, char)> {
     chars.filter(|(_, c)| !c.is_whitespace())
 }
 
-/// Whether a line begins or ends code.
+/// True if a line begins or ends code.
 pub(super) fn is_fence(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("```") || line.starts_with("~~~")

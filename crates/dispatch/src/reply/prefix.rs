@@ -1,16 +1,16 @@
-//! What stands before every reply (spec `messages.md` §10.3).
+//! Prefix before every reply (spec `messages.md` §10.3).
 
 use openclaw_agent::text::silent::HEARTBEAT_TOKEN;
 use openclaw_channels::markdown::begins_with_block;
 
-/// What variables in a prefix stand for. What is not known stays as it is written.
+/// Values of the variables in a prefix. A variable without a value stays as it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PrefixContext {
     /// Provider of the model that answers, fallbacks included.
     pub provider: Option<String>,
-    /// Its id at the provider.
+    /// Id of the model at its provider.
     pub model: Option<String>,
-    /// How much it thinks.
+    /// Thinking level of the model.
     pub thinking: Option<String>,
     /// The agent's name.
     pub identity: Option<String>,
@@ -41,8 +41,9 @@ pub fn prefix(written: Option<&str>, context: &PrefixContext) -> Option<String> 
     Some(out)
 }
 
-/// The text with its prefix: not twice, not before nothing, not before a heartbeat's acknowledgement. It is a paragraph of its own where the
-/// text begins with what would be broken by words in front of it on the same line.
+/// Puts the prefix before a text: not twice, not before nothing, not before a heartbeat's
+/// acknowledgement. The prefix is a paragraph of its own if words on the same line would break the
+/// text's first line, such as a list or code.
 pub fn with_prefix(text: &str, prefix: Option<&str>) -> String {
     let Some(prefix) = prefix.filter(|prefix| !prefix.is_empty()) else { return text.to_owned() };
     if text.trim().is_empty() || text.trim() == HEARTBEAT_TOKEN || text.starts_with(prefix) {

@@ -1,14 +1,15 @@
-//! What blocks have brought of an answer that a process sent before it ended: the next one does not say it again. Of a block that was sent the
-//! outbox keeps no words; how long they were and a digest of them stand in its name.
+//! Blocks of an answer that a process sent before it ended, so that the next one does not repeat
+//! them. The outbox keeps no words of a block that was sent; their length and a digest of them are
+//! in the block's name.
 
 use sha2::{Digest as _, Sha256};
 
 use super::pipeline::{compared, is_fence};
 
-/// One block.
+/// A block that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SentBlock {
-    /// Its place among all that the run has sent.
+    /// Position among everything that the run has sent.
     place: usize,
     /// Characters that are compared.
     chars: usize,
@@ -36,19 +37,20 @@ fn read(name: &str) -> Option<SentBlock> {
 #[derive(Debug, Default)]
 pub struct SentBlocks {
     blocks: Vec<SentBlock>,
-    /// The next that has not been met in an answer.
+    /// Index of the next block that has not been met in an answer.
     next: usize,
 }
 
 impl SentBlocks {
-    /// From their names; others are passed over.
+    /// Reads the blocks from their names; other names are passed over.
     pub fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
         let mut blocks: Vec<SentBlock> = names.into_iter().filter_map(read).collect();
         blocks.sort_by_key(|block| block.place);
         Self { blocks, next: 0 }
     }
 
-    /// What of an answer is still to be said, asked for one after the other. Where code was cut, it is opened again.
+    /// Returns the part of an answer that is still to be said; to be called for answers one after
+    /// the other. Code that was cut is opened again.
     pub fn left_of(&mut self, text: &str) -> String {
         let chars: Vec<(usize, char)> = compared(text).collect();
         for from in self.next..self.blocks.len() {

@@ -1,4 +1,5 @@
-//! What the agent has sent by a tool in this turn is not sent a second time as its answer (spec `messages.md` §10.4).
+//! Messages that the agent has sent by a tool in this turn, so that its answer does not repeat them
+//! (spec `messages.md` §10.4).
 
 use openclaw_agent::ReplyPayload;
 
@@ -8,10 +9,11 @@ use super::pipeline::media;
 const MAX_KEPT: usize = 200;
 /// Characters below which texts are too short to be compared.
 const MIN_CHARS: usize = 10;
-/// The share of the longer text that the shorter one has to be. A sentence that occurs in a long answer is no reason to drop the answer.
+/// Share of the longer text that the shorter one has to be. A sentence that occurs in a long answer
+/// is no reason to drop the answer.
 const MIN_SHARE: f64 = 0.6;
 
-/// Where something was sent.
+/// Conversation that something was sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentTo {
     /// Channel id.
@@ -22,7 +24,8 @@ pub struct SentTo {
     pub target: String,
 }
 
-/// What tools have sent in one turn. Forgotten when the turn is tried again with a summary of the conversation.
+/// Texts that tools have sent in one turn. Forgotten when the turn is tried again with a summary of
+/// the conversation.
 #[derive(Debug, Clone, Default)]
 pub struct SentByTool {
     texts: Vec<String>,
@@ -30,7 +33,7 @@ pub struct SentByTool {
 }
 
 impl SentByTool {
-    /// A tool has sent something: a text, or files with none.
+    /// Records a message of a tool: a text, or files without one.
     pub fn add(&mut self, text: &str, to: SentTo) {
         let text = comparable(text);
         if !text.is_empty() && self.texts.len() < MAX_KEPT {
@@ -41,18 +44,18 @@ impl SentByTool {
         }
     }
 
-    /// The turn begins again.
+    /// Forgets everything, as the turn begins again.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether a text was sent, word by word or nearly so.
+    /// True if a text was sent, word by word or nearly so.
     pub fn has_said(&self, text: &str) -> bool {
         let text = comparable(text);
         self.texts.iter().any(|sent| are_alike(sent, &text))
     }
 
-    /// Whether anything went to this conversation.
+    /// True if anything was sent to this conversation.
     pub fn has_sent_to(&self, place: &SentTo) -> bool {
         let is_same = |sent: &&SentTo| {
             let accounts = sent.account.as_ref().zip(place.account.as_ref());
@@ -63,8 +66,9 @@ impl SentByTool {
         self.targets.iter().find(is_same).is_some()
     }
 
-    /// What of a payload is still to be sent to the conversation that asked: where a tool has answered there already, errors and media
-    /// alone; elsewhere what no tool has said. That a tool failed is told in place of an answer, so not where there is one.
+    /// Returns the part of a payload that is still to be sent to the conversation that asked: only
+    /// errors and media if a tool has answered there already, else whatever no tool has said. A
+    /// tool's failure is told in place of an answer, so it is dropped if there is one.
     pub fn left_of(&self, payload: ReplyPayload, asked_from: &SentTo) -> Option<ReplyPayload> {
         let has_answered = self.has_sent_to(asked_from);
         if payload.is_fallback {
@@ -91,7 +95,7 @@ fn are_alike(a: &str, b: &str) -> bool {
     short.chars().count() >= MIN_CHARS && long.contains(short) && share >= MIN_SHARE
 }
 
-/// A text without what two ways to write it differ in: case, blanks, emoji.
+/// Returns a text without differences of writing: case, blanks, emoji.
 fn comparable(text: &str) -> String {
     let is_emoji = |c: char| matches!(c, '\u{1F000}'..='\u{1FAFF}' | '\u{2600}'..='\u{27BF}' | '\u{2B00}'..='\u{2BFF}' | '\u{FE0F}' | '\u{200D}');
     let plain: String = text.to_lowercase().chars().filter(|c| !is_emoji(*c)).collect();

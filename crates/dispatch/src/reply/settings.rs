@@ -1,5 +1,6 @@
-//! What of streaming is switched on for one turn, and how large its blocks are (spec `streaming.md` §1–§4, §9). What an account says goes
-//! before what its channel says, and that before the agents' defaults; an account or a channel that says nothing takes nothing away.
+//! Streaming settings of one turn: the parts that are switched on, and the size of its blocks (spec
+//! `streaming.md` §1–§4, §9). An account's settings override its channel's, and those the agents'
+//! defaults; an account or a channel without a setting takes nothing away.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::coalescer::CoalesceSettings;
 use super::draft::DraftSettings;
 use super::human_delay::Pause;
 
-/// What a channel does unless it is told otherwise.
+/// Defaults of a channel.
 struct Defaults {
     channel: &'static str,
     text_limit: usize,
@@ -33,7 +34,7 @@ const fn row(
     Defaults { channel, text_limit, coalesce_min, reply_to }
 }
 
-/// What channels differ in; all others are as [`OTHER`].
+/// Defaults of channels that differ; all others are as [`OTHER`].
 const CHANNELS: &[Defaults] = &[
     row("telegram", 4000, None, ReplyToMode::First),
     row("discord", 2000, Some(1500), ReplyToMode::Off),
@@ -58,24 +59,24 @@ const IDLE_MS: u64 = 1000;
 /// Characters that Telegram's drafts have at most.
 const DRAFT_LIMIT: usize = 4096;
 
-/// Where an answer goes.
+/// Place that an answer goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Surface<'a> {
     /// Channel id.
     pub channel: &'a str,
     /// Account on it.
     pub account: Option<&'a str>,
-    /// The kind of chat, for what depends on it.
+    /// Kind of chat, for settings that depend on it.
     pub chat: ChatKind,
 }
 
 /// Kinds of chats that settings tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChatKind {
-    /// With one person.
+    /// Chat with one person.
     #[default]
     Direct,
-    /// With some.
+    /// Chat with several people.
     Group,
     /// A channel or room.
     Channel,
@@ -84,31 +85,32 @@ pub enum ChatKind {
 /// The settings of one turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplySettings {
-    /// Whether blocks are sent while the answer is written.
+    /// True if blocks are sent while the answer is written.
     pub block_streaming: bool,
-    /// Where a block ends at the latest.
+    /// Latest end of a block.
     pub block_break: BlockStreamingBreak,
-    /// How large blocks are.
+    /// Size of blocks.
     pub chunk: ChunkSettings,
-    /// How small ones are gathered.
+    /// Limits for gathering small blocks.
     pub coalesce: CoalesceSettings,
     /// The pause between blocks.
     pub pause: Option<Pause>,
     /// Characters of a message, in the platform's unit.
     pub text_limit: usize,
-    /// Where messages end.
+    /// Way in which long texts are cut into messages.
     pub chunk_mode: ChunkMode,
-    /// Drafts; `None` where there are none.
+    /// Settings of drafts; `None` for no drafts.
     pub draft: Option<DraftSettings>,
-    /// What is quoted.
+    /// Messages that are quoted.
     pub reply_to: ReplyToMode,
-    /// Whether a reply tag counts although nothing is to be quoted (spec `messages.md` §8.2: `allowTagsWhenOff`).
+    /// True if a reply tag counts although nothing is to be quoted (spec `messages.md` §8.2:
+    /// `allowTagsWhenOff`).
     pub keeps_tags: bool,
-    /// The prefix of replies as it is written; an empty one is none.
+    /// Prefix of replies as it is written; an empty one counts as none.
     pub prefix: Option<String>,
 }
 
-/// The prefix of replies on a surface, as it is written.
+/// Returns the prefix of replies on a surface, as it is written.
 pub fn prefix_of(config: &Config, surface: Surface<'_>) -> Option<String> {
     let scopes: Vec<&ChannelReplies> = config.channels.replies(surface.channel, surface.account).collect();
     first(&scopes, |scope| scope.response_prefix.clone()).or_else(|| config.messages.response_prefix.clone())
@@ -149,7 +151,8 @@ fn first<'a, T>(scopes: &[&'a ChannelReplies], said: impl Fn(&'a ChannelReplies)
     scopes.iter().find_map(|scope| said(scope))
 }
 
-/// A switch of the channel or account goes before all. Without one only Telegram follows the agents' default: elsewhere blocks are asked for.
+/// True if blocks are sent. A switch of the channel or account overrides all others; without one
+/// only Telegram follows the agents' default, and elsewhere blocks have to be switched on.
 fn is_on(defaults: &AgentDefaults, scopes: &[&ChannelReplies], channel: &str) -> bool {
     let by_default = channel == TELEGRAM && defaults.block_streaming_default == Some(OnOff::On);
     first(scopes, |scope| scope.block_streaming).unwrap_or(by_default)

@@ -1,4 +1,5 @@
-//! What an answer quotes (spec `messages.md` §8.2, `channels.md` §5.3). Threads are no quotations: they are part of the address.
+//! Quotations in answers (spec `messages.md` §8.2, `channels.md` §5.3). Threads are no quotations:
+//! they are part of the address.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,17 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use openclaw_agent::{ReplyPayload, ReplyTo};
 use openclaw_config::settings::ReplyToMode;
 
-/// Whether a turn has quoted already. Clones are the same one: blocks, final payloads and tools share it.
+/// Flag that a turn has quoted already. Clones share the flag: blocks, final payloads and tools use
+/// the same one.
 #[derive(Debug, Clone, Default)]
 pub struct Quoted(Arc<AtomicBool>);
 
 impl Quoted {
-    /// Whether it has.
+    /// True if it has quoted.
     pub fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// It has.
+    /// Marks that it has quoted.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -26,23 +28,24 @@ impl Quoted {
 #[derive(Debug, Clone)]
 pub struct ReplyFilter {
     mode: ReplyToMode,
-    /// Whether tags count although nothing is to be quoted; Slack.
+    /// True if tags count although nothing is to be quoted; Slack.
     keeps_tags: bool,
     quoted: Quoted,
 }
 
 impl ReplyFilter {
-    /// For a turn.
+    /// Creates the filter of a turn.
     pub fn new(mode: ReplyToMode, keeps_tags: bool) -> Self {
         Self::sharing(mode, keeps_tags, Quoted::default())
     }
 
-    /// For a turn in which others quote too.
+    /// Creates the filter of a turn in which others quote too.
     pub fn sharing(mode: ReplyToMode, keeps_tags: bool, quoted: Quoted) -> Self {
         Self { mode, keeps_tags, quoted }
     }
 
-    /// The payload, with `current` in place of the message that is answered, and without what may not be quoted.
+    /// Returns the payload, with `current` in place of the message that is answered, and without
+    /// quotations that the mode does not allow.
     pub fn apply(&mut self, payload: ReplyPayload, current: Option<&str>) -> ReplyPayload {
         let id = match payload.reply_to {
             Some(ReplyTo::Current) => current.map(str::to_owned),

@@ -1,5 +1,5 @@
-//! What people see of tools at work with `/verbose` (spec `streaming.md` §7): one message when a call begins, and with `full` another one with
-//! what came of it.
+//! Messages about tools at work, shown with `/verbose` (spec `streaming.md` §7): one message when a
+//! call begins, and with `full` another one with its result.
 
 use std::collections::HashMap;
 
@@ -11,26 +11,27 @@ use serde_json::Value;
 #[derive(Debug)]
 pub struct ToolNotes {
     catalogue: &'static Catalogue,
-    /// Whether results are shown.
+    /// True if results are shown.
     with_results: bool,
     /// Calls under way: how they are shown, by their ids.
     open: HashMap<String, String>,
 }
 
 impl ToolNotes {
-    /// For a run with tools of this catalogue.
+    /// Creates the notes of a run with tools of this catalogue.
     pub fn new(catalogue: &'static Catalogue, with_results: bool) -> Self {
         Self { catalogue, with_results, open: HashMap::new() }
     }
 
-    /// A call begins.
+    /// Notes the beginning of a call; returns the message about it.
     pub fn started(&mut self, name: &str, call_id: &str, args: &Value) -> ReplyPayload {
         let headline = self.catalogue.headline(name, args);
         self.open.insert(call_id.to_owned(), headline.clone());
         note(headline)
     }
 
-    /// A call has ended. Its texts come cut to what may be shown.
+    /// Notes the end of a call; returns the message about it. Its texts come cut to what may be
+    /// shown.
     pub fn ended(&mut self, name: &str, call_id: &str, result: &Value) -> Option<ReplyPayload> {
         let headline = self.open.remove(call_id);
         if !self.with_results {
@@ -53,7 +54,7 @@ fn note(text: String) -> ReplyPayload {
     ReplyPayload { text, ..ReplyPayload::default() }
 }
 
-/// A fence that nothing in the text ends.
+/// Returns a fence that nothing in the text ends.
 fn fence(text: &str) -> String {
     let mut longest = 0;
     let mut run = 0;

@@ -1,12 +1,13 @@
-//! That somebody is writing (spec `streaming.md` §11). A machine: it is told what happens and the time, and says when the channel is to show it
-//! once more. Once a turn is over nothing shows it again, whatever comes late.
+//! Typing indicator (spec `streaming.md` §11). A machine: it is told what happens and the time, and
+//! says when the channel is to show it once more. Once a turn is over nothing shows it again,
+//! whatever comes late.
 
 use std::time::{Duration, Instant};
 
 use openclaw_agent::text::silent::{is_silent, may_become_token};
 use openclaw_config::settings::TypingMode;
 
-/// How long it is shown when nothing happens.
+/// Time for which it is shown when nothing happens.
 pub const TTL: Duration = Duration::from_secs(120);
 /// No platform forgets sooner that somebody writes.
 pub const SHOWN_FOR: Duration = Duration::from_secs(4);
@@ -15,12 +16,12 @@ const INTERVAL_SECONDS: u64 = 6;
 /// Signals in a row that may fail.
 const MAX_FAILURES: u32 = 3;
 
-/// What happens in a turn.
+/// Events of a turn that matter for the indicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypingSignal<'a> {
     /// The run starts.
     RunStart,
-    /// The answer's text is this so far.
+    /// The answer's text so far.
     Text(&'a str),
     /// The model thinks.
     Reasoning,
@@ -28,18 +29,19 @@ pub enum TypingSignal<'a> {
     ToolStart,
     /// The run is complete.
     RunComplete,
-    /// Everything of the answer is sent.
+    /// All of the answer is sent.
     Idle,
 }
 
-/// What the driver does.
+/// Effect that the driver carries out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypingEffect {
     /// Asks the channel to show it, and says whether it did by [`Typing::shown`].
     Show,
 }
 
-/// When it starts: never for heartbeats, else as the session or the agents say, else at once where somebody waits for an answer.
+/// Returns the moment at which it starts: never for heartbeats, else as the session or the agents
+/// say, else at once if somebody waits for an answer.
 pub fn mode(
     is_heartbeat: bool,
     session: Option<TypingMode>,
@@ -50,8 +52,8 @@ pub fn mode(
     if is_heartbeat { TypingMode::Never } else { session.or(agents).unwrap_or(unset) }
 }
 
-/// The time between two signals: the agents', else the session's, else six seconds, and never more than the platform remembers. `None`
-/// where it is switched off.
+/// Returns the time between two signals: the agents', else the session's, else six seconds, and
+/// never more than the platform remembers. `None` if the indicator is switched off.
 pub fn interval(agents: Option<u64>, session: Option<u64>, platform: Option<Duration>) -> Option<Duration> {
     let seconds = agents.or(session).unwrap_or(INTERVAL_SECONDS);
     let interval = Duration::from_secs(seconds);
@@ -78,7 +80,7 @@ struct Active {
 }
 
 impl Typing {
-    /// For one turn.
+    /// Creates the indicator of one turn.
     pub fn new(mode: TypingMode, interval: Option<Duration>) -> Self {
         Self {
             mode,
@@ -92,7 +94,7 @@ impl Typing {
         }
     }
 
-    /// Something happened.
+    /// Handles a signal.
     pub fn on(&mut self, now: Instant, signal: TypingSignal<'_>) -> Option<TypingEffect> {
         match signal {
             TypingSignal::RunComplete => return self.ended(true, self.is_idle),
@@ -106,12 +108,12 @@ impl Typing {
         self.starts(signal).then(|| self.refresh(now)).flatten()
     }
 
-    /// When [`Typing::tick`] has something to do.
+    /// Time at which [`Typing::tick`] has something to do.
     pub fn due(&self) -> Option<Instant> {
         self.active.map(|active| active.next.min(active.ends))
     }
 
-    /// The time has come.
+    /// Shows the indicator again if it is time for that.
     pub fn tick(&mut self, now: Instant) -> Option<TypingEffect> {
         let active = self.active?;
         if now >= active.ends {
@@ -126,7 +128,8 @@ impl Typing {
         Some(TypingEffect::Show)
     }
 
-    /// Whether the channel showed it. Where it can't, it is not asked for ever.
+    /// Notes whether the channel showed it. After several failures the channel is not asked any
+    /// more.
     pub fn shown(&mut self, result: Result<(), ()>) {
         self.failures = if result.is_ok() { 0 } else { self.failures + 1 };
         if self.failures >= MAX_FAILURES {
@@ -134,12 +137,12 @@ impl Typing {
         }
     }
 
-    /// Whether it is shown.
+    /// True if it is shown.
     pub fn is_active(&self) -> bool {
         self.active.is_some()
     }
 
-    /// The time between two signals, while it is shown.
+    /// Returns the time between two signals, while it is shown.
     pub fn shown_every(&self) -> Option<Duration> {
         self.interval.filter(|_| self.is_active())
     }
@@ -156,7 +159,7 @@ impl Typing {
         }
     }
 
-    /// Shows it if it is not, and for longer if it is.
+    /// Shows the indicator if it is not shown, and extends its time if it is.
     fn refresh(&mut self, now: Instant) -> Option<TypingEffect> {
         let interval = self.interval?;
         let next = self.active.map(|active| active.next);
@@ -178,7 +181,7 @@ impl Typing {
     }
 }
 
-/// Whether a text is something that people will read.
+/// True if a text is something that people will read.
 fn is_said(text: &str) -> bool {
     !text.trim().is_empty() && !is_silent(text) && !may_become_token(text)
 }
@@ -192,7 +195,7 @@ mod tests {
 
     const SIX: Option<Duration> = Some(Duration::from_secs(6));
 
-    /// The first signal at which it is shown.
+    /// Returns the first signal at which it is shown.
     fn starts_at<'a>(mode: TypingMode, signals: &[TypingSignal<'a>]) -> Option<TypingSignal<'a>> {
         let mut typing = Typing::new(mode, SIX);
         let now = Instant::now();

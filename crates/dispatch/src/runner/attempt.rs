@@ -1,10 +1,14 @@
-//! How often a message is tried (`docs/durability.md`, "Messages that end the process"). A message that kills the gateway would
-//! kill it again at each start; so each attempt is noted before it can do harm, and after a few the message is given up.
+//! Number of times a message is tried (`docs/durability.md`, "Messages that end the process"). A
+//! message that kills the gateway would kill it again at each start; so each attempt is noted
+//! before it can do harm, and after a few the message is given up.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use openclaw_journal::inbox::{Attempts, Queued, Row};
+use openclaw_journal::journal::Update;
 use openclaw_protocol::RunId;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -12,8 +16,6 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Runner;
-use crate::inbox::{Attempts, Queued, Row};
-use crate::journal::Update;
 
 /// Deaths of the process while a message was prepared, after which it is given up.
 const UNPREPARED: u32 = 3;
@@ -25,20 +27,22 @@ const RECORDING: u32 = 3;
 /// suspect waiting, and the end of the process is not its fault.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The same of a command. It does little, or it waits: for a sub-agent, a model, a program.
+/// Longest time that a command may take before it counts as waiting for something: a sub-agent, a
+/// model, a program.
 pub(super) const COMMAND_PATIENCE: Duration = Duration::from_secs(1);
 
-/// A last try is not made before the gateway has been up this long: what ends it sooner, start after start, is something else.
+/// Time for which the gateway has to be up before a last try is made: whatever ends it sooner,
+/// start after start, is something else.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// Lets messages during whose preparation a process has died be prepared one at a time, so that the next death tells which of
-/// them it is.
+/// Prepares suspects one at a time: messages during whose preparation a process has died, so that
+/// the next death tells which of them is the cause.
 #[derive(Debug)]
 pub(crate) struct Suspects {
     turn: Arc<Semaphore>,
-    /// When the gateway started.
+    /// Time at which the gateway started.
     since: Instant,
-    /// Those whose last try a start waits for, until they take their turn.
+    /// Messages whose last try a start waits for, until they take their turn.
     awaited: Mutex<HashMap<RunId, DropGuard>>,
 }
 
@@ -68,7 +72,7 @@ impl Suspects {
         Turn { _permit: self.alone(cancel).await, _awaited: self.awaited.lock().remove(run_id) }
     }
 
-    /// Waits until it can be told whose fault the next death is.
+    /// Waits until the cause of the next death can be told.
     async fn settled(&self, cancel: &CancellationToken) {
         tokio::select! { biased;
             () = cancel.cancelled() => {}
@@ -86,11 +90,13 @@ impl Suspects {
     }
 }
 
-/// One attempt.
+/// An attempt at a message.
 #[derive(Debug, Default)]
 pub(crate) struct Attempt {
-    /// From when it is counted until it is prepared.
+    /// Guard that counts the attempt until it is prepared.
     counted: Mutex<Option<Counted>>,
+    /// Number of earlier attempts, each of which ended with the death of its process.
+    before: AtomicU32,
 }
 
 /// Takes back that an attempt was not prepared, once.
@@ -101,13 +107,14 @@ struct Counted {
 }
 
 impl Attempt {
-    /// Before anything is done for a message. A message of this process is counted when its run begins: an ordinary turn needs
-    /// no write for this.
+    /// Counts the attempt, before anything is done for a message. A message of this process is
+    /// counted when its run begins: an ordinary turn needs no write for this.
     pub(super) async fn begin(&self, runner: &Runner, row: &Row<Queued>, cancel: &CancellationToken) {
         if !row.recovered {
             return;
         }
         let before = row.payload.attempts;
+        self.before.store(before.all, Ordering::Relaxed);
         if is_last_try(before) {
             runner.suspects.settled(cancel).await;
         }
@@ -120,6 +127,11 @@ impl Attempt {
             Err(error) => tracing::warn!(run_id = %row.run_id, %error, "an attempt could not be noted"),
         }
         *self.counted.lock() = Some(Counted { _turn: turn });
+    }
+
+    /// Returns the number of times an earlier process died while it worked on the message.
+    pub(super) fn deaths(&self) -> u32 {
+        self.before.load(Ordering::Relaxed)
     }
 
     /// Waits for a preparation ([`PATIENCE`]) or a command ([`COMMAND_PATIENCE`]), and notes one that takes too long to be dangerous.
@@ -139,8 +151,8 @@ impl Attempt {
         }
     }
 
-    /// Everything is read and the model is asked, or the message waits: whatever ends the process now is most likely not this
-    /// message.
+    /// Notes that the preparation is over: everything is read and the model is asked, or the
+    /// message waits. Whatever ends the process from now on is most likely not this message.
     pub(crate) async fn prepared(&self, runner: &Runner, run_id: &RunId) {
         // The next attempt of a fresh message is its second either way.
         let Some(_counted) = self.counted.lock().take() else { return };
@@ -150,22 +162,22 @@ impl Attempt {
     }
 }
 
-/// Whether the message is given up if the process dies once more while it is prepared.
+/// True if the message is given up if the process dies once more while it is prepared.
 pub(crate) fn is_last_try(attempts: Attempts) -> bool {
     attempts.unprepared + 1 == UNPREPARED
 }
 
-/// A message is not tried any more.
+/// Verdict that a message is not tried any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GivenUp {
-    /// How often the process died of it.
+    /// Number of times the process died of it.
     pub(super) deaths: u32,
-    /// Whether that may be told in the transcript.
+    /// True if that may be told in the transcript.
     pub(super) may_record: bool,
 }
 
 impl GivenUp {
-    /// Whether a message was tried often enough.
+    /// Returns `Some` if a message was tried often enough to be given up.
     pub(super) fn after(attempts: Attempts) -> Option<Self> {
         let Attempts { all, unprepared } = attempts;
         let (count, deaths) = if unprepared >= UNPREPARED { (unprepared, UNPREPARED) } else { (all, ALL) };

@@ -1,5 +1,5 @@
-//! What is said of a tool that a run would have if it were not in a sandbox: which rule took it away, and which key gives it back. The
-//! words are those of OpenClaw 2026.2.9.
+//! Explanations of tools that a run would have if it were not in a sandbox: they name the rule that
+//! took the tool away, and the key that gives it back. The words are those of OpenClaw 2026.2.9.
 
 use openclaw_agent::tool_policy::{self, Caller, Candidate, PolicyStep};
 use openclaw_config::settings::{ToolPolicy, WorkspaceAccess};
@@ -10,15 +10,15 @@ use openclaw_tools::sandbox::{ActiveSandbox, SandboxPolicy, Source};
 use super::sandbox::WRITING_TOOLS;
 use crate::tool_access::{self, RunOf};
 
-/// The tools that only the sandbox keeps from a run, each with what is said when it is called.
+/// Returns the tools that only the sandbox keeps from a run, each with the text for a call of it.
 pub(super) fn explained(
     run: RunOf<'_>,
-    group: Option<ToolPolicy>,
+    groups: &[ToolPolicy],
     sandbox: &ActiveSandbox,
     offered: &[String],
 ) -> Vec<(String, String)> {
     let tools: Vec<Candidate<'_>> = openclaw_tools::built_in().map(Candidate::from).collect();
-    let free = tool_access::select(run, &tools, group, None);
+    let free = tool_access::select(run, &tools, groups, None);
     let policy = SandboxPolicy::of(run.config, &run.agent.id);
     let mode = sandbox.settings().mode.as_str();
     let rules = openclaw_sessions::SessionSettings::from(run.config).key_rules();
@@ -33,7 +33,7 @@ pub(super) fn explained(
     told.collect()
 }
 
-/// `None` where the lists let it pass.
+/// Explains the removal of a tool; `None` if the lists let it pass.
 fn told(
     tool: &str,
     policy: &SandboxPolicy,
@@ -77,7 +77,8 @@ fn read_only(tool: &str) -> String {
 }
 
 fn removes(tool: &str, policy: ToolPolicy) -> bool {
-    let candidate = Candidate { name: tool, plugin: None, owner_only: false, for_subagents: true };
+    let candidate =
+        Candidate { name: tool, plugin: None, owner_only: false, for_subagents: true, needs: None };
     let step = PolicyStep { label: "tools.sandbox.tools", policy };
     tool_policy::select(&CATALOGUE, &[candidate], Caller::OWNER, &[step]).names().next().is_none()
 }

@@ -3,20 +3,21 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openclaw_agent::transcript::Written;
 use openclaw_agent::{Transcript as _, TranscriptError};
+use openclaw_journal::api::{AbortReason, TIME_IS_UP};
+use openclaw_journal::inbox::Row;
+use openclaw_journal::job::is_copy;
+use openclaw_journal::journal::{Journal, Update};
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use openclaw_sessions::transcript::{self, Compaction, EntryId, Injector, Transcript, TurnState, View};
 use tokio_util::sync::CancellationToken;
 
-use super::obstacle::{self, Obstacle};
-use super::{RunControl, inject, result};
-use crate::api::AbortReason;
-use crate::inbox::Row;
-use crate::job::is_copy;
-use crate::journal::{Journal, Update};
+use super::obstacle::Obstacle;
+use super::{RunControl, inject};
 use crate::messages::turn::MessageTurn;
 
 /// An open transcript, its branch in memory for the time of the run.
@@ -25,33 +26,41 @@ pub(super) struct RunBranch {
     context: Arc<Vec<Arc<Message>>>,
     /// [`openclaw_agent::Transcript::own_from`], where an earlier process began the run.
     own_from: Option<usize>,
-    /// The messages that are in its turn besides its own, oldest first; `None` is the copy of one, or of a message that is not known.
+    /// Messages in its turn besides its own, oldest first; `None` is a copy, or an unknown message.
     steered: Vec<Option<RunId>>,
     control: Arc<RunControl>,
-    /// What the run sends by tools.
+    /// Record of what the run sends by tools.
     turn: Option<Arc<MessageTurn>>,
-    /// Where it is noted that the run takes a message that was steered into it.
+    /// Journal in which it is noted that the run takes a message that was steered into it, and the
+    /// run's id.
     notes: Option<(Arc<dyn Journal>, RunId)>,
-    /// Once cancelled nothing is written any more: the run is left as a crash would leave it.
+    /// Token after whose cancellation nothing is written any more: the run is left as a crash would
+    /// leave it.
     kill: CancellationToken,
+    /// True if everything the model said is durable.
+    is_secured: bool,
 }
 
-/// Whether a message is in the transcript.
+/// Pauses before a transcript is synced again that the disk did not sync.
+const SYNC_PAUSES: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_secs(1), Duration::from_secs(5)];
+
+/// State of a message in the transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Prompted {
-    /// It is.
+    /// Written.
     Yes,
-    /// It is not; this id is free for it.
+    /// Not written; this id is free for it.
     NotYet(String),
-    /// It is, its turn has failed for this reason, and another message's has begun since.
+    /// Written; its turn has failed for this reason, and another message's has begun since.
     Failed(String),
-    /// It is, and another message's turn has begun since, while this one has no answer: it is to be said again, under
-    /// this id.
+    /// Written, but another message's turn has begun since, while this one has no answer: it is to
+    /// be said again, under this id.
     Overtaken(String),
 }
 
 impl RunBranch {
-    /// A transcript and what was read of it.
+    /// Makes the branch of a transcript and the messages that were read of it.
     pub(super) fn new(
         transcript: Transcript,
         context: Vec<Arc<Message>>,
@@ -59,23 +68,27 @@ impl RunBranch {
         kill: CancellationToken,
     ) -> Self {
         let (context, own_from, steered) = (Arc::new(context), None, Vec::new());
-        Self { transcript, context, own_from, steered, control, turn: None, notes: None, kill }
+        let (turn, notes, is_secured) = (None, None, false);
+        Self { transcript, context, own_from, steered, control, turn, notes, kill, is_secured }
     }
 
-    /// What is steered into this run is noted as taken by it before it is written: whoever finds the message and its answer
-    /// after a crash knows whose answer that is.
+    /// Sets where messages steered into this run are noted as taken by it, which is done before
+    /// they are written: a process that finds the message and its answer after a crash then knows
+    /// whose answer that is.
     pub(super) fn noting(self, journal: Arc<dyn Journal>, run_id: RunId) -> Self {
         Self { notes: Some((journal, run_id)), ..self }
     }
 
-    /// What the run has sent already, and the messages that it heard since its own; what it is steered with from now on is told it too.
+    /// Tells `turn` what the run has sent already, and the messages that it heard since its own;
+    /// later steered messages are told to it too.
     pub(super) fn tell(&mut self, turn: &Arc<MessageTurn>) {
         let own = self.context.get(self.own_from()..).unwrap_or_default();
         turn.remember(own, &self.steered);
         self.turn = Some(Arc::clone(turn));
     }
 
-    /// The messages that an earlier process steered into this run's turn, as far as they are known.
+    /// Returns the messages that an earlier process steered into this run's turn, as far as they
+    /// are known.
     pub(super) fn steered(&self) -> Vec<RunId> {
         self.steered.iter().flatten().cloned().collect()
     }
@@ -95,12 +108,23 @@ impl RunBranch {
         self.write(&Message::User(message), Some(id)).await
     }
 
-    /// Writes what is said to it.
+    /// Writes an answer to the last message.
     pub(super) async fn answer(&mut self, said: AssistantMessage) -> Result<(), TranscriptError> {
         self.write(&Message::Assistant(said), None).await
     }
 
-    /// Writes what is said to a turn that has no answer.
+    /// True if the turn ends with a whole answer.
+    pub(super) fn is_answered(&self) -> bool {
+        match self.context.last().map(Arc::as_ref) {
+            Some(Message::Assistant(last)) => {
+                !matches!(last.stop_reason, StopReason::Error | StopReason::Aborted)
+                    && last.tool_calls().next().is_none()
+            }
+            Some(Message::User(_) | Message::ToolResult(_)) | None => false,
+        }
+    }
+
+    /// Writes an answer to a turn that has none.
     pub(super) async fn close_turn(&mut self, said: AssistantMessage) -> Result<(), TranscriptError> {
         match self.context.last().map(Arc::as_ref) {
             Some(Message::Assistant(last)) if last.stop_reason != StopReason::ToolUse => Ok(()),
@@ -108,7 +132,7 @@ impl RunBranch {
         }
     }
 
-    /// After a run that was stopped by the clock: something is said to the user's last words.
+    /// Writes an answer to the user's last words, after a run that was stopped by the clock.
     pub(super) async fn close_timed_out(&mut self, said: AssistantMessage) -> Result<(), TranscriptError> {
         match self.context.last().map(Arc::as_ref) {
             Some(Message::Assistant(_)) | None => Ok(()),
@@ -116,15 +140,16 @@ impl RunBranch {
         }
     }
 
-    /// The transcript, when the run is over.
+    /// Returns the transcript, when the run is over.
     pub(super) fn into_transcript(self) -> Transcript {
         self.transcript
     }
 
-    /// Whether the message of a row was written by an earlier process. Ids are 32 random bits: an entry counts only if it
-    /// is a user message of the very millisecond, and a taken id is replaced by the message's UUID. Its answer is looked for
-    /// in its own turn alone: other session keys may lead to the same transcript. `ours` are the ids of the messages since;
-    /// one that is not among them was said through another program, and is a turn of its own.
+    /// Finds out if the message of a row was written by an earlier process. Ids are 32 random bits:
+    /// an entry counts only if it is a user message of the very millisecond, and a taken id is
+    /// replaced by the message's UUID. Its answer is looked for in its own turn alone: other
+    /// session keys may lead to the same transcript. `ours` are the ids of the messages since; one
+    /// that is not among them was said through another program, and is a turn of its own.
     pub(super) async fn prompted(
         &mut self,
         row: &Row,
@@ -156,7 +181,7 @@ impl RunBranch {
                 };
             }
         }
-        // What others put in is not the run's own.
+        // Entries that others put in are not the run's own.
         inject::without_injected(Arc::make_mut(&mut self.context));
         self.own_from = Some(behind_own(&self.context, turn.steered.len()));
         let owner = |id: &EntryId| {
@@ -166,19 +191,35 @@ impl RunBranch {
         Ok(Prompted::Yes)
     }
 
-    /// Before the message of a new turn: one that a crash cut short ends here.
+    /// Prepares for the message of a new turn: a turn that a crash cut short ends here.
     pub(super) async fn begin_turn(&mut self) -> Result<(), transcript::TranscriptError> {
         self.transcript.begin_turn().await
     }
 
-    /// Goes on from before a row's message, where it has one plain answer; whether it has.
+    /// Moves the branch to before a row's message, if the message has one plain answer; returns
+    /// true if so.
     pub(super) async fn leave_turn(&mut self, row: &Row) -> Result<bool, transcript::TranscriptError> {
         self.transcript.leave_turn(entry_ids(row), row.accepted_at).await
     }
 
-    /// Makes everything written durable.
-    pub(super) async fn sync(&mut self) -> Result<(), transcript::TranscriptError> {
-        self.transcript.sync().await
+    /// Makes everything written durable. For want of space that takes as long as it takes; at another error it is tried
+    /// again a few times ([`SYNC_PAUSES`]).
+    pub(super) async fn sync(&mut self) -> Result<(), TranscriptError> {
+        let mut pauses = SYNC_PAUSES.into_iter();
+        while let Err(error) = self.transcript.sync().await {
+            let error = self.error(io::Error::other(error));
+            if !self.takes_it_again(&error).await {
+                let Some(pause) = pauses.next() else { return Err(error) };
+                tracing::warn!(%error, ?pause, "a transcript could not be synced and is synced again");
+                tokio::select! { biased;
+                    () = self.kill.cancelled() => {}
+                    () = tokio::time::sleep(pause) => {}
+                }
+            }
+            self.check_alive()?;
+        }
+        self.is_secured = true;
+        Ok(())
     }
 
     fn free_id(&self, id: &str, instead: &str) -> String {
@@ -217,23 +258,32 @@ impl RunBranch {
                 turn.steered((!job.is_copy).then(|| job.row.run_id.clone()));
             }
         }
+        self.is_secured &= !matches!(*message, Message::Assistant(_));
         Arc::make_mut(&mut self.context).push(message);
         Ok(())
     }
 
-    /// Waits, where a write was refused for want of space, until it is time to try again; `false` where waiting does not help. What a
-    /// run has said is not given up for that: nobody is told of an end that the transcript does not show.
-    async fn has_space_again(&self, refused: &TranscriptError) -> bool {
-        let Some(Obstacle::DiskFull(why)) = Obstacle::behind(refused) else { return false };
+    /// Waits until it is time to try again, after the disk refused a write for want of space or for
+    /// another reason that may pass, or because the database can't be written; `false` if waiting
+    /// does not help. Words of a run are not given up for that: nobody is told of an end that the
+    /// transcript does not show.
+    async fn takes_it_again(&self, refused: &TranscriptError) -> bool {
+        let Some(obstacle) = Obstacle::behind(refused) else { return false };
+        let Some(pause) = obstacle.pause(&self.control.blocked) else { return false };
+        let (why, told) = match obstacle {
+            Obstacle::DiskFull(why) => (why, "the disk is full: the run waits until there is space"),
+            Obstacle::Refused(why) => (why, "the disk refuses: the run waits until it does not"),
+            Obstacle::Database(why) => (why, "the database can't be written: the run waits until it can"),
+            Obstacle::Locked { .. } => return false,
+        };
         if self.control.blocked.is_first() {
-            let transcript = self.transcript.transcript();
-            tracing::warn!(%transcript, why, "the disk is full: the run waits until there is space");
+            tracing::warn!(transcript = %self.transcript.transcript(), why, "{told}");
         }
         let _waiting = self.control.blocked.begin();
         tokio::select! { biased;
             // The next write says so.
             () = self.kill.cancelled() => true,
-            () = tokio::time::sleep(obstacle::PAUSE) => true,
+            () = tokio::time::sleep(pause) => true,
         }
     }
 
@@ -244,7 +294,7 @@ impl RunBranch {
             && answer.stop_reason == StopReason::Aborted
             && self.control.reason.get() == Some(&AbortReason::Timeout)
         {
-            answer.error_message.get_or_insert_with(|| result::DEADLINE.to_owned());
+            answer.error_message.get_or_insert_with(|| TIME_IS_UP.to_owned());
         }
         message
     }
@@ -254,8 +304,9 @@ impl RunBranch {
     }
 }
 
-/// Where in a context that ends within a turn, into which so many messages were steered, that turn begins behind its own message. Where a
-/// summary has taken the place of that, behind the summary.
+/// Index at which a turn begins behind its own message, in a context that ends within the turn and
+/// with so many messages steered into it. If a summary has replaced the message, the index behind
+/// the summary.
 fn behind_own(context: &[Arc<Message>], steered: usize) -> usize {
     let said = context.iter().enumerate().filter(|(_, message)| matches!(***message, Message::User(_)));
     let said: Vec<usize> = said.map(|(at, _)| at).collect();
@@ -269,15 +320,17 @@ fn message_of(id: &EntryId) -> &str {
     id.as_str().get(..UUID).unwrap_or(id.as_str())
 }
 
-/// How often a message is written at most: each time but the first because another session's turn overtook its own.
+/// Number of times a message is written at most: each time but the first because another session's
+/// turn overtook its own.
 const TIMES: usize = 8;
 
-/// The ids that the entry of a row's message may have where it is written for the first time; the first that is free.
+/// Returns the ids that the entry of a row's message may have if it is written for the first time;
+/// the first free one is used.
 pub(super) fn first_ids(row: &Row) -> [EntryId; 2] {
     [EntryId::new(&row.entry_id), EntryId::new(row.fresh_id.as_str())]
 }
 
-/// The entries a row's message may have, in the order in which they are used.
+/// Returns the entry ids that a row's message may have, in the order in which they are used.
 fn entry_ids(row: &Row) -> Vec<EntryId> {
     let more = (2..TIMES).map(|n| EntryId::new(format!("{}-{n}", row.fresh_id)));
     first_ids(row).into_iter().chain(more).collect()
@@ -295,12 +348,16 @@ impl openclaw_agent::Transcript for RunBranch {
     fn append<'a>(&'a mut self, message: &'a Message, id: Option<&'a str>) -> Written<'a, ()> {
         Box::pin(async move {
             while let Err(error) = self.write(message, id).await {
-                if !self.has_space_again(&error).await {
+                if !self.takes_it_again(&error).await {
                     return Err(error);
                 }
             }
             Ok(())
         })
+    }
+
+    fn secure(&mut self) -> Written<'_, ()> {
+        Box::pin(async { if self.is_secured { Ok(()) } else { self.sync().await } })
     }
 
     fn view(&mut self) -> Written<'_, View> {
@@ -318,7 +375,7 @@ impl openclaw_agent::Transcript for RunBranch {
                     Ok(context) => break context,
                     Err(error) => {
                         let error = self.error(io::Error::other(error));
-                        if !self.has_space_again(&error).await {
+                        if !self.takes_it_again(&error).await {
                             return Err(error);
                         }
                     }
@@ -333,12 +390,12 @@ impl openclaw_agent::Transcript for RunBranch {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_journal::request::Request;
     use openclaw_protocol::message::Block;
     use openclaw_protocol::{AgentId, RunId, SessionId, SessionKey};
     use openclaw_sessions::transcript::{MemoryTranscripts, NewTranscript, TranscriptLock, Transcripts};
 
     use super::*;
-    use crate::request::Request;
 
     fn row(name: &str, at: i64) -> Row {
         Row {
@@ -379,7 +436,8 @@ mod tests {
         }
     }
 
-    /// As [`super::super::prepare`] does it for a run whose message may have been written by an earlier process.
+    /// Begins a turn as [`super::super::prepare`] does for a run whose message may have been
+    /// written by an earlier process.
     async fn begin(branch: &mut RunBranch, row: &Row) -> Prompted {
         let prompted = branch.prompted(row, None).await.unwrap();
         if let Prompted::NotYet(id) | Prompted::Overtaken(id) = &prompted {

@@ -1,8 +1,9 @@
-//! What a person says to the gateway itself: done and answered without the agent (spec `messages.md` §4).
+//! Messages for the gateway itself: done and answered without the agent (spec `messages.md` §4).
 //!
-//! The answer is stored like a run's (`docs/durability.md`): what was wished for is done durably, then the inbox says so with the
-//! answer, the answer is written into the transcript once, under the message's own entry id, and only then is the message
-//! finished. What was said on a chat platform is answered there alone.
+//! The answer is stored like a run's (`docs/durability.md`): the request is carried out durably,
+//! then the inbox records this with the answer, the answer is written into the transcript once,
+//! under the message's own entry id, and only then is the message finished. A message from a chat
+//! platform is answered there alone.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +11,12 @@ use std::sync::Arc;
 use openclaw_agent::event::RunEvent;
 use openclaw_channels::Button;
 use openclaw_config::ResolvedAgent;
+use openclaw_journal::api::{RunOutcome, RunRecord};
+use openclaw_journal::delivery::Author;
+use openclaw_journal::inbox::{Asked, Queued, Row};
+use openclaw_journal::intent::Intent;
+use openclaw_journal::job::Job;
+use openclaw_journal::journal::Update;
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::transcript::inject::injected;
@@ -24,37 +31,35 @@ use super::inject::{PutError, RunTranscript};
 use super::replies::Said;
 use super::session::Session;
 use super::{Ending, NotBegun, RunControl, Runner, done, finish, record, skill_tool};
-use crate::api::{RunOutcome, RunRecord};
-use crate::commands::{self, Context, Intent, Response, Then};
-use crate::inbox::{Asked, Queued, Row};
-use crate::job::Job;
-use crate::journal::Update;
+use crate::commands::{self, Context, Response, Then};
 use crate::session_model::RequestedModel;
 use crate::setup::Settings;
 
-/// Where a message's words go.
+/// Destination of a message's words.
 pub(super) enum Route {
-    /// To the agent.
+    /// Words for the agent.
     Agent(Option<RequestedModel>),
-    /// Nowhere: the gateway does what the message says, and answers; or says why that can't be granted.
+    /// Words for the gateway alone: it carries out the request and answers, or tells why that can't
+    /// be granted.
     Gateway { refusal: Option<String> },
 }
 
 /// The gateway's own answer to a message.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// What it says; `None` if the sender may not give commands.
+    /// Text of the answer; `None` if the sender may not give commands.
     pub(crate) message: Option<Box<Message>>,
     /// Rows of buttons below it.
     buttons: Vec<Vec<Button>>,
-    /// What follows once it is durable.
+    /// Action to take once it is durable.
     then: Option<Then>,
-    /// `None`: only who asked is told, and the conversation does not have it.
+    /// Place in the transcript; `None` if only the caller is told, and the conversation does not
+    /// have it.
     place: Option<AnsweredIn>,
 }
 
 impl Answer {
-    /// What clients hear of it.
+    /// Returns the part of the answer that clients hear.
     pub(crate) fn told(&self) -> Option<&Message> {
         self.message.as_deref().filter(|_| self.place.is_some())
     }
@@ -64,7 +69,7 @@ impl Answer {
 #[derive(Debug)]
 pub(super) struct AnsweredIn {
     pub(super) transcript: TranscriptRef,
-    /// For one that has to be made.
+    /// Header for a transcript that has to be made.
     pub(super) new: NewTranscript,
 }
 
@@ -75,7 +80,7 @@ impl AnsweredIn {
     }
 }
 
-/// Answers a message whose turn it is.
+/// Answers a message at its turn.
 pub(super) async fn work(
     runner: &Runner,
     job: &Job,
@@ -106,7 +111,8 @@ pub(super) async fn work(
             }
             Err(_) if runner.shared.kill.is_cancelled() => return Ending::Interrupted,
             Err(NotBegun { obstacle: Some(obstacle), .. }) => {
-                // What its reader was told is not taken back by a stop: it is written down.
+                // An answer that its reader was told is not taken back by a stop: it is written
+                // down.
                 let passed = match &answer {
                     Some(_) => obstacle.gone(runner, &job.row, control).await,
                     None => obstacle.passed(runner, &job.row, control).await,
@@ -123,8 +129,9 @@ pub(super) async fn work(
     }
 }
 
-/// Does what a message asks for while a run of its session is under way. Clients may be told the answer at once; it is
-/// written into the transcript by [`close`]. `overtaken` is cancelled once something else waits for it.
+/// Carries out a message's request while a run of its session is under way. Clients may be told the
+/// answer at once; it is written into the transcript by [`close`]. `overtaken` is cancelled once
+/// something else waits for it.
 pub(crate) async fn answer_aside(
     runner: &Runner,
     row: &Row,
@@ -171,12 +178,12 @@ pub(crate) async fn close<P: Asked>(
 /// Finishes a message that was answered.
 async fn finished<P: Asked>(runner: &Runner, row: &Row<P>, said: Option<&Message>) -> RunRecord {
     let record = record(runner, row, None, outcome(said));
-    // That was told when it was answered.
+    // The answer was told when it was made.
     finish(runner, row, &record, Said::nothing()).await;
     record
 }
 
-/// What is remembered of an answered command.
+/// Outcome that is recorded for an answered command.
 pub(crate) fn outcome(said: Option<&Message>) -> RunOutcome {
     let text = said.and_then(|said| match said {
         Message::Assistant(said) => Some(said.text()),
@@ -186,7 +193,7 @@ pub(crate) fn outcome(said: Option<&Message>) -> RunOutcome {
     RunOutcome::Ok { result: json!({"payloads": payloads, "meta": {}}) }
 }
 
-/// Whether a message ended with such an answer: a run says in its `meta` what it was.
+/// True if a message ended with such an answer: a run has fields in its `meta`.
 pub(crate) fn is_answer(outcome: &RunOutcome) -> bool {
     let meta = match outcome {
         RunOutcome::Ok { result } => result.get("meta").and_then(Value::as_object),
@@ -195,7 +202,7 @@ pub(crate) fn is_answer(outcome: &RunOutcome) -> bool {
     meta.is_some_and(Map::is_empty) && text_of(outcome).is_some()
 }
 
-/// What such a command said.
+/// Returns the text of such an answer.
 fn text_of(outcome: &RunOutcome) -> Option<String> {
     match outcome {
         RunOutcome::Ok { result } => Some(result.pointer("/payloads/0/text")?.as_str()?.to_owned()),
@@ -204,8 +211,8 @@ fn text_of(outcome: &RunOutcome) -> Option<String> {
 }
 
 impl Runner {
-    /// Whether a message is answered at once although a run of its session is under way. One that starts a conversation
-    /// anew is not: it takes the run's place.
+    /// True if a message is answered at once although a run of its session is under way. False for
+    /// one that starts a new conversation: it takes the run's place.
     pub(crate) async fn is_aside(&self, row: &Row<Queued>) -> bool {
         let wants = row.payload.facts.wants;
         wants.is_light()
@@ -214,7 +221,7 @@ impl Runner {
             && self.entry_or_none(&row.session_key).await.is_some_and(|entry| entry.session_id.is_some())
     }
 
-    /// Where the words of a message go. Reads what models there are where it asks for one.
+    /// Returns the destination of a message's words. Reads the available models if it asks for one.
     pub(super) async fn route(&self, row: &Row) -> Route {
         let asked = match row.payload.to_gateway() {
             // Done already, whatever the settings say by now.
@@ -244,7 +251,8 @@ impl Runner {
         }
     }
 
-    /// The model that is configured for a heartbeat. One that there is not is said in the log: the session's own is used.
+    /// Returns the model that is configured for a heartbeat. A model that does not exist is
+    /// reported in the log, and the session's own is used.
     async fn model_of_beat(&self, row: &Row) -> Option<RequestedModel> {
         let asked = row.payload.beat.as_ref()?.model.as_deref()?;
         let settings = self.settings();
@@ -304,7 +312,7 @@ impl Runner {
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
         let Some(found) = self.deps.store.get(key).await? else { return Ok(None) };
         let Some(id) = found.entry.session_id.clone() else { return Ok(None) };
-        // Where the run has it, which looks at the disk too.
+        // The place where the run has it, which looks at the disk too.
         let transcript = self.transcript_of(&agent.id, key, &id, Some(&found.entry))?;
         self.shared.journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
         let context = self.context(&settings, key, &agent, &found.entry, row, &self.shared.kill);
@@ -314,7 +322,7 @@ impl Runner {
         self.answered(row, answer_of(row, response, place)).await.map(Some)
     }
 
-    /// What a command works on.
+    /// Context that a command works in.
     pub(crate) fn context<'a>(
         &'a self,
         settings: &'a Arc<Settings>,
@@ -338,17 +346,15 @@ impl Runner {
         }
     }
 
-    /// Makes the inbox say that a message is answered, and how, before anybody is told: what comes later is not overruled by
-    /// doing it again after a crash.
+    /// Stores in the inbox that a message is answered, with the answer, before anybody is told: a
+    /// later choice is not overruled by doing it again after a crash.
     async fn answered(&self, row: &Row, answer: Answer) -> Result<Answer, NotBegun> {
         let record = record(self, row, None, outcome(answer.message.as_deref()));
-        let said = Said { buttons: answer.buttons.clone(), ..Said::default() };
+        let is_agents = matches!(row.payload.to_gateway(), Intent::Announcement);
+        let author = if is_agents { Author::Other } else { Author::Gateway };
+        let said = Said { buttons: answer.buttons.clone(), author, ..Said::default() };
         let replies = self.replies(row, &record, said).await;
-        let is_told = !replies.is_empty();
         self.shared.journal.update(Update::Answered(record, replies)).await?;
-        if is_told {
-            self.shared.outbox.wake();
-        }
         self.no_longer_acknowledged(row).await;
         if let (Some(Then::Restart), Some(around)) = (answer.then, &self.deps.surroundings) {
             around.restart();
@@ -356,7 +362,7 @@ impl Runner {
         Ok(answer)
     }
 
-    /// Does what was said and tells what came of it; `None` if the sender may not give commands.
+    /// Carries out the message and returns the answer; `None` if the sender may not give commands.
     async fn answer(&self, context: &Context<'_>, row: &Row) -> Result<Option<Response>, NotBegun> {
         match row.payload.to_gateway() {
             Intent::Command { name, arguments } => Ok(Some(commands::run(context, name, arguments).await?)),
@@ -381,26 +387,32 @@ impl Runner {
         let (Some(message), Some(place)) = (&answer.message, &answer.place) else { return Ok(()) };
         self.put_once(row, place, message, run).await.map_err(|error| match error {
             PutError::Lock(error) => error.into(),
-            error => error.into(),
+            PutError::Transcript(error) => error.into(),
+            error @ PutError::Read(_) => error.into(),
         })
     }
 }
 
-/// The time is that of acceptance: the same after a restart.
+/// Builds the answer. Its time is that of acceptance: the same after a restart.
 fn answer_of(row: &Row, response: Option<Response>, place: AnsweredIn) -> Answer {
     let place = Some(place).filter(|_| is_kept(row));
     let Some(Response { text, buttons, then }) = response else {
         return Answer { message: None, buttons: Vec::new(), then: None, place };
     };
     let mut message = injected(&text, None, row.accepted_at);
-    if let (Message::Assistant(said), Some(provenance)) = (&mut message, &row.payload.provenance) {
-        said.extra.insert("provenance".to_owned(), json!(provenance));
+    if let Message::Assistant(said) = &mut message {
+        match &row.payload.provenance {
+            Some(provenance) => said.extra.insert("provenance".to_owned(), json!(provenance)),
+            // Ours: a page that is loaded later shows what was asked beside the answer. The command itself is no entry, as in OpenClaw 2026.2.9.
+            None => said.extra.insert("command".to_owned(), json!(row.payload.text)),
+        };
     }
     Answer { message: Some(Box::new(message)), buttons, then, place }
 }
 
-/// Whether the conversation has the answer: OpenClaw 2026.2.9 keeps what the gateway says at a client, and nothing of what it says on a chat
-/// platform. What a sub-agent is announced with is the agent's to know, wherever that is told.
+/// True if the conversation has the answer: OpenClaw 2026.2.9 keeps the gateway's answers to a
+/// client, and none of those on a chat platform. The announcement of a sub-agent is kept for the
+/// agent wherever it is told.
 fn is_kept(row: &Row) -> bool {
     row.payload.origin.is_none() || matches!(row.payload.to_gateway(), Intent::Announcement)
 }

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use openclaw_agent::RunModel;
 use openclaw_agent::compaction::work::{CompactError, Compacted, Compacting, compact};
 use openclaw_agent::event::RunEvent;
+use openclaw_agent::{ReplyPayload, RunModel};
 use openclaw_channels::Address;
+use openclaw_journal::delivery::Author;
 use openclaw_models::Selected;
 use openclaw_models::usage::short_count;
-use openclaw_protocol::{SessionId, SessionKey};
+use openclaw_protocol::{RunId, SessionId, SessionKey};
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::transcript::{NewTranscript, TranscriptLock};
 use openclaw_sessions::{SessionEntry, StoreError};
@@ -18,10 +19,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::branch::RunBranch;
 use super::prepare::Prepared;
-use super::result::note_compactions;
+use super::replies::{Destination, Reply};
+use super::result::{compacted, note_compactions};
 use super::session::Session;
 use super::{NotBegun, RunControl, Runner, context_settings};
 use crate::global_lanes::LanePermit;
+use crate::reply::prefix::PrefixContext;
+use crate::reply::threading::Quoted;
 use crate::setup::Settings;
 use openclaw_sessions::time::now_ms;
 
@@ -32,6 +36,15 @@ pub(crate) struct AfterRun {
     pub(super) permit: Option<LanePermit>,
     /// The candidate that answered last.
     pub(super) candidate: usize,
+    /// Chat that is told everything.
+    pub(super) chat: Option<ToldChat>,
+}
+
+/// A chat that is told of a compaction, and the run that it is about.
+pub(super) struct ToldChat {
+    pub(super) run_id: RunId,
+    pub(super) to: Destination,
+    pub(super) context: PrefixContext,
 }
 
 impl std::fmt::Debug for AfterRun {
@@ -47,7 +60,7 @@ pub(crate) async fn after_run(
     control: &Arc<RunControl>,
     events: mpsc::Sender<RunEvent>,
 ) {
-    let AfterRun { mut prepared, permit, candidate } = after;
+    let AfterRun { mut prepared, permit, candidate, chat } = after;
     control.transcript.send_replace(Some(prepared.branch.injector()));
     let mut models: Vec<RunModel<'_>> = prepared.models.iter().map(RunModel::from).collect();
     models.rotate_left(candidate.min(prepared.models.len()));
@@ -65,6 +78,9 @@ pub(crate) async fn after_run(
         Ok(Compacted::Done { after, .. }) => {
             prepared.remembered.pruned.forget();
             runner.note_compaction(key, id, after).await;
+            if let Some(chat) = chat {
+                runner.tell_compaction(key, chat).await;
+            }
         }
         Ok(Compacted::Nothing(nothing)) => {
             tracing::debug!(session = %key, %nothing, "a full conversation is not compacted")
@@ -79,7 +95,7 @@ pub(crate) async fn after_run(
     drop(permit);
 }
 
-/// What `/compact` says.
+/// Result of `/compact`.
 enum Said {
     Done { before: u64, after: Option<u64> },
     Skipped(String),
@@ -111,7 +127,8 @@ fn fill(tokens: Option<u64>, window: u64) -> String {
 }
 
 impl Runner {
-    /// Does what `/compact` asks for, and says what came of it. `at` is the conversation in which it was said.
+    /// Carries out `/compact` and returns the answer. `at` is the conversation in which it was
+    /// said.
     pub(super) async fn compact_now(
         &self,
         session: &Session,
@@ -178,6 +195,19 @@ impl Runner {
         })
     }
 
+    /// Tells a chat that the conversation was compacted after a run that it has the answer of.
+    async fn tell_compaction(&self, key: &SessionKey, chat: ToldChat) {
+        let ToldChat { run_id, to, context } = chat;
+        let count = self.entry_or_none(key).await.and_then(|entry| entry.compaction_count).unwrap_or(1);
+        let payload = ReplyPayload { text: compacted(count), ..ReplyPayload::default() };
+        let id = format!("{run_id}:tcompacted");
+        let mut reply =
+            Reply::of(self, &run_id, (key, None), to, &context, Quoted::default()).by(Author::Gateway);
+        if let Err(error) = reply.send_alone(&id, payload, Vec::new()).await {
+            tracing::error!(delivery = id, %error, "the notice of a compaction was not taken");
+        }
+    }
+
     /// Makes the session's row say that its conversation was compacted.
     async fn note_compaction(&self, key: &SessionKey, id: &SessionId, tokens_after: Option<u64>) {
         let of = id.clone();
@@ -198,11 +228,12 @@ impl Runner {
     }
 }
 
-/// Why a conversation is as it was.
+/// Reason for which a conversation was not compacted.
 enum Failed {
-    /// For another time, or to be told as any trouble with the transcript.
+    /// Compaction did not begin: an obstacle that passes, or a trouble with the transcript, which
+    /// is told as such.
     NotBegun(NotBegun),
-    /// To be told as the answer.
+    /// Compaction failed, which is told as the answer.
     Compact(String),
 }
 

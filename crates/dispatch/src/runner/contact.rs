@@ -1,13 +1,17 @@
-//! What a session's row learns from a message about who is talking and where (spec `sessions.md` §3.6-3.8).
+//! Facts that a session's row learns from a message about its sender and place (spec `sessions.md`
+//! §3.6-3.8).
 
+use openclaw_journal::inbox::Row;
+use openclaw_journal::origin::Origin as Place;
+use openclaw_journal::request::{Kind, WEBCHAT};
+use openclaw_journal::rights::Rights;
 use openclaw_sessions::entry::delivery::{INTERNAL_CHANNELS, update_last_route};
 use openclaw_sessions::entry::{ChatType, DeliveryContext, Origin};
 use openclaw_sessions::send_policy::chat_type_of;
+use openclaw_sessions::store::Edit;
 use openclaw_sessions::{SessionEntry, SessionKey};
 
-use crate::inbox::Row;
-use crate::origin::Origin as Place;
-use crate::request::{Kind, WEBCHAT};
+use super::{NotBegun, Runner};
 
 /// The contact through which a message came.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,10 +20,10 @@ pub(super) enum Contact {
     Person {
         /// Kind of the conversation they take part in.
         chat_type: ChatType,
-        /// What the client calls itself.
+        /// Name that the client gives itself.
         name: Option<String>,
     },
-    /// Somebody on a chat platform.
+    /// A sender on a chat platform.
     Platform(Box<Place>, SessionKey),
     /// A program; nothing is learnt.
     Unknown,
@@ -36,7 +40,7 @@ impl Contact {
         }
     }
 
-    /// Whether a row says all of it already.
+    /// True if a row has all of it already.
     pub(super) fn is_known(&self, entry: &SessionEntry) -> bool {
         let mut noted = entry.clone();
         self.note(&mut noted);
@@ -67,8 +71,43 @@ impl Contact {
     }
 }
 
-/// Where answers of its own go is learnt from talk between two, and in a group's own session from the group: what is said in a group
-/// does not lead a person's messages there.
+impl Runner {
+    /// Makes the owner's private chat the last route of the agent's main session, where that is another session than the chat's own (spec
+    /// `sessions.md` §3.8). What others say in theirs leads nothing of the owner's there.
+    pub(super) async fn lead_main(&self, row: &Row) -> Result<(), NotBegun> {
+        let is_owners = || row.payload.rights.as_ref().is_some_and(Rights::see_other_sessions);
+        let Some(origin) = row.payload.origin.as_deref().filter(|origin| origin.is_direct() && is_owners())
+        else {
+            return Ok(());
+        };
+        let rules = self.key_rules();
+        let main = rules.main(&rules.agent_of(&row.session_key));
+        if main == row.session_key {
+            return Ok(());
+        }
+        let route = origin.route();
+        if let Some(found) = self.deps.store.get(&main).await? {
+            let mut led = SessionEntry::clone(&found.entry);
+            update_last_route(&mut led, &route);
+            if led == *found.entry {
+                return Ok(());
+            }
+        }
+        // Somebody used the chat, not the main session: that expires when it would have.
+        let change = Box::new(move |Edit { entry, is_new, now }: Edit<'_>| {
+            update_last_route(entry, &route);
+            if is_new {
+                entry.touch(now);
+            }
+            Ok(())
+        });
+        self.deps.store.update(&main, change).await?;
+        Ok(())
+    }
+}
+
+/// Notes a platform's place. The route for answers is learnt from direct chats, and in a group's
+/// own session from the group: a group's message does not lead a person's messages there.
 fn note_platform(origin: &Place, key: &SessionKey, entry: &mut SessionEntry) {
     origin.note(key, entry);
     if origin.is_direct() || chat_type_of(key).is_some_and(|kind| kind != ChatType::Direct) {
@@ -76,7 +115,7 @@ fn note_platform(origin: &Place, key: &SessionKey, entry: &mut SessionEntry) {
     }
 }
 
-/// The kind of conversation somebody takes part in who writes to a session.
+/// Returns the kind of conversation that a person who writes to a session takes part in.
 fn chat_type(key: &SessionKey) -> ChatType {
     chat_type_of(key).unwrap_or(ChatType::Direct)
 }

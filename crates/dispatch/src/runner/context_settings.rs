@@ -1,4 +1,4 @@
-//! How much of a conversation a run sends, and what else it sends.
+//! Limits on the conversation that a run sends, and other settings of what it sends.
 
 use std::path::Path;
 
@@ -14,16 +14,16 @@ use crate::setup::Settings;
 
 /// OpenClaw's own settings file beside an agent's credentials.
 const SETTINGS_FILE: &str = "settings.json";
-/// The largest that is read.
+/// Size in bytes of the largest settings file that is read.
 const MAX_SETTINGS: u64 = 1024 * 1024;
 
-/// How a session's conversation is compacted.
+/// Returns the settings for compacting a session's conversation.
 pub(super) async fn compaction(settings: &Settings, session: &Session) -> CompactionSettings {
     let file = file_settings(&session.agent.agent_dir).await;
     CompactionSettings::of(&settings.config.agents.defaults.compaction, file)
 }
 
-/// What the agent's settings file says; nothing where it can't be read.
+/// Reads the agent's settings file; empty if it can't be read.
 async fn file_settings(agent_dir: &Path) -> FileSettings {
     #[derive(Deserialize, Default)]
     #[serde(default)]
@@ -51,7 +51,7 @@ pub(super) fn fixed_tokens(report: &SystemPromptReport) -> u64 {
     tokens_of(report.system_prompt.chars + report.tools.schema_chars)
 }
 
-/// The same, as the last run of a session noted it.
+/// Tokens of the system prompt and the tools, as the last run of a session noted them.
 pub(super) fn noted_fixed_tokens(entry: &SessionEntry) -> u64 {
     let report = entry.system_prompt_report.as_ref().and_then(|report| report.read::<Value>().ok());
     let chars = |pointer: &str| report.as_ref()?.pointer(pointer).and_then(Value::as_u64);

@@ -1,7 +1,8 @@
-//! What a run and its lane share.
+//! State that a run and its lane share.
 
 use std::sync::OnceLock;
 
+use openclaw_journal::api::AbortReason;
 use openclaw_sessions::transcript::Injector;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -9,32 +10,32 @@ use tokio_util::sync::CancellationToken;
 use super::attempt::Attempt;
 use super::obstacle::BlockedTime;
 use super::steering::SteeringQueue;
-use crate::api::AbortReason;
 use crate::events::Verbose;
 use crate::global_lanes::Wait;
 
-/// How a lane steers one run, and what it learns of it meanwhile.
+/// Controls by which a lane steers one run, and facts that it learns of the run meanwhile.
 #[derive(Default)]
 pub(crate) struct RunControl {
     /// Stops the run.
     pub(crate) cancel: CancellationToken,
-    /// Whether its message waited behind another run: its answer comes whole (spec `queue.md` §4.3).
+    /// True if its message waited behind another run: its answer comes whole (spec `queue.md`
+    /// §4.3).
     pub(crate) has_waited: bool,
     /// Cancelled once something else of the session waits for its end.
     pub(crate) overtaken: CancellationToken,
-    /// Who stopped it.
+    /// Reason of the stop.
     pub(crate) reason: OnceLock<AbortReason>,
-    /// What the user says meanwhile.
+    /// Messages of the user that come meanwhile.
     pub(crate) steering: SteeringQueue,
-    /// How much of the run's tool events clients see; set before the run begins.
+    /// Verbosity of the run's tool events for clients; set before the run begins.
     pub(crate) verbose: OnceLock<Verbose>,
     /// Lets the lane write into the run's transcript, from when the run has it open until it stores its result.
     pub(crate) transcript: watch::Sender<Option<Injector>>,
-    /// How far this attempt is.
+    /// Progress of this attempt.
     pub(crate) attempt: Attempt,
-    /// What it waited for first, where that was long.
+    /// First wait of the run, if that was long.
     pub(crate) lane_wait: OnceLock<Wait>,
-    /// How long it could not begin.
+    /// Time for which it could not begin.
     pub(crate) blocked: BlockedTime,
 }
 

@@ -1,31 +1,32 @@
-//! What goes to a chat platform and is no answer to a message of it.
+//! Messages to a chat platform that are no answer to a message of it.
 
 use openclaw_agent::ReplyPayload;
 use openclaw_channels::{Address, ConversationKind};
+use openclaw_journal::api::{DispatchError, RunOutcome};
+use openclaw_journal::delivery::Delivery;
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::entry::{DeliveryContext, delivery};
 
 use super::Runner;
 use super::replies::{Destination, Reply};
-use crate::api::{DispatchError, RunOutcome};
 use crate::handle::DeliverError;
-use crate::outbox::{Delivery, Enqueued};
+use crate::outbox::Enqueued;
 use crate::reply::threading::Quoted;
 
-/// What the gateway tells a conversation by itself.
+/// Message that the gateway sends to a conversation by itself.
 #[derive(Debug, Clone)]
 pub struct Announcement {
     /// The run it comes from: its messages are known by it, and are sent once.
     pub run_id: RunId,
     /// The run's session.
     pub session_key: SessionKey,
-    /// Where to.
+    /// Conversation that it is sent to.
     pub address: Address,
-    /// What, in order.
+    /// Payloads, in order.
     pub payloads: Vec<ReplyPayload>,
-    /// Whether it is only that all is well: said as it is, although that is a token.
+    /// True if it only says that all is well: sent as it is, although it is a token.
     pub is_acknowledgement: bool,
-    /// What the run came to.
+    /// Outcome of the run.
     pub outcome: RunOutcome,
 }
 
@@ -53,14 +54,15 @@ impl Runner {
         if !self.may_deliver(&session_key, &address.channel).await? {
             return Err(DispatchError::SendBlocked.into());
         }
-        let to = Destination { address, kind: ConversationKind::Direct, message_id: None, is_owners: false };
+        let to = Destination { address, kind: ConversationKind::Direct, message_id: None, is_private: false };
         let context = self.prefix_context(&session_key, &to, &outcome, None).await;
-        let mut reply = Reply::of(self, &run_id, &session_key, to, &context, Quoted::default());
+        let mut reply = Reply::of(self, &run_id, (&session_key, None), to, &context, Quoted::default());
         for (at, payload) in payloads.into_iter().enumerate() {
             let worded = if is_acknowledgement { Some(payload) } else { reply.worded(payload) };
             let Some(payload) = worded else { continue };
             let id = format!("{run_id}:a{}", at + 1);
-            for (part_at, part) in reply.parts(payload, &id).await.into_iter().enumerate() {
+            let parts = reply.parts(payload, &id).await.unwrap_or_default();
+            for (part_at, part) in parts.into_iter().enumerate() {
                 let delivery = reply.delivery(format!("{id}.{}", part_at + 1), part).delivery;
                 self.shared.outbox.accept(delivery).await?;
             }
@@ -74,7 +76,7 @@ impl Runner {
         self.address_of(&delivery::of_entry(&entry)?)
     }
 
-    /// The conversation that a stored route means; `None` where its platform is not there.
+    /// Returns the conversation that a stored route means; `None` if its platform is missing.
     pub(crate) fn address_of(&self, route: &DeliveryContext) -> Option<Address> {
         let channel = route.channel.as_deref()?;
         let platform = self.deps.platforms.channel(channel)?;

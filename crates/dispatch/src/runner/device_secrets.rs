@@ -15,12 +15,12 @@ use serde_json::Value;
 
 /// Below the state directory.
 const FILES: [&str; 3] = ["devices/paired.json", "identity/device.json", "identity/device-auth.json"];
-/// A larger file is none of these.
+/// Size in bytes of the largest file that is read.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
-/// How a line of a PEM text begins that holds nothing of the key.
+/// Prefix of the lines of a PEM text that hold nothing of the key.
 const FRAME: &str = "-----";
 
-/// What the files hold, as of the last look.
+/// Contents of the files, as of the last look.
 pub(super) struct DeviceSecrets {
     files: [PathBuf; 3],
     latest: Mutex<Latest>,
@@ -37,8 +37,9 @@ impl DeviceSecrets {
         Self { files: FILES.map(|name| state_dir.join(name)), latest: Mutex::default() }
     }
 
-    /// What is in the files now: the same list as before where it holds the same. Three looks at directory entries, as a rule:
-    /// going to another thread for them would take longer.
+    /// Returns the secrets that are in the files now: the same list as before if nothing changed.
+    /// Costs three looks at directory entries, as a rule: going to another thread for them would
+    /// take longer.
     pub(super) fn now(&self) -> Arc<[SecretString]> {
         let mut latest = self.latest.lock();
         let stamps = self.files.each_ref().map(|path| Stamp::at(path));
@@ -55,7 +56,8 @@ impl DeviceSecrets {
     }
 }
 
-/// The secrets of one file; none where it can't be read: then a tool that can knows it by other means.
+/// Returns the secrets of one file; none if it can't be read: a tool that can read it knows it by
+/// other means.
 fn secrets_of(path: &Path) -> Vec<SecretString> {
     let is_small = path.metadata().is_ok_and(|found| found.is_file() && found.len() <= MAX_BYTES);
     let bytes = if is_small { std::fs::read(path).unwrap_or_default() } else { Vec::new() };
@@ -69,7 +71,7 @@ fn collect(value: &Value, secrets: &mut Vec<SecretString>) {
         Value::Object(map) => {
             for (name, each) in map {
                 match each {
-                    // What stands below `tokens` is a secret only where its own name says so.
+                    // Values below `tokens` are secrets only if their own name says so.
                     Value::String(text) if is_secret_name(name) => secrets.extend(lines(text)),
                     Value::Array(_) | Value::Object(_) => collect(each, secrets),
                     Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -81,7 +83,7 @@ fn collect(value: &Value, secrets: &mut Vec<SecretString>) {
     }
 }
 
-/// A token as it is; of a key in PEM each line, since a tool may print them one by one.
+/// Returns a token as it is; of a key in PEM each line, since a tool may print them one by one.
 fn lines(text: &str) -> impl Iterator<Item = SecretString> + '_ {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(FRAME));
     lines.map(SecretString::from)

@@ -1,4 +1,5 @@
-//! What chats are told of runs and tools that fail, as far as their owner wants it (`errorPolicy`, `silentErrorReplies`).
+//! Error policy: which failures of runs and tools chats are told of (`errorPolicy`,
+//! `silentErrorReplies`).
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,9 +14,10 @@ use tokio::time::Instant;
 use super::Runner;
 use super::replies::Destination;
 
-/// So long is the same error not told again in a conversation whose policy is `once`: as in later versions of OpenClaw.
+/// Cooldown of an error in a conversation whose policy is `once`: the same error is not told again
+/// within it, as in later versions of OpenClaw.
 const COOLDOWN: Duration = Duration::from_secs(4 * 60 * 60);
-/// So many errors are remembered; of more, those that were told last.
+/// Number of errors that are remembered; of more, those that were told last.
 const MAX_TOLD: usize = 1_000;
 
 /// The errors that were told. A start forgets them: then each is told once more.
@@ -24,7 +26,8 @@ pub(super) struct ToldErrors {
     told: Mutex<HashMap<(Address, String), Told>>,
 }
 
-/// When an error was told, and by which run: what that one says is made anew where storing it failed.
+/// Time at which an error was told, and the run that told it: that run may tell it again if storing
+/// it failed.
 #[derive(Debug)]
 struct Told {
     at: Instant,
@@ -32,7 +35,7 @@ struct Told {
 }
 
 impl ToldErrors {
-    /// Whether a run may tell an error now. It does, then.
+    /// True if a run may tell an error now (cooldown). Also notes that it was told.
     fn may_tell(&self, at: &Address, text: &str, run_id: &RunId, now: Instant) -> bool {
         let mut told = self.told.lock();
         told.retain(|_, told| now.duration_since(told.at) < COOLDOWN);
@@ -51,7 +54,7 @@ impl ToldErrors {
 }
 
 impl Runner {
-    /// Without the errors that a chat is not to be told.
+    /// Removes the errors that a chat is not to be told.
     pub(super) fn without_unwanted_errors(
         &self,
         run_id: &RunId,
@@ -62,7 +65,7 @@ impl Runner {
             return payloads;
         }
         let Some(access) = self.access_of(&to.address) else { return payloads };
-        // What is said of all groups is nothing for private chats.
+        // Settings for all groups do not hold for private chats.
         let group = Some(to.address.target.as_str()).filter(|_| to.kind != ConversationKind::Direct);
         let policy = access.error_policy(group, to.address.thread.as_deref());
         let is_wanted = |payload: &ReplyPayload| match policy {
@@ -76,12 +79,12 @@ impl Runner {
         payloads.into_iter().filter(is_wanted).collect()
     }
 
-    /// Whether the reader's device stays silent at an error.
+    /// True if the reader's device stays silent at an error.
     pub(super) fn tells_errors_silently(&self, at: &Address) -> bool {
         self.access_of(at).is_some_and(|access| access.silent_error_replies)
     }
 
-    /// A section that can't be read says nothing about errors.
+    /// Returns the access settings; a section that can't be read says nothing about errors.
     fn access_of(&self, at: &Address) -> Option<AccessSettings> {
         AccessSettings::of(&self.settings().config, &at.channel, &at.account).ok()
     }

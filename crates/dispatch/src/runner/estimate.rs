@@ -1,9 +1,12 @@
-//! What the next run of a session would be told, for `/context` where no run has told it yet: built as for a run, and not used.
+//! Estimate of the next run's prompt, for `/context` if no run has told it yet: built as for a run,
+//! and not used.
 
 use std::sync::Arc;
 
 use openclaw_agent::prompt::{ReportSource, SystemPromptReport};
 use openclaw_config::ResolvedAgent;
+use openclaw_journal::rights::groups::{self, Spawner};
+use openclaw_journal::rights::settle;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use openclaw_tools::ImageSetup;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +17,7 @@ use super::{NotBegun, Runner};
 use crate::setup::Settings;
 
 impl Runner {
-    /// The report of a prompt that is built now.
+    /// Builds a prompt now, and returns its report.
     pub(crate) async fn estimate(
         &self,
         settings: &Arc<Settings>,
@@ -23,7 +26,11 @@ impl Runner {
         entry: &SessionEntry,
         stop: &CancellationToken,
     ) -> Result<SystemPromptReport, NotBegun> {
-        let session = Session::of_row(self, key, agent, &Arc::new(entry.clone()))?;
+        let tools = groups::of_session(&settings.config, key, entry, Spawner::Counts);
+        let started_with = self.subagents.runs.rights_of(key);
+        let within = self.within(settings, (key, &agent.id), entry, started_with.as_ref());
+        let rights = settle::of_owner(tools, within);
+        let session = Session::of_row(self, key, agent, &Arc::new(entry.clone()), rights)?;
         let selected = self.models.next(&settings.models, agent, key, entry).await?;
         let first = selected.candidates.first();
         let first = first.ok_or_else(|| NotBegun::because("Error: no model is configured"))?;

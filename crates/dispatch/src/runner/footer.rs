@@ -1,4 +1,5 @@
-//! The line below an answer that says what it used, where the session asks for it (`/usage`, spec `messages.md` §10.5).
+//! Footer below an answer that says what it used, if the session asks for it (`/usage`, spec
+//! `messages.md` §10.5).
 
 use openclaw_agent::reply::RunUsage;
 use openclaw_agent::text::silent::is_silent;
@@ -13,7 +14,8 @@ use super::prepare::Prepared;
 use crate::usage_footer::{append, footer};
 
 impl Runner {
-    /// Adds it to the last text of what is left to be said; where blocks have said all of it, it is a text of its own.
+    /// Adds the footer to the last text that is left to be said; if blocks have said all of it, the
+    /// footer becomes a text of its own.
     pub(super) async fn add_footer(
         &self,
         prepared: &Prepared,
@@ -25,7 +27,7 @@ impl Runner {
             return;
         }
         let key = &prepared.session.key;
-        // It may have been asked for while the run was under way.
+        // The footer may have been switched on while the run was under way.
         let mode = self.entry_or_none(key).await.and_then(|entry| entry.response_usage);
         let Some(mode) = mode.filter(|mode| *mode != ResponseUsage::Off) else { return };
         let (Some(used), Some(model)) = (ended.meta.agent_meta.usage, prepared.models.get(ended.candidate))
@@ -42,7 +44,7 @@ impl Runner {
     }
 }
 
-/// Whether a payload says something to a person.
+/// True if a payload says something to a person.
 fn is_text(payload: &ReplyPayload) -> bool {
     !payload.text.trim().is_empty() && !is_silent(&payload.text)
 }

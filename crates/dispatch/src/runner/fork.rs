@@ -1,4 +1,5 @@
-//! A thread's session begins with what was said in the room it was opened in (spec `sessions.md` §5.7).
+//! Fork: a thread's session begins with the conversation of the room it was opened in (spec
+//! `sessions.md` §5.7).
 
 use std::path::Path;
 
@@ -12,11 +13,11 @@ use super::{NotBegun, Runner};
 
 /// The new session.
 pub(super) struct Child<'a> {
-    /// Its id, made when its first message was accepted.
+    /// Id of the session, made when its first message was accepted.
     pub(super) id: &'a SessionId,
-    /// When that was, Unix milliseconds.
+    /// Time of that acceptance, Unix milliseconds.
     pub(super) accepted_at: i64,
-    /// Where its agent works.
+    /// Workspace of its agent.
     pub(super) workspace: &'a Path,
 }
 

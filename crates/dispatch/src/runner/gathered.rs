@@ -1,14 +1,15 @@
-//! One run of several messages that waited (spec `queue.md` §4.2). Which they are is decided durably before anything of the run is
-//! written; all end with the one that leads (`docs/durability.md`).
+//! One run of several messages that waited (spec `queue.md` §4.2). The set of messages is decided
+//! durably before anything of the run is written; all end with the one that leads
+//! (`docs/durability.md`).
 
 use std::time::Duration;
 
 use openclaw_agent::user_time::user_zone;
+use openclaw_journal::inbox::{Gathering, Queued, Row};
+use openclaw_journal::journal::{JournalError, Update};
+use openclaw_journal::queue::prompt::{self, Waiting};
 
 use super::{Ending, RunControl, Runner, stopped_early, wording};
-use crate::inbox::{Gathering, Queued, Row};
-use crate::journal::{JournalError, Update};
-use crate::queue::prompt::{self, Waiting};
 
 /// Pause before the disk is asked again.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -37,24 +38,24 @@ pub(super) async fn decide(runner: &Runner, row: &Row<Queued>, control: &RunCont
 }
 
 impl Runner {
-    /// The message that leads, with what is run together with it.
+    /// Returns the leading message, with the messages that are run together with it.
     pub(super) async fn gathered(&self, mut row: Row, gathering: &Gathering) -> Result<Row, JournalError> {
         let zone = user_zone(self.settings().config.agents.defaults.user_timezone.as_deref());
         let (mut prompts, mut images, mut lines) = (Vec::new(), Vec::new(), Vec::new());
         let mut named = Vec::new();
-        let mut is_owners = true;
+        let mut rights = row.payload.rights.take().unwrap_or_default();
         for item in &gathering.items {
             let mut item = self.load_alone(item).await?;
-            is_owners &= item.payload.is_owners();
+            rights = rights.least(&item.payload.rights.take().unwrap_or_default());
             prompts.push(wording::queued(&item, zone.clone()));
             named.append(&mut item.payload.named_pictures());
             images.append(&mut item.payload.images);
-            // Those that go nowhere go along.
+            // Messages without an address go along.
             row.payload.deliver_to = row.payload.deliver_to.or(item.payload.deliver_to);
         }
         for cut in &gathering.cut {
             let cut = self.load_alone(cut).await?.payload;
-            is_owners &= cut.is_owners();
+            rights = rights.least(&cut.rights.unwrap_or_default());
             lines.push(prompt::line(&cut.text));
         }
         let leading = match gathering.leads_cut {
@@ -81,14 +82,10 @@ impl Runner {
         images.append(&mut row.payload.images);
         row.payload.images = images;
         row.payload.gathered_pictures = named;
-        is_owners &= row.payload.is_owners();
-        row.payload.may_administer = is_owners;
+        // All have the same rights, unless an older version put them together.
+        row.payload.rights = Some(rights);
         if let Some(origin) = &gathering.answer_to {
             row.payload.origin = Some(origin.clone());
-        }
-        // A run that somebody else asked for too has no tools of the owner.
-        if let Some(origin) = row.payload.origin.as_mut().filter(|_| !is_owners) {
-            origin.is_owner = false;
         }
         Ok(row)
     }

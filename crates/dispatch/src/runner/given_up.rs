@@ -1,10 +1,11 @@
 //! A message that is given up because the process died of it too often.
 
+use openclaw_journal::inbox::{Queued, Row};
+use openclaw_journal::journal::Update;
+
 use super::attempt::GivenUp;
-use super::unanswered::{self, Why};
+use super::unanswered::{self, Recorded, Why};
 use super::{Ending, RunControl, Runner, failed};
-use crate::inbox::{Queued, Row};
-use crate::journal::Update;
 
 /// Tells in the transcript, then finishes the row. That too is an attempt that is counted before it is made: should the process
 /// die of the transcript, the row is finished without.
@@ -24,7 +25,8 @@ pub(super) async fn close(
         if let Err(error) = runner.shared.journal.update(Update::Attempt(row.run_id.clone())).await {
             tracing::warn!(run_id = %row.run_id, %error, "an attempt could not be noted");
         }
-        if !unanswered::record(runner, row, Why::GivenUp(&message), control).await {
+        let recorded = unanswered::record(runner, row, Why::GivenUp(&message), control).await;
+        if recorded == Recorded::NotYet {
             return Ending::Interrupted;
         }
     } else {

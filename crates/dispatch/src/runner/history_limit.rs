@@ -1,4 +1,5 @@
-//! How many turns of a direct chat the model sees (spec `sessions.md` §4.8, `agent-runtime.md` §9.5).
+//! Limit on the turns of a direct chat that the model sees (spec `sessions.md` §4.8,
+//! `agent-runtime.md` §9.5).
 
 use std::num::NonZeroU32;
 
@@ -7,8 +8,8 @@ use openclaw_sessions::entry::ChatType;
 use openclaw_sessions::key::{KeyForm, normalize_account_id};
 use openclaw_sessions::{SessionEntry, SessionKey};
 
-/// The limit of a session, `None` for all of its history. Where the key does not say who is at the other end (2.9 knew no
-/// limit then: known-bad), the row's origin does.
+/// Returns the limit of a session, `None` for all of its history. If the key does not name the peer
+/// (2.9 knew no limit then: known-bad), the row's origin does.
 pub(super) fn of(channels: &Channels, key: &SessionKey, entry: &SessionEntry) -> Option<NonZeroU32> {
     let origin = entry.origin.as_deref().filter(|origin| origin.chat_type == Some(ChatType::Direct));
     let from = origin.and_then(|origin| Some((origin.provider.as_deref()?, origin.from.as_deref()?)));
@@ -30,7 +31,8 @@ pub(super) fn of(channels: &Channels, key: &SessionKey, entry: &SessionEntry) ->
     u32::try_from(limit).ok().and_then(NonZeroU32::new)
 }
 
-/// The id of a sender, who may be written with the channel, and with the kind of chat, before it.
+/// Returns the id of a sender, which may be written with the channel, and with the kind of chat,
+/// before it.
 fn peer_of<'a>(channel: &str, from: &'a str) -> &'a str {
     let after = |text: &'a str, lead: &str| {
         let (head, tail) = text.split_once(':')?;

@@ -5,6 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_journal::api::{InjectError, InjectMessage, Injected, StillActive};
+use openclaw_journal::inbox::Row;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::transcript::inject::{injected, is_injected, mirrored};
 use openclaw_sessions::transcript::{
@@ -16,16 +18,16 @@ use tokio::time::Instant;
 
 use super::Runner;
 use super::command::AnsweredIn;
-use crate::api::{InjectError, InjectMessage, Injected, StillActive};
 use crate::events::injected as injected_event;
-use crate::inbox::Row;
 use crate::lane::RunBeside;
 use openclaw_sessions::time::now_ms;
 
-/// A tool call under way keeps an answer out of the transcript as long as it takes: a day is longer than any.
+/// Patience for answers that a tool call under way keeps out of the transcript: a day is longer
+/// than any call takes.
 const ALL_THE_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long words may wait for their turn and for a tool call under way: less than clients wait for the answer.
+/// Time for which words may wait for their turn and for a tool call under way: less than clients
+/// wait for the answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
 
 /// The transcript of the run under way, while it has one open.
@@ -44,7 +46,8 @@ pub(crate) async fn work(
     put_said(runner, message, said, run, asked_at).await
 }
 
-/// The same for what was delivered to a chat platform in the session's name: its text, or else the names of its files.
+/// Appends a delivery that was made to a chat platform in the session's name: its text, or else the
+/// names of its files.
 pub(crate) async fn mirror(
     runner: &Runner,
     message: InjectMessage,
@@ -92,7 +95,8 @@ impl Runner {
         Ok(Injected { message_id, message: said })
     }
 
-    /// The transcript that the run has open, or that it goes on with. One that begins its own is waited for.
+    /// Returns the transcript that the run has open, or that it goes on with. Waits for a run that
+    /// begins its own.
     async fn transcript_to_inject(
         &self,
         message: &InjectMessage,
@@ -129,8 +133,8 @@ impl Runner {
             .ok_or(InjectError::UnknownSession)
     }
 
-    /// The gateway's own answer to a message: written once, under an id of the message's, into a transcript that is made
-    /// where there is none.
+    /// Writes the gateway's own answer to a message: once, under an id of the message's, into a
+    /// transcript that is made if there is none.
     pub(super) async fn put_once<P: Sync>(
         &self,
         row: &Row<P>,
@@ -153,7 +157,7 @@ impl Runner {
         Ok(())
     }
 
-    /// The gateway's words about a message that goes to the agent: written once, under this id.
+    /// Writes the gateway's words about a message that goes to the agent: once, under this id.
     pub(super) async fn put_aside(
         &self,
         row: &Row,
@@ -176,7 +180,8 @@ impl Runner {
         }
     }
 
-    /// Between two entries of the run that has the transcript open, or else under the transcript's lock.
+    /// Writes between two entries of the run that has the transcript open, or else under the
+    /// transcript's lock.
     async fn put(
         &self,
         transcript: &TranscriptRef,
@@ -209,7 +214,8 @@ impl Runner {
         Ok(id)
     }
 
-    /// Whether an earlier process has written an answer: an entry of one of its ids with its very words.
+    /// True if an earlier process has written an answer: an entry with one of its ids and its very
+    /// words.
     async fn is_there(
         &self,
         transcript: &TranscriptRef,
@@ -266,39 +272,40 @@ async fn changed(run: &mut Option<RunTranscript>) {
     std::future::pending().await
 }
 
-/// What is put into a transcript.
+/// Words that are put into a transcript.
 struct Words<'a> {
     said: &'a Message,
     /// Fixes the entry's id.
     id: Option<EntryId>,
-    /// Makes the transcript where there is none.
+    /// Header with which a missing transcript is made.
     new: Option<NewTranscript>,
-    /// How long a tool call under way may keep it out.
+    /// Time for which a tool call under way may keep it out.
     patience: Duration,
 }
 
-/// Why words are not in a transcript.
+/// Reasons for which words are not in a transcript.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PutError {
-    /// Another program has it.
+    /// Another program has the transcript.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// It can't be read.
+    /// The transcript can't be read.
     #[error("cannot read the transcript: {0}")]
     Read(#[from] io::Error),
-    /// It can't be written.
+    /// The transcript can't be written.
     #[error(transparent)]
     Transcript(#[from] TranscriptError),
 }
 
-/// Takes out what the gateway said before anybody spoke to the agent: a conversation of a model's begins with a person.
+/// Removes the gateway's words before anybody spoke to the agent: a model's conversation begins
+/// with a person.
 pub(super) fn without_preface(context: &mut Vec<Arc<Message>>) {
     let preface = context.iter().take_while(|message| is_injected(message)).count();
     context.drain(..preface);
 }
 
-/// Takes out what was put in since a person spoke last: it is no answer to them, and a run that is taken up again must
-/// not take it for its own.
+/// Removes entries that were put in since a person spoke last: they are no answer to the person,
+/// and a run that is taken up again must not take them for its own.
 pub(super) fn without_injected(context: &mut Vec<Arc<Message>>) {
     let since = context.iter().rposition(|message| matches!(**message, Message::User(_))).unwrap_or(0);
     let mut at = 0;

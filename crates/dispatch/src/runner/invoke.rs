@@ -1,8 +1,13 @@
 //! A tool that a client calls in the name of a session, without a model and outside of runs. Tools that work on files and commands are not
 //! offered: they belong to a run and its workspace.
 
+use std::sync::Arc;
+
 use openclaw_agent::tool::ToolFacts;
 use openclaw_agent::{DirectCall, ToolError};
+use openclaw_journal::inbox::Row;
+use openclaw_journal::lineage::Lineage;
+use openclaw_journal::rights::{groups, settle};
 use openclaw_protocol::message::ToolCall;
 use openclaw_sessions::SessionKey;
 use openclaw_tools::CATALOGUE;
@@ -12,20 +17,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::prepare::Asking;
 use super::session::Session;
-use super::{NotBegun, Runner, sandbox};
+use super::{NotBegun, Runner};
 use crate::commands::Context;
 use crate::host::CallingRun;
-use crate::inbox::Row;
-use crate::lineage::Lineage;
 use crate::messages::turn::{Bound, MessageTurn};
 use crate::session_tools::invoke::{InvokeError, Invoked, ToolInvocation};
 
 /// The groups of tools that work on files and commands.
 const OF_RUNS: [&str; 2] = ["group:fs", "group:runtime"];
-/// Events of a call that may wait; nobody listens to them.
+/// Number of events of a call that may wait; nobody listens to them.
 const EVENTS: usize = 16;
 
-/// Whether a client may call it at all.
+/// True if a client may call it at all.
 fn is_offered(facts: &ToolFacts) -> bool {
     !facts.groups.iter().any(|group| OF_RUNS.contains(group))
 }
@@ -47,7 +50,7 @@ impl Runner {
         let settings = self.settings();
         let agent = settings.config.agent(&self.key_rules().agent_of(&key));
         let row = self.deps.store.get(&key).await.map_err(|error| InvokeError::Failed(error.to_string()))?;
-        let entry = row.map(|row| row.entry).unwrap_or_default();
+        let (key, entry) = row.map_or_else(|| (key, Arc::default()), |row| (row.key, row.entry));
         let asked = Row::unsaid(&key, self.shared.clock.now_ms());
         let context = Context {
             models: self.models(),
@@ -62,13 +65,22 @@ impl Runner {
             overtaken: None,
         };
         let (model, _) = context.current(&context.choices().await).await;
-        let session = Session::of_row(self, &key, &agent, &entry).map_err(not_begun)?;
+        let caller = invocation.caller;
+        let tools = groups::of_client(
+            &settings.config,
+            &key,
+            &entry,
+            (caller.channel.as_deref(), caller.account.as_deref()),
+        );
+        let started_with = self.subagents.runs.rights_of(&key);
+        let within = self.within(&settings, (&key, &agent.id), &entry, started_with.as_ref());
+        let rights = settle::of_owner(tools, within);
+        let session = Session::of_row(self, &key, &agent, &entry, rights).map_err(not_begun)?;
         let skills = self.skills_of(&session, &settings).await;
         let shield =
             self.secrets.shield(&settings, Vec::new(), self.secrets.of_devices()).map_err(not_begun)?;
-        let caller = invocation.caller;
         let route = self.route_of(&key).await.and_then(|route| caller.bound_to(route));
-        let from = Asking { at: route.as_ref(), caller: Some(&caller), ..Asking::default() };
+        let from = Asking { at: route.as_ref(), ..Asking::default() };
         let model = (model.provider.as_str(), model.model.as_str());
         let tools = self.tools(&session, &settings, model, (&shield, &skills, None), from);
         let Some(spec) = tools.specs().iter().find(|spec| spec.name == name) else {
@@ -83,8 +95,8 @@ impl Runner {
         let hooks = self.run_hooks(&settings, &session, route.as_ref());
         let bound = route.map(|address| Bound { address, message_id: None });
         let host = self.host_of(CallingRun {
-            turn: MessageTurn::new(run_id.clone(), key.clone(), bound, false),
-            is_sandboxed: sandbox::settings_of(&settings, &agent, &key).is_some(),
+            turn: MessageTurn::new(run_id.clone(), key.clone(), bound, false, session.rights.clone()),
+            rights: session.rights.clone(),
             agent: agent.clone(),
             origin: None,
             by_person: true,

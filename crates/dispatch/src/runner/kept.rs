@@ -1,5 +1,5 @@
-//! Transcripts that stay open between runs, and what models were asked last behind them: the next message of a long conversation
-//! neither reads nor writes it all anew.
+//! Transcripts that stay open between runs, with the last requests to models: the next message of a
+//! long conversation neither reads nor writes all of it anew.
 
 use std::collections::VecDeque;
 
@@ -9,14 +9,14 @@ use openclaw_models::KeptRequest;
 use openclaw_sessions::transcript::{KeptTranscript, Transcript, TranscriptRef};
 use parking_lot::Mutex;
 
-/// What the transcripts that are kept take altogether, in bytes.
+/// Memory in bytes that all kept transcripts may take together.
 const MOST_MEMORY: usize = 12 * 1024 * 1024;
 /// Transcripts that may take all of it, the newest.
 const FEW: usize = 8;
 /// Transcripts that are kept as long as they are small.
 const MANY: usize = 64;
-/// What more than a few take, in bytes: many conversations at once find theirs, and a gateway of many conversations does not
-/// grow with them.
+/// Memory in bytes that transcripts beyond the newest few may take: many conversations at once find
+/// theirs, and the gateway's memory does not grow with their number.
 const MANY_MEMORY: usize = 2 * 1024 * 1024;
 
 /// The transcripts used last, the newest at the end. A run takes its own out and puts it back.
@@ -28,14 +28,14 @@ struct Kept {
     remembered: Remembered,
 }
 
-/// What is remembered behind a transcript.
+/// State that is kept together with a transcript.
 #[derive(Debug, Default)]
 pub(super) struct Remembered {
-    /// What was asked last.
+    /// Last request to a model.
     pub(super) asked: KeptRequest,
-    /// Which tool results are not sent any more.
+    /// Tool results that are not sent any more (pruning).
     pub(super) pruned: Pruned,
-    /// What is sent in the place of images that are too large.
+    /// Replacements that are sent for images that are too large.
     pub(super) images: SentImages,
 }
 
@@ -46,12 +46,12 @@ impl Remembered {
 }
 
 impl KeptTranscripts {
-    /// Whether this one is kept.
+    /// True if this transcript is kept.
     pub(super) fn has(&self, transcript: &TranscriptRef) -> bool {
         self.0.lock().iter().any(|kept| kept.transcript.transcript() == transcript)
     }
 
-    /// Takes one of them.
+    /// Takes a transcript out, if it is kept.
     pub(super) fn take(&self, transcript: &TranscriptRef) -> Option<(KeptTranscript, Remembered)> {
         let mut kept = self.0.lock();
         let at = kept.iter().position(|kept| kept.transcript.transcript() == transcript)?;
@@ -62,7 +62,8 @@ impl KeptTranscripts {
     pub(super) fn put(&self, transcript: Transcript, remembered: Remembered) {
         let mut kept = self.0.lock();
         kept.push_back(Kept { transcript: transcript.keep(), remembered });
-        // What was asked repeats the whole prompt; writing it anew costs less than reading a transcript does.
+        // The last request repeats the whole prompt; writing it anew costs less than reading a
+        // transcript.
         if let Some(older) = kept.len().checked_sub(FEW + 1).and_then(|at| kept.get_mut(at)) {
             older.remembered.asked = KeptRequest::default();
         }
@@ -74,8 +75,9 @@ impl KeptTranscripts {
     }
 }
 
-/// Which one is too much, of transcripts that take so many bytes, the newest at the end: the oldest, or the largest of the older ones.
-/// With more conversations in turn than there is room for, letting the oldest go would let each go just before its turn.
+/// Returns the index of the transcript to let go, of transcripts that take so many bytes, the
+/// newest at the end: the oldest, or the largest of the older ones. With more conversations in turn
+/// than there is room for, letting the oldest go would let each go just before its turn.
 fn too_much(sizes: &[usize]) -> Option<usize> {
     let memory: usize = sizes.iter().sum();
     let older = sizes.len().saturating_sub(FEW);

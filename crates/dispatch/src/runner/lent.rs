@@ -12,23 +12,23 @@ use crate::global_lanes::{GlobalLanes, LanePermit};
 /// A run's place.
 pub(crate) struct LanePlace {
     lane: String,
-    /// The run, where it may have been taken up again.
+    /// Control of the run, if it may have been taken up again.
     control: Option<Arc<RunControl>>,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Nothing while it is lent, and where the run needs none.
+    /// Permit of the run; `None` while it is lent, and if the run needs none.
     permit: Option<LanePermit>,
-    /// Whether the run has a place at all.
+    /// True if the run has a place at all.
     needs_one: bool,
     /// Calls that wait.
     waiting: usize,
 }
 
 impl LanePlace {
-    /// The place that a run has.
+    /// Makes the place of a run.
     pub(crate) fn new(lane: &str, permit: Option<LanePermit>) -> Self {
         let needs_one = permit.is_some();
         Self {
@@ -38,19 +38,20 @@ impl LanePlace {
         }
     }
 
-    /// The same of a run that may be a second attempt.
+    /// Returns the place of a run that may be a second attempt.
     pub(crate) fn of_attempt(self, control: &Arc<RunControl>) -> Self {
         Self { control: Some(Arc::clone(control)), ..self }
     }
 
-    /// Notes that this run only waits: it is not what ends the process now, and keeps no other suspect waiting.
+    /// Notes that this run only waits: it can't be the cause of the process's end now, and keeps no
+    /// other suspect waiting.
     pub(crate) async fn prepared(&self, runner: &Runner, run_id: &RunId) {
         if let Some(control) = &self.control {
             control.attempt.prepared(runner, run_id).await;
         }
     }
 
-    /// The place, when the run is over.
+    /// Takes the permit out, when the run is over.
     pub(crate) fn take(&self) -> Option<LanePermit> {
         let mut state = self.state.lock();
         state.needs_one = false;

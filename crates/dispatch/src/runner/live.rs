@@ -1,5 +1,6 @@
-//! What a chat platform sees of an answer while it is written: that somebody is writing, the text or the thoughts so far where it has a
-//! place for that, finished blocks, and what tools do (spec `streaming.md`). Driven beside the run whose events it follows.
+//! Live view of an answer on a chat platform while it is written: the typing indicator, a draft of
+//! the text or the thoughts so far if the platform has drafts, finished blocks, and notes on tools
+//! (spec `streaming.md`). Driven beside the run whose events it follows.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,13 +11,14 @@ use openclaw_agent::text::thoughts;
 use openclaw_agent::tool::Catalogue;
 use openclaw_agent::{ReasoningVisibility, ReplyPayload};
 use openclaw_channels::{Activity, SendError};
+use openclaw_journal::inbox::Row;
+use openclaw_journal::steady_id::uuid_of;
 use openclaw_sessions::ids;
 use tokio::sync::mpsc;
 
 use super::Runner;
 use super::replies::{Destination, Reply};
 use crate::events::Verbose;
-use crate::inbox::Row;
 use crate::messages::turn::{MessageTurn, SendsBlocks};
 use crate::outbox::{Enqueued, Paced};
 use crate::reply::coalescer::{BlockReply, Coalescer};
@@ -26,12 +28,12 @@ use crate::reply::prefix::PrefixContext;
 use crate::reply::sent_blocks::name_of;
 use crate::reply::tool_notes::ToolNotes;
 use crate::reply::typing::{self, Typing, TypingEffect, TypingSignal};
-use crate::steady_id::uuid_of;
 
-/// That somebody writes is shown this much later: the model is asked first.
+/// Delay of the typing indicator, so that the model is asked first.
 const BEHIND_THE_MODEL: Duration = Duration::from_millis(5);
 
-/// The last draft is waited for so long: the answer comes after it, and not much later because of it.
+/// Time for which the last draft is awaited: the answer comes after it, and not much later because
+/// of it.
 const LAST_DRAFT: Duration = Duration::from_secs(1);
 
 mod blocks;
@@ -46,45 +48,46 @@ type Doing<'a, T> = Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>;
 /// The answer of one run while it is written.
 pub(super) struct Live<'a> {
     reply: Reply<'a>,
-    /// What tools have sent.
+    /// Record of what tools have sent.
     turn: Arc<MessageTurn>,
     /// The text of the current assistant message so far.
     text: String,
-    /// [`ReplyPayload::said_to`] of what is said now.
+    /// [`ReplyPayload::said_to`] of the current text.
     said_to: usize,
     typing: Typing,
     showing: Doing<'a, Result<(), SendError>>,
     draft: Option<DraftStream>,
     drafting: Doing<'a, Result<(), SendError>>,
-    /// What the model thinks so far, where that is shown.
+    /// Thoughts of the model so far, if they are shown.
     thoughts: Option<String>,
     blocks: Option<Blocks>,
-    /// Told which calls may send, where there are blocks.
+    /// Guard that is told which calls may send; `None` if there are no blocks.
     sends_blocks: Option<SendsBlocks>,
-    /// Calls that wait for what was said before them.
+    /// Calls that wait until earlier words are in the outbox.
     waiting: Vec<String>,
-    /// What tools do, where that is shown.
+    /// Notes on the work of tools, if that is shown.
     tools: Option<ToolNotes>,
-    /// All that is sent, in its order.
+    /// Everything that is sent, in its order.
     pipeline: BlockPipeline,
-    /// When the blocks go out.
+    /// Times at which the blocks go out.
     pacing: Pacing,
     sent: usize,
-    /// What tells this process's notices from those of one that died.
+    /// Prefix that tells this process's notices from those of one that died.
     notices: String,
     sending: Doing<'a, SendEnd>,
 }
 
-/// What of a run is shown besides its answer.
+/// Parts of a run that are shown besides its answer.
 #[derive(Clone, Copy)]
 pub(super) struct Shows {
-    /// What tools do.
-    pub(super) verbose: Verbose,
-    /// What the model thinks.
+    /// Work of tools.
+    pub(super) notes: Verbose,
+    /// Thoughts of the model.
     pub(super) reasoning: ReasoningVisibility,
-    /// How tools are named.
+    /// Catalogue with the names of tools.
     pub(super) catalogue: &'static Catalogue,
-    /// Whether the answer is shown before it is whole: not to what waited behind another run (spec `queue.md` §4.3).
+    /// True if the answer is shown before it is whole: false for a message that waited behind
+    /// another run (spec `queue.md` §4.3).
     pub(super) as_it_grows: bool,
 }
 
@@ -98,7 +101,7 @@ enum Step {
 }
 
 impl<'a> Live<'a> {
-    /// For a run that begins; `None` where its message was not said on a chat platform.
+    /// Begins the live view of a run; `None` if its message was not said on a chat platform.
     pub(super) fn begin(
         runner: &'a Runner,
         row: &'a Row,
@@ -123,13 +126,12 @@ impl<'a> Live<'a> {
         let may_draft =
             shows.as_it_grows && is_direct && has_thread && shows.reasoning != ReasoningVisibility::On;
         let draft = reply.settings.draft.filter(|_| may_draft).map(DraftStream::new);
-        // What an earlier process sent of it is not said again, and what is left comes at its end.
+        // Blocks that an earlier process sent are not repeated, and the rest comes at the end.
         let has_blocks =
             shows.as_it_grows && reply.settings.block_streaming && draft.is_none() && !row.recovered;
         let blocks = has_blocks.then(|| Blocks::new(&reply.settings));
         let coalescer = has_blocks.then(|| Coalescer::new(reply.settings.coalesce));
-        // Notes name files and commands: the owner alone sees them (spec `channels.md` §5.2).
-        let has_tools = shows.verbose != Verbose::Off && origin.hears_reasons && !is_beat;
+        let has_tools = shows.notes != Verbose::Off && !is_beat;
         let started = row.recovered.then(|| format!("{}.", runner.shared.clock.now_ms()));
         Some(Self {
             reply,
@@ -144,7 +146,7 @@ impl<'a> Live<'a> {
             blocks,
             sends_blocks: has_blocks.then(|| turn.sends_blocks()),
             waiting: Vec::new(),
-            tools: has_tools.then(|| ToolNotes::new(shows.catalogue, shows.verbose == Verbose::Full)),
+            tools: has_tools.then(|| ToolNotes::new(shows.catalogue, shows.notes == Verbose::Full)),
             pipeline: BlockPipeline::new(coalescer),
             pacing: Pacing::default(),
             sent: 0,
@@ -172,8 +174,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Hands what is left of the blocks to the outbox, behind the last draft. Gives what of the last payloads is still to be said, and what of the
-    /// answer waits for its pause.
+    /// Hands the rest of the blocks to the outbox, behind the last draft. Returns the last payloads
+    /// that are still to be said, and the blocks that wait for their pause.
     pub(super) async fn finish(mut self, payloads: Vec<ReplyPayload>) -> (Vec<ReplyPayload>, Option<Unsent>) {
         self.typing.on(Instant::now(), TypingSignal::RunComplete);
         self.show_last_draft().await;
@@ -189,7 +191,8 @@ impl<'a> Live<'a> {
         (self.pipeline.remaining(payloads), unsent)
     }
 
-    /// Somebody has stopped the run: what is on its way to the outbox gets there, and then all that waits for its pause is taken back.
+    /// Ends the view after somebody has stopped the run: blocks on their way to the outbox get
+    /// there, and then all that wait for their pause are taken back.
     pub(super) async fn abandon(mut self) {
         if let Some(sending) = self.sending.take() {
             sending.await;
@@ -204,7 +207,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// A draft that comes behind the answer would stand there for good.
+    /// Waits for the last draft, because a draft that comes behind the answer would stay there for
+    /// good.
     async fn show_last_draft(&mut self) {
         let showing = async {
             while let Some(drafting) = &mut self.drafting {
@@ -308,7 +312,9 @@ impl<'a> Live<'a> {
                 self.send(effect);
                 self.said_to += 1;
             }
-            RunEvent::Asking
+            // Chats see that the agent types on.
+            RunEvent::Retry(_)
+            | RunEvent::Asking
             | RunEvent::ToolUpdate { .. }
             | RunEvent::CompactionStart
             | RunEvent::CompactionEnd { .. } => {}
@@ -340,7 +346,7 @@ impl<'a> Live<'a> {
         self.show_draft(effect);
     }
 
-    /// The thoughts so far are shown as the draft, until the answer takes their place.
+    /// Shows the thoughts so far as the draft, until the answer takes their place.
     fn on_thinking(&mut self, now: Instant, change: &TextChange) {
         let Some(thoughts) = &mut self.thoughts else { return };
         match change {
@@ -352,8 +358,8 @@ impl<'a> Live<'a> {
         self.show_draft(effect);
     }
 
-    /// All that was thought for a message is a message before it, where nothing of it was sent yet; else behind it. Without blocks it
-    /// comes with the end of the answer.
+    /// Sends the thoughts for a message as a message before it if none of it was sent yet, else
+    /// behind it. Without blocks they come with the end of the answer.
     fn on_thought(&mut self, text: &str) {
         let Some(blocks) = &self.blocks else { return };
         let comes_first = blocks.at_message_end;
@@ -368,7 +374,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// A file is sent where it stands, behind all that was written before it.
+    /// Sends a file at its place, behind all text before it.
     fn on_file(&mut self, file: &Attachment) {
         if file.after == 0 && !file.is_under_way {
             self.text_begins();
@@ -377,13 +383,13 @@ impl<'a> Live<'a> {
         self.enqueue(ready);
     }
 
-    /// The message before is at its end. What is known of the next stays.
+    /// Begins a text: the message before is at its end. Tags and files of the next one stay.
     fn text_begins(&mut self) {
         let ready = self.blocks.as_mut().map(Blocks::begin);
         self.enqueue(ready);
     }
 
-    /// A message of the model is at its end.
+    /// Ends a message of the model.
     fn text_ends(&mut self) {
         let ready = self.blocks.as_mut().map(Blocks::end);
         self.enqueue(ready);
@@ -421,18 +427,18 @@ impl<'a> Live<'a> {
         self.drafting = Some(Box::pin(async move { account.draft(&at, id, &text).await }));
     }
 
-    /// The tool may send behind what was said before.
+    /// Lets tools send, behind the words before their calls.
     fn let_tools_send(&mut self) {
         if let Some(sends_blocks) = self.sends_blocks.as_ref().filter(|_| self.pipeline.is_idle()) {
             self.waiting.drain(..).for_each(|call| sends_blocks.flushed(call));
         }
     }
 
-    /// Hands what is sent next to the outbox: a block with its pause, behind that of the one before.
+    /// Hands the next block to the outbox, with its pause behind the one before.
     fn send(&mut self, effect: Option<Effect>) {
         let mut effect = effect;
         while let Some(Effect::Send { payload, is_first, is_notice }) = effect.take() {
-            // What a tool has said is not said again.
+            // Words that a tool has sent are not repeated.
             let left = if is_notice { Some(payload) } else { self.turn.left_of(payload) };
             let Some(left) = left else {
                 effect = self.pipeline.sent(SendEnd::Sent);
@@ -461,7 +467,8 @@ impl<'a> Live<'a> {
     }
 }
 
-/// The name of a file that is a block: what it is, so that the next start knows that it was sent.
+/// Returns the block name of a file, made from its reference, so that the next start knows that it
+/// was sent.
 pub(super) fn file_name(reference: &str) -> String {
     format!("m{}", uuid_of(reference))
 }
@@ -477,7 +484,8 @@ impl<'a> Reply<'a> {
         let reply = self.clone();
         async move {
             let sending = async {
-                for (at, part) in reply.parts(payload, &id).await.into_iter().enumerate() {
+                let parts = reply.parts(payload, &id).await.unwrap_or_default();
+                for (at, part) in parts.into_iter().enumerate() {
                     let mut new = reply.delivery(part_id(&id, at), part);
                     if at == 0 {
                         new.not_before += i64::try_from(pause.as_millis()).unwrap_or_default();

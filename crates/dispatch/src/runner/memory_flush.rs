@@ -1,5 +1,6 @@
-//! A turn before the turn (spec `agent-runtime.md` §10.7): when a conversation will soon be compacted, its agent is asked once to write
-//! down what is to last. Nobody hears of it, and when it fails the message has its turn all the same.
+//! Memory flush: a turn before the turn (spec `agent-runtime.md` §10.7). When a conversation will
+//! soon be compacted, its agent is asked once to write down what should last. People do not hear of
+//! it, and if it fails the message has its turn all the same.
 
 use std::sync::Arc;
 
@@ -8,6 +9,12 @@ use openclaw_agent::compaction::memory_flush::{MemoryFlush, SessionFill, can_be_
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::user_time::user_zone;
 use openclaw_config::settings::QueueMode;
+use openclaw_journal::api::Occasion;
+use openclaw_journal::inbox::Row;
+use openclaw_journal::intent::Intent;
+use openclaw_journal::queue::QueueSettings;
+use openclaw_journal::request::{Decisions, Kind, MAIN_LANE, Request};
+use openclaw_journal::rights::Rights;
 use openclaw_models::Candidate;
 use openclaw_protocol::{RunId, SessionId};
 use openclaw_sessions::SessionEntry;
@@ -18,24 +25,20 @@ use super::lent::LanePlace;
 use super::prepare::{Flush, Preparation};
 use super::session::Session;
 use super::{NotBegun, RunControl, Runner, result, run_agent, sandbox};
-use crate::api::Occasion;
-use crate::commands::Intent;
-use crate::inbox::Row;
-use crate::queue::QueueSettings;
-use crate::request::{Decisions, Kind, MAIN_LANE, Request};
 use crate::session_model::RequestedModel;
 use crate::setup::Settings;
 use openclaw_sessions::time::now_ms;
 
-/// Whether memory is to be saved before a message's turn. What a crash has cut short was begun behind one already, and what the
-/// gateway does by itself has no turn of a person's.
+/// True if memory is to be saved before a message's turn. False for a message that a crash has cut
+/// short, which was begun behind such a turn already, and for messages of the gateway itself, which
+/// are no person's turn.
 pub(super) fn is_due(settings: &Settings, row: &Row, session: &Session, model: &Candidate) -> bool {
     let Some(flush) = &settings.memory_flush else { return false };
     !row.recovered
         && row.payload.is_interaction()
         && session.reset.is_none()
         && flush.is_due(model.model.context_window(), fill(&session.entry))
-        && sandbox::reaches_workspace(settings, &session.agent, &session.key)
+        && sandbox::reaches_workspace(settings, session)
         && can_be_saved(&session.agent.workspace)
 }
 
@@ -58,7 +61,7 @@ pub(super) async fn work(
     let settings = runner.settings();
     let Some(flush) = &settings.memory_flush else { return };
     let asking = turn(row, session_id, flush, &settings);
-    // Nobody steers it; whoever stops the message stops it too.
+    // No message is steered into it; a stop of the message stops it too.
     let own = Arc::new(RunControl::new(control.cancel.child_token(), false));
     let asked = async || control.attempt.prepared(runner, &row.run_id).await;
     let worked = Box::pin(runner.flush_memory(&asking, &own, requested, asked)).await;
@@ -87,6 +90,7 @@ fn turn(row: &Row, session_id: &SessionId, flush: &MemoryFlush, settings: &Setti
         agent_id: row.payload.agent_id.clone(),
         occasion: Occasion::Heartbeat,
         is_memory_flush: true,
+        rights: row.payload.rights.as_ref().map(Rights::caused),
         decided: Some(decided),
         ..Request::default()
     };

@@ -1,4 +1,5 @@
-//! What the `message` tool of a run is made from: which actions the platforms of this gateway have, and where the run was asked for.
+//! Inputs of the `message` tool of a run: the actions that the platforms of this gateway have, and
+//! the conversation in which the run was asked for.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,19 +7,19 @@ use std::sync::Arc;
 use openclaw_agent::host::Host;
 use openclaw_channels::{Address, Platforms};
 use openclaw_config::Config;
+use openclaw_journal::inbox::Row;
 use openclaw_tools::{CurrentChannel, MessageSetup};
 
 use super::Runner;
 use crate::host::{CallingRun, NoHost, RunHost};
-use crate::inbox::Row;
 use crate::messages::turn::{Bound, MessageTurn};
 
-/// What a platform can always do.
+/// Action that every platform has.
 const SEND: &str = "send";
 const BROADCAST: &str = "broadcast";
 
 impl Runner {
-    /// The run of a message, which has sent nothing yet.
+    /// Creates the record of a message's run, which has sent nothing yet.
     pub(super) fn message_turn(&self, row: &Row) -> Arc<MessageTurn> {
         let request = &row.payload;
         let bound = request.conversation().map(|address| Bound {
@@ -26,7 +27,8 @@ impl Runner {
             message_id: request.origin.as_ref().map(|origin| origin.message_id.clone()),
         });
         let needs_target = row.session_key.is_subagent() || request.is_isolated();
-        MessageTurn::new(row.run_id.clone(), row.session_key.clone(), bound, needs_target)
+        let rights = request.rights.clone().unwrap_or_default();
+        MessageTurn::new(row.run_id.clone(), row.session_key.clone(), bound, needs_target, rights)
     }
 
     /// The gateway as the tools of a run see it.
@@ -37,7 +39,7 @@ impl Runner {
         }
     }
 
-    /// What the tool is made from; `None` where no platform is configured.
+    /// Returns the inputs of the tool; `None` if no platform is configured.
     pub(super) fn message_setup(&self, config: &Config, at: Option<&Address>) -> Option<MessageSetup> {
         setup(&self.deps.platforms, config, at)
     }

@@ -1,12 +1,13 @@
-//! What a chat is told when somebody began its conversation anew by a command (spec `sessions.md` §5.5).
+//! Notice to a chat whose conversation somebody began anew by a command (spec `sessions.md` §5.5).
 
 use openclaw_agent::ReplyPayload;
+use openclaw_journal::delivery::Author;
+use openclaw_journal::inbox::Row;
 use openclaw_sessions::reset::notice;
 
 use super::Runner;
 use super::prepare::Prepared;
 use super::replies::Reply;
-use crate::inbox::Row;
 use crate::reply::threading::Quoted;
 
 impl Runner {
@@ -19,7 +20,7 @@ impl Runner {
         let choices = self.models.all.choices(&self.settings().models, &agent.id, &agent.agent_dir).await;
         let text = notice(&first.reference.to_string(), &choices.default_model().to_string());
         let context = self.prefix_of(row, prepared);
-        let mut reply = Reply::new(self, row, origin.into(), &context, Quoted::default());
+        let mut reply = Reply::new(self, row, origin.into(), &context, Quoted::default()).by(Author::Gateway);
         let id = format!("{}:tnew", row.run_id);
         let payload = ReplyPayload { text, ..ReplyPayload::default() };
         if let Err(error) = reply.send_alone(&id, payload, Vec::new()).await {

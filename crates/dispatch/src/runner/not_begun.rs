@@ -1,17 +1,18 @@
-//! Why a run could not begin.
+//! Reasons for which a run could not begin.
 
 use std::error::Error;
 
-use super::obstacle::Obstacle;
+use super::obstacle::{Obstacle, without_place};
 
-/// Why a run could not begin.
+/// Reason for which a run could not begin.
 #[derive(Debug)]
 pub(crate) struct NotBegun {
-    /// For people.
+    /// Error text for people, also in chats: it names no place of this host's files.
     pub(crate) message: String,
-    /// What is in its way and will pass: the message waits for that.
+    /// Obstacle that is in its way and will pass: the message waits for that.
     pub(super) obstacle: Option<Obstacle>,
-    /// What was asked for can't be had by anybody: then nothing was begun, and only who asked is told.
+    /// True if the request can't be granted to anybody: then nothing was begun, and only the caller
+    /// is told.
     pub(super) is_refusal: bool,
 }
 
@@ -20,7 +21,7 @@ impl NotBegun {
         Self { message: message.into(), obstacle: None, is_refusal: false }
     }
 
-    /// The request itself is at fault.
+    /// Error for a request that is itself at fault.
     pub(super) fn refused(message: impl Into<String>) -> Self {
         Self { is_refusal: true, ..Self::because(message) }
     }
@@ -28,6 +29,16 @@ impl NotBegun {
 
 impl<E: Error + 'static> From<E> for NotBegun {
     fn from(error: E) -> Self {
-        Self { message: format!("Error: {error}"), obstacle: Obstacle::behind(&error), is_refusal: false }
+        let obstacle = Obstacle::behind(&error);
+        let message = match without_place(&error) {
+            Some(told) => {
+                if obstacle.is_none() {
+                    tracing::warn!(%error, "a conversation can't be worked on");
+                }
+                format!("Error: {told}")
+            }
+            None => format!("Error: {error}"),
+        };
+        Self { message, obstacle, is_refusal: false }
     }
 }

@@ -1,20 +1,22 @@
-//! What a prefix of answers is filled in with: the model that answered, or else the one that would (spec `messages.md` §10.3).
+//! Values for a prefix of answers: the model that answered, or else the one that would (spec
+//! `messages.md` §10.3).
 
 use std::sync::Arc;
 
+use openclaw_journal::api::RunOutcome;
+use openclaw_journal::inbox::Row;
 use openclaw_models::ModelRef;
 use openclaw_sessions::{SessionEntry, SessionKey};
 
 use super::Runner;
 use super::prepare::Prepared;
 use super::replies::{Destination, result_of, surface};
-use crate::api::RunOutcome;
-use crate::inbox::Row;
 use crate::reply::prefix::PrefixContext;
 use crate::reply::settings::prefix_of;
 
 impl Runner {
-    /// For what was answered: of a run the model it says; of a command, and a run that failed before it had one, what the session would use.
+    /// Values for the prefix of an answer: the model that the run reports, or, for a command and a
+    /// run that failed before it had one, the one that the session would use.
     pub(super) async fn prefix_context(
         &self,
         key: &SessionKey,
@@ -33,7 +35,7 @@ impl Runner {
         PrefixContext { provider, model, thinking, identity: self.identity_of(key) }
     }
 
-    /// For a run that begins.
+    /// Values for the prefix of a run that begins.
     pub(super) fn prefix_of(&self, row: &Row, prepared: &Prepared) -> PrefixContext {
         let first = prepared.models.first();
         PrefixContext {
@@ -44,7 +46,8 @@ impl Runner {
         }
     }
 
-    /// For what is said without a run. The model is looked up where a prefix may name it.
+    /// Values for the prefix of a message without a run. The model is looked up if the prefix may
+    /// name it.
     pub(super) async fn prefix_of_session(&self, key: &SessionKey, to: &Destination) -> PrefixContext {
         let identity = self.identity_of(key);
         let settings = self.settings();
@@ -70,7 +73,7 @@ impl Runner {
         PrefixContext { provider: Some(provider.to_string()), model: Some(model), thinking: None, identity }
     }
 
-    /// The name of the agent of a session, as people are shown it.
+    /// Returns the name of a session's agent, as people are shown it.
     fn identity_of(&self, key: &SessionKey) -> Option<String> {
         let settings = self.settings();
         settings.config.agent(&key.agent_or(&settings.sessions.default_agent())).identity.name

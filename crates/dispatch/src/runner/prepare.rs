@@ -1,4 +1,5 @@
-//! Everything a run needs before its first model call: [`system_prompt`] is what the model is told, [`begin`] opens the transcript.
+//! Preparation of a run before its first model call: [`system_prompt`] builds the prompt, [`begin`]
+//! opens the transcript.
 
 mod begin;
 mod pictures;
@@ -17,6 +18,11 @@ use openclaw_agent::pruning::PruneSettings;
 use openclaw_agent::skills::{self, Occasion, Snapshot};
 use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
 use openclaw_channels::Address;
+use openclaw_journal::api::{AbortReason, RunOutcome};
+use openclaw_journal::beat::BeatAnswer;
+use openclaw_journal::inbox::Row;
+use openclaw_journal::intent::{Hints, Reasoning};
+use openclaw_journal::request::Request;
 use openclaw_models::credentials::SessionState;
 use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
@@ -34,13 +40,9 @@ use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
 use super::{NotBegun, RunControl, Runner, history_limit, memory_flush};
-use crate::api::{AbortReason, RunOutcome};
-use crate::beat::BeatAnswer;
-use crate::commands::{self, ExecWish, Hints, Reasoning};
+use crate::commands;
 use crate::events::Verbose;
 use crate::hooks;
-use crate::inbox::Row;
-use crate::request::Request;
 use crate::session_model::RequestedModel;
 use crate::session_model::profile_pin::Keep;
 use crate::setup::Settings;
@@ -55,24 +57,23 @@ pub(super) use tools::Asking;
 pub(super) struct Prepared {
     pub(super) session: Session,
     pub(super) models: Vec<Candidate>,
-    /// What is told of models that were left out.
+    /// Notices about models that were left out.
     pub(super) passed_over: Vec<String>,
     /// The credential profile the session goes on with.
     pub(super) pin: Keep,
     pub(super) tools: Toolbox,
-    /// Whether its tools are held in a sandbox.
-    pub(super) is_sandboxed: bool,
     pub(super) shield: Arc<Shield>,
     pub(super) hooks: RunHooks,
-    /// What the row keeps of the skills.
+    /// Mark of the skills that the row keeps.
     pub(super) skills_mark: Option<Json>,
     pub(super) system_prompt: Arc<str>,
-    /// What that was made of, until it is put into words for the row: while the model is asked.
+    /// Parts that the system prompt was made of, until they are put into words for the row while
+    /// the model is asked.
     pub(super) report: Option<SystemPromptReport>,
-    /// As the row keeps it.
+    /// Report in the form that the row keeps.
     pub(super) kept_report: Option<Json>,
     pub(super) branch: RunBranch,
-    /// What is remembered behind its transcript.
+    /// State kept together with its transcript.
     pub(super) remembered: Remembered,
     pub(super) compaction: CompactionSettings,
     /// Tokens of the system prompt and the tools.
@@ -81,26 +82,26 @@ pub(super) struct Prepared {
     pub(super) reasoning: ReasoningVisibility,
     pub(super) limits: Limits,
     pub(super) history_limit: Option<NonZeroU32>,
-    /// Until everything is stored.
+    /// Lock on the transcript, held until everything is stored.
     pub(super) lock: TranscriptLock,
 }
 
-/// What came of preparing a run.
+/// Result of preparing a run.
 pub(super) enum Preparation {
-    /// It can begin.
+    /// The run can begin.
     Ready(Box<Prepared>),
-    /// It was stopped first.
+    /// The run was stopped first.
     Stopped,
-    /// The agent of this session is to save its memory first.
+    /// The agent of this session has to save its memory first.
     FlushFirst(SessionId),
 }
 
-/// Whether memory may have to be saved before a run.
+/// Tells if memory may have to be saved before a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flush {
-    /// If it is due.
+    /// Memory is saved if it is due.
     IfDue,
-    /// It was, or could not be.
+    /// Memory was saved, or could not be.
     Done,
 }
 
@@ -141,7 +142,7 @@ impl Prepared {
         })
     }
 
-    /// What the session's row learns.
+    /// Returns the figures that the session's row learns.
     pub(super) fn figures(
         &self,
         ended: Outcome,
@@ -171,6 +172,7 @@ impl Prepared {
             is_beat: row.payload.beat.is_some(),
             pin: self.pin.clone(),
             skills: self.skills_mark.clone(),
+            adds_up: self.session.key.is_subagent(),
         }
     }
 }
@@ -245,6 +247,7 @@ impl Runner {
             max_tool_rounds: settings.config.agents.defaults.max_tool_rounds,
             identical_calls_warn: guard.warn_after.get(),
             identical_calls_stop: guard.stop_after.get(),
+            expects: row.payload.expected(),
             ..Limits::default()
         };
         let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
@@ -256,7 +259,6 @@ impl Runner {
             passed_over,
             pin,
             tools,
-            is_sandboxed: sandbox.is_some(),
             shield,
             hooks,
             skills_mark: skills.mark.clone(),
@@ -275,9 +277,10 @@ impl Runner {
         })))
     }
 
-    /// One run a transcript, whatever session keys lead to it; meanwhile the message is noted to be in that session. A transcript that was not
-    /// kept is read while all else is prepared. Nothing where the run is stopped before. A message that is noted where another run is, or
-    /// another process, belongs there all the same.
+    /// Locks the transcript, so that it has one run at a time, whatever session keys lead to it;
+    /// meanwhile the message is noted to be in that session. A transcript that was not kept is read
+    /// while all else is prepared. `None` if the run is stopped before. A message that is noted
+    /// while another run, or another process, has the transcript belongs there all the same.
     async fn lock_and_note(
         &self,
         session: &Session,
@@ -296,7 +299,7 @@ impl Runner {
         }
     }
 
-    /// What the run tells and asks.
+    /// Returns the hooks that the run tells and asks.
     pub(super) fn run_hooks(
         &self,
         settings: &Arc<Settings>,
@@ -328,6 +331,7 @@ impl Runner {
                 compactions: entry.compaction_count.unwrap_or(0),
             },
             thinking,
+            chosen_at: self.models.chosen_at(&session.key, &asked_model),
         };
         let selected = self.models.all.select(&settings.models, &ask).await?;
         if let Some(instead) = selected.candidates.first().filter(|_| selected.override_ignored) {
@@ -364,14 +368,17 @@ pub(crate) fn thinking(asked: Option<ThinkingLevel>, entry: &SessionEntry) -> As
     }
 }
 
-/// Who may not say how commands are guarded may not do so among words either, and what is said has to be understood.
+/// Refuses hints about guards from a sender without that right, as for the commands alone, and
+/// hints that can't be understood.
 fn may_have_hints(request: &Request) -> Result<(), NotBegun> {
     let Some(hints) = request.to_gateway().hints() else { return Ok(()) };
-    match hints.of_guards().filter(|_| !request.may_set_guards()) {
+    match commands::guard_directive(hints).filter(|_| !request.may_set_guards()) {
         Some(name) => Err(NotBegun::refused(commands::needs_scope(name, "operator.approvals"))),
-        None => {
-            hints.exec.as_ref().and_then(ExecWish::refusal).map_or(Ok(()), |why| Err(NotBegun::refused(why)))
-        }
+        None => hints
+            .exec
+            .as_ref()
+            .and_then(commands::exec_refusal)
+            .map_or(Ok(()), |why| Err(NotBegun::refused(why))),
     }
 }
 
@@ -389,7 +396,7 @@ fn asked_thinking(request: &Request) -> Result<Option<ThinkingLevel>, NotBegun> 
     })
 }
 
-/// What is shown of what the model thinks, as the message asks or else its session.
+/// Returns the visibility of the model's thoughts, as the message asks or else its session.
 fn reasoning(hints: Option<&Hints>, entry: &SessionEntry) -> ReasoningVisibility {
     let hint = hints.and_then(|hints| hints.reasoning);
     match hint.unwrap_or_else(|| Reasoning::of_row(entry.reasoning_level)) {
@@ -399,15 +406,32 @@ fn reasoning(hints: Option<&Hints>, entry: &SessionEntry) -> ReasoningVisibility
     }
 }
 
-/// How much of the run's tool events people and clients see, as the message asks or else its session.
+/// Returns the verbosity of the run's tool events for people and clients, as the message asks or
+/// else its session.
 pub(crate) fn verbose(hints: Option<&Hints>, entry: &SessionEntry, settings: &Settings) -> Verbose {
     match hints.and_then(|hints| hints.verbose).or(entry.verbose_level) {
-        Some(VerboseLevel::On) => Verbose::On,
-        Some(VerboseLevel::Full) => Verbose::Full,
-        Some(VerboseLevel::Off) => Verbose::Off,
+        Some(level) => of_level(level),
         None => {
             let configured = settings.config.agents.defaults.verbose_default.as_deref();
             configured.map(Verbose::parse).unwrap_or_default()
         }
+    }
+}
+
+/// Returns the level of notes about tools that a chat is shown. Notes name files and commands, so a group is shown only the level that an
+/// owner has set in it (decision 55).
+pub(super) fn notes(row: &Row, entry: &SessionEntry, verbose: Verbose) -> Verbose {
+    let Some(group) = row.payload.origin.as_deref().filter(|origin| !origin.is_direct()) else {
+        return verbose;
+    };
+    let asked = row.payload.to_gateway().hints().and_then(|hints| hints.verbose);
+    asked.filter(|_| group.is_owner).or(entry.verbose_level).map(of_level).unwrap_or_default()
+}
+
+fn of_level(level: VerboseLevel) -> Verbose {
+    match level {
+        VerboseLevel::On => Verbose::On,
+        VerboseLevel::Full => Verbose::Full,
+        VerboseLevel::Off => Verbose::Off,
     }
 }

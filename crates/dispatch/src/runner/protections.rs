@@ -1,6 +1,7 @@
-//! A run that would have to do without a protection the config asks for does not begin.
+//! Protections: a run that would have to do without one that the config asks for does not begin.
 
 use openclaw_config::settings::Exec;
+use openclaw_journal::intent::ExecWish;
 use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde::Deserialize;
@@ -8,10 +9,9 @@ use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
 
 use super::NotBegun;
-use crate::commands::ExecWish;
 use crate::setup::Settings;
 
-/// Whether the run may begin. `entry` is its session's row, where it has one.
+/// Checks that the run may begin. `entry` is its session's row, if it has one.
 pub(super) fn check(
     settings: &Settings,
     key: &SessionKey,
@@ -36,7 +36,8 @@ fn group_channel(key: &SessionKey) -> Option<&str> {
     }
 }
 
-/// The settings of `exec` in a session: what its row says goes before the agent's (spec `tools.md` §3).
+/// Returns the settings of `exec` in a session: the row's override the agent's (spec `tools.md`
+/// §3).
 pub(crate) fn exec_of(entry: &SessionEntry, agent: &Exec) -> Exec {
     let own = Exec {
         host: named(entry.exec_host.as_deref()),
@@ -47,7 +48,7 @@ pub(crate) fn exec_of(entry: &SessionEntry, agent: &Exec) -> Exec {
     own.over(agent)
 }
 
-/// The same with what a message says for its run.
+/// Applies a message's request for its run to the settings.
 pub(super) fn exec_with(wish: &ExecWish, settled: &Exec) -> Exec {
     let own = Exec {
         host: named(wish.host.as_deref()),

@@ -1,15 +1,22 @@
-//! What a chat platform is told when a message that was said there is done: stored with the end of the run, so that it is neither lost
-//! nor told twice (`docs/durability.md`).
+//! Replies to a chat platform when a message that was said there is done. They are stored together with the end of the run, so that they
+//! are neither lost nor sent twice (`docs/durability.md`).
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use openclaw_agent::ReplyPayload;
 use openclaw_agent::text::silent::is_silent;
+use openclaw_agent::{NO_ANSWER, ReplyPayload};
 use openclaw_channels::text::{Limit, chunk_text};
 use openclaw_channels::{Account, Address, Answer, Button, ConversationKind, Part};
-use openclaw_protocol::RunId;
+use openclaw_journal::api::{AbortReason, RunOutcome, RunRecord};
+use openclaw_journal::delivery::{Author, Delivery, DeliveryState};
+use openclaw_journal::inbox::{Asked, Row};
+use openclaw_journal::journal::NewDelivery;
+use openclaw_journal::origin::Origin;
+use openclaw_journal::request::Request;
+use openclaw_journal::rights::{Rights, settle};
+use openclaw_protocol::{AgentId, RunId};
 use openclaw_sessions::SessionKey;
 use serde_json::Value;
 
@@ -17,54 +24,59 @@ use super::Runner;
 use super::live::file_name;
 use super::reply_media::LoadedMedia;
 use super::sandbox;
-use crate::api::{AbortReason, RunOutcome, RunRecord};
-use crate::inbox::{Asked, Row};
-use crate::journal::NewDelivery;
 use crate::messages::turn::MessageTurn;
-use crate::origin::Origin;
-use crate::outbox::{Delivery, DeliveryState, OutboxError};
-use crate::reply::normalise::{NOTHING_SENT, failed_run, known_error, normalised};
+use crate::outbox::OutboxError;
+use crate::reply::normalise::{failed_run, normalised};
 use crate::reply::pipeline::media;
 use crate::reply::prefix::{PrefixContext, prefix};
 use crate::reply::sent_blocks::SentBlocks;
 use crate::reply::settings::{ChatKind, ReplySettings, Surface};
 use crate::reply::threading::{Quoted, ReplyFilter};
-use crate::request::Request;
 
-/// What people other than the owner are told of a run that failed.
-const FAILED: &str = "⚠️ Something went wrong here, and there is no answer. Please try again later.";
+/// Longest error text in a group, in characters.
+const GROUP_ERROR_CHARS: usize = 160;
 
-/// What a run says at its end.
+/// Replies at the end of a run, with the settings of their delivery.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Said {
-    /// Its replies with all that steers their delivery; `None` where only the outcome is left, as after a crash.
+    /// Replies with all that steers their delivery; `None` if only the outcome is left, as after a crash.
     pub(crate) payloads: Option<Vec<ReplyPayload>>,
-    /// How much the model thought.
+    /// Thinking level that the model used.
     pub(crate) thinking: Option<String>,
     /// Rows of buttons below the last of them.
     pub(crate) buttons: Vec<Vec<Button>>,
-    /// What the turn has quoted already.
+    /// Author of the replies.
+    pub(crate) author: Author,
+    /// Messages that the turn has quoted already.
     pub(crate) quoted: Quoted,
 }
 
+/// A message of the gateway itself that is part of no answer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Aside {
+    pub(crate) text: String,
+    /// Rows of buttons below it.
+    pub(crate) buttons: Vec<Vec<Button>>,
+}
+
 impl Said {
-    /// Another message's answer says it, or it was said before.
+    /// Returns the replies of a message that is answered together with another, or was answered before: none.
     pub(crate) fn nothing() -> Self {
         Self { payloads: Some(Vec::new()), ..Self::default() }
     }
 }
 
-/// Where something is said.
+/// Conversation that something is said in.
 #[derive(Debug, Clone)]
 pub(crate) struct Destination {
-    /// The conversation.
+    /// Address of the conversation.
     pub(crate) address: Address,
-    /// What kind that is.
+    /// Kind of the conversation.
     pub(crate) kind: ConversationKind,
     /// The message that is answered, if it was said there.
     pub(crate) message_id: Option<String>,
-    /// Whether it is known that the owner alone reads there.
-    pub(crate) is_owners: bool,
+    /// True if it is known to be a direct chat.
+    pub(crate) is_private: bool,
 }
 
 impl From<&Origin> for Destination {
@@ -73,57 +85,59 @@ impl From<&Origin> for Destination {
             address: origin.address.clone(),
             kind: origin.conversation.kind,
             message_id: Some(origin.message_id.clone()),
-            is_owners: origin.hears_reasons,
+            is_private: origin.is_direct(),
         }
     }
 }
 
 impl Destination {
-    /// Where the answer to a request is said, if on a chat platform.
+    /// Returns the conversation that a request is answered in, if it is one of a chat platform.
     fn of(request: &Request) -> Option<Self> {
         let told = |address: &Address| Self {
             address: address.clone(),
             kind: ConversationKind::Direct,
             message_id: None,
-            is_owners: false,
+            is_private: false,
         };
         request.origin.as_deref().map(Self::from).or_else(|| request.deliver_to.as_ref().map(told))
     }
 }
 
-/// How one message is answered: fixed when its run begins, so that blocks and the end of an answer are shaped alike.
+/// Settings for answering one message. Fixed when its run begins, so that blocks and the end of an answer are shaped alike.
 #[derive(Clone)]
 pub(super) struct Reply<'a> {
     pub(super) runner: &'a Runner,
     run_id: &'a RunId,
     key: &'a SessionKey,
+    author: Author,
     pub(super) to: Destination,
     pub(super) settings: ReplySettings,
     pub(super) account: Option<Arc<dyn Account>>,
     workspace: PathBuf,
     prefix: Option<String>,
     quotes: ReplyFilter,
-    /// Whether there were words, although none may have been sent.
+    /// True if there were words, even if none was sent.
     has_words: bool,
 }
 
 impl<'a> Reply<'a> {
-    /// For a message, answered where that goes.
-    pub(super) fn new<P>(
+    /// Creates the reply to a message.
+    pub(super) fn new<P: Asked>(
         runner: &'a Runner,
         row: &'a Row<P>,
         to: Destination,
         context: &PrefixContext,
         quoted: Quoted,
     ) -> Self {
-        Self::of(runner, &row.run_id, &row.session_key, to, context, quoted)
+        let rights = row.payload.rights();
+        Self::of(runner, &row.run_id, (&row.session_key, rights), to, context, quoted)
     }
 
-    /// For what a run says.
+    /// Creates the reply of a run. Without `rights` it is a run that nobody asked for.
     pub(super) fn of(
         runner: &'a Runner,
         run_id: &'a RunId,
-        key: &'a SessionKey,
+        (key, rights): (&'a SessionKey, Option<&Rights>),
         to: Destination,
         context: &PrefixContext,
         quoted: Quoted,
@@ -136,24 +150,48 @@ impl<'a> Reply<'a> {
         let prefix = prefix(settings.prefix.as_deref(), context);
         let quotes = ReplyFilter::sharing(settings.reply_to, settings.keeps_tags, quoted);
         let account = runner.deps.platforms.account(&config, &address.channel, &address.account);
-        let workspace = sandbox::files_of(&current, &agent, key);
-        Self { runner, run_id, key, to, settings, account, workspace, prefix, quotes, has_words: false }
+        let rights = rights.cloned().or_else(|| runner.subagents.runs.rights_of(key)).unwrap_or(Rights::ALL);
+        let rights = settle::held(rights, (&config, runner.key_rules()), (key, &agent.id));
+        let workspace = sandbox::files_of(&current, &agent, key, &rights);
+        let author = Author::default();
+        Self {
+            runner,
+            run_id,
+            key,
+            author,
+            to,
+            settings,
+            account,
+            workspace,
+            prefix,
+            quotes,
+            has_words: false,
+        }
     }
 
-    /// What a payload says, with what it quotes; nothing for one that says nothing.
+    /// Returns the same reply with another author than an agent.
+    pub(super) fn by(self, author: Author) -> Self {
+        Self { author, ..self }
+    }
+
+    /// Returns the payload as it is said, with the message it quotes; `None` if it says nothing.
     pub(super) fn worded(&mut self, payload: ReplyPayload) -> Option<ReplyPayload> {
         self.has_words |= !payload.text.trim().is_empty() && !is_silent(&payload.text);
         let payload = normalised(payload, self.prefix.as_deref())?;
         Some(self.quotes.apply(payload, self.to.message_id.as_deref()))
     }
 
-    /// Its parts. The id is the one hooks are told.
-    pub(super) async fn parts(&self, payload: ReplyPayload, id: &str) -> Vec<Part> {
+    /// Cuts a payload into parts; `None` if a hook holds it back. Hooks are given `id`.
+    pub(super) async fn parts(&self, payload: ReplyPayload, id: &str) -> Option<Vec<Part>> {
         let LoadedMedia { media, notes } = self.runner.load_media(&payload, &self.workspace).await;
         let text = [Some(payload.text.as_str()), notes.as_deref()].into_iter().flatten();
         let text = text.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
-        let hooked = self.runner.hooked_words(id, &self.to.address, Some(self.key), text).await;
-        let Some(text) = hooked else { return Vec::new() };
+        let had_words = !text.trim().is_empty();
+        let text = self.runner.hooked_words(id, &self.to.address, Some(self.key), text).await?;
+        // A hook that leaves no words keeps them back too.
+        if had_words && text.trim().is_empty() && media.is_empty() {
+            return None;
+        }
         let answer = Answer {
             text,
             media,
@@ -162,20 +200,23 @@ impl<'a> Reply<'a> {
             as_voice: payload.voice,
             ..Answer::default()
         };
-        cut(self.account.as_ref(), &answer, self.settings.text_limit)
+        Some(cut(self.account.as_ref(), &answer, self.settings.text_limit))
     }
 
     /// The deliveries of its last payloads, with buttons below them.
     async fn last(mut self, payloads: Vec<ReplyPayload>, buttons: Vec<Vec<Button>>) -> Vec<NewDelivery> {
-        let (mut parts, mut named) = (Vec::new(), HashSet::new());
+        let (mut parts, mut named, mut is_withheld) = (Vec::new(), HashSet::new(), false);
         for payload in payloads {
             let payload = with_new_files(payload, &mut named);
             let Some(payload) = self.worded(payload) else { continue };
             let id = format!("{}:{}", self.run_id, parts.len() + 1);
-            parts.extend(self.parts(payload, &id).await);
+            match self.parts(payload, &id).await {
+                Some(more) => parts.extend(more),
+                None => is_withheld = true,
+            }
         }
-        if parts.is_empty() && self.has_words {
-            parts.push(Part::text(NOTHING_SENT));
+        if parts.is_empty() && self.has_words && !is_withheld {
+            parts.push(Part::text(NO_ANSWER));
         }
         if let Some(last) = parts.last_mut() {
             last.buttons = buttons;
@@ -192,7 +233,7 @@ impl<'a> Reply<'a> {
         buttons: Vec<Vec<Button>>,
     ) -> Result<(), OutboxError> {
         let Some(payload) = self.worded(payload) else { return Ok(()) };
-        let mut parts = self.parts(payload, id).await;
+        let mut parts = self.parts(payload, id).await.unwrap_or_default();
         if let Some(last) = parts.last_mut() {
             last.buttons = buttons;
         }
@@ -203,16 +244,18 @@ impl<'a> Reply<'a> {
         Ok(())
     }
 
-    /// A part on its way to where the message was said.
+    /// Makes the delivery of a part, to the place where the message was said.
     pub(super) fn delivery(&self, id: String, part: Part) -> NewDelivery {
         let (address, session_key) = (self.to.address.clone(), Some(self.key.clone()));
-        let delivery = Delivery { id, address, session_key, part, expires_at: None, asked: None };
+        let (author, expires_at, asked) = (self.author.clone(), None, None);
+        let delivery = Delivery { id, address, session_key, author, part, expires_at, asked };
         let now = self.runner.shared.clock.now_ms();
         NewDelivery { delivery, accepted_at: now, not_before: now }
     }
 }
 
-/// A payload without the files that the answer named before: each is sent once, as where it is sent in blocks.
+/// Returns a payload without the files that the answer named before: each is sent once, as in
+/// blocks.
 fn with_new_files(payload: ReplyPayload, named: &mut HashSet<String>) -> ReplyPayload {
     let mut media_urls = media(&payload);
     media_urls.retain(|name| named.insert(name.clone()));
@@ -220,7 +263,7 @@ fn with_new_files(payload: ReplyPayload, named: &mut HashSet<String>) -> ReplyPa
 }
 
 impl Runner {
-    /// The deliveries of an ended message; none where it was not said on a chat platform.
+    /// Returns the deliveries of an ended message; none if it was not said on a chat platform.
     pub(crate) async fn replies<P: Asked>(
         &self,
         row: &Row<P>,
@@ -238,20 +281,49 @@ impl Runner {
             return Vec::new();
         }
         let Some(to) = self.destination_of(row).await else { return Vec::new() };
-        let payloads = match to.is_owners {
-            true => with_frame(payloads, &record.outcome),
-            false => without_reasons(payloads, &record.outcome),
+        let told = |payload: ReplyPayload| match payload.is_error {
+            true => ReplyPayload { text: self.told_error(&payload.text, to.is_private), ..payload },
+            false => payload,
         };
+        let payloads = with_frame(payloads, &record.outcome).into_iter().map(told).collect();
         let payloads = self.without_unwanted_errors(&row.run_id, &to, payloads);
         if payloads.is_empty() {
             return Vec::new();
         }
         let context = self.prefix_context(&row.session_key, &to, &record.outcome, said.thinking).await;
-        Reply::new(self, row, to, &context, said.quoted).last(payloads, said.buttons).await
+        let reply = Reply::new(self, row, to, &context, said.quoted).by(said.author);
+        reply.last(payloads, said.buttons).await
     }
 
-    /// What of a run's payloads is still to be said where an earlier process began it: not what that sent as blocks. A text whose beginning was
-    /// sent is said to its end, also where a tool has answered since. And whether there was anything to say.
+    /// Says something of the gateway's own in a chat, beside all answers. Said once under its id.
+    pub(crate) async fn say_aside(&self, key: &SessionKey, to: Destination, id: &str, said: Aside) {
+        let context = self.prefix_of_session(key, &to).await;
+        let run_id = RunId::new(id);
+        let mut reply =
+            Reply::of(self, &run_id, (key, None), to, &context, Quoted::default()).by(Author::Gateway);
+        let payload = ReplyPayload { text: said.text, ..ReplyPayload::default() };
+        if let Err(error) = reply.send_alone(id, payload, said.buttons).await {
+            tracing::error!(delivery = id, %error, "what the gateway says by itself was not taken");
+        }
+    }
+
+    /// True if an answer is shown in a draft while it grows, as far as the account allows it.
+    pub(crate) fn has_drafts(&self, origin: &Origin, agent: &AgentId) -> bool {
+        let config = &self.settings().config;
+        let to = Destination::from(origin);
+        let settings = ReplySettings::of(config, config.human_delay_of(agent), surface(&to));
+        origin.is_direct() && origin.address.thread.is_some() && settings.draft.is_some()
+    }
+
+    /// Returns an error as it is told: without known secrets, and in groups as one short line.
+    fn told_error(&self, text: &str, is_private: bool) -> String {
+        let text = self.secrets.redacted(text);
+        if is_private { text } else { in_short(&text) }
+    }
+
+    /// Returns the payloads that are still to be said if an earlier process began the run: without
+    /// those that it sent as blocks. A text whose beginning was sent is said to its end, even if a
+    /// tool has answered since. The flag tells if there was anything to say.
     pub(super) async fn left_of_resumed(
         &self,
         turn: &MessageTurn,
@@ -293,7 +365,7 @@ impl Runner {
         (had_some, left)
     }
 
-    /// Where a message is answered.
+    /// Returns the conversation in which a message is answered.
     async fn destination_of<P: Asked>(&self, row: &Row<P>) -> Option<Destination> {
         if let Some(origin) = row.gathering.as_ref().and_then(|gathering| gathering.answer_to.as_deref()) {
             return Some(origin.into());
@@ -301,12 +373,12 @@ impl Runner {
         self.of_request(row, Destination::of).await
     }
 
-    /// Where a message was said, if on a chat platform.
+    /// Returns the conversation in which a message was said, if on a chat platform.
     pub(crate) async fn origin_of<P: Asked>(&self, row: &Row<P>) -> Option<Box<Origin>> {
         self.of_request(row, |request| request.origin.clone()).await
     }
 
-    /// Something of a message's request, which is on disk if it is big.
+    /// Takes a value from a message's request, which is on disk if it is big.
     pub(crate) async fn of_request<P: Asked, T>(
         &self,
         row: &Row<P>,
@@ -321,7 +393,8 @@ impl Runner {
     }
 }
 
-/// An account that can't be made any more has no markup of its own: its answers wait for it in plain words.
+/// Cuts an answer into parts. An account that can't be made any more has no markup of its own: its
+/// answers wait for it in plain words.
 fn cut(account: Option<&Arc<dyn Account>>, answer: &Answer, limit: usize) -> Vec<Part> {
     match account {
         Some(account) => account.parts(answer),
@@ -329,7 +402,7 @@ fn cut(account: Option<&Arc<dyn Account>>, answer: &Answer, limit: usize) -> Vec
     }
 }
 
-/// The surface that settings are for.
+/// Returns the surface that settings are for.
 pub(super) fn surface(to: &Destination) -> Surface<'_> {
     let Address { channel, account, .. } = &to.address;
     Surface { channel, account: Some(account), chat: chat_kind(to.kind) }
@@ -350,7 +423,7 @@ pub(super) fn result_of(outcome: &RunOutcome) -> Option<&Value> {
     }
 }
 
-/// Whether people want to read what there is of it: not of a run that somebody stopped.
+/// True if people want to read the outcome: false for a run that somebody stopped.
 pub(super) fn is_worth_telling(outcome: &RunOutcome) -> bool {
     match outcome {
         RunOutcome::Ok { .. } | RunOutcome::Error { .. } => true,
@@ -358,7 +431,7 @@ pub(super) fn is_worth_telling(outcome: &RunOutcome) -> bool {
     }
 }
 
-/// What is told of an outcome alone.
+/// Payloads made from an outcome alone.
 fn told(outcome: &RunOutcome) -> Vec<ReplyPayload> {
     if !is_worth_telling(outcome) {
         return Vec::new();
@@ -378,7 +451,8 @@ fn told(outcome: &RunOutcome) -> Vec<ReplyPayload> {
     }
 }
 
-/// What the owner is told: of a run that failed before it said anything also where more is to be read.
+/// Adds the usual words around the error of a run that failed before it said anything, with a hint
+/// to the logs.
 fn with_frame(payloads: Vec<ReplyPayload>, outcome: &RunOutcome) -> Vec<ReplyPayload> {
     let has_replied = payloads.iter().any(|payload| !payload.is_error && !payload.text.is_empty());
     if has_replied || !matches!(outcome, RunOutcome::Error { .. }) {
@@ -391,17 +465,17 @@ fn with_frame(payloads: Vec<ReplyPayload>, outcome: &RunOutcome) -> Vec<ReplyPay
     payloads.into_iter().map(framed).collect()
 }
 
-/// What people other than the owner are told (spec `channels.md` §5.2): that a run failed, not why, and nothing of tools that failed.
-fn without_reasons(payloads: Vec<ReplyPayload>, outcome: &RunOutcome) -> Vec<ReplyPayload> {
-    let failed = outcome.failure().map(|failure| {
-        // What troubles a provider is no secret.
-        let text = known_error(failure).unwrap_or(FAILED).to_owned();
-        ReplyPayload { text, is_error: true, ..ReplyPayload::default() }
-    });
-    payloads.into_iter().filter(|payload| !payload.is_error).chain(failed).collect()
+/// Returns the first line of an error, cut if it is long.
+fn in_short(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    if line.chars().count() <= GROUP_ERROR_CHARS {
+        return line.to_owned();
+    }
+    let cut: String = line.chars().take(GROUP_ERROR_CHARS - 1).collect();
+    format!("{}…", cut.trim_end())
 }
 
-/// A payload as it is stored with an outcome.
+/// Reads a payload as it is stored with an outcome.
 fn read(stored: &Value) -> ReplyPayload {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let urls = stored.get("mediaUrls").and_then(Value::as_array);

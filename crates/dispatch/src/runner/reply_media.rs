@@ -1,5 +1,5 @@
-//! The files of a reply, brought into the gateway's own storage: what the agent does with them afterwards changes no answer that
-//! waits to be sent.
+//! Files of a reply, copied into the gateway's own storage: later changes by the agent do not
+//! change an answer that waits to be sent.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::reply::pipeline::media;
 #[derive(Debug, Default)]
 pub(super) struct LoadedMedia {
     pub(super) media: Vec<AnswerMedia>,
-    /// What people are told of those that could not be had, line by line.
+    /// Notes for people about files that could not be had, line by line.
     pub(super) notes: Option<String>,
 }
 
@@ -35,7 +35,8 @@ impl Runner {
         Ok(taken)
     }
 
-    /// Takes what a payload names: addresses of the web, and files of the workspace. One that can't be had is told of in its place.
+    /// Takes the files that a payload names: addresses of the web, and files of the workspace. A
+    /// missing one is replaced by a note.
     pub(super) async fn load_media(&self, payload: &ReplyPayload, workspace: &Path) -> LoadedMedia {
         let names = media(payload);
         if names.is_empty() {

@@ -1,5 +1,6 @@
-//! What the system prompts of the last runs were made of, so that a report that says the same is neither serialised nor
-//! written again: it is several kilobytes, and one turn's is nearly always the one before's.
+//! Reports of the last runs' system prompts, kept so that a report that says the same is neither
+//! serialised nor written again: it is several kilobytes, and nearly always the same as in the turn
+//! before.
 
 use std::collections::VecDeque;
 

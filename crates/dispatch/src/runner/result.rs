@@ -1,33 +1,29 @@
-//! From how a run ended to what is remembered of it.
+//! Record of a run, made from its end.
 
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::reply::{RunError, RunErrorKind};
 use openclaw_agent::{Outcome, ReplyPayload, RunMeta};
+use openclaw_journal::api::{AbortReason, RunOutcome, TIME_IS_UP};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Usage;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::Json;
 
-use crate::api::{AbortReason, RunOutcome};
 use crate::global_lanes::Wait;
 use crate::session_model::profile_pin::{self, Keep};
 
-/// What people are told of a run that was stopped at the deadline its message came with.
-pub(super) const DEADLINE: &str =
-    "The run was stopped at its time limit. Ask for less at once, or allow more time.";
-
-/// Why the run ran out of time, if it did: by its own limit, or by the deadline of its message.
+/// Returns the reason if the run ran out of time: its own limit, or the deadline of its message.
 pub(super) fn time_is_up(ended: &mut Outcome, reason: Option<AbortReason>) -> Option<String> {
     let late = match ended.end {
         RunEnd::TimedOut => true,
         RunEnd::Aborted => reason == Some(AbortReason::Timeout),
         RunEnd::Completed | RunEnd::Failed(_) => false,
     };
-    let deadline = || RunError { kind: RunErrorKind::Timeout, message: DEADLINE.to_owned() };
+    let deadline = || RunError { kind: RunErrorKind::Timeout, message: TIME_IS_UP.to_owned() };
     late.then(|| ended.meta.error.get_or_insert_with(deadline).message.clone())
 }
 
-/// The remembered outcome. `reason` is who stopped the run, if anybody did.
+/// Returns the outcome that is stored. `reason` names the source of a stop, if there was one.
 pub(super) fn outcome(ended: &Outcome, reason: Option<AbortReason>) -> RunOutcome {
     let result = ended.to_result();
     match &ended.end {
@@ -43,28 +39,31 @@ pub(super) fn aborted(reason: AbortReason, result: Option<serde_json::Value>) ->
     RunOutcome::Aborted { reason: reason.as_str().to_owned(), result }
 }
 
-/// What the session's row learns from a run (spec `models.md` §7: `totalTokens` is what the last call had in context, not
-/// the sum over all calls).
+/// Figures that the session's row learns from a run (spec `models.md` §7: `totalTokens` is what the
+/// last call had in context, not the sum over all calls).
 pub(super) struct Figures {
     /// The transcript the run wrote; a row that has another one by now is left alone.
     pub(super) session_id: SessionId,
     pub(super) meta: RunMeta,
-    /// What the system prompt was made of.
+    /// Parts that the system prompt was made of.
     pub(super) report: Option<Json>,
     pub(super) last_usage: Option<Usage>,
-    /// Tokens of the conversation, where it was compacted since.
+    /// Tokens of the conversation, if it was compacted since.
     pub(super) tokens_after: Option<u64>,
     /// Tokens the model's window holds.
     pub(super) window: u64,
     pub(super) abort: Option<AbortReason>,
-    /// Unix milliseconds at which somebody said something; absent where nobody did.
+    /// Time at which somebody said something, in Unix milliseconds; `None` if nobody did.
     pub(super) said_at: Option<i64>,
-    /// Whether the agent looked after its session by itself: that is no use of it, and no answer to whoever stopped a run.
+    /// True for a heartbeat: it counts neither as a use of the session, nor as an answer to a
+    /// person who stopped a run.
     pub(super) is_beat: bool,
     /// The credential profile the session goes on with.
     pub(super) pin: Keep,
-    /// What its row keeps of the skills it goes on with.
+    /// Skills that its row keeps, with which it goes on.
     pub(super) skills: Option<Json>,
+    /// True for a sub-agent: its row has the tokens of all its runs, also of the one that words its result.
+    pub(super) adds_up: bool,
 }
 
 impl Figures {
@@ -86,8 +85,9 @@ impl Figures {
             entry.skills_snapshot.clone_from(&self.skills);
         }
         if let Some(usage) = agent.usage {
-            entry.input_tokens = Some(usage.input);
-            entry.output_tokens = Some(usage.output);
+            let before = |tokens: Option<u64>| tokens.filter(|_| self.adds_up).unwrap_or(0);
+            entry.input_tokens = Some(before(entry.input_tokens).saturating_add(usage.input));
+            entry.output_tokens = Some(before(entry.output_tokens).saturating_add(usage.output));
         }
         if let Some(total) = self.last_usage.and_then(|usage| context_fill(&usage, self.window)) {
             entry.total_tokens = Some(total);
@@ -100,27 +100,32 @@ impl Figures {
         }
     }
 
-    /// Only what a person stopped is worth a note in the next turn.
+    /// True if a person stopped the run: only that is worth a note in the next turn.
     fn by_a_person(&self) -> bool {
         self.abort.is_some_and(AbortReason::is_by_a_person)
     }
 }
 
-/// Tells who wants to know everything that the conversation was compacted.
+/// The line about a compaction, of so many of the conversation.
+pub(super) fn compacted(count: u64) -> String {
+    format!("🧹 Auto-compaction complete (count {count}).")
+}
+
+/// Adds a note that the conversation was compacted, for chats that are told everything.
 pub(super) fn mention_compactions(ended: &mut Outcome, entry: &SessionEntry) {
     let Some(compactions) = ended.meta.agent_meta.compaction_count else { return };
     let count = entry.compaction_count.unwrap_or(0) + compactions;
-    let text = format!("🧹 Auto-compaction complete (count {count}).");
+    let text = compacted(count);
     ended.payloads.insert(0, ReplyPayload { text, ..ReplyPayload::default() });
 }
 
-/// Tells who wants to know everything that a conversation began.
+/// Adds a note that a conversation began, for chats that are told everything.
 pub(super) fn mention_beginning(ended: &mut Outcome, id: &SessionId) {
     let text = format!("🧭 New session: {id}");
     ended.payloads.insert(0, ReplyPayload { text, ..ReplyPayload::default() });
 }
 
-/// Tells who wants to know everything that the run waited for others.
+/// Adds a note that the run waited for others, for chats that are told everything.
 pub(super) fn mention_wait(ended: &mut Outcome, wait: Wait, lane: &str) {
     let text = match wait {
         Wait::Place(waited) => format!("⏳ Waited {} s for a free place in lane {lane}.", waited.as_secs()),
@@ -137,7 +142,7 @@ pub(super) fn note_compactions(entry: &mut SessionEntry, more: u64, tokens_after
     entry.total_tokens = tokens_after.or(entry.total_tokens);
 }
 
-/// How much of the window one call's prompt filled; `None` when nothing was counted.
+/// Returns the tokens of the window that one call's prompt filled; `None` if nothing was counted.
 fn context_fill(usage: &Usage, window: u64) -> Option<u64> {
     let prompt = usage.input + usage.cache_read + usage.cache_write;
     let filled = if prompt > 0 { prompt } else { usage.total_tokens };

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use openclaw_agent::prompt::{SandboxNote, SandboxReport};
 use openclaw_agent::skills::Snapshot;
 use openclaw_config::ResolvedAgent;
-use openclaw_config::settings::{SandboxScope, ToolPolicy, WorkspaceAccess};
+use openclaw_config::settings::{ToolPolicy, WorkspaceAccess};
+use openclaw_journal::rights::Rights;
 use openclaw_sessions::SessionKey;
 use openclaw_tools::Confinement;
 use openclaw_tools::sandbox::{
@@ -20,47 +21,39 @@ use crate::setup::Settings;
 /// Tools that a sandbox which may only read does not have.
 pub(crate) const WRITING_TOOLS: [&str; 3] = ["write", "edit", "apply_patch"];
 
-/// The settings that hold a session's runs; nothing where they are not held.
+/// Returns the sandbox settings of a run; `None` if it is not held in a sandbox.
 pub(crate) fn settings_of(
     settings: &Settings,
     agent: &ResolvedAgent,
-    key: &SessionKey,
+    rights: &Rights,
 ) -> Option<SandboxSettings> {
-    let is_held = SandboxSettings::hold(&settings.config, &agent.id, is_main(settings, agent, key));
-    is_held.then(|| SandboxSettings::of(&settings.config, &agent.id))
+    (!rights.may_use_host()).then(|| SandboxSettings::of(&settings.config, &agent.id))
 }
 
-fn is_main(settings: &Settings, agent: &ResolvedAgent, key: &SessionKey) -> bool {
-    let rules = settings.sessions.key_rules();
-    rules.is_main(key) && rules.agent_of(key) == agent.id
-}
-
-/// The host directory that a session's files are in: that of its sandbox, or the agent's workspace.
-pub(super) fn files_of(settings: &Settings, agent: &ResolvedAgent, key: &SessionKey) -> PathBuf {
-    let held = settings_of(settings, agent, key);
+/// Returns the host directory with a run's files: that of its sandbox, or the agent's workspace.
+pub(super) fn files_of(
+    settings: &Settings,
+    agent: &ResolvedAgent,
+    key: &SessionKey,
+    rights: &Rights,
+) -> PathBuf {
+    let held = settings_of(settings, agent, rights);
     held.map_or_else(
         || agent.workspace.clone(),
         |held| workspace_of(&held, &agent.id, &agent.workspace, key.as_str()),
     )
 }
 
-/// Whether runs of a session have copies of the workspace's files, and not those themselves.
-pub(super) fn has_copies(settings: &Settings, agent: &ResolvedAgent, key: &SessionKey) -> bool {
-    settings_of(settings, agent, key).is_some_and(|held| held.access != WorkspaceAccess::ReadWrite)
+/// True if a run works on copies of the workspace's files rather than on the files themselves.
+pub(super) fn has_copies(settings: &Settings, session: &Session) -> bool {
+    let held = settings_of(settings, &session.agent, &session.rights);
+    held.is_some_and(|held| held.access != WorkspaceAccess::ReadWrite)
 }
 
-/// Whether a run could write to the agent's workspace.
-pub(super) fn reaches_workspace(settings: &Settings, agent: &ResolvedAgent, key: &SessionKey) -> bool {
-    settings_of(settings, agent, key).is_none_or(|held| held.access == WorkspaceAccess::ReadWrite)
-}
-
-/// Whose the commands in a sandbox are: they are seen by the runs that share it, and by no other.
-pub(super) fn scope_of(sandbox: &ActiveSandbox, agent: &ResolvedAgent, key: &SessionKey) -> String {
-    match sandbox.settings().scope {
-        SandboxScope::Session => format!("sandbox:{key}"),
-        SandboxScope::Agent => format!("sandbox-of:{}", agent.id),
-        SandboxScope::Shared => "sandbox".to_owned(),
-    }
+/// True if a run could write to the agent's workspace.
+pub(super) fn reaches_workspace(settings: &Settings, session: &Session) -> bool {
+    let held = settings_of(settings, &session.agent, &session.rights);
+    held.is_none_or(|held| held.access == WorkspaceAccess::ReadWrite)
 }
 
 impl Runner {
@@ -72,7 +65,7 @@ impl Runner {
         skills: &Snapshot,
     ) -> Result<Option<Arc<ActiveSandbox>>, NotBegun> {
         let agent = &session.agent;
-        if settings_of(settings, agent, &session.key).is_none() {
+        if session.rights.may_use_host() {
             return Ok(None);
         }
         let skills: Vec<SeededSkill> = skills
@@ -97,7 +90,7 @@ impl Runner {
     }
 }
 
-/// How far the tools of a run reach.
+/// Returns the reach of a run's tools.
 pub(super) fn confinement(sandbox: Option<&ActiveSandbox>) -> Confinement {
     sandbox.map_or(Confinement::Host, |sandbox| Confinement::Within(sandbox.workspace().to_owned()))
 }
@@ -118,7 +111,7 @@ pub(super) fn without_writing(sandbox: Option<&ActiveSandbox>, allowed: &mut Vec
     }
 }
 
-/// What the prompt says of it.
+/// Note on it for the prompt.
 pub(super) fn note(sandbox: &ActiveSandbox) -> SandboxNote {
     SandboxNote {
         workspace: Some(sandbox.inner_workspace()),
@@ -127,7 +120,7 @@ pub(super) fn note(sandbox: &ActiveSandbox) -> SandboxNote {
     }
 }
 
-/// What the report of the prompt says.
+/// Part of the prompt's report about the sandbox.
 pub(super) fn report(
     settings: &Settings,
     agent: &ResolvedAgent,
@@ -137,7 +130,7 @@ pub(super) fn report(
     SandboxReport { mode: mode.as_str().to_owned(), sandboxed: sandbox.is_some() }
 }
 
-/// The skills prompt with the paths under which the sandbox has the skills.
+/// Returns the skills prompt with the paths under which the sandbox has the skills.
 pub(super) fn skills_prompt(sandbox: &ActiveSandbox, agent: &ResolvedAgent, skills: &Snapshot) -> String {
     let root = sandbox.inner_workspace();
     let mut text = skills.prompt.to_string();

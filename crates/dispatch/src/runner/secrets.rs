@@ -1,5 +1,6 @@
-//! What commands do not inherit and no tool may say: the gateway's own secret, the credentials of model providers and chat
-//! platforms, those of devices, and what variables hold whose names tell of a secret.
+//! Secrets that commands do not inherit and no tool may say: the gateway's own secret, the
+//! credentials of model providers and chat platforms, those of devices, and the values of variables
+//! whose names tell of a secret.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
@@ -16,12 +17,14 @@ use super::NotBegun;
 use super::device_secrets::DeviceSecrets;
 use crate::setup::Settings;
 
-/// Credentials that came to light in runs and are remembered; logins get new ones every hour.
+/// Number of credentials from runs that are remembered; logins get new ones every hour.
 const REMEMBERED: usize = 256;
+/// Secrets of configurations that are remembered, those in force besides.
+const REMEMBERED_OF_SETTINGS: usize = 4096;
 
-/// Everything known so far.
+/// Secrets known so far.
 pub(crate) struct KnownSecrets {
-    /// The gateway's own, as it was started.
+    /// Secrets of the gateway itself, as it was started.
     own: Vec<SecretString>,
     devices: DeviceSecrets,
     latest: Mutex<Latest>,
@@ -32,17 +35,21 @@ struct Latest {
     seen: VecDeque<SecretString>,
     /// API keys of skills. Commands inherit them, and no tool may print them, in whatever run.
     of_skills: VecDeque<SecretString>,
+    /// Secrets of every configuration since the start: one that is replaced still stands in files,
+    /// and may be in use elsewhere.
+    own_of_settings: VecDeque<SecretString>,
+    tools_of_settings: VecDeque<SecretString>,
     made: Option<Made>,
 }
 
-/// A shield, and what it was made for besides the credentials seen.
+/// Shield, and the inputs it was made for besides the credentials seen.
 struct Made {
     settings: Arc<Settings>,
     devices: Arc<[SecretString]>,
     shield: Arc<Shield>,
 }
 
-/// What one run is kept from.
+/// Secrets and variables that one run is kept from.
 pub(crate) struct Shield {
     pub(crate) redactor: Redactor,
     /// Variables that commands do not inherit.
@@ -50,11 +57,13 @@ pub(crate) struct Shield {
 }
 
 impl KnownSecrets {
-    pub(super) fn new(own: Vec<SecretString>, state_dir: &Path) -> Self {
-        Self { own, devices: DeviceSecrets::new(state_dir), latest: Mutex::default() }
+    pub(super) fn new(own: Vec<SecretString>, state_dir: &Path, config: &Config) -> Self {
+        let known = Self { own, devices: DeviceSecrets::new(state_dir), latest: Mutex::default() };
+        known.learn_settings(config);
+        known
     }
 
-    /// The tokens and keys of devices as they are now.
+    /// Returns the current tokens and keys of devices.
     pub(crate) fn of_devices(&self) -> Arc<[SecretString]> {
         self.devices.now()
     }
@@ -65,17 +74,33 @@ impl KnownSecrets {
             return;
         }
         let mut latest = self.latest.lock();
-        let is_new = |key: &&str| !latest.of_skills.iter().any(|known| known.expose_secret() == *key);
-        let new: Vec<SecretString> = overlay.keys().filter(is_new).map(SecretString::from).collect();
-        if !new.is_empty() {
-            latest.of_skills.extend(new);
-            let excess = latest.of_skills.len().saturating_sub(REMEMBERED);
-            latest.of_skills.drain(..excess);
+        if remember(&mut latest.of_skills, overlay.keys(), REMEMBERED) {
             latest.made = None;
         }
     }
 
-    /// What a run is kept from that knows these credentials. Made anew only when something changed.
+    /// Remembers the secrets of a configuration.
+    pub(crate) fn learn_settings(&self, config: &Config) {
+        let environment = config.environment();
+        let written = config.own_secrets().into_iter();
+        let own = written.map(|written| environment.get(written).unwrap_or(written));
+        let variables = environment.vars().filter(|variable| is_told(*variable)).map(|(_, value)| value);
+        let latest = &mut *self.latest.lock();
+        let has_own = remember(&mut latest.own_of_settings, own, REMEMBERED_OF_SETTINGS);
+        let for_tools = config.tool_secrets().into_iter().chain(variables);
+        if remember(&mut latest.tools_of_settings, for_tools, REMEMBERED_OF_SETTINGS) || has_own {
+            latest.made = None;
+        }
+    }
+
+    /// Returns a text for people, without the secrets that runs so far were kept from.
+    pub(super) fn redacted(&self, text: &str) -> String {
+        let latest = self.latest.lock();
+        latest.made.as_ref().map_or_else(|| text.to_owned(), |made| made.shield.redactor.redact_text(text))
+    }
+
+    /// Returns the shield of a run that knows these credentials. Made anew only when something
+    /// changed.
     pub(crate) fn shield(
         &self,
         settings: &Arc<Settings>,
@@ -95,9 +120,10 @@ impl KnownSecrets {
         latest.seen.extend(new);
         let excess = latest.seen.len().saturating_sub(REMEMBERED);
         latest.seen.drain(..excess);
-        let credentials = self.own.iter().chain(&latest.seen).chain(devices.iter());
+        let credentials =
+            self.own.iter().chain(&latest.seen).chain(&latest.own_of_settings).chain(devices.iter());
         let credentials = credentials.map(ExposeSecret::expose_secret);
-        let keys = latest.of_skills.iter().map(ExposeSecret::expose_secret);
+        let keys = latest.of_skills.iter().chain(&latest.tools_of_settings).map(ExposeSecret::expose_secret);
         let shield = Arc::new(Shield::new(&settings.config, credentials, keys)?);
         latest.made = Some(Made { settings: Arc::clone(settings), devices, shield: Arc::clone(&shield) });
         Ok(shield)
@@ -128,9 +154,7 @@ impl Shield {
         withheld.extend(environment.vars().filter(|(_, value)| is_credential(value)).map(|(name, _)| name));
         values.extend(config.tool_secrets());
         values.extend(keys);
-        // Where a secret is may be told.
-        let is_told = |(name, value): &(&str, &str)| is_secret_name(name) && !Path::new(value).exists();
-        let told = environment.vars().filter(|variable| withheld.contains(variable.0) || is_told(variable));
+        let told = environment.vars().filter(|variable| withheld.contains(variable.0) || is_told(*variable));
         values.extend(told.map(|(_, value)| value));
         Ok(Self {
             redactor: Redactor::new(values)?,
@@ -139,7 +163,31 @@ impl Shield {
     }
 }
 
-/// The variables that are known to hold credentials of the gateway and of nobody else.
+/// True for a variable whose value no tool may print. The place of a secret may be told.
+fn is_told((name, value): (&str, &str)) -> bool {
+    is_secret_name(name) && !Path::new(value).exists()
+}
+
+/// Adds new secrets to a list; the oldest go if it holds too many. Returns true if something is
+/// new.
+fn remember<'a>(
+    list: &mut VecDeque<SecretString>,
+    secrets: impl Iterator<Item = &'a str>,
+    most: usize,
+) -> bool {
+    let mut is_changed = false;
+    for secret in secrets {
+        if !list.iter().any(|known| known.expose_secret() == secret) {
+            list.push_back(SecretString::from(secret));
+            is_changed = true;
+        }
+    }
+    let excess = list.len().saturating_sub(most);
+    list.drain(..excess);
+    is_changed
+}
+
+/// Returns the variables that are known to hold credentials of the gateway and of nobody else.
 fn credential_variables() -> impl Iterator<Item = &'static str> {
     gateway_options::secret_variables()
         .chain(openclaw_models::catalog::credential_variables())
@@ -180,9 +228,9 @@ mod tests {
         let provider = |key: &str| format!("{{baseUrl: 'http://a', models: [], apiKey: '{key}'}}");
         let (a, b, c) = (provider("${BY_REFERENCE}"), provider("BY_NAME"), provider("short"));
         let document = format!("{{models: {{providers: {{a: {a}, b: {b}, c: {c}}}}}}}");
-        let known = KnownSecrets::new(Vec::new(), Path::new("/none"));
         let devices = Arc::<[SecretString]>::default();
         let settings = settings(&document, &variables);
+        let known = KnownSecrets::new(Vec::new(), Path::new("/none"), &settings.config);
         let first = known.shield(&settings, Vec::new(), Arc::clone(&devices)).unwrap();
         assert_eq!(names(&first), ["BY_NAME", "BY_REFERENCE"]);
         for name in
@@ -197,5 +245,26 @@ mod tests {
         let paired: Arc<[SecretString]> = Arc::from(["token-of-a-device".into()]);
         let fourth = known.shield(&settings, Vec::new(), paired).unwrap();
         assert!(!Arc::ptr_eq(&third, &fourth), "made anew for a device");
+    }
+
+    #[test]
+    fn what_a_configuration_held_stays_a_secret_when_it_is_replaced() {
+        let with = |token: &str, key: &str| {
+            let document = format!(
+                "{{gateway: {{auth: {{token: '{token}'}}}}, skills: {{entries: {{gh: {{apiKey: '{key}'}}}}}}}}"
+            );
+            settings(&document, &[("OLD_COPY", "first-token-of-ours")])
+        };
+        let (first, second) = (
+            with("first-token-of-ours", "first-key-of-a-skill"),
+            with("second-token-of-ours", "other-key-of-a-skill"),
+        );
+        let known = KnownSecrets::new(Vec::new(), Path::new("/none"), &first.config);
+        known.learn_settings(&second.config);
+        let shield = known.shield(&second, Vec::new(), Arc::default()).unwrap();
+        let all = "first-token-of-ours first-key-of-a-skill second-token-of-ours other-key-of-a-skill";
+        let told = shield.redactor.redact_text(all);
+        assert!(!told.contains("-of-"), "{told}");
+        assert_eq!(names(&shield), ["OLD_COPY"]);
     }
 }

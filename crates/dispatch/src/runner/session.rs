@@ -1,10 +1,16 @@
-//! Which conversation a message belongs to, and which transcript that has now (spec `sessions.md` §5).
+//! Conversation of a message, and the transcript that it has now (spec `sessions.md` §5).
 
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use openclaw_agent::hooks::CommandAction;
 use openclaw_config::ResolvedAgent;
+use openclaw_journal::api::Occasion;
+use openclaw_journal::inbox::{Queued, Row};
+use openclaw_journal::journal::{Journal, Update};
+use openclaw_journal::request::Kind;
+use openclaw_journal::rights::Rights;
+use openclaw_journal::rights::settle;
 use openclaw_models::Chosen;
 use openclaw_models::choose::Opening;
 use openclaw_protocol::{AgentId, SessionId};
@@ -21,11 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::contact::Contact;
 use super::{NotBegun, Runner, fork, protections};
-use crate::api::Occasion;
-use crate::hooks::Restart;
-use crate::inbox::{Queued, Row};
-use crate::journal::{Journal, Update};
-use crate::request::Kind;
+use crate::hooks::{Chat, Restart};
 use crate::session_model::RequestedModel;
 use crate::setup::Settings;
 
@@ -35,42 +37,45 @@ pub(super) struct Session {
     pub(super) agent: ResolvedAgent,
     /// The transcript.
     pub(super) id: SessionId,
-    /// Where that is or will be.
+    /// Place of the transcript, which need not exist yet.
     pub(super) transcript: TranscriptRef,
     /// The row, as it is when the run begins.
     pub(super) entry: Arc<SessionEntry>,
-    /// Whether the inbox knows already that the run begins here.
+    /// Rights of the run.
+    pub(super) rights: Rights,
+    /// True if the inbox knows already that the run begins here.
     pub(super) noted: bool,
-    /// Whether nothing was said in it yet.
+    /// True if nothing was said in it yet.
     pub(super) is_new: bool,
-    /// What followed a reset trigger.
+    /// Text behind a reset trigger.
     pub(super) reset: Option<String>,
-    /// What its message wishes for this run alone.
+    /// Model that its message asks for, for this run alone.
     pub(super) requested: Option<RequestedModel>,
-    /// Whether a person stopped the run before.
+    /// True if a person stopped the run before.
     pub(super) after_abort: bool,
 }
 
-/// What decides about the transcript.
+/// Facts that decide about the transcript.
 struct Facts<'a> {
-    /// Where this very run has begun already.
+    /// Session in which this very run has begun already.
     begun: Option<&'a SessionId>,
-    /// What the request names: where its session begins, or that it goes on.
+    /// Session that the request names: one to begin, or one to go on with.
     named: Option<&'a str>,
     /// The row's.
     current: Option<&'a SessionId>,
     /// The message's own id for a new conversation.
     fresh_id: &'a SessionId,
-    /// Whether a transcript of that id exists: the run has begun there, and what noted it was lost.
+    /// True if a transcript with that id exists: the run has begun there, and the note of it was
+    /// lost.
     fresh_exists: bool,
-    /// Whether the message asks for a new conversation.
+    /// True if the message asks for a new conversation.
     resets: bool,
-    /// Whether the row's conversation goes on.
+    /// True if the row's conversation goes on.
     goes_on: bool,
 }
 
 impl Facts<'_> {
-    /// The same for the same message, also after a restart.
+    /// Chooses the transcript: the same for the same message, also after a restart.
     fn choose(&self) -> SessionId {
         if let Some(begun) = self.begun {
             return begun.clone();
@@ -86,12 +91,13 @@ impl Facts<'_> {
 }
 
 impl Session {
-    /// A session as its row tells it, in which nothing is said now.
+    /// Builds a session from its row, without a message.
     pub(super) fn of_row(
         runner: &Runner,
         key: &SessionKey,
         agent: &ResolvedAgent,
         entry: &Arc<SessionEntry>,
+        rights: Rights,
     ) -> Result<Self, NotBegun> {
         let id = entry.session_id.clone().unwrap_or_else(new_session_id);
         Ok(Self {
@@ -100,6 +106,7 @@ impl Session {
             agent: agent.clone(),
             id,
             entry: Arc::clone(entry),
+            rights,
             noted: true,
             is_new: false,
             reset: None,
@@ -108,7 +115,7 @@ impl Session {
         })
     }
 
-    /// Makes the inbox say where the run begins, where it does not say so yet.
+    /// Stores in the inbox where the run begins, unless that is stored already.
     pub(super) async fn note(&self, journal: &dyn Journal, row: &Row) -> Result<(), NotBegun> {
         if self.noted { Ok(()) } else { note(journal, row, &self.id).await }
     }
@@ -147,6 +154,9 @@ impl Runner {
             Some(_) | None => {
                 note(&*self.shared.journal, row, &id).await?;
                 let choice = named.as_ref().and_then(|named| named.model.clone());
+                if choice.is_some() {
+                    self.models.chosen_by_hand(&key);
+                }
                 if let Some(forked) = self.forked(row, &key, &id, &agent, !is_new).await {
                     transcript = forked;
                 }
@@ -162,11 +172,26 @@ impl Runner {
                 (entry, true)
             }
         };
+        self.lead_main(row).await?;
         let reset = named.map(|named| named.rest);
-        Ok(Session { key, agent, id, transcript, entry, noted, is_new: !same, reset, requested, after_abort })
+        let rights = row.payload.rights.clone().unwrap_or_default();
+        let rights = settle::held(rights, (&settings.config, self.key_rules()), (&key, &agent.id));
+        Ok(Session {
+            key,
+            agent,
+            id,
+            transcript,
+            entry,
+            rights,
+            noted,
+            is_new: !same,
+            reset,
+            requested,
+            after_abort,
+        })
     }
 
-    /// The conversation a message goes on with, or begins.
+    /// Chooses the conversation that a message goes on with, or begins.
     fn choose(
         &self,
         row: &Row,
@@ -193,8 +218,8 @@ impl Runner {
         Ok(facts.choose())
     }
 
-    /// Whether a message's conversation is the one its session's row has, because it goes on with that or has begun it. Where
-    /// that can't be read, whoever asks finds out soon enough.
+    /// True if a message's conversation is the one its session's row has, because it goes on with
+    /// that or has begun it. Also true if that can't be read: the caller finds out soon enough.
     pub(crate) async fn is_in_current(&self, waiting: &Row<Queued>) -> bool {
         let is_in_current = async {
             let (row, settings) = (self.load(waiting).await?, self.settings());
@@ -205,7 +230,7 @@ impl Runner {
         is_in_current.await.unwrap_or(true)
     }
 
-    /// Where a transcript is or will be. `entry` is the row that has it.
+    /// Returns the place of a transcript, which need not exist yet. `entry` is the row that has it.
     pub(super) fn transcript_of(
         &self,
         agent: &AgentId,
@@ -251,11 +276,14 @@ impl Runner {
         };
         let sender = row.payload.sender_id();
         let key = &row.session_key;
-        let restart = Restart { key, previous, current, command, source, sender };
+        let origin = row.payload.origin.as_deref().filter(|_| asked == IsAsked::ByMessage);
+        let chat = origin.map(|origin| Chat { at: origin.into(), id: format!("{}:thooks", row.run_id) });
+        let restart = Restart { key, previous, current, command, source, sender, chat };
         Box::pin(self.restarted(restart, stop)).await;
     }
 
-    /// What follows `/new` or `/reset`, where the message begins so, and the model it names.
+    /// Returns the text behind `/new` or `/reset`, if the message begins so, and the model it
+    /// names.
     async fn asked_reset(&self, row: &Row, agent: &ResolvedAgent, settings: &Settings) -> Option<Opening> {
         let rest = row.payload.behind_reset()?;
         let rest = row.payload.to_gateway().words().unwrap_or(rest).to_owned();
@@ -265,7 +293,8 @@ impl Runner {
         Some(self.models.all.choices(&settings.models, &agent.id, &agent.agent_dir).await.opening(&rest))
     }
 
-    /// The transcript of a new session that begins with its parent's conversation; `None` where it begins with nothing.
+    /// Makes the transcript of a new session that begins with its parent's conversation; `None` if
+    /// it begins with nothing.
     async fn forked(
         &self,
         row: &Row,
@@ -289,37 +318,37 @@ impl Runner {
     }
 }
 
-/// Whether a new conversation is asked for.
+/// Tells if a new conversation was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum IsAsked {
     ByMessage,
-    /// The old one has expired, or there was none.
+    /// No message asked: the old one has expired, or there was none.
     ByNobody,
 }
 
-/// Whether a message that begins a conversation anew does so with `/reset`.
+/// True if a message that begins a new conversation does so with `/reset`.
 fn is_reset_word(row: &Row) -> bool {
     let body = command_body(row.payload.command_text());
     slash_command(&body).is_some_and(|(name, _)| name.eq_ignore_ascii_case("reset"))
 }
 
-/// What a message changes in its session's row.
+/// Changes that a message makes to its session's row.
 struct Renewal {
     /// The transcript.
     id: SessionId,
-    /// Who says it.
+    /// Contact through which the message came.
     contact: Contact,
     /// The model it names.
     choice: Option<Chosen>,
-    /// Where that is, if the row does not say so yet.
+    /// Place of the transcript, if the row does not have it yet.
     file: Option<TranscriptRef>,
-    /// Unix milliseconds at which somebody says it; absent where nobody does.
+    /// Time at which somebody says it, in Unix milliseconds; `None` if nobody does.
     said_at: Option<i64>,
-    /// Whether the agent looks after its session by itself.
+    /// True for a heartbeat.
     is_beat: bool,
 }
 
-/// Makes the inbox say where the run begins.
+/// Stores in the inbox where the run begins.
 async fn note(journal: &dyn Journal, row: &Row, id: &SessionId) -> Result<(), NotBegun> {
     if row.session_id.as_ref() != Some(id) {
         journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
@@ -327,7 +356,8 @@ async fn note(journal: &dyn Journal, row: &Row, id: &SessionId) -> Result<(), No
     Ok(())
 }
 
-/// Gives the row the transcript, anew if it has another, and what else the message and the request bring.
+/// Puts the transcript into the row, which begins anew if it had another, and the further changes
+/// of the message and the request.
 fn change_row(edit: Edit<'_>, renewal: &Renewal, patch: Option<&Map<String, Value>>) {
     let Edit { entry, now, .. } = edit;
     match &entry.session_id {
@@ -363,19 +393,21 @@ fn named_session(row: &Row) -> Result<Option<&str>, NotBegun> {
     Ok(named.map(checked_id).transpose()?)
 }
 
-/// The row's conversation; none where its id can't name a file, as an edit by hand may leave it: the session begins anew.
+/// Returns the row's conversation; `None` if its id can't name a file, as an edit by hand may leave
+/// it: the session begins anew.
 fn usable_id(entry: &SessionEntry) -> Option<&SessionId> {
     entry.session_id.as_ref().filter(|id| checked_id(id.as_str()).is_ok())
 }
 
-/// Whose conversation it is.
+/// Returns the agent whose conversation it is.
 fn agent_of(row: &Row, settings: &Settings) -> AgentId {
     let asked = row.payload.agent_id.clone();
     asked.unwrap_or_else(|| row.session_key.agent_or(&settings.sessions.default_agent()))
 }
 
-/// Whether the row's conversation goes on, judged at the time of acceptance: a restart on the next day chooses the same. An
-/// `agent` request never starts a new one by time (2.9 keeps the id), the command line's does.
+/// True if the row's conversation goes on, judged at the time of acceptance: a restart on the next
+/// day chooses the same. An `agent` request never starts a new one by time (2.9 keeps the id), the
+/// command line's does.
 fn goes_on(row: &Row, entry: &SessionEntry, settings: &Settings, zone: &TimeZone) -> bool {
     let key = &row.session_key;
     let channel = match row.payload.kind {
@@ -392,7 +424,7 @@ fn goes_on(row: &Row, entry: &SessionEntry, settings: &Settings, zone: &TimeZone
     reset::is_fresh(&policy, entry.last_used_at(), row.accepted_at, zone)
 }
 
-/// The platform a group or room is on, whoever looks in on it.
+/// Returns the platform of a group or room, whatever client looks in on it.
 fn group_channel<'a>(key: &'a SessionKey, entry: &'a SessionEntry) -> Option<&'a str> {
     match key.form() {
         KeyForm::Group { channel, .. } | KeyForm::Channel { channel, .. } => {

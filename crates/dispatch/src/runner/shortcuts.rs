@@ -1,10 +1,11 @@
-//! Commands that stand among words for the agent, answered at once (spec `messages.md` §4): before their message's own run, and beside
-//! whatever else runs. On a chat platform the answer is a delivery of its own, whose id keeps it from being sent twice; at a client it is
-//! an event, and an entry of the transcript under an id of its own.
+//! Commands that stand among words for the agent, answered at once (spec `messages.md` §4): before
+//! their message's own run, and beside any other run. On a chat platform the answer is a delivery
+//! of its own, whose id keeps it from being sent twice; at a client it is an event, and an entry of
+//! the transcript under an id of its own.
 
 use std::sync::Arc;
 
-use openclaw_agent::ReplyPayload;
+use openclaw_journal::inbox::{Queued, Row};
 use openclaw_protocol::message::Message;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::transcript::EntryId;
@@ -13,17 +14,14 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::replies::Reply;
-use super::{NotBegun, Runner};
+use super::{Aside, NotBegun, Runner};
 use crate::commands::{self, Response};
 use crate::events::injected as injected_event;
-use crate::inbox::{Queued, Row};
 use crate::lane::{Change, ChangeKind, Command, Supervisor};
-use crate::origin::Origin;
-use crate::reply::threading::Quoted;
 
-/// Begins to answer the shortcuts of a message once what is given back is dropped: the message is acknowledged. `gate` opens when they
-/// are answered, and the message's run may begin.
+/// Begins to answer the shortcuts of a message once the returned value is dropped, which means that
+/// the message is acknowledged. `gate` opens when they are answered, so that the message's run may
+/// begin.
 pub(crate) fn begin(
     runner: &Arc<Runner>,
     lanes: &Arc<Supervisor>,
@@ -61,7 +59,11 @@ async fn answer(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, row: &Row<Queued>
     for (at, name) in hints.shortcuts.iter().enumerate() {
         match runner.shortcut(&row, name).await {
             Ok(response) => match row.payload.origin.as_deref() {
-                Some(origin) => runner.send_aside(&row, origin, at + 1, response).await,
+                Some(origin) => {
+                    let (id, Response { text, buttons, .. }) =
+                        (format!("{}:i{}", row.run_id, at + 1), response);
+                    runner.say_aside(&row.session_key, origin.into(), &id, Aside { text, buttons }).await;
+                }
                 None => runner.tell_aside(lanes, &row, at + 1, &response.text).await,
             },
             Err(NotBegun { message, .. }) => {
@@ -72,7 +74,7 @@ async fn answer(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, row: &Row<Queued>
 }
 
 impl Runner {
-    /// What a command says.
+    /// Returns the answer of a command.
     async fn shortcut(&self, row: &Row, name: &str) -> Result<Response, NotBegun> {
         let settings = self.settings();
         let key = &row.session_key;
@@ -85,18 +87,8 @@ impl Runner {
         Ok(commands::run(&context, name, "").await?)
     }
 
-    async fn send_aside(&self, row: &Row, origin: &Origin, number: usize, response: Response) {
-        let to = origin.into();
-        let context = self.prefix_of_session(&row.session_key, &to).await;
-        let mut reply = Reply::new(self, row, to, &context, Quoted::default());
-        let id = format!("{}:i{number}", row.run_id);
-        let payload = ReplyPayload { text: response.text, ..ReplyPayload::default() };
-        if let Err(error) = reply.send_alone(&id, payload, response.buttons).await {
-            tracing::error!(delivery = id, %error, "the answer to a command among words was not taken");
-        }
-    }
-
-    /// Clients hear it at once; it is written where the run under way, or the message's own, leaves room for it.
+    /// Tells clients of an answer at once; it is written when the run under way, or the message's
+    /// own, leaves room for it.
     async fn tell_aside(self: &Arc<Self>, lanes: &Arc<Supervisor>, row: &Row, number: usize, text: &str) {
         let said = injected(text, None, row.accepted_at);
         let id = entry_id(row, number);
@@ -121,7 +113,7 @@ async fn keep_aside(runner: &Runner, lanes: &Arc<Supervisor>, row: &Row, said: &
     }
 }
 
-/// The same whenever it is asked for.
+/// Returns the entry id, the same for the same message and number.
 fn entry_id(row: &Row, number: usize) -> EntryId {
     let digest = Sha256::digest(format!("{}:{number}", row.fresh_id));
     let first = digest.iter().take(4).fold(0_u32, |id, byte| (id << 8) | u32::from(*byte));

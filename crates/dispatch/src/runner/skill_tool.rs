@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::{DirectCall, ToolError};
+use openclaw_journal::inbox::Row;
+use openclaw_journal::intent::ToolWish;
+use openclaw_journal::request::MAIN_LANE;
 use openclaw_protocol::message::ToolCall;
 use openclaw_tools::ImageSetup;
 use serde_json::json;
@@ -14,18 +17,16 @@ use super::lent::LanePlace;
 use super::prepare::{Asking, verbose};
 use super::session::Session;
 use super::{NotBegun, RunControl, Runner};
-use crate::commands::{Context, ToolWish};
+use crate::commands::Context;
 use crate::host::CallingRun;
-use crate::inbox::Row;
-use crate::request::MAIN_LANE;
 use crate::session_tools::invoke::CallerChannel;
 
-/// What is said of a call during which the gateway went down: nobody knows how far it came.
+/// Answer to a call during which the gateway went down: it is unknown how far the call came.
 pub(super) const INTERRUPTED: &str =
     "\u{274c} The gateway stopped while this was under way. Call it again if it did not finish.";
 
 impl Runner {
-    /// Calls the tool and tells what it says.
+    /// Calls the tool and returns its result as the answer.
     pub(super) async fn call_tool(
         &self,
         row: &Row,
@@ -65,7 +66,7 @@ impl Runner {
             host: &self.host_of(CallingRun {
                 turn,
                 agent: session.agent.clone(),
-                is_sandboxed: sandbox.is_some(),
+                rights: session.rights.clone(),
                 origin: row.payload.origin.clone(),
                 by_person: row.payload.is_chat(),
                 lineage: row.payload.lineage,

@@ -1,11 +1,13 @@
-//! A conversation that its model takes no more begins anew (spec `agent-runtime.md` §10.4, `messages.md` §10.5): else every further
-//! message would fail as the last one did. What was said stays on disk, and the person is told.
+//! Starting over: a conversation that its model does not take any more begins anew (spec
+//! `agent-runtime.md` §10.4, `messages.md` §10.5), because every further message would fail as the
+//! last one did. The old transcript stays on disk, and the person is told.
 
 use openclaw_agent::compaction::Budget;
 use openclaw_agent::hooks::CommandAction;
 use openclaw_agent::reply::RunErrorKind;
 use openclaw_agent::tokens::message_tokens;
 use openclaw_agent::{Outcome, RunEnd, Transcript as _};
+use openclaw_journal::inbox::Row;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::StoreError;
 use openclaw_sessions::entry::{ResetKind, new_session_id};
@@ -18,15 +20,14 @@ use super::prepare::Prepared;
 use super::result::Figures;
 use super::session::Session;
 use crate::hooks::Restart;
-use crate::inbox::Row;
 
-/// Google says so where a call does not stand where it has to; the words are those that 2026.2.9 looks for.
+/// Google's error for a misplaced tool call; 2026.2.9 looks for the same words.
 const MISPLACED_CALL: &str = "function call turn comes immediately after";
 
-/// Why a conversation can't go on.
+/// Reason for which a conversation can't go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeadEnd {
-    /// It does not fit the model's window, and compacting did not help.
+    /// The conversation does not fit the model's window, and compacting did not help.
     TooLarge,
     /// The provider refuses the order of its messages.
     Ordering,
@@ -35,8 +36,9 @@ pub(super) enum DeadEnd {
 }
 
 impl DeadEnd {
-    /// Whether a message's run has ended at one, and a new conversation would help: not where the message alone has no room, or
-    /// nothing else was said yet. A client of `agent` chose its session and is told the error alone, as in 2026.2.9.
+    /// Returns the dead end at which a message's run has ended, if a new conversation would help:
+    /// not if the message alone has no room, or if nothing else was said yet. A client of `agent`
+    /// chose its session and is told the error alone, as in 2.9.
     pub(super) fn met(prepared: &Prepared, row: &Row, ended: &Outcome) -> Option<Self> {
         if prepared.session.is_new || !row.payload.is_chat() {
             return None;
@@ -59,7 +61,7 @@ impl DeadEnd {
         }
     }
 
-    /// What the person is told; people and clients know the first sentences.
+    /// Notice for the person; people and clients know the first sentences.
     fn notice(self) -> &'static str {
         match self {
             Self::TooLarge => {
@@ -73,7 +75,7 @@ impl DeadEnd {
         }
     }
 
-    /// Puts the notice in the place of the error. `meta.error` keeps what happened.
+    /// Replaces the error by the notice. `meta.error` keeps the cause.
     pub(super) fn tell(self, ended: &mut Outcome) {
         self.notice().clone_into(match &mut ended.end {
             RunEnd::Failed(text) => text,
@@ -86,8 +88,8 @@ impl DeadEnd {
 }
 
 impl Runner {
-    /// Gives the session a new conversation, which begins with the notice. A crash before the row is written leaves the old one,
-    /// with the error in it.
+    /// Starts a new conversation in the session, which begins with the notice. A crash before the
+    /// row is written leaves the old one, with the error in it.
     pub(super) async fn start_over(
         &self,
         session: &Session,
@@ -133,6 +135,7 @@ impl Runner {
             command: Some(CommandAction::New),
             source: "auto",
             sender: row.payload.sender_id(),
+            chat: None,
         };
         Box::pin(self.restarted(restart, &self.shared.kill)).await;
         Ok(())

@@ -1,18 +1,18 @@
-//! Handing messages to a run under way.
+//! Steering: hands messages to a run under way.
 //!
-//! The run polls; the transcript adapter tells which of the polled messages it has written, and under which entry id.
-//! What the run did not write by its end becomes a follow-up: nothing is lost in the last instant.
+//! The run polls; the transcript adapter tells which of the polled messages it has written, and
+//! under which entry id. Messages that the run did not write by its end become follow-ups: none is
+//! lost in the last instant.
 
 use std::collections::VecDeque;
 
 use openclaw_agent::Steering;
 use openclaw_agent::transcript::QueuedMessage;
+use openclaw_journal::api::AbortReason;
+use openclaw_journal::job::Job;
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::UserMessage;
 use parking_lot::Mutex;
-
-use crate::api::AbortReason;
-use crate::job::Job;
 
 /// The messages one run is handed.
 #[derive(Debug, Default)]
@@ -22,19 +22,19 @@ pub(crate) struct SteeringQueue {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Not seen by the run yet.
+    /// Messages that the run has not seen yet.
     pending: VecDeque<(Job, UserMessage)>,
-    /// Seen, not in the transcript yet.
+    /// Messages that the run has seen, but that are not in the transcript yet.
     polled: VecDeque<Job>,
-    /// In the transcript.
+    /// Messages in the transcript.
     taken: Vec<Job>,
-    /// Of these it has read a copy, which is in the transcript.
+    /// Messages of which the run has read a copy, which is in the transcript.
     read: Vec<RunId>,
     /// Left to the run, which has not written the copy that it was handed of them yet.
     left: Vec<Job>,
-    /// What the run answers is stored, or about to be: nothing more is left to it.
+    /// True if the run's answer is stored, or about to be: no more messages are left to the run.
     is_closed: bool,
-    /// To be stopped, found too late to keep the run from it.
+    /// Messages that are to be stopped, but that could not be kept from the run any more.
     stopped: Vec<(RunId, AbortReason)>,
 }
 
@@ -44,7 +44,7 @@ impl SteeringQueue {
         self.state.lock().pending.push_back((job, message));
     }
 
-    /// Whether a message can still be kept from the run.
+    /// True if a message can still be kept from the run.
     pub(crate) fn can_withdraw(&self, run_id: &RunId) -> bool {
         let state = self.state.lock();
         let mut waiting = state.pending.iter().map(|(job, _)| job).chain(&state.polled);
@@ -85,22 +85,23 @@ impl SteeringQueue {
         false
     }
 
-    /// Whether a message that the run has a copy of is left to it.
+    /// True if a message that the run has a copy of is left to it.
     pub(crate) fn is_left(&self, run_id: &RunId) -> bool {
         self.state.lock().left.iter().any(|job| job.row.run_id == *run_id)
     }
 
-    /// The messages of which the run has read a copy, emptied.
+    /// Takes out the messages of which the run has read a copy.
     pub(crate) fn drain_read(&self) -> Vec<RunId> {
         std::mem::take(&mut self.state.lock().read)
     }
 
-    /// Why a message that the run did not take is not to be worked on either.
+    /// Returns the reason for which a message that the run did not take is not to be worked on
+    /// either.
     pub(crate) fn stopped(&self, run_id: &RunId) -> Option<AbortReason> {
         self.state.lock().stopped.iter().find(|(stopped, _)| stopped == run_id).map(|(_, reason)| *reason)
     }
 
-    /// The job whose message the run is about to write, oldest first.
+    /// Returns the job whose message the run is about to write, oldest first.
     pub(crate) fn writing(&self) -> Option<Job> {
         self.state.lock().polled.front().cloned()
     }
@@ -122,19 +123,21 @@ impl SteeringQueue {
         }
     }
 
-    /// What the run took and answers. It takes nothing after this. Of a copy its message has an answer of its own.
+    /// Returns the messages that the run took and answers; the run takes none after this. The
+    /// message of a copy has an answer of its own.
     pub(crate) fn close(&self) -> Vec<Job> {
         let mut state = self.state.lock();
         state.is_closed = true;
         state.taken.clone()
     }
 
-    /// What the run took, emptied.
+    /// Takes out the messages that the run took.
     pub(crate) fn drain_taken(&self) -> Vec<Job> {
         std::mem::take(&mut self.state.lock().taken)
     }
 
-    /// What the run did not take, oldest first, emptied. Copies are gone: their messages wait anyway.
+    /// Takes out the messages that the run did not take, oldest first. Copies are gone: their
+    /// messages wait anyway.
     pub(crate) fn drain_untaken(&self) -> Vec<Job> {
         let mut state = self.state.lock();
         let mut jobs: Vec<Job> = state.polled.drain(..).collect();
@@ -160,13 +163,13 @@ impl Steering for SteeringQueue {
 mod tests {
     use std::sync::Arc;
 
+    use openclaw_journal::backlog::Backlog;
+    use openclaw_journal::inbox::{Attempts, Queued, Row};
+    use openclaw_journal::request::Request;
     use openclaw_protocol::{SessionId, SessionKey};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::backlog::Backlog;
-    use crate::inbox::{Attempts, Queued, Row};
-    use crate::request::Request;
 
     fn job(name: &str) -> Job {
         let row = Row {

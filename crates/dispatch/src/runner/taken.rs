@@ -1,19 +1,20 @@
-//! Messages that another run took into itself, and whose answer it gave.
+//! Messages that another run took into itself and answered.
 
 use std::sync::Arc;
 
+use openclaw_journal::api::RunOutcome;
+use openclaw_journal::inbox::{AskedRecords, Known, Row};
+use openclaw_journal::journal::{JournalError, Update};
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::{Message, StopReason};
 
 use super::Runner;
-use crate::api::RunOutcome;
-use crate::inbox::{AskedRecords, Known, Row};
-use crate::journal::{JournalError, Update};
 
 impl Runner {
-    /// Whether the answer of a message is the one that another run has given: it was steered into that, which has ended well, and
-    /// a crash came before its own end was noted. Where that can't be known it is said once more rather than never. One whose answer is
-    /// not told is its own from now on.
+    /// True if another run has already given the answer of a message: the message was steered into
+    /// that run, which has ended well, and a crash came before the message's own end was noted. If
+    /// that can't be known, the answer is given once more rather than never. A message whose answer
+    /// was not told counts as its own from now on.
     pub(super) async fn is_told_by_another<P>(&self, row: &Row<P>, context: &[Arc<Message>]) -> bool {
         // In the process that took it the message ends with that run.
         if !row.recovered {
@@ -37,12 +38,13 @@ impl Runner {
         Ok(matches!(known, Some(Known::Finished(record)) if matches!(record.outcome, RunOutcome::Ok { .. })))
     }
 
-    /// The message has a run of its own: a crash parted it from the one that was about to take it, or had taken it.
+    /// Notes that the message has a run of its own: a crash parted it from the run that was about
+    /// to take it, or had taken it.
     pub(super) async fn own<P>(&self, row: &Row<P>) {
         self.takes_on(row, vec![row.run_id.clone()]).await;
     }
 
-    /// Its run answers these messages, which it found in its turn or is about.
+    /// Notes that its run answers these messages, which it found in its turn or is about.
     pub(super) async fn takes_on<P>(&self, row: &Row<P>, runs: Vec<RunId>) {
         if runs.is_empty() {
             return;
@@ -54,8 +56,9 @@ impl Runner {
     }
 }
 
-/// Whether a message was said before what came before it was answered. Behind an answer it begins a turn of its own, whichever run
-/// had read it: a start takes that run up to its answer, and no further.
+/// True if a message was said before the messages ahead of it were answered. Behind an answer a
+/// message begins a turn of its own, whichever run had read it: a start takes that run up to its
+/// answer, and no further.
 fn stands_in_anothers_turn(context: &[Arc<Message>], accepted_at: i64) -> bool {
     let is_it =
         |message: &Arc<Message>| matches!(&**message, Message::User(user) if user.timestamp == accepted_at);

@@ -5,12 +5,9 @@ use openclaw_config::settings::ToolPolicy;
 
 use crate::tool_access::{self, RunOf};
 
-/// The names that pass every step of the policy, in the order in which a model is offered them.
-pub(super) fn allowed(run: RunOf<'_>, [group, sandbox]: [Option<ToolPolicy>; 2]) -> Vec<String> {
+/// Returns the names that pass every step of the policy, in the order in which a model is offered
+/// them.
+pub(super) fn allowed(run: RunOf<'_>, groups: &[ToolPolicy], sandbox: Option<ToolPolicy>) -> Vec<String> {
     let tools: Vec<Candidate<'_>> = openclaw_tools::built_in().map(Candidate::from).collect();
-    let selection = tool_access::select(run, &tools, group, sandbox);
-    for warning in &selection.warnings {
-        tracing::warn!(agent = %run.agent.id, %warning, "tool policy");
-    }
-    selection.names().map(str::to_owned).collect()
+    tool_access::select(run, &tools, groups, sandbox).names().map(str::to_owned).collect()
 }

@@ -1,7 +1,9 @@
-//! A message whose run never began: it was said, so it is in the history.
+//! Messages whose run never began: they were said, so they are in the history.
 
 use std::sync::Arc;
 
+use openclaw_journal::api::AbortReason;
+use openclaw_journal::inbox::{Queued, Row};
 use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::time::now_ms;
@@ -13,12 +15,11 @@ use super::branch::{Prompted, RunBranch};
 use super::prepare::circumstances;
 use super::wording::{self, Circumstances};
 use super::{Ending, NotBegun, RunControl, Runner, done, failed, result};
-use crate::api::AbortReason;
-use crate::inbox::{Queued, Row};
 use crate::outbox::Paced;
 
 /// Writes the message of a stopped row into the transcript, unless it is there, and closes the row. What was said to the gateway
-/// is nothing the agent should read.
+/// is nothing the agent should read. An answer that an earlier process has written is left to be
+/// sent, unless a person wants to hear no more.
 pub(super) async fn close(
     runner: &Runner,
     row: &Row<Queued>,
@@ -27,8 +28,10 @@ pub(super) async fn close(
 ) -> Ending {
     let facts = &row.payload.facts;
     if !facts.wants.command {
-        if !record(runner, row, Why::Stopped(reason), control).await {
-            return Ending::Interrupted;
+        match record(runner, row, Why::Stopped(reason), control).await {
+            Recorded::Done => {}
+            Recorded::Answered => return Ending::Unsent,
+            Recorded::NotYet => return Ending::Interrupted,
         }
         if reason.is_by_a_person() && facts.beat.is_none() {
             runner.note_stop(&row.session_key).await;
@@ -37,9 +40,10 @@ pub(super) async fn close(
     done(runner, row, None, result::aborted(reason, None)).await
 }
 
-/// Writes the message of a row that could not begin into the transcript, with the error as its answer, and closes the row.
-/// OpenClaw 2026.2.9 forgets the message: nobody could see later what was asked, nor could the agent. A heartbeat is nobody's
-/// message, and would fill the conversation with its errors.
+/// Writes the message of a row that could not begin into the transcript, with the error as its
+/// answer, and closes the row. OpenClaw 2026.2.9 forgets the message, so that neither people nor
+/// the agent could see later what was asked. A heartbeat is no person's message, and would fill the
+/// conversation with its errors.
 pub(super) async fn fail(
     runner: &Runner,
     row: &Row<Queued>,
@@ -47,19 +51,31 @@ pub(super) async fn fail(
     is_beat: bool,
     control: &RunControl,
 ) -> Ending {
-    if !is_beat && !record(runner, row, Why::Failed(&message), control).await {
+    if !is_beat && record(runner, row, Why::Failed(&message), control).await == Recorded::NotYet {
         return Ending::Interrupted;
     }
     failed(runner, row, message).await
 }
 
-/// Why a message has no answer of a model.
+/// State of a message in the transcript when it was to be written there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Recorded {
+    /// The message is there, or can't be.
+    Done,
+    /// The message is there with its answer, which another message's coming does not take back.
+    Answered,
+    /// The gateway stops, and the next start does it.
+    NotYet,
+}
+
+/// Reason for which a message has no answer of a model.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Why<'a> {
-    /// It was stopped. What it begins with is done: a new conversation is one, of a stopped message or no message. That a person stopped it
-    /// stands behind it, as behind a run that was: the next turn does not answer it.
+    /// Stopped. The beginning of its turn is done: a stopped message begins a new conversation if
+    /// it asks for one. A stop by a person is noted behind it, as behind a run: the next turn does
+    /// not answer it.
     Stopped(AbortReason),
-    /// Its run could not begin. People are told this.
+    /// The run could not begin. People are told this.
     Failed(&'a str),
     /// The process died of it too often. As stopped, and people are told this.
     GivenUp(&'a str),
@@ -74,7 +90,7 @@ impl Why<'_> {
         }
     }
 
-    /// What is said to the message.
+    /// Returns the answer that is written to the message.
     fn answer(self) -> Option<AssistantMessage> {
         let (stop_reason, error_message) = match self {
             Self::Stopped(reason) if reason.is_by_a_person() => (StopReason::Aborted, None),
@@ -92,6 +108,14 @@ impl Why<'_> {
         })
     }
 
+    /// True if an answer that is there is sent all the same.
+    fn leaves_answer(self) -> bool {
+        match self {
+            Self::Stopped(reason) => !reason.is_by_a_person(),
+            Self::Failed(_) | Self::GivenUp(_) => false,
+        }
+    }
+
     fn is_stop(self) -> bool {
         match self {
             Self::Stopped(_) => true,
@@ -100,43 +124,50 @@ impl Why<'_> {
     }
 }
 
-/// Writes a message into the transcript, and what is said to it if anything is, unless that is there. Waits for space and for a
-/// transcript that another process has. `false`: the gateway stops, and the next start does it.
-pub(super) async fn record(runner: &Runner, row: &Row<Queued>, why: Why<'_>, control: &RunControl) -> bool {
+/// Writes a message into the transcript, with its answer if there is one, unless they are there.
+/// Waits for space and for a transcript that another process has.
+pub(super) async fn record(
+    runner: &Runner,
+    row: &Row<Queued>,
+    why: Why<'_>,
+    control: &RunControl,
+) -> Recorded {
     loop {
         let recorded = async {
             let row = Row { abort: why.abort(), ..runner.load(row).await? };
             runner.record_unanswered(&row, why, &control.cancel).await
         };
         let recorded = tokio::select! { biased;
-            () = runner.shared.kill.cancelled() => return false,
+            () = runner.shared.kill.cancelled() => return Recorded::NotYet,
             recorded = recorded => recorded,
         };
         match recorded {
-            Ok(()) => return true,
-            Err(_) if runner.shared.kill.is_cancelled() => return false,
+            Ok(recorded) => return recorded,
+            Err(_) if runner.shared.kill.is_cancelled() => return Recorded::NotYet,
             Err(NotBegun { obstacle: Some(obstacle), .. }) => {
                 if obstacle.gone(runner, row, control).await.is_err() {
-                    return false;
+                    return Recorded::NotYet;
                 }
             }
             Err(NotBegun { message, .. }) => {
                 tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a message that was not answered is not in the history");
-                return true;
+                return Recorded::Done;
             }
         }
     }
 }
 
 impl Runner {
-    /// A person has stopped a session: what is left of an answer of it, between whose blocks pauses are made, is not said either.
+    /// Takes back the rest of a session's paced answer after a person has stopped the session, and
+    /// notes the stop.
     pub(crate) async fn silence(&self, key: &SessionKey) {
         if self.take_back_paced(key).await > 0 {
             self.note_stop(key).await;
         }
     }
 
-    /// What is left of an answer of a session, between whose blocks pauses are made, is not said: something takes its place. How much that was.
+    /// Takes back the rest of a session's paced answer, because something takes its place. Returns
+    /// the number of deliveries taken back.
     pub(crate) async fn take_back_paced(&self, key: &SessionKey) -> usize {
         self.shared.outbox.withdraw(Paced::InSession(key)).await.unwrap_or_else(|error| {
             tracing::warn!(session = %key, %error, "what a stopped answer had left is said");
@@ -144,7 +175,7 @@ impl Runner {
         })
     }
 
-    /// The next turn is told that a person stopped the one before.
+    /// Notes that a person stopped the turn, so that the next one is told.
     async fn note_stop(&self, key: &SessionKey) {
         let change = Box::new(|edit: Edit<'_>| {
             if edit.is_new {
@@ -165,14 +196,14 @@ impl Runner {
         row: &Row,
         why: Why<'_>,
         stop: &CancellationToken,
-    ) -> Result<(), NotBegun> {
+    ) -> Result<Recorded, NotBegun> {
         let answer = why.answer();
         let session = self.session(row, &self.settings(), None, stop).await?;
         session.note(&*self.shared.journal, row).await?;
         let is_bare_reset = session.reset.as_deref().is_some_and(|rest| rest.trim().is_empty());
         if is_bare_reset && why.is_stop() {
             // Nothing was said but that.
-            return Ok(());
+            return Ok(Recorded::Done);
         }
         let lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript).await?;
         let new = NewTranscript {
@@ -182,23 +213,28 @@ impl Runner {
         };
         let (kept, asked) = self.kept.take(&session.transcript).unzip();
         let transcript = lock.reopen(kept, new).await?;
-        let context = match &answer {
-            Some(_) => transcript.context().await?.messages,
-            None => Vec::new(),
+        let may_be_answered = row.recovered && why.leaves_answer();
+        let context = match answer.is_some() || may_be_answered {
+            true => transcript.context().await?.messages,
+            false => Vec::new(),
         };
         let mut branch = RunBranch::new(transcript, context, Arc::default(), self.shared.kill.clone());
         let (unsaid, answer) = match branch.prompted(row, self.entries_since(row).await).await? {
             Prompted::NotYet(id) => (Some(id), answer),
-            // What somebody stopped is not said once more for that.
+            // A message that somebody stopped is not written once more for that.
             Prompted::Overtaken(_) if why.is_stop() => (None, None),
-            // What is said to it has to follow it.
+            // The answer has to follow the message.
             Prompted::Overtaken(id) => (answer.is_some().then_some(id), answer),
+            Prompted::Yes if may_be_answered && branch.is_answered() => {
+                self.kept.put(branch.into_transcript(), asked.unwrap_or_default());
+                return Ok(Recorded::Answered);
+            }
             Prompted::Yes => (None, answer),
             Prompted::Failed(_) => (None, None),
         };
         if let Some(id) = unsaid {
             branch.begin_turn().await?;
-            // That somebody stopped the run before is told to the next one.
+            // A note that somebody stopped the run before is for the next run.
             let circumstances = Circumstances { after_abort: false, ..circumstances(&session) };
             branch.say(wording::message(row, &circumstances), &id).await?;
         }
@@ -207,6 +243,6 @@ impl Runner {
         }
         branch.sync().await?;
         self.kept.put(branch.into_transcript(), asked.unwrap_or_default());
-        Ok(())
+        Ok(Recorded::Done)
     }
 }

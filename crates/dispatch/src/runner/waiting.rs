@@ -1,4 +1,5 @@
-//! That somebody writes is shown to whoever waits for a run to begin (spec `streaming.md` §11, mode `instant`).
+//! Typing indicator for senders who wait for a run to begin (spec `streaming.md` §11, mode
+//! `instant`).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -6,12 +7,12 @@ use std::time::Duration;
 
 use openclaw_channels::{Account, Activity, Address};
 use openclaw_config::settings::TypingMode;
+use openclaw_journal::inbox::{Queued, Row};
 
 use super::Runner;
-use crate::inbox::{Queued, Row};
 use crate::reply::typing;
 
-/// Where it is shown.
+/// Place at which it is shown.
 struct Shown {
     account: Arc<dyn Account>,
     at: Address,
@@ -25,7 +26,7 @@ impl Shown {
         }
     }
 
-    /// Until this is dropped, or nobody believes it any more.
+    /// Shows the indicator until this is dropped, or until nobody would believe it any more.
     async fn on_and_on(self) {
         let showing = async {
             loop {
@@ -33,20 +34,22 @@ impl Shown {
                 tokio::time::sleep(self.every).await;
             }
         };
-        // It is given up after a while, whatever is waited for.
+        // The indicator is given up after a while, whatever is awaited.
         let _: Result<(), _> = tokio::time::timeout(typing::TTL, showing).await;
     }
 }
 
 impl Runner {
-    /// Shows once that somebody writes where a message was said, if that is shown at once there.
+    /// Shows the typing indicator once in the conversation of a message, if it is shown at once
+    /// there.
     pub(crate) async fn show_typing(&self, row: &Row<Queued>) {
         if let Some(shown) = self.shown_at_once(row).await {
             shown.once().await;
         }
     }
 
-    /// Waits, and shows meanwhile that somebody writes where a message was said. What need not be waited for shows nothing.
+    /// Waits, and shows the typing indicator meanwhile in the conversation of a message. A future
+    /// that is ready at once shows nothing.
     pub(super) async fn shown_to_wait<T>(&self, row: &Row<Queued>, waiting: impl Future<Output = T>) -> T {
         let mut waiting = pin!(waiting);
         let showing = async {

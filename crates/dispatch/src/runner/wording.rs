@@ -3,25 +3,24 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_agent::user_time::with_timestamp;
+use openclaw_journal::inbox::Row;
+use openclaw_journal::origin::{Frame, Origin};
+use openclaw_journal::request::Kind;
 use openclaw_protocol::message::{Block, Provenance, ProvenanceKind, UserContent, UserMessage};
 use openclaw_sessions::display::{ABORT_NOTE, GREETING};
 
-use crate::inbox::Row;
-use crate::origin::{Frame, Origin};
-use crate::request::Kind;
-
-/// What the text of a message depends on besides the message.
+/// Facts besides the message that its text depends on.
 #[derive(Debug, Clone)]
 pub(crate) struct Circumstances {
     /// The user's time zone.
     pub(crate) zone: TimeZone,
-    /// Whether a person stopped the run before.
+    /// True if a person stopped the run before.
     pub(crate) after_abort: bool,
-    /// Whether nothing was said in its session before.
+    /// True if nothing was said in its session before.
     pub(crate) is_first: bool,
-    /// What is left of the text behind a reset trigger, where there was one.
+    /// Rest of the text behind a reset trigger, if there was one.
     pub(crate) reset: Option<String>,
-    /// What else the agent is to know, line by line, with a blank line at its end; or nothing.
+    /// Further lines that the agent is to know, with a blank line at their end; or empty.
     pub(crate) system_block: String,
 }
 
@@ -57,7 +56,7 @@ pub(crate) fn show(message: &mut UserMessage, pictures: Vec<Block>) {
     }
 }
 
-/// Puts what a hook wants known before what is said.
+/// Puts a hook's text before the message.
 pub(crate) fn put_before(message: &mut UserMessage, preface: &str) {
     match &mut message.content {
         UserContent::Text(text) => *text = format!("{preface}\n\n{text}"),
@@ -68,7 +67,7 @@ pub(crate) fn put_before(message: &mut UserMessage, preface: &str) {
     }
 }
 
-/// What the agent reads of a message that waited, in one text with others.
+/// Text that the agent reads of a message that waited, in one text with others.
 pub(crate) fn queued(row: &Row, zone: TimeZone) -> String {
     text(row, &Circumstances::plain(zone))
 }
@@ -99,7 +98,7 @@ fn text(row: &Row, circumstances: &Circumstances) -> String {
     }
 }
 
-/// What was said on a chat platform is framed already, with the time.
+/// Text of a message from a chat platform, which is framed already, with the time.
 fn platform_text(row: &Row, origin: &Origin, circumstances: &Circumstances) -> String {
     let Frame { lead, before, after, starter, untrusted } = &origin.frame;
     let starter = if circumstances.is_first { starter.as_str() } else { "" };
@@ -113,7 +112,7 @@ fn platform_text(row: &Row, origin: &Origin, circumstances: &Circumstances) -> S
     format!("{lead}{starter}{told}{note}{body}\n[message_id: {}]{untrusted}", origin.message_id)
 }
 
-/// With the time it was said at.
+/// Puts the time at which it was said before a text.
 fn stamped(text: &str, at_ms: i64, zone: &TimeZone) -> String {
     match Timestamp::from_millisecond(at_ms) {
         Ok(at) => with_timestamp(text, at, zone),
@@ -123,11 +122,11 @@ fn stamped(text: &str, at_ms: i64, zone: &TimeZone) -> String {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_journal::intent::{Hints, Intent, ModelChoice};
+    use openclaw_journal::request::{Decisions, Request};
     use openclaw_protocol::{AgentId, RunId, SessionId, SessionKey};
 
     use super::*;
-    use crate::commands::{Hints, Intent, ModelChoice};
-    use crate::request::{Decisions, Request};
 
     fn row(payload: Request) -> Row {
         Row {
@@ -196,7 +195,7 @@ mod tests {
                 hints: Hints { model: Some(choice), ..Hints::default() },
                 text: "hi".to_owned(),
             },
-            queue: crate::queue::QueueSettings::default(),
+            queue: openclaw_journal::queue::QueueSettings::default(),
             time_limit: None,
         });
         let said = message(&asked, &circumstances()).content.to_text();
@@ -230,7 +229,7 @@ mod tests {
         };
         let mut said = chat("yes");
         let origin =
-            Origin { frame, message_id: "9".to_owned(), ..crate::commands::testing::direct("7", None) };
+            Origin { frame, message_id: "9".to_owned(), ..openclaw_journal::testing::direct("7", None) };
         said.payload.origin = Some(Box::new(origin));
         let system_block = "System: [now] x\n\n".to_owned();
         let later = Circumstances { system_block, ..circumstances() };

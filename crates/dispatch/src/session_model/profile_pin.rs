@@ -4,7 +4,7 @@ use openclaw_models::credentials::{Pin, PinSource};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::AuthProfileSource;
 
-/// What the row keeps.
+/// Returns the profile that the row keeps.
 pub(crate) fn of(entry: &SessionEntry) -> Option<Pin> {
     let compactions = entry.auth_profile_override_compaction_count;
     let source = match entry.auth_profile_override_source {
@@ -17,16 +17,16 @@ pub(crate) fn of(entry: &SessionEntry) -> Option<Pin> {
     Some(Pin { profile: entry.auth_profile_override.as_deref()?.to_owned(), source, compactions })
 }
 
-/// What a run leaves in the row.
+/// Change that a run makes to the profile in the row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// Nothing: it ran with another model than the session's.
+    /// No change, as the run used another model than the session's.
     AsItIs,
     /// The profile the session goes on with, if any.
     This(Option<Pin>),
 }
 
-/// Writes what the run went on with. A choice that a person made meanwhile stays.
+/// Writes the profile that the run went on with. A choice that a person made meanwhile stays.
 pub(crate) fn keep(entry: &mut SessionEntry, keep: &Keep) {
     let Keep::This(pin) = keep else { return };
     let pin = pin.as_ref();

@@ -7,7 +7,7 @@ use serde_with_macros::skip_serializing_none;
 
 use super::Caller;
 
-/// One agent, as it is told.
+/// An agent, as it is told.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
 struct Told {
@@ -17,7 +17,7 @@ struct Told {
 }
 
 impl Caller<'_> {
-    /// The agents that this one may give work to, itself first.
+    /// Lists the agents that this one may give work to, itself first.
     pub(crate) fn list_agents(&self) -> Value {
         let config = &self.settings.config;
         let allowed = config.agent_entry(&self.agent.id).map(|entry| entry.subagents.allow_agents.as_slice());

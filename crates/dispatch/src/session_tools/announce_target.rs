@@ -1,4 +1,5 @@
-//! Where a session's last word of a talk goes: its own conversation, with account and thread (spec `sessions.md` §8.3).
+//! Place of a session's last word in a talk: its own conversation, with account and thread (spec
+//! `sessions.md` §8.3).
 
 use openclaw_channels::{Address, registry};
 use openclaw_sessions::SessionEntry;
@@ -49,7 +50,8 @@ fn split_thread(id: &str) -> Option<(&str, &str)> {
 }
 
 impl Runner {
-    /// The conversation that a session speaks in, if it is one of a chat platform that is used here.
+    /// Returns the conversation that a session speaks in, if it is one of a chat platform that is
+    /// used here.
     pub(super) async fn announce_target(
         &self,
         key: &SessionKey,
@@ -73,7 +75,7 @@ impl Runner {
     }
 }
 
-/// The channel that a session is used over, in the words for agents.
+/// Returns the channel that a session is used over, in the words for agents.
 pub(super) fn channel_of(key: &SessionKey, entry: Option<&SessionEntry>) -> Option<String> {
     let route = || entry.and_then(delivery::of_entry).and_then(|route| route.channel).map(String::from);
     named(key).map(|named| named.channel).or_else(route)

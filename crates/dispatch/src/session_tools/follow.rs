@@ -1,22 +1,22 @@
-//! What follows a step of a talk between sessions: it is in the inbox before that step counts as done, and synced before its own run
-//! begins.
-//! Where the process or the machine ends in between, the step is closed again by the next start, and what follows has the same id: it is
-//! there once.
+//! Next step of a talk between sessions: it is in the inbox before that step counts as done, and
+//! synced before its own run begins. Where the process or the machine ends in between, the step is
+//! closed again by the next start, and the next step has the same id: it is there once.
 
 use std::sync::{Arc, Weak};
 
 use openclaw_agent::ReplyPayload;
+use openclaw_journal::api::{AbortReason, Accepted, DispatchError, RunOutcome, RunRecord};
+use openclaw_journal::inbox::{Asked, Row};
+use openclaw_journal::journal::{Durability, Update};
+use openclaw_journal::request::Request;
+use openclaw_journal::rights::Rights;
+use openclaw_journal::talk::{StepEnd, is_unannounced};
 use openclaw_protocol::{RunId, SessionKey};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::exchange::{StepEnd, is_unannounced};
-use crate::api::{AbortReason, Accepted, DispatchError, RunOutcome, RunRecord};
-use crate::inbox::{Asked, Row};
 use crate::intake::{self, Placing};
-use crate::journal::{Durability, Update};
 use crate::lane::Supervisor;
-use crate::request::Request;
 use crate::runner::Runner;
 
 /// The last thing a run says.
@@ -39,18 +39,18 @@ fn end_of(record: &RunRecord) -> StepEnd<'_> {
     }
 }
 
-/// What follows a step: on its way into the inbox, ahead of whatever is stored from now on.
+/// Next step of a talk: on its way into the inbox, ahead of whatever is stored from now on.
 pub(crate) struct Following {
     runner: Arc<Runner>,
     lanes: Arc<Supervisor>,
-    /// Of the talk.
+    /// Id of the talk.
     id: RunId,
     placing: Placing,
 }
 
 impl Following {
-    /// Begins it, once it is stored. Nobody waits for its sync: where the machine ends before, the step is closed again, and this is
-    /// stored again.
+    /// Begins the step, once it is stored. Its sync is not awaited: if the machine ends before, the
+    /// earlier step is closed again, and this one is stored again.
     pub(crate) async fn begin(self) {
         let Self { runner, lanes, id, placing } = self;
         let arriving = match placing.stored(&runner).await {
@@ -73,13 +73,15 @@ impl Following {
 }
 
 impl Runner {
-    /// Begins to store what follows a step. Nothing follows most messages.
+    /// Begins to store the step that follows; `None` for most messages.
     pub(crate) async fn follow<P: Asked>(&self, row: &Row<P>, record: &RunRecord) -> Option<Following> {
-        let talk = |request: &Request| Some((request.exchange.clone()?, request.lineage));
-        let (exchange, lineage) = self.of_request(row, talk).await?;
+        let talk =
+            |request: &Request| Some((request.exchange.clone()?, request.lineage, request.rights.clone()));
+        let (exchange, lineage, rights) = self.of_request(row, talk).await?;
         let id = exchange.id.clone();
         let (run_id, key, mut request) = exchange.next(end_of(record))?;
         request.lineage = lineage.of_message();
+        request.rights = rights.as_ref().map(Rights::caused);
         if let Some(address) = &request.deliver_to
             && !self.may_deliver(&key, &address.channel).await.unwrap_or_default()
         {
@@ -113,7 +115,8 @@ impl Runner {
         Ok(receipt.accepted)
     }
 
-    /// What a step says to a chat platform: all of what another message says, and of a talk the last word, if it is one.
+    /// Returns the part of a step's answer that goes to a chat platform: for messages outside of
+    /// talks all of it, for a talk only the last word, if it is one.
     pub(crate) async fn announced<P: Asked>(
         &self,
         row: &Row<P>,
@@ -178,7 +181,7 @@ mod tests {
         }
     }
 
-    /// A step is as long as it was, also where the clock of the wall was set in between.
+    /// Checks that a step keeps its measured duration even if the wall clock was set in between.
     #[test]
     fn a_clock_that_jumps_makes_no_step_longer() {
         let hour = 3_600_000;

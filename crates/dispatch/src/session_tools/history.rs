@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::sanitise::sanitised;
 use super::{Caller, Found, Purpose, told, unreadable};
 
-/// Messages where none are counted: those of `chat.history`.
+/// Number of messages if none is asked for: the same as for `chat.history`.
 const USUAL: usize = 200;
 
 impl Caller<'_> {
-    /// What was said in a session.
+    /// Returns the messages of a session.
     pub(crate) async fn history(&self, wish: &HistoryWish) -> Result<Value, HostError> {
         let Found { key, row } = match self.find(&wish.session, Purpose::Read).await {
             Ok(found) => found,
@@ -46,7 +46,7 @@ impl Caller<'_> {
     }
 }
 
-/// Whether a message is what a tool gave back.
+/// True if a message is the result of a tool.
 pub(super) fn is_tool_result(message: &Value) -> bool {
     let role = message.get("role").and_then(Value::as_str);
     matches!(role, Some("toolResult" | "tool"))

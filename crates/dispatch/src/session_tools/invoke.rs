@@ -11,33 +11,34 @@ use tokio_util::sync::CancellationToken;
 
 use crate::handle::Dispatch;
 
-/// What a client calls.
+/// Call of a tool by a client.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolInvocation {
     /// The tool.
     pub tool: String,
-    /// What it does, for tools that can do several things.
+    /// Action, for tools that can do several things.
     pub action: Option<String>,
-    /// Its arguments.
+    /// Arguments of the tool.
     pub args: Map<String, Value>,
     /// The session in whose name it is called; absent is the main session.
     pub session_key: Option<String>,
-    /// Where the client says that it speaks.
+    /// Channel and account that the client says it calls from.
     pub caller: CallerChannel,
 }
 
-/// The channel that a client says it calls from. It counts where the session's own does: for the tools of a group, and for what other
-/// sessions are told of who asks.
+/// Channel that a client says it calls from. Used in the place of the session's own: for the tools
+/// of a group, and for what other sessions are told about the caller.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallerChannel {
-    /// Its id; `None` where the client says nothing of it.
+    /// Id of the channel; `None` if the client does not name one.
     pub(crate) channel: Option<String>,
     /// The account on it.
     pub(crate) account: Option<String>,
 }
 
 impl CallerChannel {
-    /// As a client writes them. Blank is absent; channels that this gateway does not know count by the name they are given.
+    /// Reads the channel and account as a client writes them. Blank is absent; channels that this
+    /// gateway does not know keep the name they are given.
     pub fn new(channel: Option<&str>, account: Option<&str>) -> Self {
         let given =
             |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -47,7 +48,8 @@ impl CallerChannel {
         Self { channel: given(channel).map(id), account: given(account).as_deref().map(normalize_account_id) }
     }
 
-    /// The conversation that tools use where none is named: the session's, if it is on this channel.
+    /// Returns the conversation that tools use if none is named: the session's, if it is on this
+    /// channel.
     pub(crate) fn bound_to(&self, route: Address) -> Option<Address> {
         if self.channel.as_ref().is_some_and(|channel| *channel != route.channel) {
             return None;
@@ -57,26 +59,26 @@ impl CallerChannel {
     }
 }
 
-/// What a tool gave back.
+/// Result of a tool.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Invoked {
     /// Texts and images.
     pub content: Vec<Block>,
-    /// The same for programs.
+    /// Result for programs.
     pub details: Option<Value>,
 }
 
-/// Why a tool gave nothing.
+/// Reasons for which a tool gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvokeError {
-    /// There is none, or the session may not have it.
+    /// The tool does not exist, or the session may not have it.
     #[error("Tool not available: {0}")]
     Unavailable(String),
-    /// The session's key is none.
+    /// The session's key is invalid.
     #[error("{0}")]
     Session(String),
-    /// It failed, in its own words.
+    /// The tool failed, with this text of its own.
     #[error("{0}")]
     Failed(String),
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use openclaw_agent::host::{HostError, ListWish};
 use openclaw_models::Ask;
 use openclaw_protocol::AgentId;
+use openclaw_protocol::session_key::shown;
 use openclaw_sessions::access::ToolKind;
 use openclaw_sessions::entry::{SendPolicy, VerboseLevel, delivery};
 use openclaw_sessions::methods::{ModelName, display_name};
@@ -19,11 +20,11 @@ use serde_with_macros::skip_serializing_none;
 
 use super::history::is_tool_result;
 use super::sanitise::sanitised;
-use super::{Caller, unreadable};
+use super::{Caller, Purpose, unreadable};
 
 /// Rows at most, and where none are counted.
 const MOST_ROWS: usize = 200;
-/// How many times as many are read where those did not give enough.
+/// Factor by which more rows are read if the last read did not give enough.
 const MORE: usize = 8;
 /// Messages of each at most.
 const MOST_MESSAGES: usize = 20;
@@ -57,7 +58,7 @@ struct Told {
     last_to: Option<String>,
     last_account_id: Option<String>,
     transcript_path: Option<String>,
-    /// Of a sub-agent: who started it, and how it stands.
+    /// Session that started it, for a sub-agent.
     spawned_by: Option<String>,
     state: Option<&'static str>,
 }
@@ -72,7 +73,7 @@ struct Route {
 }
 
 impl Caller<'_> {
-    /// Which sessions there are.
+    /// Lists sessions.
     pub(crate) async fn list(&self, wish: &ListWish) -> Result<Value, HostError> {
         let rows = self.visible(wish).await?;
         let mut kept = self.kept(&rows, wish.message_limit.min(MOST_MESSAGES)).await?.into_iter();
@@ -97,7 +98,7 @@ impl Caller<'_> {
         Ok(Value::Object(answer.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()))
     }
 
-    /// The rows that may be seen and are wanted, newest first.
+    /// Returns the rows that may be seen and are wanted, newest first.
     async fn visible(&self, wish: &ListWish) -> Result<Vec<Row>, HostError> {
         let kinds: Vec<ToolKind> = wish.kinds.iter().filter_map(|name| ToolKind::parse(name)).collect();
         let minutes = wish.active_minutes.map(|minutes| i64::try_from(minutes).unwrap_or(i64::MAX));
@@ -109,9 +110,14 @@ impl Caller<'_> {
             ..Query::default()
         };
         let limit = wish.limit.unwrap_or(MOST_ROWS).min(MOST_ROWS);
+        let viewer = self.viewer_for(Purpose::Look);
+        let is_seen = |row: &Row| {
+            let viewer = if row.key == self.viewer.key { &self.viewer } else { &viewer };
+            viewer.check(&row.key, Some(&row.entry), self.rules(), self.talk()).is_ok()
+        };
         let is_wanted = |row: &Row| {
             (kinds.is_empty() || kinds.contains(&ToolKind::of(&row.key, &row.entry, self.rules())))
-                && self.viewer.check(&row.key, Some(&row.entry), self.rules(), self.talk()).is_ok()
+                && is_seen(row)
         };
         // Mostly all of the newest are wanted. More are read only where some of them are not.
         let mut looked_at = limit;
@@ -127,7 +133,7 @@ impl Caller<'_> {
         }
     }
 
-    /// The model of an agent's sessions that have chosen none.
+    /// Returns the model of an agent's sessions that have chosen none.
     async fn default_model(&self, agent: &AgentId) -> ModelName {
         let agent_dir = self.settings.config.agent(agent).agent_dir;
         let asked = Ask::new(agent, &agent_dir);
@@ -169,12 +175,13 @@ impl Caller<'_> {
             last_to: route.to,
             last_account_id: route.account_id,
             transcript_path: None,
-            spawned_by: text(&entry.spawned_by),
+            spawned_by: entry.spawned_by.as_deref().map(|parent| shown(parent).to_owned()),
             state: self.runner.state_of_subagent(&row.key),
         }
     }
 
-    /// What the disk has of sessions, in one piece of work: a hand-over for each would cost more than reading.
+    /// Reads what the disk has of sessions, in one piece of work: a hand-over for each would cost
+    /// more than reading.
     async fn kept(&self, rows: &[Row], limit: usize) -> Result<Vec<Kept>, HostError> {
         let transcripts = Arc::clone(&self.runner.deps.transcripts);
         let wanted: Vec<(AgentId, Row)> =
@@ -195,17 +202,17 @@ impl Caller<'_> {
     }
 }
 
-/// What the disk has of one session.
+/// Data of one session that is on disk.
 #[derive(Default)]
 struct Kept {
-    /// Where what was said is kept: the whole path.
+    /// Whole path of its transcript.
     transcript_path: Option<String>,
     messages: Option<Vec<Value>>,
-    /// That messages are wanted and none are told: there is no room, or they can't be read.
+    /// True if messages are wanted and none are told: there is no room, or they can't be read.
     is_omitted: bool,
 }
 
-/// What is told of a session's messages while there is room for them.
+/// Returns a session's messages as they are told, while there is room for them.
 fn messages_of(row: &Row, reader: Option<&dyn TranscriptReader>, limit: usize, room: &mut usize) -> Kept {
     if limit == 0 {
         return Kept::default();
@@ -227,7 +234,7 @@ fn messages_of(row: &Row, reader: Option<&dyn TranscriptReader>, limit: usize, r
     }
 }
 
-/// The last messages of a session that are no results of tools, oldest first.
+/// Returns the last messages of a session that are no results of tools, oldest first.
 fn last_messages(reader: &dyn TranscriptReader, limit: usize) -> io::Result<Vec<Value>> {
     for entries in [limit, limit * ENTRIES_A_MESSAGE] {
         let read = history::read(reader, entries)?;
@@ -242,7 +249,7 @@ fn last_messages(reader: &dyn TranscriptReader, limit: usize) -> io::Result<Vec<
     Ok(Vec::new())
 }
 
-/// The channel that a session is used over.
+/// Returns the channel that a session is used over.
 fn channel_of(row: &Row, kind: ToolKind, last: Option<&str>) -> String {
     if kind.is_internal() {
         return "internal".to_owned();

@@ -1,5 +1,5 @@
-//! What of a conversation another agent is told: its words, and neither what only the provider needs nor more than fits (spec `sessions.md`
-//! §8.2). Pure.
+//! Part of a conversation that another agent is told: its words, without data that only the
+//! provider needs, and no more than fits (spec `sessions.md` §8.2). Pure.
 
 use serde_json::{Map, Value, json};
 
@@ -12,13 +12,13 @@ const CUT: &str = "\n…(truncated)…";
 /// Stands for a last message that is too large by itself.
 const TOO_LARGE: &str = "[sessions_history omitted: message too large]";
 
-/// A history that may be told.
+/// A history that may be told, cut to size.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Sanitised {
     pub(super) messages: Vec<Value>,
-    /// Whether messages were left out.
+    /// True if messages were left out.
     pub(super) is_dropped: bool,
-    /// Whether something of a message was left out.
+    /// True if a part of a message was left out.
     pub(super) is_cut: bool,
     /// Bytes of the messages as JSON.
     pub(super) bytes: usize,
@@ -38,7 +38,7 @@ impl Sanitised {
     }
 }
 
-/// Messages as they may be told: the newest that fit.
+/// Cleans messages and keeps the newest that fit.
 pub(super) fn sanitised(mut messages: Vec<Value>) -> Sanitised {
     let mut is_cut = false;
     for message in &mut messages {
@@ -67,7 +67,7 @@ fn size(message: &Value) -> usize {
     serde_json::to_string(message).map_or(0, |text| text.len())
 }
 
-/// Whether something was left out.
+/// Removes what may not be told; true if anything was left out.
 fn clean_message(message: &mut Value) -> bool {
     let Some(fields) = message.as_object_mut() else { return false };
     let mut is_cut = remove(fields, &["details", "usage", "cost"]);

@@ -4,6 +4,10 @@
 use std::time::Duration;
 
 use openclaw_agent::host::{HostError, SendCall, SendWish};
+use openclaw_journal::api::{Accepted, DispatchError, RunOutcome, RunRecord};
+use openclaw_journal::exchange::{Exchange, Party, Step};
+use openclaw_journal::inbox::Known;
+use openclaw_journal::request::Request;
 use openclaw_protocol::params::sessions::SessionsResolveParams;
 use openclaw_protocol::params::{Label, NonEmpty};
 use openclaw_protocol::{AgentId, RunId, SessionKey};
@@ -13,32 +17,30 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::announce_target::channel_of;
-use super::exchange::{Exchange, Party, Step};
 use super::follow::reply_of;
 use super::{Caller, Found, Purpose, Refusal, Trouble, unreadable};
-use crate::api::{Accepted, DispatchError, RunOutcome, RunRecord};
-use crate::inbox::Known;
-use crate::request::Request;
 use crate::runner::Runner;
 
 /// Turns where none are configured, and at most.
 const MOST_TURNS: u8 = 5;
 /// The longest wait, in seconds: that of the longest run.
 const LONGEST_WAIT: u64 = 2_147_000;
-/// What is said of a run that has not ended in time.
+/// Text about a run that has not ended in time.
 const IN_PROGRESS: &str = "agent run still in progress";
-/// The same where it can't end as long as it is waited for.
+/// Text about a run that can't end as long as it is awaited.
 const CIRCLE: &str =
     "agent run still in progress: that session waits for this one, so it answers only after this run";
+/// Text for a caller that may write to a session and not read there.
+const UNHEARD: &str = "Delivered. What that session answers is not told here, since others than the owner asked for this run: do not wait for it.";
 
-/// Why the wait for an answer ended.
+/// End of the wait for an answer.
 enum Waited {
     Ended(RunRecord),
     TimedOut(&'static str),
 }
 
 impl Caller<'_> {
-    /// Says something to a session, and waits for what it answers.
+    /// Sends a message to a session, and waits for its answer.
     pub(crate) async fn send(&self, wish: &SendWish, call: SendCall<'_>) -> Result<Value, HostError> {
         let run_id = self.run_id(call);
         let refused = |refusal: Refusal| json!({"runId": run_id.as_str(), "status": refusal.status(), "error": refusal.into_text()});
@@ -47,11 +49,12 @@ impl Caller<'_> {
             Err(Trouble::Refused(refusal)) => return Ok(refused(refusal)),
             Err(Trouble::Host(error)) => return Err(error),
         };
-        // Nobody would look after a sub-agent that was never started, and nobody's is no session to begin.
+        // A sub-agent that was never started would have no follow-up, and the `unknown` session
+        // can't be begun.
         if found.row.is_none() && (found.key.is_subagent() || found.key.is_unknown()) {
             return Ok(refused(Refusal::Missing(format!("No session found: {}", found.key))));
         }
-        // What answers would make it one.
+        // The answer would make it a session.
         if self.viewer.key.is_unknown() {
             return Ok(refused(Refusal::Missing(format!("No session found: {}", self.viewer.key))));
         }
@@ -64,9 +67,18 @@ impl Caller<'_> {
         if !self.is_agent(&agent).await {
             return Ok(failed(&format!("unknown agent id \"{agent}\"")));
         }
-        let exchange = self.exchange(run_id.clone(), agent, &found, wish).await;
+        // The answer is given by a run that knows what was said there.
+        let is_heard = self.admit(&shown, &found, Purpose::Read).is_ok();
+        let mut exchange = self.exchange(run_id.clone(), agent, &found, wish).await;
+        if !is_heard {
+            exchange.max_turns = 0;
+        }
         let key = found.key;
-        let request = Request { lineage: self.lineage.of_message(), ..exchange.begin() };
+        let request = Request {
+            lineage: self.lineage.of_message(),
+            rights: Some(self.rights.caused()),
+            ..exchange.begin()
+        };
         let accepted = self.runner.accept_own(run_id.clone(), key.clone(), request).await;
         let ended = match accepted {
             Ok(Accepted::Finished(record)) => Some(record),
@@ -75,6 +87,11 @@ impl Caller<'_> {
             Err(error) => return Ok(failed(&error.to_string())),
         };
         let delivery = json!({"status": "pending", "mode": "announce"});
+        if !is_heard {
+            return Ok(
+                json!({"runId": run_id.as_str(), "status": "accepted", "sessionKey": shown, "delivery": delivery, "note": UNHEARD}),
+            );
+        }
         if wish.timeout_seconds == 0 {
             let told = json!({"runId": run_id.as_str(), "status": "accepted", "sessionKey": shown, "delivery": delivery});
             return Ok(told);
@@ -107,13 +124,14 @@ impl Caller<'_> {
         })
     }
 
-    /// The same for the same call, also when a crash cut it short and it is made again.
+    /// Returns the run id, the same for the same call, also when a crash cut it short and it is
+    /// made again.
     fn run_id(&self, call: SendCall<'_>) -> RunId {
         let id = self.turn.delivery_id(call.call_id, call.args);
-        RunId::new(crate::steady_id::uuid_of(&id))
+        RunId::new(openclaw_journal::steady_id::uuid_of(&id))
     }
 
-    /// The session that is meant, if it may be written to.
+    /// Returns the session that is meant, if it may be written to.
     async fn addressee(&self, wish: &SendWish) -> Result<Found, Trouble> {
         match (&wish.session, &wish.label) {
             (Some(_), Some(_)) => {
@@ -139,7 +157,7 @@ impl Caller<'_> {
         }
         let found = match agent {
             Some(agent) => self.by_label(label, Some(&agent)).await,
-            // Its own agent's counts first.
+            // A session of the caller's own agent counts first.
             None => match self.by_label(label, Some(&self.viewer.agent)).await {
                 Err(MethodError::Resolve(ResolveError::NoLabel(_))) if !is_confined => {
                     self.by_label(label, None).await
@@ -156,7 +174,7 @@ impl Caller<'_> {
             }
             Err(error) => return Err(Refusal::Missing(error.to_string()).into()),
         };
-        let found = Found { row: self.row(&key).await?, key };
+        let found = self.found(key).await?;
         self.admit(label, &found, Purpose::Write)?;
         Ok(found)
     }
@@ -177,7 +195,7 @@ impl Caller<'_> {
         Ok(self.rules().canonical(&found.key)?)
     }
 
-    /// A message does not make an agent.
+    /// True if the agent exists: a message does not make one.
     async fn is_agent(&self, agent: &AgentId) -> bool {
         if self.settings.config.has_agent(agent) {
             return true;
@@ -244,7 +262,8 @@ impl Caller<'_> {
 }
 
 impl Runner {
-    /// How a run ended, once it has. `None`: the gateway goes down, and the run goes on after the next start.
+    /// Waits for the end of a run. `None`: the gateway goes down, and the run goes on after the
+    /// next start.
     async fn end_of(&self, run_id: &RunId) -> Result<Option<RunRecord>, HostError> {
         if let Some(mut end) = self.shared.registry.end_of(run_id) {
             return Ok(end.wait_for(Option::is_some).await.ok().and_then(|record| record.clone()));

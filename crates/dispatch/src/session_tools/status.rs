@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use openclaw_agent::host::{HostError, StatusAnswer, StatusWish};
 use openclaw_agent::user_time::{HourFormat, user_zone};
+use openclaw_journal::inbox::Row;
 use openclaw_models::{Choices, SelectError};
 use openclaw_sessions::Row as SessionRow;
 use openclaw_sessions::store::Edit;
@@ -11,14 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Caller, Found, Purpose, Trouble, unreadable};
 use crate::commands;
-use crate::inbox::Row;
 use crate::status_card::time_line;
 
 /// The word for the agent's own model.
 const DEFAULT: &str = "default";
 
 impl Caller<'_> {
-    /// How a session stands.
+    /// Returns the status of a session, after switching its model if that is asked for.
     pub(crate) async fn status(&self, wish: &StatusWish) -> Result<StatusAnswer, HostError> {
         let mut row = self.row_asked(wish.session.as_deref()).await?;
         let agent = self.settings.config.agent(&self.viewer.owner(&row.key, self.rules()));
@@ -49,12 +49,12 @@ impl Caller<'_> {
         Ok(StatusAnswer { text, details })
     }
 
-    /// The session that is asked about: its own, or another that may be looked at.
+    /// Returns the session that is asked about: its own, or another that may be looked at.
     async fn row_asked(&self, asked: Option<&str>) -> Result<SessionRow, HostError> {
         let unknown = |kind: &str, text: &str| HostError::Refused(format!("Unknown {kind}: {text}"));
         let own = &self.viewer.key;
         let Some(text) = asked else {
-            return self.row(own).await?.ok_or_else(|| unknown("sessionKey", own.as_str()));
+            return self.row(own).await?.ok_or_else(|| unknown("sessionKey", own.shown()));
         };
         let found = match self.resolve(text).await {
             Ok(found) if found.key == *own => found,
@@ -68,7 +68,8 @@ impl Caller<'_> {
         row.ok_or_else(|| unknown("sessionKey", text))
     }
 
-    /// The session with the model it shall go on with, and whether that is another than before.
+    /// Switches the session's model; returns the session. The flag tells if the model is another
+    /// than before.
     async fn switch_model(
         &self,
         row: SessionRow,

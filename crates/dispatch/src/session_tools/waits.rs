@@ -1,4 +1,5 @@
-//! Which session's run waits for which: a run that would wait for one that waits for it, whether by way of others or not, does not wait.
+//! Waits of sessions' runs for each other: a run that would wait for one that waits for it,
+//! directly or by way of others, does not wait.
 
 use std::collections::HashMap;
 
@@ -9,7 +10,7 @@ use parking_lot::Mutex;
 #[derive(Debug, Default)]
 pub(crate) struct Waits(Mutex<HashMap<SessionKey, Vec<SessionKey>>>);
 
-/// One wait; it is over when this is dropped.
+/// Wait of a run; it is over when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Wait<'a> {
     waits: &'a Waits,
@@ -29,7 +30,7 @@ impl Waits {
     }
 }
 
-/// Whether a session waits for another, or is it.
+/// True if a session waits for another, directly or not, or is that session.
 fn reaches(waits: &HashMap<SessionKey, Vec<SessionKey>>, from: &SessionKey, to: &SessionKey) -> bool {
     let (mut open, mut seen) = (vec![from], Vec::new());
     while let Some(key) = open.pop() {

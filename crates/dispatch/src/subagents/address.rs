@@ -1,13 +1,13 @@
-//! Where the end of a sub-agent is told.
+//! Address at which the end of a sub-agent is told.
 
 use openclaw_channels::Address;
+use openclaw_journal::request::WEBCHAT;
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::entry::{DeliveryContext, ThreadId};
 
-use crate::request::WEBCHAT;
 use crate::runner::Runner;
 
-/// What is remembered of a conversation.
+/// Returns the form in which a conversation is remembered.
 pub(crate) fn origin_of(address: &Address) -> DeliveryContext {
     let Address { channel, account, target, thread } = address;
     let thread = thread.as_deref();
@@ -20,14 +20,14 @@ pub(crate) fn origin_of(address: &Address) -> DeliveryContext {
     }
 }
 
-/// What is remembered of a client of the gateway.
+/// Returns the form in which a client of the gateway is remembered.
 pub(crate) fn webchat() -> DeliveryContext {
     DeliveryContext { channel: Some(WEBCHAT.into()), ..DeliveryContext::default() }
 }
 
 impl Runner {
-    /// The conversation a sub-agent was started from, or else the one its requester's session is answered in. `None` where that is a
-    /// client of the gateway.
+    /// Returns the conversation that a sub-agent was started from, or else the one its requester's
+    /// session is answered in. `None` for a client of the gateway.
     pub(super) async fn announced_in(
         &self,
         origin: Option<&DeliveryContext>,

@@ -1,13 +1,14 @@
-//! What a sub-agent is told besides its task (spec `sessions.md` §8.4, decision 3).
+//! Prompts of a sub-agent besides its task (spec `sessions.md` §8.4, decision 3).
 
-use super::run::ChildRun;
+use openclaw_journal::child_run::ChildRun;
+use openclaw_protocol::printable::excerpt;
 
-/// The message of the turn in which a sub-agent words what is told of it.
+/// Message of the turn in which a sub-agent words its announcement.
 pub(super) const STEP: &str = "Sub-agent announce step.";
 /// Characters of a task in a line.
 const TASK: usize = 400;
 
-/// What a child reads in its system prompt.
+/// Text in a child's system prompt.
 pub(super) fn of_child(run: &ChildRun) -> String {
     let task = one_line(&run.task);
     let mut lines = vec![
@@ -41,16 +42,16 @@ pub(super) fn of_child(run: &ChildRun) -> String {
         "## Session Context".to_owned(),
     ];
     lines.extend(run.label.as_ref().map(|label| format!("- Label: {label}")));
-    lines.push(format!("- Requester session: {}.", run.requester_session_key));
+    lines.push(format!("- Requester session: {}.", run.requester_session_key.shown()));
     lines.extend(channel(run).map(|channel| format!("- Requester channel: {channel}.")));
     lines.push(format!("- Your session: {}.", run.child_session_key));
     lines.join("\n")
 }
 
-/// What a child reads in the turn in which it words what is told of it.
+/// Prompt of the turn in which a child words its announcement.
 pub(super) fn of_step(run: &ChildRun) -> String {
     let mut lines =
-        vec![STEP.replace('.', ":"), format!("Requester session: {}.", run.requester_session_key)];
+        vec![STEP.replace('.', ":"), format!("Requester session: {}.", run.requester_session_key.shown())];
     lines.extend(channel(run).map(|channel| format!("Requester channel: {channel}.")));
     lines.push(format!("Your session: {}.", run.child_session_key));
     lines.push(format!("Task: {}", one_line(&run.task)));
@@ -69,9 +70,5 @@ fn channel(run: &ChildRun) -> Option<&str> {
 }
 
 fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(TASK) {
-        Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
-        None => line,
-    }
+    excerpt(&text.split_whitespace().collect::<Vec<_>>().join(" "), TASK).into_owned()
 }

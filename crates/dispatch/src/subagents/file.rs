@@ -3,25 +3,25 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use openclaw_config::private_file::{self, Durability};
 use openclaw_config::shared_place;
+use openclaw_journal::child_run::ChildRun;
 use openclaw_sessions::KeyRules;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::run::ChildRun;
-
 /// The version that is written.
 const VERSION: u64 = 2;
 
-/// Where it is.
+/// Path of the file.
 pub(super) fn path(state_dir: &Path) -> PathBuf {
     state_dir.join("subagents").join("runs.json")
 }
 
-/// Reads it. What can't be read is renamed, and of a damaged file or one of a version that nobody knows a copy is kept: whoever wrote it can
-/// have it back.
+/// Reads the file. A file that can't be read is renamed, and of a damaged one, or one of an unknown
+/// version, a copy is kept, so that its writer can have it back.
 pub(super) fn load(path: &Path, rules: &KeyRules, now: i64) -> BTreeMap<String, ChildRun> {
     let text = match shared_place::read(path) {
         Ok(text) => text,
@@ -46,12 +46,12 @@ fn aside(path: &Path, now: i64) -> PathBuf {
     path.with_file_name(format!("runs.json.damaged-{now}"))
 }
 
-/// Where something is kept, for the log.
+/// Names the place where something is kept, for the log.
 fn kept_in(aside: &Path, kept: io::Result<()>) -> String {
     kept.map_or_else(|error| format!("nowhere: {error}"), |()| aside.display().to_string())
 }
 
-/// Writes it.
+/// Writes the file, synced.
 pub(super) fn store(path: &Path, runs: &[u8]) -> io::Result<()> {
     private_file::replace(path, runs, Durability::Synced)
 }
@@ -67,11 +67,11 @@ pub(super) fn content(runs: &BTreeMap<String, ChildRun>) -> Vec<u8> {
     serde_json::to_vec_pretty(&File { version: VERSION, runs }).unwrap_or_default()
 }
 
-/// What a file says.
+/// Contents of a file.
 #[derive(Debug, PartialEq)]
 struct Read {
     runs: BTreeMap<String, ChildRun>,
-    /// What of it can't be read.
+    /// Description of the part that can't be read.
     problem: Option<String>,
 }
 
@@ -107,12 +107,12 @@ fn read_row(id: &str, row: &Value, rules: &KeyRules) -> Result<ChildRun, String>
     row.entry("runId").or_insert_with(|| json!(id));
     for name in ["childSessionKey", "requesterSessionKey"] {
         // OpenClaw stores the requester by an alias where the tool was called by one.
-        let key = row.get(name).and_then(Value::as_str).ok_or_else(|| format!("it has no {name}"))?;
-        let key = rules.canonical(key).map_err(|error| error.to_string())?;
-        row.insert(name.to_owned(), json!(key.as_str()));
+        let text = row.get(name).and_then(Value::as_str).ok_or_else(|| format!("it has no {name}"))?;
+        let key = rules.canonical(text).map_err(|error| error.to_string())?.spelled_as(&Arc::from(text));
+        row.insert(name.to_owned(), json!(key));
     }
     let run: ChildRun = serde_json::from_value(Value::Object(row)).map_err(|error| error.to_string())?;
-    // What is archived is deleted: a row may not name a session that is nobody's child.
+    // Archived sessions are deleted: a row may not name a session that is nobody's child.
     if !run.child_session_key.is_subagent() {
         return Err(format!("{} is no sub-agent's session", run.child_session_key));
     }

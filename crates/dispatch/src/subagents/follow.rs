@@ -1,5 +1,6 @@
-//! Looks after one sub-agent until nothing is owed for it any more: waits for its end, has that told, and clears it away. Every step
-//! may be done again: what was told is known by its run id, in the inbox and in the transcript.
+//! Follow-up of one sub-agent until nothing is owed for it any more: waits for its end, announces
+//! it, and clears it away. Every step may be done again, because announcements are recognised by
+//! their run id, in the inbox and in the transcript.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,10 @@ use openclaw_agent::host::Cleanup;
 use openclaw_agent::text::silent::is_silent;
 use openclaw_channels::Address;
 use openclaw_config::settings::AnnounceMode;
+use openclaw_journal::api::{DispatchError, RunOutcome, RunRecord};
+use openclaw_journal::child_run::{Announced, ChildOutcome, ChildRun, ChildStatus};
+use openclaw_journal::inbox::Known;
+use openclaw_journal::request::{Announces, Kind, Request};
 use openclaw_models::ModelRef;
 use openclaw_models::catalog::Catalog;
 use openclaw_protocol::message::{Provenance, ProvenanceKind};
@@ -16,19 +21,15 @@ use openclaw_sessions::SessionEntry;
 
 use super::context;
 use super::result::{Said, is_stopped, last_words, outcome};
-use super::run::{Announced, ChildOutcome, ChildRun, ChildStatus};
 use super::sweep;
 use super::telling::{Stats, Told, posted, trigger};
-use crate::api::{DispatchError, RunOutcome, RunRecord};
 use crate::handle::Dispatch;
-use crate::inbox::Known;
-use crate::request::{Announces, Kind, Request};
 use crate::runner::Runner;
 
-/// How long is waited before something is tried again, and at most.
+/// First pause before something is tried again, and the longest one.
 const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Seconds in which a child words what is told of it.
+/// Seconds in which a child words its announcement.
 const STEP_SECONDS: u64 = 120;
 /// The global lane of that: children that wait for theirs do not keep it waiting.
 const STEP_LANE: &str = "nested";
@@ -57,7 +58,8 @@ pub(super) async fn child(runner: Arc<Runner>, run_id: String) {
     }
 }
 
-/// How a run ended; within, `None` for one that nobody knows any more. Without, when the gateway goes down.
+/// Waits for the end of a run; `Some(None)` for a run that nobody knows any more. `None` when the
+/// gateway goes down.
 async fn end_of(dispatch: &Dispatch, run_id: &RunId) -> Option<Option<RunRecord>> {
     let shared = dispatch.shared();
     loop {
@@ -68,7 +70,7 @@ async fn end_of(dispatch: &Dispatch, run_id: &RunId) -> Option<Option<RunRecord>
         match shared.journal.message(run_id).await {
             Ok(Some(Known::Finished(record))) => return Some(Some(record)),
             Ok(None) => return Some(None),
-            // It is on its way to its lane, or the disk does not answer.
+            // The message is on its way to its lane, or the disk does not answer.
             Ok(Some(Known::Unfinished { .. })) | Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
@@ -92,7 +94,8 @@ fn note_end(runner: &Runner, run: ChildRun, record: Option<&RunRecord>) -> (Chil
     (run, ended)
 }
 
-/// Has the end of a child told, once. `None` when the gateway goes down before it is known to be.
+/// Announces the end of a child, once. `None` when the gateway goes down before the announcement is
+/// known to be made.
 async fn announce(
     dispatch: &Dispatch,
     run: &ChildRun,
@@ -107,7 +110,6 @@ async fn announce(
     if ended.status == ChildStatus::Ok && said == Said::Silence {
         return Some(Announced::skipped(None));
     }
-    let stats = stats(runner, run, record).await.line();
     let mode = runner.settings().config.agents.defaults.subagents.announce_mode.unwrap_or_default();
     let told = match mode {
         AnnounceMode::Step if ended.status == ChildStatus::Ok => match step(dispatch, run).await? {
@@ -122,6 +124,8 @@ async fn announce(
         },
         AnnounceMode::Step | AnnounceMode::Raw | AnnounceMode::Summary => Told::of(ended, said.words(), None),
     };
+    // With the tokens of the step.
+    let stats = stats(runner, run, record).await.line();
     let (text, announces) = match mode {
         AnnounceMode::Summary => (trigger(run, ended, &told, &stats), Announces::Summary),
         AnnounceMode::Step | AnnounceMode::Raw => (posted(&told, &stats), Announces::Words),
@@ -137,6 +141,7 @@ async fn announce(
         text,
         announces: Some(announces),
         lineage: run.lineage.of_announcement(),
+        rights: run.rights.clone(),
         provenance: Some(provenance(&run.child_session_key)),
         deliver_to: to,
         ..Request::default()
@@ -157,7 +162,7 @@ async fn announce(
     }
 }
 
-/// Why nothing is told to a session, if nothing is.
+/// Returns the reason if nothing may be told to a session.
 async fn refused(runner: &Runner, key: &SessionKey, to: Option<&Address>) -> Option<String> {
     let rules = runner.key_rules();
     // A main session is there for who writes next, also where its row is not.
@@ -169,7 +174,7 @@ async fn refused(runner: &Runner, key: &SessionKey, to: Option<&Address>) -> Opt
     (!may.unwrap_or(true)).then(|| DispatchError::SendBlocked.to_string())
 }
 
-/// Why the chat of a session does not hear what its transcript has, if it does not.
+/// Returns the reason if the chat of a session does not hear what its transcript has.
 fn unreached(runner: &Runner, to: &Address) -> Option<String> {
     let Address { channel, account, .. } = to;
     let config = &runner.settings().config;
@@ -181,26 +186,26 @@ fn unreached(runner: &Runner, to: &Address) -> Option<String> {
     })
 }
 
-/// What is said by another session.
+/// Provenance of messages from another session.
 pub(crate) fn provenance(from: &SessionKey) -> Provenance {
     Provenance {
         kind: ProvenanceKind::InterSession,
-        source_session_key: Some(from.to_string()),
+        source_session_key: Some(from.shown().to_owned()),
         source_channel: None,
         source_tool: Some("sessions_spawn".to_owned()),
     }
 }
 
-/// What a child says of its work.
+/// Words of a child about its work.
 enum Step {
     Words(String),
     Silent,
     Failed(String),
-    /// It can't be asked: its session is gone.
+    /// The child can't be asked: its session is gone.
     None,
 }
 
-/// Lets a child word what is told of it. `None` when the gateway goes down.
+/// Lets a child word its announcement. `None` when the gateway goes down.
 async fn step(dispatch: &Dispatch, run: &ChildRun) -> Option<Step> {
     let runner = dispatch.runner();
     let key = &run.child_session_key;
@@ -216,6 +221,7 @@ async fn step(dispatch: &Dispatch, run: &ChildRun) -> Option<Step> {
         extra_system_prompt: Some(context::of_step(run)),
         provenance: Some(provenance(&run.requester_session_key)),
         lineage: run.lineage,
+        rights: run.rights.clone(),
         ..Request::default()
     };
     let run_id = RunId::new(format!("{}:step", run.run_id));
@@ -236,16 +242,16 @@ async fn step(dispatch: &Dispatch, run: &ChildRun) -> Option<Step> {
     })
 }
 
-/// What became of a message of the gateway's own.
+/// Result of a message of the gateway's own.
 enum Asked {
     Ended(RunOutcome),
     Refused(String),
-    /// It was accepted before, and is forgotten.
+    /// The message was accepted before, and is forgotten.
     Unknown,
     GoingDown,
 }
 
-/// Has a message accepted, unless it was before, and waits for the end of its run.
+/// Accepts a message, unless it was accepted before, and waits for the end of its run.
 async fn ask(dispatch: &Dispatch, run_id: RunId, key: &SessionKey, request: Request) -> Asked {
     let mut pause = PAUSE;
     loop {
@@ -274,7 +280,7 @@ async fn ask(dispatch: &Dispatch, run_id: RunId, key: &SessionKey, request: Requ
     }
 }
 
-/// What is known of a child's work.
+/// Gathers figures about a child's work.
 async fn stats(runner: &Runner, run: &ChildRun, record: Option<&RunRecord>) -> Stats {
     let key = &run.child_session_key;
     let entry = runner.entry_or_none(key).await;

@@ -1,10 +1,12 @@
-//! The sub-agents there are. Kept in memory and written behind: many changes are one write.
+//! List of sub-agents, kept in memory and written behind: many changes are one write.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use openclaw_journal::child_run::ChildRun;
+use openclaw_journal::rights::Rights;
 use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_sessions::KeyRules;
 use parking_lot::Mutex;
@@ -12,17 +14,16 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::file;
-use super::run::ChildRun;
 
 /// Pause before the disk is asked again.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long changes are gathered for one write.
+/// Time for which changes are gathered for one write.
 const GATHER: Duration = Duration::from_millis(10);
 
-/// How much longer than a write took nothing is written.
+/// Pause after a write, as a multiple of the write's duration.
 const REST: u32 = 4;
 
-/// A number of the changes made so far.
+/// Number of changes made so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Change(u64);
 
@@ -31,7 +32,7 @@ pub(crate) struct Runs {
     path: PathBuf,
     state: Mutex<State>,
     changed: Notify,
-    /// The last change that was written, or that the disk has refused.
+    /// Number of the last change that was written, or that the disk has refused.
     tried: watch::Sender<Change>,
 }
 
@@ -39,7 +40,7 @@ pub(crate) struct Runs {
 struct State {
     runs: BTreeMap<String, ChildRun>,
     change: Change,
-    /// The last one that is on disk.
+    /// Number of the last change that is on disk.
     written: Change,
 }
 
@@ -49,13 +50,13 @@ impl Runs {
         Self { path, state, changed: Notify::new(), tried: watch::Sender::default() }
     }
 
-    /// Takes over what the last process has left. Blocking.
+    /// Loads the list that the last process has left. Blocking.
     pub(super) fn load(&self, rules: &KeyRules, now: i64) {
         let runs = file::load(&self.path, rules, now);
         self.state.lock().runs = runs;
     }
 
-    /// Adds one, unless it is there.
+    /// Adds a sub-agent, unless it is there.
     pub(super) fn add(&self, run: ChildRun) -> Change {
         self.edit(|runs| {
             runs.entry(run.run_id.clone()).or_insert(run);
@@ -89,18 +90,27 @@ impl Runs {
         self.state.lock().runs.get(run_id).cloned()
     }
 
-    /// The one that works in a session.
+    /// Returns the sub-agent that works in a session.
     pub(crate) fn of_session(&self, key: &SessionKey) -> Option<ChildRun> {
         self.state.lock().runs.values().find(|run| run.child_session_key == *key).cloned()
     }
 
-    /// How each stands, in a word, by its session.
+    /// Returns the rights that the session of a sub-agent was started with; `None` for any other
+    /// session, and for a sub-agent that an older version started.
+    pub(crate) fn rights_of(&self, key: &SessionKey) -> Option<Rights> {
+        if !key.is_subagent() {
+            return None;
+        }
+        self.state.lock().runs.values().find(|run| run.child_session_key == *key)?.rights.clone()
+    }
+
+    /// Returns the state of each, in a word, by its session.
     pub(super) fn states(&self, is_running: impl Fn(&ChildRun) -> bool) -> HashMap<SessionKey, &'static str> {
         let state = self.state.lock();
         state.runs.values().map(|run| (run.child_session_key.clone(), run.state(is_running(run)))).collect()
     }
 
-    /// Those that meet a condition, the newest first.
+    /// Returns the sub-agents that meet a condition, the newest first.
     pub(crate) fn select(&self, which: impl Fn(&ChildRun) -> bool) -> Vec<ChildRun> {
         let mut found: Vec<ChildRun> =
             self.state.lock().runs.values().filter(|run| which(run)).cloned().collect();
@@ -111,12 +121,12 @@ impl Runs {
         found
     }
 
-    /// Those that a session has started, the newest first.
+    /// Returns the sub-agents that a session has started, the newest first.
     pub(crate) fn of_requester(&self, key: &SessionKey) -> Vec<ChildRun> {
         self.select(|run| run.requester_session_key == *key)
     }
 
-    /// How many of those that an agent has started have not ended.
+    /// Counts the sub-agents that an agent has started and that have not ended.
     pub(super) fn count_active(&self, agent: &AgentId, rules: &KeyRules) -> usize {
         let state = self.state.lock();
         let is_active =
@@ -136,7 +146,7 @@ impl Runs {
         self.tried(change).await;
     }
 
-    /// Writes changes until the gateway stops, and what is left then.
+    /// Writes changes until the gateway stops, and the rest then.
     pub(super) async fn write_behind(self: Arc<Self>, closing: CancellationToken) {
         loop {
             let is_last = closing.is_cancelled();
@@ -160,7 +170,7 @@ impl Runs {
         }
     }
 
-    /// Writes what has changed. `false`: the disk refused.
+    /// Writes the changed list. `false`: the disk refused.
     async fn write(self: &Arc<Self>) -> bool {
         {
             let state = self.state.lock();

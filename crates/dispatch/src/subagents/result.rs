@@ -1,22 +1,23 @@
-//! What a sub-agent came to.
+//! Result of a sub-agent.
 
 use std::sync::Arc;
 
 use openclaw_agent::text::silent::{is_silent, spoken};
+use openclaw_journal::api::{AbortReason, RunOutcome, RunRecord};
+use openclaw_journal::child_run::{ChildOutcome, ChildStatus};
 use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::history;
 use openclaw_sessions::transcript::inject::is_injected;
 use serde_json::Value;
 
-use super::run::{ChildOutcome, ChildStatus};
-use crate::api::{AbortReason, RunOutcome, RunRecord};
 use crate::runner::Runner;
 
-/// Messages of a child in which its last words are looked for.
+/// Number of a child's messages in which its last words are looked for.
 const LOOKED_AT: usize = 50;
 
-/// How a run ended, as it is told. `None`: nobody knows any more, because the gateway ended while it ran; unless it is listed as ended.
+/// Returns the outcome of a run, as it is told. `None`: unknown, because the gateway ended while it
+/// ran; unless it is listed as ended.
 pub(super) fn outcome(record: Option<&RunRecord>, has_ended: bool) -> ChildOutcome {
     let (status, error) = match record.map(|record| &record.outcome) {
         Some(RunOutcome::Ok { .. }) => (ChildStatus::Ok, None),
@@ -31,7 +32,7 @@ pub(super) fn outcome(record: Option<&RunRecord>, has_ended: bool) -> ChildOutco
     ChildOutcome { status, error }
 }
 
-/// Whether somebody stopped it: whoever did knows, and is not told of its end.
+/// True if somebody stopped it: that person knows, and is not told of its end.
 pub(super) fn is_stopped(record: Option<&RunRecord>) -> bool {
     let outcome = record.map(|record| &record.outcome);
     matches!(outcome, Some(RunOutcome::Aborted { reason, .. }) if reason != AbortReason::Timeout.as_str())
@@ -50,12 +51,12 @@ pub(crate) fn last_words(record: &RunRecord) -> Option<String> {
     texts.find(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// What a child has said at its end.
+/// Last words of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Said {
-    /// Nothing at all.
+    /// No words at all.
     Nothing,
-    /// That nothing is to be told.
+    /// Token that nothing is to be told.
     Silence,
     Words(String),
 }
@@ -70,7 +71,7 @@ impl Said {
 }
 
 impl Runner {
-    /// What its run has answered, or else what its transcript holds.
+    /// Returns the words that its run has answered, or else those in its transcript.
     pub(super) async fn said_by(&self, key: &SessionKey, record: Option<&RunRecord>) -> Said {
         if let Some(words) = record.and_then(last_words) {
             return Said::Words(words);
@@ -91,7 +92,7 @@ impl Runner {
         }
     }
 
-    /// The last messages of a session, oldest first; none where they can't be read.
+    /// Returns the last messages of a session, oldest first; none if they can't be read.
     pub(crate) async fn messages_of(&self, key: &SessionKey, limit: usize) -> Vec<Message> {
         let Some(entry) = self.entry_or_none(key).await else { return Vec::new() };
         let (transcripts, agent) = (Arc::clone(&self.deps.transcripts), self.key_rules().agent_of(key));

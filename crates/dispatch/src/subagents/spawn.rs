@@ -4,6 +4,11 @@ use std::sync::Arc;
 
 use openclaw_agent::host::SpawnCall;
 use openclaw_config::ResolvedAgent;
+use openclaw_journal::api::{Accepted, DispatchError};
+use openclaw_journal::child_run::ChildRun;
+use openclaw_journal::lineage::Lineage;
+use openclaw_journal::request::{Kind, Request};
+use openclaw_journal::rights::Rights;
 use openclaw_models::thinking::has_xhigh;
 use openclaw_models::{Choices, ModelRef, ThinkingLevel};
 use openclaw_protocol::message::{Provenance, ProvenanceKind};
@@ -16,11 +21,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::context;
-use super::run::ChildRun;
-use crate::api::{Accepted, DispatchError};
 use crate::handle::Dispatch;
-use crate::lineage::Lineage;
-use crate::request::{Kind, Request};
 use crate::runner::Runner;
 use crate::setup::Settings;
 
@@ -30,27 +31,29 @@ const LANE: &str = "subagent";
 /// A run that starts a sub-agent.
 pub(crate) struct Spawner<'a> {
     pub(crate) runner: &'a Arc<Runner>,
-    /// Its session.
+    /// Session of that run.
     pub(crate) key: &'a SessionKey,
     pub(crate) agent: &'a ResolvedAgent,
-    /// Where it was asked for.
+    /// Conversation in which it was asked for.
     pub(crate) origin: Option<DeliveryContext>,
-    /// What the run follows from that no person said.
+    /// Count of automatic steps that led to the run since a person or the clock began.
     pub(crate) lineage: Lineage,
-    /// The same for the same call of the same run, also after a crash.
+    /// Rights of the run.
+    pub(crate) rights: &'a Rights,
+    /// Id of the call: the same for the same call of the same run, also after a crash.
     pub(crate) call: String,
 }
 
-/// What a child is to be.
+/// Plan for a child.
 struct Plan {
     agent: AgentId,
     model: Option<ModelRef>,
     thinking: Option<ThinkingLevel>,
-    /// Why it does not have the model that is configured.
+    /// Reason for which it does not have the model that is configured.
     warning: Option<String>,
 }
 
-/// What is answered in place of a child.
+/// Answer in place of a child.
 struct Refusal(Value);
 
 impl Refusal {
@@ -121,7 +124,7 @@ impl Spawner<'_> {
         Ok(answer)
     }
 
-    /// Decides what the child is to be.
+    /// Plans the child.
     async fn plan(&self, settings: &Settings, call: SpawnCall<'_>) -> Result<Plan, Refusal> {
         let (config, own) = (&settings.config, &self.agent.id);
         let agent = call.agent_id.map_or_else(|| own.clone(), AgentId::normalize);
@@ -176,7 +179,7 @@ impl Spawner<'_> {
                 let has_xhigh = has_xhigh(used.provider.as_str(), used.model.as_str());
                 match asked.parse::<ThinkingLevel>() {
                     Ok(level) if level != ThinkingLevel::XHigh || has_xhigh => Some(level),
-                    // What is configured is meant for any model.
+                    // The configured level is meant for any model.
                     Ok(_) if call.thinking.is_none() => Some(ThinkingLevel::High),
                     Err(_) if call.thinking.is_none() => None,
                     Ok(_) | Err(_) => {
@@ -194,7 +197,7 @@ impl Spawner<'_> {
 
     /// The child's run and session: the same for the same call.
     fn names(&self, agent: &AgentId) -> Result<(RunId, SessionKey), Refusal> {
-        let uuid = |what: &str| crate::steady_id::uuid_of(&format!("{what}\n{}", self.call));
+        let uuid = |what: &str| openclaw_journal::steady_id::uuid_of(&format!("{what}\n{}", self.call));
         let key = SessionKey::parse(&format!("agent:{agent}:subagent:{}", uuid("session")));
         let key = key.map_err(|error| Refusal::error(error.to_string()))?;
         Ok((RunId::new(uuid("run")), key))
@@ -223,6 +226,7 @@ impl Spawner<'_> {
             cleanup_completed_at: None,
             announced: None,
             lineage: self.lineage,
+            rights: Some(self.rights.caused()),
             extra: Map::new(),
         }
     }
@@ -240,18 +244,19 @@ impl Spawner<'_> {
             extra_system_prompt: Some(context::of_child(run)),
             provenance: Some(Provenance {
                 kind: ProvenanceKind::InterSession,
-                source_session_key: Some(self.key.to_string()),
+                source_session_key: Some(self.key.shown().to_owned()),
                 source_channel: channel,
                 source_tool: Some("sessions_spawn".to_owned()),
             }),
             lineage: self.lineage,
+            rights: run.rights.clone(),
             // The text is the task already.
             spawned: Some(Box::new(ChildRun { task: String::new(), ..run.clone() })),
             ..Request::default()
         }
     }
 
-    /// What the child's row has from the beginning.
+    /// Fields that the child's row has from the beginning.
     async fn row(&self, plan: &Plan, label: Option<&str>) -> Map<String, Value> {
         let parent = self.runner.entry_or_none(self.key).await;
         let parent = parent.as_deref();
@@ -259,7 +264,7 @@ impl Spawner<'_> {
             |take: fn(&SessionEntry) -> &Option<Box<str>>| parent.and_then(|entry| take(entry).clone());
         let level = plan.thinking.filter(|level| *level != ThinkingLevel::Off);
         let fields: [(&str, Option<Box<str>>); 8] = [
-            ("spawnedBy", Some(self.key.as_str().into())),
+            ("spawnedBy", Some(self.key.spelled().into())),
             ("label", label.map(Box::from)),
             ("providerOverride", plan.model.as_ref().map(|model| model.provider.as_str().into())),
             ("modelOverride", plan.model.as_ref().map(|model| model.model.as_str().into())),
@@ -272,7 +277,8 @@ impl Spawner<'_> {
         set.collect()
     }
 
-    /// Why the child's session is not called as it was asked for, if it is not: rows have names of their own.
+    /// Returns the reason for which the child's session does not get the label that was asked for,
+    /// if so: labels of rows are unique.
     async fn unlabelled(&self, run: &ChildRun) -> Option<String> {
         let label = run.label.as_deref()?;
         let why = if label.encode_utf16().count() > MAX_LABEL {
@@ -295,13 +301,13 @@ impl Spawner<'_> {
             edit.entry.merge(&patch, edit.now);
             Ok(())
         });
-        // It is in the request too.
+        // The request has these fields too.
         self.runner.deps.store.record(key, change).await.map(drop).map_err(|error| error.to_string())
     }
 }
 
-/// Has a child accepted and listed. Where whoever asked is stopped meanwhile, so is the child: a stop that came before it was listed
-/// has not met it.
+/// Accepts and lists a child. If the caller is stopped meanwhile, so is the child: a stop that came
+/// before the child was listed has not met it.
 async fn start(
     dispatch: Dispatch,
     request: Request,
@@ -323,7 +329,7 @@ async fn start(
     if matches!(receipt.accepted, Accepted::New { .. }) {
         let (run_id, runs) = (run.run_id.clone(), Arc::clone(&runner.subagents.runs));
         let listed = runs.add(run.clone());
-        // It begins once the list on disk has it: then its end finds it there.
+        // The run begins once the list on disk has it, so that its end finds it there.
         runner.subagents.spawn(&runner, async move {
             runs.tried(listed).await;
             drop(receipt);
@@ -336,7 +342,8 @@ async fn start(
     Ok(())
 }
 
-/// The model that is meant, where a run with it would not fall back to another from the beginning; else why. Nobody is asked.
+/// Returns the model that is meant, if a run with it would not fall back to another from the
+/// beginning; the error is the reason. No provider is asked.
 fn usable(choices: &Choices, text: &str) -> Result<ModelRef, String> {
     let model = choices.callable(text).map_err(|error| error.to_string())?;
     match choices.lacks_credential(&model) {
@@ -345,7 +352,7 @@ fn usable(choices: &Choices, text: &str) -> Result<ModelRef, String> {
     }
 }
 
-/// Whether an agent may be given work.
+/// True if an agent may be given work.
 fn is_allowed(agent: &AgentId, allowed: &[String]) -> bool {
     allowed.iter().map(|name| name.trim()).any(|name| name == "*" || AgentId::normalize(name) == *agent)
 }

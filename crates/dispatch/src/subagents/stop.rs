@@ -1,12 +1,12 @@
-//! Stopping sub-agents (spec `sessions.md` §8.9). That they are to be stopped is stored; whoever looks after one sees its end and
-//! tells nobody of it.
+//! Stopping of sub-agents (spec `sessions.md` §8.9). The stop is stored; the follow-up of a stopped
+//! sub-agent sees its end and announces nothing.
 
 use futures_util::future::join_all;
+use openclaw_journal::api::{AbortReason, AbortTarget};
+use openclaw_journal::child_run::ChildRun;
 use openclaw_protocol::SessionKey;
 use tokio::sync::oneshot;
 
-use super::run::ChildRun;
-use crate::api::{AbortReason, AbortTarget};
 use crate::handle::Dispatch;
 use crate::lane::Command;
 
@@ -24,7 +24,7 @@ impl Dispatch {
     pub(crate) async fn children_are_listed(&self) {
         let runner = self.runner();
         tokio::select! { biased;
-            // What is left is written at the end.
+            // The rest is written at the end.
             () = runner.shared.stopping.cancelled() => {}
             () = runner.subagents.runs.all_tried() => {}
         }
@@ -39,14 +39,15 @@ impl Dispatch {
         self.lanes().send_existing(&run.child_session_key, command).await;
         match stopped.await {
             Ok(Ok(stopped)) => !stopped.is_empty(),
-            // It is stopped, and the log says that this may not last.
+            // The run is stopped, and the log says that this may not last.
             Ok(Err(_)) => true,
             Err(_) => false,
         }
     }
 }
 
-/// What is told to somebody who has stopped the agent, and so many sub-agents with it. Clients know these words.
+/// Text told to somebody who has stopped the agent, and so many sub-agents with it. Clients know
+/// these words.
 pub(crate) fn told(stopped: usize) -> String {
     match stopped {
         0 => "⚙️ Agent was aborted.".to_owned(),

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_journal::child_run::ChildRun;
 use openclaw_protocol::params::sessions::SessionsDeleteParams;
 use openclaw_sessions::methods;
 use serde_json::json;
 
-use super::run::ChildRun;
 use crate::handle::Dispatch;
 use crate::runner::Runner;
 
 /// Time between two looks.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// How long a run of such a session gets to stop.
+/// Time that a run of such a session gets to stop.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Archives what is due, until the gateway stops.
+/// Archives sessions that are due, until the gateway stops.
 pub(super) async fn work(runner: Arc<Runner>) {
     loop {
         let Some(dispatch) = runner.dispatch() else { return };
@@ -26,8 +26,9 @@ pub(super) async fn work(runner: Arc<Runner>) {
     }
 }
 
-/// Archives what is due by the clock. Whatever that says, nothing is archived that works or is still to be told of: a child that was
-/// given more to do by `/subagents send` is left until it has done that.
+/// Archives sessions that are due by the clock. Whatever the clock says, a session that works or is
+/// still to be announced is not archived: a child that was given more to do by `/subagents send` is
+/// left until it has done that.
 pub(crate) async fn look(dispatch: &Dispatch) {
     let runner = dispatch.runner();
     let now = runner.shared.clock.now_ms();

@@ -1,15 +1,15 @@
-//! The words in which the end of a sub-agent is told (spec `sessions.md` §8.6). Pure.
+//! Words of the announcement of a sub-agent's end (spec `sessions.md` §8.6). Pure.
 
+use openclaw_journal::child_run::{ChildOutcome, ChildRun, ChildStatus};
 use openclaw_models::usage::dollars;
-
-use super::run::{ChildOutcome, ChildRun, ChildStatus};
 
 /// Characters of a result that are told; the rest is in the transcript.
 const LONGEST: usize = 16_000;
-/// What stands for a number that is not known.
+/// Placeholder for a number that is not known.
 const STATS_UNKNOWN: &str = "n/a";
 
-/// What a child's end comes to, in three parts. The status is the runtime's, whatever the child says.
+/// Announcement of a child's end, in three parts. The status is the runtime's, whatever the child
+/// says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Told {
     status: &'static str,
@@ -18,7 +18,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Of what a child has said. With `trouble`, what else there is to know.
+    /// Builds the announcement from the child's words. `trouble` adds a note.
     pub(super) fn of(outcome: &ChildOutcome, said: &str, trouble: Option<&str>) -> Self {
         let parts = Parts::of(said);
         let error = outcome.error.as_deref();
@@ -46,14 +46,15 @@ impl Told {
     }
 }
 
-/// What a child may have set apart.
+/// Parts that a child may have set apart.
 struct Parts<'a> {
     result: &'a str,
     notes: Option<&'a str>,
 }
 
 impl<'a> Parts<'a> {
-    /// All of it is the result, unless it begins with the line `Result:`, or with `Status:` and that.
+    /// Splits the words. All of them are the result, unless they begin with the line `Result:`, or
+    /// with `Status:` and that.
     fn of(said: &'a str) -> Self {
         let said = said.trim();
         let behind_status = said.split_once('\n').filter(|(line, _)| line.starts_with("Status:"));
@@ -70,7 +71,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Where a line with this beginning stands.
+/// Returns the position of a line with this beginning, in bytes.
 fn line_that_begins(text: &str, with: &str) -> Option<usize> {
     text.match_indices(with).map(|(at, _)| at).find(|at| {
         let before = text.get(..*at).unwrap_or_default();
@@ -88,14 +89,14 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// What is known of a child's work.
+/// Figures about a child's work.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Stats {
     pub(super) runtime_ms: Option<i64>,
     pub(super) total: Option<u64>,
     pub(super) input: Option<u64>,
     pub(super) output: Option<u64>,
-    /// In dollars.
+    /// Cost in dollars.
     pub(super) cost: Option<f64>,
     pub(super) session_key: String,
     pub(super) session_id: Option<String>,
@@ -103,7 +104,7 @@ pub(super) struct Stats {
 }
 
 impl Stats {
-    /// The line below what is told.
+    /// Line below the announcement.
     pub(super) fn line(&self) -> String {
         let unknown = || STATS_UNKNOWN.to_owned();
         let runtime = self.runtime_ms.map_or_else(unknown, compact_duration);
@@ -147,12 +148,12 @@ pub(crate) fn compact_duration(ms: i64) -> String {
     }
 }
 
-/// What is posted to the requester's chat.
+/// Text that is posted to the requester's chat.
 pub(super) fn posted(told: &Told, stats: &str) -> String {
     format!("{}\n\n{stats}", told.text())
 }
 
-/// What the requester's agent is told, to tell it in words of its own.
+/// Text for the requester's agent, which tells it in words of its own.
 pub(super) fn trigger(run: &ChildRun, outcome: &ChildOutcome, told: &Told, stats: &str) -> String {
     let ended = match outcome.status {
         ChildStatus::Ok => "completed successfully".to_owned(),

@@ -9,18 +9,18 @@ use openclaw_channels::{
     MediaRef, Outgoing, Part, Probe, Receipt, Repeats, SendError, Turn,
 };
 
-/// How it sends.
+/// Behaviour of an account that sends.
 pub(crate) trait Sends: Send + Sync + 'static {
-    /// What a second request does.
+    /// Effect of a second request.
     fn repeats(&self) -> Repeats;
 
-    /// Whether a conversation's turn is now.
+    /// Tells if it is the conversation's turn now.
     fn turn(&self, at: &Address) -> Turn {
         let _ = at;
         Turn::Now
     }
 
-    /// How long one request may take.
+    /// Time that one request may take.
     fn request_limit(&self) -> Duration {
         Duration::ZERO
     }

@@ -1,13 +1,14 @@
+mod table;
+
 use openclaw_config::Environment;
 use openclaw_protocol::AgentId;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::origin::Origin;
 
 const MAIN: &str = "agent:main:main";
 const SUBAGENT: &str = "agent:main:subagent:x";
-/// What a run with a chat platform has where nothing is configured.
+/// Tools of a run with a chat platform if nothing is configured.
 const ALL: &str = "read edit write exec process message gateway agents_list sessions_list sessions_history sessions_send sessions_spawn \
                    session_status web_search web_fetch";
 
@@ -81,7 +82,7 @@ fn every_step_narrows_what_the_ones_before_left() {
             &none,
             MAIN,
             GOOGLE,
-            "read edit write process sessions_list sessions_history sessions_send sessions_spawn session_status",
+            "read edit write sessions_list sessions_history sessions_send sessions_spawn session_status",
         ),
         (
             json!({"allow": ["*"], "deny": ["web_*"]}),
@@ -104,7 +105,7 @@ fn every_step_narrows_what_the_ones_before_left() {
             GOOGLE,
             "message sessions_list sessions_history sessions_send session_status",
         ),
-        // What is added belongs to the profile whichever of the two has it.
+        // An addition belongs to the profile whichever of the two has it.
         (json!({"profile": "minimal"}), &fetches, MAIN, GOOGLE, "session_status web_fetch"),
         (json!({"alsoAllow": ["web_fetch"]}), &minimal, MAIN, GOOGLE, "session_status web_fetch"),
         (
@@ -232,20 +233,33 @@ fn tools_of_the_owner_are_the_owners_whatever_a_list_says() {
 }
 
 #[test]
-fn a_message_of_a_chat_is_the_owners_where_its_sender_is() {
-    let mut said = crate::commands::testing::direct("5", None);
-    let request = |said: &Origin| Request { origin: Some(Box::new(said.clone())), ..Request::default() };
-    let client = |may_administer| Request { may_administer, ..Request::default() };
-    let senders = [sender_of(&client(true)), sender_of(&client(false)), sender_of(&request(&said))];
-    assert_eq!(senders, [Sender::Owner, Sender::Other, Sender::Other]);
-    said.is_owner = true;
-    assert_eq!(sender_of(&request(&said)), Sender::Owner);
-}
-
-#[test]
-fn a_list_that_names_no_tool_is_warned_of() {
-    let explanation =
-        explained_at(MAIN, ("google", "g-1"), &document(&json!({"allow": ["my-plugin"]}), &json!({})));
-    assert_eq!(offered(&explanation), ALL);
-    assert_eq!(explanation.warnings, ["tools: tools allowlist contains unknown entries (my-plugin)."]);
+fn a_list_that_names_no_tool_leaves_none_at_any_level() {
+    let (none, model) = (json!({"allow": ["reed"]}), ("google", "g-1"));
+    for (tools, own) in [
+        (none.clone(), json!({})),
+        (json!({"byProvider": {"google": none}}), json!({})),
+        (json!({}), none.clone()),
+        (json!({}), json!({"byProvider": {"google/g-1": none}})),
+    ] {
+        assert_eq!(offered(&explained_at(MAIN, model, &document(&tools, &own))), "", "{tools} {own}");
+    }
+    let subagents = document(&json!({"subagents": {"tools": none}}), &json!({}));
+    assert_eq!(offered(&explained_at("agent:main:subagent:x", model, &subagents)), "");
+    let run = |config: &Config| {
+        let (session, agent) = (SessionKey::parse(MAIN).unwrap(), config.agent(&config.default_agent()));
+        let run = RunOf {
+            config,
+            agent: &agent,
+            provider: "p",
+            model: "m",
+            session: &session,
+            sender: Sender::Owner,
+            has_image_model: false,
+        };
+        let policy = || ToolPolicy { allow: Some(vec!["reed".to_owned()]), ..ToolPolicy::default() };
+        let tools: Vec<Candidate<'_>> = CATALOGUE.facts().map(Candidate::from).collect();
+        let left = |groups: &[ToolPolicy], sandbox| select(run, &tools, groups, sandbox).names().count();
+        [left(&[policy()], None), left(&[], Some(policy()))]
+    };
+    assert_eq!(run(&Config::default()), [0, 0], "of a group or a sender, and of a sandbox");
 }

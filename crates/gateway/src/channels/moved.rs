@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::state::GatewayState;
 
-/// How often a change is planned anew because somebody else wrote the file meanwhile.
+/// Number of attempts to plan a change anew because somebody else wrote the file meanwhile.
 const TRIES: usize = 3;
 
 /// Lets the configuration of this gateway follow groups.
@@ -76,7 +76,8 @@ fn renamed(document: &mut Value, moved: &MovedGroup) -> bool {
     any
 }
 
-/// In the same order; nothing where the old name is not there, or the new one is.
+/// Renames a group in place, keeping the order; `None` where the old name is missing, or the new
+/// one exists.
 fn with_name(groups: &Map<String, Value>, from: &str, to: &str) -> Option<Map<String, Value>> {
     if !groups.contains_key(from) || groups.contains_key(to) {
         return None;

@@ -1,4 +1,4 @@
-//! How accounts stand, by the names clients know (spec `channels.md` §15).
+//! Status of accounts, under the names that clients know (spec `channels.md` §15).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,12 +20,12 @@ use serde_json::{Map, Value, json};
 use super::standing::{add_command, answer, command, obstacle, obstacle_of};
 use crate::state::GatewayState;
 
-/// Groups in which nobody is heard that are told of.
+/// Maximum number of groups without listeners that are named.
 const SILENT_GROUPS: usize = 5;
 /// Characters of why a message could not be sent.
 const SHOWN_ERROR: usize = 200;
 
-/// How all accounts stand. `probe` is how long platforms may take to be asked.
+/// Status of all accounts. `probe` is how long platforms may take to be asked.
 pub(crate) async fn status(state: &GatewayState, probe: Option<Duration>) -> ChannelsStatusResult {
     let config = state.config();
     let mut result = ChannelsStatusResult { ts: now_ms(), ..ChannelsStatusResult::default() };
@@ -56,7 +56,7 @@ pub(crate) async fn status(state: &GatewayState, probe: Option<Duration>) -> Cha
     result
 }
 
-/// What of an account stands in the summary of its platform.
+/// Fields of an account that stand in the summary of its platform.
 fn summary(snapshot: &Map<String, Value>) -> Map<String, Value> {
     const SHOWN: [&str; 9] = [
         "configured",
@@ -78,7 +78,7 @@ fn summary(snapshot: &Map<String, Value>) -> Map<String, Value> {
 /// The platforms that are set up, as the health snapshot shows them. `probe` is how long they may take to be asked.
 pub(crate) async fn health(state: &GatewayState, probe: Option<Duration>) -> ChannelsHealth {
     let config = state.config();
-    // It is made every minute: the log hears of them.
+    // Health is made every minute: so the log hears of missing accounts.
     missing(state, &config).await;
     let mut found = ChannelsHealth::default();
     for channel in state.platforms.channels() {
@@ -124,12 +124,12 @@ pub(crate) struct ChannelsHealth {
 pub(crate) struct MissingAccount {
     pub(crate) channel: String,
     pub(crate) account: String,
-    /// How many wait.
+    /// Number of waiting messages.
     pub(crate) pending: u64,
 }
 
 impl MissingAccount {
-    /// That messages wait for it, for people.
+    /// Notice that messages wait for this account, for people.
     pub(crate) fn told(&self) -> String {
         let Self { channel, account, pending } = self;
         let (wait, are_sent) = match pending {
@@ -141,12 +141,12 @@ impl MissingAccount {
         )
     }
 
-    /// What to do with them.
+    /// Command that gets rid of the messages.
     pub(crate) const REMEDY: &str =
         "throw away: openclaw message discard <id> (list: openclaw message failed)";
 }
 
-/// The accounts that the configuration does not know, and for which messages wait. The log is told of those that are new.
+/// Accounts that are not configured, and for which messages wait. New ones are logged.
 async fn missing(state: &GatewayState, config: &Config) -> Vec<MissingAccount> {
     let waiting = state.dispatch.outbox().waiting_accounts().await.unwrap_or_else(|error| {
         tracing::warn!(%error, "what waits for accounts can't be read");
@@ -254,7 +254,7 @@ async fn one(
     let down_for = state.dispatch.outbox().down_for(name, &id);
     let is_stopped = can_work && obstacle(stands.as_ref()).is_some();
     let stands = stands.unwrap_or_default();
-    // What keeps all of the account from being sent is told once.
+    // A reason that holds up all of the account is reported only once.
     if down_for.is_some() || !stands.running {
         (counts.late, counts.late_total) = (Vec::new(), 0);
     }
@@ -275,7 +275,7 @@ async fn one(
     snapshot(config, name, &id, &stands, facts)
 }
 
-/// What of an account's section people are shown, under the names it has there.
+/// Part of an account's section that people are shown, under its own key names.
 struct AccountSection(Map<String, Value>);
 
 impl AccountSection {
@@ -306,7 +306,7 @@ impl AccountSection {
     }
 }
 
-/// What keeps an account from working, with what to do.
+/// Issues that keep an account from working, each with its fix.
 fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec<Value> {
     let mut found: Vec<Issue> = Vec::new();
     let issue =
@@ -426,12 +426,13 @@ fn late(one: &LateConversation) -> Issue {
     Issue { kind: IssueKind::Runtime, message, fix: Some(fix) }
 }
 
-/// What switches an account off, where nobody may have wanted it: whoever has done it themselves knows.
+/// Setting that switches the account off, unless somebody switched it off on purpose: they know
+/// already.
 fn unwanted(facts: &Facts) -> Option<&SwitchedOff> {
     facts.off.as_ref().filter(|off| off.is_unwanted())
 }
 
-/// With a capital letter.
+/// Text with a capital letter first.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
@@ -440,7 +441,7 @@ fn sentence(text: &str) -> String {
 /// The command that lists what was given up.
 const FAILED_COMMAND: &str = "openclaw message failed";
 
-/// That messages were given up, if any were.
+/// Notice that messages were given up, if any were.
 fn given_up(failed: u64) -> Option<String> {
     match failed {
         0 => None,
@@ -449,8 +450,8 @@ fn given_up(failed: u64) -> Option<String> {
     }
 }
 
-/// What became of what an account's platform brought, as far as that is remembered. What was received is the sum of the others but
-/// `repeats`, which were passed over.
+/// Counts of inbound events by outcome, as far as they are remembered. The number received is the
+/// sum of the others but `repeats`, which were passed over.
 fn inbound(events: &[EventCount]) -> Value {
     let sum = |fate: &str| -> u64 {
         events.iter().filter(|event| event.fate == fate).map(|event| event.count).sum()
@@ -472,28 +473,28 @@ fn inbound(events: &[EventCount]) -> Value {
     })
 }
 
-/// What is missing in an account's configuration, or wrong there, and what is to be done.
+/// Problem in an account's configuration (a missing or wrong setting), and its fix.
 struct Problem {
     why: String,
     fix: String,
 }
 
-/// What is known of an account besides how it stands.
+/// Known facts of an account besides its status.
 struct Facts {
-    /// Its platform's name, for people.
+    /// Name of the platform, for people.
     platform: &'static str,
-    /// What switches it off.
+    /// Setting that switches the account off.
     off: Option<SwitchedOff>,
     is_configured: bool,
-    /// It could work, and is not started.
+    /// True if the account could work, and is not started.
     is_stopped: bool,
     problem: Option<Problem>,
-    /// It is not in the configuration, and messages wait for it.
+    /// Set if the account is not in the configuration, and messages wait for it.
     missing: Option<MissingAccount>,
     token: &'static str,
     probed: Option<Probe>,
     counts: AccountCounts,
-    /// How long nothing could be sent.
+    /// Time for which nothing could be sent.
     down_for: Option<Duration>,
     silent: Vec<SilentGroup>,
 }

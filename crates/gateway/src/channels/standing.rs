@@ -1,4 +1,5 @@
-//! What keeps an account from working, and what to do: the same for every page that tells how accounts stand.
+//! Obstacles that keep an account from working, with advice: the same for every page that reports
+//! account status.
 
 use openclaw_channels::{AccountStatus, Channel};
 use openclaw_config::Config;
@@ -19,8 +20,8 @@ pub(super) fn add_command(channel: &str, account: &str) -> String {
     format!("{} --token <token>", command("add", channel, account))
 }
 
-/// What keeps an account from working that can be started. `None`: it works, or has just begun. `stands` is `None` for one that is not
-/// started.
+/// Reason why an account that can be started does not work. `None`: it works, or has just begun.
+/// `stands` is `None` for one that is not started.
 pub(super) fn obstacle(stands: Option<&AccountStatus>) -> Option<String> {
     let Some(stands) = stands else { return Some("it is stopped".to_owned()) };
     match &stands.last_error {
@@ -46,9 +47,10 @@ pub(crate) fn why_not(state: &GatewayState, channel: &str, id: &str) -> Option<S
     obstacle_of(state, &state.config(), state.platforms.channel(channel)?.as_ref(), id)
 }
 
-/// What the health snapshot says of the platform's answer. A good one counts only for an account that works. Where nobody asked now, what
-/// the account's own connection knows stands in its place: OpenClaw 2026.2.9 asks every minute, and shows an account without an answer as
-/// no more than `configured`.
+/// Probe result of the platform, for the health snapshot. A good result counts only for an account
+/// that works. Without a probe, the state of the account's own connection stands in its place:
+/// OpenClaw 2026.2.9 asks every minute, and shows an account without an answer as no more than
+/// `configured`.
 pub(super) fn answer(
     asked: Option<&Value>,
     obstacle: Option<&str>,

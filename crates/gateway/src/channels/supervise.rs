@@ -21,12 +21,12 @@ const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
 /// An account that worked so long begins with the first pause again.
 const HEALTHY: Duration = Duration::from_secs(10 * 60);
-/// How long one whose credentials are refused is left alone.
+/// Pause before an account whose credentials were refused is tried again.
 const REFUSED_PAUSE: Duration = Duration::from_secs(10 * 60);
-/// By how much a pause varies.
+/// Share by which a pause varies.
 const JITTER: f64 = 0.2;
 
-/// What an account needs for its life.
+/// Context that an account needs for its life.
 pub(super) struct Life {
     pub(super) state: Arc<GatewayState>,
     pub(super) config: Arc<Config>,
@@ -37,7 +37,7 @@ pub(super) struct Life {
 }
 
 impl Life {
-    /// Until it is stopped.
+    /// Runs the account until it is stopped.
     pub(super) async fn run(self) {
         let name = self.channel.info().id;
         let status = StatusReport::default();
@@ -102,7 +102,8 @@ impl Life {
         tracing::info!(channel = name, account = %self.id, "channel.state stopped");
     }
 
-    /// Nobody waits for the menu, and it does not outlive the work.
+    /// Works for the account and offers its command menu beside that. The work does not wait for
+    /// the menu, and the menu ends with the work.
     async fn work_and_offer(&self, account: &dyn Account, status: &StatusReport) -> Exit {
         let beside = async { tokio::join!(self.offer_commands(account), self.watch(status)) };
         tokio::select! { biased;
@@ -112,7 +113,7 @@ impl Life {
         }
     }
 
-    /// What could not be sent is sent as soon as the platform can be reached again.
+    /// Resumes sending as soon as the platform can be reached again.
     async fn watch(&self, status: &StatusReport) {
         let mut watched = status.watch();
         let mut was_connected = true;
@@ -149,7 +150,8 @@ impl Life {
             .unwrap_or_else(|_| Exit::Lost("it ended unexpectedly; the gateway's log says more".to_owned()))
     }
 
-    /// A menu that can't be offered keeps nobody from writing. It is offered again until the platform takes it.
+    /// Offers the command menu until the platform takes it. A menu that can't be offered keeps
+    /// nobody from writing.
     async fn offer_commands(&self, account: &dyn Account) {
         let mut pause = FIRST_PAUSE;
         loop {

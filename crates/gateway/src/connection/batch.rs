@@ -1,4 +1,5 @@
-//! Frames that are written together, as bytes for the socket (RFC 6455 §5.2). What frames share with others is not copied.
+//! Frames that are written together, as bytes for the socket (RFC 6455 §5.2). Parts that frames
+//! share are not copied.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -8,10 +9,11 @@ use bytes::{Buf, Bytes, BytesMut};
 use super::frame_text::FrameText;
 use crate::handshake::close::{Closing, NO_STATUS};
 
-/// From this size a part is written from where it is; to copy a smaller one costs less than to write it by itself.
+/// Size from which a part is written from where it is; a smaller one is copied, which costs less
+/// than to write it by itself.
 const SHARED_FROM: usize = 512;
 
-/// What kind of frame it is; each is whole.
+/// Opcodes of the frames written here; every frame is complete, never a fragment.
 #[derive(Debug, Clone, Copy)]
 enum Opcode {
     Text = 0x1,
@@ -23,7 +25,7 @@ enum Opcode {
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     parts: Parts,
-    /// What was copied since the last shared part.
+    /// Bytes copied since the last shared part.
     copied: BytesMut,
 }
 
@@ -132,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes what a socket takes that accepts so many bytes at once, over so many slices.
+    /// Bytes that a socket takes if it accepts so many at once, over so many slices.
     fn taken(batch: &mut Batch, at_once: usize) -> Vec<u8> {
         let (mut out, parts) = (Vec::new(), batch.parts());
         while parts.has_remaining() {

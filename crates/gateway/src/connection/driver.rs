@@ -1,4 +1,5 @@
-//! The task of one socket: handshake, then requests, with a writer beside it that sends what is queued.
+//! The task of one socket: handshake, then requests, with a writer beside it that sends the queued
+//! frames.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use openclaw_protocol::Payload;
 use openclaw_protocol::error::ErrorShape;
 use openclaw_protocol::event::ConnectChallenge;
 use openclaw_protocol::frame::{Frame, Response};
+use openclaw_protocol::params::connect::ClientMode;
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::time::{sleep, timeout};
@@ -28,9 +30,10 @@ use super::requests::Requests;
 use super::{ConnId, Connection, ConnectionInfo};
 use crate::clock::now_ms;
 use crate::events::Event;
-use crate::handshake::client_address::{AddressBook, ClientAddress, Origination};
+use crate::handshake::client_address::{AddressBook, ClientAddress, Origination, host_name};
 use crate::handshake::close::Closing;
 use crate::handshake::machine::{Attempt, Claim, Door, Refusal, judge};
+use crate::handshake::origin::is_loopback;
 use crate::handshake::settle::{Entry, Settlement, settle};
 use crate::host::own_addresses;
 use crate::pairing::{Announcement, Attempted, DeviceToken, PairingBook, StoreError};
@@ -39,21 +42,22 @@ use crate::state::GatewayState;
 
 /// Largest frame in either direction; what a single client may send is the gate's to know.
 pub(crate) const MAX_FRAME_BYTES: usize = LARGEST as usize;
-/// From the open socket to `hello-ok`.
+/// Time limit from the open socket to `hello-ok`.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the first client waits for the first health snapshot.
+/// Time for which the first client waits for the first health snapshot.
 const FIRST_HEALTH: Duration = Duration::from_millis(500);
-/// How long a client that is being closed may take to read what was queued for it.
+/// Time that a client which is being closed has to read its queued messages.
 const FLUSH_GRACE: Duration = Duration::from_secs(10);
-/// How long a client may take to answer a close.
+/// Time that a client has to answer a close.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
 /// Read buffer of a socket; the library's default of 128 KiB would dominate the memory of many clients.
 const BUFFER_BYTES: usize = 8 * 1024;
-/// Bytes that are written at once, and one frame more. What is about to be written can't give way to what is newer any more.
+/// Bytes that are written at once, and one frame more. Bytes that are about to be written can't
+/// give way to newer frames any more.
 const WRITTEN_AT_ONCE: usize = 32 * 1024;
 
 type Io = TokioIo<Upgraded>;
-/// What is read. Frames are written past it, because they would be copied into it.
+/// Reading half as a WebSocket. Frames are written past it, because they would be copied into it.
 type Socket = WebSocketStream<FrameGate<ReadHalf<Io>>>;
 
 /// Drives a socket from its upgrade to its end.
@@ -84,7 +88,7 @@ pub(crate) async fn drive(
     let evicted = async {
         lost.cancelled().await;
         if admitted.lock().is_some() {
-            // It came in at the last moment.
+            // The client was admitted at the last moment.
             std::future::pending::<()>().await;
         }
     };
@@ -112,7 +116,7 @@ async fn linger(mut io: Io) {
     let _ = timeout(CLOSE_GRACE, ending).await;
 }
 
-/// What came to its end first.
+/// Future that finished first.
 enum Ended {
     Reading,
     Writing,
@@ -135,7 +139,7 @@ async fn run_both(
     halves.push(writing.map(|()| Ended::Writing).boxed());
     halves.push(patience.map(|()| Ended::Patience).boxed());
     match halves.next().await {
-        // Whether it got everything or not, the client is gone or about to be.
+        // The client is gone or about to be, no matter if it got everything.
         Some(Ended::Reading) if outbound.is_closing() => {}
         // The close is sent, or nothing can be sent any more: wait for the client's answer, not for long.
         Some(Ended::Writing) => {}
@@ -144,7 +148,8 @@ async fn run_both(
     let _ = timeout(CLOSE_GRACE, halves.next()).await;
 }
 
-/// Sends what is queued, all that waits at once; ends after a close or when nothing can be sent any more.
+/// Sends queued frames, as many as wait at once; ends after a close or when nothing can be sent any
+/// more.
 async fn write(io: &mut WriteHalf<Io>, outbound: &Outbound) {
     let mut batch = Batch::default();
     let mut unsent = 0;
@@ -250,7 +255,7 @@ impl Reader<'_> {
         tracing::debug!(peer = %self.origination.peer, %error, "socket ended");
     }
 
-    /// From the challenge to `hello-ok`; `None` when the client stays outside.
+    /// Runs the handshake from the challenge to `hello-ok`; `None` when the client stays outside.
     async fn handshake(&mut self) -> Option<Arc<Connection>> {
         let nonce = uuid::Uuid::new_v4().to_string();
         let challenge = ConnectChallenge { nonce: nonce.clone(), ts: now_ms() };
@@ -329,7 +334,13 @@ impl Reader<'_> {
         let request_id = claim.request_id.clone();
         let info = connection_info(claim, scopes);
         let state = &self.state;
-        tracing::info!(conn = %info.conn_id, client = info.client.id.as_str(), mode = info.client.mode.as_str(), role = info.role.as_str(), "connected");
+        let (client, mode, role) = (info.client.id.as_str(), info.client.mode.as_str(), info.role.as_str());
+        let presence = info.presence_names().into_iter().next();
+        if is_own_command(&info) {
+            tracing::debug!(conn = %info.conn_id, client, mode, role, presence, "connected");
+        } else {
+            tracing::info!(conn = %info.conn_id, client, mode, role, presence, "connected");
+        }
         let is_shown = state.presence.connected(&info);
         if is_shown {
             state.events.presence_changed();
@@ -345,8 +356,8 @@ impl Reader<'_> {
 
     fn greet(&self, connection: &Connection, request_id: &str, token: Option<&DeviceToken>) {
         connection.greeted_with(self.state.events.state_version().presence);
-        // It always has a JSON form.
-        if let Ok(payload) = Payload::of(&hello(&self.state, connection.info(), token, &self.origination)) {
+        // The answer always has a JSON form.
+        if let Ok(payload) = Payload::of(&hello(&self.state, connection.info(), token)) {
             connection.respond(Response::ok(request_id, payload));
         }
     }
@@ -379,10 +390,13 @@ impl Reader<'_> {
     }
 }
 
-/// The door as of now: this host's addresses are looked up for those who are not on loopback anyway, and for pages.
+/// The door as of now: this host's addresses are looked up for those who are not on loopback anyway, for pages, and for those who ask for
+/// the gateway by another name than loopback's.
 pub(crate) fn door_now(door: &Door, origination: &Origination) -> Door {
     let mut door = door.clone();
-    if !origination.peer.ip().to_canonical().is_loopback() || origination.origin.is_some() {
+    let is_plain = || origination.host.as_deref().is_some_and(|host| is_loopback(&host_name(host)));
+    let is_near = origination.peer.ip().to_canonical().is_loopback() && origination.origin.is_none();
+    if !is_near || !is_plain() {
         door.addresses = AddressBook { own: own_addresses(), ..door.addresses };
     }
     door
@@ -409,7 +423,8 @@ fn connection_info(claim: Claim, scopes: Vec<String>) -> ConnectionInfo {
     }
 }
 
-/// Makes the first health snapshot for a client that comes as soon as the gateway listens. One that takes long is not waited for.
+/// Makes the first health snapshot for a client that comes as soon as the gateway listens. A
+/// snapshot that takes long is not waited for.
 async fn first_health(state: &GatewayState) {
     if state.health.last().is_none() {
         drop(timeout(FIRST_HEALTH, state.look_at_health()).await);
@@ -432,10 +447,20 @@ fn announce(state: &GatewayState, announcement: Announcement) {
     }
 }
 
+/// True for a command of this host's own command line: it connects only for a moment, and the
+/// person who typed it knows.
+fn is_own_command(info: &ConnectionInfo) -> bool {
+    info.is_local && matches!(info.client.mode, ClientMode::Cli | ClientMode::Probe)
+}
+
 fn leave(state: &GatewayState, connection: &Connection) {
     let info = connection.info();
     state.events.remove(&info.conn_id);
-    tracing::info!(conn = %info.conn_id, "disconnected");
+    if is_own_command(info) {
+        tracing::debug!(conn = %info.conn_id, "disconnected");
+    } else {
+        tracing::info!(conn = %info.conn_id, "disconnected");
+    }
     if state.presence.disconnected(info) {
         state.events.presence_changed();
         state.presence_news.notify_one();

@@ -1,10 +1,13 @@
-//! How large a client's messages may be, and how much memory all large ones together may take while they are read.
+//! Limits on the size of a client's messages, and on the memory of all large messages together
+//! while they are read.
 //!
-//! A client gets what its role can have a use for. Below [`SMALL`] nobody waits; a larger message waits until its bytes
-//! are free in the budget, and holds them from its first byte until it is worked off. Those who may write have a budget of
-//! their own, so that nobody else keeps them waiting.
+//! The allowance of a client depends on what its role can have a use for. Below [`SMALL`] nobody
+//! waits; a larger message waits until its bytes are free in the budget, and holds them from its
+//! first byte until it is worked off. Clients that may write have a budget of their own, so that
+//! nobody else keeps them waiting.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use openclaw_protocol::access::{Access, Role};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -24,6 +27,10 @@ const FOR_WRITERS: u32 = 32 * MIB;
 /// The same for all others together; what they send is mostly refused before it is read.
 const FOR_OTHERS: u32 = LARGEST;
 
+/// Time for any large message, and the slowest line it may come or go over.
+const PATIENCE: Duration = Duration::from_secs(10);
+const SLOWEST_BYTES_PER_SECOND: u64 = 64 * 1024;
+
 /// Bytes that a message holds; dropping it gives them back.
 pub(crate) type FrameBytes = OwnedSemaphorePermit;
 
@@ -42,12 +49,21 @@ impl Default for FrameBudget {
 }
 
 impl FrameBudget {
-    /// What a client with these rights may send.
+    /// Allowance of a client with these rights.
     pub(crate) fn allowance(&self, role: Role, scopes: &[String]) -> Allowance {
-        let may_write = role == Role::Operator && Access::Write.is_granted_by(scopes);
-        let budget = if may_write { &self.writers } else { &self.others };
+        let budget = if may_write(role, scopes) { &self.writers } else { &self.others };
         Allowance { largest: largest(role), budget: Arc::clone(budget) }
     }
+}
+
+/// True if a client is one of those who may write.
+pub(super) fn may_write(role: Role, scopes: &[String]) -> bool {
+    role == Role::Operator && Access::Write.is_granted_by(scopes)
+}
+
+/// Time for so many bytes over the slowest line that may hold memory others wait for.
+pub(super) fn patience(bytes: u32) -> Duration {
+    PATIENCE + Duration::from_secs(u64::from(bytes) / SLOWEST_BYTES_PER_SECOND)
 }
 
 /// Bytes of the largest message that a client of this role may send: `policy.maxPayload` of its `hello-ok`.
@@ -58,12 +74,12 @@ pub(crate) fn largest(role: Role) -> u32 {
     }
 }
 
-/// What one client may send.
+/// Allowance of one client.
 #[derive(Debug, Clone)]
 pub(crate) struct Allowance {
     /// Bytes of its largest message.
     pub(super) largest: u32,
-    /// Where large messages take their bytes from.
+    /// Shared budget from which large messages take their bytes.
     pub(super) budget: Arc<Semaphore>,
 }
 

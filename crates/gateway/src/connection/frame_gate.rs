@@ -1,31 +1,28 @@
 //! Holds a socket to messages that it may send, before any memory is set aside for them.
 //!
-//! The gate sits under the WebSocket layer and looks at the frame headers that pass. A stranger gets one small frame at a
-//! time: no byte beyond the frame being read is given out, so what a client sends behind its `connect` waits in the socket.
-//! Of an admitted client a message that is too large ends the connection at its header, and a large one waits for its part
+//! The gate sits under the WebSocket layer and looks at the frame headers that pass. A stranger
+//! gets one small frame at a time: no byte beyond the frame being read is given out, so anything
+//! that a client sends behind its `connect` waits in the socket. Once a client is admitted, a
+//! message that is too large ends the connection at its header, and a large one waits for its part
 //! of the [budget](super::frame_budget).
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tokio_util::sync::PollSemaphore;
 
-use super::frame_budget::{Allowance, FrameBytes, SMALL};
+use super::frame_budget::{Allowance, FrameBytes, SMALL, patience};
 use super::frame_progress::{Announced, Progress};
 
 /// Bytes of payload a client may send before it is authenticated (decision 13).
 pub(crate) const LIMIT: u64 = 64 * 1024;
 /// Bytes read at once from a stranger.
 const PIECE: usize = 4 * 1024;
-/// Time for a large message, and the slowest line it may come over.
-const PATIENCE: Duration = Duration::from_secs(10);
-const SLOWEST_BYTES_PER_SECOND: u64 = 64 * 1024;
 
 /// The error inside of the `io::Error` that a gate gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -38,13 +35,13 @@ pub(crate) enum Overstep {
     TooSlow,
 }
 
-/// What the gate does.
+/// State of the gate.
 #[derive(Debug, Clone, Default)]
 enum Mode {
     /// The client is not authenticated.
     #[default]
     Stranger,
-    /// It is, and may send this much.
+    /// The client is authenticated, and may send this much.
     Admitted(Allowance),
 }
 
@@ -64,7 +61,7 @@ impl Latch {
         self.0.lock().mode = Mode::Admitted(allowance);
     }
 
-    /// What the message that was just read holds of the budget; nothing for a small one.
+    /// Budget bytes held by the message that was just read; `None` for a small message.
     pub(crate) fn take_held(&self) -> Option<FrameBytes> {
         self.0.lock().held.take()
     }
@@ -83,8 +80,8 @@ struct Message {
 }
 
 impl Message {
-    /// A header has been read. A large message takes all it needs at once, so that no two wait for each other; of one in
-    /// several frames nobody knows how much that is.
+    /// Notes a header that was read. A large message takes all its bytes at once, so that no two
+    /// wait for each other; the size of one in several frames is not known.
     fn announced(&mut self, header: Announced, largest: u32) -> Result<(), Overstep> {
         if header.is_control {
             return Ok(());
@@ -117,7 +114,7 @@ pub(crate) struct FrameGate<S> {
 }
 
 impl<S> FrameGate<S> {
-    /// A gate before a stranger and what it is told by.
+    /// Gate before a stranger, and the latch that controls it.
     pub(crate) fn closed(inner: S) -> (Self, Latch) {
         let latch = Latch::default();
         let gate = Self {
@@ -172,8 +169,7 @@ impl<S> FrameGate<S> {
             let held = ready!(budget.poll_acquire_many(cx, bytes));
             self.latch.0.lock().held = held;
             self.message.wanted = None;
-            let patience = PATIENCE + Duration::from_secs(u64::from(bytes) / SLOWEST_BYTES_PER_SECOND);
-            self.message.deadline = Some(Box::pin(sleep(patience)));
+            self.message.deadline = Some(Box::pin(sleep(patience(bytes))));
         }
         match self.message.deadline.as_mut().map(|deadline| deadline.as_mut().poll(cx)) {
             Some(Poll::Ready(())) => Poll::Ready(Err(Overstep::TooSlow)),
@@ -183,7 +179,7 @@ impl<S> FrameGate<S> {
 }
 
 impl<S: AsyncRead + Unpin> FrameGate<S> {
-    /// Through a piece of our own, so that bytes are looked at before the reader has them.
+    /// Reads into a buffer of our own, so that bytes are checked before the reader has them.
     fn poll_stranger(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let mut piece = [0; PIECE];
         let size = self.progress.allowed().min(buf.remaining()).min(PIECE);
@@ -216,8 +212,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for FrameGate<S> {
     }
 }
 
-/// What the WebSocket layer would answer by itself (pongs, a close) goes nowhere: it would stand in the middle of other frames.
-/// The connection's writer answers.
+/// Discards the WebSocket layer's own answers (pongs, a close): they would end up in the middle of
+/// other frames. The connection's writer answers.
 impl<S: Unpin> AsyncWrite for FrameGate<S> {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Poll::Ready(Ok(buf.len()))

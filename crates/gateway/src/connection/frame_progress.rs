@@ -1,4 +1,5 @@
-//! Where a client's bytes are in its WebSocket frames (RFC 6455 §5.2). Pure: bytes in, what they announce out.
+//! Position in the WebSocket frames of a client's byte stream (RFC 6455 §5.2). Pure: bytes in, what
+//! they announce out.
 
 /// The header being read: at most 2 + 8 + 4 bytes, of which the mask is of no interest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -45,7 +46,7 @@ impl Header {
     }
 }
 
-/// What a complete frame header says.
+/// Fields of a complete frame header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Announced {
     /// Bytes of payload that follow.
@@ -56,7 +57,7 @@ pub(super) struct Announced {
     pub(super) is_last: bool,
 }
 
-/// Where the bytes are.
+/// Position of the byte stream in its frames.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Progress {
     header: Header,
@@ -65,7 +66,8 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Bytes up to the end of what is being read: the rest of the header as far as known, or of the payload.
+    /// Bytes up to the end of the current part: the rest of the header as far as known, or of the
+    /// payload.
     pub(super) fn allowed(&self) -> usize {
         if self.payload > 0 {
             return usize::try_from(self.payload).unwrap_or(usize::MAX);
@@ -73,7 +75,7 @@ impl Progress {
         self.header.size() - self.header.seen
     }
 
-    /// Whether no frame has begun that is not over.
+    /// True if every frame that began is complete.
     pub(super) fn is_between_frames(&self) -> bool {
         self.payload == 0 && self.header.seen == 0
     }

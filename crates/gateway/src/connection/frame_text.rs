@@ -4,7 +4,8 @@ use bytes::Bytes;
 use openclaw_protocol::Payload;
 use openclaw_protocol::frame::{Frame, Response};
 
-/// What stands before and behind a payload differs by client; the payload is shared by all who get it.
+/// Text of a frame. The parts before and after the payload differ by client; the payload is shared
+/// by all who get it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FrameText {
     pub(crate) opening: Bytes,

@@ -1,4 +1,4 @@
-//! What is known about an authenticated connection; fixed at `hello-ok`.
+//! Facts about an authenticated connection; fixed at `hello-ok`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -32,7 +32,7 @@ impl fmt::Display for ConnId {
 /// An authenticated connection, as handlers see it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConnectionInfo {
-    /// Its id.
+    /// Connection id.
     pub conn_id: ConnId,
     /// Operator or node.
     pub role: Role,
@@ -46,25 +46,26 @@ pub struct ConnectionInfo {
     pub device_id: Option<String>,
     /// The client's address, when it is a remote one that can be trusted.
     pub remote_ip: Option<IpAddr>,
-    /// Whether the client runs on this host (spec `gateway-protocol.md` §3.8).
+    /// True if the client runs on this host (spec `gateway-protocol.md` §3.8).
     pub is_local: bool,
     /// Unix milliseconds.
     pub connected_at_ms: i64,
 }
 
 impl ConnectionInfo {
-    /// Whether the client announced the capability.
+    /// True if the client announced the capability.
     pub fn has_cap(&self, cap: &str) -> bool {
         self.caps.iter().any(|own| own == cap)
     }
 
-    /// Key of its presence row: device, else instance, else the connection (spec `gateway-protocol.md` §8.1).
-    pub fn presence_key(&self) -> &str {
+    /// The names by which its presence row is found: device and instance, else the connection (spec `gateway-protocol.md` §8.1).
+    pub fn presence_names(&self) -> Vec<&str> {
         let instance = self.client.instance_id.as_ref().map(|id| id.0.as_str());
-        self.device_id.as_deref().or(instance).unwrap_or(self.conn_id.as_str())
+        let lasting: Vec<&str> = [self.device_id.as_deref(), instance].into_iter().flatten().collect();
+        if lasting.is_empty() { vec![self.conn_id.as_str()] } else { lasting }
     }
 
-    /// Whether its presence row outlives the connection (KB-41).
+    /// True if the connection's presence row outlives it (KB-41).
     pub fn is_lasting(&self) -> bool {
         self.device_id.is_some() || self.client.instance_id.is_some()
     }

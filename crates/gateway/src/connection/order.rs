@@ -1,5 +1,6 @@
-//! The order of one connection's requests that concern sessions: each takes its place in its session before the next does
-//! (`docs/durability.md`, decision of the order in a session). What needs no place is not held up.
+//! The order of one connection's requests that concern sessions: each takes its place in its
+//! session before the next does (`docs/durability.md`, decision of the order in a session).
+//! Requests that need no place are not held up.
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -30,7 +31,7 @@ impl Turn {
     /// Waits until the one before is over.
     pub(super) async fn comes(&mut self) {
         if let Some(before) = self.before.take() {
-            // It ends by being dropped.
+            // The turn before ends by being dropped.
             let _ = before.await;
         }
     }

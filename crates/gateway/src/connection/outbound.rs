@@ -1,4 +1,5 @@
-//! What waits to be sent to one client: counted, bounded, and closed rather than grown (spec `gateway-protocol.md` §1.6).
+//! Send queue of one client: counted, bounded, and closed rather than grown (spec
+//! `gateway-protocol.md` §1.6).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,21 +12,21 @@ use super::frame_text::FrameText;
 use crate::events::EncodedEvent;
 use crate::handshake::close::Closing;
 
-/// Bytes waiting for a client above which it counts as slow: `policy.maxBufferedBytes`.
+/// Limit of waiting bytes above which a client counts as slow: `policy.maxBufferedBytes`.
 pub const SLOW_BYTES: usize = 1_572_864;
 
-/// Bytes of responses waiting for a client that asks but never reads, above which it is disconnected. Responses are
-/// never dropped, so this is what bounds the memory of a connection.
+/// Limit of waiting response bytes for a client that asks but never reads, above which it is
+/// disconnected. Responses are never dropped, so this bounds the memory of a connection.
 pub const HARD_BYTES: usize = 32 * 1024 * 1024;
 
 /// Bytes waiting above which a run's text is sent as it is now rather than as it grew: an event that shows it takes the place of
 /// the one before, which it contains.
 const BEHIND_BYTES: usize = 64 * 1024;
 
-/// What became of an event for one client.
+/// Outcome of pushing an event to one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
-    /// It will be sent.
+    /// The event will be sent.
     Queued,
     /// The client is slow and the event may be missed; its number is used up, so that the client sees a gap.
     Skipped,
@@ -46,8 +47,8 @@ pub(crate) enum Outgoing {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Waiting {
     event: Arc<EncodedEvent>,
-    /// How far its number on this connection is from the one before: more than 1 where events were missed between them.
-    /// Targeted events have no number.
+    /// Difference to the number of the event before on this connection: more than 1 where events
+    /// were missed between them. Targeted events have no number.
     step: Option<u64>,
     /// The oldest of the events that it is sent in place of.
     since: Option<Arc<EncodedEvent>>,
@@ -57,7 +58,7 @@ pub(crate) struct Waiting {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Frame {
     pub(crate) text: FrameText,
-    /// What it counted for in the queue.
+    /// Size for which it counted in the queue, in bytes.
     pub(crate) bytes: usize,
 }
 
@@ -80,12 +81,12 @@ pub(crate) struct Backlog {
     last_seq: u64,
     /// Events that were missed since the last one that was queued.
     missed: u64,
-    /// What the client's last ping said.
+    /// Payload of the client's last ping.
     ping: Option<Bytes>,
     closing: Option<Closing>,
 }
 
-/// What the writer does next.
+/// Next step of the writer.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
     /// Write this, then report its size with [`Backlog::written`].
@@ -174,7 +175,7 @@ impl Backlog {
         }
     }
 
-    /// Closes after what is queued; the first reason stays.
+    /// Closes after the queued frames; the first reason stays.
     pub(crate) fn close(&mut self, closing: Closing) {
         self.closing.get_or_insert(closing);
     }
@@ -224,9 +225,9 @@ impl Backlog {
 #[derive(Debug, Default)]
 pub(crate) struct Outbound {
     backlog: Mutex<Backlog>,
-    /// Something was queued or the connection is to close.
+    /// Notifies that a frame was queued or the connection is to close.
     filled: Notify,
-    /// Something was written.
+    /// Notifies that a frame was written.
     drained: Notify,
     closing: tokio_util::sync::CancellationToken,
 }
@@ -253,7 +254,8 @@ impl Outbound {
         self.update(|backlog| backlog.pinged(data));
     }
 
-    /// Closes without what is queued: the socket is gone, or the client has closed it. Who waits for the close learns of it.
+    /// Closes without the queued frames: the socket is gone, or the client has closed it. Tasks
+    /// that wait for the close learn of it.
     pub(crate) fn hang_up(&self, closing: Closing) {
         self.update(|backlog| {
             backlog.close(closing);

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use openclaw_protocol::Payload;
 use openclaw_protocol::access;
 use openclaw_protocol::error::ErrorShape;
 use openclaw_protocol::frame::{Envelope, Inbound, Response, parse_inbound};
 use openclaw_protocol::mend::{has_lone_surrogate, mend};
-use openclaw_protocol::method::{self, Method};
+use openclaw_protocol::method::{self, Method, Weight};
 use openclaw_protocol::params::Call as _;
 use openclaw_protocol::params::connect::Connect;
 use openclaw_protocol::text_length::utf16_head;
@@ -18,20 +19,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tracing::Instrument;
 
-use super::frame_budget::{FrameBytes, SMALL};
+use super::frame_budget::{FrameBytes, SMALL, patience};
 use super::order::Order;
+use super::work_budget::{Share, is_large};
 use super::{Connection, ConnectionInfo};
+use crate::handshake::close::Closing;
 use crate::methods::{self, Handler};
-use crate::request::RequestContext;
+use crate::request::{Failure, HandlerResult, RequestContext};
 use crate::state::GatewayState;
 
 /// Requests of one connection that are worked on at once; further ones wait in the socket.
 const CONCURRENT: usize = 256;
-/// Methods whose answers may be megabytes.
-const HEAVY: [&str; 6] =
-    ["chat.history", "config.get", "config.schema", "logs.tail", "sessions.list", "sessions.preview"];
-/// Of which one connection has this many worked on at once: an answer that is not made yet takes no memory.
-const CONCURRENT_HEAVY: usize = 4;
+/// Requests of one connection that are not light and have begun, or whose answers the client has not read. The rest wait, so that other
+/// connections do not wait behind them.
+const CONCURRENT_HEAVY: usize = 2;
 /// Methods that act on a session, in the order in which their frames were read: each begins when the one before has its place.
 const ORDERED: [&str; 8] = [
     "agent",
@@ -43,7 +44,7 @@ const ORDERED: [&str; 8] = [
     "sessions.patch",
     "sessions.reset",
 ];
-/// How long a request may go on after its client has gone.
+/// Time for which a request may go on after its client has gone.
 const ORPHAN_GRACE: Duration = Duration::from_secs(10);
 
 /// Takes the requests of one connection.
@@ -52,10 +53,11 @@ pub(super) struct Requests {
     connection: Arc<Connection>,
     slots: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
+    share: Share,
     order: Order,
 }
 
-/// What a frame asks for.
+/// Request found in a frame.
 enum Asked {
     /// A method that this version has.
     Call(Call),
@@ -66,7 +68,7 @@ enum Asked {
         method: String,
         error: ErrorShape,
     },
-    /// Nothing that could be answered.
+    /// Frame that can't be answered.
     Nothing,
 }
 
@@ -82,7 +84,9 @@ impl Requests {
     pub(super) fn new(state: Arc<GatewayState>, connection: Arc<Connection>) -> Self {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
         let (slots, heavy) = (semaphore(CONCURRENT), semaphore(CONCURRENT_HEAVY));
-        Self { state, connection, slots, heavy, order: Order::default() }
+        let info = connection.info();
+        let share = state.work_budget.share(info.role, &info.scopes);
+        Self { state, connection, slots, heavy, share, order: Order::default() }
     }
 
     /// Waits until one more request may be worked on.
@@ -105,7 +109,7 @@ impl Requests {
         }
     }
 
-    /// Reads a frame; a large one where it holds nobody up.
+    /// Reads a frame; a large one is read where it holds nobody up.
     async fn read(&self, text: Utf8Bytes) -> Asked {
         if text.len() <= SMALL as usize {
             return read(self.connection.info(), &text);
@@ -121,17 +125,16 @@ impl Requests {
         let connection = Arc::clone(&self.connection);
         let context = RequestContext::new(Arc::clone(&self.state), Arc::clone(&connection), &id, held);
         let span = tracing::info_span!("conn", id = %connection.info().conn_id, method = method.name);
-        let heavy = HEAVY.contains(&method.name).then(|| Arc::clone(&self.heavy));
+        let (heavy, share) = (Arc::clone(&self.heavy), self.share.clone());
         let turn = ORDERED.contains(&method.name).then(|| self.order.turn());
         let work = async move {
             let _slot = slot;
-            let _turn = match heavy {
-                // The semaphore is never closed.
-                Some(heavy) => tokio::select! { biased;
+            let begun = match method.weight {
+                Weight::Light => None,
+                weight => tokio::select! { biased;
                     () = connection.closing() => return,
-                    turn = heavy.acquire_owned() => turn.ok(),
+                    begun = begin(heavy, &share, weight) => Some(begun),
                 },
-                None => None,
             };
             if let Some(mut turn) = turn {
                 turn.comes().await;
@@ -150,12 +153,62 @@ impl Requests {
                     if let Err(failure) = &result {
                         note_refusal(connection.info(), method.name, &failure.error);
                     }
-                    context.finish(result);
+                    answer(&context, &connection, &share, result, begun).await;
                 }
                 () = orphaned => tracing::debug!("given up: the client has gone"),
             }
         };
         self.state.tasks.spawn(work.instrument(span));
+    }
+}
+
+/// Permits that a request holds unless it is light.
+struct Begun {
+    /// Permit among the requests of its connection.
+    _own: Option<OwnedSemaphorePermit>,
+    /// Permit among all requests that are worked on.
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+/// Waits for both permits, first for that of its connection, so that a client with many requests
+/// delays only itself.
+async fn begin(own: Arc<Semaphore>, share: &Share, weight: Weight) -> Begun {
+    // The semaphore is never closed.
+    let own = own.acquire_owned().await.ok();
+    Begun { _own: own, _place: share.begin(weight).await }
+}
+
+/// Sends the outcome. A large one waits until there is room for its bytes, and is given up together with the connection if the client
+/// does not read it.
+async fn answer(
+    context: &RequestContext,
+    connection: &Connection,
+    share: &Share,
+    mut result: HandlerResult,
+    begun: Option<Begun>,
+) {
+    let Some(large) = payload_of(&mut result).filter(|payload| is_large(payload)) else {
+        return context.finish(result);
+    };
+    context.let_go_of_frame();
+    let sent = tokio::select! { biased;
+        () = connection.closing() => return,
+        sent = share.hold(large) => sent,
+    };
+    let bytes = sent.bytes;
+    context.finish(result);
+    let _own = begun.map(|Begun { _own, _place }| _own);
+    tokio::select! { biased;
+        () = connection.closing() => {}
+        () = sent.given_back() => {}
+        () = tokio::time::sleep(patience(bytes)) => connection.close(Closing::policy("slow consumer")),
+    }
+}
+
+fn payload_of(result: &mut HandlerResult) -> Option<&mut Payload> {
+    match result {
+        Ok(payload) | Err(Failure { payload: Some(payload), .. }) => Some(payload),
+        Err(_) => None,
     }
 }
 
@@ -182,7 +235,7 @@ fn check(
     if request.method == Connect::NAME {
         return Err(ErrorShape::invalid("connect is only valid as the first request"));
     }
-    access::authorize(info.role, &info.scopes, &request.method)?;
+    access::authorize(info.role, &info.scopes, method::access(&request.method))?;
     let method = method::find(&request.method).ok_or_else(|| ErrorShape::unknown_method(&request.method))?;
     let missing = || ErrorShape::not_implemented(&request.method);
     let handler = methods::find(&request.method).filter(|_| method.implemented()).ok_or_else(missing)?;
@@ -211,9 +264,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_method_named_here_exists() {
-        for name in HEAVY.iter().chain(&ORDERED) {
-            assert!(method::find(name).is_some_and(|method| method.implemented()), "{name}");
+    fn what_takes_turns_exists_and_waits_for_no_place_meanwhile() {
+        for name in ORDERED {
+            let is_light = |method: &Method| method.implemented() && method.weight == Weight::Light;
+            assert!(method::find(name).is_some_and(is_light), "{name}");
         }
     }
 }

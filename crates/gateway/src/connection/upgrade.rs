@@ -14,7 +14,7 @@ pub(crate) struct Upgrade {
     pub(crate) response: Response<Body>,
 }
 
-/// Whether the request wants a WebSocket; any path will do.
+/// True if the request asks for a WebSocket; any path will do.
 pub(crate) fn is_requested<B>(request: &Request<B>) -> bool {
     has_token(request.headers(), &CONNECTION, "upgrade")
         && has_token(request.headers(), &UPGRADE, "websocket")

@@ -1,4 +1,5 @@
-//! What a config that somebody wrote comes to, with the file as it is (spec `config.md` §7, §8). Pure.
+//! Config edits: the result of a config text that somebody wrote, given the present file (spec
+//! `config.md` §7, §8). Pure.
 
 use openclaw_config::redact::{RestoreError, restore};
 use openclaw_config::write::WriteError;
@@ -24,13 +25,6 @@ impl Method {
             Self::Patch => "config.patch",
         }
     }
-
-    pub(super) fn restarts(self) -> bool {
-        match self {
-            Self::Set => false,
-            Self::Apply | Self::Patch => true,
-        }
-    }
 }
 
 /// A config, or a part of one, as it was written.
@@ -43,7 +37,7 @@ pub(crate) struct ConfigChange {
     is_hash_needed: bool,
 }
 
-/// Why nothing was written. The texts are OpenClaw's: its clients match them.
+/// Reason why nothing was written. The texts are OpenClaw's: its clients match them.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigTextError {
     #[error("config base hash required; re-run config.get and retry")]
@@ -76,18 +70,18 @@ impl From<WriteError> for ConfigTextError {
     }
 }
 
-/// Whether somebody else wrote the file since it was read.
+/// True if somebody else wrote the file since it was read.
 pub(super) fn is_conflict(error: &WriteError) -> bool {
     matches!(error, WriteError::Changed)
 }
 
 impl ConfigChange {
-    /// Of a client, which has to have seen the file.
+    /// Change by a client, which has to have seen the file.
     pub(crate) fn of_client(method: Method, raw: String, base_hash: Option<String>) -> Self {
         Self { method, raw, base_hash, is_hash_needed: true }
     }
 
-    /// Of an agent, which may write on the file as it is.
+    /// Change by an agent, which may write on the file as it is.
     pub(crate) fn of_agent(method: Method, raw: String, base_hash: Option<String>) -> Self {
         Self { method, raw, base_hash, is_hash_needed: false }
     }
@@ -123,7 +117,8 @@ impl ConfigChange {
     }
 }
 
-/// Writes `${VAR}` again where a value is what the reference stands for: whoever edits the values does not store secrets by that.
+/// Restores `${VAR}` where a value equals the variable's: an edit of the values must not store
+/// secrets.
 fn keep_references(next: &mut Value, file: &Value, resolved: &Value) {
     match (next, file, resolved) {
         (Value::Object(next), Value::Object(file), Value::Object(resolved)) => {
@@ -154,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// A config file, and what is read of it.
+    /// Config file, and the config read from it.
     fn loaded(text: Option<&str>) -> (tempfile::TempDir, Loaded) {
         let home = tempfile::tempdir().unwrap();
         let state = home.path().join(".openclaw");

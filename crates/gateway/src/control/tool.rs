@@ -1,4 +1,4 @@
-//! What the tool `gateway` asks: the answers of the methods, as an agent reads them.
+//! Requests of the tool `gateway`: the answers of the methods, as an agent reads them.
 
 use openclaw_agent::host::{ConfigText, ControlAsk, ControlCall, HostError, HostFuture};
 use openclaw_config::write::Actor;
@@ -38,7 +38,7 @@ impl GatewayControl {
     }
 }
 
-/// With each problem, so that the agent can mend it.
+/// Error text with each problem, so that the agent can mend it.
 fn told(error: &ConfigTextError) -> String {
     let ConfigTextError::Invalid(issues) = error else { return error.to_string() };
     let lines: Vec<String> = issues.iter().map(|issue| format!("\n- {}", issue.line())).collect();

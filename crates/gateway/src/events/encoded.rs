@@ -16,7 +16,7 @@ pub struct Event {
     run: Option<OfRun>,
 }
 
-/// What a queue has to know of an event of a run.
+/// Facts about a run's event that a queue depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OfRun {
     pub(crate) id: RunId,
@@ -77,7 +77,7 @@ impl EncodedEvent {
         self.droppable
     }
 
-    /// What it counts for in a queue: its text, with room for a number.
+    /// Size that counts in a queue, in bytes: its text, with room for a number.
     pub(crate) fn bytes(&self) -> usize {
         const NUMBER: usize = 16;
         self.opening.len() + self.payload.bytes().len() + self.tail.len() + NUMBER
@@ -88,7 +88,7 @@ impl EncodedEvent {
         self.run.as_ref()
     }
 
-    /// Whether it shows what an older event shows, and more.
+    /// True if the event shows all that an older event shows, and more.
     pub(crate) fn contains(&self, older: &Self) -> bool {
         self.run.as_ref().is_some_and(|run| run.growing.is_some())
             && self.name == older.name

@@ -119,7 +119,7 @@ impl EventHub {
         }
     }
 
-    /// To `listeners`, and to everyone who watches the activity of tools.
+    /// Sends an event to `listeners`, and to everyone who watches the activity of tools.
     fn send_tool_event(&self, event: Event, listeners: &[ConnId]) {
         let gets = |connection: &&Arc<Connection>| {
             let info = connection.info();

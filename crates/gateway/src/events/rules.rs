@@ -1,11 +1,12 @@
-//! Who gets which event (spec `gateway-protocol.md` §7.2, KB-9). The events themselves are the protocol's table.
+//! Event rules: the connections that get each event (spec `gateway-protocol.md` §7.2, KB-9). The
+//! events themselves are the protocol's table.
 
 use openclaw_protocol::access::Role;
 use openclaw_protocol::event;
 
 use crate::connection::ConnectionInfo;
 
-/// What nodes get. Runs of sessions they subscribed to reach them otherwise.
+/// Events for nodes. Runs of sessions they subscribed to reach them otherwise.
 const FOR_NODES: &[&str] = &[
     "connect.challenge",
     "tick",
@@ -16,12 +17,12 @@ const FOR_NODES: &[&str] = &[
     "node.invoke.request",
 ];
 
-/// Whether a slow client may miss an event, unless its sender says otherwise.
+/// True if a slow client may miss an event, unless its sender says otherwise.
 pub(crate) fn droppable(name: &str) -> bool {
     event::find(name).is_some_and(|kind| kind.droppable)
 }
 
-/// Whether a connection gets an event.
+/// True if a connection gets an event.
 pub(crate) fn admits(connection: &ConnectionInfo, name: &str) -> bool {
     match connection.role {
         Role::Node => FOR_NODES.contains(&name),

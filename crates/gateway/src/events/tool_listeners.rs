@@ -1,4 +1,5 @@
-//! Which connections get the tool events of which run (spec `gateway-protocol.md` §7.3).
+//! Listeners for tool events: the connections that get them, by run (spec `gateway-protocol.md`
+//! §7.3).
 
 use std::collections::HashMap;
 
@@ -55,7 +56,7 @@ impl ToolListeners {
         }
     }
 
-    /// Drops what is due and what belongs to no connection any more.
+    /// Drops entries that are due, and those of connections that are gone.
     pub(super) fn sweep(&mut self, now: i64, is_connected: impl Fn(&ConnId) -> bool) {
         self.runs.retain(|_, registration| {
             registration.connections.retain(&is_connected);

@@ -1,4 +1,5 @@
-//! Where a client really is: its address behind proxies, and whether it is on this host (spec `gateway-protocol.md` §3.8).
+//! Real address of a client: behind proxies, and on this host or not (spec `gateway-protocol.md`
+//! §3.8).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,18 +8,16 @@ use http::header::{HOST, ORIGIN};
 use ipnet::IpNet;
 
 /// Headers by which proxies say that they pass on what somebody else asked for.
-const FORWARDING: &[&str] = &[
-    "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-port",
-    "x-forwarded-proto",
-    "x-forwarded-server",
-    "x-real-ip",
-    "via",
-];
+const FORWARDING: &[&str] =
+    &["forwarded", "via", "x-real-ip", "x-client-ip", "cf-connecting-ip", "true-client-ip"];
+/// Beginnings of the names of more such headers.
+const FORWARDING_FAMILIES: &[&str] = &["x-forwarded", "x-original-forwarded"];
 
-/// What the HTTP upgrade told about the client. Headers are kept as sent.
+fn is_forwarding(name: &str) -> bool {
+    FORWARDING.contains(&name) || FORWARDING_FAMILIES.iter().any(|family| name.starts_with(family))
+}
+
+/// Facts about the client from the HTTP upgrade. Headers are kept as sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origination {
     /// The TCP peer.
@@ -37,7 +36,7 @@ pub struct Origination {
     pub forwarded_host: Option<String>,
     /// `X-Forwarded-Proto`.
     pub forwarded_proto: Option<String>,
-    /// Whether there was any forwarding header, also one that none of the fields above can hold.
+    /// True if there was any forwarding header, even one that none of the fields above can hold.
     pub has_forwarding_headers: bool,
 }
 
@@ -57,8 +56,9 @@ impl Origination {
         }
     }
 
-    /// What a request's headers say. Those of proxies count together: a list may be spread over several headers, and a proxy
-    /// adds its part at the end. A client's own part may hold any bytes and must not hide what the proxy wrote behind it.
+    /// Reads a request's headers. Headers of proxies count together: a list may be spread over
+    /// several headers, and a proxy adds its part at the end. A client's own part may hold any
+    /// bytes and must not hide what the proxy wrote behind it.
     pub(crate) fn of(headers: &HeaderMap, peer: SocketAddr, local: SocketAddr) -> Self {
         let first = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let last = |name: &str| headers.get_all(name).iter().next_back().map(lossy);
@@ -72,7 +72,7 @@ impl Origination {
             real_ip: last("x-real-ip"),
             forwarded_host: first("x-forwarded-host"),
             forwarded_proto: first("x-forwarded-proto"),
-            has_forwarding_headers: FORWARDING.iter().any(|name| headers.contains_key(*name)),
+            has_forwarding_headers: headers.keys().any(|name| is_forwarding(name.as_str())),
         }
     }
 
@@ -106,8 +106,10 @@ fn lossy(value: &http::HeaderValue) -> String {
 pub struct AddressBook {
     /// `gateway.trustedProxies`: addresses and ranges.
     pub trusted_proxies: Vec<IpNet>,
-    /// This host's own interface addresses.
+    /// Addresses of this host's own interfaces.
     pub own: Vec<IpAddr>,
+    /// Names of this host, in lower case.
+    pub names: Vec<String>,
 }
 
 impl AddressBook {
@@ -126,15 +128,17 @@ pub(crate) fn proxy_range(text: &str) -> Option<IpNet> {
 /// An address that a request is said to come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientIp {
-    /// As far as it can be known; behind a trusted proxy, what the proxy says.
+    /// Address of the client as far as it can be known; behind a trusted proxy, the one that the
+    /// proxy reports.
     pub address: IpAddr,
-    /// Whether the request came with forwarding headers, from a proxy that is trusted or from anybody.
+    /// True if the request came with forwarding headers, from a trusted proxy or from anybody else, or
+    /// from this host under a name that is not its own: so does what a proxy without such headers passes on.
     pub is_forwarded: bool,
 }
 
 impl ClientIp {
-    /// Whether it is a process of this host, with nobody between us: what comes through a proxy on this host, listed or
-    /// not, may be from anywhere.
+    /// True if the client is a process of this host that connected directly: a request through a
+    /// proxy on this host, listed or not, may be from anywhere.
     pub(crate) fn is_direct_loopback(self) -> bool {
         self.address.is_loopback() && !self.is_forwarded
     }
@@ -145,9 +149,9 @@ impl ClientIp {
 pub struct ClientAddress {
     /// The client's address as far as it can be known.
     pub ip: ClientIp,
-    /// Whether the client runs on this host: pairing is silent and no nonce is needed.
+    /// True if the client runs on this host: pairing is silent and no nonce is needed.
     pub is_local: bool,
-    /// Whether forwarding headers came from a peer that isn't a trusted proxy.
+    /// True if forwarding headers came from a peer that isn't a trusted proxy.
     pub has_untrusted_proxy_headers: bool,
 }
 
@@ -155,13 +159,14 @@ impl ClientAddress {
     /// Works out the address of a client.
     pub fn of(origination: &Origination, book: &AddressBook) -> Self {
         let peer = plain(origination.peer.ip());
-        let (is_proxy, is_forwarded) = (book.trusts(&peer), origination.is_forwarded());
+        let is_ours = |address: &IpAddr| address.is_loopback() || book.own.contains(address);
+        let (is_proxy, has_headers) = (book.trusts(&peer), origination.is_forwarded());
+        let is_forwarded = has_headers || is_ours(&peer) && !names_us(origination, book);
         let address = if is_proxy { behind_proxies(origination, book).unwrap_or(peer) } else { peer };
-        let is_here = address.is_loopback() || book.own.contains(&address);
         Self {
             ip: ClientIp { address, is_forwarded },
-            is_local: is_here && !is_forwarded && names_this_host(origination, book),
-            has_untrusted_proxy_headers: !is_proxy && is_forwarded,
+            is_local: is_ours(&address) && !is_forwarded && names_this_host(origination, book),
+            has_untrusted_proxy_headers: !is_proxy && has_headers,
         }
     }
 
@@ -177,16 +182,16 @@ pub(crate) fn plain(ip: IpAddr) -> IpAddr {
     ip.to_canonical()
 }
 
-/// The client's address as trusted proxies report it: the right-most hop of `X-Forwarded-For` that is none of them, since
-/// each adds whom it heard at the end and what stands before is the client's own. If all are trusted, the first. Without
-/// such a header `X-Real-IP`.
+/// The client's address as trusted proxies report it: the right-most hop of `X-Forwarded-For` that
+/// is not a trusted proxy, since each proxy adds its peer at the end and the part before may be the
+/// client's own. If all are trusted, the first hop. Without such a header `X-Real-IP`.
 fn behind_proxies(origination: &Origination, book: &AddressBook) -> Option<IpAddr> {
     let Some(list) = origination.forwarded_for.as_deref() else {
         return origination.real_ip.as_deref().and_then(parse_address);
     };
     let mut client = None;
     for hop in list.rsplit(',') {
-        // Whoever stands before a hop that can't be read is not known to any proxy.
+        // Hops before one that can't be read are not known to any proxy.
         let Some(hop) = parse_address(hop) else { break };
         client = Some(hop);
         if !book.trusts(&hop) {
@@ -205,7 +210,8 @@ fn parse_address(text: &str) -> Option<IpAddr> {
     ip.or_else(with_port).or_else(bracketed).map(plain)
 }
 
-/// Whether the `Host` header names this host. A page that tricks a browser through DNS sends its own name here.
+/// True if the `Host` header names this host. A page that tricks a browser through DNS sends its
+/// own name here.
 fn names_this_host(origination: &Origination, book: &AddressBook) -> bool {
     let Some(name) = origination.host.as_deref().map(host_name) else { return false };
     if name == "localhost" || name.ends_with(".ts.net") {
@@ -217,6 +223,14 @@ fn names_this_host(origination: &Origination, book: &AddressBook) -> bool {
             || ip == IpAddr::from(std::net::Ipv6Addr::LOCALHOST)
             || book.own.contains(&ip)
     })
+}
+
+/// True if the `Host` header is one that a client on this host can write by itself: a name or address of this host, or of its loopback. A
+/// proxy passes on the name that the public knows.
+fn names_us(origination: &Origination, book: &AddressBook) -> bool {
+    let Some(name) = origination.host.as_deref().map(host_name) else { return false };
+    let is_loopback = || name.parse::<IpAddr>().is_ok_and(|ip| plain(ip).is_loopback());
+    names_this_host(origination, book) || is_loopback() || book.names.contains(&name)
 }
 
 /// The name part of a `Host` header: lower case, without port, brackets and the dot that marks a full name.
@@ -254,6 +268,7 @@ mod tests {
         let book = AddressBook {
             trusted_proxies: row.trusted.iter().map(|text| proxy_range(text).unwrap()).collect(),
             own: vec!["100.64.0.7".parse().unwrap()],
+            names: vec!["box".to_owned()],
         };
         let address = ClientAddress::of(&origination, &book);
         let label = format!("{} {} {:?} {:?}", row.peer, row.host, row.forwarded_for, row.trusted);
@@ -319,7 +334,11 @@ mod tests {
 
     #[test]
     fn addresses_are_shown_only_when_remote_and_trusted() {
-        let book = AddressBook { trusted_proxies: vec![proxy_range("10.0.0.1").unwrap()], own: Vec::new() };
+        let book = AddressBook {
+            trusted_proxies: vec![proxy_range("10.0.0.1").unwrap()],
+            own: Vec::new(),
+            names: Vec::new(),
+        };
         let rows = [
             ("127.0.0.1", None, None),
             ("192.168.1.5", None, Some("192.168.1.5")),
@@ -338,7 +357,11 @@ mod tests {
 
     #[test]
     fn any_forwarding_header_makes_a_request_remote() {
-        let book = AddressBook { trusted_proxies: vec![proxy_range("127.0.0.1").unwrap()], own: Vec::new() };
+        let book = AddressBook {
+            trusted_proxies: vec![proxy_range("127.0.0.1").unwrap()],
+            own: Vec::new(),
+            names: Vec::new(),
+        };
         type Headers = &'static [(&'static str, &'static [u8])];
         let rows: &[(Headers, &str, bool)] = &[
             (&[("x-other", b"203.0.113.5")], "127.0.0.1", true),

@@ -1,4 +1,4 @@
-//! Which kinds of client get special treatment (spec `gateway-protocol.md` §3.3, §3.8, §8.1).
+//! Kinds of client that get special treatment (spec `gateway-protocol.md` §3.3, §3.8, §8.1).
 
 use openclaw_protocol::params::connect::{ClientDescription, ClientId, ClientMode};
 

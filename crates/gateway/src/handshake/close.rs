@@ -1,11 +1,11 @@
-//! How the gateway closes a WebSocket: codes and reasons (spec `gateway-protocol.md` §3.10).
+//! WebSocket close codes and reasons (spec `gateway-protocol.md` §3.10).
 
 /// A close frame to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closing {
     /// The WebSocket close code.
     pub code: u16,
-    /// At most 120 bytes.
+    /// Reason, at most 120 bytes.
     pub reason: String,
 }
 
@@ -19,6 +19,11 @@ impl Closing {
     /// 1001: the gateway stops (KB-39).
     pub fn stopping() -> Self {
         Self::new(1001, "gateway stopping")
+    }
+
+    /// 1012: the gateway stops and starts again at once. OpenClaw's pages show no error then.
+    pub fn restarting() -> Self {
+        Self::new(1012, "service restart")
     }
 
     /// 1002: no common protocol version.
@@ -36,7 +41,7 @@ impl Closing {
         Self::new(1009, "")
     }
 
-    /// What a client is answered that closes the connection itself: the same.
+    /// Reply to a client that closes the connection itself: the same code and reason.
     pub(crate) fn answer(code: Option<u16>, reason: &str) -> Self {
         Self::new(code.unwrap_or(NO_STATUS), reason)
     }

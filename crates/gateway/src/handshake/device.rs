@@ -35,7 +35,7 @@ pub(crate) struct DeviceClaim<'a> {
     pub(crate) nonce: Option<&'a str>,
 }
 
-/// What a signature covers besides the device's own fields.
+/// Facts that a signature covers besides the device's own fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SignedFacts<'a> {
     /// `client.id`
@@ -59,7 +59,7 @@ pub(crate) struct VerifiedDevice {
     pub(crate) public_key: String,
 }
 
-/// Why a device identity was not accepted. The text goes to the client.
+/// Reason why a device identity was not accepted. The text goes to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DeviceRefusal {
     /// The id is not that of the key.
@@ -71,7 +71,7 @@ pub(crate) enum DeviceRefusal {
     /// Only local clients may sign without nonce.
     #[error("device nonce required")]
     NonceRequired,
-    /// It is the nonce of another connection.
+    /// The nonce belongs to another connection.
     #[error("device nonce mismatch")]
     NonceMismatch,
     /// The signature is not by the key over these facts.

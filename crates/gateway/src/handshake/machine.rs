@@ -17,25 +17,25 @@ use super::device::{self, DeviceClaim, SignedFacts, VerifiedDevice};
 use super::origin::{self, PageRules};
 use super::shared_auth::{AuthFailure, Credentials, SharedSecret, authorize};
 
-/// What the gateway asks of those who connect.
+/// Requirements for clients that connect.
 #[derive(Debug, Clone)]
 pub(crate) struct Door {
     /// The shared secret.
     pub(crate) secret: SharedSecret,
-    /// Who counts as local.
+    /// Addresses that count as local.
     pub(crate) addresses: AddressBook,
     /// `gateway.controlUi`
     pub(crate) control_ui: ControlUi,
-    /// Which pages may connect.
+    /// Pages that may connect.
     pub(crate) pages: PageRules,
 }
 
-/// One attempt to come in.
+/// Attempt of a client to come in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt<'a> {
     /// The client's address and headers.
     pub(crate) origination: &'a Origination,
-    /// What [`ClientAddress::of`] made of them.
+    /// Address found by [`ClientAddress::of`].
     pub(crate) address: ClientAddress,
     /// The nonce of this connection's challenge.
     pub(crate) nonce: &'a str,
@@ -50,9 +50,9 @@ pub(crate) struct Attempt<'a> {
 pub(crate) struct Refusal {
     /// The answer to its request; some mistakes get none.
     pub(crate) response: Option<Response<Payload>>,
-    /// How the socket is closed.
+    /// Close code and reason for the socket.
     pub(crate) closing: Closing,
-    /// Whether a wrong secret was given.
+    /// True if a wrong secret was given.
     pub(crate) is_guess: bool,
 }
 
@@ -69,24 +69,24 @@ pub(crate) struct Claim {
     pub(crate) role: Role,
     /// The scopes as sent.
     pub(crate) scopes: Vec<String>,
-    /// How it proves that it may come in.
+    /// Proof that the client may come in.
     pub(crate) proof: Proof,
-    /// Its device.
+    /// Device of the client.
     pub(crate) device: ClaimedDevice,
-    /// Where it is.
+    /// Address of the client.
     pub(crate) address: ClientAddress,
 }
 
-/// How a client proves that it may come in.
+/// Proof that a client may come in.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Proof {
-    /// It knows the shared secret.
+    /// The client knows the shared secret.
     Shared,
-    /// It has given something else, which may be the token of its device.
+    /// The client gave something else, which may be the token of its device.
     DeviceToken {
         /// `auth.token`
         token: String,
-        /// What it is told when it isn't.
+        /// Error for the client if it isn't.
         otherwise: AuthFailure,
     },
 }
@@ -94,11 +94,12 @@ pub(crate) enum Proof {
 /// A client's device.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ClaimedDevice {
-    /// It has none.
+    /// The client has no device.
     None,
-    /// It has one, and need not be paired (a Control UI for which the config waives it).
+    /// The client has a device that need not be paired (a Control UI for which the config waives
+    /// it).
     Unpaired(VerifiedDevice),
-    /// It has one that must be paired.
+    /// The client has a device that must be paired.
     Pairing(VerifiedDevice),
 }
 
@@ -145,6 +146,9 @@ pub(crate) fn judge(door: &Door, attempt: &Attempt<'_>, text: &str) -> Result<Cl
         }
         (Err(failure), _, _) => return Err(Refusal::unauthorized(&request.id, failure, &params.client)),
     };
+    if role == Role::Node && !params.declares_anything() {
+        return Err(refuse(ErrorShape::invalid("a node must declare caps, commands or permissions")));
+    }
     Ok(Claim {
         request_id: request.id,
         caps: params.caps.iter().flatten().map(|cap| cap.0.clone()).collect(),
@@ -185,13 +189,14 @@ fn claimed_device(
     shared: Result<(), AuthFailure>,
 ) -> Result<ClaimedDevice, ErrorShape> {
     let control_ui = is_control_ui(&params.client);
+    let is_waived = |role| control_ui && role == Role::Operator && door.waives_devices();
     let Some(proof) = door.device_of(params) else {
         return match shared {
             _ if control_ui && !door.waives_devices() => {
                 Err(ErrorShape::invalid("control ui requires HTTPS or localhost (secure context)"))
             }
-            Ok(()) => Ok(ClaimedDevice::None),
-            Err(_) => Err(ErrorShape::not_paired("device identity required")),
+            Ok(()) if is_waived(role) || !needs_device(attempt, role) => Ok(ClaimedDevice::None),
+            Ok(()) | Err(_) => Err(ErrorShape::not_paired("device identity required")),
         };
     };
     let claim = DeviceClaim {
@@ -210,8 +215,18 @@ fn claimed_device(
     };
     let device = device::verify(&claim, &facts, attempt.nonce, attempt.address.is_local, attempt.now)
         .map_err(|refusal| ErrorShape::invalid(refusal.to_string()))?;
-    let is_waived = control_ui && door.waives_devices() && shared.is_ok();
-    Ok(if is_waived { ClaimedDevice::Unpaired(device) } else { ClaimedDevice::Pairing(device) })
+    Ok(if is_waived(role) && shared.is_ok() {
+        ClaimedDevice::Unpaired(device)
+    } else {
+        ClaimedDevice::Pairing(device)
+    })
+}
+
+/// True if the shared secret alone lets nobody in. A node is known by its device; a client behind a
+/// proxy could be anybody who has read the secret somewhere, so its device has to be approved as
+/// well.
+fn needs_device(attempt: &Attempt<'_>, role: Role) -> bool {
+    role == Role::Node || attempt.address.ip.is_forwarded
 }
 
 /// Step 10 for those without a device who gave a wrong secret.
@@ -232,12 +247,13 @@ impl Door {
         params.device.as_ref().filter(|_| !is_ignored)
     }
 
-    /// Whether a Control UI may connect without a device.
+    /// True if a Control UI may connect without a device.
     fn waives_devices(&self) -> bool {
         self.control_ui.allow_insecure_auth || self.control_ui.dangerously_disable_device_auth
     }
 
-    fn admits_origin(&self, origination: &Origination) -> bool {
+    /// True if the page that asks, or a client that says it is one, may ask.
+    pub(crate) fn admits_origin(&self, origination: &Origination) -> bool {
         let (page, host) = (origination.origin.as_deref(), origination.host.as_deref());
         self.pages.admits_page(page, host, &self.addresses.own)
     }

@@ -1,4 +1,5 @@
-//! Which pages may talk to the gateway (spec `gateway-protocol.md` §3.9). Programs send no `Origin` and are not asked.
+//! Origin rules: the pages that may talk to the gateway (spec `gateway-protocol.md` §3.9). Programs
+//! send no `Origin` and are not asked.
 //!
 //! Two things are looked at. The `Origin` names the page: it must be one of this gateway, or listed. The `Host` names the
 //! gateway as the page sees it: it must be a name that is ours, because the owner of another name can point it at this
@@ -11,7 +12,8 @@ use super::client_address::{host_name, plain};
 /// Text of the refusal and of the close reason.
 pub(crate) const REFUSAL: &str = "origin not allowed (open the Control UI from the gateway host or allow it in gateway.controlUi.allowedOrigins)";
 
-/// Where Tailscale's names of machines end: `<machine>.<tailnet>.ts.net`. Nobody but Tailscale says where they point.
+/// Domain of Tailscale's machine names: `<machine>.<tailnet>.ts.net`. Only Tailscale decides where
+/// they point.
 const TAILNET: &str = ".ts.net";
 
 /// Names and pages of this gateway.
@@ -19,8 +21,10 @@ const TAILNET: &str = ".ts.net";
 pub(crate) struct PageRules {
     /// `gateway.controlUi.allowedOrigins`, trimmed and in lower case.
     allowed_origins: Vec<String>,
-    /// Names of this host and of the allowed origins, in lower case.
-    own_names: Vec<String>,
+    /// Names of this host, in lower case.
+    names_of_host: Vec<String>,
+    /// Names of the allowed origins, in lower case.
+    listed_names: Vec<String>,
     /// First part of this host's name.
     machine: String,
 }
@@ -34,13 +38,19 @@ impl PageRules {
         let machine = name.split('.').next().unwrap_or_default().to_owned();
         let of_this_host =
             [name.clone(), format!("{name}.local"), machine.clone(), format!("{machine}.local")];
-        let listed = allowed_origins.iter().filter_map(|origin| authority(origin)).map(host_name);
-        let own_names =
-            of_this_host.into_iter().filter(|_| !machine.is_empty()).chain(listed).collect::<Vec<_>>();
-        Self { allowed_origins, own_names, machine }
+        let listed_names =
+            allowed_origins.iter().filter_map(|origin| authority(origin)).map(host_name).collect();
+        let names_of_host = of_this_host.into_iter().filter(|_| !machine.is_empty()).collect();
+        Self { allowed_origins, names_of_host, listed_names, machine }
     }
 
-    /// Whether a page may connect to a gateway that it addressed as `host`; `own` are the addresses of this host.
+    /// Names of this host, in lower case.
+    pub(crate) fn names_of_host(&self) -> &[String] {
+        &self.names_of_host
+    }
+
+    /// True if a page may connect to a gateway that it addressed as `host`; `own` are the addresses
+    /// of this host.
     pub(crate) fn admits_page(&self, origin: Option<&str>, host: Option<&str>, own: &[IpAddr]) -> bool {
         let Some(origin) = origin.map(|text| text.trim().to_ascii_lowercase()) else { return false };
         let (Some(page), Some(host)) = (authority(&origin), host) else { return false };
@@ -52,7 +62,8 @@ impl PageRules {
         is_same && self.is_own(&host, own)
     }
 
-    /// Whether a request of a page may address the gateway as `host`: the page itself is not asked for.
+    /// True if a request of a page may address the gateway as `host`; the page's own origin is not
+    /// checked.
     pub(crate) fn admits_host(&self, origin: &str, host: Option<&str>, own: &[IpAddr]) -> bool {
         let is_listed = || self.allowed_origins.contains(&origin.trim().to_ascii_lowercase());
         host.is_some_and(|host| self.is_own(host, own) || is_listed())
@@ -61,10 +72,11 @@ impl PageRules {
     fn is_own(&self, host: &str, own: &[IpAddr]) -> bool {
         let name = host_name(host);
         let is_address = || name.parse().is_ok_and(|ip| own.contains(&plain(ip)));
-        is_loopback(&name) || self.own_names.contains(&name) || self.is_of_tailnet(&name) || is_address()
+        let is_listed = || self.names_of_host.contains(&name) || self.listed_names.contains(&name);
+        is_loopback(&name) || is_listed() || self.is_of_tailnet(&name) || is_address()
     }
 
-    /// Whether it is the name Tailscale gives this host, in whatever tailnet.
+    /// True if this is the name that Tailscale gives to this host, in whatever tailnet.
     fn is_of_tailnet(&self, name: &str) -> bool {
         let machine =
             name.strip_suffix(TAILNET).and_then(|rest| rest.split_once('.')).map(|(first, _)| first);
@@ -82,7 +94,8 @@ fn authority(origin: &str) -> Option<&str> {
     (plain_scheme && plain_authority).then_some(authority)
 }
 
-fn is_loopback(name: &str) -> bool {
+/// True if a name without port means this host, whatever host that is.
+pub(crate) fn is_loopback(name: &str) -> bool {
     name == "localhost" || name.parse().is_ok_and(|ip| plain(ip).is_loopback())
 }
 

@@ -15,12 +15,12 @@ pub(crate) struct Entry {
     pub(crate) token: Option<DeviceToken>,
 }
 
-/// What came of a claim, and what those who may pair devices are told.
+/// Decision on a claim, and the announcement to operators who may pair devices.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settlement {
-    /// In or out.
+    /// Entry, or refusal.
     pub(crate) outcome: Result<Entry, Box<Refusal>>,
-    /// For operators with the pairing scope.
+    /// Announcement for operators with the pairing scope.
     pub(crate) announcement: Option<Announcement>,
 }
 
@@ -29,8 +29,9 @@ impl Settlement {
         Self { outcome, announcement: None }
     }
 
-    /// What holds where nothing of it can be written down, as on a full disk: whoever may come in does, without a token that nobody
-    /// would know. `None` where all that was to come of it is a request to be paired, which is not kept.
+    /// Decision for when nothing can be written down, as on a full disk: whoever may come in does,
+    /// but without a new token, since that would be lost. `None` where all that was to come of it
+    /// is a request to be paired, which is not kept.
     pub(crate) fn unkept(self) -> Option<Self> {
         match self.outcome {
             Ok(entry) => Some(Self::quiet(Ok(Entry { token: None, ..entry }))),

@@ -17,7 +17,7 @@ impl SecretDigest {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
 
-    /// Whether the text is the secret.
+    /// True if the text is the secret.
     pub fn matches(&self, given: &str) -> bool {
         self.0.ct_eq(&Self::of(given).0).into()
     }
@@ -29,16 +29,16 @@ impl std::fmt::Debug for SecretDigest {
     }
 }
 
-/// What a client must know.
+/// Secret that a client must know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedSecret {
     /// `gateway.auth.mode`
     pub kind: AuthKind,
-    /// Without one nobody gets in by it.
+    /// Digest of the secret; without one nobody gets in by it.
     pub digest: Option<SecretDigest>,
 }
 
-/// What a client gave.
+/// Secrets that a client gave.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Credentials<'a> {
     /// `auth.token`
@@ -53,33 +53,33 @@ impl<'a> Credentials<'a> {
         Self { token: Some(text), password: Some(text) }
     }
 
-    /// Whether anything was given. Blank texts count as nothing.
+    /// True if nothing was given. Blank texts count as nothing.
     pub fn is_empty(&self) -> bool {
         present(self.token).is_none() && present(self.password).is_none()
     }
 }
 
-/// Why the shared secret was not accepted.
+/// Reason why the shared secret was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthFailure {
-    /// Which secret counts.
+    /// Kind of secret that counts: token or password.
     pub kind: AuthKind,
-    /// What is wrong with the one given.
+    /// Problem with the given secret.
     pub problem: SecretProblem,
 }
 
-/// What is wrong with a secret.
+/// Problem with a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretProblem {
-    /// None was given.
+    /// No secret was given.
     Missing,
-    /// Another one was given.
+    /// A different secret was given.
     Mismatch,
     /// The gateway has none.
     NotConfigured,
 }
 
-/// Compares what was given with what is asked for.
+/// Compares the given credentials with the secret.
 ///
 /// # Errors
 /// Says what is missing or wrong.
@@ -102,7 +102,7 @@ fn present(text: Option<&str>) -> Option<&str> {
 }
 
 impl AuthFailure {
-    /// Whether a wrong secret was given, as opposed to none: guessing is throttled.
+    /// True if a wrong secret was given, as opposed to none: guessing is throttled.
     pub fn is_guess(self) -> bool {
         self.problem == SecretProblem::Mismatch
     }

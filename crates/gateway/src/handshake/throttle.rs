@@ -9,14 +9,14 @@ use super::client_address::ClientIp;
 const FREE_GUESSES: u32 = 10;
 /// A guess is forgotten after this long, in milliseconds.
 const WINDOW_MS: i64 = 60_000;
-/// How long an address that guessed too often is refused, in milliseconds.
+/// Time for which an address that guessed too often is refused, in milliseconds.
 const LOCKOUT_MS: i64 = 60_000;
 /// Addresses remembered at once; the one whose window began first makes room.
 const MAX_ADDRESSES: usize = 4_096;
 
-/// Wrong guesses by address. Loopback without forwarding headers is exempt: whoever is on this host reads the secret from
-/// its file instead. What a proxy on this host passes on is not, whether the proxy is listed or not: all clients of one that
-/// is not listed share an address.
+/// Wrong guesses by address. Loopback without forwarding headers is exempt: a process of this host
+/// reads the secret from its file instead. Requests through a proxy on this host are not exempt,
+/// whether the proxy is listed or not: all clients of one that is not listed share an address.
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     addresses: HashMap<IpAddr, Guesses>,

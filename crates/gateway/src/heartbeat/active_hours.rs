@@ -5,8 +5,8 @@ use jiff::tz::TimeZone;
 use openclaw_agent::user_time::user_zone;
 use openclaw_config::settings::ActiveHours;
 
-/// Whether a beat is made at this moment. Hours that can't be read, or of no length, are all hours: a typing error does not
-/// silence an agent.
+/// True if a beat is made at this moment. Hours that can't be read, or of no length, are all hours:
+/// a typing error does not silence an agent.
 pub(super) fn are_now(hours: Option<&ActiveHours>, now: Timestamp, user_timezone: Option<&str>) -> bool {
     let Some(hours) = hours else { return true };
     let (Some(start), Some(end)) = (
@@ -33,10 +33,10 @@ fn zone(asked: Option<&str>, user_timezone: Option<&str>) -> TimeZone {
     }
 }
 
-/// What `24:00` is.
+/// Meaning of `24:00`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Midnight {
-    /// No time.
+    /// Invalid: `24:00` is no time.
     Refused,
     /// The end of the day.
     EndOfDay,

@@ -1,4 +1,4 @@
-//! One heartbeat, from the question whether it is worth making to what becomes of its answer.
+//! Single heartbeat: from the question if it is worth making to the handling of its answer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use openclaw_dispatch::{
 use openclaw_protocol::params::heartbeat::{HeartbeatEvent, HeartbeatStatus};
 use openclaw_protocol::{AgentId, Payload, RunId};
 use openclaw_sessions::key::normalize_account_id;
-use openclaw_sessions::store::Edit;
+use openclaw_sessions::store::{Edit, spelled};
 use openclaw_sessions::{SessionEntry, SessionKey};
 use uuid::Uuid;
 
@@ -32,7 +32,7 @@ const FILE: &str = "HEARTBEAT.md";
 /// A checklist is read so far to see whether it has anything on it.
 const MOST_OF_FILE: u64 = 1024 * 1024;
 
-/// One agent's beat, with the settings it is made under.
+/// Beat of one agent, with the settings it is made under.
 struct Making<'a> {
     state: &'a Arc<GatewayState>,
     settings: Arc<Settings>,
@@ -46,11 +46,12 @@ struct Making<'a> {
 /// Makes a beat if it is worth one.
 pub(super) async fn make(state: &Arc<GatewayState>, agent: &AgentId, reason: &Reason) -> Ended {
     let settings = state.settings();
-    if !reason.is_pressing() && settings.config.heartbeat(agent).every_ms.is_none() {
+    // What waits to be told is told in the next turn.
+    if settings.config.heartbeat(agent).every_ms.is_none() {
         return Ended::Disabled;
     }
     let heartbeat = settings.config.heartbeat_of(agent);
-    let key = session(state, agent, heartbeat.session.as_deref());
+    let key = spelled(&*state.sessions, session(state, agent, heartbeat.session.as_deref())).await;
     let making =
         Making { state, settings, heartbeat, agent, key, reason: reason.to_string(), began_at: now_ms() };
     match making.obstacle(reason).await {
@@ -66,7 +67,7 @@ pub(super) async fn make(state: &Arc<GatewayState>, agent: &AgentId, reason: &Re
     }
 }
 
-/// Waits for the end of a beat that an earlier process began, and does what is owed for it.
+/// Waits for the end of a beat that an earlier process began, and finishes it.
 pub(super) async fn take_up(state: &Arc<GatewayState>, unfinished: &UnfinishedBeat) {
     let settings = state.settings();
     let UnfinishedBeat { run_id, agent_id: agent, session_key, accepted_at, beat } = unfinished;
@@ -82,11 +83,11 @@ pub(super) async fn take_up(state: &Arc<GatewayState>, unfinished: &UnfinishedBe
     making.conclude(run_id).await;
 }
 
-/// Why a beat is not made now.
+/// Reason why a beat is not made now.
 enum Obstacle {
-    /// Its session is at work.
+    /// The session is at work.
     InFlight,
-    /// It is not worth making.
+    /// The beat is not worth making; the text is the reason in its event.
     Skipped(&'static str),
 }
 
@@ -103,7 +104,7 @@ fn session(state: &GatewayState, agent: &AgentId, asked: Option<&str>) -> Sessio
 }
 
 impl Making<'_> {
-    /// In the order of spec §11.2.
+    /// Checks for obstacles in the order of spec §11.2.
     async fn obstacle(&self, reason: &Reason) -> Option<Obstacle> {
         let now = Timestamp::from_millisecond(self.began_at).unwrap_or_default();
         let zone = self.settings.config.agents.defaults.user_timezone.as_deref();
@@ -120,7 +121,8 @@ impl Making<'_> {
         None
     }
 
-    /// Whether there is a checklist, and nothing on it. One that can't be read is left to the agent.
+    /// True if there is a checklist with nothing on it. A checklist that can't be read is left to
+    /// the agent.
     async fn has_nothing_to_do(&self) -> bool {
         let workspace = self.settings.config.agent(self.agent).workspace;
         let read = tokio::task::spawn_blocking(move || read_checklist(&workspace));
@@ -158,7 +160,7 @@ impl Making<'_> {
             beat,
         };
         match self.state.dispatch.beat(message).await.outcome().await {
-            // Nobody waits for an acknowledgement.
+            // No caller waits for an acknowledgement.
             Ok(receipt) => drop(receipt),
             Err(DispatchError::ShuttingDown) => return,
             Err(DispatchError::SendBlocked) => return self.skipped("send-policy").await,
@@ -167,7 +169,7 @@ impl Making<'_> {
         self.conclude(&run_id).await;
     }
 
-    /// Does what follows from the end of the beat's run.
+    /// Acts on the end of the beat's run.
     async fn conclude(&self, run_id: &RunId) {
         // Without a record the gateway stops: the next start takes it up again.
         let Some(record) = self.state.dispatch.ended(run_id).await else { return };
@@ -196,7 +198,7 @@ impl Making<'_> {
         self.tell(event);
     }
 
-    /// Where its answer goes, by the platform's own id.
+    /// Address for the answer, by the platform's own id.
     fn target(&self, entry: Option<&SessionEntry>) -> Target {
         let target = target::resolve(&self.heartbeat, &self.settings.config.channels, entry);
         let Target::Chat(address) = &target else { return target };
@@ -212,7 +214,8 @@ impl Making<'_> {
         }
     }
 
-    /// Why nothing can be sent to an address now. A channel that is only not connected takes it from the outbox when it is.
+    /// Reason why nothing can be sent to an address now. A channel that is only not connected takes
+    /// it from the outbox when it is.
     fn not_ready(&self, address: &Address) -> Option<&'static str> {
         let platforms = &self.state.platforms;
         if platforms.channel(&address.channel).is_none() {
@@ -263,7 +266,8 @@ impl Making<'_> {
         self.state.heartbeats.note(event);
     }
 
-    /// The session's row. One that can't be read has nothing to say: what it is needed for shows the fault elsewhere.
+    /// The session's row. A row that can't be read counts as missing: its other uses show the
+    /// fault.
     async fn entry(&self) -> Option<Arc<SessionEntry>> {
         match self.state.sessions.get(&self.key).await {
             Ok(row) => row.map(|row| row.entry),
@@ -288,7 +292,7 @@ impl Making<'_> {
     }
 }
 
-/// What clients see of a beat as a chat.
+/// Messages of a beat that clients see in the chat.
 fn chat(shown: BeatVisibility) -> BeatChat {
     match (shown.show_ok, shown.show_alerts) {
         (true, _) => BeatChat::All,
@@ -297,7 +301,7 @@ fn chat(shown: BeatVisibility) -> BeatChat {
     }
 }
 
-/// What is sent: the media goes with the last text.
+/// Message parts to send: the media goes with the last text.
 fn announcement(
     run_id: &RunId,
     key: &SessionKey,

@@ -1,6 +1,7 @@
-//! Whether `HEARTBEAT.md` asks for anything. Pure.
+//! Check whether `HEARTBEAT.md` asks for anything. Pure.
 
-/// Whether a checklist has nothing on it: every line blank, a heading, or a list marker without words.
+/// True if a checklist has nothing on it: every line is blank, a heading, or a list marker without
+/// words.
 pub(super) fn is_empty(text: &str) -> bool {
     text.lines().map(str::trim).all(|line| line.is_empty() || is_heading(line) || is_bare_marker(line))
 }

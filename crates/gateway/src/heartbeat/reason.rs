@@ -1,15 +1,15 @@
-//! Why a heartbeat is made.
+//! Reasons for heartbeats.
 
 use std::fmt;
 
 use openclaw_dispatch::BeatPurpose;
 
-/// Why a heartbeat is made; its text is the `reason` of the event.
+/// Reason for a heartbeat; its text is the `reason` of the event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// It is due.
+    /// The interval has passed.
     Interval,
-    /// Somebody asked for it.
+    /// Asked for by a person or a program.
     Wake,
     /// A command in the background has ended.
     ExecEvent,
@@ -29,20 +29,21 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What the agent is asked to do with the output of a command that has ended.
+/// Prompt to pass on the output of a command that has ended.
 const RELAY_COMMAND: &str = "A command you started in the background has ended; what it printed is in the system messages \
                              above. Tell the user what came of it: its output where it succeeded, what went wrong where it failed.";
-/// What the agent is asked to do with a reminder.
+/// Prompt to pass on a reminder.
 const RELAY_REMINDER: &str = "A scheduled reminder is due; its text is in the system messages above. Tell it to the user in a \
                               helpful and friendly way.";
 
-/// Whether a line tells of the end of a command (spec `tools.md` §3.2, §3.3).
+/// True if a line reports the end of a command (spec `tools.md` §3.2, §3.3).
 fn tells_of_command(line: &str) -> bool {
     ["Exec finished (", "Exec completed (", "Exec failed ("].iter().any(|start| line.contains(start))
 }
 
 impl Reason {
-    /// Whether it is made whatever the hour, the interval and the checklist say: somebody waits for what is due.
+    /// True if the beat is made whatever the hour and the checklist say: somebody waits for its
+    /// content.
     pub(super) fn is_pressing(&self) -> bool {
         match self {
             Self::ExecEvent | Self::Cron(_) => true,
@@ -50,7 +51,7 @@ impl Reason {
         }
     }
 
-    /// What is asked of the agent, given the lines that wait to be told to it, and what for.
+    /// Prompt for the agent and purpose of the beat, given the lines that wait to be told to it.
     pub(super) fn question<'a>(&self, waiting: &[String], prompt: &'a str) -> (&'a str, BeatPurpose) {
         match self {
             Self::ExecEvent if waiting.iter().any(|line| tells_of_command(line)) => {

@@ -17,7 +17,7 @@ use crate::state::GatewayState;
 /// The clock is looked at this often at least: it may have been set, and the machine may have slept.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// How a beat has ended; nothing for one of an earlier process, which was not scheduled.
+/// Result of a beat task; `None` for a beat of an earlier process, which was not scheduled.
 type Done = Option<Ended>;
 
 /// Makes heartbeats until the gateway stops.
@@ -36,7 +36,7 @@ pub(crate) async fn run(state: Arc<GatewayState>) {
         () = stopping.cancelled() => {}
         () = follow(&state, wishes, &mut beats) => {}
     }
-    // Their runs are in the inbox: what has not ended is taken up by the next start.
+    // The runs are in the inbox: the next start takes up those that have not ended.
     while beats.join_next().await.is_some() {}
 }
 
@@ -70,7 +70,8 @@ async fn follow(state: &Arc<GatewayState>, mut wishes: mpsc::Receiver<Wish>, bea
     }
 }
 
-/// Which task has ended, and how. One that panicked counts as made: the next one is an interval away.
+/// Id and result of a task that has ended. A task that panicked counts as made: the next one is an
+/// interval away.
 fn how(ended: Result<(Id, Done), JoinError>) -> (Id, Ended) {
     match ended {
         Ok((task, ended)) => (task, ended.unwrap_or(Ended::Counts)),

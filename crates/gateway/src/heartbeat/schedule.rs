@@ -1,5 +1,6 @@
-//! When which agent beats (spec `agent-runtime.md` §11.2). A pure machine: it is told the time, in Unix milliseconds, what is
-//! configured, what somebody wishes and how beats ended, and tells which beats are to be made.
+//! Schedule of heartbeats (spec `agent-runtime.md` §11.2). A pure machine: it is told the time, in
+//! Unix milliseconds, what is configured, what somebody wishes and how beats ended, and tells which
+//! beats are to be made.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ const COALESCE_MS: i64 = 250;
 /// A beat that found its session at work is tried again after this.
 const RETRY_MS: i64 = 1_000;
 
-/// Who beats, and when next.
+/// Agents that beat, each with the time of its next beat.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     slots: BTreeMap<AgentId, Slot>,
@@ -20,10 +21,10 @@ pub(super) struct Schedule {
     is_off: bool,
 }
 
-/// One agent's heartbeat.
+/// Heartbeat of one agent.
 #[derive(Debug)]
 struct Slot {
-    /// `None` for an agent whose interval is off: it beats when somebody wishes it.
+    /// `None` for an agent whose interval is off: it never beats.
     every_ms: Option<i64>,
     due: Option<i64>,
     last_run: Option<i64>,
@@ -31,19 +32,20 @@ struct Slot {
     is_running: bool,
 }
 
-/// How a beat ended, as far as the schedule minds.
+/// Result of a beat, as far as the schedule depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// It was made, or there was a reason not to: the next one is an interval away.
+    /// The beat was made, or there was a reason not to: the next one is an interval away.
     Counts,
-    /// Its session was at work: it is tried again soon.
+    /// The session was at work: the beat is tried again soon.
     InFlight,
     /// Heartbeats of this agent were switched off meanwhile.
     Disabled,
 }
 
 impl Schedule {
-    /// Takes the configuration in force: the agents that have heartbeats, and their intervals. Who stays keeps when it beat last.
+    /// Takes the configuration in force: the agents that have heartbeats, and their intervals.
+    /// Agents that stay keep the time of their last beat.
     pub(super) fn configure(&mut self, now: i64, agents: impl IntoIterator<Item = (AgentId, Option<u64>)>) {
         let mut before = std::mem::take(&mut self.slots);
         for (agent, every_ms) in agents {
@@ -56,7 +58,8 @@ impl Schedule {
         }
     }
 
-    /// Switches all of it on or off. What is overdue when it is switched on is made then; wishes made meanwhile are forgotten.
+    /// Switches all of it on or off. Beats that are overdue when it is switched on are made then;
+    /// wishes made meanwhile are forgotten.
     pub(super) fn set_enabled(&mut self, enabled: bool) {
         self.is_off = !enabled;
         if self.is_off {
@@ -64,7 +67,7 @@ impl Schedule {
         }
     }
 
-    /// Somebody wishes a beat of an agent, or of all that have heartbeats, whatever is due.
+    /// Records a wish for a beat of an agent, or of all that have heartbeats, whatever is due.
     pub(super) fn wish(&mut self, now: i64, reason: &Reason, agent: Option<&AgentId>) {
         if self.is_off {
             return;
@@ -77,7 +80,7 @@ impl Schedule {
         }
     }
 
-    /// When there is something to do next; `None` if only news can change that.
+    /// Time of the next thing to do; `None` if only news can change that.
     pub(super) fn next(&self) -> Option<i64> {
         if self.is_off {
             return None;

@@ -1,5 +1,5 @@
-//! Where the answer of a heartbeat goes (spec `agent-runtime.md` §11.3). A heartbeat never makes a route: it follows the one the
-//! session has. Pure.
+//! Target for the answer of a heartbeat (spec `agent-runtime.md` §11.3). A heartbeat never makes a
+//! route: it follows the one the session has. Pure.
 
 use openclaw_channels::Address;
 use openclaw_channels::registry;
@@ -11,12 +11,12 @@ use openclaw_sessions::entry::delivery::{INTERNAL_CHANNELS, of_entry};
 /// The account of a channel that names none.
 const DEFAULT_ACCOUNT: &str = "default";
 
-/// Where an answer goes.
+/// Target for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
-    /// To a chat platform.
+    /// Answer goes to a chat platform.
     Chat(Address),
-    /// To nobody but the clients of the gateway, for this reason.
+    /// Answer goes to nobody but the clients of the gateway, for this reason.
     Nobody(&'static str),
 }
 
@@ -38,7 +38,7 @@ impl Target {
     }
 }
 
-/// What `heartbeat.target`, `to` and `accountId` mean for a session with this row.
+/// Resolves `heartbeat.target`, `to` and `accountId` for a session with this row.
 pub(super) fn resolve(settings: &Heartbeat, channels: &Channels, entry: Option<&SessionEntry>) -> Target {
     const NO_TARGET: Target = Target::Nobody("no-target");
     let asked = settings.target.as_deref().map(str::trim).filter(|text| !text.is_empty()).unwrap_or("last");

@@ -1,4 +1,4 @@
-//! What becomes of the answer to a heartbeat (spec `agent-runtime.md` §11.3, steps 5 to 7). Pure.
+//! Handling of the answer to a heartbeat (spec `agent-runtime.md` §11.3, steps 5 to 7). Pure.
 
 use openclaw_config::settings::BeatVisibility;
 use openclaw_dispatch::BeatAnswer;
@@ -11,29 +11,29 @@ use super::target::Target;
 const DUPLICATE_MS: i64 = 24 * 60 * 60 * 1000;
 /// Length of a preview.
 const PREVIEW: usize = 200;
-/// What is sent for an acknowledgement.
+/// Text sent for an acknowledgement.
 const ACKNOWLEDGED: &str = "HEARTBEAT_OK";
 
-/// What is known besides the answer.
+/// Facts besides the answer.
 #[derive(Debug, Clone)]
 pub(super) struct Circumstances<'a> {
     /// Unix milliseconds.
     pub(super) now: i64,
-    /// When the beat began.
+    /// Time at which the beat began, Unix milliseconds.
     pub(super) began_at: i64,
-    /// Why it was made.
+    /// Reason for the beat.
     pub(super) reason: &'a str,
     pub(super) agent: &'a str,
     pub(super) shown: BeatVisibility,
     pub(super) target: &'a Target,
-    /// Why the channel can't send now, if it can't.
+    /// Reason why the channel can't send now, if it can't.
     pub(super) not_ready: Option<&'static str>,
     /// The last alert that was sent, and when.
     pub(super) last_sent: Option<(&'a str, i64)>,
     pub(super) with_reasoning: bool,
 }
 
-/// What is to be done.
+/// Actions to take.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Verdict {
     pub(super) event: HeartbeatEvent,
@@ -41,12 +41,12 @@ pub(super) struct Verdict {
     pub(super) send: Option<Sending>,
 }
 
-/// What is sent.
+/// Content to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sending {
     pub(super) texts: Vec<String>,
     pub(super) media_urls: Vec<String>,
-    /// Whether it is remembered, so that it is not sent twice.
+    /// True if the text is remembered, so that it is not sent twice.
     pub(super) is_alert: bool,
 }
 

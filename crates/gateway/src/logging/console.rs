@@ -27,7 +27,7 @@ pub(super) fn line(record: &Record, style: ConsoleStyle, colour: bool, hostname:
 
 /// Prints a line: problems on standard error, everything else on standard output.
 pub(super) fn print(record: &Record, line: &str) {
-    // When nobody reads the console any more there is nobody to tell.
+    // Failure means that nobody reads the console any more, so there is nobody to tell.
     let _ = if record.level <= Level::WARN {
         writeln!(std::io::stderr().lock(), "{line}")
     } else {
@@ -35,7 +35,8 @@ pub(super) fn print(record: &Record, line: &str) {
     };
 }
 
-/// At most two parts, without what every line of a gateway has in common.
+/// Short name of a subsystem: at most two parts, without the prefix that every line of a gateway
+/// has.
 fn short(subsystem: &str) -> String {
     let rest =
         ["gateway/", "channels/", "providers/"].iter().find_map(|prefix| subsystem.strip_prefix(prefix));

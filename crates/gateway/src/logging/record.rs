@@ -1,4 +1,4 @@
-//! One event on its way into the log.
+//! Log record: an event on its way into the log.
 
 use std::borrow::Cow;
 use std::time::SystemTime;
@@ -9,7 +9,7 @@ use tracing::Level;
 
 use super::redact::Redactor;
 
-/// What a line break in a message becomes on the console.
+/// Replacement on the console for a line break in a message.
 const CONTINUATION: &str = "\n    ";
 
 /// An event, captured.
@@ -34,7 +34,7 @@ impl Record {
         self
     }
 
-    /// Whether it says the same as another.
+    /// True if the record says the same as another.
     pub(super) fn repeats(&self, other: &Self) -> bool {
         self.level == other.level
             && self.subsystem == other.subsystem
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// What log readers look at (spec `operations.md` §15.3).
+    /// Checks the keys that log readers look at (spec `operations.md` §15.3).
     #[test]
     fn the_line_has_the_keys_that_log_readers_look_for() {
         let line: Value = serde_json::from_str(&record(&json!({"conn": "c1"})).json_line("host")).unwrap();
@@ -144,7 +144,8 @@ mod tests {
         assert_eq!(plain["1"], "connected");
     }
 
-    /// Whoever connects chooses the names and reasons in here.
+    /// Checks that names and reasons, which anyone who connects can choose, are harmless in the
+    /// log.
     #[test]
     fn nothing_a_stranger_says_acts_on_the_screen_or_looks_like_a_line() {
         let mut record = record(&json!({"client": "a\u{1b}[2J\nb\u{202e}", "n": 1}));

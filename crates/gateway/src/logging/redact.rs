@@ -10,7 +10,7 @@ const SHORT: usize = 18;
 const KEPT_START: usize = 6;
 const KEPT_END: usize = 4;
 
-/// What is masked without settings.
+/// Patterns that are masked without settings.
 static BUILT_IN: [BuiltIn; 16] = [
     BuiltIn::new(
         &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD"],
@@ -45,9 +45,11 @@ static BUILT_IN: [BuiltIn; 16] = [
 /// Field names whose values are secrets whatever they look like.
 const SECRET_FIELDS: &[&str] = &["token", "password", "secret", "apikey", "api_key", "authorization"];
 
-/// A pattern for texts that have one of a few words. What is masked is the last group, or all of the match without groups.
+/// A pattern for texts that have one of a few words. The last group is masked, or all of the match
+/// without groups.
 struct BuiltIn {
-    /// Every match has one of them. Most texts have none, and most patterns are never compiled.
+    /// Words of which every match contains one. Most texts have none, and most patterns are never
+    /// compiled.
     words: &'static [&'static str],
     pattern: &'static str,
     regex: OnceLock<Option<Regex>>,

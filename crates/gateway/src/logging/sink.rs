@@ -17,7 +17,7 @@ use super::{LogPlan, console};
 /// Records that may wait. When the disk doesn't keep up, further ones are lost and counted: the gateway does not wait
 /// for its log.
 const QUEUE: usize = 8_192;
-/// How long repetitions of a line are held back before they are told.
+/// Time for which repetitions of a line are held back before their number is logged.
 const REPEAT_PAUSE: Duration = Duration::from_secs(1);
 
 /// The way to the writing thread.

@@ -16,7 +16,7 @@ use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::{Map, Value, json};
 
 use super::agent_delivery::{self, Plan};
-use super::keys::{canonical, given, require_known_agent, require_same_agent};
+use super::keys::{given, require_known_agent, require_same_agent, session_key};
 use crate::attachments;
 use crate::request::{Failure, RequestContext};
 
@@ -65,9 +65,13 @@ fn interrupted() -> AgentStatus {
 /// command line takes `ok: false` for a dead gateway and runs the turn again by itself. It prints the texts of
 /// `result.payloads`, or else the summary.
 fn ended(outcome: RunOutcome) -> AgentStatus {
+    let failure = outcome.failure().map(str::to_owned);
     match outcome {
         RunOutcome::Ok { result } => AgentStatus::Ok { summary: "completed".to_owned(), result },
         RunOutcome::Aborted { reason: _, result } => {
+            if let Some(summary) = failure {
+                return AgentStatus::Error { summary, result };
+            }
             let result = result.unwrap_or_else(|| json!({"payloads": [], "meta": {"aborted": true}}));
             AgentStatus::Ok { summary: "aborted".to_owned(), result }
         }
@@ -124,7 +128,7 @@ pub(super) fn images(items: &[Value]) -> Result<Vec<openclaw_protocol::message::
     Ok(decoded.images)
 }
 
-/// Every channel named must exist.
+/// Succeeds if every channel named exists.
 fn check_channels(params: &AgentParams) -> Result<(), Failure> {
     for name in [params.channel.as_deref(), params.reply_channel.as_deref()].into_iter().filter_map(given) {
         if name.eq_ignore_ascii_case(LAST_CHANNEL) {
@@ -137,10 +141,11 @@ fn check_channels(params: &AgentParams) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What goes into the session's row, or names a lane, for good: far beyond what any platform calls its groups.
+/// Limit in characters for values that go into the session's row, or name a lane, for good: far
+/// beyond what any platform calls its groups.
 const MOST_OF_A_NAME: usize = 512;
 
-/// Rows are kept, listed and rewritten: nobody may fill them.
+/// Checks lengths: rows are kept, listed and rewritten, so nobody may fill them.
 fn check_lengths(params: &AgentParams) -> Result<(), Failure> {
     let names = [
         ("groupId", &params.group_id),
@@ -158,7 +163,7 @@ fn check_lengths(params: &AgentParams) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where a message goes.
+/// Target of a message.
 #[derive(Debug, PartialEq)]
 struct Target {
     agent: AgentId,
@@ -184,7 +189,7 @@ async fn target(ctx: &RequestContext, params: &AgentParams) -> Result<Target, Fa
         None => None,
     };
     if let Some(text) = given(params.session_key.as_deref()) {
-        let key = canonical(ctx, text)?;
+        let key = session_key(ctx, text).await?;
         let agent = rules.agent_of(&key);
         if let Some(named) = &named {
             require_same_agent(params::agent::Agent::NAME, named, &agent)?;
@@ -214,7 +219,8 @@ async fn target(ctx: &RequestContext, params: &AgentParams) -> Result<Target, Fa
     }
 }
 
-/// What the session's row learns from a request. The row's own channel and group count more than the request's.
+/// Changes to the session's row from a request. The row's own channel and group count more than the
+/// request's.
 fn entry_patch(params: &AgentParams, key: &SessionKey, stored: Option<&SessionEntry>) -> Map<String, Value> {
     let channel = given(params.channel.as_deref())
         .filter(|name| !name.eq_ignore_ascii_case(LAST_CHANNEL))
@@ -288,6 +294,13 @@ mod tests {
         let failed = told(RunOutcome::Error { message: "boom".into(), result: None });
         let expect = json!({"runId": "r", "status": "error", "summary": "boom"});
         assert_eq!(failed, expect.to_string());
+        let late = told(RunOutcome::Aborted {
+            reason: "timeout".into(),
+            result: Some(json!({"payloads": [], "meta": {"error": {"message": "timed out"}}})),
+        });
+        let result = json!({"payloads": [], "meta": {"error": {"message": "timed out"}}});
+        let expect = json!({"runId": "r", "status": "error", "summary": "timed out", "result": result});
+        assert_eq!(late, expect.to_string());
     }
 
     #[test]

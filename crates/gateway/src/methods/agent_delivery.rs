@@ -1,10 +1,11 @@
-//! Where the answer of an `agent` request goes that is to be delivered, and what became of it (spec `channels.md` §5.6).
+//! Delivery of the answer to an `agent` request: its target, and the outcome (spec `channels.md`
+//! §5.6).
 
 use std::time::Duration;
 
 use openclaw_channels::{Address, registry};
+use openclaw_dispatch::delivery::DeliveryState;
 use openclaw_dispatch::messages::{RouteWish, Routed, route};
-use openclaw_dispatch::outbox::DeliveryState;
 use openclaw_protocol::params::agent::{AgentParams, Delivered};
 use openclaw_protocol::{ErrorShape, RunId};
 use openclaw_sessions::SessionEntry;
@@ -14,25 +15,27 @@ use openclaw_sessions::key::normalize_account_id;
 use super::keys::given;
 use crate::request::{Failure, RequestContext};
 
-/// How long the platform may take before whoever asked is told that the answer waits.
+/// Time that the platform has before whoever asked is told that the answer waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// OpenClaw's words.
 const NOT_TO_WEBCHAT: &str = "Delivering to WebChat is not supported via `openclaw agent`; use WhatsApp/Telegram or run with --deliver=false.";
 
-/// What is planned for an answer.
+/// Plan for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Plan {
-    /// It is told to whoever asked, and to nobody else.
+    /// The answer goes to whoever asked, and to nobody else.
     Told,
-    /// It is sent there.
+    /// The answer is also sent to this address.
     Sent(Address),
-    /// It was to be sent, and can't be: the run is made all the same, and this is told with its answer.
+    /// The answer was to be sent, and can't be: the run is made all the same, and this text is
+    /// reported with its answer.
     Impossible(String),
 }
 
-/// Plans. What is named and wrong is refused; what is only missing from the session's route keeps nobody from an answer. Nor does a
-/// channel that is not used here: OpenClaw's command names WhatsApp where its user names nothing, and makes the run by itself, past this
-/// gateway, when it is refused.
+/// Plans the delivery. A wrong name is refused; a part that is only missing from the session's
+/// route keeps nobody from an answer. Nor does a channel that is not used here: OpenClaw's command
+/// names WhatsApp where its user names nothing, and makes the run by itself, past this gateway,
+/// when it is refused.
 pub(super) fn plan(
     ctx: &RequestContext,
     params: &AgentParams,
@@ -93,7 +96,7 @@ fn address(ctx: &RequestContext, params: &AgentParams, routed: Routed) -> Result
     Ok(Address { channel: id, account, target: target.id, thread })
 }
 
-/// What became of the answer.
+/// Outcome of the answer's delivery.
 pub(super) async fn outcome(ctx: &RequestContext, run_id: &RunId, to: &Address) -> Delivered {
     let found = match ctx.gateway.dispatch.deliveries_of(run_id, PATIENCE).await {
         Ok(found) => found,

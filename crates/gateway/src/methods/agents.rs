@@ -65,7 +65,7 @@ fn identity_row(identity: &Identity, workspace: &Path) -> Option<IdentityRow> {
     (row != IdentityRow::default()).then_some(row)
 }
 
-/// What a page can show: URLs as they are, files of the workspace as data URLs.
+/// Avatar as a URL that a page can show: URLs as they are, files of the workspace as data URLs.
 fn avatar_url(text: &str, workspace: &Path) -> Option<String> {
     match Avatar::parse(text) {
         Avatar::Url(url) => Some(url),

@@ -82,11 +82,15 @@ fn store(ctx: &RequestContext) -> ApprovalsStore {
 }
 
 fn shown(loaded: &Loaded) -> Result<ExecApprovalsFile, Failure> {
+    let mut file = loaded.file.redacted();
+    // Default path of the socket at which OpenClaw's own programs listen.
+    let socket = || loaded.path.with_extension("sock").display().to_string();
+    file.socket.path.get_or_insert_with(socket);
     Ok(ExecApprovalsFile {
         path: loaded.path.display().to_string(),
         exists: loaded.exists,
         hash: loaded.hash.clone(),
-        file: serde_json::to_value(loaded.file.redacted())?,
+        file: serde_json::to_value(file)?,
     })
 }
 

@@ -17,7 +17,8 @@ use super::config_change::change;
 use crate::channels::snapshot;
 use crate::request::{Failure, RequestContext};
 
-/// How long platforms may take unless the client says, and at least.
+/// Time in milliseconds that platforms have to answer a probe unless the client sets one; also the
+/// minimum.
 const PROBE: u64 = 10_000;
 const SHORTEST_PROBE: u64 = 1_000;
 
@@ -56,7 +57,8 @@ pub(super) async fn stop(
     Ok(ChannelAccountResult { channel: id.to_owned(), account_id, running: false })
 }
 
-/// Takes the token out of the configuration. One in the environment or in a file stays, and is told of.
+/// Takes the token out of the configuration. A token in the environment or in a file stays, and is
+/// reported.
 pub(super) async fn logout(
     ctx: RequestContext,
     params: ChannelsLogoutParams,

@@ -12,14 +12,14 @@ use openclaw_protocol::params::chat::{
 use openclaw_protocol::{Call, ErrorShape, Payload, RunId, params};
 
 use super::agent::images;
-use super::keys::{canonical, given, require_known_agent};
+use super::keys::{given, require_known_agent, session_key};
 use crate::attachments;
 use crate::request::{Failure, RequestContext};
 
 pub(super) use history::history;
 
 pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<ChatSendResult, Failure> {
-    let key = canonical(&ctx, &params.session_key.0)?;
+    let key = session_key(&ctx, &params.session_key.0).await?;
     let attached = params.attachments.as_deref().unwrap_or_default();
     if params.message.trim().is_empty() && !attachments::any(attached) {
         return Err(ErrorShape::invalid("message or attachment required").into());
@@ -44,14 +44,14 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
         Sent::Taken(receipt) => receipt,
         Sent::Stopped(stopped) => return Ok(ChatSendResult::Stopped(aborted(&stopped))),
     };
-    // Its run begins when the receipt is let go.
+    // The run begins when the receipt is let go.
     ctx.listen_to_tools(&run_id);
     let answer = answer(&run_id, &receipt.accepted);
     ctx.hold(receipt);
     answer
 }
 
-/// What the client calls itself.
+/// Display name of the client.
 fn sender(ctx: &RequestContext) -> Option<String> {
     given(ctx.connection().client.display_name.as_ref().map(|name| name.0.as_str())).map(str::to_owned)
 }
@@ -72,7 +72,7 @@ fn answer(run_id: &RunId, accepted: &Accepted) -> Result<ChatSendResult, Failure
 }
 
 pub(super) async fn abort(ctx: RequestContext, params: ChatAbortParams) -> Result<ChatAborted, Failure> {
-    let key = canonical(&ctx, &params.session_key.0)?;
+    let key = session_key(&ctx, &params.session_key.0).await?;
     let dispatch = &ctx.gateway.dispatch;
     let stopped = match params.run_id {
         Some(id) => {
@@ -91,7 +91,7 @@ fn aborted(stopped: &Stopped) -> ChatAborted {
 }
 
 pub(super) async fn inject(ctx: RequestContext, params: ChatInjectParams) -> Result<ChatInjected, Failure> {
-    let key = canonical(&ctx, &params.session_key.0)?;
+    let key = session_key(&ctx, &params.session_key.0).await?;
     let message = InjectMessage {
         session_key: key,
         text: params.message.0,

@@ -1,4 +1,5 @@
-//! `config.*` and `update.run` (spec `gateway-protocol.md` §6.7). What is written and when it needs a restart says [`crate::control`].
+//! `config.*` and `update.run` (spec `gateway-protocol.md` §6.7). [`crate::control`] decides what
+//! is written and when it needs a restart.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use openclaw_protocol::params::config::{
 };
 use tokio::task::spawn_blocking;
 
-use super::keys::{canonical, given};
+use super::keys::{given, session_key_of};
 use crate::control::Notice;
 use crate::control::config_text::{ConfigChange, Method};
 use crate::request::{Failure, RequestContext};
@@ -44,22 +45,22 @@ async fn change(
     method: Method,
     params: ConfigChangeParams,
 ) -> Result<ConfigWritten, Failure> {
-    let notice = notice(ctx, params.session_key.as_deref(), params.note, params.restart_delay_ms)?;
+    let notice = notice(ctx, params.session_key.as_deref(), params.note, params.restart_delay_ms).await?;
     let change = ConfigChange::of_client(method, params.raw.0, params.base_hash.map(|hash| hash.0));
     Ok(ctx.gateway.around.control.change(change, Actor::Rpc, notice).await?)
 }
 
 pub(super) async fn update(ctx: RequestContext, params: UpdateRunParams) -> Result<UpdateRunResult, Failure> {
-    let notice = notice(&ctx, params.session_key.as_deref(), params.note, params.restart_delay_ms)?;
+    let notice = notice(&ctx, params.session_key.as_deref(), params.note, params.restart_delay_ms).await?;
     Ok(ctx.gateway.around.control.update(notice).await)
 }
 
-fn notice(
+async fn notice(
     ctx: &RequestContext,
     session: Option<&str>,
     note: Option<String>,
     delay_ms: Option<u64>,
 ) -> Result<Notice, Failure> {
-    let session = given(session).map(|key| canonical(ctx, key)).transpose()?;
+    let session = session_key_of(ctx, given(session)).await?;
     Ok(Notice { session, note, delay: delay_ms.map(Duration::from_millis) })
 }

@@ -7,12 +7,12 @@ use openclaw_config::{Loaded, load};
 
 use crate::request::{Failure, RequestContext};
 
-/// How often a change is planned anew because somebody else wrote the file meanwhile.
+/// Number of attempts to plan a change anew because somebody else wrote the file meanwhile.
 const TRIES: usize = 3;
 
-/// Why a change was not made.
+/// Reason why a change was not made.
 pub(super) trait ChangeError: Into<Failure> + Send + 'static {
-    /// Whether somebody else wrote the file since it was read.
+    /// True if somebody else wrote the file since it was read.
     fn is_conflict(&self) -> bool;
 }
 

@@ -11,8 +11,8 @@ use openclaw_sessions::methods::ModelName;
 
 use crate::request::RequestContext;
 
-/// What an agent would run with, `model` being the session's own. Nothing where no model can be found: the run will say
-/// why, a list need not.
+/// Model that an agent would run with, `model` being the session's own. Nothing where no model can
+/// be found: the run will say why, a list need not.
 pub(super) async fn describe(
     ctx: &RequestContext,
     settings: &Settings,
@@ -34,7 +34,7 @@ pub(super) async fn describe(
 #[derive(Debug)]
 pub(super) struct DefaultModels {
     by_agent: HashMap<AgentId, Arc<ModelName>>,
-    /// For agents that are not configured.
+    /// Model name for agents that are not configured.
     other: Arc<ModelName>,
     /// Context window of `other`, in tokens.
     pub(super) context_tokens: Option<u64>,

@@ -1,4 +1,5 @@
-//! What an error of the crates below becomes on the wire: the one place that decides (design, "Errors").
+//! Mapping from errors of the crates below to wire errors: the one place that decides (design,
+//! "Errors").
 
 use openclaw_agent::roster::RosterError;
 use openclaw_agent::roster::files::FileError;
@@ -19,7 +20,7 @@ use crate::attachments::AttachmentError;
 use crate::control::config_text::ConfigTextError;
 use crate::request::Failure;
 
-/// How long a client should wait before it tries again what may work then, in milliseconds.
+/// Delay in milliseconds before a client should retry a request that may work then.
 const RETRY_AFTER_MS: u64 = 1_000;
 
 /// Wrong as it stands.
@@ -27,7 +28,7 @@ fn invalid(error: &impl ToString) -> Failure {
     ErrorShape::invalid(error.to_string()).into()
 }
 
-/// May be right, but could not be done.
+/// Failure of a request that may be right, but could not be done.
 fn unavailable(error: &impl ToString) -> Failure {
     ErrorShape::unavailable(error.to_string()).into()
 }

@@ -10,7 +10,7 @@ use openclaw_protocol::params::agent::{AgentIdentity, AgentIdentityGet, AgentIde
 use openclaw_protocol::{AgentId, Call};
 
 use self::avatar::Avatar;
-use super::keys::{canonical, given, require_same_agent};
+use super::keys::{given, require_same_agent};
 use crate::request::{Failure, RequestContext};
 
 const DEFAULT_NAME: &str = "Assistant";
@@ -38,7 +38,8 @@ fn agent_of(ctx: &RequestContext, params: &AgentIdentityParams) -> Result<AgentI
     let Some(text) = given(params.session_key.as_deref()) else {
         return Ok(named.unwrap_or_else(|| ctx.gateway.config().default_agent()));
     };
-    let of_key = ctx.gateway.sessions.rules().agent_of(&canonical(ctx, text)?);
+    let rules = ctx.gateway.sessions.rules();
+    let of_key = rules.agent_of(&rules.canonical(text)?);
     if let Some(named) = &named {
         require_same_agent(AgentIdentityGet::NAME, named, &of_key)?;
     }

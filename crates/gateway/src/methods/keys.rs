@@ -4,12 +4,26 @@ use std::sync::Arc;
 
 use openclaw_protocol::{AgentId, ErrorShape};
 use openclaw_sessions::SessionKey;
+use openclaw_sessions::store::spelled;
 
 use crate::request::{Failure, RequestContext};
 
-/// The canonical key of any spelling of it. Everything behind the handlers sees only this one.
-pub(super) fn canonical(ctx: &RequestContext, text: &str) -> Result<SessionKey, Failure> {
-    Ok(ctx.gateway.sessions.rules().canonical(text)?)
+/// The key that a client means, however it spells it. Everything behind the handlers sees only this
+/// one, which is canonical and spelled as the session's row is stored.
+pub(super) async fn session_key(ctx: &RequestContext, text: &str) -> Result<SessionKey, Failure> {
+    let store = &*ctx.gateway.sessions;
+    Ok(spelled(store, store.rules().canonical(text)?).await)
+}
+
+/// The same where a client may name none.
+pub(super) async fn session_key_of(
+    ctx: &RequestContext,
+    text: Option<&str>,
+) -> Result<Option<SessionKey>, Failure> {
+    match text {
+        Some(text) => session_key(ctx, text).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 /// `invalid <method> params: unknown agent id "<a>"`, unless the agent is configured or has a directory: a message does not

@@ -18,7 +18,7 @@ pub(super) async fn tail(ctx: RequestContext, params: LogsTailParams) -> Result<
     read.map_err(|error| ErrorShape::unavailable(format!("log read failed: {error}")).into())
 }
 
-/// Which part of the file to read.
+/// Part of the file to read.
 #[derive(Debug, PartialEq, Eq)]
 struct Window {
     start: u64,

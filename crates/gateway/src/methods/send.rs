@@ -7,7 +7,8 @@ use std::time::Duration;
 use openclaw_channels::{
     Account, Address, Answer, Button, Channel, Content, Part, Target, TargetError, registry, told_unusable,
 };
-use openclaw_dispatch::outbox::{Delivery, Enqueued, Posted};
+use openclaw_dispatch::delivery::{Author, Delivery};
+use openclaw_dispatch::outbox::{Enqueued, Posted};
 use openclaw_dispatch::{ClientFiles, Digest, MessageError, MessageRequest, Mirrored};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::access::Access;
@@ -20,14 +21,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::keys::session_key_of;
 use crate::request::{Failure, RequestContext};
 
-/// How long the platform may take before the client is told that it waits.
+/// Time that the platform has before the client is told that the message waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Bytes that a button carries.
 const MOST_OF_BUTTON: usize = 64;
 
-/// Where something goes.
+/// Target of a message.
 struct Place {
     channel: Arc<dyn Channel>,
     account: Arc<dyn Account>,
@@ -46,7 +48,7 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
         checked("threadId", place.channel.check_thread_id(thread))?;
     }
     if let Some(message) = &reply_to {
-        checked("replyTo", place.channel.check_message_id(message))?;
+        checked("replyTo", place.channel.message_id(message).map(drop))?;
     }
     address.thread = thread.or(address.thread);
     let urls = params.media_url.iter().chain(params.media_urls.iter().flatten());
@@ -71,7 +73,7 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
     if params.gif_playback == Some(true) {
         parts.iter_mut().for_each(Part::play_as_gif);
     }
-    let session_key = params.session_key.as_deref().map(|key| canonical(&ctx, key)).transpose()?;
+    let session_key = session_key_of(&ctx, params.session_key.as_deref()).await?;
     let key = Key { digest, name: params.idempotency_key };
     let mirrored = Mirrored {
         session_key: session_key.clone(),
@@ -81,14 +83,15 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
         media: answer.media.into_iter().map(|media| media.name).collect(),
     };
     let handed = hand_over(&ctx, parts, &address, session_key, &key).await?;
-    // What arrived was said there, also where a part of it was refused.
+    // The parts that arrived belong in the conversation, even if another part was refused.
     if handed.is_new && handed.posted.sent > 0 {
         ctx.gateway.dispatch.mirror(mirrored).await;
     }
     sent(&ctx, &handed, &address, &key)
 }
 
-/// Which files of this machine a client may have sent: who may administer the gateway can read all of them anyway.
+/// Files of this machine that a client may send: a client with admin rights can read all of them
+/// anyway.
 fn files_for(ctx: &RequestContext) -> ClientFiles {
     match Access::Admin.is_granted_by(&ctx.connection().scopes) {
         true => ClientFiles::Any,
@@ -104,7 +107,7 @@ pub(super) async fn action(ctx: RequestContext, params: MessageActionParams) -> 
     let request = MessageRequest {
         action: params.action,
         args: Value::Object(args),
-        session_key: params.session_key.as_deref().map(|key| canonical(&ctx, key)).transpose()?,
+        session_key: session_key_of(&ctx, params.session_key.as_deref()).await?,
         idempotency_key: params.idempotency_key,
         dry_run: params.dry_run.unwrap_or_default(),
         files: files_for(&ctx),
@@ -204,18 +207,13 @@ async fn place(
     Ok(Place { channel, account, address, target })
 }
 
-fn canonical(ctx: &RequestContext, key: &str) -> Result<SessionKey, Failure> {
-    let settings = ctx.gateway.settings();
-    Ok(settings.sessions.key_rules().canonical(key)?)
-}
-
 /// A client's key, and what it asked for with it.
 struct Key {
     name: String,
     digest: Digest,
 }
 
-/// Of everything that was asked for but the key.
+/// Digest of all params but the idempotency key.
 fn digest(params: &impl Serialize) -> Result<Digest, Failure> {
     let json =
         serde_json::to_vec(params).map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
@@ -224,11 +222,11 @@ fn digest(params: &impl Serialize) -> Result<Digest, Failure> {
 
 /// A message that is in the outbox.
 struct Handed {
-    /// Its deliveries, one a part.
+    /// Ids of its deliveries, one for each part.
     ids: Vec<String>,
-    /// What became of them.
+    /// Outcome of the deliveries.
     posted: Posted,
-    /// Whether it is no repetition.
+    /// True if it is not a repetition.
     is_new: bool,
 }
 
@@ -249,6 +247,7 @@ async fn hand_over(
             id: id.clone(),
             address: address.clone(),
             session_key: session_key.clone(),
+            author: Author::of_client(&part),
             part,
             expires_at: None,
             asked: Some(key.digest),
@@ -273,7 +272,7 @@ async fn hand_over(
     if ids.is_empty() {
         return Err(ErrorShape::unavailable("Error: a hook keeps the message back").into());
     }
-    // Nobody knows when an account that is not at work will be.
+    // An account that is not at work may stay so for any time.
     let is_at_work = ctx.gateway.platforms.at_work(&address.channel, &address.account).is_some();
     let patience = if is_at_work { PATIENCE } else { Duration::ZERO };
     let posted = dispatch.outbox().posted(&ids, patience).await;

@@ -1,29 +1,33 @@
-//! `sessions.*` (spec `gateway-protocol.md` §6.2). What they mean stands in [`openclaw_sessions::methods`]; here runs are
-//! stopped where they must be, and models are looked up.
+//! `sessions.*` (spec `gateway-protocol.md` §6.2). Their meaning is defined in
+//! [`openclaw_sessions::methods`]; here runs are stopped where they must be, and models are looked
+//! up.
 //!
 //! No event of its own tells of a change: OpenClaw 2026.2.9 has none for sessions (spec §7), its clients list them again.
-//! They hear of runs that were stopped (`chat` aborted), and of new numbers in the next `health`.
+//! Clients hear of runs that were stopped (`chat` aborted), and of new numbers in the next `health`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_agent::text::silent::is_silent;
 use openclaw_models::thinking;
 use openclaw_protocol::Call;
 use openclaw_protocol::params::sessions::{
-    SessionListDefaults, SessionsCompact, SessionsCompactParams, SessionsCompactResult, SessionsDelete,
-    SessionsDeleteParams, SessionsDeleteResult, SessionsListParams, SessionsListResult, SessionsPatch,
-    SessionsPatchParams, SessionsPatchResult, SessionsPreviewParams, SessionsPreviewResult, SessionsReset,
-    SessionsResetParams, SessionsResetResult, SessionsResolveParams, SessionsResolveResult,
+    PreviewRole, SessionListDefaults, SessionsCompact, SessionsCompactParams, SessionsCompactResult,
+    SessionsDelete, SessionsDeleteParams, SessionsDeleteResult, SessionsListParams, SessionsListResult,
+    SessionsPatch, SessionsPatchParams, SessionsPatchResult, SessionsPreviewParams, SessionsPreviewResult,
+    SessionsReset, SessionsResetParams, SessionsResetResult, SessionsResolveParams, SessionsResolveResult,
 };
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::methods::{self, MethodError, ModelName, PatchRules};
+use openclaw_sessions::store::spelled;
 use serde_json::value::RawValue;
 
 use super::default_model::DefaultModels;
-use super::keys::{canonical, require_known_agent};
+use super::keys::{require_known_agent, session_key};
 use crate::request::{Failure, RequestContext};
 
-/// How long runs get to stop before a session is reset, deleted or cut, and how long settings wait for that.
+/// Time that runs get to stop before a session is reset, deleted or cut; settings wait for that as
+/// long.
 const QUIESCE: Duration = Duration::from_secs(15);
 
 pub(super) async fn list(
@@ -47,7 +51,13 @@ pub(super) async fn preview(
     ctx: RequestContext,
     params: SessionsPreviewParams,
 ) -> Result<SessionsPreviewResult, Failure> {
-    Ok(methods::preview(ctx.gateway.sessions.as_ref(), &ctx.gateway.transcripts, &params).await?)
+    let mut result =
+        methods::preview(ctx.gateway.sessions.as_ref(), &ctx.gateway.transcripts, &params).await?;
+    // As in `chat.history`: answers that nobody was to see.
+    for preview in &mut result.previews {
+        preview.items.retain(|item| item.role != PreviewRole::Assistant || !is_silent(&item.text));
+    }
+    Ok(result)
 }
 
 pub(super) async fn resolve(
@@ -62,7 +72,7 @@ pub(super) async fn patch(
     params: SessionsPatchParams,
 ) -> Result<SessionsPatchResult, Failure> {
     let settings = ctx.gateway.settings();
-    let key = canonical(&ctx, &params.key.0)?;
+    let key = session_key(&ctx, &params.key.0).await?;
     let agent = ctx.gateway.sessions.rules().agent_of(&key);
     require_known_agent(&ctx, SessionsPatch::NAME, &agent).await?;
     let agent_dir = settings.config.agent(&agent).agent_dir;
@@ -79,9 +89,14 @@ pub(super) async fn patch(
         xhigh_models: spoken_list(&thinking::xhigh_models()),
     };
     let store = Arc::clone(&ctx.gateway.sessions);
+    let names_model = !params.model.is_keep();
     let change = async move { methods::patch(&*store, &params, &rules).await };
     let placed = ctx.gateway.dispatch.change_settings(&key, QUIESCE, change).await;
-    Ok(ctx.outcome(placed).await??)
+    let patched = ctx.outcome(placed).await??;
+    if names_model {
+        ctx.gateway.dispatch.model_chosen(&key);
+    }
+    Ok(patched)
 }
 
 /// `a, b, c` as `a, b or c`.
@@ -93,7 +108,7 @@ pub(super) async fn reset(
     ctx: RequestContext,
     params: SessionsResetParams,
 ) -> Result<SessionsResetResult, Failure> {
-    let key = canonical(&ctx, &params.key.0)?;
+    let key = session_key(&ctx, &params.key.0).await?;
     require_agent_or_row(&ctx, SessionsReset::NAME, &key).await?;
     let store = Arc::clone(&ctx.gateway.sessions);
     let (dispatch, reset_key) = (ctx.gateway.dispatch.clone(), key.clone());
@@ -103,7 +118,7 @@ pub(super) async fn reset(
         dispatch.tell_reset(&reset_key, previous).await;
         Ok(reset)
     };
-    alone(&ctx, &key, change).await
+    alone(&ctx, &key, Box::pin(change)).await
 }
 
 pub(super) async fn delete(
@@ -111,6 +126,7 @@ pub(super) async fn delete(
     params: SessionsDeleteParams,
 ) -> Result<SessionsDeleteResult, Failure> {
     let key = methods::require_deletable(ctx.gateway.sessions.rules(), &params.key.0)?;
+    let key = spelled(&*ctx.gateway.sessions, key).await;
     require_agent_or_row(&ctx, SessionsDelete::NAME, &key).await?;
     let (store, transcripts) = (Arc::clone(&ctx.gateway.sessions), Arc::clone(&ctx.gateway.transcripts));
     let (dispatch, deleted_key) = (ctx.gateway.dispatch.clone(), key.clone());
@@ -130,7 +146,7 @@ pub(super) async fn compact(
     ctx: RequestContext,
     params: SessionsCompactParams,
 ) -> Result<SessionsCompactResult, Failure> {
-    let key = canonical(&ctx, &params.key.0)?;
+    let key = session_key(&ctx, &params.key.0).await?;
     require_agent_or_row(&ctx, SessionsCompact::NAME, &key).await?;
     let (store, transcripts) = (Arc::clone(&ctx.gateway.sessions), Arc::clone(&ctx.gateway.transcripts));
     alone(&ctx, &key, async move { methods::compact(&*store, &transcripts, &params, QUIESCE).await }).await

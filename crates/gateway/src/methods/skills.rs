@@ -48,7 +48,8 @@ pub(super) async fn bins(ctx: RequestContext, _params: Nothing) -> Result<Skills
     Ok(SkillsBinsResult { bins: bins.await?.into_iter().collect() })
 }
 
-/// Goes on when the caller disconnects: half an installation helps nobody.
+/// Installs what a skill needs. Goes on when the caller disconnects: half an installation helps
+/// nobody.
 pub(super) async fn install(
     ctx: RequestContext,
     params: SkillsInstallParams,
@@ -64,7 +65,7 @@ pub(super) async fn install(
         };
         let done = skills::install::install(&config, &workspace, request, &gateway.stopping).await;
         if done.ok {
-            // What was missing may be there.
+            // Programs that were missing may be there now.
             gateway.skills.look_again();
         }
         done

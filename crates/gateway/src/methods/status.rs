@@ -26,6 +26,10 @@ pub(super) async fn status(ctx: RequestContext, _params: Ignored) -> Result<Stat
         every_ms: agent.heartbeat.every_ms,
     });
     let main = ctx.gateway.main_session_key();
+    let settings = ctx.gateway.settings();
+    let agent = settings.config.default_agent();
+    let agent_dir = settings.config.agent(&agent).agent_dir;
+    let missing = ctx.gateway.models.missing_credential(&settings.models, &agent, &agent_dir).await;
     Ok(StatusSummary {
         link_channel: None,
         heartbeat: HeartbeatSummary {
@@ -35,7 +39,8 @@ pub(super) async fn status(ctx: RequestContext, _params: Ignored) -> Result<Stat
         channel_summary: crate::channels::snapshot::lines(&ctx.gateway).await,
         queued_system_events: ctx.gateway.system_events.peek(&main),
         sessions: sessions(&ctx).await?,
-        unmet_protections: crate::health::unmet(&ctx.gateway.settings()),
+        unmet_protections: crate::health::unmet(&settings),
+        missing_credential: missing.map(|provider| provider.to_string()),
     })
 }
 
@@ -86,7 +91,7 @@ fn status_row(row: &Row, agent: &AgentId, defaults: &StatusDefaults, now: i64) -
     });
     StatusRow {
         agent_id: Some(agent.to_string()),
-        key: row.key.as_str().to_owned(),
+        key: row.key.to_string(),
         kind: kind_of(&row.key, entry),
         session_id: entry.session_id.as_ref().map(|id| id.as_str().to_owned()),
         updated_at: entry.updated_at,
@@ -108,7 +113,7 @@ fn status_row(row: &Row, agent: &AgentId, defaults: &StatusDefaults, now: i64) -
     }
 }
 
-/// What differs from a fresh session, for people.
+/// Differences from a fresh session, for people.
 fn flags(row: &Row) -> Vec<String> {
     let entry = &row.entry;
     let named = |name: &str, level: Option<&str>| level.map(|level| format!("{name}:{level}"));

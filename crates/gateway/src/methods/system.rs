@@ -1,9 +1,8 @@
 //! `system-presence` and `system-event` (spec `gateway-protocol.md` §6.1, §8.1).
 
 use openclaw_protocol::ErrorShape;
-use openclaw_protocol::event::PresenceEntry;
 use openclaw_protocol::params::Ignored;
-use openclaw_protocol::params::system::{Done, SystemEventParams};
+use openclaw_protocol::params::system::{Done, PresenceEntry, SystemEventParams};
 
 use super::keys::given;
 use crate::request::{Failure, RequestContext};

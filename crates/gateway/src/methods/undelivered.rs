@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use openclaw_channels::{Address, Content, UnknownAccount, Unusable, registry};
-use openclaw_dispatch::outbox::{
-    DeliveryFailure, DeliveryState, DeliveryStatus, ListedDelivery, Outbox, OutboxError,
-};
+use openclaw_dispatch::delivery::{DeliveryFailure, DeliveryState, DeliveryStatus, ListedDelivery};
+use openclaw_dispatch::outbox::{Outbox, OutboxError};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::channels::{
     FailedMessage, MessageDiscardResult, MessageFailedParams, MessageFailedResult, MessageIdsParams,
@@ -18,11 +17,11 @@ use crate::channels::standing::why_not;
 use crate::request::{Failure, RequestContext};
 use crate::state::GatewayState;
 
-/// As many as are listed where nobody says.
+/// Default number of messages to list.
 const LISTED: u32 = 100;
 /// Characters of a text that are listed.
 const SHOWN: usize = 120;
-/// How long what is to be thrown away may be on its way.
+/// Time to wait for the end of a running send before its message is thrown away.
 const ON_ITS_WAY: Duration = Duration::from_secs(5);
 
 pub(super) async fn failed(
@@ -43,7 +42,8 @@ pub(super) async fn failed(
     })
 }
 
-/// What waits, each with what it waits for, `most` of it, and how much it is.
+/// Lists at most `most` waiting messages, each with the reason for its wait, and their total
+/// number.
 async fn waiting(
     ctx: &RequestContext,
     meant: &Meant,
@@ -114,7 +114,8 @@ pub(super) async fn retry(
     Ok(MessageRetryResult { retried, hastened, waiting, refused, others })
 }
 
-/// Those that are still to be sent, or could be again, by accounts that are not configured any more.
+/// Messages, by id, that could still be sent but belong to accounts that are not configured any
+/// more.
 async fn of_removed(ctx: &RequestContext, ids: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let mut removed = BTreeMap::new();
     for id in ids {
@@ -130,7 +131,7 @@ async fn of_removed(ctx: &RequestContext, ids: &[String]) -> Result<BTreeMap<Str
     Ok(removed)
 }
 
-/// Whether it waits, or was given up and may be sent again.
+/// True if the message waits, or was given up and may be sent again.
 fn can_be_sent(status: &DeliveryStatus) -> bool {
     match status.given_up {
         Some(DeliveryFailure::Discarded) => false,
@@ -158,7 +159,7 @@ fn waits(gateway: &GatewayState, at: &Address) -> Option<String> {
     waits_for(gateway, &at.channel, &at.account)
 }
 
-/// What is waited for where an account does not work.
+/// Reason for the wait of messages if their account does not work.
 fn waits_for(gateway: &GatewayState, channel: &str, account: &str) -> Option<String> {
     let why = match gateway.platforms.channel(channel)?.account(&gateway.config(), account) {
         Ok(_) => why_not(gateway, channel, account)?,
@@ -168,7 +169,7 @@ fn waits_for(gateway: &GatewayState, channel: &str, account: &str) -> Option<Str
     Some(format!("{channel} account \"{account}\" ({why})"))
 }
 
-/// Which platform's and which account's.
+/// Platform and account that a request means; `None` means all.
 struct Meant {
     channel: Option<String>,
     account: Option<String>,

@@ -1,5 +1,5 @@
-//! `usage.status`, `usage.cost` and `sessions.usage*` (spec `gateway-protocol.md` §6.1, §6.2). What is counted, and how, stands in
-//! [`openclaw_sessions::usage`]; here models get their prices.
+//! `usage.status`, `usage.cost` and `sessions.usage*` (spec `gateway-protocol.md` §6.1, §6.2). The
+//! counting is done in [`openclaw_sessions::usage`]; here models get their prices.
 
 use openclaw_dispatch::surroundings::prices;
 use openclaw_protocol::params::Ignored;
@@ -13,7 +13,7 @@ use openclaw_sessions::usage::{self, Ledger, UsageError};
 
 use crate::request::{Failure, RequestContext};
 
-/// What the providers say for which the default agent has credentials.
+/// Usage as reported by the providers for which the default agent has credentials.
 pub(super) async fn status(ctx: RequestContext, _params: Ignored) -> Result<UsageStatusResult, Failure> {
     let settings = ctx.gateway.settings();
     let agent_dir = settings.config.agent(&settings.config.default_agent()).agent_dir;
@@ -54,7 +54,7 @@ fn ledger<'a>(ctx: &'a RequestContext, agents: &'a [AgentId]) -> Ledger<'a> {
     Ledger { store, index, agents, prices }
 }
 
-/// Dates that are none are told like other params that are wrong.
+/// Failure for usage requests. Invalid dates are reported like other params that are wrong.
 fn failure(method: &str, error: UsageError) -> Failure {
     match error {
         UsageError::Range(error) => ErrorShape::invalid_params(method, &error.to_string()).into(),

@@ -16,9 +16,9 @@ const MAX_PENDING: usize = 200;
 /// Both files, as values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PairingBook {
-    /// By request id.
+    /// Pending requests by request id.
     pub pending: BTreeMap<String, Pending>,
-    /// By device id.
+    /// Paired devices by device id.
     pub paired: BTreeMap<String, Paired>,
 }
 
@@ -41,22 +41,22 @@ pub struct ConnectingDevice {
     pub role: Role,
     /// The scopes it wants.
     pub scopes: Vec<String>,
-    /// Where it connects from, when that may be stored.
+    /// Address that it connects from, if that may be stored.
     pub remote_ip: Option<String>,
-    /// Whether it is on this host: then no person is asked.
+    /// True if it is on this host: then no person is asked.
     pub is_local: bool,
 }
 
-/// What becomes of a connecting device.
+/// Decision on a connecting device.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Settled {
-    /// It may come in.
+    /// The device may come in.
     Admitted(Admission),
     /// A person has to approve the request first.
     PairingRequired {
-        /// For `details.requestId`.
+        /// Value of `details.requestId`.
         request_id: String,
-        /// For those who may approve; absent when they have been told before.
+        /// Announcement to operators who may approve; absent when they have been told before.
         announcement: Option<Announcement>,
     },
 }
@@ -64,13 +64,13 @@ pub enum Settled {
 /// A device that is let in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Admission {
-    /// For `hello-ok.auth`.
+    /// Token for `hello-ok.auth`.
     pub token: DeviceToken,
     /// Set when the device was paired just now, without asking.
     pub announcement: Option<Announcement>,
 }
 
-/// What operators with the pairing scope are told.
+/// Announcement to operators with the pairing scope.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Announcement {
     /// Event `device.pair.requested`.
@@ -86,28 +86,29 @@ pub enum Announcement {
     },
 }
 
-/// Why a device token was not accepted. For the log; the client is told what it would be told without a device.
+/// Reason why a device token was not accepted. For the log; the client is told what it would be
+/// told without a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenRefusal {
     /// The device is not paired.
     NotPaired,
-    /// It has no token for the role.
+    /// The device has no token for the role.
     NoToken,
     /// The token was revoked.
     Revoked,
-    /// It is another token.
+    /// The token differs from the device's.
     Mismatch,
-    /// It does not allow every scope asked for.
+    /// The token does not allow every scope asked for.
     Scopes,
 }
 
-/// Why a device has to be paired (again).
+/// Reason why a device has to be paired (again).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
     NotPaired,
     RoleUpgrade,
     ScopeUpgrade,
-    /// Its token for the role was revoked: only a person gives it a new one (KB-8).
+    /// The device's token for the role was revoked: only a person gives it a new one (KB-8).
     Revoked,
 }
 
@@ -182,7 +183,7 @@ impl PairingBook {
         (!is_subset(&device.scopes, &record.scopes)).then_some(Need::ScopeUpgrade)
     }
 
-    /// Refreshes what is known of a paired device and makes sure that it has a token.
+    /// Refreshes the record of a paired device and makes sure that it has a token.
     fn admit(
         &mut self,
         device: &ConnectingDevice,

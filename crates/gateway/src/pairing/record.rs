@@ -11,7 +11,7 @@ use serde_with_macros::skip_serializing_none;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pending {
-    /// Its key in `pending.json`.
+    /// Key in `pending.json`.
     pub request_id: String,
     /// Hex SHA-256 of the public key.
     pub device_id: String,
@@ -33,17 +33,17 @@ pub struct Pending {
     /// All scopes asked for.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// Where it connected from.
+    /// Address it connected from.
     pub remote_ip: Option<String>,
-    /// Whether it was approved without asking.
+    /// True if it was approved without asking.
     #[serde(default)]
     pub silent: bool,
-    /// Whether the device is paired already and asks for more.
+    /// True if the device is paired already and asks for more.
     #[serde(default)]
     pub is_repair: bool,
     /// Unix milliseconds.
     pub ts: i64,
-    /// Whatever else the file has.
+    /// Unknown fields of the file, kept when it is written.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -53,7 +53,7 @@ pub struct Pending {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Paired {
-    /// Its key in `paired.json`.
+    /// Key in `paired.json`.
     pub device_id: String,
     /// base64url of the 32 raw bytes.
     pub public_key: String,
@@ -73,16 +73,16 @@ pub struct Paired {
     /// Approved scopes.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// Where it connected from.
+    /// Address it connected from.
     pub remote_ip: Option<String>,
-    /// One token a role.
+    /// Tokens by role.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tokens: BTreeMap<String, DeviceToken>,
     /// Unix milliseconds of the first approval.
     pub created_at_ms: i64,
     /// Unix milliseconds of the last approval.
     pub approved_at_ms: i64,
-    /// Whatever else the file has.
+    /// Unknown fields of the file, kept when it is written.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -96,17 +96,17 @@ pub struct DeviceToken {
     pub token: String,
     /// The role it is for.
     pub role: String,
-    /// What it allows, sorted.
+    /// Scopes that it allows, sorted.
     pub scopes: Vec<String>,
     /// Unix milliseconds.
     pub created_at_ms: i64,
     /// Unix milliseconds of the last change of the token.
     pub rotated_at_ms: Option<i64>,
-    /// Unix milliseconds; set when it is no longer accepted.
+    /// Time of revocation, Unix milliseconds; set when it is no longer accepted.
     pub revoked_at_ms: Option<i64>,
     /// Unix milliseconds of the last use as `auth.token`.
     pub last_used_at_ms: Option<i64>,
-    /// Whatever else the file has.
+    /// Unknown fields of the file, kept when it is written.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::book::PairingBook;
 use super::record::{Paired, Pending};
 
-/// Why the pairing files could not be used.
+/// Reason why the pairing files could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file can't be read; the owner has to look.
@@ -24,7 +24,7 @@ pub enum StoreError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the file system says.
+        /// Error from the file system.
         source: std::io::Error,
     },
     /// A file can't be written; the owner has to look.
@@ -32,7 +32,7 @@ pub enum StoreError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the file system says.
+        /// Error from the file system.
         source: std::io::Error,
     },
     /// The work was cut off by shutdown.
@@ -40,12 +40,12 @@ pub enum StoreError {
     Stopped,
 }
 
-/// What a change of the book decided.
+/// Result of an attempted change of the book.
 #[derive(Debug)]
 pub struct Attempted<T> {
-    /// What the change gave.
+    /// Value returned by the change.
     pub value: T,
-    /// Why nothing of it is kept, if it is not.
+    /// Reason why the change could not be written to disk, if it could not.
     pub unwritten: Option<StoreError>,
 }
 
@@ -75,7 +75,8 @@ impl DeviceStore {
         unwritten.map_or(Ok(value), Err)
     }
 
-    /// The same, for whoever has a use for what `change` decided although it can't be kept.
+    /// Same as [`Self::update`], for callers that can use the decision of `change` although it
+    /// can't be kept.
     ///
     /// # Errors
     /// When a file can't be read.
@@ -146,7 +147,8 @@ impl DeviceStore {
     }
 }
 
-/// Whether only times of last use differ: worth a write, not worth waiting for the disk on every connect.
+/// True if only times of last use differ: worth a write, not worth waiting for the disk on every
+/// connect.
 fn is_only_use(before: &PairingBook, after: &PairingBook) -> bool {
     let blank = |book: &PairingBook| {
         let mut paired = book.paired.clone();
@@ -163,14 +165,14 @@ fn is_only_use(before: &PairingBook, after: &PairingBook) -> bool {
 pub struct Damage {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it, for people.
+    /// Description of the damage, for people.
     pub flaw: String,
 }
 
-/// What can be read of a file.
+/// Readable records of a file.
 struct Records<T> {
     records: BTreeMap<String, T>,
-    /// What is wrong with the rest.
+    /// Description of the damage in the rest.
     flaw: Option<String>,
 }
 
@@ -183,7 +185,7 @@ fn read_map<T: DeserializeOwned>(path: &Path) -> Result<Records<T>, StoreError> 
     Ok(readable(&bytes))
 }
 
-/// Every record up to the first place that is no JSON; those of another form are left out.
+/// Reads all records up to the first place that is no JSON; those of another form are left out.
 fn readable<T: DeserializeOwned>(bytes: &[u8]) -> Records<T> {
     let mut found = Records { records: BTreeMap::new(), flaw: None };
     if bytes.trim_ascii().is_empty() {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What a beacon line says.
+/// Fields of a beacon line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Beacon {
     /// Host name.
@@ -18,7 +18,7 @@ pub struct Beacon {
     pub last_input_seconds: Option<u64>,
     /// Client mode.
     pub mode: Option<String>,
-    /// Why it reports.
+    /// Reason for the report.
     pub reason: Option<String>,
 }
 

@@ -1,6 +1,6 @@
-//! What the agent is told of a `system-event`.
+//! Notes for the agent about a `system-event`.
 
-use openclaw_protocol::event::PresenceEntry;
+use openclaw_protocol::params::system::PresenceEntry;
 
 use super::registry::Report;
 
@@ -49,7 +49,7 @@ mod tests {
     use crate::presence::PresenceRegistry;
     use openclaw_protocol::params::system::SystemEventParams;
 
-    /// A story told line by line; what is queued after each.
+    /// Story told line by line, with the queued notes after each line.
     #[test]
     fn beacons_are_told_only_when_something_changes() {
         let beacon = |ip: &str, version: &str, seconds: u32, reason: &str| {

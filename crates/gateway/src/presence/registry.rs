@@ -1,10 +1,7 @@
 //! The rows of the presence list.
 
-use std::collections::HashMap;
-
-use openclaw_protocol::event::PresenceEntry;
 use openclaw_protocol::params::NonEmpty;
-use openclaw_protocol::params::system::SystemEventParams;
+use openclaw_protocol::params::system::{PresenceEntry, SystemEventParams};
 
 use super::beacon::Beacon;
 use crate::connection::ConnectionInfo;
@@ -17,25 +14,27 @@ const MAX_ROWS: usize = 200;
 /// Longest piece of a note that serves as its key.
 const KEY_CHARS: usize = 64;
 
-/// The rows, by lower-case key.
+/// The rows. A client has one row, whichever of its names it comes by.
 #[derive(Debug)]
 pub struct PresenceRegistry {
     own: PresenceEntry,
     own_key: String,
-    rows: HashMap<String, Row>,
+    rows: Vec<Row>,
     /// Orders rows of the same millisecond: the one changed last comes first.
     changes: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Row {
+    /// The names it is found by, in lower case.
+    names: Vec<String>,
     entry: PresenceEntry,
     /// Connections it stands for; while there is one the row stays (KB-26).
     connections: usize,
     change: u64,
 }
 
-/// What a `system-event` did to the list.
+/// Effect of a `system-event` on the list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// The row's key.
@@ -50,7 +49,7 @@ impl PresenceRegistry {
     /// A list with the gateway's own row.
     pub fn new(own: PresenceEntry) -> Self {
         let own_key = normal(own.host.as_deref().unwrap_or("gateway"));
-        Self { own, own_key, rows: HashMap::new(), changes: 0 }
+        Self { own, own_key, rows: Vec::new(), changes: 0 }
     }
 
     /// A client has connected. Returns whether the list has changed: command-line clients don't show up.
@@ -58,38 +57,41 @@ impl PresenceRegistry {
         if is_cli(&info.client) {
             return false;
         }
-        let row = self.row(info.presence_key());
+        let names = names_of(info);
+        let mut row = self.take(&names).unwrap_or_default();
         row.connections += 1;
-        let fresh = client_entry(info, "connect");
-        row.entry = merge(std::mem::take(&mut row.entry), fresh, now);
+        row.entry = merge(row.entry, client_entry(info, "connect"), now);
+        self.put(row, names);
         true
     }
 
-    /// A client has gone. Its row stays a while if it can come back under the same key (KB-41). Returns whether the
+    /// A client has gone. Its row stays a while if it can come back under the same name (KB-41). Returns whether the
     /// list has changed.
     pub fn disconnected(&mut self, info: &ConnectionInfo, now: i64) -> bool {
-        let key = normal(info.presence_key());
-        if is_cli(&info.client) || !self.rows.contains_key(&key) {
+        let names = names_of(info);
+        if is_cli(&info.client) {
             return false;
         }
-        let row = self.row(&key);
+        let Some(mut row) = self.take(&names) else { return false };
         row.connections = row.connections.saturating_sub(1);
         if row.connections == 0 {
             row.entry.reason = Some("disconnect".to_owned());
             row.entry.ts = now;
-            if !info.is_lasting() {
-                self.rows.remove(&key);
-            }
+        }
+        if row.connections > 0 || info.is_lasting() {
+            self.put(row, names);
         }
         true
     }
 
-    /// A device reports, or a person leaves a note. What is said outright counts more than what the text says, and that
-    /// more than what was known.
+    /// A device reports, or a person leaves a note. Explicit fields count more than the text, and
+    /// the text more than what was known.
     pub fn report(&mut self, params: &SystemEventParams, text: &str, now: i64) -> Report {
         let beacon = Beacon::parse(text);
-        let key = self.report_key(params, &beacon, text);
-        let before = self.rows.get(&key).map(|row| row.entry.clone());
+        let names = self.report_names(params, &beacon, text);
+        let key = names.first().cloned().unwrap_or_default();
+        let known = self.take(&names);
+        let before = known.as_ref().map(|row| row.entry.clone());
         let fresh = PresenceEntry {
             host: params.host.clone().or(beacon.host),
             ip: params.ip.clone().or(beacon.ip),
@@ -108,23 +110,26 @@ impl PresenceRegistry {
             text: Some(text.to_owned()),
             ts: now,
         };
-        let row = self.row(&key);
-        row.entry = merge(std::mem::take(&mut row.entry), fresh, now);
+        let mut row = known.unwrap_or_default();
+        row.entry = merge(row.entry, fresh, now);
         let after = row.entry.clone();
+        self.put(row, names);
         Report { key, before, after }
     }
 
-    fn report_key(&self, params: &SystemEventParams, beacon: &Beacon, text: &str) -> String {
+    /// Device and instance where they are said, else the first of what else names it.
+    fn report_names(&self, params: &SystemEventParams, beacon: &Beacon, text: &str) -> Vec<String> {
         let start: String = text.chars().take(KEY_CHARS).collect();
-        let choices = [
-            params.device_id.as_deref(),
-            params.instance_id.as_deref(),
-            beacon.host.as_deref(),
-            beacon.ip.as_deref(),
-        ];
-        let chosen =
-            choices.into_iter().flatten().chain([start.as_str()]).map(normal).find(|key| !key.is_empty());
-        chosen.unwrap_or_else(|| self.own_key.clone())
+        let given = |names: &[Option<&str>]| -> Vec<String> {
+            names.iter().flatten().map(|name| normal(name)).filter(|name| !name.is_empty()).collect()
+        };
+        let lasting = given(&[params.device_id.as_deref(), params.instance_id.as_deref()]);
+        if !lasting.is_empty() {
+            return lasting;
+        }
+        let others =
+            given(&[beacon.host.as_deref(), beacon.ip.as_deref(), Some(&start), Some(&self.own_key)]);
+        others.into_iter().take(1).collect()
     }
 
     /// The list, newest first. Drops what is due.
@@ -132,44 +137,55 @@ impl PresenceRegistry {
         self.prune(now);
         self.own.ts = now;
         let mut rows: Vec<(&PresenceEntry, u64)> =
-            self.rows.values().map(|row| (&row.entry, row.change)).collect();
+            self.rows.iter().map(|row| (&row.entry, row.change)).collect();
         rows.push((&self.own, u64::MAX));
         rows.sort_by_key(|(entry, change)| std::cmp::Reverse((entry.ts, *change)));
         rows.into_iter().map(|(entry, _)| entry.clone()).collect()
     }
 
     fn prune(&mut self, now: i64) {
-        self.rows.retain(|_, row| row.connections > 0 || now.saturating_sub(row.entry.ts) <= TTL_MS);
+        self.rows.retain(|row| row.connections > 0 || now.saturating_sub(row.entry.ts) <= TTL_MS);
         let excess = self.rows.len().saturating_sub(MAX_ROWS);
-        if excess == 0 {
-            return;
-        }
-        let mut by_age: Vec<_> =
-            self.rows.iter().map(|(key, row)| (row.entry.ts, row.change, key.clone())).collect();
-        by_age.sort_unstable();
-        for (_, _, key) in by_age.into_iter().take(excess) {
-            self.rows.remove(&key);
+        if excess > 0 {
+            self.rows.sort_unstable_by_key(|row| (row.entry.ts, row.change));
+            self.rows.drain(..excess);
         }
     }
 
     /// Connected clients are still here: called on every tick (KB-26).
     pub fn refresh_connected(&mut self, now: i64) {
-        for row in self.rows.values_mut().filter(|row| row.connections > 0) {
+        for row in self.rows.iter_mut().filter(|row| row.connections > 0) {
             row.entry.ts = now;
         }
     }
 
-    fn row(&mut self, key: &str) -> &mut Row {
-        self.changes += 1;
-        let change = self.changes;
-        let row = self.rows.entry(normal(key)).or_insert_with(|| Row {
-            entry: PresenceEntry::default(),
-            connections: 0,
-            change,
-        });
-        row.change = change;
-        row
+    /// Takes out the row that has one of these names. Two that turn out to be of the same client become one.
+    fn take(&mut self, names: &[String]) -> Option<Row> {
+        let is_named = |row: &mut Row| row.names.iter().any(|name| names.contains(name));
+        self.rows.extract_if(.., is_named).reduce(|mut one, other| {
+            let now = one.entry.ts.max(other.entry.ts);
+            one.names.extend(other.names);
+            one.connections += other.connections;
+            one.entry = merge(one.entry, other.entry, now);
+            one
+        })
     }
+
+    /// Puts a row back that was changed.
+    fn put(&mut self, mut row: Row, names: Vec<String>) {
+        self.changes += 1;
+        row.change = self.changes;
+        for name in names {
+            if !row.names.contains(&name) {
+                row.names.push(name);
+            }
+        }
+        self.rows.push(row);
+    }
+}
+
+fn names_of(info: &ConnectionInfo) -> Vec<String> {
+    info.presence_names().into_iter().map(normal).collect()
 }
 
 fn normal(key: &str) -> String {
@@ -191,7 +207,8 @@ fn client_entry(info: &ConnectionInfo, reason: &str) -> PresenceEntry {
         device_id: info.device_id.clone(),
         roles: Some(vec![info.role.as_str().to_owned()]),
         scopes: Some(info.scopes.clone()),
-        instance_id: info.device_id.clone().or_else(|| own(&client.instance_id)),
+        // Beacons of the client carry the same id (decision 32).
+        instance_id: own(&client.instance_id).or_else(|| info.device_id.clone()),
         reason: Some(reason.to_owned()),
         tags: None,
         text: None,

@@ -16,11 +16,12 @@ use super::http::{Caller, respond};
 use super::places::{Activity, Place};
 use super::watched::Watched;
 
-/// How long a client may take to send the head of a request, the first or one that follows on the same connection.
+/// Time that a client has to send the head of a request, the first or a later one on the same
+/// connection.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a client may take nothing of its answer.
+/// Time for which a client may take nothing of its answer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often that is looked at.
+/// Interval between checks of [`WRITE_TIMEOUT`].
 const LOOK: Duration = Duration::from_secs(5);
 /// Pause after the system refused to accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
@@ -115,8 +116,8 @@ mod tests {
         Arc::new(Front::new(PageRules::default(), limits))
     }
 
-    /// A client that has asked so many times at once, and the gateway's side of it: as much room for its answers as for
-    /// what it asked.
+    /// Simulates a client that has asked so many times at once; returns the gateway's side, with as
+    /// much room for its answers as for its requests.
     async fn asked(front: &Arc<Front>, times: usize) -> (DuplexStream, Place, Watched<DuplexStream>) {
         let requests = REQUEST.repeat(times);
         let (mut theirs, ours) = duplex(requests.len().max(4_096));

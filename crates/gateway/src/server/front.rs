@@ -1,4 +1,4 @@
-//! What listens before the gateway is put together.
+//! Listener that runs before the gateway is put together.
 //!
 //! Opening the stores takes longer than a supervisor should wait for a sign of life, so the listeners serve from the
 //! first moment: health at once, everything else as soon as there is a gateway behind it.
@@ -20,7 +20,7 @@ pub(crate) struct Front {
     pub(crate) stopping: CancellationToken,
     /// Owns the tasks of connections and requests.
     pub(crate) tasks: TaskTracker,
-    /// Which names of this gateway a page may use.
+    /// Names of this gateway that a page may use.
     pub(crate) pages: PageRules,
     /// Places for HTTP connections; WebSockets leave theirs.
     pub(crate) places: Places,
@@ -44,7 +44,7 @@ impl Front {
 
     /// The gateway is put together.
     pub(crate) fn open(&self, state: Arc<GatewayState>) {
-        // It is opened once.
+        // Set only once: the front is opened once.
         let _ = self.state.set(state);
     }
 

@@ -15,10 +15,10 @@ use crate::handshake::client_address::{self, Origination};
 use crate::handshake::origin::PageRules;
 use crate::host::own_addresses;
 use crate::server::front::Front;
-use crate::server::{tools_invoke, web_ui};
+use crate::server::{not_there, tools_invoke, web_ui};
 use crate::state::GatewayState;
 
-/// What a page reads that addresses the gateway by a strange name.
+/// Error for a page that addresses the gateway by a strange name.
 const STRANGE_HOST: &str = "host not allowed (use the gateway's own name or address, or list the page's origin in gateway.controlUi.allowedOrigins)";
 
 /// Both ends of a TCP connection.
@@ -26,7 +26,7 @@ const STRANGE_HOST: &str = "host not allowed (use the gateway's own name or addr
 pub(crate) struct Caller {
     /// The other end.
     pub(crate) peer: SocketAddr,
-    /// Ours.
+    /// Our own address.
     pub(crate) local: SocketAddr,
 }
 
@@ -37,7 +37,7 @@ pub(crate) async fn respond(mut request: Request<Incoming>, caller: Caller, fron
         return refusal;
     }
     match request.uri().path() {
-        "/healthz" if !is_upgrade => {
+        "/healthz" | "/health" if !is_upgrade => {
             let live = || json_response(StatusCode::OK, &json!({"ok": true, "status": "live"}));
             read_only(&request).unwrap_or_else(live)
         }
@@ -48,7 +48,10 @@ pub(crate) async fn respond(mut request: Request<Incoming>, caller: Caller, fron
             Some(state) if request.uri().path() == tools_invoke::PATH => {
                 Box::pin(tools_invoke::respond(request, caller, state)).await
             }
-            Some(state) => web_ui::respond(request.method(), request.uri(), state),
+            Some(state) => match not_there::respond(request.uri().path()) {
+                Some(refusal) => refusal,
+                None => Box::pin(web_ui::respond(request.method(), request.uri(), state)).await,
+            },
         },
     }
 }
@@ -89,8 +92,8 @@ fn ready(front: &Front) -> Response<Body> {
     json_response(status, &json!({"ready": ready, "draining": draining, "degraded": [], "channels": {}}))
 }
 
-/// The refusal of a page that addresses the gateway by a name that is not ours. Of those that want a socket the
-/// handshake decides, in words that the page shows.
+/// The refusal of a page that addresses the gateway by a name that is not ours. For pages that want
+/// a socket the handshake decides, in words that the page shows.
 fn strange_host(headers: &HeaderMap, pages: &PageRules) -> Option<Response<Body>> {
     let origin = client_address::origin(headers)?;
     let is_admitted = pages.admits_host(origin, client_address::host(headers), &own_addresses());

@@ -1,5 +1,5 @@
-//! Which addresses the gateway listens on (spec `operations.md` §1.2). An address that can't be had is a failure, never
-//! a reason to listen on more.
+//! Listening addresses of the gateway (spec `operations.md` §1.2). An address that can't be had is
+//! a failure, never a reason to listen on more.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -12,10 +12,10 @@ use crate::host::tailnet;
 /// Connections the system keeps ready for us; enough for a few hundred clients that start at once.
 const BACKLOG: u32 = 1_024;
 
-/// Why the gateway does not listen.
+/// Reason why the gateway does not listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Somebody listens there already; the operator stops it or chooses another port.
+    /// Another process listens there already; the operator stops it or chooses another port.
     #[error("another gateway instance is already listening on ws://{address}")]
     InUse {
         /// The address asked for.
@@ -26,7 +26,7 @@ pub enum ListenError {
     Bind {
         /// The address asked for.
         address: SocketAddr,
-        /// What the system says.
+        /// Error from the system.
         source: std::io::Error,
     },
     /// `bind: "tailnet"` without a Tailscale address.
@@ -46,7 +46,7 @@ pub enum ListenError {
 pub(crate) struct Wanted {
     /// The address.
     pub(crate) ip: IpAddr,
-    /// Whether the gateway does without it when it can't be had.
+    /// True if the gateway does without the address when it can't be had.
     pub(crate) optional: bool,
 }
 

@@ -1,8 +1,9 @@
 //! Bounded places for connections that nobody has authenticated yet.
 //!
-//! When all are taken the newcomer gets one all the same: that of whoever has the most has moved no byte for the longest
-//! time. So those who fill the places keep nobody out, not even from the same host. Remote addresses never get all of
-//! them. A connection that authenticates gives its place back and can't lose it any more.
+//! A newcomer gets a place even when all are taken: among the places of the group that holds the
+//! most, the one that has moved no byte for the longest time. So clients that fill the places keep
+//! nobody out, not even from the same host. Remote addresses never get all places. A connection
+//! that authenticates gives its place back and can't lose it any more.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -15,14 +16,14 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How many places there are.
+/// Numbers of places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// For one remote address.
+    /// Limit for one remote address.
     pub(crate) per_address: usize,
-    /// For all remote addresses.
+    /// Limit for all remote addresses.
     pub(crate) remote: usize,
-    /// In all.
+    /// Limit in all.
     pub(crate) all: usize,
 }
 
@@ -35,10 +36,10 @@ pub(crate) struct PlaceLimits {
     pub(crate) handshakes: Limits,
 }
 
-/// Who places are counted for.
+/// Group of clients that places are counted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Group {
-    /// This host, under whichever of its loopback addresses.
+    /// Clients of this host, under whichever of its loopback addresses.
     Loopback,
     /// An IPv4 address, or the network of an IPv6 one, which its owner has all addresses of.
     Remote(IpAddr),
@@ -61,7 +62,8 @@ impl Group {
     }
 }
 
-/// When a connection last moved a byte, and whether it waits for the other end to take some.
+/// Activity of a connection: the time of the last byte moved, and if it waits for the other end to
+/// take some.
 #[derive(Debug)]
 pub(crate) struct Activity {
     since: Instant,
@@ -90,12 +92,12 @@ impl Activity {
         self.moved_at_ms.store(self.now_ms(), Ordering::Relaxed);
     }
 
-    /// Whether the other end has to take something before more can be written.
+    /// Records whether the other end has to take something before more can be written.
     pub(super) fn set_write_pending(&self, is_pending: bool) {
         self.is_write_pending.store(is_pending, Ordering::Relaxed);
     }
 
-    /// Whether the other end has taken nothing for this long although there is something for it.
+    /// True if the other end has taken nothing for this long although there is something for it.
     pub(super) fn is_stalled(&self, patience: Duration) -> bool {
         let quiet = self.now_ms().saturating_sub(self.moved_at_ms());
         self.is_write_pending.load(Ordering::Relaxed) && u128::from(quiet) >= patience.as_millis()
@@ -204,7 +206,7 @@ impl Table {
 }
 
 impl Place {
-    /// What the connection does with its bytes.
+    /// Activity of the connection.
     pub(crate) fn activity(&self) -> &Arc<Activity> {
         &self.activity
     }
@@ -217,7 +219,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Whoever lost it has none to give back.
+        // Has no effect if the place was lost meanwhile.
         self.table.lock().free(self.id);
     }
 }

@@ -1,4 +1,4 @@
-//! What happens regularly: `tick`, presence, health, sweeping.
+//! Regular work: `tick`, presence, health, sweeping.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,12 @@ use crate::events::Event;
 use crate::health::MAX_AGE;
 use crate::state::GatewayState;
 
-/// Between two ticks: `policy.tickIntervalMs`. Clients give a connection up after two missing ones.
+/// Interval between ticks: `policy.tickIntervalMs`. Clients give a connection up after two missing
+/// ones.
 pub(crate) const TICK: Duration = Duration::from_secs(30);
 
-/// Comings and goings are told at most this often: when hundreds of clients connect at once, a list for each of them to
-/// each of them would be what keeps the gateway busy.
+/// Minimum interval between presence events: when hundreds of clients connect at once, a list for
+/// each of them to each of them would keep the gateway busy.
 const PRESENCE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Tells who is here when that has changed, until the gateway stops.

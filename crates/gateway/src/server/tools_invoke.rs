@@ -15,22 +15,23 @@ use serde_json::{Map, Value, json};
 use super::http::{Caller, json_response, text_response};
 use crate::connection::driver::door_now;
 use crate::handshake::client_address::{ClientAddress, Origination};
+use crate::handshake::origin;
 use crate::handshake::{Credentials, authorize};
 use crate::state::GatewayState;
 use openclaw_protocol::mend::mend;
 use openclaw_sessions::time::now_ms;
 
-/// Where it is.
+/// URL path of the endpoint.
 pub(super) const PATH: &str = "/tools/invoke";
 /// Bytes that a request may have.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
 /// Headers in which a client says where it speaks.
 const CHANNEL: &str = "x-openclaw-message-channel";
 const ACCOUNT: &str = "x-openclaw-account-id";
-/// How long a client may take to send them.
+/// Time that a client has to send the request's body.
 const SENDING: Duration = Duration::from_secs(30);
 
-/// What a client is told of a call that was made. It may be large, and is written as it is.
+/// Answer to a call that was made. It may be large, and is written as it is.
 #[derive(Serialize)]
 struct Answer<'a> {
     ok: bool,
@@ -70,10 +71,15 @@ pub(super) async fn respond(
     }
 }
 
-/// Whether the client knows the shared secret: the token or the password, as its bearer. Guessing is slowed down.
+/// Succeeds if the client knows the shared secret (the token or the password) as its bearer, is no strange page, and
+/// asks without a proxy: behind one the secret lets nobody in without a device, and a request has
+/// none. Guessing is slowed down.
 fn admit(headers: &HeaderMap, caller: Caller, state: &GatewayState) -> Result<(), Box<Response<Body>>> {
     let origination = Origination::of(headers, caller.peer, caller.local);
     let door = door_now(&state.door, &origination);
+    if origination.origin.is_some() && !door.admits_origin(&origination) {
+        return Err(Box::new(refused(StatusCode::FORBIDDEN, "forbidden", origin::REFUSAL)));
+    }
     let client = ClientAddress::of(&origination, &door.addresses).ip;
     let now = now_ms();
     let mut throttle = state.throttle.lock();
@@ -84,6 +90,10 @@ fn admit(headers: &HeaderMap, caller: Caller, state: &GatewayState) -> Result<()
     match authorize(&door.secret, given) {
         Ok(()) => {
             throttle.succeeded(client);
+            if client.is_forwarded {
+                let message = "not through a proxy: the shared secret alone lets nobody in there; ask the gateway directly";
+                return Err(Box::new(refused(StatusCode::FORBIDDEN, "forbidden", message)));
+            }
             Ok(())
         }
         Err(failure) => {
@@ -113,7 +123,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !secret.is_empty()).then_some(secret)
 }
 
-/// Where a client says that it speaks.
+/// Channel and account that a client claims to speak for.
 fn caller_of(headers: &HeaderMap) -> CallerChannel {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     CallerChannel::new(text(CHANNEL), text(ACCOUNT))
@@ -155,7 +165,8 @@ async fn received(body: Incoming) -> Result<Vec<u8>, Box<Response<Body>>> {
     Ok(bytes)
 }
 
-/// What is called. What is of a wrong type counts as absent, as in OpenClaw 2026.2.9; arguments are the tool's to judge.
+/// Tool call that a request's body asks for. Fields of a wrong type count as absent, as in OpenClaw
+/// 2026.2.9; arguments are the tool's to judge.
 fn invocation(body: &Value) -> Result<ToolInvocation, &'static str> {
     let word = |name: &str| {
         let text = body.get(name).and_then(Value::as_str).map(str::trim);

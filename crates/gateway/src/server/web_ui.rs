@@ -1,5 +1,7 @@
 //! The web UI: built assets from `ui/dist`, part of the binary (spec `gateway-protocol.md` §10.5, `operations.md` §9.1).
 
+use std::path::PathBuf;
+
 use axum::body::Body;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,6 +15,7 @@ use rust_embed::RustEmbed;
 use sha2::{Digest, Sha256};
 
 use super::http::{text_response, typed};
+use super::own_page;
 use crate::state::GatewayState;
 use crate::web_chat::base_path;
 
@@ -20,12 +23,10 @@ use crate::web_chat::base_path;
 #[folder = "../../ui/dist"]
 struct Assets;
 
+const MISSING_OWN: &str = "There is no index.html in the directory that gateway.controlUi.root names.";
 const MISSING: &str = "Control UI assets not found. Build them with `cargo xtask generate`.";
 
-/// Paths of other endpoints. They are never the page: a client that asks for one learns that it is not there.
-const RESERVED: &[&str] = &["/__openclaw__", "/v1", "/hooks", "/tools", "/metrics"];
-
-/// What a path of the UI leads to.
+/// Target of a path of the UI.
 #[derive(Debug, PartialEq, Eq)]
 enum Target<'a> {
     /// A file, or the page when there is none of this name.
@@ -34,14 +35,14 @@ enum Target<'a> {
     Asset(&'a str),
     /// The avatar of an agent.
     Avatar(&'a str),
-    /// To the base path with a slash.
+    /// Redirects to the base path with a slash.
     Redirect,
-    /// Nothing.
+    /// No page has this path.
     NotFound,
 }
 
 /// Answers a request to the UI.
-pub(crate) fn respond(method: &Method, uri: &Uri, state: &GatewayState) -> Response<Body> {
+pub(crate) async fn respond(method: &Method, uri: &Uri, state: &GatewayState) -> Response<Body> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return text_response(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
     }
@@ -50,9 +51,17 @@ pub(crate) fn respond(method: &Method, uri: &Uri, state: &GatewayState) -> Respo
         return text_response(StatusCode::NOT_FOUND, "Not Found");
     }
     let base = base_path(config.gateway.control_ui.base_path.as_deref());
+    let root = own_page::root(&config);
+    let file = async |path: &str| match root.clone() {
+        Some(root) => own_page::file(root, path).await,
+        None => file(path),
+    };
     let response = match target(&base, uri.path()) {
-        Target::FileOrPage(path) => file(path).unwrap_or_else(|| page(&config, &base)),
-        Target::Asset(path) => file(path).unwrap_or_else(not_found),
+        Target::FileOrPage(path) => match file(path).await {
+            Some(file) => file,
+            None => page(&config, &base, root).await,
+        },
+        Target::Asset(path) => file(path).await.unwrap_or_else(not_found),
         Target::Avatar(_)
             if uri.query().is_some_and(|query| query.split('&').any(|item| item == "meta=1")) =>
         {
@@ -66,12 +75,6 @@ pub(crate) fn respond(method: &Method, uri: &Uri, state: &GatewayState) -> Respo
 
 fn target<'a>(base: &str, path: &'a str) -> Target<'a> {
     if base.is_empty() && (path == "/ui" || path.starts_with("/ui/")) {
-        return Target::NotFound;
-    }
-    let is_reserved = |prefix: &&str| {
-        path.strip_prefix(*prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    if RESERVED.iter().any(is_reserved) {
         return Target::NotFound;
     }
     let Some(rest) = path.strip_prefix(base) else { return Target::NotFound };
@@ -114,16 +117,25 @@ fn file(path: &str) -> Option<Response<Body>> {
 }
 
 /// The page, with what it has to know before it runs.
-fn page(config: &Config, base: &str) -> Response<Body> {
+async fn page(config: &Config, base: &str, root: Option<PathBuf>) -> Response<Body> {
+    let script = settings_script(config, base);
+    let Some(root) = root else { return built_in_page(&script) };
+    let page = own_page::page(root).await.map(|html| with_script(&html, &script));
+    page.unwrap_or_else(|| text_response(StatusCode::SERVICE_UNAVAILABLE, MISSING_OWN))
+}
+
+fn with_script(html: &str, script: &str) -> Response<Body> {
+    let html = html.replacen("</head>", &format!("<script>{script}</script></head>"), 1);
+    typed(StatusCode::OK, "text/html; charset=utf-8", html.into())
+}
+
+/// Built-in page, of which the scripts it runs are known.
+fn built_in_page(script: &str) -> Response<Body> {
     let Some(index) = Assets::get("index.html") else {
         return text_response(StatusCode::SERVICE_UNAVAILABLE, MISSING);
     };
-    let html = String::from_utf8_lossy(&index.data);
-    let script = settings_script(config, base);
-    let tag = format!("<script>{script}</script>");
-    let html = html.replacen("</head>", &format!("{tag}</head>"), 1);
-    let mut response = typed(StatusCode::OK, "text/html; charset=utf-8", html.into());
-    if let Ok(policy) = HeaderValue::from_str(&content_policy(&script)) {
+    let mut response = with_script(&String::from_utf8_lossy(&index.data), script);
+    if let Ok(policy) = HeaderValue::from_str(&content_policy(script)) {
         response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
     }
     response
@@ -213,10 +225,8 @@ mod tests {
 
     #[test]
     fn the_page_tells_its_base_path_and_allows_just_its_own_script() {
-        let config = Config::default();
-        let response = page(&config, "/ui");
-        assert_eq!(response.status(), StatusCode::OK);
-        let script = settings_script(&config, "/ui");
+        let script = settings_script(&Config::default(), "/ui");
+        assert_eq!(built_in_page(&script).status(), StatusCode::OK);
         assert!(script.starts_with(r#"window.__OPENCLAW_CONTROL_UI_BASE_PATH__="/ui";"#));
         assert!(content_policy(&script).contains("frame-ancestors 'none'"));
     }

@@ -1,4 +1,4 @@
-//! How many files the process may have open, and how many of them strangers get.
+//! Limit on open files of the process, and the share of it that strangers get.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 

@@ -7,16 +7,16 @@ use nix::unistd::Pid;
 
 use super::process::{command_line, is_gateway, listeners_on};
 
-/// From SIGTERM to SIGKILL.
+/// Time from SIGTERM to SIGKILL.
 const POLITE: Duration = Duration::from_millis(700);
-/// From SIGKILL to giving up.
+/// Time from SIGKILL to giving up.
 const FIRM: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(20);
 
-/// Why the port could not be freed.
+/// Reason why the port could not be freed.
 #[derive(Debug, thiserror::Error)]
 pub enum ForceError {
-    /// Something else listens there; the operator decides.
+    /// A program that is no gateway listens there; the operator decides.
     #[error(
         "Force: port {port} is held by pid {pid} ({command}), which is not a gateway; stop it, or choose another port"
     )]
@@ -25,10 +25,10 @@ pub enum ForceError {
         port: u16,
         /// The process.
         pid: u32,
-        /// Its command line.
+        /// Command line of the process.
         command: String,
     },
-    /// It does not go away.
+    /// The process does not go away.
     #[error("Force: pid {pid} still holds port {port}")]
     Stays {
         /// The port.
@@ -82,7 +82,7 @@ async fn end(pid: u32, port: u16) -> Result<(), ForceError> {
 
 fn signal_process(pid: u32, signal: Signal) {
     if let Ok(pid) = i32::try_from(pid) {
-        // It may have gone by itself meanwhile.
+        // The process may have gone by itself meanwhile.
         let _ = kill(Pid::from_raw(pid), signal);
     }
 }

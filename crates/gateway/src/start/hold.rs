@@ -13,7 +13,8 @@ pub struct StateHold {
     _lock: InstanceLock,
 }
 
-/// One gateway per state directory, always; per config unless `OPENCLAW_ALLOW_MULTI_GATEWAY` says otherwise.
+/// Paths of the lock files: always one per state directory; also one per config unless
+/// `OPENCLAW_ALLOW_MULTI_GATEWAY` says otherwise.
 pub(super) fn lock_files(loaded: &Loaded) -> Vec<PathBuf> {
     let paths = &loaded.paths;
     let mut files = vec![state_lock_path(paths.state_dir())];

@@ -1,9 +1,10 @@
-//! One gateway per config and per state directory (spec `gateway-protocol.md` §1.1, `config.md` §12).
+//! Instance lock: only one gateway per config and per state directory (spec `gateway-protocol.md`
+//! §1.1, `config.md` §12).
 //!
-//! Two files are held: the one OpenClaw 2026.2.9 uses, `gateway.<hash of the config path>.lock` in the lock directory,
-//! and `gateway.lock` in the state directory. Both hold JSON that names their owner, and an operating system lock that a
-//! crash releases. What a crash leaves in them goes over to the next gateway: by its `instance` it knows the locks of those
-//! before it for its own.
+//! Two files are held: the one OpenClaw 2026.2.9 uses, `gateway.<hash of the config path>.lock` in
+//! the lock directory, and `gateway.lock` in the state directory. Both hold JSON that names their
+//! owner, and an operating system lock that a crash releases. Locks left by a crash go over to the
+//! next gateway: by their `instance` it recognises the locks of its predecessors as its own.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -22,19 +23,19 @@ use uuid::Uuid;
 use super::process::{Liveness, liveness};
 use crate::clock::now_ms;
 
-/// How long a second gateway waits for the first to go away.
+/// Time for which a second gateway waits for the first to go away.
 const WAIT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(100);
 /// A lock of an owner that nothing is known of is broken after this long.
 const STALE_MS: i64 = 30_000;
 
-/// Why the lock was not had.
+/// Reason why the lock could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another gateway runs; the operator stops it.
     #[error("gateway already running{}; lock timeout after {}ms ({})", pid_text(*pid), WAIT.as_millis(), path.display())]
     Held {
-        /// Its process, when known.
+        /// Process id of the holder, when known.
         pid: Option<u32>,
         /// The file that says so.
         path: PathBuf,
@@ -44,7 +45,7 @@ pub enum LockError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error from the system.
         source: io::Error,
     },
 }
@@ -53,7 +54,8 @@ fn pid_text(pid: Option<u32>) -> String {
     pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
 }
 
-/// Who holds a lock. OpenClaw 2026.2.9 reads and writes `pid`, `createdAt`, `configPath` and `startTime`.
+/// Owner of a lock, as its file names it. OpenClaw 2026.2.9 reads and writes `pid`, `createdAt`,
+/// `configPath` and `startTime`.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -65,7 +67,7 @@ struct Owner {
     config_path: String,
     /// The same for all gateways that took over from each other after a crash.
     instance: Option<String>,
-    /// Where it listens, once it does. Ours alone.
+    /// Port it listens on, once it does. Ours alone.
     port: Option<u16>,
 }
 
@@ -80,7 +82,7 @@ pub(crate) struct InstanceLock {
 struct Held {
     file: File,
     path: PathBuf,
-    /// What the file says when we let go; without it the file is removed.
+    /// Text to leave in the file when the lock is released; without it the file is removed.
     legacy: Option<Vec<u8>>,
 }
 
@@ -238,13 +240,13 @@ fn new_instance() -> String {
 /// A gateway that has the state directory or the config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Running {
-    /// Its process, when that can be told.
+    /// Process id, when known.
     pub pid: Option<u32>,
-    /// Where it listens, when it says so.
+    /// Port it listens on, if the file says so.
     pub port: Option<u16>,
 }
 
-/// Who holds a lock, if anybody does. Changes nothing.
+/// Gateway that holds a lock, if any does. Changes nothing.
 pub(crate) fn holder(path: &Path) -> Option<Running> {
     let mut file = OwnDir::open(path.parent()?).ok()?.read_file(path.file_name()?).ok()?;
     let owner = owner(&mut file);
@@ -300,7 +302,8 @@ fn read(file: &mut File) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// In one write and never shorter than it has to be: others read the file meanwhile.
+/// Writes a text in one write and never makes the file shorter than it has to be: others read it
+/// meanwhile.
 fn rewrite(file: &mut File, text: &[u8]) -> io::Result<()> {
     file.rewind()?;
     file.write_all(text)?;

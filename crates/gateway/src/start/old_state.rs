@@ -6,7 +6,7 @@ use openclaw_sessions::legacy_state::OldState;
 use openclaw_sessions::time::now_ms;
 use openclaw_sessions::{Layout, SessionSettings};
 
-/// Where old state may be by this config, and where it belongs.
+/// Old state to look for under this config, and the layout it moves into.
 fn old_state(config: &Config) -> OldState {
     let paths = config.paths();
     let rules = SessionSettings::from(config).key_rules();
@@ -19,8 +19,8 @@ fn old_state(config: &Config) -> OldState {
     }
 }
 
-/// Moves it. What can't be moved stays where it is, is said, and is tried again at the next start: a gateway without some
-/// old sessions is better than none.
+/// Moves it. A remnant that can't be moved stays where it is, is reported, and is tried again at
+/// the next start: a gateway without some old sessions is better than none.
 pub(super) async fn migrate(config: &Config) {
     let old = old_state(config);
     let done = tokio::task::spawn_blocking(move || old.migrate(now_ms())).await;
@@ -42,7 +42,7 @@ pub(super) async fn migrate(config: &Config) {
     }
 }
 
-/// What a look at the state directory has to know, for a gateway that runs or for a command.
+/// Input for a checkup of the state directory, for a gateway that runs or for a command.
 pub fn premises(config: &Config) -> Premises {
     let paths = config.paths();
     Premises {

@@ -31,6 +31,7 @@ use tokio::sync::{Notify, watch};
 use super::run::StartError;
 use crate::channels::ChannelManager;
 use crate::connection::frame_budget::FrameBudget;
+use crate::connection::work_budget::WorkBudget;
 use crate::control::GatewayControl;
 use crate::events::EventHub;
 use crate::handshake::client_address::proxy_range;
@@ -51,7 +52,7 @@ use crate::surroundings::OwnSurroundings;
 /// Tells commands of tools where this gateway is, so that an `openclaw` they call finds it.
 const PORT_VARIABLE: &str = "OPENCLAW_GATEWAY_PORT";
 
-/// What a state is made of besides the config.
+/// Parts that a state is made of besides the config.
 pub(super) struct Ingredients {
     pub(super) loaded: Arc<Loaded>,
     pub(super) auth: ResolvedAuth,
@@ -61,7 +62,7 @@ pub(super) struct Ingredients {
     pub(super) host: Host,
     pub(super) front: Arc<Front>,
     pub(super) reload: Reload,
-    /// Whether it goes on after one run.
+    /// True if the gateway goes on after one run.
     pub(super) is_daemon: bool,
 }
 
@@ -72,7 +73,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
     let settings = Arc::new(Settings::from(Arc::clone(config)).with_hooks().await);
     let layout = Layout::new(paths.state_dir(), paths.home(), config.session.store.as_deref());
     let sessions = open_sessions(&layout, &settings)?;
-    let transcripts: Arc<dyn Transcripts> = Arc::new(FileTranscripts::new(layout.clone()));
+    let transcripts = open_transcripts(&layout, config.agent_ids()).await;
     let models = Models::new(Variables::from(environment), Http::default());
     let (sender, receiver) = watch::channel(Arc::clone(&settings));
     let system_events = Arc::<SystemEvents>::default();
@@ -134,11 +135,13 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         door: door(config, &given.auth, &given.front),
         throttle: Mutex::new(Throttle::default()),
         frame_budget: FrameBudget::default(),
+        work_budget: WorkBudget::default(),
         loaded: given.loaded,
     })
 }
 
-/// The commands that run. An agent is told of the end of one in the background, and asked to go on.
+/// Command sessions of the agents. An agent is told of the end of a command in the background, and
+/// asked to go on.
 fn command_sessions(
     events: &Arc<SystemEvents>,
     heartbeats: &Arc<Heartbeats>,
@@ -152,7 +155,7 @@ fn command_sessions(
     Arc::new(CommandSessions::keeping(Arc::new(notices)))
 }
 
-/// Agents go on that were not told before the last stop what became of their commands.
+/// Wakes agents that were not told before the last stop how their commands ended.
 fn wake_owed(events: &SystemEvents, heartbeats: &Heartbeats, default_agent: &AgentId) {
     let agents: BTreeSet<AgentId> =
         events.sessions_with_notices().iter().map(|key| key.agent_or(default_agent)).collect();
@@ -183,7 +186,16 @@ fn open_sessions(layout: &Layout, settings: &Settings) -> Result<Arc<dyn Session
     Ok(Arc::new(FileStore::open(options)?))
 }
 
-/// What is asked of those who connect.
+/// Takes away first what processes that died have left beside them.
+async fn open_transcripts(layout: &Layout, agents: Vec<AgentId>) -> Arc<dyn Transcripts> {
+    let transcripts = FileTranscripts::new(layout.clone());
+    let swept = transcripts.clone();
+    // A panic is in the log; a lock that stays is taken over when its conversation goes on.
+    let _ = tokio::task::spawn_blocking(move || swept.sweep_locks(&agents)).await;
+    Arc::new(transcripts)
+}
+
+/// Requirements for clients that connect.
 fn door(config: &Config, auth: &ResolvedAuth, front: &Front) -> Door {
     let digest = |secret: &Option<SecretString>| {
         secret.as_ref().map(|secret| SecretDigest::of(secret.expose_secret()))
@@ -196,7 +208,11 @@ fn door(config: &Config, auth: &ResolvedAuth, front: &Front) -> Door {
                 AuthKind::Password => digest(&auth.password),
             },
         },
-        addresses: AddressBook { trusted_proxies: trusted_proxies(config), own: Vec::new() },
+        addresses: AddressBook {
+            trusted_proxies: trusted_proxies(config),
+            own: Vec::new(),
+            names: front.pages.names_of_host().to_vec(),
+        },
         control_ui: config.gateway.control_ui.clone(),
         pages: front.pages.clone(),
     }

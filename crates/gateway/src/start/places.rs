@@ -9,8 +9,9 @@ use openclaw_sessions::Layout;
 
 use super::run::StartError;
 
-/// Makes sure that the directories of the state are there and ours, and closes those to others that others may write to.
-/// What another user has put there by then is not used. Returns lines for the log.
+/// Makes sure that the directories of the state are there and ours, and closes those to others that
+/// others may write to. Files that another user has put there by then are not used. Returns lines for
+/// the log.
 pub(super) fn claim(config: &Config) -> Result<Vec<String>, StartError> {
     let state_dir = config.paths().state_dir();
     let mut lines = Vec::new();
@@ -40,8 +41,8 @@ pub(super) fn claim(config: &Config) -> Result<Vec<String>, StartError> {
     Ok(lines)
 }
 
-/// The directories below the state directory from which files are read. Those of transcripts may be big; what is not ours
-/// there is refused when it is opened.
+/// The directories below the state directory from which files are read. Directories of transcripts
+/// may be big; files there that are not ours are refused when they are opened.
 fn parts(config: &Config) -> Vec<PathBuf> {
     let paths = config.paths();
     let device = paths.device_identity();
@@ -53,7 +54,7 @@ fn parts(config: &Config) -> Vec<PathBuf> {
     dirs
 }
 
-/// Where `session.store` puts stores; without it they are below the state directory.
+/// Directories in which `session.store` puts stores; without it they are below the state directory.
 fn store_dirs(config: &Config) -> Vec<PathBuf> {
     let Some(store) = config.session.store.as_deref() else { return Vec::new() };
     let layout = Layout::new(config.paths().state_dir(), config.paths().home(), Some(store));
@@ -92,7 +93,7 @@ fn own(dir: &Path) -> io::Result<(OwnDir, Option<String>)> {
     Ok((own, line))
 }
 
-/// Why the state directory can't be used.
+/// Error for a state directory that can't be used.
 pub(super) fn state_dir_error(path: &Path, source: io::Error) -> StartError {
     if shared_place::is_not_ours(&source) {
         return not_ours("state directory", path, source, "OPENCLAW_STATE_DIR");
@@ -100,7 +101,8 @@ pub(super) fn state_dir_error(path: &Path, source: io::Error) -> StartError {
     StartError::StateDir { path: path.to_path_buf(), source }
 }
 
-/// Why another directory can't be used; `setting` names another one.
+/// Error for another directory that can't be used; `setting` names the setting that chooses a
+/// different one.
 pub(super) fn not_ours(
     what: &'static str,
     path: &Path,

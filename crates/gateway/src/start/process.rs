@@ -5,14 +5,14 @@ use std::path::Path;
 
 use openclaw_sessions::process::{Sighting, look};
 
-/// What can be told of a process that a lock file names.
+/// State of a process that a lock file names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Liveness {
-    /// It is no more, or its number belongs to another program now.
+    /// The process has ended, or its id belongs to another program now.
     Gone,
-    /// It runs and is a gateway.
+    /// The process runs and is a gateway.
     Gateway,
-    /// It runs; whether it is a gateway can't be told.
+    /// The process runs; it may or may not be a gateway.
     Unknown,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn command_line(pid: u32) -> Option<Vec<String>> {
     Some(words.map(|word| String::from_utf8_lossy(word).into_owned()).collect())
 }
 
-/// Whether a command line is that of a gateway: ours or OpenClaw's.
+/// True if a command line is that of a gateway: ours or OpenClaw's.
 pub(crate) fn is_gateway(words: &[String]) -> bool {
     let name = |word: &String| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
     let is_openclaw = words.iter().filter_map(name).any(|name| name.starts_with("openclaw"))

@@ -10,11 +10,12 @@ use openclaw_agent::skills;
 use openclaw_config::gateway_options::{GatewayFlags, GatewayOptions, StartRefusal, gateway_options};
 use openclaw_config::protections::Refuses;
 use openclaw_config::{
-    Config, Environment, InvalidConfig, Loaded, Unmet, shared_place, unheeded_approvals, unmet_protections,
-    unsupported,
+    Config, Environment, ExposedState, InvalidConfig, Loaded, Unmet, exposed_state, left_workspaces,
+    shared_place, unheeded_approvals, unmet_protections,
 };
-use openclaw_dispatch::StartError as DispatchStartError;
 use openclaw_dispatch::outbox::OutboxError;
+use openclaw_dispatch::tool_access::unknown_names;
+use openclaw_dispatch::{Settings, StartError as DispatchStartError};
 use openclaw_models::Ask;
 use openclaw_sessions::StoreError;
 use openclaw_tools::exec_approvals::store::ApprovalsStore;
@@ -29,7 +30,9 @@ use super::instance_lock::{InstanceLock, LockError};
 use super::old_state;
 use super::parts::{Ingredients, assemble};
 use super::places::{self, not_ours, state_dir_error};
-use super::stop::{self, Signals, Why};
+use super::signals::Signals;
+use super::stop::{self, Why};
+use crate::absent_features::{Absent, absent_features};
 use crate::channels::ChannelManager;
 use crate::handshake::origin::PageRules;
 use crate::host::{Host, own_addresses};
@@ -37,15 +40,17 @@ use crate::logging::{ConsoleFacts, LogFile, LogGuard, LogPlan};
 use crate::reload::{self, Reload};
 use crate::server::front::Front;
 use crate::server::listen::{ListenError, listen};
+use crate::server::own_page;
 use crate::server::{accept, ticker};
 use crate::state::GatewayState;
 use crate::umask::keep_files_private;
 use crate::{approval_events, free_memory, heartbeat, sandbox_upkeep, sentinel, upkeep, web_chat};
 
-/// From the moment in which clients can connect to that in which hooks are told of it (spec `agent-runtime.md` §8.2).
+/// Delay from the moment in which clients can connect to the call of start-up hooks (spec
+/// `agent-runtime.md` §8.2).
 const STARTUP_HOOKS: Duration = Duration::from_millis(250);
 
-/// How to run a gateway.
+/// Options for running a gateway.
 pub struct RunOptions {
     /// Variables, home and working directory; the config is read with them when it changes.
     pub environment: Environment,
@@ -55,12 +60,14 @@ pub struct RunOptions {
     pub flags: GatewayFlags,
     /// `--force`: end the gateway that holds the port.
     pub force: bool,
-    /// Where the log goes.
+    /// Target of the log.
     pub log: LogTarget,
-    /// Told once, when clients can connect.
+    /// Sender that is used once, when clients can connect.
     pub ready: Option<oneshot::Sender<Ready>>,
     /// Stops the gateway, like SIGTERM.
     pub stop: CancellationToken,
+    /// Hears signals since before the start; without it they are heard from the start on.
+    pub signals: Option<Signals>,
 }
 
 impl RunOptions {
@@ -74,14 +81,15 @@ impl RunOptions {
             log: LogTarget::Process { verbose: false, no_colour: false },
             ready: None,
             stop: CancellationToken::new(),
+            signals: None,
         }
     }
 }
 
-/// Where the log of a gateway goes.
+/// Target of a gateway's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogTarget {
-    /// To the log file and the console, for the whole process.
+    /// Logs to the log file and the console, for the whole process.
     Process {
         /// `--verbose`
         verbose: bool,
@@ -95,9 +103,9 @@ pub enum LogTarget {
 /// A gateway that clients can connect to.
 #[derive(Debug, Clone)]
 pub struct Ready {
-    /// Where it listens, the main address first.
+    /// Addresses it listens on, the main address first.
     pub addresses: Vec<SocketAddr>,
-    /// Its parts.
+    /// Shared state of the gateway.
     pub state: Arc<GatewayState>,
 }
 
@@ -107,18 +115,18 @@ impl std::fmt::Debug for GatewayState {
     }
 }
 
-/// How a gateway ended. All are exit code 0.
+/// Way in which a gateway ended. All are exit code 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// Everything was finished, closed and flushed.
+    /// Stopped: all work was finished, closed and flushed.
     Stopped,
     /// The time for stopping was over; what was accepted is safe and goes on after the next start.
     OutOfTime,
-    /// It was asked to start again: whoever runs it does so, in this process.
+    /// A restart was asked for: the caller starts the gateway again, in this process.
     Restart,
 }
 
-/// Why a gateway does not start. The text is for the operator.
+/// Reason why a gateway does not start. The text is for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// There is no config.
@@ -140,19 +148,19 @@ pub enum StartError {
     StateDir {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// Error from the system.
         source: std::io::Error,
     },
     /// Something in a place that others may write to is not ours.
     #[error("the {what} {path} cannot be used: {source} ({setting})")]
     NotOurs {
-        /// What we want it for.
+        /// Use of the directory, for people.
         what: &'static str,
         /// The directory.
         path: PathBuf,
-        /// What is not ours, and what to do.
+        /// Error that says which directory is not ours, and what to do.
         source: std::io::Error,
-        /// What names another directory.
+        /// Setting that names another directory.
         setting: &'static str,
     },
     /// Another gateway runs.
@@ -176,7 +184,7 @@ pub enum StartError {
         port: u16,
         /// The process.
         pid: u32,
-        /// Its command line.
+        /// Command line of the process.
         command: String,
     },
     /// The session store can't be opened.
@@ -185,7 +193,7 @@ pub enum StartError {
     /// Dispatch can't start.
     #[error("Gateway failed to start: {0}")]
     Dispatch(#[from] DispatchStartError),
-    /// What platforms brought before the last stop can't be read.
+    /// Messages that platforms brought before the last stop can't be read.
     #[error("Gateway failed to start: {0}")]
     Arrivals(#[from] OutboxError),
     /// The system gives no signals.
@@ -197,7 +205,7 @@ pub enum StartError {
 ///
 /// # Errors
 /// When it does not start.
-pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
+pub async fn run(mut options: RunOptions) -> Result<ExitStatus, StartError> {
     let started = Instant::now();
     if options.log != LogTarget::Existing {
         keep_files_private();
@@ -213,14 +221,15 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let closed = places::claim(&config)?;
     let (log_file, _log) = start_log(&options, &loaded, &config);
     closed.iter().for_each(|line| tracing::warn!("{line}"));
-    let mut signals = Signals::listen().map_err(StartError::Signals)?;
+    let signals = options.signals.take().map_or_else(Signals::listen, Ok);
+    let mut signals = signals.map_err(StartError::Signals)?;
     let force = if options.force { free_port(gateway.port).await? } else { Vec::new() };
     let mut lock = lock(&loaded).await?;
     let listeners = listen(&gateway, &own_addresses()).map_err(|error| not_listening(error, gateway.port))?;
     let addresses: Vec<SocketAddr> =
         listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let port = addresses.first().map_or(gateway.port, SocketAddr::port);
-    // One for a single run inside a command is nobody else's.
+    // A gateway for a single run inside a command is not announced.
     if options.log != LogTarget::Existing
         && let Err(error) = lock.announce(port)
     {
@@ -229,7 +238,7 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let host = Host::detect();
     let pages = PageRules::new(&host.name, &config.gateway.control_ui.allowed_origins);
     let front = Arc::new(Front::new(pages, file_limit::places()));
-    // Whatever goes wrong from here on, nobody is left waiting for a gateway that does not come.
+    // The guard ends every wait for a gateway that does not come, whatever goes wrong from here on.
     let _closing = front.stopping.clone().drop_guard();
     for listener in listeners {
         front.tasks.spawn(accept::run(listener, Arc::clone(&front)));
@@ -248,7 +257,7 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     let left = if is_daemon { sentinel::left(state.paths().state_dir()).await } else { None };
     front.open(Arc::clone(&state));
     if let Some(ready) = options.ready {
-        // Whoever wanted to know may have given up.
+        // The receiver may have given up.
         let _ = ready.send(Ready { addresses: addresses.clone(), state: Arc::clone(&state) });
     }
     if is_daemon {
@@ -292,7 +301,8 @@ pub async fn run(options: RunOptions) -> Result<ExitStatus, StartError> {
     Ok(status)
 }
 
-/// Ends the gateway. Whoever says stop during a restart is not kept waiting for runs, and it does not start again.
+/// Ends the gateway. A stop during a restart does not wait for runs, and the gateway does not start
+/// again.
 async fn end(
     state: &Arc<GatewayState>,
     why: Why,
@@ -313,7 +323,7 @@ async fn end(
     }
 }
 
-/// Tells hooks of the start, once whoever waits for it had a moment to connect.
+/// Tells hooks of the start, once a waiting client had a moment to connect.
 async fn tell_hooks(state: Arc<GatewayState>) {
     tokio::select! { biased;
         () = state.stopping.cancelled() => {}
@@ -324,7 +334,7 @@ async fn tell_hooks(state: Arc<GatewayState>) {
     }
 }
 
-/// Says who has the port, where it is no gateway.
+/// Error that says which program has the port, where it is not a gateway.
 fn not_listening(error: ListenError, port: u16) -> StartError {
     let in_use = matches!(error, ListenError::InUse { .. });
     match in_use.then(|| holder_that_is_no_gateway(port)).flatten() {
@@ -394,15 +404,14 @@ fn serve(state: &Arc<GatewayState>) {
 
 /// Reads skills again after edits, until the gateway stops.
 async fn follow_skills(state: Arc<GatewayState>) {
-    let settings = state.follow_settings();
-    let config = move || Arc::clone(&settings.borrow().config);
+    let config = |settings: &Arc<Settings>| Arc::clone(&settings.config);
     tokio::select! { biased;
         () = state.stopping.cancelled() => {}
-        () = skills::follow(Arc::clone(&state.skills), config) => {}
+        () = skills::follow(Arc::clone(&state.skills), state.follow_settings(), config) => {}
     }
 }
 
-/// What an operator finds in the log after a start.
+/// Logs what an operator looks for after a start.
 fn report(state: &Arc<GatewayState>, gateway: &GatewayOptions, addresses: &[SocketAddr]) {
     for address in addresses {
         tracing::info!("listening on ws://{address} (PID {})", std::process::id());
@@ -419,9 +428,6 @@ fn report(state: &Arc<GatewayState>, gateway: &GatewayOptions, addresses: &[Sock
     for unmet in state.settings().unmet.iter() {
         tracing::warn!("{unmet}");
     }
-    for path in unsupported(&state.loaded) {
-        tracing::warn!("not supported yet: {path}");
-    }
     let findings = state.loaded.snapshot.warnings.iter().map(openclaw_config::Issue::line);
     for line in
         gateway.warnings.iter().cloned().chain(state.loaded.snapshot.migrated.iter().cloned()).chain(findings)
@@ -431,7 +437,34 @@ fn report(state: &Arc<GatewayState>, gateway: &GatewayOptions, addresses: &[Sock
     let told = Arc::clone(state);
     state.tasks.spawn(async move { report_model(&told).await });
     let told = Arc::clone(state);
-    state.tasks.spawn_blocking(move || report_approvals(&told));
+    state.tasks.spawn_blocking(move || {
+        report_approvals(&told);
+        report_places(&told);
+        report_tools(&told.config());
+        report_absent(&told);
+    });
+}
+
+/// Names what tools reach or are called that their owner did not mean.
+fn report_tools(config: &Config) {
+    for exposed in exposed_state(config) {
+        tracing::warn!("{exposed} {}", ExposedState::REMEDY);
+    }
+    for unknown in unknown_names(config) {
+        tracing::warn!("{unknown}");
+    }
+}
+
+/// Names what the state directory asks for and this version does not have.
+fn report_absent(state: &GatewayState) {
+    let Absent { features, keys } = absent_features(&state.loaded);
+    for feature in &features {
+        tracing::warn!("{}", feature.message);
+    }
+    for path in keys {
+        tracing::warn!("not supported yet: {path}");
+    }
+    state.note_absent(features);
 }
 
 /// Names an approvals file that does not do what it is there for.
@@ -449,6 +482,17 @@ fn report_approvals(state: &GatewayState) {
     }
 }
 
+/// Names files that are not where they are looked for.
+fn report_places(state: &GatewayState) {
+    let config = state.config();
+    for left in left_workspaces(&config) {
+        tracing::warn!("{left}");
+    }
+    if let Some(root) = own_page::without_page(&config) {
+        tracing::warn!("gateway.controlUi.root: there is no index.html in {}", root.display());
+    }
+}
+
 /// Names the default agent's model; finding it out may take a while.
 async fn report_model(state: &GatewayState) {
     let settings = state.settings();
@@ -458,5 +502,8 @@ async fn report_model(state: &GatewayState) {
     match state.models.describe(&settings.models, &ask).await {
         Ok(described) => tracing::info!("agent model: {}", described.reference),
         Err(error) => tracing::warn!(%error, "agent {agent} has no usable model"),
+    }
+    for warning in state.models.warn_of_fallbacks(&settings.models, &agent_dir).await {
+        tracing::warn!("{warning}");
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use openclaw_protocol::Payload;
 use openclaw_protocol::event::Shutdown;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -15,108 +14,49 @@ use crate::state::GatewayState;
 
 /// All of it takes no longer: a supervisor waits for us.
 pub(super) const LIMIT: Duration = Duration::from_secs(5);
-/// Of which runs have this long to end by themselves.
+/// Time that runs have to end by themselves, as a part of the stop.
 const DRAIN: Duration = Duration::from_secs(3);
-/// And sockets this long to be closed.
+/// Time that sockets have to be closed, as a part of the stop.
 const CLOSE: Duration = Duration::from_secs(1);
 
-/// How long runs have to end by themselves before a restart that was asked for (decision 27).
+/// Time that runs have to end by themselves before a requested restart (decision 27).
 const RESTART_DRAIN: Duration = Duration::from_secs(300);
-/// When clients may expect it back, in milliseconds.
+/// Time in milliseconds after which clients may expect it back.
 const BACK_IN: u64 = 1_500;
 
-/// Why a gateway ends.
+/// Reason why a gateway ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     Stop,
-    /// It starts again at once.
+    /// The gateway starts again at once.
     Restart,
 }
 
 impl Why {
-    /// As clients and hooks are told.
+    /// Reason as clients and hooks are told.
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Stop => "gateway stopping",
             Self::Restart => "gateway restarting",
         }
     }
-}
 
-/// The signals a gateway listens to.
-pub(super) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    user: Signal,
-}
-
-/// What a signal asks for.
-enum Asked {
-    Stop(&'static str),
-    Restart,
-}
-
-impl Signals {
-    /// Listens from now on; before, the system's own way ends the process.
-    pub(super) fn listen() -> std::io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            user: signal(SignalKind::user_defined1())?,
-        })
-    }
-
-    async fn next(&mut self) -> Asked {
-        tokio::select! {
-            _ = self.terminate.recv() => Asked::Stop("SIGTERM"),
-            _ = self.interrupt.recv() => Asked::Stop("SIGINT"),
-            _ = self.user.recv() => Asked::Restart,
-        }
-    }
-
-    /// Waits until the gateway is to stop, or to start again where it may.
-    pub(super) async fn stop_asked(&mut self, may_restart: impl Fn() -> bool) -> Why {
-        loop {
-            match self.next().await {
-                Asked::Stop(name) => {
-                    tracing::info!("signal {name} received");
-                    tracing::info!("received {name}; shutting down");
-                    return Why::Stop;
-                }
-                Asked::Restart if may_restart() => {
-                    tracing::info!("received SIGUSR1; restarting");
-                    return Why::Restart;
-                }
-                Asked::Restart => tracing::warn!(
-                    "SIGUSR1 restart ignored (not authorized; enable commands.restart or use gateway tool)."
-                ),
-            }
-        }
-    }
-
-    /// Waits for a signal to stop, while the gateway is about to start again.
-    pub(super) async fn terminated(&mut self) {
-        while let Asked::Restart = self.next().await {}
-        tracing::info!("told to stop during a restart; shutting down");
-    }
-
-    /// Tells of further signals while the gateway stops.
-    pub(super) async fn ignored(&mut self) {
-        loop {
-            if let Asked::Stop(name) = self.next().await {
-                tracing::info!("received {name} during shutdown; ignoring");
-            }
+    /// Close frame for clients.
+    fn closing(self) -> Closing {
+        match self {
+            Self::Stop => Closing::stopping(),
+            Self::Restart => Closing::restarting(),
         }
     }
 }
 
-/// How long runs have before a restart, from now on.
+/// Deadline for runs before a restart, counted from now.
 pub(super) fn restart_deadline() -> Instant {
     Instant::now() + RESTART_DRAIN
 }
 
-/// Before a restart: lets runs end, until `deadline`. Meanwhile the gateway serves on: messages are taken, whose runs begin after the restart, and runs
-/// can be stopped (spec `operations.md` §2.2).
+/// Lets runs end before a restart, until `deadline`. Meanwhile the gateway serves on: messages are
+/// taken, whose runs begin after the restart, and runs can be stopped (spec `operations.md` §2.2).
 pub(super) async fn drain(state: &GatewayState, deadline: Instant) {
     state.dispatch.hold_runs();
     state.outdate_health();
@@ -138,11 +78,11 @@ pub(super) async fn drain(state: &GatewayState, deadline: Instant) {
     }
 }
 
-/// Stops everything in order. Names what did not finish. Before a restart, what is under way has until `deadline`, if that is later, or until there is
-/// `hurry`.
+/// Stops everything in order. Logs the work that did not finish. Before a restart, work has until
+/// `deadline`, if that is later, or until there is `hurry`.
 pub(super) async fn stop(state: &Arc<GatewayState>, why: Why, deadline: Instant, hurry: &CancellationToken) {
     state.stopping.cancel();
-    // Who hears of the stop finds nothing accepted behind it.
+    // Clients that hear of the stop find nothing accepted after it.
     state.dispatch.stop_accepting();
     let restart_expected_ms = (why == Why::Restart).then_some(BACK_IN);
     let notice = Shutdown { reason: why.reason().to_owned(), restart_expected_ms };
@@ -161,7 +101,7 @@ pub(super) async fn stop(state: &Arc<GatewayState>, why: Why, deadline: Instant,
         tracing::warn!(count = unfinished.len(), "runs did not finish and go on after the next start");
     }
     state.dispatch.end_hooks().await;
-    state.events.close_all(&Closing::stopping());
+    state.events.close_all(&why.closing());
     state.tasks.close();
     if timeout(CLOSE, state.tasks.wait()).await.is_err() {
         tracing::warn!(count = state.tasks.len(), "connections and requests did not end in time");

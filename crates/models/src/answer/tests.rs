@@ -23,7 +23,7 @@ pub(crate) fn check_stream(spec: &ModelSpec, body: &str) -> Vec<ModelEvent> {
     check_bytes(spec, body.as_bytes())
 }
 
-/// The same of a body that is no text.
+/// Checks a body of bytes that may not be text, in the same way.
 pub(crate) fn check_bytes(spec: &ModelSpec, bytes: &[u8]) -> Vec<ModelEvent> {
     let whole = receive(spec, [bytes]);
     for cut in 0..=bytes.len() {
@@ -63,7 +63,7 @@ const APIS: [&str; 5] = [
     "openai-codex-responses",
     "google-generative-ai",
 ];
-/// The one whose streams are AWS's messages.
+/// Protocol whose streams are AWS's binary messages.
 const BINARY_API: &str = "bedrock-converse-stream";
 
 #[test]
@@ -73,13 +73,13 @@ fn what_is_no_answer_is_named() {
         (b" \r\n ", FailureKind::Transient, "an empty answer"),
         (
             b"<html><title>Just a\n moment...</title>",
-            FailureKind::Other,
+            FailureKind::Gone,
             "a web page titled \"Just a moment...\"",
         ),
-        (b"<p>", FailureKind::Other, "a web page instead"),
+        (b"<p>", FailureKind::Gone, "a web page instead"),
         (b"data: {nonsense}\n\n", FailureKind::Transient, "{nonsense}"),
-        (b"data: \xff\xfe\n\n", FailureKind::Transient, "not valid UTF-8"),
-        (b"{\"a\":\xff}", FailureKind::Transient, "not valid UTF-8"),
+        (b"data: \xff\xfe\n\n", FailureKind::Transient, "\u{fffd}"),
+        (b"{\"a\":\xff}", FailureKind::Transient, "\u{fffd}"),
         (b"{\"hello\":1}", FailureKind::Transient, "{\"hello\":1}"),
     ];
     for api in APIS {
@@ -103,6 +103,18 @@ fn what_is_no_answer_is_named() {
         let failure = failure_of(&receive(&spec, [body]));
         assert!(failure.kind == kind && failure.message.contains(text), "{}", failure.message);
     }
+}
+
+#[test]
+fn events_without_blank_lines_between_them_are_told_apart() {
+    let spec = ModelSpec::sample("p", "m", "openai-completions");
+    let said = |text: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n");
+    let body = format!("{}{}data: [DONE]\n", said("DONE-"), said("OK"));
+    assert_eq!(message_of(&check_stream(&spec, &body)).text(), "DONE-OK");
+    // An event may have several lines.
+    let pretty =
+        "data: {\"choices\": [\ndata: {\"delta\": {\"content\": \"DONE-OK\"}}\ndata: ]}\n\ndata: [DONE]\n\n";
+    assert_eq!(message_of(&check_stream(&spec, pretty)).text(), "DONE-OK");
 }
 
 #[test]

@@ -9,12 +9,13 @@ use openclaw_protocol::message::{
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
+use crate::cache_retention::CacheRetention;
 use crate::conversation::Conversation;
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, JSON, NetError};
-use crate::parts::{arguments, result_images, user_parts};
-use crate::request::{CacheRetention, ModelRequest, ToolSpec};
+use crate::parts::{BOOTSTRAP, arguments, result_images, user_parts};
+use crate::request::{ModelRequest, ToolSpec};
 use crate::result_text::texts;
 use crate::wire::{Head, add_headers};
 use crate::{openrouter, thinking};
@@ -22,9 +23,9 @@ use crate::{openrouter, thinking};
 const VERSION: &str = "2023-06-01";
 const BETAS: &str = "fine-grained-tool-streaming-2025-05-14,interleaved-thinking-2025-05-14";
 const TOKEN_BETA: &str = "oauth-2025-04-20";
-/// What a token made by `setup-token` contains.
+/// Substring of tokens made by `setup-token`.
 const TOKEN_MARK: &str = "sk-ant-oat";
-/// Where the one-hour cache exists.
+/// Host that supports the one-hour cache.
 const OWN_HOST: &str = "api.anthropic.com";
 /// Models that choose their own thinking budget.
 const ADAPTIVE: &[&str] = &["opus-4-6", "opus-4.6"];
@@ -32,7 +33,7 @@ const ADAPTIVE: &[&str] = &["opus-4-6", "opus-4.6"];
 const REFUSAL_TRIGGER: (&str, &str) =
     ("ANTHROPIC_MAGIC_STRING_TRIGGER_REFUSAL", "ANTHROPIC MAGIC STRING TRIGGER REFUSAL (redacted)");
 
-/// Where the request goes.
+/// Returns the address and the headers of a request.
 pub(super) fn head(spec: &ModelSpec, key: Option<&SecretString>) -> Result<Head, NetError> {
     let base = spec.base_url.strip_suffix("/v1").unwrap_or(&spec.base_url);
     Ok(Head { url: format!("{base}/v1/messages"), headers: headers(spec, key)? })
@@ -67,13 +68,13 @@ pub(super) fn body<'a>(
 ) -> Json<'a> {
     let cache = cache_marker(spec, request.cache);
     let mut body = object! {"model": spec.id()};
-    add_limits(&mut body, spec, request);
+    add_limits(&mut body, spec, request, goes_on_unthought(conversation.open));
     if !request.system.trim().is_empty() {
         let mut block = object! {"type": "text", "text": clean(spec, &request.system)};
         mark(&mut block, cache.as_ref());
         body.put("system", [block]);
     }
-    let mut messages = conversation.messages(|some, _| messages(spec, some));
+    let mut messages = conversation.messages(|some, first| messages(spec, some, first));
     if let Some(last) = messages.open.last_mut().filter(|last| last.is("role", "user"))
         && let Some(Json::Array(content)) = last.get_mut("content")
         && let Some(block) = content.last_mut()
@@ -87,8 +88,18 @@ pub(super) fn body<'a>(
     body
 }
 
+/// True if the answer goes on behind results of calls that were made without a thought of this model's, as after a fallback from another
+/// one. Models with a budget for thoughts refuse to have them in the middle of such a turn.
+fn goes_on_unthought(open: &[Arc<Message>]) -> bool {
+    let is_result = |message: &&Arc<Message>| matches!(***message, Message::ToolResult(_));
+    let last = open.iter().rev().find(|message| !is_result(message)).map(Arc::as_ref);
+    let is_thought =
+        |block: &Block| matches!(block, Block::Thinking(thought) if thought.thinking_signature.is_some());
+    matches!(last, Some(Message::Assistant(answer)) if !answer.content.first().is_some_and(is_thought))
+}
+
 /// `max_tokens`, `stream`, and what depends on the thinking level.
-fn add_limits(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest) {
+fn add_limits(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest, is_unthought: bool) {
     let mut max = spec.output_cap(request.max_tokens);
     let level = spec.level(request.thinking);
     let mut thinking = None;
@@ -96,7 +107,9 @@ fn add_limits(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest) {
     if ADAPTIVE.iter().any(|part| spec.id().contains(part)) {
         effort = thinking::adaptive_effort(level);
         thinking = effort.map(|_| object! {"type": "adaptive"});
-    } else if let Some((with_budget, budget)) = thinking::budget(level, max, spec.max_tokens) {
+    } else if let Some((with_budget, budget)) = thinking::budget(level, max, spec.max_tokens)
+        && !is_unthought
+    {
         max = with_budget;
         thinking = Some(object! {"type": "enabled", "budget_tokens": budget});
     }
@@ -139,8 +152,8 @@ fn tool(tool: &ToolSpec) -> Json<'_> {
 }
 
 /// Consecutive tool results become one user message; everything else stays a message of its own.
-fn messages<'a>(spec: &ModelSpec, history: &'a [Arc<Message>]) -> Vec<Json<'a>> {
-    let mut out = Vec::with_capacity(history.len());
+fn messages<'a>(spec: &ModelSpec, history: &'a [Arc<Message>], first: usize) -> Vec<Json<'a>> {
+    let mut out = Vec::with_capacity(history.len() + 1);
     let mut results: Vec<Json<'a>> = Vec::new();
     for message in history.iter().map(Arc::as_ref) {
         if let Message::ToolResult(result) = message {
@@ -148,6 +161,9 @@ fn messages<'a>(spec: &ModelSpec, history: &'a [Arc<Message>]) -> Vec<Json<'a>> 
             continue;
         }
         flush(&mut results, &mut out);
+        if first == 0 && out.is_empty() && matches!(message, Message::Assistant(_)) {
+            push(&mut out, "user", vec![object! {"type": "text", "text": BOOTSTRAP}]);
+        }
         match message {
             Message::User(user) => push(&mut out, "user", user_blocks(spec, &user.content)),
             Message::Assistant(answer) => push(&mut out, "assistant", answer_blocks(spec, answer)),
@@ -181,7 +197,8 @@ fn answer_blocks<'a>(spec: &ModelSpec, answer: &'a AssistantMessage) -> Vec<Json
             Block::ToolCall(call) => Some(
                 object! {"type": "tool_use", "id": &call.id, "name": &call.name, "input": arguments(call)},
             ),
-            Block::Text(_) | Block::Image(_) | Block::Other(_) => plain_block(spec, block),
+            Block::Text(text) => text_block(spec, &text.text),
+            Block::Image(_) | Block::Other(_) => None,
         })
         .collect()
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::assembly::Assembly;
+use crate::lenient;
 use crate::sse::SseEvent;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, Flow, error_in_stream, garbage, glimpse, refused};
@@ -16,6 +17,8 @@ use crate::wire::{Decoder, Flow, error_in_stream, garbage, glimpse, refused};
 pub(crate) struct AnthropicDecoder {
     /// Blocks by the server's index.
     blocks: BTreeMap<u64, Slot>,
+    /// The block of the last frame: servers that give no index mean this one.
+    last: u64,
     stop: Option<StopReason>,
 }
 
@@ -27,65 +30,101 @@ enum Slot {
     Tool {
         block: usize,
         any: bool,
-        input: Option<Value>,
+        input: String,
     },
     /// A block type of the future.
     Unknown,
 }
 
+impl Slot {
+    /// The block is whole.
+    fn close(&mut self, out: &mut Assembly) {
+        if let Self::Tool { block, any, input } = self {
+            // Some servers put the whole input where the protocol has an empty placeholder.
+            if !std::mem::replace(any, true) {
+                out.tool_arguments(*block, input);
+            }
+            out.close(*block);
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Frame {
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default, deserialize_with = "lenient::text")]
     kind: Option<String>,
-    #[serde(default)]
-    index: u64,
+    #[serde(default, deserialize_with = "lenient::count")]
+    index: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::object")]
     message: Option<WireMessage>,
+    #[serde(default, deserialize_with = "lenient::object")]
     content_block: Option<WireBlock>,
+    #[serde(default, deserialize_with = "lenient::object")]
     delta: Option<Delta>,
+    #[serde(default, deserialize_with = "lenient::object")]
     usage: Option<WireUsage>,
+    #[serde(default, deserialize_with = "lenient::error")]
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct WireMessage {
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default, deserialize_with = "lenient::text")]
     kind: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::objects")]
     content: Vec<WireBlock>,
+    #[serde(default, deserialize_with = "lenient::text")]
     stop_reason: Option<String>,
+    #[serde(default, deserialize_with = "lenient::object")]
     usage: Option<WireUsage>,
+    #[serde(default, deserialize_with = "lenient::error")]
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct WireBlock {
-    #[serde(rename = "type", default)]
-    kind: String,
+    #[serde(rename = "type", default, deserialize_with = "lenient::text")]
+    kind: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     thinking: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     signature: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     data: Option<String>,
+    #[serde(default, deserialize_with = "lenient::id")]
     id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     name: Option<String>,
-    input: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::json_text")]
+    input: Option<String>,
 }
 
+/// A delta. Its kind is told by the fields that are present, not by its `type`.
 #[derive(Deserialize)]
 struct Delta {
-    #[serde(rename = "type", default)]
-    kind: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     thinking: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     signature: Option<String>,
+    #[serde(default, deserialize_with = "lenient::json_text")]
     partial_json: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     stop_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct WireUsage {
+    #[serde(default, deserialize_with = "lenient::count")]
     input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     cache_read_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     cache_creation_input_tokens: Option<u64>,
 }
 
@@ -95,8 +134,8 @@ impl Decoder for AnthropicDecoder {
             // Not of this protocol, but some gateways in between add it.
             return Ok(self.stop.map_or(Flow::More, Flow::End));
         }
-        let frame: Frame = serde_json::from_str(&event.data)
-            .map_err(|_| garbage(format_args!("an event that is not JSON: {}", glimpse(&event.data))))?;
+        let frame: Frame = lenient::frame(&event.data, "an event that is not JSON")?;
+        self.last = frame.index.unwrap_or(self.last);
         let kind = frame.kind.as_deref().or(event.name.as_deref()).unwrap_or_default();
         match kind {
             "message_start" => {
@@ -105,22 +144,25 @@ impl Decoder for AnthropicDecoder {
             }
             "content_block_start" => {
                 if let Some(block) = frame.content_block {
-                    self.open(frame.index, block, out);
+                    self.open(self.last, block, out);
                 }
             }
             "content_block_delta" => {
                 if let Some(delta) = frame.delta {
-                    self.delta(frame.index, &delta, out)?;
+                    self.delta(self.last, &delta, out)?;
                 }
             }
-            "content_block_stop" => self.close(frame.index, out),
+            "content_block_stop" => self.close(self.last, out),
             "message_delta" => {
                 take_usage(out, frame.usage.as_ref());
                 if let Some(reason) = frame.delta.and_then(|delta| delta.stop_reason) {
                     self.stop = Some(stop_reason(&reason)?);
                 }
             }
-            "message_stop" => return Ok(Flow::End(self.stop.unwrap_or_default())),
+            "message_stop" => {
+                self.blocks.values_mut().for_each(|slot| slot.close(out));
+                return Ok(Flow::End(self.stop.unwrap_or_default()));
+            }
             "error" => return Err(stream_error(frame.error, &event.data)),
             // `ping`, and events of the future.
             _ => {}
@@ -129,8 +171,7 @@ impl Decoder for AnthropicDecoder {
     }
 
     fn document(&mut self, document: &str, out: &mut Assembly) -> Result<StopReason, ModelFailure> {
-        let message: WireMessage = serde_json::from_str(document)
-            .map_err(|_| garbage(format_args!("an answer that is not JSON: {}", glimpse(document))))?;
+        let message: WireMessage = lenient::frame(document, "an answer that is not JSON")?;
         if message.kind.as_deref() == Some("error") || message.error.is_some() {
             return Err(stream_error(message.error, document));
         }
@@ -154,7 +195,7 @@ impl Decoder for AnthropicDecoder {
 impl AnthropicDecoder {
     /// Opens a block; what it already holds, as in a whole message, is taken as its first delta.
     fn open(&mut self, index: u64, block: WireBlock, out: &mut Assembly) {
-        let slot = match block.kind.as_str() {
+        let slot = match block.kind.as_deref().unwrap_or_default() {
             "text" => {
                 let mut at = None;
                 out.text(&mut at, &block.text.unwrap_or_default());
@@ -173,45 +214,63 @@ impl AnthropicDecoder {
             "tool_use" => {
                 let name = block.name.unwrap_or_default();
                 let block_at = out.tool_call(&block.id.unwrap_or_default(), &name);
-                Slot::Tool { block: block_at, any: false, input: block.input }
+                Slot::Tool { block: block_at, any: false, input: block.input.unwrap_or_default() }
             }
             _ => Slot::Unknown,
         };
         self.blocks.insert(index, slot);
     }
 
+    /// Adds what a delta says to its block. Servers that never open their blocks, or send thoughts and text as one block, mean another
+    /// block where another kind of words begins.
     fn delta(&mut self, index: u64, delta: &Delta, out: &mut Assembly) -> Result<(), ModelFailure> {
-        // A server that never opens its blocks means text.
-        let slot = match (self.blocks.get_mut(&index), delta.kind.as_str()) {
-            (Some(slot), _) => slot,
-            (None, "text_delta") => self.blocks.entry(index).or_insert(Slot::Text(None)),
-            (None, _) => {
-                return Err(garbage(format_args!("a {} for a block that was not begun", delta.kind)));
+        let [text, thinking, signature, json] =
+            [&delta.text, &delta.thinking, &delta.signature, &delta.partial_json]
+                .map(|said| said.as_deref().unwrap_or_default());
+        // The block's type takes precedence over other fields beside it.
+        let (text, thinking, signature, json) = match self.blocks.get(&index) {
+            Some(Slot::Text(_)) if !text.is_empty() => (text, "", "", ""),
+            Some(Slot::Thinking(_)) if !(thinking.is_empty() && signature.is_empty()) => {
+                ("", thinking, signature, "")
             }
+            Some(Slot::Tool { .. }) if !json.is_empty() => ("", "", "", json),
+            Some(_) | None => (text, thinking, signature, json),
         };
-        match slot {
-            Slot::Text(at) => out.text(at, delta.text.as_deref().unwrap_or_default()),
-            Slot::Thinking(at) => {
-                out.thinking(at, delta.thinking.as_deref().unwrap_or_default());
-                out.signature(at, delta.signature.as_deref().unwrap_or_default());
-            }
-            Slot::Tool { block, any, .. } => {
-                let json = delta.partial_json.as_deref().unwrap_or_default();
-                *any |= !json.is_empty();
+        if !(thinking.is_empty() && signature.is_empty())
+            && let Slot::Thinking(at) = self.slot(index, Slot::Thinking(None))
+        {
+            out.thinking(at, thinking);
+            out.signature(at, signature);
+        }
+        if !text.is_empty()
+            && let Slot::Text(at) = self.slot(index, Slot::Text(None))
+        {
+            out.text(at, text);
+        }
+        match self.blocks.get_mut(&index) {
+            _ if json.is_empty() => {}
+            Some(Slot::Tool { block, any, .. }) => {
+                *any = true;
                 out.tool_arguments(*block, json);
             }
-            Slot::Unknown => {}
+            Some(Slot::Text(_) | Slot::Thinking(_) | Slot::Unknown) => {}
+            None => return Err(garbage("arguments of a tool call that was not begun")),
         }
         Ok(())
     }
 
+    /// The slot of a block, another one in its place where it holds words of another kind.
+    fn slot(&mut self, index: u64, begun: Slot) -> &mut Slot {
+        let slot = self.blocks.entry(index).or_insert(Slot::Unknown);
+        if std::mem::discriminant(slot) != std::mem::discriminant(&begun) {
+            *slot = begun;
+        }
+        slot
+    }
+
     fn close(&mut self, index: u64, out: &mut Assembly) {
-        if let Some(Slot::Tool { block, any, input }) = self.blocks.get(&index) {
-            // Some servers put the whole input where the protocol has an empty placeholder.
-            if let (false, Some(input)) = (any, input) {
-                out.tool_arguments(*block, &input.to_string());
-            }
-            out.close(*block);
+        if let Some(slot) = self.blocks.get_mut(&index) {
+            slot.close(out);
         }
     }
 }

@@ -1,6 +1,8 @@
-//! Where the keys for Bedrock come from: the variables and files AWS's own tools use (spec `models.md` §2.4, §4.6).
+//! Credentials for Bedrock: the variables and files that AWS's own tools use (spec `models.md`
+//! §2.4, §4.6).
 //!
-//! Not here: keys that must be fetched (SSO, roles, machines of AWS). A profile that wants them is named in an error.
+//! Keys that must be fetched (SSO, roles, AWS machines) are not supported. A profile that uses them
+//! is named in an error.
 
 use std::path::PathBuf;
 
@@ -28,21 +30,22 @@ const MAX_FILE: usize = 1024 * 1024;
 pub(crate) struct AwsKey {
     /// As [`crate::provider_key::ProviderKey`] reads it.
     pub(crate) secret: SecretString,
-    /// What may be shown of it, masked: the part that is no secret by itself, or the token.
+    /// Part of the key that may be shown masked: the part that is not secret by itself, or the
+    /// token.
     pub(crate) shown: SecretString,
     /// `env: NAME`, or `aws-sdk default chain` (spec `models.md` §2.4).
     pub(crate) source: String,
 }
 
-/// Why a profile gives no keys. The texts are for people.
+/// Reason why a profile gives no keys. The texts are for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AwsError {
-    /// It is in neither file.
+    /// The profile is in neither file.
     #[error(
         "AWS profile \"{0}\" is neither in the credentials file nor in the config file; check AWS_PROFILE"
     )]
     NoProfile(String),
-    /// Its keys must be fetched.
+    /// The keys of the profile must be fetched elsewhere.
     #[error(
         "AWS profile \"{profile}\" gets its keys by {by}, which is not supported yet; use access keys or set \
          AWS_BEARER_TOKEN_BEDROCK"
@@ -53,7 +56,7 @@ pub(crate) enum AwsError {
         /// The setting that says so.
         by: &'static str,
     },
-    /// It has none.
+    /// The profile has no keys.
     #[error("AWS profile \"{0}\" holds no aws_access_key_id and aws_secret_access_key")]
     NoKeys(String),
 }

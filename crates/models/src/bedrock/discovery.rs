@@ -1,7 +1,8 @@
-//! Which models Bedrock has for an account: `ListFoundationModels` (spec `models.md` §2.4).
+//! Lists the models that Bedrock has for an account: `ListFoundationModels` (spec `models.md`
+//! §2.4).
 //!
-//! This asks once; when to ask again ([`BedrockDiscovery::refresh`]) and where to keep the answer is the business of
-//! `discovery`.
+//! The list is requested once; `discovery` decides when to ask again
+//! ([`BedrockDiscovery::refresh`]) and caches the answer.
 
 use bytes::Bytes;
 use openclaw_config::settings::ModelCost;
@@ -21,7 +22,7 @@ use crate::settings::BedrockDiscovery;
 use crate::variables::Variables;
 use crate::wire::WireRequest;
 
-/// How long the list may take.
+/// Time limit for the list.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// Largest list that is read.
 const MAX_LIST: usize = 4 * 1024 * 1024;
@@ -38,13 +39,13 @@ const REASONING: &[&str] = &[
     "deepseek.r1",
 ];
 
-/// Why there is no list. The texts are for people.
+/// Error of listing the models. The texts are for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoveryError {
-    /// There is nothing to ask with.
+    /// No credentials are available for the request.
     #[error("{0}")]
     Credentials(String),
-    /// Nobody answered.
+    /// The server could not be reached.
     #[error("cannot list the models of Bedrock: {0}")]
     Net(#[from] NetError),
     /// The answer took too long.
@@ -62,7 +63,8 @@ impl From<AwsError> for DiscoveryError {
 }
 
 impl BedrockDiscovery {
-    /// Whether to ask at all.
+    /// Returns true if Bedrock is to be asked at all: as configured, else if AWS's variables name
+    /// credentials.
     pub fn should_run(&self, variables: &Variables) -> bool {
         self.enabled.unwrap_or_else(|| credentials::variable(variables).is_some())
     }

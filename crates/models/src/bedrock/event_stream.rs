@@ -11,7 +11,7 @@ use crate::sse::{MAX_EVENT_BYTES, SseEvent};
 use crate::stream::ModelFailure;
 use crate::wire::{Frames, garbage};
 
-/// What the name of an event begins with that reports an error.
+/// Prefix of the names of events that report an error.
 pub(super) const EXCEPTION: &str = "exception ";
 
 /// Bytes of both lengths and their sum.
@@ -22,7 +22,7 @@ const SUM: usize = 4;
 /// The parser.
 #[derive(Debug, Default)]
 pub(super) struct EventStream {
-    /// What belongs to the message that is not whole yet: never more than one message.
+    /// Bytes of the message that is not complete yet: never more than one message.
     held: Vec<u8>,
 }
 
@@ -80,8 +80,7 @@ fn message(bytes: &[u8]) -> Result<SseEvent, ModelFailure> {
     let (headers, payload) =
         body.get(PRELUDE..).and_then(|rest| rest.split_at_checked(length)).unwrap_or_default();
     let headers = Names::read(headers).ok_or_else(|| garbage("an event whose headers are none"))?;
-    let payload = std::str::from_utf8(payload).map_err(|_| garbage("bytes that are not valid UTF-8"))?;
-    Ok(headers.event(payload))
+    Ok(headers.event(String::from_utf8_lossy(payload).into_owned()))
 }
 
 /// The headers that say what an event is.
@@ -128,18 +127,18 @@ impl<'a> Names<'a> {
         Some(names)
     }
 
-    fn event(&self, payload: &str) -> SseEvent {
+    fn event(&self, payload: String) -> SseEvent {
         match self.message_type {
             Some("exception") => SseEvent {
                 name: Some(format!("{EXCEPTION}{}", self.exception_type.unwrap_or_default())),
-                data: payload.to_owned(),
+                data: payload,
             },
             // An error outside the service's model.
             Some("error") => SseEvent {
                 name: Some(format!("{EXCEPTION}{}", self.error_code.unwrap_or_default())),
                 data: json!({"message": self.error_message.unwrap_or_default()}).to_string(),
             },
-            Some(_) | None => SseEvent { name: self.event_type.map(str::to_owned), data: payload.to_owned() },
+            Some(_) | None => SseEvent { name: self.event_type.map(str::to_owned), data: payload },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What went wrong, in the words of Bedrock.
+//! Failures as Bedrock reports them.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ const EXCEPTIONS: &[(&str, &str, FailureKind)] = &[
     ("serviceUnavailableException", "Service unavailable", FailureKind::Transient),
     ("modelTimeoutException", "Model timeout", FailureKind::Timeout),
 ];
-/// How AWS words a signature whose time is not now.
+/// Phrases with which AWS reports a signature whose time is wrong.
 const CLOCK: &[&str] = &["signature expired", "signature not yet current", "request has expired"];
 
 /// The failure of an error answer whose status says more than its words: they speak of "too many tokens" where there were

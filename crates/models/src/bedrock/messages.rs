@@ -9,11 +9,9 @@ use serde_json::Value;
 
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
-use crate::parts::{arguments, result_images, user_parts};
+use crate::parts::{BOOTSTRAP, arguments, result_images, user_parts};
 use crate::result_text::result_text;
 
-/// What a conversation begins with when its own beginning is gone: the first word must be the user's.
-const BOOTSTRAP: &str = "(session bootstrap)";
 /// Image formats by their MIME types.
 const FORMATS: &[(&str, &str)] = &[
     ("image/png", "png"),
@@ -23,7 +21,8 @@ const FORMATS: &[(&str, &str)] = &[
     ("image/webp", "webp"),
 ];
 
-/// Whether a model is one of Anthropic's, which give a proof of their thoughts and want it back.
+/// Returns true if a model is one of Anthropic's, which sign their thoughts and require the
+/// signature back.
 pub(super) fn is_claude(spec: &ModelSpec) -> bool {
     spec.id().contains("anthropic.claude") || spec.id().contains("anthropic/claude")
 }

@@ -1,4 +1,4 @@
-//! Where Bedrock is: the region of a call and its address.
+//! Region and address of a Bedrock call.
 
 use url::{Host, Url};
 
@@ -17,17 +17,17 @@ pub(super) fn region(spec: &ModelSpec, key: Option<&ProviderKey>) -> String {
     found.or_else(of_key).unwrap_or_else(|| DEFAULT_REGION.to_owned())
 }
 
-/// Where a call goes, without a trailing slash: where the owner says, else where the region has it.
+/// Returns the address of a call without a trailing slash: the owner's, else the region's.
 pub(super) fn base_url(spec: &ModelSpec, key: Option<&ProviderKey>) -> Result<String, NetError> {
     if spec.base_url.is_empty() { runtime_address(&region(spec, key)) } else { Ok(spec.base_url.clone()) }
 }
 
-/// Where models are called.
+/// Returns the address at which models are called.
 pub(super) fn runtime_address(region: &str) -> Result<String, NetError> {
     address("bedrock-runtime", region)
 }
 
-/// Where models are listed.
+/// Returns the address at which models are listed.
 pub(super) fn control_address(region: &str) -> Result<String, NetError> {
     address("bedrock", region)
 }

@@ -2,13 +2,15 @@
 
 use super::messages::{is_claude, messages};
 use super::{place, sign};
+use crate::cache_retention::CacheRetention;
 use crate::conversation::Conversation;
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::provider_key::ProviderKey;
-use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
+use crate::request::{ModelRequest, ToolSpec};
 use crate::thinking;
+use crate::thinking::ThinkingLevel;
 use crate::wire::{Head, add_headers};
 
 /// Claude models that choose their own thinking budget.
@@ -19,7 +21,8 @@ const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 /// Claude models that keep prompts (spec `models.md` §4.6); of others their price tells.
 const CACHING: &[&str] = &["-4-", "-4.", "claude-3-7-sonnet", "claude-3-5-haiku"];
 
-/// Where the request goes, unsigned; with the bearer token of a key that is one.
+/// Returns the address and the headers of a request, unsigned; with the bearer token if the key is
+/// one.
 pub(super) fn head(
     spec: &ModelSpec,
     key: Option<&ProviderKey>,
@@ -84,7 +87,8 @@ fn add_limits(body: &mut Json<'_>, spec: &ModelSpec, request: &ModelRequest) {
     body.put("inferenceConfig", config);
 }
 
-/// What asks Claude to think; Bedrock passes it through. Other models think as they do.
+/// Returns the fields that ask Claude to think; Bedrock passes them through. Other models think as
+/// they do.
 fn thinking_fields(spec: &ModelSpec, request: &ModelRequest) -> Option<Json<'static>> {
     if !is_claude(spec) {
         return None;
@@ -111,7 +115,7 @@ fn has(spec: &ModelSpec, parts: &[&str]) -> bool {
     parts.iter().any(|part| spec.id().contains(part))
 }
 
-/// What ends the part of a prompt that is kept.
+/// Returns the mark that ends the cached part of a prompt.
 fn cache_point(spec: &ModelSpec, retention: CacheRetention) -> Option<Json<'static>> {
     let priced = spec.price.cache_read > 0.0 || spec.price.cache_write > 0.0;
     let known = spec.id().contains("claude") && has(spec, CACHING);

@@ -1,6 +1,7 @@
 //! AWS's signature of a request, version 4.
 //!
-//! What is signed, and how, is in AWS's "Create a signed AWS API request"; the vectors in the tests are AWS's own.
+//! The signing process is described in AWS's "Create a signed AWS API request"; the test vectors
+//! are AWS's own.
 
 use std::fmt::Write as _;
 
@@ -14,7 +15,7 @@ use crate::net::NetError;
 use crate::provider_key::ProviderKey;
 use crate::wire::WireRequest;
 
-/// What Bedrock signs for.
+/// Service name in signatures.
 const SERVICE: &str = "bedrock";
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const CONTENT_TYPE: &str = "application/json";
@@ -24,7 +25,7 @@ const CONTENT_TYPE: &str = "application/json";
 pub(super) struct AccessKeys<'a> {
     id: &'a str,
     secret: &'a str,
-    /// Of temporary keys.
+    /// Session token of temporary keys.
     session: Option<&'a str>,
 }
 
@@ -77,10 +78,11 @@ fn host_of(url: &Url) -> String {
     }
 }
 
-/// What is signed of a request.
+/// Parts of a request that are signed.
 struct Signable<'a> {
     method: &'a str,
-    /// As it goes over the wire: it is encoded once more, as AWS does for every service but S3.
+    /// Path as it goes over the wire: it is encoded once more, as AWS does for every service but
+    /// S3.
     path: &'a str,
     /// Decoded.
     query: &'a [(String, String)],

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use openclaw_protocol::message::{StopReason, Usage};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::event_stream::{EXCEPTION, EventStream};
 use super::failure;
 use crate::assembly::Assembly;
+use crate::lenient;
 use crate::sse::SseEvent;
 use crate::stream::{FailureKind, ModelFailure};
 use crate::wire::{Decoder, Flow, Frames, garbage, glimpse, refused};
@@ -17,12 +17,17 @@ use crate::wire::{Decoder, Flow, Frames, garbage, glimpse, refused};
 /// Ends of answers in which the model did not manage what it meant to do; another try may go well.
 const FUMBLED: &[&str] = &["malformed_model_output", "malformed_tool_use"];
 
+/// Stop reason of a model that is done.
+const END: &str = "end_turn";
+
 /// Reads an event stream, or the answer of `Converse`.
 #[derive(Debug, Default)]
 pub(super) struct ConverseDecoder {
     /// Blocks by the server's index.
     blocks: BTreeMap<u64, Slot>,
-    /// Why the model stopped; its tokens follow.
+    /// The block of the last event: one without an index means this one.
+    last: u64,
+    /// Stop reason of the model; its token counts follow.
     stop: Option<String>,
 }
 
@@ -37,103 +42,134 @@ enum Slot {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct BlockEvent {
-    #[serde(default)]
-    content_block_index: u64,
+    #[serde(default, deserialize_with = "lenient::count")]
+    content_block_index: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::object")]
     start: Option<Start>,
+    #[serde(default, deserialize_with = "lenient::object")]
     delta: Option<Delta>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Start {
+    #[serde(default, deserialize_with = "lenient::object")]
     tool_use: Option<ToolUse>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Delta {
+    #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
+    #[serde(default, deserialize_with = "lenient::object")]
     tool_use: Option<ToolInput>,
+    #[serde(default, deserialize_with = "lenient::object")]
     reasoning_content: Option<ReasoningDelta>,
 }
 
 #[derive(Deserialize)]
 struct ToolInput {
+    #[serde(default, deserialize_with = "lenient::json_text")]
     input: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReasoningDelta {
+    #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     signature: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     redacted_content: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolUse {
+    #[serde(default, deserialize_with = "lenient::id")]
     tool_use_id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     name: Option<String>,
-    input: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::json_text")]
+    input: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct MessageStop {
+    #[serde(default, deserialize_with = "lenient::text")]
     stop_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Metadata {
+    #[serde(default, deserialize_with = "lenient::object")]
     usage: Option<WireUsage>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireUsage {
+    #[serde(default, deserialize_with = "lenient::count")]
     input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     cache_read_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     cache_write_input_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Document {
-    output: Output,
+    #[serde(default, deserialize_with = "lenient::object")]
+    output: Option<Output>,
+    #[serde(default, deserialize_with = "lenient::text")]
     stop_reason: Option<String>,
+    #[serde(default, deserialize_with = "lenient::object")]
     usage: Option<WireUsage>,
 }
 
 #[derive(Deserialize)]
 struct Output {
-    message: Message,
+    #[serde(default, deserialize_with = "lenient::object")]
+    message: Option<Message>,
 }
 
 #[derive(Deserialize)]
 struct Message {
+    #[serde(default, deserialize_with = "lenient::objects")]
     content: Vec<Content>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Content {
+    #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
+    #[serde(default, deserialize_with = "lenient::object")]
     tool_use: Option<ToolUse>,
+    #[serde(default, deserialize_with = "lenient::object")]
     reasoning_content: Option<Reasoning>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Reasoning {
+    #[serde(default, deserialize_with = "lenient::object")]
     reasoning_text: Option<ReasoningText>,
+    #[serde(default, deserialize_with = "lenient::text")]
     redacted_content: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct ReasoningText {
+    #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     signature: Option<String>,
 }
 
@@ -152,14 +188,15 @@ impl Decoder for ConverseDecoder {
             "contentBlockStart" => self.start(parse(&event.data)?, out),
             "contentBlockDelta" => self.delta(parse(&event.data)?, out),
             "contentBlockStop" => {
-                let BlockEvent { content_block_index, .. } = parse(&event.data)?;
-                if let Some(Slot::Call(block)) = self.blocks.remove(&content_block_index) {
+                let ended: BlockEvent = parse(&event.data)?;
+                let at = self.block(&ended);
+                if let Some(Slot::Call(block)) = self.blocks.remove(&at) {
                     out.close(block);
                 }
             }
             "messageStop" => {
                 let MessageStop { stop_reason } = parse(&event.data)?;
-                self.stop = Some(stop_reason.unwrap_or_default());
+                self.stop = Some(stop_reason.unwrap_or_else(|| END.to_owned()));
             }
             "metadata" => {
                 let Metadata { usage } = parse(&event.data)?;
@@ -177,16 +214,18 @@ impl Decoder for ConverseDecoder {
     }
 
     fn document(&mut self, document: &str, out: &mut Assembly) -> Result<StopReason, ModelFailure> {
-        let answer: Document = serde_json::from_str(document)
-            .map_err(|_| garbage(format_args!("JSON that is no answer: {}", glimpse(document))))?;
+        let none = "JSON that is no answer";
+        let answer: Document = lenient::frame(document, none)?;
+        let message = answer.output.and_then(|output| output.message);
+        let message = message.ok_or_else(|| garbage(format_args!("{none}: {}", glimpse(document))))?;
         out.start();
         if let Some(usage) = &answer.usage {
             take_usage(out.usage(), usage);
         }
-        for content in answer.output.message.content {
+        for content in message.content {
             take_content(content, out);
         }
-        stop_of(answer.stop_reason.as_deref().unwrap_or_default())
+        stop_of(answer.stop_reason.as_deref().unwrap_or(END))
     }
 
     fn end(&self) -> Option<StopReason> {
@@ -195,19 +234,26 @@ impl Decoder for ConverseDecoder {
 }
 
 impl ConverseDecoder {
+    /// The number of the block an event is about.
+    fn block(&mut self, event: &BlockEvent) -> u64 {
+        self.last = event.content_block_index.unwrap_or(self.last);
+        self.last
+    }
+
     fn start(&mut self, event: BlockEvent, out: &mut Assembly) {
+        let at = self.block(&event);
         if let Some(call) = event.start.and_then(|start| start.tool_use) {
             let id = call.tool_use_id.unwrap_or_default();
             let block = out.tool_call(&id, call.name.as_deref().unwrap_or_default());
-            self.blocks.insert(event.content_block_index, Slot::Call(block));
+            self.blocks.insert(at, Slot::Call(block));
         }
     }
 
     fn delta(&mut self, event: BlockEvent, out: &mut Assembly) {
-        let at = event.content_block_index;
+        let at = self.block(&event);
         let Some(delta) = event.delta else { return };
         if let Some(text) = delta.text.filter(|text| !text.is_empty())
-            && let Slot::Text(block) = self.blocks.entry(at).or_insert(Slot::Text(None))
+            && let Slot::Text(block) = self.slot(at, Slot::Text(None))
         {
             out.text(block, &text);
         }
@@ -223,11 +269,20 @@ impl ConverseDecoder {
         let text = reasoning.text.unwrap_or_default();
         let signature = reasoning.signature.unwrap_or_default();
         if !(text.is_empty() && signature.is_empty())
-            && let Slot::Thinking(block) = self.blocks.entry(at).or_insert(Slot::Thinking(None))
+            && let Slot::Thinking(block) = self.slot(at, Slot::Thinking(None))
         {
             out.thinking(block, &text);
             out.signature(block, &signature);
         }
+    }
+
+    /// The slot of a block, another one in its place where it holds words of another kind.
+    fn slot(&mut self, at: u64, begun: Slot) -> &mut Slot {
+        let slot = self.blocks.entry(at).or_insert(begun);
+        if std::mem::discriminant(slot) != std::mem::discriminant(&begun) {
+            *slot = begun;
+        }
+        slot
     }
 }
 
@@ -238,10 +293,7 @@ fn take_content(content: Content, out: &mut Assembly) {
     if let Some(call) = content.tool_use {
         let id = call.tool_use_id.unwrap_or_default();
         let block = out.tool_call(&id, call.name.as_deref().unwrap_or_default());
-        out.tool_arguments(
-            block,
-            &call.input.filter(|input| !input.is_null()).map(|v| v.to_string()).unwrap_or_default(),
-        );
+        out.tool_arguments(block, &call.input.unwrap_or_default());
         out.close(block);
     }
     let Some(reasoning) = content.reasoning_content else { return };
@@ -257,7 +309,7 @@ fn take_content(content: Content, out: &mut Assembly) {
 
 fn stop_of(reason: &str) -> Result<StopReason, ModelFailure> {
     match reason {
-        "end_turn" | "stop_sequence" => Ok(StopReason::Stop),
+        END | "stop_sequence" => Ok(StopReason::Stop),
         "tool_use" => Ok(StopReason::ToolUse),
         "max_tokens" | "model_context_window_exceeded" => Ok(StopReason::Length),
         reason if FUMBLED.contains(&reason) => Err(ModelFailure::new(
@@ -268,7 +320,8 @@ fn stop_of(reason: &str) -> Result<StopReason, ModelFailure> {
     }
 }
 
-/// What was read from and written to the cache is not among the input's.
+/// Records the usage. Tokens read from and written to the cache are not included in the input
+/// tokens.
 fn take_usage(taken: &mut Usage, usage: &WireUsage) {
     taken.input = usage.input_tokens.unwrap_or(0);
     taken.output = usage.output_tokens.unwrap_or(0);
@@ -277,7 +330,7 @@ fn take_usage(taken: &mut Usage, usage: &WireUsage) {
 }
 
 fn parse<T: DeserializeOwned>(data: &str) -> Result<T, ModelFailure> {
-    serde_json::from_str(data).map_err(|_| garbage(format_args!("an event that is none: {}", glimpse(data))))
+    lenient::frame(data, "an event that is none")
 }
 
 #[cfg(test)]

@@ -10,25 +10,27 @@ use crate::provider_entry::{ModelEntry, ModelOverride, ProviderEntry};
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 
-/// What a catalog is made of, besides the built-in list.
+/// Layers of a catalog besides the built-in list.
 #[derive(Debug, Clone, Copy)]
 pub struct Layers<'a> {
     /// The configuration.
     pub settings: &'a ModelSettings,
-    /// The providers of the agent's `models.json`. What it says of those that are configured does not count.
+    /// The providers of the agent's `models.json`. Its entries for configured providers do not
+    /// count.
     pub file: &'a [(ProviderId, ProviderEntry)],
-    /// What servers said they have.
+    /// Models that servers reported.
     pub found: &'a [Found],
 }
 
-/// What a server said it has.
+/// Report of a server.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// Whose server it is.
+    /// Provider of the server.
     pub provider: ProviderId,
-    /// Its models, and where it is.
+    /// Models of the server, and its address.
     pub entry: Arc<ProviderEntry>,
-    /// Whether it answered. One that did not has only an address, which is not the built-in one.
+    /// True if the server answered. A server that did not answer has only an address, which is not
+    /// the built-in one.
     pub answered: bool,
 }
 
@@ -99,7 +101,8 @@ impl Provider {
         Self { id, entry: Cow::Owned(merged), source, own_models, answered: false }
     }
 
-    /// Adds what its server said. What is written down about a model stands above what a server says of it.
+    /// Adds what its server said. Configured facts about a model take precedence over what a server
+    /// says of it.
     fn answer(&mut self, found: &Found) {
         self.answered = found.answered;
         let is_stated = self.source != Source::BuiltIn;
@@ -123,11 +126,12 @@ impl Provider {
             }
             let better = described.iter().find(|listed| listed.id == model.id);
             let mut new = better.unwrap_or(model).like(&template);
-            // Where the owner says where the provider is, all of its models are there.
+            // If the owner gives the provider's address, all of its models are there.
             new.base_url = new.base_url.or_else(|| model.base_url.clone()).filter(|_| !is_stated);
             entry.models.push(new);
         }
-        // What a server does not name is not there; Bedrock names only what it has in one region.
+        // Models that a server does not list are not there; Bedrock lists only what it has in one
+        // region.
         if entry.asks.is_none() {
             let missing: Vec<ModelEntry> =
                 described.into_iter().filter(|model| !known(&entry.models, &model.id)).collect();

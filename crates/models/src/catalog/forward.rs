@@ -5,9 +5,9 @@ use crate::provider_entry::ModelEntry;
 /// A model that may be asked for before anybody lists it.
 struct Newcomer {
     provider: &'static str,
-    /// Its id, with dashes for dots.
+    /// Model id, with dashes for dots.
     id: &'static str,
-    /// Whether ids that go on after a dash are meant too.
+    /// True if ids that continue after a dash are included.
     editions: bool,
     /// Listed models it is like, best first.
     like: &'static [&'static str],
@@ -41,8 +41,8 @@ pub(super) fn newcomer(provider: &str, id: &str, listed: &[ModelEntry]) -> Optio
     })
 }
 
-/// Whether an id is a dated or otherwise marked edition of a listed model: `claude-opus-4-6-20260201`,
-/// `claude-opus-4.6-latest`.
+/// Returns true if an id is a dated or otherwise marked edition of a listed model:
+/// `claude-opus-4-6-20260201`, `claude-opus-4.6-latest`.
 pub(super) fn is_edition(id: &str, listed: &str) -> bool {
     let dashed = id.replace('.', "-");
     let mark = dashed.strip_prefix(&listed.replace('.', "-"));

@@ -1,4 +1,4 @@
-//! From a reference to a model that can be called (spec `models.md` §2.2).
+//! Resolves a reference to a model that can be called (spec `models.md` §2.2).
 
 use openclaw_config::settings::ModelCost;
 use secrecy::SecretString;
@@ -22,23 +22,23 @@ const NEW_API: &str = "openai-responses";
 /// Ids that are made up for tests and exist with any provider.
 const MOCK_PREFIX: &str = "mock-";
 
-/// Why a reference finds no model. The texts are for people.
+/// Reason why a reference finds no model. The texts are for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookupError {
-    /// Nobody knows its provider.
+    /// The provider is unknown.
     #[error(
         "Unknown model: {0} (provider {provider} is not known: add it to models.providers with its baseUrl, or choose one of \
          `openclaw models list --all`)",
         provider = .0.provider
     )]
     UnknownProvider(ModelRef),
-    /// Its provider is known and has no such model.
+    /// The provider is known but has no such model.
     #[error("Unknown model: {0} (`openclaw models list --all --provider {provider}` shows the known ones)", provider = .0.provider)]
     Unknown(ModelRef),
-    /// Its provider is known, but not where it is.
+    /// The provider is known but its address is not.
     #[error("Provider {0}: \"baseUrl\" is required when defining custom models.")]
     NoAddress(String),
-    /// Nothing says how to speak to it.
+    /// The protocol of the model is unknown.
     #[error("Provider {provider}, model {model}: no \"api\" specified. Set at provider or model level.")]
     NoApi {
         /// The provider.
@@ -76,7 +76,8 @@ impl Catalog {
         Err(LookupError::Unknown(reference.clone()))
     }
 
-    /// What a model costs; nothing when nobody wrote a price down. A dated edition costs what the listed model does.
+    /// Returns the price of a model; `None` if no price is known. A dated edition costs what the
+    /// listed model does.
     pub fn price(&self, reference: &ModelRef) -> Option<ModelCost> {
         let models = &self.find(&reference.provider)?.entry.models;
         let listed = models.iter().find(|model| model.id == reference.model);
@@ -84,7 +85,7 @@ impl Catalog {
     }
 }
 
-/// What is assumed of a model that is not listed: a text model like the provider's first one.
+/// Returns the defaults for a model that is not listed: a text model like the provider's first one.
 fn unlisted(provider: &Provider) -> ModelEntry {
     let entry = &provider.entry;
     if let Some(template) = &entry.new_model {

@@ -7,9 +7,9 @@ use super::score::{mistakes, variant_count};
 use crate::reference::{ModelRef, ProviderId};
 use crate::select::standing;
 
-/// What a match must score.
+/// Score that a match must reach.
 const ENOUGH: i32 = 120;
-/// The same where the provider was named.
+/// Score that a match must reach if the provider was named.
 const ENOUGH_OF_PROVIDER: i32 = 90;
 
 impl Choices {
@@ -18,8 +18,8 @@ impl Choices {
         self.fuzzy_among(provider, text, |_| true)
     }
 
-    /// The same among models that are about the text themselves, rather than by their provider: a person who writes
-    /// `/new anthropic an essay` does not name a model by `an`.
+    /// Returns the nearest model among those that match the text by themselves rather than by their
+    /// provider: a person who writes `/new anthropic an essay` does not name a model by `an`.
     pub(super) fn fuzzy_about(&self, provider: &str, text: &str) -> Option<&ModelRef> {
         let lower = text.to_lowercase();
         self.fuzzy_among(Some(provider), text, |model| {
@@ -28,7 +28,7 @@ impl Choices {
         })
     }
 
-    /// Whether a text is part of a model's id or of one of its aliases.
+    /// Returns true if a text is part of a model's id or of one of its aliases.
     pub(super) fn contains(&self, model: &ModelRef, text: &str) -> bool {
         let text = text.trim().to_lowercase();
         model.model.to_lowercase().contains(&text)

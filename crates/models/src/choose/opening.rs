@@ -5,7 +5,7 @@ use super::{Choices, Chosen};
 /// A shorter first word is taken for the beginning of a sentence unless it names a model or provider exactly.
 const LEAST_FUZZY: usize = 6;
 
-/// What became of the words behind a reset trigger.
+/// Text behind a reset trigger, split into a model and the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
     /// The model they begin with, if they do.
@@ -23,7 +23,7 @@ impl Choices {
             let named = self.is_provider(first) && !second.is_empty();
             named.then(|| self.fuzzy_about(first, second)).flatten()
         };
-        // What begins like a command is one.
+        // Text that begins like a command is one.
         let is_command = first.starts_with('/');
         let hit = if is_command { None } else { both().map(|model| (self.chosen(model, None), behind_both)) };
         let hit =

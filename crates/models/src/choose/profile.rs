@@ -6,18 +6,18 @@ use crate::credentials::AuthStore;
 use crate::reference::ProviderId;
 use crate::select::Models;
 
-/// Why a profile can't be used; people are told these words.
+/// Reason why a profile can't be used; people are told these words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     /// The agent has none of that id.
     #[error("Auth profile \"{0}\" not found.")]
     Unknown(String),
-    /// It is another provider's.
+    /// The profile belongs to another provider.
     #[error("Auth profile \"{profile}\" is for {of}, not {wanted}.")]
     Foreign {
         /// The profile.
         profile: String,
-        /// Whose it is.
+        /// Provider of the profile.
         of: ProviderId,
         /// The provider of the model.
         wanted: ProviderId,
@@ -25,7 +25,7 @@ pub enum ProfileError {
 }
 
 impl Models {
-    /// Whether an agent has a profile for a provider. Reads the agent's credentials.
+    /// Checks that an agent has a profile for a provider. Reads the agent's credentials.
     ///
     /// # Errors
     /// See [`ProfileError`].

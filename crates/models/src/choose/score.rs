@@ -1,4 +1,5 @@
-//! How near a text is to a model: points (spec `models.md` §1.3, as OpenClaw 2026.2.9 gives them).
+//! Scores the similarity of a text to a model, in points (spec `models.md` §1.3, as OpenClaw
+//! 2026.2.9 gives them).
 
 use super::Choices;
 use crate::reference::ModelRef;
@@ -19,21 +20,21 @@ const MISTAKES: usize = 3;
 const PER_MISTAKE: i32 = 70;
 /// The model is named after its provider.
 const NAMESAKE: i32 = 30;
-/// It is what the agent runs with.
+/// Points for the model that the agent runs with.
 const DEFAULT: i32 = 20;
-/// For each variant that was asked for and is there.
+/// Points for each requested variant that is in the id.
 const VARIANT: i32 = 40;
-/// For each variant that is there and was not asked for.
+/// Points for each variant in the id that was not requested.
 const UNASKED_VARIANT: i32 = -30;
-/// Where none of the variants asked for is there.
+/// Points if none of the requested variants is in the id.
 const NO_VARIANT: i32 = -20;
 
-/// How near a text is to one model, and what decides between equals.
+/// Similarity of a text to one model, with the tie-breakers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Score {
     /// The points.
     pub(super) points: i32,
-    /// Whether it is the agent's own model.
+    /// True if the model is the agent's own.
     is_default: bool,
     /// Variants that were asked for and are there.
     asked_variants: usize,
@@ -63,7 +64,7 @@ impl Choices {
     }
 }
 
-/// How many variants an id names.
+/// Returns the number of variants that an id names.
 pub(super) fn variant_count(id: &str) -> usize {
     variants_in(&id.to_lowercase()).len()
 }

@@ -20,7 +20,7 @@ fn listed(rows: &[&str], default: &str) -> Choices {
     Choices::new(&settings, Vec::new(), ModelRef::parse(default, DEFAULT_PROVIDER).unwrap())
 }
 
-/// Nothing is listed: the whole catalogue, in which one provider is configured.
+/// Choices without an allowlist: the whole catalog, in which one provider is configured.
 fn whole(default: &str) -> Choices {
     let server = json!({"baseUrl": "http://x/v1", "apiKey": "k", "api": "openai-completions",
         "models": [{"id": "fake-1"}, {"id": "fake-pro"}]});
@@ -33,7 +33,7 @@ fn whole(default: &str) -> Choices {
     Choices::new(&settings, rows, ModelRef::parse(default, DEFAULT_PROVIDER).unwrap())
 }
 
-/// What people would be told.
+/// Returns the message that people would see.
 fn told(choices: &Choices, text: &str) -> String {
     match choices.find(text) {
         Ok(found) if found.is_default => format!("{found} default"),

@@ -4,7 +4,7 @@ use crate::stream::FailureKind;
 
 #[test]
 fn error_answers_say_what_the_provider_said() {
-    use FailureKind::{Auth, Billing, ContextOverflow, Format, Other, RateLimit, Transient};
+    use FailureKind::{Auth, Billing, ContextOverflow, Format, Gone, RateLimit, Transient};
     let anthropic = |kind: &str, text: &str| {
         format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"{text}"}}}}"#)
     };
@@ -19,7 +19,7 @@ fn error_answers_say_what_the_provider_said() {
             Auth,
             r#"401 {"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#,
         ),
-        ("anthropic-messages", 404, anthropic("not_found_error", "model: x"), Other, unknown_model),
+        ("anthropic-messages", 404, anthropic("not_found_error", "model: x"), Gone, unknown_model),
         (
             "anthropic-messages",
             400,
@@ -38,7 +38,7 @@ fn error_answers_say_what_the_provider_said() {
             "openai-completions",
             404,
             r#"{"error":"model 'x' not found"}"#.to_owned(),
-            Other,
+            Gone,
             "404 model 'x' not found",
         ),
         (
@@ -46,8 +46,15 @@ fn error_answers_say_what_the_provider_said() {
             429,
             r#"{"error":{"message":"quota","type":"insufficient_quota","code":"insufficient_quota"}}"#
                 .to_owned(),
-            Billing,
+            RateLimit,
             "429 quota",
+        ),
+        (
+            "openai-completions",
+            429,
+            openai("insufficient_quota", "check your plan and billing details"),
+            Billing,
+            "429 check your plan and billing details",
         ),
         ("openai-completions", 429, String::new(), RateLimit, "429 status code (no body)"),
         ("openai-completions", 413, String::new(), ContextOverflow, "413 status code (no body)"),
@@ -71,7 +78,7 @@ fn error_answers_say_what_the_provider_said() {
             "openai-completions",
             301,
             String::new(),
-            Other,
+            Gone,
             "301 the server redirects to https://elsewhere; write the final address into the provider's baseUrl",
         ),
     ];

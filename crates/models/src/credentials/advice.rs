@@ -1,9 +1,9 @@
-//! What to do for a provider that has no credential.
+//! Advice for a provider that has no credential.
 
 use crate::catalog::own_key_variables;
 use crate::reference::ProviderId;
 
-/// How to add a credential, as a sentence.
+/// Returns a sentence that explains how to add a credential.
 pub fn how_to_add(provider: &ProviderId) -> String {
     let paste = format!("run `openclaw models auth paste-token --provider {provider}`");
     match (provider.as_str(), own_key_variables(provider).last()) {

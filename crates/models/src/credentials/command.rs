@@ -11,12 +11,12 @@ use tokio::io::AsyncReadExt;
 
 use crate::variables::Variables;
 
-/// How long a command may take; it may have to ask a password manager, never a person.
+/// Time limit of a key command; a command may ask a password manager, never a person.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// Most bytes a key may have.
+/// Largest size of a key in bytes.
 const MAX_KEY: u64 = 64 * 1024;
 
-/// What key commands printed, kept for the life of the process. Failures are not kept.
+/// Cache of the outputs of key commands, kept for the life of the process. Failures are not kept.
 #[derive(Clone, Default)]
 pub(crate) struct KeyCommands {
     printed: Arc<Mutex<HashMap<String, SecretString>>>,

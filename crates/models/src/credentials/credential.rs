@@ -1,4 +1,4 @@
-//! One profile of `auth-profiles.json`: what it holds, read and written (spec `models.md` §8.1).
+//! Profile of `auth-profiles.json`: its content, read and written (spec `models.md` §8.1).
 
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
@@ -7,18 +7,18 @@ use super::usage::millis;
 use crate::oauth::codex;
 use crate::reference::ProviderId;
 
-/// One profile.
+/// Credential profile.
 #[derive(Debug, Clone)]
 pub struct Credential {
-    /// Whose it is.
+    /// Provider of the profile.
     pub provider: ProviderId,
-    /// What it is.
+    /// Secret of the profile.
     pub secret: Secret,
-    /// What else is said of it.
+    /// Data besides the secret.
     pub about: About,
 }
 
-/// What a profile says besides its secret. Nothing in it is secret.
+/// Data of a profile besides its secret. None of it is secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
     /// The person's address.
@@ -47,7 +47,7 @@ pub enum Secret {
     OAuth {
         /// The access token, maybe expired.
         access: SecretString,
-        /// What a new one is got with.
+        /// Refresh token that renews the login.
         refresh: SecretString,
         /// Unix milliseconds.
         expires: Option<i64>,

@@ -1,8 +1,8 @@
-//! Why there is no credential.
+//! Errors of looking for a credential.
 
 use std::fmt::Display;
 
-/// Why a provider can't be called. The texts are for people.
+/// Reason why a provider can't be called. The texts are for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
     /// The profile asked for does not exist or holds nothing.
@@ -13,9 +13,9 @@ pub enum CredentialError {
     ForeignProfile {
         /// The profile.
         profile: String,
-        /// Whose it is.
+        /// Actual provider of the profile.
         is: String,
-        /// Whose it should be.
+        /// Expected provider.
         wanted: String,
     },
     /// Every profile is in cooldown or disabled.
@@ -32,13 +32,13 @@ pub enum CredentialError {
     Renewal {
         /// The provider.
         provider: String,
-        /// What went wrong.
+        /// Description of the error.
         what: String,
     },
     /// The process is ending.
     #[error("reading the credentials was interrupted")]
     Interrupted,
-    /// There is a ChatGPT login, which serves another provider.
+    /// Only a ChatGPT login exists, which serves another provider.
     #[error(
         "No API key found for provider \"openai\". You are logged in with OpenAI Codex (ChatGPT): use \
          openai-codex/gpt-5.3-codex, or set OPENAI_API_KEY to use openai models."
@@ -49,7 +49,7 @@ pub enum CredentialError {
     Command {
         /// The provider.
         provider: String,
-        /// What it did.
+        /// Description of the failure.
         what: String,
     },
     /// Google's application default credentials can't be used.
@@ -58,7 +58,7 @@ pub enum CredentialError {
     /// AWS's profile gives no keys.
     #[error("{0}")]
     Aws(String),
-    /// There is none anywhere.
+    /// No credential was found anywhere.
     #[error(
         "No API key found for provider \"{provider}\". Auth store: {store} (agentDir: {agent_dir}). {fix}"
     )]
@@ -67,9 +67,9 @@ pub enum CredentialError {
         provider: String,
         /// The file that was looked into.
         store: String,
-        /// Its directory.
+        /// Directory of the agent.
         agent_dir: String,
-        /// How to add one.
+        /// Advice on how to add a credential.
         fix: String,
     },
 }

@@ -13,10 +13,11 @@ use super::store::AuthStore;
 
 /// Name of the file in an agent's directory.
 pub const FILE: &str = "auth-profiles.json";
-/// How often a change is made anew when somebody without the lock, such as a person's editor, wrote in between.
+/// Number of times a change is repeated when a writer without the lock, such as a person's editor,
+/// wrote in between.
 const REDONE: usize = 5;
 
-/// Why the credentials can't be read or written. The texts are for people and hold no secrets.
+/// Error of reading or writing the credentials. The texts are for people and hold no secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file exists but can't be read.
@@ -24,7 +25,7 @@ pub enum StoreError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Underlying I/O error.
         source: std::io::Error,
     },
     /// The file is no JSON object. It is left as it is.
@@ -32,7 +33,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where it stops making sense; 0 when it is JSON of another kind.
+        /// Line of the first error; 0 if the text is valid JSON of the wrong shape.
         line: usize,
     },
     /// The file could not be written; the old one is still there.
@@ -40,7 +41,7 @@ pub enum StoreError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Underlying I/O error.
         source: std::io::Error,
     },
 }
@@ -52,10 +53,10 @@ fn place(line: usize) -> String {
     }
 }
 
-/// What to do with a damaged file that is to be changed.
+/// Treatment of a damaged file that is to be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDamage {
-    /// Nothing: the change fails.
+    /// Refuses: the change fails.
     Refuse,
     /// Keep it beside under another name and begin anew: a person adds credentials.
     SetAside,
@@ -64,9 +65,9 @@ pub enum OnDamage {
 /// A change that was made.
 #[derive(Debug)]
 pub struct Updated<T> {
-    /// What the change returned.
+    /// Value that the change returned.
     pub value: T,
-    /// Where a damaged file was moved.
+    /// Path to which a damaged file was moved.
     pub set_aside: Option<PathBuf>,
 }
 
@@ -79,7 +80,8 @@ impl AuthStore {
         Ok(read(&agent_dir.join(FILE))?.0.unwrap_or_default())
     }
 
-    /// The same with what older versions and other programs keep elsewhere. Changes no file. Blocks.
+    /// Loads the store together with the credentials that older versions and other programs keep
+    /// elsewhere. Changes no file. Blocks.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -90,8 +92,9 @@ impl AuthStore {
         Ok(store)
     }
 
-    /// Changes the store: takes the lock, reads what is there now, applies the change, and writes it if anything is
-    /// different. Nobody else's change is lost. `change` may be called more than once. Blocks, maybe for seconds.
+    /// Changes the store: takes the lock, reads what is there now, applies the change, and writes
+    /// it if anything is different. Changes by other writers are not lost. `change` may be called
+    /// more than once. Blocks, maybe for seconds.
     ///
     /// # Errors
     /// See [`StoreError`]; a lock that can't be had is [`StoreError::Write`]. The file is as it was then.
@@ -109,7 +112,7 @@ impl AuthStore {
     }
 }
 
-/// The same by who holds the lock already.
+/// Updates the file for a caller that holds the lock already.
 pub(super) fn update_locked<T>(
     lock: &StoreLock,
     agent_dir: &Path,
@@ -175,7 +178,7 @@ fn target(agent_dir: &Path) -> PathBuf {
     real.unwrap_or(path)
 }
 
-/// What tells one state of the file from another.
+/// Values that identify a state of the file.
 type Stamp = (SystemTime, u64, u64);
 
 fn stamp(path: &Path) -> Option<Stamp> {

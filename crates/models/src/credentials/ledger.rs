@@ -1,5 +1,6 @@
-//! What calls say about the profiles they were made with (spec `models.md` §8.5): in force at once for every selection of
-//! this process, and written to `auth-profiles.json` soon after, off the way of the calls.
+//! Ledger of call outcomes for profiles (spec `models.md` §8.5): in effect at once for every
+//! selection of this process, and written to `auth-profiles.json` soon after, outside the path of
+//! the calls.
 //!
 //! A note that can't be written, because the file is damaged or its lock is held for too long, stays in force here and is
 //! tried again with the next one.
@@ -26,7 +27,7 @@ const MOST_WAITING: usize = 256;
 /// Written notes of one agent that stay in force here: a selection may have read the file just before, and the file
 /// knows nothing of logins that other programs keep.
 const MOST_WRITTEN: usize = 64;
-/// How long successes wait for others, so that a busy gateway writes once for many turns.
+/// Time for which successes wait to be batched, so that a busy gateway writes once for many turns.
 const COMPANY: Duration = Duration::from_secs(1);
 
 /// Takes notes. Clones are the same ledger.
@@ -49,13 +50,13 @@ struct Shared {
 struct Page {
     waiting: VecDeque<Note>,
     written: VecDeque<Note>,
-    /// Whether somebody writes already, or is about to.
+    /// True if a writer is active or about to start.
     has_writer: bool,
-    /// Somebody who waits for company is told here that a failure came.
+    /// Signal to a writer waiting for a batch that a failure must be written.
     urgent: CancellationToken,
 }
 
-/// What one call said about its profile.
+/// Outcome of one call for its profile.
 #[derive(Debug, Clone, PartialEq)]
 struct Note {
     profile: String,
@@ -95,7 +96,7 @@ impl Ledger {
         self.note(account, Said::Answered);
     }
 
-    /// A profile failed. What is the request's fault is not held against it.
+    /// A profile failed. Failures that are the request's fault are not counted against it.
     pub(crate) fn failed(&self, account: &Account, kind: FailureKind) {
         if failure_reason(kind).is_some() {
             self.note(account, Said::Failed(kind, account.rules.clone()));
@@ -197,7 +198,7 @@ impl Writer {
         }
     }
 
-    /// Whether the notes are on disk.
+    /// Writes the notes; returns true if they are on disk.
     async fn write(&self, batch: Vec<Note>) -> bool {
         let account = self.account.clone();
         if !account.agent_dir.is_dir() {

@@ -27,7 +27,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("minimax-portal:minimax-cli", ".minimax/oauth_creds.json"),
 ];
 
-/// Where else credentials may be.
+/// Other places in which credentials may be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// The person's home directory.
@@ -37,8 +37,8 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// As the environment says, for the agent of a directory: `OPENCLAW_OAUTH_DIR`, or `credentials` of the state
-    /// directory that `<state>/agents/<id>/agent` lies in.
+    /// Reads the environment for the agent of a directory: `OPENCLAW_OAUTH_DIR`, or `credentials`
+    /// of the state directory that `<state>/agents/<id>/agent` lies in.
     pub fn of(variables: &Variables, agent_dir: &Path) -> Self {
         let home =
             variables.first(["OPENCLAW_HOME", "HOME", "USERPROFILE"]).map(|(_, dir)| PathBuf::from(dir));
@@ -89,7 +89,7 @@ fn foreign_login(provider: ProviderId, file: &Map<String, Value>) -> Option<Cred
     Some(Credential::new(provider, secret))
 }
 
-/// What was found elsewhere.
+/// Credentials found in other places.
 #[derive(Debug, Default)]
 pub(super) struct Import {
     pub(super) store: AuthStore,
@@ -97,8 +97,8 @@ pub(super) struct Import {
     pub(super) sources: Vec<PathBuf>,
 }
 
-/// What older versions left for an agent that has no store yet. Logins without an agent are the main agent's alone: a
-/// refresh token serves one owner.
+/// Imports credentials that older versions left for an agent that has no store yet. Logins without
+/// an agent are the main agent's alone: a refresh token serves one owner.
 pub(super) fn import(agent_dir: &Path, around: &Surroundings) -> Import {
     let mut found = Import::default();
     let old = agent_dir.join(OLD_FILE);

@@ -15,10 +15,10 @@ const STALE: Duration = Duration::from_secs(30);
 /// The first and the longest wait between two attempts. The reference waits longer between its ten attempts.
 const WAITS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 
-/// How long to try: as long as the reference's ten attempts take without their jitter, which is longer than a lock needs
-/// to become stale.
+/// Time to keep trying: as long as the ten attempts of the reference implementation take without
+/// jitter, which is longer than a lock needs to become stale.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(42);
-/// How long a holder may keep the lock: well before others take it for left behind.
+/// Longest time that a holder may keep the lock: well before others consider it stale.
 pub(crate) const LONGEST_HOLD: Duration = Duration::from_secs(20);
 
 /// The lock, held until dropped.
@@ -30,16 +30,16 @@ pub(crate) struct StoreLock {
     _ours: Option<File>,
 }
 
-/// What tells our lock directory from another one of the same name.
+/// Values that distinguish our lock directory from another one of the same name.
 type Stamp = (u64, SystemTime);
 
-/// Why there is no lock.
+/// Error of taking the lock.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LockError {
-    /// Somebody holds it, and does so for too long.
+    /// Another process has held the lock for too long.
     #[error("another process is changing it")]
     Held,
-    /// It can't be made.
+    /// The lock can't be created.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -69,7 +69,8 @@ impl StoreLock {
         }
     }
 
-    /// Whether the lock is still ours: somebody may have taken it for left behind while this process was stopped.
+    /// Returns true if this process still owns the lock: another process may have considered it
+    /// stale while this one was stopped.
     pub(crate) fn is_ours(&self) -> bool {
         stamp_of(&self.path) == self.stamp
     }
@@ -96,7 +97,7 @@ struct Ours {
     file: Option<File>,
 }
 
-/// Nothing when somebody else has it.
+/// Returns `None` if another process has the lock.
 fn lock_directory(dir: &Path) -> io::Result<Option<Ours>> {
     let file = match File::open(dir) {
         Ok(file) => file,

@@ -30,18 +30,19 @@ use openclaw_config::clock::now_ms;
 const EARLY: i64 = 60_000;
 /// A Copilot token with less than this left is exchanged anew, in milliseconds (spec `models.md` §8.4).
 const COPILOT_EARLY: i64 = 5 * 60_000;
-/// Where the last Copilot token is kept, below the credentials directory.
+/// File of the last Copilot token, below the credentials directory.
 const COPILOT_FILE: &str = "github-copilot.token.json";
 
 // A lock is held for the load, the renewal and the save.
 const _: () = assert!(endpoint::DEADLINE.as_secs() < LONGEST_HOLD.as_secs());
 
-/// Renews logins. One for the whole process; cheap to clone.
+/// Renews logins. Shared by the whole process; cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Logins {
     http: Http,
     servers: LoginServers,
-    /// Who is being renewed: everybody else waits for the outcome. Entries live while somebody waits.
+    /// Renewals under way by store: concurrent callers wait for the outcome. Entries live while
+    /// somebody waits.
     busy: Arc<Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>>,
     /// Renewals under way.
     begun: TaskTracker,
@@ -49,19 +50,19 @@ pub struct Logins {
     google: GoogleTokens,
 }
 
-/// Whose login, and where it is kept.
+/// Agent of a login, and the place where the login is stored.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     /// The agent's directory.
     pub agent_dir: &'a Path,
-    /// What is around it.
+    /// Other places that may hold credentials.
     pub around: &'a Surroundings,
 }
 
-/// Why a login is renewed.
+/// Reason why a login is renewed.
 #[derive(Debug, Clone, Copy)]
 pub enum Because<'a> {
-    /// Its time is over, or nearly.
+    /// The login has expired or is about to.
     Expired,
     /// The provider refused this access token though its time is not over, as when the clock was wrong.
     Refused(&'a SecretString),
@@ -76,7 +77,7 @@ impl<'a> Because<'a> {
         }
     }
 
-    /// Whether a token is the one that was refused.
+    /// Returns true if a token is the one that was refused.
     fn refuses(self, token: &SecretString) -> bool {
         self.refused().is_some_and(|refused| refused.expose_secret() == token.expose_secret())
     }
@@ -88,7 +89,7 @@ impl Logins {
         Self { http, servers, ..Self::default() }
     }
 
-    /// Whether a stored login should and can be renewed before it is used.
+    /// Returns true if a stored login should and can be renewed before it is used.
     pub(crate) fn is_due(credential: &Credential, now: i64) -> bool {
         let Secret::OAuth { access, refresh, expires } = &credential.secret else { return false };
         let is_over = access.expose_secret().trim().is_empty()
@@ -211,7 +212,8 @@ impl Logins {
     }
 }
 
-/// Whether this version knows how to renew a login. Those of other providers belong to programs that do.
+/// Returns true if this version can renew a login. Logins of other providers belong to programs
+/// that can.
 pub(super) fn renews(credential: &Credential, refresh: &SecretString) -> bool {
     credential.provider.as_str() == codex::PROVIDER && !refresh.expose_secret().trim().is_empty()
 }
@@ -223,7 +225,7 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_| CredentialError::Interrupted)
 }
 
-/// One renewal, as plain values for a blocking thread.
+/// Renewal as plain values, for a blocking thread.
 #[derive(Clone)]
 struct Renewal {
     agent_dir: PathBuf,
@@ -279,9 +281,9 @@ impl Renewal {
         saved.map(drop).map_err(|error| self.store_failed(&error))
     }
 
-    /// What can still be used when the renewal failed: the login if its time is not quite over or another program renewed
-    /// it, another login of the same provider in place of an old `:default`, or the main agent's newer copy of this very
-    /// login.
+    /// Returns a credential that is still usable after a failed renewal: the login itself if it has
+    /// not quite expired or another program renewed it, another login of the same provider in place
+    /// of an old `:default`, or the main agent's newer copy of this very login.
     fn rescue(&self) -> Option<Credential> {
         let now = now_ms();
         let store = AuthStore::load_with(&self.agent_dir, &self.around, now).ok()?;
@@ -307,8 +309,8 @@ impl Renewal {
         Some(copied)
     }
 
-    /// Only where both are the same account's: an earlier version copied logins to new agents, and renewing one ends the
-    /// other.
+    /// Returns the main agent's copy of a login, only if both are of the same account: an earlier
+    /// version copied logins to new agents, and renewing one ends the other.
     fn main_copy(&self, own: &Credential, now: i64) -> Option<Credential> {
         let agents = self.agent_dir.parent()?.parent()?;
         let main = agents.join(openclaw_protocol::AgentId::MAIN).join("agent");
@@ -332,7 +334,7 @@ impl Renewal {
     }
 }
 
-/// Whose token is kept, without saying it.
+/// Returns a hash that identifies the account of a stored token without revealing it.
 fn owner_of(account: &SecretString) -> String {
     format!("{:.16x}", Sha256::digest(account.expose_secret().trim()))
 }

@@ -1,4 +1,4 @@
-//! Which profiles of a provider are asked, and in which order (spec `models.md` §8.2).
+//! Order in which the profiles of a provider are tried (spec `models.md` §8.2).
 
 use openclaw_config::settings::AuthMode;
 use secrecy::{ExposeSecret, SecretString};
@@ -8,7 +8,8 @@ use super::store::AuthStore;
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 
-/// The usable profiles of a provider at `now` (Unix milliseconds). Those in cooldown come last, the soonest back first.
+/// The usable profiles of a provider at `now` (Unix milliseconds). Profiles in cooldown come last,
+/// the soonest back first.
 pub fn profile_order(
     provider: &ProviderId,
     store: &AuthStore,

@@ -1,4 +1,5 @@
-//! Which providers could be called: what is there, without fetching it. Runs no key command.
+//! Presence of credentials: tells which providers could be called, without fetching a key. Runs no
+//! key command.
 
 use openclaw_config::settings::ProviderAuth;
 use secrecy::ExposeSecret;
@@ -16,22 +17,22 @@ use crate::settings::ModelSettings;
 use crate::variables::Variables;
 use openclaw_config::clock::now_ms;
 
-/// Where a credential may be.
+/// Places that may hold a credential.
 #[derive(Debug, Clone, Copy)]
 pub struct Connections<'a> {
     /// The agent's `auth-profiles.json`.
     pub store: &'a AuthStore,
     /// The configuration.
     pub settings: &'a ModelSettings,
-    /// Its models.
+    /// Catalog of providers and models.
     pub catalog: &'a Catalog,
     /// The environment.
     pub variables: &'a Variables,
 }
 
 impl Connections<'_> {
-    /// Whether a run could call a provider as far as credentials go: a usable profile, a variable, a configured key, or a
-    /// configured server on this machine.
+    /// Returns true if credentials allow a run to call a provider: a usable profile, a variable, a
+    /// configured key, or a configured server on this machine.
     pub fn can_call(&self, provider: &ProviderId) -> bool {
         self.has_profile(provider)
             || self.variables.first(key_variables(provider)).is_some()
@@ -41,13 +42,13 @@ impl Connections<'_> {
             || self.has_google_login(provider)
     }
 
-    /// The same, where variables that are often set for other reasons do not count: whether the owner meant to connect
-    /// the provider.
+    /// Returns true if the owner meant to connect the provider: variables that are often set for
+    /// other reasons do not count.
     pub fn is_connected(&self, provider: &ProviderId) -> bool {
         self.has_own_credential(provider) || self.has_stated_key(provider)
     }
 
-    /// Whether a profile or a variable of its own names a credential of a provider.
+    /// Returns true if a profile or a variable of its own provides a credential for a provider.
     pub(crate) fn has_own_credential(&self, provider: &ProviderId) -> bool {
         self.has_profile(provider) || self.variables.first(own_key_variables(provider)).is_some()
     }
@@ -56,7 +57,8 @@ impl Connections<'_> {
         !profile_order(provider, self.store, self.settings, None, now_ms()).is_empty()
     }
 
-    /// Whether AWS's variables give a key for Bedrock; they are often set for other reasons.
+    /// Returns true if AWS's variables give a key for Bedrock; they are often set for other
+    /// reasons.
     fn has_aws_key(&self, provider: &ProviderId) -> bool {
         let signs = self.catalog.provider(provider).is_some_and(|entry| {
             entry.api == Some(Api::BedrockConverseStream) || entry.auth == Some(ProviderAuth::AwsSdk)
@@ -64,14 +66,16 @@ impl Connections<'_> {
         signs && aws::variable(self.variables).is_some()
     }
 
-    /// Whether Google's application default credentials are there for a provider that takes them.
+    /// Returns true if Google's application default credentials exist for a provider that accepts
+    /// them.
     fn has_google_login(&self, provider: &ProviderId) -> bool {
         let takes_it =
             self.catalog.provider(provider).is_some_and(|entry| entry.api == Some(Api::GoogleVertex));
         takes_it && Adc::is_there(self.variables)
     }
 
-    /// Whether the configuration or `models.json` has a key, or the configuration a server on this machine, which needs none.
+    /// Returns true if the configuration or `models.json` has a key, or if the configuration has a
+    /// server on this machine, which needs none.
     fn has_stated_key(&self, provider: &ProviderId) -> bool {
         let Some(entry) = self.catalog.provider(provider) else { return false };
         let written = entry.api_key.as_ref().map(|key| key.expose_secret().trim()).unwrap_or_default();

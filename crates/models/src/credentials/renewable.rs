@@ -10,7 +10,7 @@ use super::legacy::Surroundings;
 use super::logins::{Because, Logins, Place};
 use crate::google::adc::Adc;
 
-/// Where a key comes from that its server may take back before its time.
+/// Source of a key that the server may revoke before it expires.
 #[derive(Debug, Clone)]
 pub(crate) struct Renewable {
     pub(super) logins: Logins,
@@ -19,7 +19,7 @@ pub(crate) struct Renewable {
     pub(super) source: Source,
 }
 
-/// What it is made of.
+/// Kind of source.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     /// A login, by its profile id.
@@ -31,7 +31,7 @@ pub(super) enum Source {
 }
 
 impl Renewable {
-    /// Another key in place of the refused one.
+    /// Returns a key in place of the refused one.
     pub(crate) async fn renewed(&self, refused: &SecretString) -> Result<SecretString, CredentialError> {
         match &self.source {
             Source::Login(id) => {

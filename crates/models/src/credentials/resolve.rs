@@ -24,12 +24,12 @@ use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 use crate::variables::{self, Variables};
 
-/// Its address is made of the account and the gateway.
+/// Provider whose address is made of the account and the gateway.
 const CLOUDFLARE: &str = "cloudflare-ai-gateway";
-/// Most profiles of one provider that a run may try.
+/// Largest number of profiles of one provider that a run may try.
 const MAX_PROFILES: usize = 8;
 
-/// Everything keys are looked up in.
+/// All places in which keys are looked up.
 pub(crate) struct Keyring<'a> {
     pub(crate) store: &'a AuthStore,
     pub(crate) settings: &'a ModelSettings,
@@ -40,16 +40,19 @@ pub(crate) struct Keyring<'a> {
     pub(crate) agent_dir: &'a Path,
     /// Unix milliseconds.
     pub(crate) now: i64,
+    /// Time at which a person chose the model that is asked, in Unix milliseconds. If no profile is ready, those are tried whose last
+    /// failure is older.
+    pub(crate) chosen_at: Option<i64>,
 }
 
-/// Which profiles are asked for.
+/// Profiles that are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish<'a> {
-    /// Those of the provider, in their order.
+    /// Tries all profiles of the provider in their order.
     Any,
-    /// The same, this one first.
+    /// Tries all profiles of the provider, this one first.
     First(&'a str),
-    /// This one alone, also in cooldown: a person chose it.
+    /// Tries only this profile, even in cooldown, because a person chose it.
     Only(&'a str),
 }
 
@@ -58,14 +61,14 @@ pub(crate) enum Wish<'a> {
 pub(crate) struct Key {
     /// A plain key, or a JSON object of several values where the provider needs them.
     pub(crate) secret: Option<SecretString>,
-    /// Where the provider is for this very credential, in place of its usual address.
+    /// Address of the provider for this credential, in place of its usual one.
     pub(crate) base_url: Option<String>,
     pub(crate) label: AuthLabel,
-    /// How to get another one when the provider refuses this one.
+    /// Source of a new key when the provider refuses this one; `None` if there is none.
     pub(crate) renewable: Option<Renewable>,
 }
 
-/// Where a credential comes from, for status cards; holds no secret.
+/// Origin of a credential, for status cards; contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthLabel {
     /// `api-key`, `oauth`, `token`, or `none` for a server that wants none.
@@ -74,16 +77,16 @@ pub struct AuthLabel {
     pub source: String,
     /// First and last characters, as in `sk-ant-a...89abcdef`; empty without a key.
     pub masked: String,
-    /// The same, shorter, as in `sk-a…cdef`.
+    /// Shorter form of the masked key, as in `sk-a…cdef`.
     pub snippet: String,
-    /// The same for status cards, as in `sk-ant…abcdef`; nothing of a short key.
+    /// Form of the masked key for status cards, as in `sk-ant…abcdef`; nothing of a short key.
     pub card: String,
     /// The profile, where it is one.
     pub profile: Option<String>,
 }
 
 impl AuthLabel {
-    /// Whether the key is a variable's.
+    /// Returns true if the key is from an environment variable.
     pub(crate) fn is_of_variable(&self) -> bool {
         variables::is_variable(&self.source)
     }
@@ -128,14 +131,15 @@ impl Keyring<'_> {
             return Ok(keys);
         }
         match (self.key_elsewhere(provider).await?, expired) {
-            // That a server on this machine may do without a key is no answer for who has one that can't be used.
+            // A server on this machine may need no key, but that does not help a person whose key
+            // can't be used.
             (Some(key), Some(error)) if key.secret.is_none() => Err(error),
             (Some(key), _) => Ok(vec![key]),
             (None, error) => Err(error.unwrap_or_else(|| self.no_key(provider))),
         }
     }
 
-    /// Where the first key comes from, without fetching or renewing anything.
+    /// Returns the origin of the first key, without fetching or renewing anything.
     pub(crate) async fn label(&self, provider: &ProviderId, profile: Option<&str>) -> Option<AuthLabel> {
         let first = match profile {
             Some(id) => Some(id.to_owned()),
@@ -174,20 +178,25 @@ impl Keyring<'_> {
         self.configured_key(provider).await
     }
 
-    /// The profiles that may be used; an error when there are some and none may. Those in cooldown because of the server's
-    /// trouble come last: it may be over, and the caller would otherwise get `AllCoolingDown`.
+    /// The profiles that may be used; an error when there are some and none may. Profiles in
+    /// cooldown because of the server's trouble come last: it may be over, and the caller would
+    /// otherwise get `AllCoolingDown`.
     fn ready_profiles(
         &self,
         provider: &ProviderId,
         preferred: Option<&str>,
     ) -> Result<Vec<String>, CredentialError> {
-        let order = profile_order(provider, self.store, self.settings, preferred, self.now);
-        let some = !order.is_empty();
+        let all = profile_order(provider, self.store, self.settings, preferred, self.now);
+        let some = !all.is_empty();
         let usage = |id: &String| self.store.usage(id);
-        let open = order.into_iter().filter(|id| !usage(id).is_barred(self.now));
+        let open = all.iter().filter(|id| !usage(id).is_barred(self.now)).cloned();
         let (mut ready, cooling_down): (Vec<String>, Vec<String>) =
             open.partition(|id| !usage(id).is_cooling_down(self.now));
         ready.extend(cooling_down);
+        if let Some(chosen_at) = self.chosen_at.filter(|_| ready.is_empty()) {
+            let failed_before = |id: &String| usage(id).last_failure_at.is_none_or(|at| at < chosen_at);
+            ready = all.into_iter().filter(failed_before).collect();
+        }
         if some && ready.is_empty() {
             return Err(CredentialError::AllCoolingDown(provider.to_string()));
         }
@@ -210,7 +219,7 @@ impl Keyring<'_> {
         self.store.get(id).ok_or_else(|| CredentialError::NoProfile(id.to_owned()))
     }
 
-    /// Whether a profile can be used without asking a server first.
+    /// Returns true if a profile can be used without asking a server first.
     fn is_at_hand(&self, credential: &Credential) -> bool {
         !Logins::is_due(credential, self.now) && credential.provider.as_str() != github::PROVIDER
     }
@@ -236,7 +245,7 @@ impl Keyring<'_> {
         let Some(account) = &key.secret else { return Ok(()) };
         let around = Surroundings::of(self.variables, self.agent_dir);
         let token = self.logins.copilot(&around, account, Because::Expired).await?;
-        // Where the owner wrote an address, as that of a gateway in between, it stands.
+        // An address written by the owner, as of a gateway in between, is kept.
         if !self.catalog.is_configured(&ProviderId::normalize(github::PROVIDER)) {
             key.base_url = Some(github::base_url(token.expose_secret()));
         }
@@ -323,8 +332,8 @@ impl Keyring<'_> {
         self.catalog.provider(provider).is_some_and(|entry| entry.auth == Some(ProviderAuth::AwsSdk))
     }
 
-    /// Whether a provider speaks a protocol for which there is another chain of credentials, and no key is configured that
-    /// goes before it.
+    /// Returns true if the provider's protocol has another chain of credentials and no configured
+    /// key takes precedence over it.
     fn is_without_key(&self, provider: &ProviderId, api: &Api) -> bool {
         self.catalog.provider(provider).is_some_and(|entry| {
             entry.api.as_ref() == Some(api) && entry.api_key.as_ref().is_none_or(is_blank)
@@ -378,8 +387,8 @@ pub(super) fn reference_name(text: &str) -> Option<&str> {
     text.strip_prefix("${")?.strip_suffix('}')
 }
 
-/// Whether a value is the name of a variable in which a provider's key would be, were it set. As a key it would only be
-/// refused.
+/// Returns true if a value is the name of a variable that would hold a provider's key, were it set.
+/// As a key it would only be refused.
 pub(super) fn is_unset_variable(provider: &ProviderId, written: &str, variables: &Variables) -> bool {
     key_variables(provider).any(|name| name == written) && variables.get(written).is_none()
 }
@@ -399,7 +408,7 @@ impl Key {
         Self { secret: Some(secret), base_url: None, label, renewable: None }
     }
 
-    /// For who needs no key.
+    /// Creates the key of a provider that needs none.
     pub(crate) fn none() -> Self {
         let label = AuthLabel {
             mode: "none",
@@ -416,7 +425,7 @@ impl Key {
 /// Characters of a key whose ends may be told in chats (spec `messages.md` §9).
 const SHOWN_KEY: usize = 20;
 
-/// At most `keep` characters of either end, and never more than half of the whole.
+/// Returns at most `keep` characters of either end, and never more than half of the whole.
 fn ends(key: &str, keep: usize, between: &str) -> String {
     let chars: Vec<char> = key.chars().collect();
     let keep = keep.min(chars.len() / 4);

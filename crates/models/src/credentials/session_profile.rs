@@ -1,4 +1,4 @@
-//! Which profile a session stays with from turn to turn (spec `models.md` §8.6). Pure.
+//! Chooses the profile that a session keeps from turn to turn (spec `models.md` §8.6). Pure.
 
 use super::store::AuthStore;
 use crate::reference::ProviderId;
@@ -8,27 +8,27 @@ use crate::reference::ProviderId;
 pub struct Pin {
     /// The profile.
     pub profile: String,
-    /// Who chose it: `authProfileOverrideSource`.
+    /// Author of the choice: `authProfileOverrideSource`.
     pub source: PinSource,
     /// `authProfileOverrideCompactionCount`: compactions of the session when it was chosen by itself.
     pub compactions: Option<u64>,
 }
 
-/// Who chose a session's profile.
+/// Author of the choice of a session's profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PinSource {
     /// A person, with `/model name@profile`.
     User,
-    /// Nobody.
+    /// No person chose it: it was selected automatically.
     Auto,
 }
 
 /// The session as a turn begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SessionState {
-    /// It has no history yet.
+    /// True if the session has no history yet.
     pub is_new: bool,
-    /// How often it was compacted.
+    /// Number of compactions of the session.
     pub compactions: u64,
 }
 

@@ -10,7 +10,8 @@ use crate::reference::ProviderId;
 use crate::settings::CooldownRules;
 use crate::stream::FailureKind;
 
-/// The credentials of one agent. What this version does not know is kept when the file is written again.
+/// The credentials of one agent. Fields unknown to this version are kept when the file is written
+/// again.
 #[derive(Debug, Clone, Default)]
 pub struct AuthStore {
     /// Profiles by id, in the file's order.
@@ -61,7 +62,7 @@ impl AuthStore {
         format!("{:#}\n", Value::Object(self.document.0.clone()))
     }
 
-    /// What would be written, to see whether anything changed.
+    /// Document that would be written, to detect changes.
     pub(super) fn document(&self) -> &Document {
         &self.document
     }
@@ -82,7 +83,7 @@ impl AuthStore {
         orders.find(|(id, _)| ProviderId::normalize(id) == *provider).map(|(_, ids)| ids.as_slice())
     }
 
-    /// What is known of a profile's use.
+    /// Returns the usage statistics of a profile.
     pub fn usage(&self, id: &str) -> UsageStats {
         self.usage.get(id).cloned().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What is remembered of a profile's use, and how long its cooldown is after failures (spec `models.md` §8.5). Pure.
+//! Usage statistics of a profile, and its cooldown after failures (spec `models.md` §8.5). Pure.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ const HOUR: i64 = 60 * MINUTE;
 const FIRST_COOLDOWN: i64 = MINUTE;
 /// Longest cooldown after failures other than payment.
 const LONGEST_COOLDOWN: i64 = HOUR;
-/// How far in the future a stored failure may lie and still count; beyond it a clock was set back meanwhile.
+/// Tolerance for a stored failure time that lies in the future; if it is exceeded, a clock was set
+/// back in the meantime.
 const CLOCK_TOLERANCE: i64 = MINUTE;
 /// `disabledReason` and the counter of payment failures.
 const BILLING: &str = "billing";
@@ -30,9 +31,9 @@ pub struct UsageStats {
     pub error_count: u32,
     /// The end of its cooldown after failures.
     pub cooldown_until: Option<i64>,
-    /// Until when it is disabled, as after a payment failure.
+    /// Time until which the profile is disabled, as after a payment failure.
     pub disabled_until: Option<i64>,
-    /// Why it is disabled.
+    /// Reason why the profile is disabled.
     pub disabled_reason: Option<String>,
     /// Failures by reason.
     pub failure_counts: BTreeMap<String, u32>,
@@ -57,25 +58,31 @@ pub fn failure_reason(kind: FailureKind) -> Option<&'static str> {
         FailureKind::Billing => Some(BILLING),
         FailureKind::Transient => Some(TROUBLE),
         // The request is at fault, not who sent it: another profile would fail in the same way.
-        FailureKind::Format | FailureKind::ContextOverflow | FailureKind::Other => None,
+        FailureKind::Unaffordable
+        | FailureKind::Format
+        | FailureKind::Gone
+        | FailureKind::Empty
+        | FailureKind::ContextOverflow
+        | FailureKind::Other => None,
     }
 }
 
 impl UsageStats {
-    /// Until when the profile should not be used; 0 when it may be. A cooldown that began in what is now the future was
-    /// written with another clock and does not count.
+    /// Returns the time until which the profile should not be used; 0 if it may be used. A cooldown
+    /// that began in what is now the future was written with another clock and does not count.
     pub fn unusable_until(&self, now: i64) -> i64 {
         let until = self.cooldown_until.unwrap_or(0).max(self.disabled_until.unwrap_or(0));
         let from_the_future = self.last_failure_at.is_some_and(|at| at > now.saturating_add(CLOCK_TOLERANCE));
         if until <= now || from_the_future { 0 } else { until }
     }
 
-    /// Whether it is in cooldown, or disabled.
+    /// Returns true if the profile is in cooldown or disabled.
     pub fn is_cooling_down(&self, now: i64) -> bool {
         self.unusable_until(now) > now
     }
 
-    /// The same for a reason of its own, rather than for the server's trouble alone.
+    /// Returns true if the profile is in cooldown for a reason of its own, rather than only for the
+    /// server's trouble.
     pub fn is_barred(&self, now: i64) -> bool {
         let only_trouble = self.error_count == 0 && self.failure_counts.contains_key(TROUBLE);
         self.is_cooling_down(now) && (!only_trouble || self.disabled_until.is_some_and(|until| until > now))
@@ -107,7 +114,10 @@ impl UsageStats {
             FailureKind::RateLimit
             | FailureKind::Auth
             | FailureKind::Timeout
+            | FailureKind::Unaffordable
             | FailureKind::Format
+            | FailureKind::Gone
+            | FailureKind::Empty
             | FailureKind::ContextOverflow
             | FailureKind::Other => {
                 self.error_count = self.error_count.saturating_add(1);
@@ -274,7 +284,8 @@ mod tests {
 
     #[test]
     fn a_request_at_fault_never_cools_a_profile_down() {
-        for kind in [FailureKind::Format, FailureKind::ContextOverflow, FailureKind::Other] {
+        use FailureKind::{ContextOverflow, Empty, Format, Gone, Other, Unaffordable};
+        for kind in [Format, ContextOverflow, Other, Gone, Empty, Unaffordable] {
             let mut stats = UsageStats::default();
             assert!(!fail(&mut stats, kind, NOW), "{kind:?}");
             assert_eq!(stats, UsageStats::default(), "{kind:?}");

@@ -18,7 +18,7 @@ use openclaw_config::clock::now_ms;
 /// Bytes of a payload that is written whole; what surrounds it in a line takes the rest.
 const MAX_PAYLOAD: usize = MAX_LINE / 2;
 
-/// Which logs are written, and how much.
+/// Selection of the logs that are written, and their detail.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) payloads: Option<LogFile>,
@@ -49,7 +49,7 @@ impl CallLog {
         }
     }
 
-    /// What a call is about to send, in our own terms.
+    /// Logs the request that a call is about to send, independent of any provider.
     pub(crate) fn context(&self, request: &ModelRequest, key: Option<&ProviderKey>) {
         let Some(trace) = &self.parts.trace else { return };
         let mut line = self.line("stream:context", request.session_id.as_deref());
@@ -67,7 +67,7 @@ impl CallLog {
         trace.append(masked(Value::Object(line).to_string(), key));
     }
 
-    /// What is posted.
+    /// Logs the body that is posted.
     pub(crate) fn posted(&self, session: Option<&str>, body: &[u8], key: Option<&ProviderKey>) {
         let Some(payloads) = &self.parts.payloads else { return };
         let mut line = self.line("request", session);
@@ -86,12 +86,12 @@ impl CallLog {
         }
     }
 
-    /// What a listener hears.
+    /// Logs an event that a listener receives.
     pub(crate) fn event(&self, session: Option<&str>, event: &ModelEvent, key: Option<&ProviderKey>) {
         match event {
             ModelEvent::TextDelta { delta, .. } => self.piece(session, "text_delta", delta),
             ModelEvent::ThinkingDelta { delta, .. } => self.piece(session, "thinking_delta", delta),
-            ModelEvent::Start | ModelEvent::ToolCallStart { .. } => {}
+            ModelEvent::Start | ModelEvent::Retry { .. } | ModelEvent::ToolCallStart { .. } => {}
             ModelEvent::Done { message, .. } => self.ended(session, message, key),
         }
     }
@@ -138,8 +138,8 @@ impl CallLog {
         line
     }
 
-    /// What the messages add up to, so that the first that changed from one request to the next is found; and they
-    /// themselves if they are wanted and not too much for a line.
+    /// Logs digests of the messages, so that the first change from one request to the next can be
+    /// found, and the messages themselves if they are requested and not too long for a line.
     fn messages(&self, line: &mut Map<String, Value>, messages: &[Arc<Message>]) {
         let texts: Vec<String> = messages.iter().map(|message| json!(message).to_string()).collect();
         let roles: Vec<&str> = messages.iter().map(|message| role(message)).collect();

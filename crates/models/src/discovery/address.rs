@@ -1,4 +1,4 @@
-//! Where the programs for local models are, when the configuration does not say.
+//! Addresses of the programs for local models if the configuration names none.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use url::Url;
 use crate::provider_entry::Asks;
 use crate::variables::Variables;
 
-/// Ours: `off`, or where programs are, as in `lmstudio=http://127.0.0.1:4321,vllm=http://127.0.0.1:9000`.
+/// Variable of our own: `off`, or the addresses of programs, as in
+/// `lmstudio=http://127.0.0.1:4321,vllm=http://127.0.0.1:9000`.
 const OURS: &str = "OPENCLAW_LOCAL_MODELS";
 /// Ollama's own variable.
 const OLLAMA_HOST: &str = "OLLAMA_HOST";
@@ -16,10 +17,10 @@ const OLLAMA_PORT: u16 = 11_434;
 /// Words that turn the search off.
 const OFF: [&str; 4] = ["off", "0", "false", "no"];
 
-/// What the environment says of local programs.
+/// Settings of local programs from the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Whereabouts {
-    /// Whether programs that nobody configured are looked for.
+    /// True if programs that nobody configured are looked for.
     pub(super) looked_for: bool,
     /// Addresses without `/v1`, by program.
     by_program: BTreeMap<Asks, String>,

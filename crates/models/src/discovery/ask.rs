@@ -9,11 +9,11 @@ use crate::net::Http;
 use crate::provider_entry::{Asks, ModelEntry, ProviderEntry};
 use crate::variables::Variables;
 
-/// Most models that are taken from one server.
+/// Largest number of models that are taken from one server.
 const MAX_MODELS: usize = 1000;
-/// How long a program for local models may take in all (spec `models.md` §2.3).
+/// Total time limit for a program for local models (spec `models.md` §2.3).
 const LOCAL_DEADLINE: Duration = Duration::from_secs(5);
-/// How long a service on the internet may take.
+/// Time limit for a service on the internet.
 const SERVICE_DEADLINE: Duration = Duration::from_secs(10);
 
 impl Inquiry {

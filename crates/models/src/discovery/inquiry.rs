@@ -1,4 +1,4 @@
-//! Whom to ask: pure, before anything is asked.
+//! Chooses the servers to ask: pure, before anything is asked.
 
 use secrecy::{ExposeSecret, SecretString};
 
@@ -11,44 +11,44 @@ use crate::reference::ProviderId;
 use crate::settings::BedrockDiscovery;
 use openclaw_config::clock::now_ms;
 
-/// One question to one server.
+/// Question to one server.
 #[derive(Debug, Clone)]
 pub(crate) struct Inquiry {
-    /// Whose models are asked for.
+    /// Provider whose models are requested.
     pub(crate) provider: ProviderId,
-    /// What is asked; answers are kept by it.
+    /// Content of the question; answers are cached by it.
     pub(super) source: Source,
     /// The built-in address was replaced, whether the server answers or not.
     pub(super) moved: bool,
-    /// For servers that want one.
+    /// Key for servers that require one.
     pub(super) key: Option<SecretString>,
 }
 
-/// What is asked of whom.
+/// Server and kind of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Source {
     /// A server with a way of its own to say which models it has.
     Server {
         asks: Asks,
-        /// Without `/v1`.
+        /// Address without `/v1`.
         root: String,
-        /// How sure we are that it is what we take it for.
+        /// Certainty that the server is what we take it for.
         known_as: KnownAs,
     },
     Bedrock(BedrockDiscovery),
 }
 
-/// How sure we are that a server is what we take it for.
+/// Certainty that a server is what we take it for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum KnownAs {
-    /// Somebody said so.
+    /// The server's kind is configured.
     Stated,
-    /// It listens where such a server usually does: its answer must show what it is.
+    /// The server listens where such a server usually does: its answer must show what it is.
     Guessed,
 }
 
 impl Inquiry {
-    /// Whether it is about a program for local models.
+    /// Returns true if the question is for a program for local models.
     pub(crate) fn is_local(&self) -> bool {
         matches!(&self.source, Source::Server { asks, .. } if asks.is_local())
     }

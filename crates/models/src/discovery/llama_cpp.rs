@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::server::{List, Server, input, reasons};
 use crate::provider_entry::ModelEntry;
 
-/// Whom its models belong to, as it says.
+/// Owner that the server reports for its models.
 const OWNER: &str = "llamacpp";
 
 #[derive(Deserialize)]

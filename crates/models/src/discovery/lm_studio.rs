@@ -14,7 +14,7 @@ struct Model {
     kind: Option<String>,
     state: Option<String>,
     max_context_length: Option<u64>,
-    /// Of one that is loaded.
+    /// Context length of a loaded model.
     loaded_context_length: Option<u64>,
     capabilities: Option<Vec<String>>,
 }
@@ -30,7 +30,7 @@ pub(super) async fn models(server: &Server<'_>) -> Result<Vec<ModelEntry>, Strin
         return Err("what answers is not LM Studio".to_owned());
     }
     models.retain(|model| model.kind.as_deref() != Some("embeddings") && !model.id.trim().is_empty());
-    // One that is in memory already answers at once.
+    // Models that are in memory already answer at once.
     models.sort_by_key(|model| model.state.as_deref() != Some("loaded"));
     Ok(models.into_iter().map(Model::entry).collect())
 }

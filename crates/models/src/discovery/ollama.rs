@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::server::{Server, input, reasons};
 use crate::provider_entry::ModelEntry;
 
-/// How long the details of all models may take together; a model without them gets what is assumed of any.
+/// Time limit for the details of all models together; a model without details gets the defaults.
 const DETAILS_DEADLINE: Duration = Duration::from_millis(500);
 /// Models whose details are asked for at a time.
 const AT_A_TIME: usize = 8;
@@ -69,7 +69,8 @@ fn entry(id: String, details: &Details) -> Option<ModelEntry> {
 }
 
 impl Details {
-    /// What the model was made for, or what its owner cut it down to.
+    /// Returns the context length for which the model was made, or the smaller one set by its
+    /// owner.
     fn context_window(&self) -> Option<u64> {
         let made_for = self.model_info.iter().find(|(name, _)| name.ends_with(".context_length"));
         let made_for = made_for.and_then(|(_, tokens)| tokens.as_u64()).filter(|tokens| *tokens > 0);

@@ -47,7 +47,8 @@ impl Server<'_> {
             .map_err(|_| format!("{path} answers with something else than expected"))
     }
 
-    /// Whether something is shown to be what we take it for, or need not be.
+    /// Returns true if the answer shows that the server is what we take it for, or if the server's
+    /// kind is configured.
     pub(super) fn is_believed(&self, shows_it: bool) -> bool {
         shows_it || self.known_as == KnownAs::Stated
     }
@@ -59,13 +60,14 @@ pub(super) struct List<M> {
     pub(super) data: Vec<M>,
 }
 
-/// Whether an id is that of a model that reasons, as far as ids tell (spec `models.md` §2.3).
+/// Returns true if the id is that of a model that reasons, as far as ids tell (spec `models.md`
+/// §2.3).
 pub(super) fn reasons(id: &str) -> bool {
     let id = id.to_lowercase();
     id.contains("r1") || id.contains("reasoning")
 }
 
-/// What kinds of input a model takes.
+/// Returns the kinds of input that a model takes.
 pub(super) fn input(sees: bool) -> Option<Vec<String>> {
     let kinds: &[&str] = if sees { &["text", "image"] } else { &["text"] };
     Some(kinds.iter().map(|kind| (*kind).to_owned()).collect())

@@ -15,17 +15,17 @@ use crate::net::{Http, Timeouts};
 use crate::provider_entry::ProviderEntry;
 use crate::variables::Variables;
 
-/// How long the answer of a local server counts as new.
+/// Time for which the answer of a local server counts as fresh.
 const LOCAL_FRESH: Duration = Duration::from_secs(30);
-/// How long a local server that did not answer is left alone.
+/// Time for which a local server that did not answer is not asked again.
 const LOCAL_MISSING: Duration = Duration::from_secs(3);
-/// How long the answer of a service counts as new.
+/// Time for which the answer of a service counts as fresh.
 const SERVICE_FRESH: Duration = Duration::from_secs(3600);
-/// How long a service that did not answer is left alone.
+/// Time for which a service that did not answer is not asked again.
 const SERVICE_MISSING: Duration = Duration::from_secs(60);
 /// Answers that are kept; more only come from a configuration that changes all the time.
 const MAX_SLOTS: usize = 64;
-/// How long a connection to a local server may take, and how long it may be silent.
+/// Timeouts of a local server: for connecting, and for silence.
 const LOCAL_TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(1), idle: Duration::from_secs(5) };
 
 /// Asks servers and keeps what they say. Cheap to clone.
@@ -47,7 +47,7 @@ struct Shared {
 struct Slot {
     /// The last good answer.
     answer: Option<Arc<ProviderEntry>>,
-    /// When the last question was answered or given up.
+    /// Time and outcome of the last question that was answered or given up.
     asked: Option<(Instant, Outcome)>,
     /// Becomes true, or is dropped, when the question under way ends.
     under_way: Option<watch::Receiver<bool>>,
@@ -72,7 +72,7 @@ impl Discovery {
         self.questions.settle().await;
     }
 
-    /// What is known already.
+    /// Returns the cached answers.
     pub(crate) fn known(&self, inquiries: &[Inquiry]) -> Vec<Found> {
         let slots = self.shared.slots.lock();
         let found = |inquiry: &Inquiry| {
@@ -86,8 +86,8 @@ impl Discovery {
         inquiries.iter().filter_map(found).collect()
     }
 
-    /// Asks whom it is time to ask, and waits for those of whom nothing is known yet, no longer than that. What comes later
-    /// is known to the next one.
+    /// Asks whom it is time to ask, and waits for those of whom nothing is known yet, no longer
+    /// than that. Later answers are known to the next caller.
     pub(crate) async fn ask(&self, inquiries: impl IntoIterator<Item = &Inquiry>, patience: Duration) {
         let waiting: Vec<_> = inquiries.into_iter().filter_map(|inquiry| self.begin(inquiry)).collect();
         let all = async {
@@ -100,7 +100,8 @@ impl Discovery {
         let _ = tokio::time::timeout(patience, all).await;
     }
 
-    /// Begins to ask if it is time to. What is returned is worth waiting for: nothing is known yet.
+    /// Begins to ask if it is time to. Returns a receiver if waiting is worthwhile, because nothing
+    /// is known yet.
     fn begin(&self, inquiry: &Inquiry) -> Option<watch::Receiver<bool>> {
         let mut slots = self.shared.slots.lock();
         if slots.len() >= MAX_SLOTS && !slots.contains_key(&inquiry.source) {
@@ -128,7 +129,7 @@ impl Discovery {
             let http = if inquiry.is_local() { &shared.local } else { &shared.outside };
             let answer = inquiry.ask(http, &shared.variables).await;
             shared.keep(&inquiry, answer);
-            // Nobody may be waiting any more.
+            // The waiting callers may be gone.
             let _ = done.send(true);
         });
     }
@@ -178,7 +179,8 @@ impl Slot {
 }
 
 impl Inquiry {
-    /// What is known of a server that has not answered, but is not where the built-in list has it.
+    /// Returns the address of a server that has not answered, if it differs from that of the
+    /// built-in list.
     fn address_alone(&self) -> Option<Arc<ProviderEntry>> {
         let Source::Server { root, .. } = &self.source else { return None };
         let base_url = Some(format!("{root}/v1"));

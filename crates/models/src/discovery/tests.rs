@@ -58,7 +58,7 @@ fn details(model: &str) -> Option<Value> {
 
 type Env = &'static [(&'static str, &'static str)];
 
-/// Nothing listens there.
+/// Address at which no server listens.
 const NOBODY: &str = "http://127.0.0.1:9";
 
 /// All programs are where nobody is, except for these.
@@ -96,7 +96,7 @@ impl Place {
             .collect()
     }
 
-    /// What a run is called with: `reference window source`.
+    /// Returns the model that a run is called with: `reference window source`.
     async fn run(&self, model: Option<&str>) -> Result<String, String> {
         let agent = AgentId::default();
         let thinking = AskedThinking::Default;
@@ -139,7 +139,7 @@ fn an_id_may_say_that_its_model_reasons() {
     }
 }
 
-/// The same: five seconds.
+/// The time limit of a program on this machine: five seconds.
 #[tokio::test]
 async fn a_program_on_this_machine_has_five_seconds_in_all() {
     let server = ModelServer::queue([]).await.listing(|_| Some(Reply::never()));

@@ -1,4 +1,4 @@
-//! What kind of failure a provider's words describe (spec `models.md` §9.1, §9.4).
+//! Classifies a failure by the provider's words (spec `models.md` §9.1, §9.4).
 
 use super::pattern::{Pattern, any};
 use crate::stream::FailureKind;
@@ -7,6 +7,58 @@ use Pattern::{Both, Has, Joined, Near, Number, Starts, Then, Word};
 /// Texts that look like a failure of a kind below but are none.
 const NOT_CLASSIFIED: &[Pattern] =
     &[Has("image dimensions exceed max allowed size"), Both("image exceeds", "mb")];
+
+/// Texts about payment.
+const BILLING: &[Pattern] = &[
+    Word("402"),
+    Has("payment required"),
+    Has("insufficient credits"),
+    Has("credit balance"),
+    Has("plans & billing"),
+    Both("billing", "upgrade"),
+    Both("billing", "credits"),
+    Both("billing", "payment"),
+    Both("billing", "plan"),
+];
+
+/// Texts that say that there is no money left. Other words of payment also stand in advice, as how to have a higher limit.
+const NO_MONEY: &[Pattern] = &[
+    Has("insufficient balance"),
+    Has("insufficient_balance"),
+    Has("insufficient account balance"),
+    Has("insufficient credits"),
+    Has("insufficient funds"),
+    Has("credit balance"),
+    Has("out of credit"),
+    Has("payment required"),
+    Has("recharge"),
+    Has("arrear"),
+    Has("good standing"),
+    Has("余额不足"),
+    Has("额度不足"),
+    Has("欠费"),
+];
+
+/// Texts that say that the credit is enough for a shorter answer; behind the first stands for how many tokens.
+const UNAFFORDABLE: &[Pattern] = &[Number(CAN_AFFORD), Has("fewer max_tokens")];
+const CAN_AFFORD: &str = "can only afford";
+
+/// Texts about the pace of requests.
+const PACE: &[Pattern] =
+    &[Near("rate", "limit"), Has("too many requests"), Has("per minute"), Has("per second"), Has("throttl")];
+
+/// Texts that say that the provider has no such model, or has it no longer.
+const GONE: &[Pattern] = &[
+    Has("model_not_found"),
+    Has("model not found"),
+    Has("unknown model"),
+    Has("not a valid model"),
+    Has("no endpoints found"),
+    Both("model", "does not exist"),
+    Both("model", "decommissioned"),
+    Both("model", "no longer available"),
+    Both("model", "has been retired"),
+];
 
 /// First match wins.
 const KINDS: &[(FailureKind, &[Pattern])] = &[
@@ -33,20 +85,7 @@ const KINDS: &[(FailureKind, &[Pattern])] = &[
             Has("invalid request format"),
         ],
     ),
-    (
-        FailureKind::Billing,
-        &[
-            Word("402"),
-            Has("payment required"),
-            Has("insufficient credits"),
-            Has("credit balance"),
-            Has("plans & billing"),
-            Both("billing", "upgrade"),
-            Both("billing", "credits"),
-            Both("billing", "payment"),
-            Both("billing", "plan"),
-        ],
-    ),
+    (FailureKind::Billing, BILLING),
     (FailureKind::Timeout, &[Has("timeout"), Has("timed out"), Has("deadline exceeded")]),
     (
         FailureKind::Auth,
@@ -112,7 +151,7 @@ const OVERFLOW: &[Pattern] = &[
     Has("exceeded model token limit"),
     Has("too many tokens"),
     Has("token limit exceeded"),
-    // How the answer to an overlong request begins where the server says nothing more.
+    // Beginning of the answer to an overlong request if the server says nothing more.
     Starts("400(nobody)"),
     Starts("413(nobody)"),
     Starts("400statuscode(nobody)"),
@@ -121,12 +160,12 @@ const OVERFLOW: &[Pattern] = &[
 
 const COMPACTION: &[Pattern] = &[Has("summarization failed"), Has("auto-compaction"), Has("compaction")];
 
-/// Whether a text says that the prompt does not fit the model.
+/// Returns true if a text says that the prompt does not fit the model.
 pub fn is_context_overflow(text: &str) -> bool {
     any(OVERFLOW, &text.to_lowercase())
 }
 
-/// Whether a text says that making room failed, so that trying it again is pointless.
+/// Returns true if a text says that compaction failed, so that trying it again is pointless.
 pub fn is_compaction_failure(text: &str) -> bool {
     is_context_overflow(text) && any(COMPACTION, &text.to_lowercase())
 }
@@ -144,28 +183,61 @@ pub fn classify_text(text: &str) -> Option<FailureKind> {
     kind.or_else(|| any(TRANSIENT, &lower).then_some(FailureKind::Transient))
 }
 
-/// The kind of a failed HTTP answer: what the provider calls it first, then the status, then its words. An overflow is
-/// told by words alone, under whatever status.
+/// The kind of a failed HTTP answer: the status first, with its words where they say more, then what the provider calls it. Vendors use
+/// the names of others for things of their own. An overflow is told by words alone, under whatever status.
 pub fn classify_answer(status: u16, error_type: Option<&str>, text: &str) -> FailureKind {
-    if any(NOT_CLASSIFIED, &text.to_lowercase()) {
+    let lower = text.to_lowercase();
+    if any(NOT_CLASSIFIED, &lower) {
         return FailureKind::Other;
     }
     if is_context_overflow(text) || status == 413 {
         return FailureKind::ContextOverflow;
     }
-    let by_words = classify_text(text);
-    error_type.and_then(by_type).unwrap_or(match status {
+    let named = error_type.and_then(by_type);
+    match status {
+        402 if any(UNAFFORDABLE, &lower) => FailureKind::Unaffordable,
         402 => FailureKind::Billing,
+        429 if says_no_money(named, &lower) => FailureKind::Billing,
         429 => FailureKind::RateLimit,
+        400 | 403 | 422 if is_gone(named, &lower) => FailureKind::Gone,
         // Providers say "your credit is used up" with a status of their own liking.
-        400 | 401 | 403 if by_words == Some(FailureKind::Billing) => FailureKind::Billing,
+        400 | 401 | 403 if is_billing(named, &lower) => FailureKind::Billing,
         401 | 403 => FailureKind::Auth,
+        // There is no model at this address.
+        300..=399 | 404 | 405 | 410 => FailureKind::Gone,
         408 => FailureKind::Timeout,
         409 | 425 | 500..=599 => FailureKind::Transient,
-        400 | 422 => FailureKind::Format,
-        300..=399 | 404..=499 => FailureKind::Other,
-        _ => by_words.unwrap_or(FailureKind::Other),
-    })
+        // The server is not in trouble, whatever it calls a request that it refuses.
+        400 | 422 => named.filter(|kind| *kind != FailureKind::Transient).unwrap_or(FailureKind::Format),
+        400..=499 => FailureKind::Other,
+        _ => match named {
+            Some(FailureKind::Billing) if !is_billing(None, &lower) => FailureKind::RateLimit,
+            Some(kind) => kind,
+            None => classify_text(text).unwrap_or(FailureKind::Other),
+        },
+    }
+}
+
+/// The tokens of an answer that the credit is enough for, where a provider says so.
+pub(crate) fn affordable_tokens(text: &str) -> Option<u32> {
+    let lower = text.to_lowercase();
+    let (_, rest) = lower.split_once(CAN_AFFORD)?;
+    let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+/// True if "too many" means money. OpenAI calls a credit that is used up by the name under which vendors say that the share of this minute is.
+fn says_no_money(named: Option<FailureKind>, lower: &str) -> bool {
+    let is_called_so = named == Some(FailureKind::Billing) && any(BILLING, lower);
+    !any(PACE, lower) && (is_called_so || any(NO_MONEY, lower))
+}
+
+fn is_billing(named: Option<FailureKind>, lower: &str) -> bool {
+    named == Some(FailureKind::Billing) || any(NO_MONEY, lower) || any(BILLING, lower)
+}
+
+fn is_gone(named: Option<FailureKind>, lower: &str) -> bool {
+    named == Some(FailureKind::Gone) || any(GONE, lower)
 }
 
 /// Structured error types of the providers.
@@ -176,6 +248,7 @@ fn by_type(error_type: &str) -> Option<FailureKind> {
         "insufficient_quota" | "billing_error" => Some(FailureKind::Billing),
         "overloaded_error" | "api_error" | "server_error" => Some(FailureKind::Transient),
         "timeout_error" => Some(FailureKind::Timeout),
+        "model_not_found" => Some(FailureKind::Gone),
         _ => None,
     }
 }
@@ -184,24 +257,35 @@ impl FailureKind {
     /// The reason's name in messages and stores; absent where failover has none.
     pub fn reason(self) -> Option<&'static str> {
         match self {
-            Self::RateLimit | Self::Transient => Some("rate_limit"),
-            Self::Billing => Some("billing"),
+            Self::RateLimit => Some("rate_limit"),
+            Self::Transient => Some("unavailable"),
+            Self::Billing | Self::Unaffordable => Some("billing"),
             Self::Auth => Some("auth"),
             Self::Timeout => Some("timeout"),
             Self::Format => Some("format"),
+            Self::Gone => Some("model_not_found"),
+            Self::Empty => Some("empty"),
             Self::ContextOverflow | Self::Other => None,
         }
     }
 
-    /// Whether the credential is at fault, for every model it is used with. The server's trouble is not.
+    /// Returns true if the credential is at fault, for every model it is used with. Trouble of the
+    /// server is not the credential's fault.
     pub fn bars_credential(self) -> bool {
         match self {
             Self::RateLimit | Self::Billing | Self::Auth | Self::Timeout => true,
-            Self::Transient | Self::Format | Self::ContextOverflow | Self::Other => false,
+            Self::Transient
+            | Self::Unaffordable
+            | Self::Format
+            | Self::Gone
+            | Self::Empty
+            | Self::ContextOverflow
+            | Self::Other => false,
         }
     }
 
-    /// Whether another model may do better. An overflow is for compaction, and what nobody can classify is shown.
+    /// Returns true if failover to another model may help. An overflow is for compaction, and what
+    /// nobody can classify is shown.
     pub fn falls_over(self) -> bool {
         self.reason().is_some()
     }
@@ -211,7 +295,7 @@ impl FailureKind {
 mod tests {
     use super::*;
 
-    /// Vectors of `models.md` §9.1.
+    /// Vectors of `models.md` §9.1. The server's trouble, which is `rate_limit` there, has a name of its own: it is none.
     #[test]
     fn texts_classify_as_the_spec_lists() {
         let rows = [
@@ -223,7 +307,7 @@ mod tests {
             ("rate_limit", "429 too many requests"),
             ("rate_limit", "resource has been exhausted"),
             ("rate_limit", "You have hit your ChatGPT usage limit (plus plan)"),
-            ("rate_limit", r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
+            ("unavailable", r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
             ("billing", "credit balance too low"),
             ("billing", "HTTP 402 Payment Required"),
             ("billing", "billing: please upgrade your plan"),
@@ -238,7 +322,7 @@ mod tests {
                 "-",
                 "messages.84.content.1.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels",
             ),
-            // One of each pattern, and the order among them.
+            // An example of each pattern, and the order among them.
             ("rate_limit", "rate_limit hit"),
             ("rate_limit", "Rate limit reached"),
             ("rate_limit", "Too Many Requests"),
@@ -248,7 +332,7 @@ mod tests {
             ("rate_limit", "status RESOURCE_EXHAUSTED"),
             ("rate_limit", "usage limit reached"),
             ("rate_limit", "429: see your billing plan"),
-            ("rate_limit", "The model is overloaded"),
+            ("unavailable", "The model is overloaded"),
             ("format", "messages.3: tool_use_id: not found"),
             ("format", "Invalid request format"),
             ("billing", "error 402"),
@@ -279,28 +363,27 @@ mod tests {
             ("auth", "your token has expired"),
             ("auth", "error 401"),
             ("auth", "error 403"),
-            // The server's trouble is transient; its name in messages is `rate_limit`.
-            ("rate_limit", "status 500"),
-            ("rate_limit", "status 502"),
-            ("rate_limit", "status 503"),
-            ("rate_limit", "status 504"),
-            ("rate_limit", "status 529"),
-            ("rate_limit", "service unavailable"),
-            ("rate_limit", "connection refused by 10.0.0.1:80"),
-            ("rate_limit", "service_unavailable"),
-            ("rate_limit", "Server error"),
-            ("rate_limit", "internal error"),
-            ("rate_limit", "connection error"),
-            ("rate_limit", "connection-error"),
-            ("rate_limit", "ConnectionError"),
-            ("rate_limit", "connection_refused"),
-            ("rate_limit", "other side closed"),
-            ("rate_limit", "fetch failed"),
-            ("rate_limit", "upstream connect error"),
-            ("rate_limit", "upstream_connect"),
-            ("rate_limit", "disconnect/reset before headers"),
-            ("rate_limit", "terminated"),
-            ("rate_limit", "the retry delay is too long"),
+            ("unavailable", "status 500"),
+            ("unavailable", "status 502"),
+            ("unavailable", "status 503"),
+            ("unavailable", "status 504"),
+            ("unavailable", "status 529"),
+            ("unavailable", "service unavailable"),
+            ("unavailable", "connection refused by 10.0.0.1:80"),
+            ("unavailable", "service_unavailable"),
+            ("unavailable", "Server error"),
+            ("unavailable", "internal error"),
+            ("unavailable", "connection error"),
+            ("unavailable", "connection-error"),
+            ("unavailable", "ConnectionError"),
+            ("unavailable", "connection_refused"),
+            ("unavailable", "other side closed"),
+            ("unavailable", "fetch failed"),
+            ("unavailable", "upstream connect error"),
+            ("unavailable", "upstream_connect"),
+            ("unavailable", "disconnect/reset before headers"),
+            ("unavailable", "terminated"),
+            ("unavailable", "the retry delay is too long"),
             ("rate_limit", "rate-limit"),
             ("rate_limit", "RateLimitExceeded"),
             ("-", "the rate has no limit"),
@@ -312,6 +395,13 @@ mod tests {
             let reason = classify_text(text).and_then(FailureKind::reason).unwrap_or("-");
             assert_eq!(reason, expect, "{text}");
         }
+    }
+
+    #[test]
+    fn what_the_credit_is_enough_for_is_read() {
+        let said = "This request requires more credits, or fewer max_tokens. You requested up to 32000 tokens, but can only afford 1200.";
+        assert_eq!(affordable_tokens(said), Some(1200));
+        assert_eq!(affordable_tokens("402 payment required"), None);
     }
 
     /// Vectors of `models.md` §9.4.
@@ -367,13 +457,47 @@ mod tests {
     }
 
     #[test]
-    fn answers_classify_by_type_then_status_then_words() {
-        use FailureKind::{Auth, Billing, ContextOverflow, Format, Other, RateLimit, Timeout, Transient};
+    fn answers_classify_by_status_and_words_then_by_type() {
+        use FailureKind::{
+            Auth, Billing, ContextOverflow, Format, Gone, Other, RateLimit, Timeout, Transient, Unaffordable,
+        };
         let rows = [
             (401, Some("authentication_error"), "invalid x-api-key", Auth),
             (403, None, "forbidden", Auth),
             (400, Some("invalid_request_error"), "your credit balance is too low", Billing),
-            (429, Some("insufficient_quota"), "You exceeded your current quota", Billing),
+            (
+                429,
+                Some("insufficient_quota"),
+                "You exceeded your current quota, please check your plan and billing details.",
+                Billing,
+            ),
+            // Other providers use the same name for a share of a minute.
+            (
+                429,
+                Some("insufficient_quota"),
+                "Allocated quota exceeded, please increase your quota limit.",
+                RateLimit,
+            ),
+            (429, None, "Throttling.AllocationQuota: Allocated quota exceeded", RateLimit),
+            // Gemini's share of a minute, in the words of a used up credit.
+            (
+                429,
+                None,
+                "You exceeded your current quota, please check your plan and billing details.",
+                RateLimit,
+            ),
+            (
+                429,
+                Some("tokens"),
+                "Rate limit reached. To have more, add a payment method at /account/billing",
+                RateLimit,
+            ),
+            (429, Some("1113"), "Insufficient balance or no resource package. Please recharge.", Billing),
+            (429, None, "余额不足或无可用资源包,请充值。", Billing),
+            (403, Some("insufficient_quota"), "no quota", Billing),
+            (0, Some("insufficient_quota"), "Allocated quota exceeded", RateLimit),
+            (0, Some("insufficient_quota"), "check your plan and billing details", Billing),
+            (402, None, "You requested up to 32000 tokens, but can only afford 1200.", Unaffordable),
             (429, None, "", RateLimit),
             (529, Some("overloaded_error"), "Overloaded", Transient),
             (503, None, "rate limit of a proxy", Transient),
@@ -393,8 +517,17 @@ mod tests {
                 ContextOverflow,
             ),
             (400, Some("invalid_request_error"), "messages: roles must alternate", Format),
-            (404, Some("not_found_error"), "model: claude-x", Other),
-            (302, None, "", Other),
+            (404, Some("not_found_error"), "model: claude-x", Gone),
+            (410, None, "", Gone),
+            (404, None, "the server answered with a web page", Gone),
+            (400, Some("model_not_found"), "", Gone),
+            (403, Some("model_not_found"), "Project x does not have access to model y", Gone),
+            (400, None, "The model `llama3-70b` has been decommissioned", Gone),
+            (400, Some("api_error"), "registry.ollama.ai/library/gemma does not support tools", Format),
+            (400, Some("invalid_api_key"), "no", Auth),
+            (405, None, "", Gone),
+            (302, None, "", Gone),
+            (418, None, "", Other),
             (400, None, "image exceeds 5 MB maximum", Other),
         ];
         for (status, error_type, text, expect) in rows {

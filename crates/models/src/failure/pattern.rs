@@ -1,23 +1,23 @@
 //! Little text patterns, as data: what the classification tables are made of.
 
-/// What a lower-case text must hold.
+/// Pattern for a lower-case text.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Pattern {
     /// This.
     Has(&'static str),
-    /// Both, in any order.
+    /// Matches if both are in the text, in any order.
     Both(&'static str, &'static str),
     /// The first and somewhere after it the second.
     Then(&'static str, &'static str),
     /// The first and behind it the second, with at most one character between them.
     Near(&'static str, &'static str),
-    /// This as a word of its own: no letter, digit or underscore beside it.
+    /// Matches this word: no letter, digit or underscore beside it.
     Word(&'static str),
     /// This, blanks, and a digit.
     Number(&'static str),
     /// This, whether its words stand apart, are one, or are joined by underscores.
     Joined(&'static str),
-    /// This at the start, blanks aside.
+    /// Matches at the start of the text, blanks aside.
     Starts(&'static str),
 }
 

@@ -1,5 +1,8 @@
-//! What a person is told when a model fails (spec `models.md` §9.5).
+//! Texts for people when a model fails (spec `models.md` §9.5).
 
+use std::borrow::Cow;
+
+use openclaw_protocol::printable::excerpt;
 use serde_json::Value;
 
 use super::classify::{classify_text, is_context_overflow};
@@ -58,13 +61,15 @@ pub fn user_text(raw: &str) -> String {
         Some(FailureKind::Billing) => return BILLING.to_owned(),
         _ => {}
     }
-    error.map_or_else(|| cut(raw), |error| cut(&error.to_string()))
+    let words = error.map_or(Cow::Borrowed(raw), |error| Cow::Owned(error.to_string()));
+    excerpt(&words, MAX_CHARS).into_owned()
 }
 
-/// How the message begins of a call that a web page answered.
+/// Beginning of the message if a web page answered a call.
 pub(crate) const WEB_PAGE: &str = "the server answered with a web page";
 
-/// Whether it was a web page that refused a call, as a proxy or a firewall shows one, and not the provider.
+/// Returns true if a web page refused a call, as a proxy or a firewall shows one, and not the
+/// provider.
 pub fn is_web_page(raw: &str) -> bool {
     raw.contains(WEB_PAGE)
 }
@@ -120,13 +125,6 @@ fn image_limit(lower: &str) -> Option<String> {
     let (before, _) = rest.split_once("mb")?;
     let number: String = before.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
     Some(if number.is_empty() { String::new() } else { format!(" (max {number}MB)") })
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(MAX_CHARS) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Google's application default credentials: the file `gcloud` and Google's libraries use, and the tokens made of it (spec
 //! `models.md` §2.3).
 //!
-//! Not here: credentials that other machines vouch for (`external_account`, the metadata of Google's own machines). A file of
-//! such a kind is named in an error.
+//! Credentials that other machines vouch for (`external_account`, the metadata of Google's own
+//! machines) are not supported. A file of such a kind is named in an error.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -29,9 +29,9 @@ const PROJECTS: [&str; 2] = ["GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"];
 const LOCATION: &str = "GOOGLE_CLOUD_LOCATION";
 /// Below the configuration directory of `gcloud`.
 const DEFAULT_NAME: &str = "application_default_credentials.json";
-/// What a token is asked for.
+/// Scope of a requested token.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
-/// How an assertion is exchanged (RFC 7523).
+/// Grant type with which an assertion is exchanged (RFC 7523).
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// Life of an assertion, and of a token whose server does not say: one hour, in seconds.
 const LIFETIME: i64 = 3_600;
@@ -39,7 +39,7 @@ const LIFETIME: i64 = 3_600;
 const EARLY: i64 = 60_000;
 /// Largest file that is read, in bytes.
 const MAX_FILE: usize = 1024 * 1024;
-/// Most tokens that are kept: one for each credential in use.
+/// Largest number of cached tokens: one for each credential in use.
 const MAX_KEPT: usize = 16;
 
 /// Credentials, and the project and place they are used in.
@@ -48,7 +48,7 @@ pub(crate) struct Adc {
     who: Who,
     project: String,
     location: String,
-    /// Who pays, where it is not the project.
+    /// Project that is billed, if it is not `project`.
     quota_project: Option<String>,
 }
 
@@ -60,16 +60,16 @@ enum Who {
     Robot { email: String, key_id: Option<String>, key: SecretString, token_url: String },
 }
 
-/// Why the file can't be used. The texts are for people.
+/// Reason why the file can't be used. The texts are for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AdcError {
     /// The variable names a file that can't be read.
     #[error("cannot read {0}, which GOOGLE_APPLICATION_CREDENTIALS names")]
     Unreadable(String),
-    /// It holds something else.
+    /// The file holds something else.
     #[error("{0} holds no Google credentials: {1}")]
     Damaged(String, &'static str),
-    /// It holds credentials of another kind.
+    /// The file holds credentials of another kind.
     #[error(
         "{path} holds Google credentials of type \"{kind}\", which is not supported; use a service account's key or \
          `gcloud auth application-default login`"
@@ -77,13 +77,13 @@ pub(crate) enum AdcError {
     Kind {
         /// The file.
         path: String,
-        /// What it says it holds.
+        /// Kind that the file names.
         kind: String,
     },
-    /// Nothing says which project.
+    /// No project is configured.
     #[error("Vertex AI requires a project ID. Set GOOGLE_CLOUD_PROJECT")]
     NoProject,
-    /// Nothing says where.
+    /// No location is configured.
     #[error("Vertex AI requires a location. Set GOOGLE_CLOUD_LOCATION, for example to \"global\"")]
     NoLocation,
 }
@@ -132,7 +132,7 @@ impl Adc {
         }))
     }
 
-    /// Whether there is such a file; it is not read.
+    /// Returns true if the file exists; it is not read.
     pub(crate) fn is_there(variables: &Variables) -> bool {
         variables
             .get(FILE)
@@ -183,7 +183,7 @@ impl Who {
         }
     }
 
-    /// What names it among the tokens that are kept.
+    /// Returns the key of the credentials in the token cache.
     fn name(&self) -> String {
         match self {
             Self::Person { client_id, refresh, .. } => format!("{client_id} {}", refresh.expose_secret()),
@@ -243,7 +243,7 @@ fn assertion(
 /// The tokens of this process. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GoogleTokens {
-    /// Held while a token is fetched: everybody else would ask for the same one.
+    /// Token cache; locked while a token is fetched, because all others would ask for the same one.
     kept: Arc<tokio::sync::Mutex<HashMap<String, Kept>>>,
 }
 

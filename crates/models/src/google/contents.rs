@@ -9,12 +9,10 @@ use openclaw_protocol::message::{
 
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
-use crate::parts::{arguments, result_images, user_parts};
+use crate::parts::{BOOTSTRAP, arguments, result_images, user_parts};
 use crate::result_text::result_text;
 
-/// What a conversation begins with when its own beginning is gone: the first word must be the user's.
-const BOOTSTRAP: &str = "(session bootstrap)";
-/// What announces the images of results to models that can't have them inside.
+/// Text that announces the images of results for models that can't have them inside.
 const RESULT_IMAGE: &str = "Tool result image:";
 /// Models that refuse a call without the proof of the thought behind it, and take images inside results.
 const PROVING: &str = "gemini-3";
@@ -44,7 +42,7 @@ pub(super) fn contents<'a>(spec: &'a ModelSpec, history: &'a [Arc<Message>], fir
     writer.out
 }
 
-/// What one side says at a stretch.
+/// Builds a content item: consecutive parts of one role.
 pub(super) fn content<'a>(role: &'static str, parts: Vec<Json<'a>>) -> Json<'a> {
     object! {"parts": parts, "role": role}
 }
@@ -53,7 +51,7 @@ struct Writer<'a> {
     spec: &'a ModelSpec,
     proving: bool,
     with_ids: bool,
-    /// Whether nothing was said before.
+    /// True if nothing was said before.
     begins: bool,
     out: Vec<Json<'a>>,
     /// Tools by the ids of their calls in the last answer.
@@ -197,7 +195,8 @@ fn add_signature<'a>(part: &mut Json<'a>, signature: Option<&'a str>) {
     }
 }
 
-/// Whether a proof is base64, as Google's are: anything else is refused, or is another provider's.
+/// Returns true if a signature is base64, as Google's are: any other is refused, or is another
+/// provider's.
 fn is_signature(signature: &str) -> bool {
     let digits = signature.trim_end_matches('=');
     !digits.is_empty()

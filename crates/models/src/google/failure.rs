@@ -1,4 +1,4 @@
-//! What went wrong, in the words of Google's servers.
+//! Failures as Google's servers report them.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use crate::failure::{classify_answer, is_context_overflow};
 use crate::stream::{FailureKind, ModelFailure};
 use crate::wire::{ErrorAnswer, named_words};
 
-/// What the canonical status of an error means for us; the others are told by their HTTP status and their words.
+/// Failure kinds by canonical status of an error; other errors are classified by HTTP status and
+/// words.
 const STATUSES: &[(&str, FailureKind)] = &[
     ("RESOURCE_EXHAUSTED", FailureKind::RateLimit),
     ("UNAUTHENTICATED", FailureKind::Auth),
@@ -19,7 +20,8 @@ const STATUSES: &[(&str, FailureKind)] = &[
     ("DEADLINE_EXCEEDED", FailureKind::Timeout),
 ];
 
-/// How a wrong key is told under status 400: in `details[].reason`, or in words.
+/// Reason or phrases that report a wrong key under status 400: in `details[].reason`, or in the
+/// text.
 const WRONG_KEY: (&str, &[&str]) = ("API_KEY_INVALID", &["api key not valid", "api key expired"]);
 
 /// The failure of an error answer that is one of Google's.
@@ -43,7 +45,8 @@ pub(super) fn error_words(error: &Value, body: &str) -> String {
     named_words(text_of(error, "status"), message).unwrap_or_else(|| body.to_owned())
 }
 
-/// Asked for a stream that is not server-sent events, Google wraps the error into a list.
+/// Returns the error itself: Google wraps it into a list if a stream was requested that is not
+/// server-sent events.
 fn inner(error: &Value) -> &Value {
     let wrapped = error.as_array().and_then(|list| list.first());
     wrapped.map_or(error, |first| first.get("error").unwrap_or(first))
@@ -105,7 +108,7 @@ mod tests {
 
     #[test]
     fn errors_are_told_by_their_names() {
-        use FailureKind::{Auth, Billing, ContextOverflow, Format, Other, RateLimit, Timeout, Transient};
+        use FailureKind::{Auth, Billing, ContextOverflow, Format, Gone, RateLimit, Timeout, Transient};
         let rows = [
             (429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota).", RateLimit),
             (429, "RESOURCE_EXHAUSTED", "too many tokens per minute", RateLimit),
@@ -120,7 +123,7 @@ mod tests {
                 ContextOverflow,
             ),
             (400, "FAILED_PRECONDITION", "enable billing on your project", Billing),
-            (404, "NOT_FOUND", "models/x is not found", Other),
+            (404, "NOT_FOUND", "models/x is not found", Gone),
             (500, "INTERNAL", "An internal error has occurred", Transient),
             (503, "UNAVAILABLE", "The model is overloaded.", Transient),
             (504, "DEADLINE_EXCEEDED", "too slow", Timeout),

@@ -11,7 +11,7 @@ use crate::net::{Headers, NetError};
 use crate::request::{ModelRequest, ToolSpec};
 use crate::wire::{Head, add_headers};
 
-/// Where the request goes.
+/// Returns the address and the headers of a request.
 pub(super) fn head(
     spec: &ModelSpec,
     key: Option<&SecretString>,
@@ -37,7 +37,7 @@ fn url(spec: &ModelSpec, request: &ModelRequest) -> String {
     format!("{}/{folder}{}:{}", spec.base_url, spec.id(), method(spec, request))
 }
 
-/// What is called of a model.
+/// Returns the method that is called on a model.
 pub(super) fn method(spec: &ModelSpec, request: &ModelRequest) -> &'static str {
     if spec.streaming || request.tools.is_empty() {
         "streamGenerateContent?alt=sse"

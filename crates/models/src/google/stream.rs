@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::failure;
 use crate::assembly::Assembly;
+use crate::lenient;
 use crate::sse::SseEvent;
 use crate::stream::{FailureKind, ModelFailure};
 use crate::wire::{Decoder, Flow, garbage, glimpse, refused};
@@ -38,54 +39,77 @@ struct Open {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Chunk {
-    candidates: Option<Vec<Candidate>>,
+    /// Candidate; only one is requested.
+    #[serde(default, rename = "candidates", deserialize_with = "lenient::first")]
+    candidate: Option<Candidate>,
+    #[serde(default, deserialize_with = "lenient::object")]
     usage_metadata: Option<WireUsage>,
+    #[serde(default, deserialize_with = "lenient::object")]
     prompt_feedback: Option<Feedback>,
+    #[serde(default, deserialize_with = "lenient::error")]
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Candidate {
+    #[serde(default, deserialize_with = "lenient::object")]
     content: Option<Content>,
+    #[serde(default, deserialize_with = "lenient::text")]
     finish_reason: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     finish_message: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Content {
-    parts: Option<Vec<Part>>,
+    #[serde(default, deserialize_with = "lenient::objects")]
+    parts: Vec<Part>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Part {
+    #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
+    #[serde(default, deserialize_with = "lenient::flag")]
     thought: Option<bool>,
-    #[serde(alias = "thought_signature")]
+    #[serde(default, deserialize_with = "lenient::text")]
     thought_signature: Option<String>,
+    /// Signature in the spelling of some gateways.
+    #[serde(default, rename = "thought_signature", deserialize_with = "lenient::text")]
+    plain_signature: Option<String>,
+    #[serde(default, deserialize_with = "lenient::object")]
     function_call: Option<FunctionCall>,
 }
 
 #[derive(Deserialize)]
 struct FunctionCall {
+    #[serde(default, deserialize_with = "lenient::id")]
     id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     name: Option<String>,
-    args: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::json_text")]
+    args: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Feedback {
+    #[serde(default, deserialize_with = "lenient::text")]
     block_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireUsage {
+    #[serde(default, deserialize_with = "lenient::count")]
     prompt_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     candidates_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     thoughts_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     cached_content_token_count: Option<u64>,
 }
 
@@ -95,8 +119,7 @@ impl Decoder for GoogleDecoder {
             // Not of this protocol, but some gateways in between add it.
             return Ok(self.stop.map_or(Flow::More, Flow::End));
         }
-        let chunk: Chunk = serde_json::from_str(&event.data)
-            .map_err(|_| garbage(format_args!("an event that is not JSON: {}", glimpse(&event.data))))?;
+        let chunk: Chunk = lenient::frame(&event.data, "an event that is not JSON")?;
         let with_usage = chunk.usage_metadata.is_some();
         self.take(chunk, out)?;
         // Tokens that are told apart come last.
@@ -123,7 +146,7 @@ impl Decoder for GoogleDecoder {
 
 impl GoogleDecoder {
     fn take(&mut self, chunk: Chunk, out: &mut Assembly) -> Result<(), ModelFailure> {
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+        if let Some(error) = chunk.error {
             return Err(failure::in_stream(&error));
         }
         if let Some(usage) = &chunk.usage_metadata {
@@ -132,10 +155,9 @@ impl GoogleDecoder {
         if let Some(reason) = chunk.prompt_feedback.and_then(|feedback| feedback.block_reason) {
             return Err(refused(&reason));
         }
-        // Only one is asked for.
-        let Some(candidate) = chunk.candidates.and_then(|all| all.into_iter().next()) else { return Ok(()) };
+        let Some(candidate) = chunk.candidate else { return Ok(()) };
         out.start();
-        for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+        for part in candidate.content.into_iter().flat_map(|content| content.parts) {
             self.part(part, out);
         }
         if let Some(reason) = candidate.finish_reason {
@@ -148,11 +170,10 @@ impl GoogleDecoder {
     }
 
     fn part(&mut self, part: Part, out: &mut Assembly) {
-        let signature = part.thought_signature.unwrap_or_default();
-        if let Some(call) = part.function_call {
+        let signature = part.thought_signature.or(part.plain_signature).unwrap_or_default();
+        if let Some(call) = part.function_call.filter(|call| call.name.is_some()) {
             self.close(out);
             self.call(call, &signature, out);
-            return;
         }
         let Some(text) = part.text else { return };
         let thinking = part.thought.unwrap_or(false);
@@ -176,9 +197,7 @@ impl GoogleDecoder {
         let made = || format!("{name}_{}_{}", out.begun_at(), self.calls);
         let id = call.id.filter(|id| !id.is_empty() && !self.ids.contains(id)).unwrap_or_else(made);
         let block = out.tool_call(&id, &name);
-        if let Some(args) = call.args.filter(|args| !args.is_null()) {
-            out.tool_arguments(block, &args.to_string());
-        }
+        out.tool_arguments(block, &call.args.unwrap_or_default());
         out.close(block);
         if !signature.is_empty() {
             out.thought_signature(&id, signature);

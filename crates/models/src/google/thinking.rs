@@ -1,9 +1,9 @@
-//! How hard a Gemini model is asked to think (spec `models.md` §5).
+//! Thinking settings of Gemini models (spec `models.md` §5).
 
 use serde_json::{Value, json};
 
 use crate::model_spec::ModelSpec;
-use crate::request::ThinkingLevel;
+use crate::thinking::ThinkingLevel;
 use crate::thinking::fit_budget;
 
 /// Models whose id contains all of `id`. The values stand for off, minimal, low, medium, and high or more.
@@ -19,7 +19,8 @@ enum Asks {
     Budgets([u64; 5]),
 }
 
-/// First match wins. What `off` stands for is the least a model can be asked: left alone it thinks as much as it likes.
+/// First match wins. `off` stands for the least that can be requested of a model: without it the
+/// model thinks as much as it likes.
 const FAMILIES: &[Family] = &[
     Family {
         id: &["gemini-3", "flash"],

@@ -14,10 +14,10 @@ use super::request::method;
 const VERSION: &str = "v1beta1";
 /// The place that is everywhere.
 const GLOBAL: &str = "global";
-/// What stands for the place in a configured address.
+/// Placeholder for the location in a configured address.
 const PLACEHOLDER: &str = "{location}";
 
-/// Where the request goes.
+/// Returns the address and the headers of a request.
 pub(super) fn head(
     spec: &ModelSpec,
     key: Option<&ProviderKey>,

@@ -1,16 +1,17 @@
-//! Images as a provider takes them: called what they are, and none without bytes (spec `agent-runtime.md` §9.2, step 2). Providers
-//! refuse the whole request for one that is not, with every further message. Those of our own tools and clients are well when they are
-//! stored; those of other programs that write transcripts may not be. How large an image is, is the business of who sends the
-//! conversation.
+//! Images as a provider takes them: called what they are, and none without bytes (spec
+//! `agent-runtime.md` §9.2, step 2). Providers refuse the whole request for one that is not, with
+//! every further message. Images of our own tools and clients are valid when they are stored; those
+//! of other programs that write transcripts may not be. The size of an image is handled by the
+//! sender of the conversation.
 
 use std::sync::Arc;
 
 use openclaw_protocol::message::{Block, ImageBlock, Message, UserContent};
 
-/// In the place of an image without bytes; clients know the text.
+/// Placeholder for an image without bytes; clients know the text.
 const EMPTY: &str = "[session:history] omitted empty image payload";
 
-/// What the base64 of a file begins with, by its first bytes.
+/// Beginnings of the base64 of a file, with the file types they identify.
 const BEGINNINGS: [(&str, &str); 3] =
     [("/9j/", "image/jpeg"), ("iVBOR", "image/png"), ("R0lGOD", "image/gif")];
 
@@ -33,7 +34,7 @@ pub(super) fn mend(messages: &mut [Arc<Message>]) {
     }
 }
 
-/// What stands in the place of an image; nothing where it is well.
+/// Returns the replacement of an image; `None` if the image is valid.
 fn mended(image: &ImageBlock) -> Option<Block> {
     let data = image.data.trim_ascii_start();
     if data.is_empty() {

@@ -7,12 +7,13 @@ use openclaw_protocol::message::{
     AssistantMessage, Block, MISSING_RESULT, Message, StopReason, ToolCall, ToolResultMessage,
 };
 
-/// Puts results right behind their calls in call order, makes up missing ones, drops orphans and repetitions. Answers
+/// Puts results right behind their calls in call order, makes up missing ones, drops orphans and repetitions of both. Answers
 /// that failed or were aborted pass through unrepaired; their results become orphans.
 pub(super) fn repair(messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
     let mut out = Vec::with_capacity(messages.len());
     let mut rest = messages.into_iter().peekable();
-    while let Some(message) = rest.next() {
+    while let Some(mut message) = rest.next() {
+        drop_repeated_calls(&mut message);
         let Message::Assistant(assistant) = &*message else {
             if matches!(*message, Message::User(_)) {
                 out.push(message);
@@ -42,8 +43,23 @@ pub(super) fn repair(messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
     out
 }
 
-/// Whether an answer failed or was aborted. No provider is shown such an answer: half of one would be continued as if it
-/// had been meant.
+/// Drops calls with the id of another one in the same answer: they have one result between them, and providers want one for each.
+fn drop_repeated_calls(message: &mut Arc<Message>) {
+    let Message::Assistant(answer) = &**message else { return };
+    let is_repeated =
+        |(at, call): (usize, &ToolCall)| answer.tool_calls().take(at).any(|before| before.id == call.id);
+    if answer.tool_calls().enumerate().any(is_repeated)
+        && let Message::Assistant(answer) = Arc::make_mut(message)
+    {
+        let mut seen = HashSet::new();
+        answer
+            .content
+            .retain(|block| !matches!(block, Block::ToolCall(call) if !seen.insert(call.id.clone())));
+    }
+}
+
+/// Returns true if an answer failed or was aborted. No provider is shown such an answer: half of
+/// one would be continued as if it had been meant.
 pub(super) fn has_failed(answer: &AssistantMessage) -> bool {
     matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
 }

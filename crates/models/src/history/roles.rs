@@ -1,5 +1,5 @@
-//! Which messages and blocks reach a provider, and how neighbours of one role are merged
-//! (spec `agent-runtime.md` §9.2 steps 3, 4, 8, 10).
+//! Selects the messages and blocks that reach a provider, and merges neighbours of one role (spec
+//! `agent-runtime.md` §9.2 steps 3, 4, 8, 10).
 
 use std::sync::Arc;
 

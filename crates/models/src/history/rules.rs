@@ -1,28 +1,28 @@
-//! What each model needs of a history (spec `agent-runtime.md` §9.1).
+//! Requirements of each model on a history (spec `agent-runtime.md` §9.1).
 
 use super::call_ids::{IdMap, IdRule};
 
-/// What is done to a history for one model. Calls and results are paired for all of them.
+/// Rules that adapt a history to one model. Calls and results are paired for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules<'a> {
     /// The model's provider, wire protocol and id: only its own answers keep their proofs and ids.
     pub(super) model: (&'a str, &'a str, &'a str),
     /// Drop blank assistant text and messages without content.
     pub(super) drop_blank: bool,
-    /// What ids of tool calls look like.
+    /// Form of tool call ids.
     pub(super) ids: IdRule,
     /// Merge consecutive assistant messages.
     pub(super) merge_assistants: bool,
-    /// How consecutive user messages are merged.
+    /// Method of merging consecutive user messages.
     pub(super) join: Join,
 }
 
-/// How the contents of consecutive user messages become one.
+/// Method of merging the contents of consecutive user messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Join {
-    /// As blocks, one after the other.
+    /// Keeps the blocks, one after the other.
     Blocks,
-    /// As text with a blank line between, for servers that take one text only.
+    /// Joins the texts with a blank line between, for servers that accept one text only.
     BlankLine,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Rules<'a> {
         plain
     }
 
-    /// For the ids of a conversation from its start.
+    /// Creates a map for the ids of a conversation from its start.
     pub(crate) fn id_map(&self) -> IdMap<'static> {
         IdMap::new(self.ids)
     }

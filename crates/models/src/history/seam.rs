@@ -1,5 +1,6 @@
-//! Where a conversation can be parted: what is before a seam is made fit and written the same whatever follows it, and what
-//! follows does not depend on what is before, ids of calls aside.
+//! Seams of a conversation: everything before a seam is adapted and written in the same way
+//! whatever follows it, and what follows does not depend on what is before, apart from ids of
+//! calls.
 //!
 //! A seam is before an answer that every model is shown, where everyone sees that another than the model spoke last. So no
 //! result belongs to a call beyond it, and nothing is merged across it.
@@ -15,7 +16,7 @@ pub(crate) fn last_seam(messages: &[Arc<Message>], after: usize) -> Option<usize
     (after + 1..messages.len()).rev().find(|at| is_seam(messages, *at))
 }
 
-/// Whether there is one before message number `at`.
+/// Returns true if there is a seam before message number `at`.
 pub(crate) fn is_seam(messages: &[Arc<Message>], at: usize) -> bool {
     let Some((before, [next, ..])) = messages.split_at_checked(at) else { return false };
     let is_result = |message: &&Arc<Message>| matches!(***message, Message::ToolResult(_));
@@ -29,7 +30,7 @@ pub(crate) fn is_seam(messages: &[Arc<Message>], at: usize) -> bool {
         })
 }
 
-/// Whether no model is spared an answer.
+/// Returns true if every model is shown the answer.
 fn is_shown(answer: &AssistantMessage) -> bool {
     !has_failed(answer) && answer.content.iter().any(|block| is_call(block) || is_words(block))
 }

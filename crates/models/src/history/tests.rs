@@ -7,6 +7,8 @@ use serde_json::json;
 
 use super::*;
 
+mod valid;
+
 fn rules() -> Rules<'static> {
     Rules::of("openai", "openai-completions", "gpt", IdRule::Completions)
 }
@@ -199,7 +201,8 @@ fn any_message() -> impl Strategy<Value = Arc<Message>> {
     ]
 }
 
-/// Whether every result directly follows the call it answers, and nothing else stands between a call and its results.
+/// Returns true if every result directly follows the call it answers, and nothing else stands
+/// between a call and its results.
 fn well_paired(messages: &[Arc<Message>]) -> bool {
     let mut open: Vec<String> = Vec::new();
     for message in messages {
@@ -232,8 +235,6 @@ fn well_paired(messages: &[Arc<Message>]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
-
     #[test]
     fn pairing_never_parts_a_call_from_its_result(messages in proptest::collection::vec(any_message(), 0..14)) {
         let out = pairing::repair(messages.clone());

@@ -7,6 +7,7 @@ use openclaw_protocol::message::{AssistantMessage, Block, Message};
 use super::call_ids::IdMap;
 use super::roles::drop_blocks;
 use super::rules::Rules;
+use crate::parts::CALL_FIELDS;
 
 /// Translates every answer, and renames calls and their results alike.
 pub(super) fn translate(messages: &mut [Arc<Message>], rules: &Rules<'_>, ids: &mut IdMap<'_>) {
@@ -14,7 +15,7 @@ pub(super) fn translate(messages: &mut [Arc<Message>], rules: &Rules<'_>, ids: &
         match &**message {
             Message::User(_) => {}
             Message::Assistant(answer) if is_own(answer, rules) => {
-                if rules.ids.keeps_own() {
+                if rules.ids.keeps_own() && answer.tool_calls().all(|call| rules.ids.takes(&call.id)) {
                     answer.tool_calls().for_each(|call| ids.keep(&call.id));
                 } else {
                     rename_calls(message, |id| ids.call(id));
@@ -56,7 +57,8 @@ fn is_own(answer: &AssistantMessage, rules: &Rules<'_>) -> bool {
     rules.model == (answer.provider.as_str(), answer.api.as_str(), answer.model.as_str())
 }
 
-/// Whether the model that wrote a block gets it back: all but empty thoughts without proof, and what nobody knows.
+/// Returns true if the model that wrote a block gets it back: all blocks but empty thoughts without
+/// signature, and unknown ones.
 fn is_kept(block: &Block) -> bool {
     match block {
         Block::Thinking(thinking) => {
@@ -77,6 +79,7 @@ fn translate_block(block: Block, ids: &mut IdMap<'_>) -> Option<Block> {
         Block::ToolCall(mut call) => {
             ids.call(&mut call.id);
             call.thought_signature = None;
+            call.extra.shift_remove(CALL_FIELDS);
             Some(Block::ToolCall(call))
         }
         Block::Image(_) => Some(block),

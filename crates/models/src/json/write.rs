@@ -93,7 +93,7 @@ pub(crate) fn put_text(out: &mut BytesMut, text: &str) {
     out.put_u8(b'"');
 }
 
-/// How many bytes at the start need no escape.
+/// Returns the number of bytes at the start that need no escape.
 fn plain_len(bytes: &[u8]) -> usize {
     const STRIDE: usize = 32;
     let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';

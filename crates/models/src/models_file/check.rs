@@ -5,27 +5,28 @@ use serde_json::{Map, Value};
 /// Faults that are named; more say nothing new.
 const MAX_NAMED: usize = 5;
 
-/// Why a `models.json` is ignored as a whole. The texts are for people; those of the rules are OpenClaw's.
+/// Reason why a `models.json` is ignored as a whole. The texts are for people; those of the rules
+/// are OpenClaw's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FileProblem {
-    /// It can't be read.
+    /// The file can't be read.
     #[error("{0}")]
     Read(String),
-    /// It is no JSON.
+    /// The file is not JSON.
     #[error("Failed to parse models.json: {0}")]
     Syntax(String),
-    /// It is other JSON than it should be.
+    /// The file is JSON of the wrong shape.
     #[error("Invalid models.json schema: {0}")]
     Schema(String),
-    /// Something is missing.
+    /// A required field is missing.
     #[error("{0}")]
     Rule(String),
 }
 
-/// What a field must be.
+/// Required type of a field.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
-    /// Not empty.
+    /// A text that is not empty.
     Text,
     Bool,
     Number,
@@ -102,7 +103,7 @@ pub(super) fn check(document: &Value) -> Result<(), FileProblem> {
     providers.into_iter().flatten().try_for_each(|(id, provider)| rules(id, provider))
 }
 
-/// What must be said for models to be callable.
+/// Checks that a provider states enough for its models to be callable.
 fn rules(id: &str, provider: &Value) -> Result<(), FileProblem> {
     let problem = |text: String| Err(FileProblem::Rule(text));
     let has = |name: &str| provider.get(name).is_some();

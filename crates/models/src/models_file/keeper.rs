@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use super::FILE;
 use super::read::{Providers, read};
 
-/// How often a run looks whether there is something to write. A file that lacks a new model for so long lacks nothing
-/// that a run of ours needs.
+/// Interval at which a run checks for models to write. A file that lacks a new model for so long
+/// lacks nothing that a run of ours needs.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
 /// Knows what the files say. Cheap to clone.
@@ -20,12 +20,12 @@ pub(crate) struct FileKeeper {
     known: Arc<Mutex<HashMap<PathBuf, Known>>>,
 }
 
-/// What a file says.
+/// Content of a file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileView {
-    /// None without a file, and when it breaks a rule.
+    /// Providers of the file; none if there is no file or it breaks a rule.
     pub(crate) providers: Arc<Providers>,
-    /// Why the file is ignored, for a person.
+    /// Reason why the file is ignored, for a person.
     pub(crate) warning: Option<String>,
 }
 
@@ -36,11 +36,12 @@ struct Known {
     looked: Option<Instant>,
 }
 
-/// By what a change of a file is noticed.
+/// Values by which a change of the file is noticed.
 type Stamp = (SystemTime, u64);
 
 impl FileKeeper {
-    /// What the file of an agent's directory says now. Blocks: one look at the file, a read when it is another one.
+    /// Returns the current content of the file in an agent's directory. Blocks: one look at the
+    /// file, a read when it is another one.
     pub(crate) fn view(&self, agent_dir: &Path) -> FileView {
         let path = agent_dir.join(FILE);
         let stamp = stamp(&path);
@@ -65,7 +66,7 @@ impl FileKeeper {
         view
     }
 
-    /// Whether it is time to see if the file lacks something; counts as having looked.
+    /// Returns true if it is time to check if the file lacks something; counts as having checked.
     pub(crate) fn is_due(&self, agent_dir: &Path, now: Instant) -> bool {
         let mut known = self.known.lock();
         let entry = known.entry(agent_dir.to_path_buf()).or_default();

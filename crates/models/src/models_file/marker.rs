@@ -1,5 +1,5 @@
-//! What stands for a key in `models.json`: the name of a variable or a reference to where the key is. Never a secret that
-//! is kept elsewhere.
+//! Placeholders for keys in `models.json`: the name of a variable or a reference to the key's
+//! place. Never a secret that is kept elsewhere.
 
 use crate::catalog::BUILT_IN;
 
@@ -16,7 +16,8 @@ pub(super) fn profile(id: &str) -> String {
     format!("{PREFIX}profile:{id}")
 }
 
-/// Whether a value is no key but stands for one: a reference, or what OpenClaw writes for a provider's OAuth login.
+/// Returns true if a value is not a key but a placeholder: a reference, or what OpenClaw writes for
+/// a provider's OAuth login.
 pub(crate) fn is_marker(provider: &str, value: &str) -> bool {
     value.starts_with(PREFIX)
         || BUILT_IN.get(provider).is_some_and(|entry| entry.placeholder.as_deref() == Some(value))

@@ -3,6 +3,7 @@
 use openclaw_config::settings::ProviderAuth;
 use openclaw_config::shared_place;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 use secrecy::SecretString;
@@ -21,15 +22,25 @@ const CONTEXT_WINDOW: u64 = 128_000;
 /// Largest answer of a model that does not say, in tokens.
 const MAX_TOKENS: u64 = 16_384;
 
-/// What a `models.json` says, in its order. Keys that only stand for others are left out: those are found where they are.
+/// Providers of a `models.json`, in its order. Keys that only stand for others are left out: those
+/// are found where they are.
 pub(super) type Providers = Vec<(ProviderId, ProviderEntry)>;
 
 /// Reads the file of an agent's directory; without one there are no providers. Blocks.
 pub(super) fn read(agent_dir: &Path) -> Result<Providers, FileProblem> {
-    match shared_place::read_to_string(&agent_dir.join(FILE)) {
-        Ok(text) => parse(&text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Providers::new()),
+    match text(&agent_dir.join(FILE)) {
+        Ok(Some(text)) => parse(&text),
+        Ok(None) => Ok(Providers::new()),
         Err(error) => Err(FileProblem::Read(error.to_string())),
+    }
+}
+
+/// Reads the text of a file. `None` without a file, and for one that a power cut has left without content: it is made anew.
+pub(super) fn text(path: &Path) -> io::Result<Option<String>> {
+    match shared_place::read_to_string(path) {
+        Ok(text) => Ok(Some(text).filter(|text| text.bytes().any(|byte| byte > b' '))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -90,7 +101,8 @@ fn change_of(written: Value) -> ModelOverride {
     serde_json::from_value(written).unwrap_or_default()
 }
 
-/// A model with what is assumed of one that does not say. Where it is says its provider alone.
+/// A model with what is assumed of one that does not say. The address is given by its provider
+/// alone.
 fn filled(model: ModelEntry) -> ModelEntry {
     ModelEntry {
         name: Some(model.name.unwrap_or_else(|| model.id.clone())),

@@ -61,7 +61,7 @@ impl Place {
         Writing::of(&connections, &self.found)
     }
 
-    /// What a new file would say.
+    /// Returns the content of a new file.
     fn written(&self) -> Value {
         let dir = tempfile::tempdir().unwrap();
         assert!(self.writing().unwrap().apply(dir.path()).unwrap());
@@ -233,13 +233,45 @@ fn merge_keeps_what_is_there_and_replace_does_not() {
 
 #[test]
 fn a_file_that_makes_no_sense_is_left_as_it_is() {
-    for broken in ["{\"providers\": ", "[]", "{\"providers\": {\"x\": {}}}"] {
+    for broken in ["[]", "{\"providers\": {\"x\": {}}}"] {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(FILE), broken).unwrap();
         let error = Place::new(mine("k")).writing().unwrap().apply(dir.path()).unwrap_err();
         assert!(error.contains("models.json is left as it is: "), "{error}");
         assert_eq!(text(dir.path()), broken);
     }
+}
+
+/// The file may be empty if the name reached the disk before the power failed and the content did
+/// not.
+#[test]
+fn a_file_that_a_power_cut_has_emptied_is_made_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(Place::new(mine("k")).writing().unwrap().apply(dir.path()).unwrap());
+    let whole = text(dir.path());
+    for emptied in ["", "\0\0\0\0", " \n"] {
+        std::fs::write(dir.path().join(FILE), emptied).unwrap();
+        assert_eq!(models_file_problem(dir.path()), None, "{emptied:?}");
+        assert!(Place::new(mine("k")).writing().unwrap().apply(dir.path()).unwrap(), "{emptied:?}");
+        assert_eq!(text(dir.path()), whole);
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_short_is_kept_beside_and_made_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(Place::new(mine("k")).writing().unwrap().apply(dir.path()).unwrap());
+    let whole = text(dir.path());
+    let half = &whole[..whole.len() / 2];
+    std::fs::write(dir.path().join(FILE), half).unwrap();
+    assert!(models_file_problem(dir.path()).is_some());
+    assert!(Place::new(mine("k")).writing().unwrap().apply(dir.path()).unwrap());
+    assert_eq!(text(dir.path()), whole);
+    let names = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let kept: Vec<_> = names.filter(|path| path.to_string_lossy().contains("models.json.damaged-")).collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert_eq!(std::fs::read_to_string(&kept[0]).unwrap(), half);
+    assert_eq!(set_models_file_aside(dir.path()).unwrap(), None);
 }
 
 #[test]

@@ -5,13 +5,12 @@ use openclaw_config::settings::ProviderAuth;
 use std::path::Path;
 
 use openclaw_config::private_file::{self, Durability};
-use openclaw_config::shared_place;
 use secrecy::ExposeSecret;
 use serde_json::{Map, Number, Value, json};
 
 use super::marker::{CONFIG, NONE, is_marker, profile};
-use super::read::providers_of;
-use super::{FILE, check};
+use super::read::{providers_of, text};
+use super::{FILE, check, set_models_file_aside};
 use crate::bedrock::{self, credentials as aws};
 use crate::catalog::{BUILT_IN, Found, NEW_CONTEXT_WINDOW, NEW_MAX_TOKENS, key_variables};
 use crate::credentials::{Connections, Secret, profile_order};
@@ -22,7 +21,7 @@ use openclaw_config::clock::now_ms;
 /// Parts of the names of variables that hold keys.
 const KEY_WORDS: [&str; 3] = ["KEY", "TOKEN", "SECRET"];
 
-/// What a run wants `models.json` to say.
+/// Content that a run wants `models.json` to have.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Writing {
     mode: ModelsMode,
@@ -31,8 +30,9 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// What follows from the configuration, the credentials and the servers that answered; nothing when that is nothing.
-    /// A local server that nobody connected is not written down: when it is gone, so are its models.
+    /// Derives the content from the configuration, the credentials and the servers that answered;
+    /// `None` if there is none. A local server that nobody connected is not written down: when it
+    /// is gone, so are its models.
     pub(crate) fn of(connections: &Connections<'_>, found: &[Found]) -> Option<Self> {
         let settings = connections.settings;
         let mut providers: Vec<(String, Value)> = Vec::new();
@@ -55,24 +55,27 @@ impl Writing {
         (!providers.is_empty()).then_some(Self { mode: settings.catalog_mode, providers })
     }
 
-    /// Brings the file up to date; says whether it was changed. Blocks.
+    /// Brings the file up to date; says whether it was changed. One that is no JSON is kept beside
+    /// it. Blocks.
     ///
     /// # Errors
-    /// When the file that is there makes no sense, which is left as it is, or the file system refuses.
+    /// Fails if the file that is there is JSON and makes no sense, which is left as it is, or if the file system refuses.
     pub(crate) fn apply(&self, agent_dir: &Path) -> Result<bool, String> {
         let path = agent_dir.join(FILE);
-        let there = match shared_place::read_to_string(&path) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
-        };
-        let text = self
+        let aside = set_models_file_aside(agent_dir)
+            .map_err(|error| format!("cannot move {} aside: {error}", path.display()))?;
+        if let Some(kept) = aside {
+            let (file, kept) = (path.display(), kept.display());
+            tracing::warn!(%file, %kept, "the file is no JSON: it is kept, and made anew");
+        }
+        let there = text(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let new = self
             .over(there.as_deref())
             .map_err(|problem| format!("{} is left as it is: {problem}", path.display()))?;
-        if there.as_deref() == Some(&text) {
+        if there.as_deref() == Some(&new) {
             return Ok(false);
         }
-        private_file::replace(&path, text.as_bytes(), Durability::Whole)
+        private_file::replace(&path, new.as_bytes(), Durability::Whole)
             .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         Ok(true)
     }
@@ -156,7 +159,7 @@ fn provider(id: &ProviderId, entry: &ProviderEntry, connections: &Connections<'_
     // A model that is elsewhere than its provider can't be said here.
     let models: Vec<Value> = entry.models.iter().filter(|m| m.base_url.is_none()).map(model).collect();
     let key = key(id, entry, connections);
-    // Where there are no models the key would only stand above others.
+    // Without models the key would only take precedence over others.
     let key = key.filter(|key| !models.is_empty() || !is_marker(id.as_str(), key));
     set("baseUrl", entry.base_url.clone().map(Value::from));
     set("apiKey", key.map(Value::from));
@@ -209,7 +212,7 @@ fn number(value: f64) -> Value {
     whole.map_or_else(|| Number::from_f64(value).map_or(Value::Null, Value::Number), Value::from)
 }
 
-/// What stands for the key of a provider.
+/// Returns the placeholder for the key of a provider.
 fn key(id: &ProviderId, entry: &ProviderEntry, connections: &Connections<'_>) -> Option<String> {
     let stated = entry.api_key.as_ref().map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
     if let Some(stated) = stated {

@@ -22,14 +22,14 @@ pub const MAX_REDIRECTS: usize = 3;
 const CONNECT: Duration = Duration::from_secs(10);
 /// Silence that is waited for.
 const IDLE: Duration = Duration::from_secs(30);
-/// What sites are asked for that speak several.
+/// Languages requested from multilingual sites.
 const LANGUAGES: &str = "en-US,en;q=0.9";
 const USER_AGENT: &str = concat!("openclaw/", env!("CARGO_PKG_VERSION"));
 
-/// Why nothing was fetched; models and people are told this.
+/// Reason why nothing was fetched; models and people are told this.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WebError {
-    /// It is no address of the web.
+    /// The text is not an address of the web.
     #[error("Invalid URL: must be http or https")]
     Address,
     /// A name that is never asked.
@@ -44,25 +44,25 @@ pub enum WebError {
     /// The name is not known.
     #[error("cannot find the host {0}")]
     NoHost(String),
-    /// It leads on and on.
+    /// The address redirects more often than allowed.
     #[error("Too many redirects (limit: {0})")]
     Redirects(usize),
-    /// It leads back to where it was.
+    /// The address redirects to itself.
     #[error("Redirect loop detected")]
     RedirectLoop,
-    /// It leads nowhere.
+    /// The redirect names no target.
     #[error("Redirect missing location header ({0})")]
     NoLocation(u16),
     /// The server has no such document, or gives it to nobody.
     #[error("the server answered {0}")]
     Status(u16),
-    /// It is larger than may be.
+    /// The document is larger than allowed.
     #[error("it is larger than {} MB", .0 / 1_000_000)]
     TooLarge(u64),
-    /// It is packed in a way that was not asked for.
+    /// The document is compressed in a way that was not asked for.
     #[error("the answer is compressed in a way that is not known: {0}")]
     Encoding(String),
-    /// It can't be unpacked.
+    /// The document can't be decompressed.
     #[error("the compressed answer is damaged")]
     Damaged,
     /// The network.
@@ -71,7 +71,7 @@ pub enum WebError {
 }
 
 impl WebError {
-    /// Whether the address may not be asked for at all, by nobody and in no other way.
+    /// Returns true if the address is forbidden for every caller and every method.
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Address | Self::Name(_) | Self::Private | Self::ResolvesToPrivate => true,
@@ -92,16 +92,16 @@ impl WebError {
     }
 }
 
-/// What becomes of a document that is too large.
+/// Treatment of a document that is too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overflow {
-    /// It is refused.
+    /// Refuses the document.
     Refuse,
-    /// Its beginning is taken.
+    /// Returns the beginning of the document.
     Cut,
 }
 
-/// Which answers count.
+/// Selection of the statuses that count as an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statuses {
     /// 200 alone; the rest are errors.
@@ -110,29 +110,29 @@ pub enum Statuses {
     Any,
 }
 
-/// What the server may do to make the answer shorter. Limits count what is unpacked.
+/// Compression that the server may use. Limits count what is unpacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// Nothing; what comes is taken as it is.
+    /// No compression; the answer is taken as it is.
     None,
     /// gzip.
     Gzip,
 }
 
-/// How a document is asked for.
+/// Options of a request for a document.
 #[derive(Debug, Clone)]
 pub struct FetchOptions {
     /// Bytes that are read at most.
     pub max_bytes: u64,
-    /// What becomes of a longer one.
+    /// Treatment of a longer document.
     pub overflow: Overflow,
-    /// Which answers count.
+    /// Statuses that count as an answer.
     pub statuses: Statuses,
-    /// How it may be packed.
+    /// Accepted compression.
     pub compression: Compression,
     /// Redirects that are followed.
     pub max_redirects: usize,
-    /// What we call ourselves.
+    /// Our name in the request.
     pub user_agent: String,
     /// Silence that is waited for.
     pub idle: Duration,
@@ -172,7 +172,7 @@ pub async fn fetch(address: &str, options: &FetchOptions) -> Result<Document, We
     fetch_with(address, options, look_up).await
 }
 
-/// The same with another way to look up names, which is asked once a hop.
+/// Fetches with another name resolver, which is called once per redirect hop.
 async fn fetch_with<L, F>(address: &str, options: &FetchOptions, look_up: L) -> Result<Document, WebError>
 where
     L: Fn(String, u16) -> F,
@@ -208,7 +208,7 @@ async fn look_up(name: String, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok(tokio::net::lookup_host((name.as_str(), port)).await?.collect())
 }
 
-/// Where a request to it may go.
+/// Returns the addresses to which a request for the URL may go.
 async fn checked<L, F>(url: &Url, allowed: &[String], look_up: &L) -> Result<Vec<SocketAddr>, WebError>
 where
     L: Fn(String, u16) -> F,
@@ -264,7 +264,7 @@ impl Resolve for Pinned {
     }
 }
 
-/// One request, to these addresses. No proxy: it would look the name up once more.
+/// Sends one request to these addresses. No proxy: it would look the name up once more.
 async fn ask(
     url: &Url,
     addresses: Vec<SocketAddr>,
@@ -287,7 +287,7 @@ async fn ask(
     sent.map_err(|_| WebError::silent(options.idle))?.map_err(|error| failed(&error))
 }
 
-/// Without the address, which may hold a credential.
+/// Converts the error without the address, which may hold a credential.
 fn failed(error: &reqwest::Error) -> WebError {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
     WebError::Net(causes.last().map_or_else(|| "the request failed".to_owned(), ToString::to_string))

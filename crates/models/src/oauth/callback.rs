@@ -12,14 +12,14 @@ use super::pasted::{CodeError, StateRule, from_query};
 
 /// The port the server sends the browser to.
 pub const PORT: u16 = 1455;
-/// How long the browser is waited for before a person is asked to paste.
+/// Time to wait for the browser before a person is asked to paste.
 pub const WAIT: Duration = Duration::from_secs(60);
 const PATH: &str = "/auth/callback";
 /// Largest head of a request, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
-/// How long one connection may take.
+/// Time limit of one connection.
 const CONNECTION: Duration = Duration::from_secs(10);
-/// Most connections at a time; more wait.
+/// Largest number of concurrent connections; more wait.
 const MAX_CONNECTIONS: usize = 16;
 
 const SUCCESS: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Logged in</title></head>\
@@ -41,10 +41,10 @@ impl Callback {
         Ok(Self { listener })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the server listens.
     ///
     /// # Errors
-    /// What the system says.
+    /// Underlying I/O error.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -104,7 +104,7 @@ async fn read_target(stream: &mut TcpStream) -> Option<String> {
     let line = head.split(|byte| *byte == b'\r').next()?;
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
     let (method, target) = (words.next()?, words.next()?);
-    // Whatever else is asked than this page, there is none.
+    // Any other request than this page gets none.
     Some(if method == "GET" { target.to_owned() } else { String::new() })
 }
 

@@ -15,10 +15,10 @@ use crate::net::Http;
 pub const PROVIDER: &str = "openai-codex";
 /// The public client that OpenAI knows for this login; it has no secret.
 const CLIENT_ID: &str = "app_EMoamEEZ73f0CkXaXp7hrann";
-/// Where the browser is sent back to. The server takes no other.
+/// Address to which the browser is redirected. The server takes no other.
 pub const REDIRECT: &str = "http://localhost:1455/auth/callback";
 const SCOPE: &str = "openid profile email offline_access";
-/// What we call ourselves.
+/// Our name in requests.
 const ORIGINATOR: &str = "openclaw";
 /// Lifetime of a token whose answer names none, in seconds.
 const DEFAULT_LIFETIME: i64 = 3_600;
@@ -28,7 +28,7 @@ const DEFAULT_LIFETIME: i64 = 3_600;
 pub struct Login {
     /// Access token.
     pub access: SecretString,
-    /// What the next one is got with.
+    /// Refresh token that renews the login.
     pub refresh: SecretString,
     /// Unix milliseconds.
     pub expires: i64,
@@ -121,7 +121,8 @@ fn login(answer: &Map<String, Value>, old: Option<&SecretString>, now: i64) -> R
     })
 }
 
-/// What a token says of its owner. It is the provider's to check; only its content is read here.
+/// Claims of a token about its owner. The provider is responsible for checking the token; only its
+/// content is read here.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Claims {
     account: Option<String>,

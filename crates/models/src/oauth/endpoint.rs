@@ -1,4 +1,4 @@
-//! One question to a login server: a form or a request for a document out, a JSON object back.
+//! Request to a login server: sends a form or a request for a document, receives a JSON object.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::net::{Headers, Http, Incoming, JSON, NetError, redact};
 
-/// How long a server may take for an answer. Shorter than the time for which a store may stay locked.
+/// Time limit for the answer of a server. Shorter than the time for which a store may stay locked.
 pub const DEADLINE: Duration = Duration::from_secs(15);
 /// Characters of a server's own words that are shown.
 const SHOWN: usize = 300;
 
-/// Why there is no answer. The texts hold no secrets.
+/// Error of a request to a login server. The texts hold no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// The server could not be reached; try again.
@@ -20,7 +20,7 @@ pub enum EndpointError {
     /// The server took too long; try again.
     #[error("the login server did not answer within {} s", DEADLINE.as_secs())]
     Slow,
-    /// What was presented is used up, revoked or expired: a person must log in again.
+    /// The presented code or token is used up, revoked or expired: a person must log in again.
     #[error("the login is no longer valid (invalid_grant{0})")]
     InvalidGrant(String),
     /// The server said no.
@@ -80,7 +80,7 @@ async fn read(incoming: Incoming, sent: &[(&str, &str)]) -> Result<Map<String, V
     };
     let is_ok = (200..300).contains(&status);
     let Some(document) = document else {
-        // What is no JSON may hold a credential all the same: none of it is shown.
+        // A body that is not JSON may still hold a credential: none of it is shown.
         let what = if body.trim_start().starts_with('<') { "a web page" } else { "no JSON" };
         return Err(if is_ok {
             EndpointError::Garbage(format!("{what} under status {status}"))

@@ -11,7 +11,7 @@ use crate::net::Http;
 
 /// Provider id.
 pub const PROVIDER: &str = "github-copilot";
-/// Where requests go unless the token says otherwise.
+/// Address of requests unless the token names another one.
 pub const DEFAULT_BASE_URL: &str = "https://api.individual.githubcopilot.com";
 /// The public client that GitHub knows for Copilot; it has no secret.
 const CLIENT_ID: &str = "Iv1.b507a08c87ecfe98";
@@ -24,17 +24,17 @@ const MAX_LIFE: Duration = Duration::from_secs(30 * 60);
 /// A code for a person to enter.
 #[derive(Debug, Clone)]
 pub struct DeviceCode {
-    /// What to type.
+    /// Code that the person types.
     pub user_code: String,
-    /// Where.
+    /// Address of the page on which the code is entered.
     pub page: String,
-    /// For how long.
+    /// Lifetime of the code.
     pub life: Duration,
     device_code: SecretString,
     interval: Duration,
 }
 
-/// Why there is no login.
+/// Error of a login with a device code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// The code was not entered in time.
@@ -114,7 +114,7 @@ async fn poll(http: &Http, servers: &LoginServers, code: &DeviceCode) -> Result<
             "access_denied" => Err(DeviceError::Denied),
             _ => Err(EndpointError::Refused { status, code, words }.into()),
         },
-        // One question more or less: the person is still busy with the code.
+        // A lost question does not matter: the person is still busy with the code.
         Err(EndpointError::Net(_) | EndpointError::Slow) => Ok(Poll::Pending),
         Err(error @ (EndpointError::InvalidGrant(_) | EndpointError::Garbage(_))) => Err(error.into()),
     }
@@ -153,7 +153,7 @@ fn copilot_token(answer: &Map<String, Value>) -> Result<CopilotToken, EndpointEr
     Ok(CopilotToken { token: SecretString::from(token), expires_at })
 }
 
-/// Where requests with a token go: its `proxy-ep`, as the API's host.
+/// Returns the address of requests with a token: its `proxy-ep`, as the API's host.
 pub fn base_url(token: &str) -> String {
     let host = token.split(';').find_map(|part| part.trim().strip_prefix("proxy-ep="));
     let host = host.map(|host| host.trim().trim_start_matches("https://").trim_end_matches('/'));

@@ -1,14 +1,15 @@
-//! What a person pastes after a login: the address the browser ended at, or the code in one of its forms. Pure.
+//! Parser for the text that a person pastes after a login: the address the browser ended at, or the
+//! code in one of its forms. Pure.
 
 use url::Url;
 
-/// Why there is no code in an answer.
+/// Reason why an answer has no code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CodeError {
     /// The answer is of another login.
     #[error("State mismatch")]
     State,
-    /// There is no code.
+    /// The answer contains no code.
     #[error("Missing authorization code")]
     Missing,
 }
@@ -33,7 +34,7 @@ pub fn code_of(pasted: &str, state: &str) -> Result<String, CodeError> {
     check(text, None, state, StateRule::IfThere)
 }
 
-/// Whether an answer must name its login.
+/// Requirement that an answer names its login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StateRule {
     /// A person may leave it out.

@@ -7,9 +7,9 @@ use sha2::{Digest as _, Sha256};
 /// The secrets of one login.
 #[derive(Clone)]
 pub struct Proof {
-    /// Sent with the code.
+    /// Verifier that is sent with the code.
     pub verifier: String,
-    /// Sent with the question.
+    /// Challenge that is sent with the question.
     pub challenge: String,
     /// Comes back with the answer.
     pub state: String,

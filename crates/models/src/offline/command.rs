@@ -1,15 +1,15 @@
-//! What the offline guide understands: a handful of plain commands.
+//! Commands of the offline guide: a handful of plain ones.
 
 use serde_json::{Value, json};
 
-/// Something a person asks the guide to do.
+/// Request of a person to the guide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Command {
     /// Explain yourself.
     Help,
     /// A heartbeat: there is never anything to report.
     Heartbeat,
-    /// One tool call.
+    /// Calls a tool.
     Tool(Request),
     /// A command that lacks a part; the text says how it goes.
     Incomplete(&'static str),
@@ -27,7 +27,7 @@ pub(super) enum Request {
     Memory { query: String },
 }
 
-/// How each command is written; shown by `help` and when a part is missing.
+/// Syntax of each command; shown by `help` and when a part is missing.
 pub(super) const USAGES: &[(&str, &str)] = &[
     ("read", "read <file>"),
     ("write", "write <file>: <text>"),
@@ -85,7 +85,7 @@ impl Request {
         }
     }
 
-    /// What is needed for it, for an error text.
+    /// Returns the tool that a command needs, for an error text.
     pub(super) fn tool_name(&self) -> &'static str {
         match self {
             Self::Read { .. } => "read",
@@ -107,7 +107,7 @@ fn incomplete(command: &str) -> Command {
     Command::Incomplete(usage)
 }
 
-/// Whether an argument is one path rather than a sentence: blanks need quotes.
+/// Returns true if an argument is one path rather than a sentence: blanks need quotes.
 fn is_one_path(text: &str) -> bool {
     !text.contains(char::is_whitespace) || unquote(text) != text
 }

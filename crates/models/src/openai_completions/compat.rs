@@ -1,4 +1,4 @@
-//! What the many servers that speak Chat Completions do differently (spec `models.md` §4.2).
+//! Differences among the many servers that speak Chat Completions (spec `models.md` §4.2).
 
 use crate::history::IdRule;
 use crate::model_spec::ModelSpec;
@@ -38,7 +38,7 @@ const VENDORS: &[Vendor] = &[
     },
 ];
 
-/// How a model wants to be asked to think.
+/// Form in which a model is asked to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ThinkingFormat {
     /// `reasoning_effort`
@@ -66,7 +66,8 @@ pub(super) struct Dialect<'a> {
 }
 
 impl<'a> Dialect<'a> {
-    /// What the model's `compat` says, else what is known of its vendor, else what OpenAI does.
+    /// Returns the model's `compat`, completed by what is known of its vendor, then by OpenAI's
+    /// behaviour.
     pub(super) fn of(spec: &'a ModelSpec) -> Self {
         let is =
             |vendor: &&Vendor| vendor.provider == spec.provider() || spec.base_url.contains(vendor.address);
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!(openai, IdRule::CompletionsOpenAi);
     }
 
-    /// What a model's `compat` says counts more than what is known of its vendor, field by field.
+    /// Fields of a model's `compat` take precedence over what is known of its vendor.
     #[test]
     fn compat_overrules_what_is_known() {
         let read = |json: serde_json::Value| serde_json::from_value::<Compat>(json).unwrap();

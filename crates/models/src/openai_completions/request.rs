@@ -10,13 +10,15 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::compat::{Dialect, ThinkingFormat};
+use crate::cache_retention::CacheRetention;
 use crate::conversation::{Asked, Conversation};
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, JSON, NetError};
-use crate::parts::{arguments, result_images, user_parts};
-use crate::request::{CacheRetention, ModelRequest, ThinkingLevel, ToolSpec};
+use crate::parts::{CALL_FIELDS, arguments, result_images, user_parts};
+use crate::request::{ModelRequest, ToolSpec};
 use crate::result_text::{IMAGES_FOLLOW, result_text};
+use crate::thinking::ThinkingLevel;
 use crate::wire::{Head, add_headers};
 use crate::{copilot, openrouter};
 
@@ -25,7 +27,7 @@ pub(super) const REASONING_FIELDS: &[&str] = &["reasoning_content", "reasoning",
 
 const BRIDGE: &str = "I have processed the tool results.";
 
-/// Where the request goes.
+/// Returns the address and the headers of a request.
 pub(super) fn head(spec: &ModelSpec, key: Option<&SecretString>, asked: Asked) -> Result<Head, NetError> {
     let mut headers = Headers::posting(JSON);
     if let Some(key) = key {
@@ -207,7 +209,8 @@ fn answer_content<'a>(spec: &ModelSpec, mut texts: Vec<Cow<'a, str>>) -> Json<'a
     }
 }
 
-/// Whether parts of the conversation are marked for the cache: Claude's behind OpenRouter.
+/// Returns true if parts of the conversation are marked for the cache: for Claude behind
+/// OpenRouter.
 fn is_marked(spec: &ModelSpec) -> bool {
     openrouter::serves(spec) && spec.id().starts_with("anthropic/")
 }
@@ -215,7 +218,12 @@ fn is_marked(spec: &ModelSpec) -> bool {
 fn tool_call(call: &ToolCall) -> Json<'_> {
     let arguments = arguments(call).to_string();
     let function = object! {"name": &call.name, "arguments": arguments};
-    object! {"id": &call.id, "type": "function", "function": function}
+    let mut sent = object! {"id": &call.id, "type": "function", "function": function};
+    // Fields that the server sent with the call, such as the signature of Gemini's thoughts.
+    if let Some(Value::Object(fields)) = call.extra.get(CALL_FIELDS) {
+        fields.iter().for_each(|(name, value)| sent.put(name, value));
+    }
+    sent
 }
 
 fn tool_result<'a>(dialect: &Dialect<'_>, result: &'a ToolResultMessage) -> Json<'a> {

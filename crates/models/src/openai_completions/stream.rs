@@ -4,8 +4,11 @@ use openclaw_protocol::message::{StopReason, Usage};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::calls::{CallDelta, Calls, FunctionDelta};
 use super::request::REASONING_FIELDS;
+use super::written::{Held, Written, WrittenCall};
 use crate::assembly::Assembly;
+use crate::lenient;
 use crate::sse::SseEvent;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, Flow, error_in_stream, garbage, glimpse, refused};
@@ -15,138 +18,132 @@ use crate::wire::{Decoder, Flow, error_in_stream, garbage, glimpse, refused};
 pub(crate) struct CompletionsDecoder {
     text: Option<usize>,
     thinking: Option<usize>,
-    calls: Vec<OpenCall>,
+    calls: Calls,
+    written: Written,
     stop: Option<StopReason>,
-}
-
-/// A tool call under the server's index and id.
-#[derive(Debug)]
-struct OpenCall {
-    index: Option<u64>,
-    id: String,
-    block: usize,
 }
 
 #[derive(Deserialize)]
 struct Chunk {
-    #[serde(default, deserialize_with = "or_none")]
-    choices: Vec<Choice>,
-    #[serde(default, deserialize_with = "figures")]
+    /// Choice; only one is requested.
+    #[serde(default, rename = "choices", deserialize_with = "lenient::first")]
+    choice: Option<Choice>,
+    #[serde(default, deserialize_with = "lenient::object")]
     usage: Option<WireUsage>,
+    #[serde(default, deserialize_with = "lenient::error")]
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct Choice {
+    #[serde(default, deserialize_with = "lenient::object")]
     delta: Option<Delta>,
+    #[serde(default, deserialize_with = "lenient::object")]
     message: Option<Delta>,
+    #[serde(default, deserialize_with = "lenient::text")]
     finish_reason: Option<String>,
-    #[serde(default, deserialize_with = "figures")]
+    #[serde(default, deserialize_with = "lenient::object")]
     usage: Option<WireUsage>,
 }
 
 #[derive(Deserialize)]
 struct Delta {
-    content: Option<Content>,
+    #[serde(default)]
+    content: Content,
+    #[serde(default, deserialize_with = "lenient::text")]
     reasoning_content: Option<String>,
     // OpenRouter and vLLM send text here; others have been seen to send objects, which are no text for us.
-    reasoning: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    reasoning: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     reasoning_text: Option<String>,
-    #[serde(default)]
-    reasoning_details: Option<Vec<Value>>,
-    #[serde(default)]
-    tool_calls: Option<Vec<CallDelta>>,
+    #[serde(default, deserialize_with = "lenient::objects")]
+    reasoning_details: Vec<Value>,
+    #[serde(default, deserialize_with = "lenient::objects")]
+    tool_calls: Vec<CallDelta>,
+    /// Old form of a call, from before an answer could have several.
+    #[serde(default, deserialize_with = "lenient::object")]
+    function_call: Option<FunctionDelta>,
+    #[serde(default, deserialize_with = "lenient::text")]
     refusal: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
+#[derive(Default)]
 enum Content {
+    #[default]
+    Nothing,
     Text(String),
     Parts(Vec<Part>),
 }
 
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let raw = lenient::raw(from)?;
+        Ok(match raw.get().as_bytes().first() {
+            Some(b'"') => lenient::read(raw).map_or(Self::Nothing, Self::Text),
+            Some(b'[') => Self::Parts(lenient::objects_in(raw)),
+            _ => lenient::object_in(raw).map_or(Self::Nothing, |part| Self::Parts(vec![part])),
+        })
+    }
+}
+
 #[derive(Deserialize)]
 struct Part {
+    #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
-    thinking: Option<Vec<Part>>,
-}
-
-#[derive(Deserialize)]
-struct CallDelta {
-    index: Option<u64>,
-    id: Option<String>,
-    function: Option<FunctionDelta>,
-}
-
-#[derive(Deserialize)]
-struct FunctionDelta {
-    name: Option<String>,
-    arguments: Option<Value>,
+    #[serde(default)]
+    thinking: Content,
 }
 
 #[derive(Deserialize)]
 struct WireUsage {
-    #[serde(default, deserialize_with = "count")]
+    #[serde(default, deserialize_with = "lenient::count")]
     prompt_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "count")]
+    #[serde(default, deserialize_with = "lenient::count")]
     completion_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "count")]
+    #[serde(default, deserialize_with = "lenient::count")]
     total_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::object")]
     prompt_tokens_details: Option<PromptDetails>,
-    #[serde(default, deserialize_with = "count")]
+    /// DeepSeek's.
+    #[serde(default, deserialize_with = "lenient::count")]
     prompt_cache_hit_tokens: Option<u64>,
+    /// Moonshot's.
+    #[serde(default, deserialize_with = "lenient::count")]
+    cached_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::object")]
     completion_tokens_details: Option<CompletionDetails>,
 }
 
 #[derive(Deserialize)]
 struct PromptDetails {
-    #[serde(default, deserialize_with = "count")]
+    #[serde(default, deserialize_with = "lenient::count")]
     cached_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct CompletionDetails {
-    #[serde(default, deserialize_with = "count")]
+    #[serde(default, deserialize_with = "lenient::count")]
     reasoning_tokens: Option<u64>,
-}
-
-/// Usage is told beside an answer: whatever it looks like, the answer is good.
-fn figures<'de, D: Deserializer<'de>>(from: D) -> Result<Option<WireUsage>, D::Error> {
-    Ok(serde_json::from_value(Value::deserialize(from)?).ok())
-}
-
-/// A number of tokens, however it is written; nothing for one that can't be.
-fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    let written = Value::deserialize(from)?;
-    // Saturates; tokens are far below where a fraction would be lost.
-    let rounded = || written.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64);
-    Ok(written.as_u64().or_else(rounded))
-}
-
-/// `null` is as good as nothing.
-fn or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Choice>, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 impl Decoder for CompletionsDecoder {
     fn event(&mut self, event: &SseEvent, out: &mut Assembly) -> Result<Flow, ModelFailure> {
-        match event.data.trim() {
-            "[DONE]" => return self.done(out),
-            "null" => return Ok(Flow::More),
-            _ => {}
+        if event.data.trim() == "[DONE]" {
+            return self.done(out);
         }
-        let chunk: Chunk = serde_json::from_str(&event.data)
-            .map_err(|_| garbage(format_args!("an event that is no completion: {}", glimpse(&event.data))))?;
-        self.chunk(chunk, out)?;
+        self.chunk(lenient::frame(&event.data, "an event that is no completion")?, out)?;
         Ok(Flow::More)
     }
 
     fn document(&mut self, document: &str, out: &mut Assembly) -> Result<StopReason, ModelFailure> {
-        let chunk: Chunk = serde_json::from_str(document)
-            .map_err(|_| garbage(format_args!("an answer that is no completion: {}", glimpse(document))))?;
-        let answered = !chunk.choices.is_empty();
+        let mut chunk: Chunk = lenient::frame(document, "an answer that is no completion")?;
+        let answered = chunk.choice.is_some();
+        if let Some(choice) = &mut chunk.choice {
+            choice.delta = choice.message.take().or(choice.delta.take());
+        }
         self.chunk(chunk, out)?;
+        self.release(out);
         if answered {
             Ok(self.stop.unwrap_or_default())
         } else {
@@ -160,7 +157,8 @@ impl Decoder for CompletionsDecoder {
 }
 
 impl CompletionsDecoder {
-    fn done(&self, out: &Assembly) -> Result<Flow, ModelFailure> {
+    fn done(&mut self, out: &mut Assembly) -> Result<Flow, ModelFailure> {
+        self.release(out);
         match self.stop {
             Some(stop) => Ok(Flow::End(stop)),
             None if out.is_empty() => Err(garbage("the end of a stream that held no answer")),
@@ -169,7 +167,7 @@ impl CompletionsDecoder {
     }
 
     fn chunk(&mut self, chunk: Chunk, out: &mut Assembly) -> Result<(), ModelFailure> {
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+        if let Some(error) = chunk.error {
             let message = error_message(&error).unwrap_or_else(|| error.to_string());
             return Err(error_in_stream(&error, message));
         }
@@ -177,7 +175,7 @@ impl CompletionsDecoder {
         if let Some(usage) = &chunk.usage {
             take_usage(out.usage(), usage);
         }
-        let Some(choice) = chunk.choices.into_iter().next() else { return Ok(()) };
+        let Some(choice) = chunk.choice else { return Ok(()) };
         if let (None, Some(usage)) = (&chunk.usage, &choice.usage) {
             take_usage(out.usage(), usage);
         }
@@ -185,25 +183,42 @@ impl CompletionsDecoder {
             self.delta(delta, out);
         }
         if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
+            self.release(out);
             self.stop = Some(finish(&reason)?);
         }
         Ok(())
     }
 
+    /// Releases the text that was held back: it is calls, or text after all. If the server sent calls too, calls in the text repeat those
+    /// and are dropped.
+    fn release(&mut self, out: &mut Assembly) {
+        match self.written.end() {
+            Some(Held::Calls(calls)) if self.calls.is_empty() => {
+                for WrittenCall { name, arguments } in calls {
+                    let block = out.tool_call("", &name);
+                    out.tool_arguments(block, &arguments);
+                }
+            }
+            Some(Held::Text(text)) => out.text(&mut self.text, &text),
+            Some(Held::Calls(_)) | None => {}
+        }
+    }
+
     fn delta(&mut self, delta: Delta, out: &mut Assembly) {
         self.reasoning(&delta, out);
         match delta.content {
-            Some(Content::Text(text)) => self.add_text(&text, out),
-            Some(Content::Parts(parts)) => parts.into_iter().for_each(|part| self.part(part, out)),
-            None => {}
+            Content::Text(text) => self.add_text(&text, out),
+            Content::Parts(parts) => parts.into_iter().for_each(|part| self.part(part, out)),
+            Content::Nothing => {}
         }
         if let Some(refusal) = delta.refusal {
             self.add_text(&refusal, out);
         }
-        for call in delta.tool_calls.into_iter().flatten() {
-            self.call(call, out);
+        for call in delta.tool_calls.into_iter().chain(delta.function_call.map(CallDelta::from)) {
+            (self.text, self.thinking) = (None, None);
+            self.calls.take(call, out);
         }
-        for detail in delta.reasoning_details.into_iter().flatten() {
+        for detail in delta.reasoning_details {
             let encrypted = detail.get("type").and_then(Value::as_str) == Some("reasoning.encrypted");
             if let (true, Some(id)) = (encrypted, detail.get("id").and_then(Value::as_str)) {
                 out.thought_signature(id, &detail.to_string());
@@ -212,11 +227,8 @@ impl CompletionsDecoder {
     }
 
     fn reasoning(&mut self, delta: &Delta, out: &mut Assembly) {
-        let sent = [
-            delta.reasoning_content.as_deref(),
-            delta.reasoning.as_ref().and_then(Value::as_str),
-            delta.reasoning_text.as_deref(),
-        ];
+        let sent =
+            [delta.reasoning_content.as_deref(), delta.reasoning.as_deref(), delta.reasoning_text.as_deref()];
         let found = REASONING_FIELDS
             .iter()
             .zip(sent)
@@ -231,15 +243,20 @@ impl CompletionsDecoder {
         if let Some(text) = part.text {
             self.add_text(&text, out);
         }
-        for thought in part.thinking.into_iter().flatten() {
-            self.add_thinking(&thought.text.unwrap_or_default(), out);
+        match part.thinking {
+            Content::Text(thought) => self.add_thinking(&thought, out),
+            Content::Parts(thoughts) => thoughts
+                .into_iter()
+                .filter_map(|thought| thought.text)
+                .for_each(|thought| self.add_thinking(&thought, out)),
+            Content::Nothing => {}
         }
     }
 
     fn add_text(&mut self, text: &str, out: &mut Assembly) {
         if !text.is_empty() {
             self.thinking = None;
-            out.text(&mut self.text, text);
+            out.text(&mut self.text, &self.written.push(text));
         }
     }
 
@@ -249,44 +266,16 @@ impl CompletionsDecoder {
             out.thinking(&mut self.thinking, text);
         }
     }
-
-    fn call(&mut self, delta: CallDelta, out: &mut Assembly) {
-        (self.text, self.thinking) = (None, None);
-        let id = delta.id.unwrap_or_default();
-        let function = delta.function.unwrap_or(FunctionDelta { name: None, arguments: None });
-        let name = function.name.unwrap_or_default();
-        let block = match self.open_call(delta.index, &id, &name) {
-            Some(block) => block,
-            None => {
-                let block = out.tool_call(&id, &name);
-                self.calls.push(OpenCall { index: delta.index, id, block });
-                block
-            }
-        };
-        match function.arguments {
-            Some(Value::String(text)) => out.tool_arguments(block, &text),
-            Some(Value::Null) | None => {}
-            // Some servers send the object itself.
-            Some(value) => out.tool_arguments(block, &value.to_string()),
-        }
-    }
-
-    /// The call a delta continues: the one of its index, or the last one when there is no index. A delta that brings
-    /// another id and a name begins a new call even under a known index: some servers number every call 0.
-    fn open_call(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
-        let known = match index {
-            Some(_) => self.calls.iter().rev().find(|call| call.index == index),
-            None => self.calls.last(),
-        };
-        known.filter(|call| id.is_empty() || id == call.id || name.is_empty()).map(|call| call.block)
-    }
 }
 
 fn take_usage(taken: &mut Usage, usage: &WireUsage) {
+    if usage.prompt_tokens.or(usage.completion_tokens).is_none() {
+        return;
+    }
     let prompt = usage.prompt_tokens.unwrap_or(0);
     let completion = usage.completion_tokens.unwrap_or(0);
     let details = usage.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens);
-    let cached = details.or(usage.prompt_cache_hit_tokens).unwrap_or(0).min(prompt);
+    let cached = details.max(usage.prompt_cache_hit_tokens).max(usage.cached_tokens).unwrap_or(0).min(prompt);
     let reasoning =
         usage.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens).unwrap_or(0);
     // Reasoning is part of the completion, except at servers whose total only adds up with it on top.

@@ -23,7 +23,7 @@ use crate::wire::{Decoder, ErrorAnswer, Head, Outgoing, Protocol, add_headers};
 
 /// The claim of the access token that holds the account.
 const CLAIM: &str = "https://api.openai.com/auth";
-/// What we call ourselves.
+/// Our name in requests.
 const ORIGINATOR: &str = "openclaw";
 /// Texts, without what parts their words, of a trouble that may be over in a moment, whatever the status.
 const PASSING: &[&str] =

@@ -1,7 +1,7 @@
-//! How hard an OpenAI model is asked to think (spec `models.md` §4.3, §4.4, §5).
+//! Reasoning effort of OpenAI models (spec `models.md` §4.3, §4.4, §5).
 
 use crate::model_spec::ModelSpec;
-use crate::request::ThinkingLevel;
+use crate::thinking::ThinkingLevel;
 
 use ThinkingLevel::{High, Low, Medium, Minimal, XHigh};
 
@@ -44,7 +44,8 @@ pub(super) fn effort(spec: &ModelSpec, level: ThinkingLevel) -> Option<&'static 
     }
 }
 
-/// What asks a reasoning model not to think, as far as it can be asked.
+/// Returns the effort that comes closest to no thinking for a reasoning model; `None` for other
+/// models.
 pub(super) fn least(spec: &ModelSpec) -> Option<&'static str> {
     let id = bare_id(spec);
     let is =

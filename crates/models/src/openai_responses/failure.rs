@@ -1,4 +1,4 @@
-//! What went wrong, in the words of OpenAI's servers (spec `models.md` §4.3, §4.4).
+//! Failures as OpenAI's servers report them (spec `models.md` §4.3, §4.4).
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::stream::{FailureKind, ModelFailure};
 use crate::wire::{error_in_stream, named_words};
 
-/// Who answers.
+/// Server that answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Backend {
     /// The public API and its imitators.
@@ -49,8 +49,8 @@ pub(super) fn error_words(error: &Value, body: &str) -> String {
     words.unwrap_or(body).to_owned()
 }
 
-/// What the Codex backend means by too much. A plan that is used up is not asked again before it is renewed; requests that
-/// came too fast are.
+/// Interprets a limit that the Codex backend reports. A plan that is used up is not asked again
+/// before it is renewed; requests that came too fast are.
 pub(super) fn plan_limit(
     backend: Backend,
     error: &Value,
@@ -78,7 +78,7 @@ fn limit_text(error: &Value, resets: Option<Duration>) -> String {
     format!("You have hit your ChatGPT usage limit{}.{}", plan.unwrap_or_default(), when.unwrap_or_default())
 }
 
-/// Until the plan is renewed: `resets_at` in Unix seconds.
+/// Returns the time until the plan is renewed: `resets_at` in Unix seconds.
 fn resets_in(error: &Value, now: i64) -> Option<Duration> {
     let at = error.get("resets_at").and_then(Value::as_f64).filter(|at| at.is_finite() && *at > 0.0)?;
     #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are far below 2^53")]

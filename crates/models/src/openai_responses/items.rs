@@ -69,16 +69,19 @@ fn image_part(spec: &ModelSpec, image: &ImageBlock) -> Option<Json<'static>> {
 fn answer_items<'a>(spec: &ModelSpec, answer: &'a AssistantMessage, at: usize, out: &mut Vec<Json<'a>>) {
     let sibling =
         answer.model != spec.id() && answer.provider == spec.provider() && answer.api == spec.api.as_str();
+    let has_lost =
+        |block: &Block| matches!(block, Block::Thinking(thought) if reasoning_item(thought).is_none());
+    let is_unthought = sibling || answer.content.iter().any(has_lost);
     let mut texts = 0;
     let before = out.len();
     for block in &answer.content {
         match block {
             Block::Thinking(thinking) => out.extend(reasoning_item(thinking).map(Json::from)),
             Block::Text(text) if !text.text.trim().is_empty() => {
-                out.push(text_item(text, at, texts));
+                out.push(text_item(text, is_unthought, at, texts));
                 texts += 1;
             }
-            Block::ToolCall(call) => out.push(call_item(call, sibling)),
+            Block::ToolCall(call) => out.push(call_item(call, is_unthought)),
             Block::Text(_) | Block::Image(_) | Block::Other(_) => {}
         }
     }
@@ -88,14 +91,19 @@ fn answer_items<'a>(spec: &ModelSpec, answer: &'a AssistantMessage, at: usize, o
     }
 }
 
-/// The item the server sent, as it sent it. Reasoning of which it kept nothing for us can't be given back.
+/// The item the server sent, as it sent it. Reasoning without its encrypted content can't be given back: the server stores nothing, so
+/// it would look for the item in vain and refuse the request, with every further message.
 fn reasoning_item(thinking: &ThinkingBlock) -> Option<Value> {
     let item: Value = serde_json::from_str(thinking.thinking_signature.as_deref()?).ok()?;
-    (item.get("type")? == "reasoning").then_some(item)
+    let is_whole = item.get("encrypted_content")?.as_str().is_some_and(|content| !content.is_empty());
+    (item.get("type")? == "reasoning" && is_whole).then_some(item)
 }
 
-fn text_item(text: &TextBlock, at: usize, nth: usize) -> Json<'_> {
-    let id = match text.text_signature.as_deref().filter(|id| !id.is_empty()) {
+/// `is_unthought`: see [`call_item`].
+fn text_item(text: &TextBlock, is_unthought: bool, at: usize, nth: usize) -> Json<'_> {
+    let is_id =
+        |id: &&str| !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    let id = match text.text_signature.as_deref().filter(|id| is_id(id) && !is_unthought) {
         Some(id) => fit_id("msg_", id),
         None if nth == 0 => format!("msg_{at}").into(),
         None => format!("msg_{at}_{nth}").into(),
@@ -112,13 +120,13 @@ pub(super) fn fit_id<'a>(prefix: &str, id: &'a str) -> Cow<'a, str> {
     Cow::Owned(format!("{prefix}{:.24x}", Sha256::digest(id)))
 }
 
-/// `sibling`: another model of this provider made the call. The server knows which reasoning belongs to its items and
-/// wants it back with them; that was dropped, so the item must not be known.
-fn call_item(call: &ToolCall, sibling: bool) -> Json<'_> {
+/// `is_unthought`: the reasoning behind the call is not given back, as of another model of this provider. The server knows which
+/// reasoning belongs to its items and wants it back with them, so the item must not be known.
+fn call_item(call: &ToolCall, is_unthought: bool) -> Json<'_> {
     let (call_id, item_id) = call_and_item(&call.id);
     let arguments = arguments(call).to_string();
     let mut item = object! {"type": "function_call"};
-    item.put_some("id", item_id.filter(|id| !(sibling && id.starts_with("fc_"))));
+    item.put_some("id", item_id.filter(|id| !(is_unthought && id.starts_with("fc_"))));
     item.put("call_id", call_id);
     item.put("name", &call.name);
     item.put("arguments", arguments);

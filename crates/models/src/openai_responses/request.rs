@@ -4,20 +4,21 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::effort::{self, NONE};
 use super::items::{fit_id, items};
+use crate::cache_retention::CacheRetention;
 use crate::conversation::{Asked, Conversation};
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, JSON, NetError};
-use crate::request::{CacheRetention, ModelRequest, ToolSpec};
+use crate::request::{ModelRequest, ToolSpec};
 use crate::wire::{Head, add_headers};
 use crate::{copilot, openrouter};
 
-/// Where prompts can be kept for a day.
+/// Host that can cache prompts for a day.
 const OWN_HOST: &str = "api.openai.com";
 /// Smallest output cap the server takes.
 const LEAST_OUTPUT: u64 = 16;
 
-/// Where the request goes.
+/// Returns the address and the headers of a request.
 pub(super) fn head(spec: &ModelSpec, key: Option<&SecretString>, asked: Asked) -> Result<Head, NetError> {
     let mut headers = Headers::posting(JSON);
     if let Some(key) = key {

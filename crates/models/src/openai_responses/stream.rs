@@ -10,11 +10,12 @@ use serde_json::value::RawValue;
 
 use super::failure::{Backend, failed, reported};
 use crate::assembly::Assembly;
+use crate::lenient;
 use crate::sse::SseEvent;
 use crate::stream::ModelFailure;
 use crate::wire::{Decoder, Flow, garbage, glimpse, refused};
 
-/// What a service tier costs, as a factor of the list price (spec `models.md` §4.3).
+/// Price factors of service tiers, relative to the list price (spec `models.md` §4.3).
 const TIERS: &[(&str, f64)] = &[("flex", 0.5), ("priority", 2.0)];
 
 /// Reads an event stream, or a whole response from a server that does not stream.
@@ -47,62 +48,88 @@ enum Item {
 
 #[derive(Deserialize)]
 struct Frame<'a> {
-    #[serde(rename = "type", borrow)]
+    #[serde(rename = "type", default, borrow, deserialize_with = "lenient::borrowed")]
     kind: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "lenient::count")]
     output_index: Option<u64>,
-    #[serde(borrow)]
-    delta: Option<&'a RawValue>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    delta: Option<String>,
+    #[serde(default, deserialize_with = "lenient::json_text")]
+    arguments: Option<String>,
     #[serde(borrow)]
     item: Option<&'a RawValue>,
     #[serde(borrow)]
     response: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct WireItem {
-    #[serde(rename = "type", default)]
-    kind: String,
+    #[serde(rename = "type", default, deserialize_with = "lenient::text")]
+    kind: Option<String>,
+    #[serde(default, deserialize_with = "lenient::id")]
     id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::id")]
     call_id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     name: Option<String>,
-    arguments: Option<Value>,
-    summary: Option<Vec<Part>>,
-    content: Option<Vec<Part>>,
+    #[serde(default, deserialize_with = "lenient::json_text")]
+    arguments: Option<String>,
+    #[serde(default, deserialize_with = "lenient::objects")]
+    summary: Vec<Part>,
+    #[serde(default, deserialize_with = "lenient::objects")]
+    content: Vec<Part>,
 }
 
 #[derive(Deserialize)]
 struct Part {
+    #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     refusal: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Response<'a> {
-    status: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    status: Option<String>,
     #[serde(borrow)]
-    output: Option<Vec<&'a RawValue>>,
+    output: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "lenient::object")]
     usage: Option<WireUsage>,
+    #[serde(default, deserialize_with = "lenient::error")]
     error: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::object")]
     incomplete_details: Option<Incomplete>,
+    #[serde(default, deserialize_with = "lenient::text")]
     service_tier: Option<String>,
+}
+
+impl<'a> Response<'a> {
+    /// The items; nothing where there is no list of them.
+    fn items(&self) -> Option<Vec<&'a RawValue>> {
+        self.output.and_then(lenient::read)
+    }
 }
 
 #[derive(Deserialize)]
 struct Incomplete {
+    #[serde(default, deserialize_with = "lenient::text")]
     reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct WireUsage {
+    #[serde(default, deserialize_with = "lenient::count")]
     input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::object")]
     input_tokens_details: Option<InputDetails>,
 }
 
 #[derive(Deserialize)]
 struct InputDetails {
+    #[serde(default, deserialize_with = "lenient::count")]
     cached_tokens: Option<u64>,
 }
 
@@ -119,20 +146,22 @@ impl Decoder for ResponsesDecoder {
             // Not of this protocol, but some gateways in between add it.
             return Ok(Flow::More);
         }
-        let frame: Frame<'_> = serde_json::from_str(&event.data)
-            .map_err(|_| garbage(format_args!("an event that is not JSON: {}", glimpse(&event.data))))?;
+        let frame: Frame<'_> = lenient::frame(&event.data, "an event that is not JSON")?;
         let kind = frame.kind.as_deref().or(event.name.as_deref()).unwrap_or_default();
         let at = frame.output_index.unwrap_or(self.last);
+        let delta = frame.delta.unwrap_or_default();
         match kind {
-            "response.output_item.added" => self.added(at, frame.item, out)?,
-            "response.output_item.done" => self.done(at, frame.item, out)?,
-            "response.output_text.delta" | "response.refusal.delta" => self.text(at, frame.delta, out),
+            "response.output_item.added" => self.added(at, frame.item, out),
+            "response.output_item.done" => self.done(at, frame.item, out),
+            "response.output_text.delta" | "response.refusal.delta" => self.text(at, &delta, out),
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.reasoning(at, frame.delta, out);
+                self.reasoning(at, &delta, out);
             }
             "response.reasoning_summary_part.added" => self.new_part(at),
-            "response.function_call_arguments.delta" => self.arguments(at, frame.delta, out),
-            "response.function_call_arguments.done" => self.whole_arguments(at, frame.arguments, out),
+            "response.function_call_arguments.delta" => self.arguments(at, &delta, out),
+            "response.function_call_arguments.done" => {
+                self.whole_arguments(at, &frame.arguments.unwrap_or_default(), out);
+            }
             "response.completed"
             | "response.done"
             | "response.incomplete"
@@ -142,7 +171,7 @@ impl Decoder for ResponsesDecoder {
                 return self.over(name, frame.response, out).map(Flow::End);
             }
             "error" => return Err(reported(self.backend, &event.data, out.begun_at())),
-            // Their content comes in another event too, or is of no use here.
+            // The content of these also comes in another event, or is of no use here.
             _ => {}
         }
         if kind.starts_with("response.") {
@@ -152,9 +181,8 @@ impl Decoder for ResponsesDecoder {
     }
 
     fn document(&mut self, document: &str, out: &mut Assembly) -> Result<StopReason, ModelFailure> {
-        let response: Response<'_> = serde_json::from_str(document)
-            .map_err(|_| garbage(format_args!("an answer that is no response: {}", glimpse(document))))?;
-        if response.output.is_none() && response.error.as_ref().is_none_or(Value::is_null) {
+        let response: Response<'_> = lenient::frame(document, "an answer that is no response")?;
+        if response.items().is_none() && response.error.is_none() {
             return Err(garbage(format_args!("JSON that is no response: {}", glimpse(document))));
         }
         self.conclude("completed", response, out)
@@ -166,11 +194,13 @@ impl Decoder for ResponsesDecoder {
 }
 
 impl ResponsesDecoder {
-    fn added(&mut self, at: u64, item: Option<&RawValue>, out: &mut Assembly) -> Result<(), ModelFailure> {
-        let Some(item) = parse_item(item)? else { return Ok(()) };
+    fn added(&mut self, at: u64, item: Option<&RawValue>, out: &mut Assembly) {
+        let Some(item) = item.and_then(lenient::object_in::<WireItem>) else { return };
         self.last = at;
-        self.items.insert(at, open(&item, out));
-        Ok(())
+        // An item without a type is the result of another one.
+        if item.kind.is_some() {
+            self.items.insert(at, open(&item, out));
+        }
     }
 
     /// The slot of an item whose beginning may have been left out.
@@ -179,20 +209,19 @@ impl ResponsesDecoder {
         self.items.entry(at).or_insert(begun)
     }
 
-    fn text(&mut self, at: u64, delta: Option<&RawValue>, out: &mut Assembly) {
+    fn text(&mut self, at: u64, delta: &str, out: &mut Assembly) {
         if let Item::Text(block) = self.slot(at, Item::Text(None)) {
-            out.text(block, &string(delta));
+            out.text(block, delta);
         }
     }
 
-    fn reasoning(&mut self, at: u64, delta: Option<&RawValue>, out: &mut Assembly) {
+    fn reasoning(&mut self, at: u64, delta: &str, out: &mut Assembly) {
         let begun = Item::Reasoning { block: None, new_part: false };
         if let Item::Reasoning { block, new_part } = self.slot(at, begun) {
-            let delta = string(delta);
             if std::mem::take(new_part) && block.is_some() {
                 out.thinking(block, "\n\n");
             }
-            out.thinking(block, &delta);
+            out.thinking(block, delta);
         }
     }
 
@@ -205,28 +234,27 @@ impl ResponsesDecoder {
     }
 
     /// Arguments of a call that was not begun come again when it is done.
-    fn arguments(&mut self, at: u64, delta: Option<&RawValue>, out: &mut Assembly) {
+    fn arguments(&mut self, at: u64, delta: &str, out: &mut Assembly) {
         if let Some(Item::Call { block, any }) = self.items.get_mut(&at) {
-            let delta = string(delta);
             *any |= !delta.is_empty();
-            out.tool_arguments(*block, &delta);
+            out.tool_arguments(*block, delta);
         }
     }
 
-    fn whole_arguments(&mut self, at: u64, arguments: Option<&RawValue>, out: &mut Assembly) {
+    fn whole_arguments(&mut self, at: u64, arguments: &str, out: &mut Assembly) {
         if let Some(Item::Call { block, any }) = self.items.get_mut(&at)
             && !std::mem::replace(any, true)
         {
-            out.tool_arguments(*block, &string(arguments));
+            out.tool_arguments(*block, arguments);
         }
     }
 
-    /// An item is whole. What was not streamed of it is taken from here.
-    fn done(&mut self, at: u64, raw: Option<&RawValue>, out: &mut Assembly) -> Result<(), ModelFailure> {
-        let Some(item) = parse_item(raw)? else { return Ok(()) };
+    /// An item is whole. Parts of it that were not streamed are taken from here.
+    fn done(&mut self, at: u64, raw: Option<&RawValue>, out: &mut Assembly) {
+        let Some(item) = raw.and_then(lenient::object_in::<WireItem>) else { return };
         self.last = at;
         let slot = match self.items.insert(at, Item::Done) {
-            Some(Item::Done) => return Ok(()),
+            Some(Item::Done) => return,
             Some(slot) => slot,
             None => open(&item, out),
         };
@@ -246,13 +274,12 @@ impl ResponsesDecoder {
             }
             Item::Call { block, any } => {
                 if !any {
-                    out.tool_arguments(block, &item.arguments());
+                    out.tool_arguments(block, &item.arguments.unwrap_or_default());
                 }
                 out.close(block);
             }
             Item::Done => {}
         }
-        Ok(())
     }
 
     fn over(
@@ -262,8 +289,7 @@ impl ResponsesDecoder {
         out: &mut Assembly,
     ) -> Result<StopReason, ModelFailure> {
         let text = response.map_or("{}", RawValue::get);
-        let response: Response<'_> = serde_json::from_str(text)
-            .map_err(|_| garbage(format_args!("an end of an answer that is none: {}", glimpse(text))))?;
+        let response: Response<'_> = lenient::frame(text, "an end of an answer that is none")?;
         self.conclude(name, response, out)
     }
 
@@ -283,17 +309,18 @@ impl ResponsesDecoder {
         }
         let status = response.status.as_deref().unwrap_or(end);
         if matches!(status, "failed" | "cancelled") || matches!(end, "failed" | "cancelled") {
-            let error = response.error.unwrap_or(Value::Null);
+            let error = response.error.unwrap_or_default();
             return Err(failed(self.backend, &error, status, out.begun_at()));
         }
-        if let Some(error) = response.error.filter(|error| !error.is_null()) {
+        let items = response.items();
+        if let Some(error) = response.error {
             return Err(failed(self.backend, &error, status, out.begun_at()));
         }
         out.start();
         if out.is_empty() {
             // A server that streams nothing but the end.
-            for (at, item) in (0..).zip(response.output.into_iter().flatten()) {
-                self.done(at, Some(item), out)?;
+            for (at, item) in (0..).zip(items.into_iter().flatten()) {
+                self.done(at, Some(item), out);
             }
         }
         match (status, response.incomplete_details.and_then(|details| details.reason).as_deref()) {
@@ -306,7 +333,7 @@ impl ResponsesDecoder {
 
 /// Begins our block for an item, where it begins with the item itself.
 fn open(item: &WireItem, out: &mut Assembly) -> Item {
-    match item.kind.as_str() {
+    match item.kind.as_deref().unwrap_or_default() {
         "message" => Item::Text(None),
         "reasoning" => Item::Reasoning { block: None, new_part: false },
         "function_call" => {
@@ -330,39 +357,17 @@ fn call_id(item: &WireItem) -> String {
 
 impl WireItem {
     fn words(&self) -> String {
-        let parts = self.content.iter().flatten();
-        parts.filter_map(|part| part.text.as_deref().or(part.refusal.as_deref())).collect()
+        self.content.iter().filter_map(|part| part.text.as_deref().or(part.refusal.as_deref())).collect()
     }
 
     fn thoughts(&self) -> String {
-        let texts = |parts: &Option<Vec<Part>>| {
-            let texts: Vec<&str> = parts.iter().flatten().filter_map(|part| part.text.as_deref()).collect();
+        let texts = |parts: &[Part]| {
+            let texts: Vec<&str> = parts.iter().filter_map(|part| part.text.as_deref()).collect();
             texts.join("\n\n")
         };
         let summary = texts(&self.summary);
         if summary.is_empty() { texts(&self.content) } else { summary }
     }
-
-    fn arguments(&self) -> String {
-        match &self.arguments {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Null) | None => String::new(),
-            // Some servers send the object itself.
-            Some(value) => value.to_string(),
-        }
-    }
-}
-
-fn parse_item(raw: Option<&RawValue>) -> Result<Option<WireItem>, ModelFailure> {
-    let Some(raw) = raw else { return Ok(None) };
-    serde_json::from_str(raw.get())
-        .map(Some)
-        .map_err(|_| garbage(format_args!("an output item that is none: {}", glimpse(raw.get()))))
-}
-
-/// A string; anything else is none.
-fn string(raw: Option<&RawValue>) -> String {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
 fn take_usage(taken: &mut Usage, usage: &WireUsage) {

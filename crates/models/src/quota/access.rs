@@ -13,10 +13,10 @@ use crate::select::Models;
 use crate::settings::ModelSettings;
 use openclaw_config::clock::now_ms;
 
-/// What is said of a login that the provider takes no more.
+/// Message for a login that the provider no longer accepts.
 pub(super) const TOKEN_EXPIRED: &str = "Token expired";
 
-/// What a provider wants to be asked with.
+/// Kind of credential that a provider requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wants {
     /// A login or a token of an account: keys have no quota.
@@ -44,7 +44,7 @@ impl Access {
     }
 }
 
-/// Everything credentials are looked up in.
+/// Places in which credentials are looked up.
 pub(super) struct Accesses<'a> {
     models: &'a Models,
     settings: &'a ModelSettings,

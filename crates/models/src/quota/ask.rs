@@ -1,4 +1,4 @@
-//! One question to a provider, and its answer as a document.
+//! Sends one request to a provider and returns the answer as a document.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::access::{Access, TOKEN_EXPIRED, Wants};
 use crate::net::{Headers, Http, Incoming, JSON, NetError, redact};
 
-/// How long a provider may take.
+/// Time limit for a provider.
 pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 /// Characters of a provider's own words that are shown.
 const SHOWN: usize = 200;
@@ -29,12 +29,12 @@ impl Question {
         Self { url, headers: vec![("authorization", format!("Bearer {}", access.expose()))], body: None }
     }
 
-    /// The same, posting a document.
+    /// Builds a request that posts a document.
     pub(super) fn post(url: String, access: &Access, body: Value) -> Self {
         Self { body: Some(body), ..Self::get(url, access) }
     }
 
-    /// The same with another header.
+    /// Returns the same request with another header.
     pub(super) fn with(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));
         self
@@ -81,7 +81,7 @@ async fn answer(incoming: Incoming, wants: Wants) -> Result<Value, String> {
     }
 }
 
-/// What an error status means for the person.
+/// Returns the meaning of an error status for the person.
 fn refusal(status: u16, body: &str, wants: Wants) -> String {
     if status == 401 && wants == Wants::Login {
         return TOKEN_EXPIRED.to_owned();

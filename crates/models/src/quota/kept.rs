@@ -10,12 +10,13 @@ use crate::select::Models;
 use crate::settings::ModelSettings;
 use openclaw_config::clock::now_ms;
 
-/// How long an answer is good for.
+/// Time for which an answer stays valid.
 const GOOD: Duration = Duration::from_secs(30);
-/// The same where somebody failed: a person who has just repaired it wants to see that.
+/// Time for which an answer with errors stays valid: a person who has just repaired something wants
+/// to see it.
 const GOOD_WITH_ERRORS: Duration = Duration::from_secs(5);
 
-/// The last answer. Who asks while others do waits for theirs.
+/// The last answer. A caller that asks while others do waits for their answer.
 #[derive(Debug, Default)]
 pub struct QuotaCache {
     last: tokio::sync::Mutex<Option<Kept>>,
@@ -37,7 +38,7 @@ impl Kept {
 }
 
 impl QuotaCache {
-    /// What the providers say, or said a moment ago.
+    /// Returns the quotas of the providers, cached if they were requested a moment ago.
     pub async fn get(
         &self,
         models: &Models,

@@ -1,4 +1,4 @@
-//! What the readers of answers share: numbers as providers write them.
+//! Shared helpers of the answer readers: numbers as providers write them.
 
 use openclaw_protocol::params::usage::UsageWindow;
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub(super) fn window(label: impl Into<String>, used_percent: f64, reset_at: Opti
     UsageWindow { label: label.into(), used_percent: percent(used_percent), reset_at }
 }
 
-/// At least 0 and at most 100, without the noise of subtractions.
+/// Limits the value to 0–100 and removes the noise of subtractions.
 fn percent(value: f64) -> f64 {
     (value.clamp(0.0, 100.0) * 100.0).round() / 100.0
 }

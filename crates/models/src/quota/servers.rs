@@ -1,4 +1,4 @@
-//! Where quotas are asked for.
+//! Servers that are asked for quotas.
 
 use crate::variables::Variables;
 
@@ -12,7 +12,7 @@ pub(super) struct QuotaServers {
 }
 
 impl QuotaServers {
-    /// Where to ask in place of this server, if not there.
+    /// Returns the server that replaces this one, or this one itself.
     pub(super) fn at<'a>(&'a self, server: &'a str) -> &'a str {
         self.stand_in.as_deref().unwrap_or(server)
     }

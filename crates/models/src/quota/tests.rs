@@ -2,7 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What is read of answers: `[label, used percent, reset]` a window, and the plan; or the error.
+/// Reads answers to a compact form: `[label, used percent, reset]` for each window, and the plan;
+/// or the error.
 fn read(provider: &str, answers: &[Value]) -> Value {
     let found = PROVIDERS.iter().find(|known| known.id == provider).unwrap();
     match (found.read)(answers) {

@@ -4,8 +4,8 @@ use openclaw_protocol::params::usage::{ProviderUsage, UsageWindow};
 
 const MINUTE: i64 = 60_000;
 
-/// One provider in a line, such as `5h 75% left ⏱2h 5m · Week 60% left`; at most `most` windows. Nothing when there is
-/// nothing to say. `now` is Unix milliseconds.
+/// Formats a provider as one line, such as `5h 75% left ⏱2h 5m · Week 60% left`; at most `most`
+/// windows. `None` if there is nothing to report. `now` is Unix milliseconds.
 pub fn summary(provider: &ProviderUsage, most: usize, now: i64) -> Option<String> {
     if provider.error.is_some() || provider.windows.is_empty() {
         return None;
@@ -45,7 +45,7 @@ fn left(window: &UsageWindow) -> String {
     format!("{:.0}%", (100.0 - window.used_percent).clamp(0.0, 100.0))
 }
 
-/// How long until a window begins anew: `now`, `5m`, `2h 5m`, `3d 4h`, or a date.
+/// Formats the time until a window is reset: `now`, `5m`, `2h 5m`, `3d 4h`, or a date.
 fn until(at: i64, now: i64) -> String {
     let minutes = at.saturating_sub(now) / MINUTE;
     let (hours, rest) = (minutes / 60, minutes % 60);

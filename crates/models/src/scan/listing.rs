@@ -8,13 +8,13 @@ use super::{Found, PROVIDER, Pricing, Tried, Wanted};
 const MILLISECONDS_FROM: f64 = 1e12;
 const MS_PER_DAY: f64 = 86_400_000.0;
 
-/// Reads the list; entries that are none are left out. Nothing when it is no list.
+/// Reads the list; entries that are none are left out. `None` if it is not a list.
 pub(super) fn read(body: &[u8]) -> Option<Vec<Found>> {
     let document: Value = serde_json::from_slice(body).ok()?;
     Some(document.get("data")?.as_array()?.iter().filter_map(model).collect())
 }
 
-/// Whether a model is free and of the kind looked for. `now` is Unix milliseconds.
+/// Returns true if a model is free and matches the filter. `now` is Unix milliseconds.
 pub(super) fn is_wanted(model: &Found, wanted: &Wanted, now: i64) -> bool {
     let maker = model.id.split('/').next().unwrap_or_default();
     let is_of_maker = wanted.maker.as_deref().is_none_or(|wanted| maker.eq_ignore_ascii_case(wanted.trim()));
@@ -62,7 +62,7 @@ fn model(entry: &Value) -> Option<Found> {
     })
 }
 
-/// Nothing unless both prices of tokens are told.
+/// Returns `None` unless both prices of tokens are present.
 fn pricing(prices: &Value) -> Option<Pricing> {
     let of = |name: &str| {
         let price = prices.get(name)?;
@@ -86,12 +86,12 @@ fn created(value: &Value) -> Option<i64> {
 }
 
 /// The largest number of billions in a text: `70b`, `1.5B`, `e4b` as words of their own.
-fn parameters(text: &str) -> Option<f64> {
+pub fn parameters(text: &str) -> Option<f64> {
     let lower = text.to_lowercase();
     let words = lower.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
     let billions = words.filter_map(|word| {
         let number = word.strip_suffix('b')?;
-        // One letter may stand before it, as in `e4b` and `a3b`.
+        // A letter may stand before the number, as in `e4b` and `a3b`.
         let number = number.strip_prefix(|c: char| c.is_ascii_lowercase()).unwrap_or(number);
         let is_number = number.starts_with(|c: char| c.is_ascii_digit());
         number.parse::<f64>().ok().filter(|number| is_number && *number > 0.0)
@@ -99,7 +99,7 @@ fn parameters(text: &str) -> Option<f64> {
     billions.max_by(f64::total_cmp)
 }
 
-/// Whether a model takes images: by what stands before the arrow of its modality.
+/// Returns true if a model takes images: by the part of its modality before the arrow.
 pub(super) fn sees(modality: Option<&str>) -> bool {
     let input = modality.and_then(|modality| modality.split("->").next()).unwrap_or_default();
     input.split(|c: char| !c.is_ascii_alphabetic()).any(|kind| kind.eq_ignore_ascii_case("image"))

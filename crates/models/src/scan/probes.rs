@@ -1,4 +1,4 @@
-//! What a model can do is seen by asking it to.
+//! Tests the abilities of a model by asking it to use them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use openclaw_config::clock::now_ms;
 
 /// Caps of the answers, in tokens: enough for a model that thinks before it acts.
 const MOST_TOKENS: u32 = 256;
-/// One grey pixel.
+/// Image of a single grey pixel.
 const PIXEL_PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
 

@@ -1,10 +1,10 @@
-//! Which of the models that were tried are the best. Pure.
+//! Ranks the models that were tested. Pure.
 
 use std::cmp::Ordering;
 
 use super::{Found, Tried};
 
-/// What becomes of a scan unless a person chooses otherwise.
+/// Default picks of a scan, unless a person chooses otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Picks {
     /// Fallbacks, the best first.
@@ -35,7 +35,8 @@ pub fn pick(found: &[Found], most: usize) -> Picks {
     }
 }
 
-/// How fast a model is at something; what it can't do counts as the slowest, however fast it failed.
+/// Returns the latency of a model in a test; a failed test counts as the slowest, however fast it
+/// failed.
 fn latency(tried: &Tried) -> u64 {
     tried.latency_ms.filter(|_| tried.ok).unwrap_or(u64::MAX)
 }

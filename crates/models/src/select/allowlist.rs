@@ -31,12 +31,12 @@ impl Allowlist {
         self.models.as_deref()
     }
 
-    /// Whether a model is allowed.
+    /// Returns true if a model is allowed.
     pub(crate) fn allows(&self, model: &ModelRef) -> bool {
         self.models.as_ref().is_none_or(|models| models.contains(model))
     }
 
-    /// What a session is switched to by an alias or a reference.
+    /// Returns the model to which a session is switched by an alias or a reference.
     pub(crate) fn switch(
         &self,
         names: &ModelNames,

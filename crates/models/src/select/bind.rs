@@ -9,6 +9,7 @@ use super::plan::Plan;
 use super::{Ask, AskedThinking, Candidate, Described, Models, PinSource, SelectError, Selected, Skipped};
 use crate::access::Access;
 use crate::api::Api;
+use crate::cache_retention::CacheRetention;
 use crate::catalog::Catalog;
 use crate::client::HttpModel;
 use crate::context_window::ContextWindow;
@@ -20,14 +21,14 @@ use crate::provider_entry::Compat;
 use crate::provider_key::ProviderKey;
 use crate::reference::{DEFAULT_PROVIDER, ModelRef, ProviderId};
 use crate::reporting::{Reported, Reporter};
-use crate::request::{CacheRetention, ThinkingLevel};
 use crate::retry::{Patience, Retrying};
 use crate::settings::{ListedModel, ModelSettings};
 use crate::stream::Model;
 use crate::thinking;
+use crate::thinking::ThinkingLevel;
 use secrecy::SecretString;
 
-/// One selection under way.
+/// Selection under way.
 pub(super) struct Run<'a> {
     pub(super) models: &'a Models,
     pub(super) settings: &'a ModelSettings,
@@ -39,6 +40,8 @@ pub(super) struct Run<'a> {
     pub(super) agent_dir: &'a Path,
     /// Unix milliseconds.
     pub(super) now: i64,
+    /// [`Ask::chosen_at`]
+    pub(super) chosen_at: Option<i64>,
 }
 
 /// A model with one of its keys.
@@ -123,7 +126,8 @@ impl Run<'_> {
         let keys = if spec.api == Api::Offline {
             vec![Key::none()]
         } else {
-            self.keyring().keys(&reference.provider, wish).await?
+            let chosen_at = self.chosen_at.filter(|_| self.plan.references.first() == Some(reference));
+            Keyring { chosen_at, ..self.keyring() }.keys(&reference.provider, wish).await?
         };
         let log = self.models.debug.of(&spec, &self.settings.cache_trace, self.agent_dir);
         let bound = |key| Bound {
@@ -160,7 +164,8 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
-    /// What a run calls: the model with one key, that tries again by itself and tells how its profile does.
+    /// Builds a candidate: the model with one key, with its own retries and a report of each
+    /// outcome to the profile.
     pub(super) fn candidate(&self, bound: Bound, patience: Patience) -> Result<Candidate, Box<Skipped>> {
         let Bound { mut spec, key, window, thinking, params, log } = bound;
         if let Some(base_url) = key.base_url.clone() {

@@ -8,13 +8,14 @@ use openclaw_protocol::AgentId;
 use super::bind::Run;
 use super::look::Look;
 use super::plan::Plan;
-use super::{AskedThinking, Candidate, Models, Primary, SelectError, Skipped};
+use super::{Allowlist, AskedThinking, Candidate, Models, Primary, SelectError, Skipped};
+use crate::catalog::Catalog;
 use crate::credentials::{Connections, Wish};
-use crate::image_model::image_models;
-use crate::reference::ModelRef;
-use crate::request::ThinkingLevel;
+use crate::image_model::{NoImageModel, image_models};
+use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef};
 use crate::retry::Patience;
 use crate::settings::ModelSettings;
+use crate::thinking::ThinkingLevel;
 
 impl Run<'_> {
     /// The agent's choice.
@@ -27,9 +28,37 @@ impl Run<'_> {
     }
 }
 
-/// What is configured, or else what goes with an agent's own model, where it can be asked.
+/// Returns the configured image model, or else the one that goes with an agent's own model, if it
+/// can be called.
 pub fn image_choice(connections: &Connections<'_>, primary: &ModelRef) -> Option<ModelChoice> {
     image_models(connections.settings, primary, |provider| connections.is_connected(provider))
+}
+
+/// The models to ask, in order: the one asked for, or else the first choice; then the fallbacks
+/// that are allowed. Invalid references are passed over.
+///
+/// # Errors
+/// Fails if none is left.
+pub fn image_candidates(
+    settings: &ModelSettings,
+    choice: &ModelChoice,
+    asked: Option<&str>,
+) -> Result<Vec<ModelRef>, NoImageModel> {
+    let names = ModelNames::new(&settings.listed);
+    let allowlist = Allowlist::new(&Catalog::new(settings), &names);
+    let asked = asked.map(str::trim).filter(|text| !text.is_empty());
+    let mut models: Vec<ModelRef> = Vec::new();
+    let first = asked.or(choice.primary.as_deref()).and_then(|text| names.resolve(text, DEFAULT_PROVIDER));
+    let fallbacks = choice.fallbacks.iter().flatten();
+    let fallbacks = fallbacks
+        .filter_map(|text| names.resolve(text, DEFAULT_PROVIDER))
+        .filter(|model| allowlist.allows(model));
+    for model in first.into_iter().chain(fallbacks) {
+        if !models.contains(&model) {
+            models.push(model);
+        }
+    }
+    if models.is_empty() { Err(NoImageModel) } else { Ok(models) }
 }
 
 /// A model with one of its keys, or why it is not asked.
@@ -62,7 +91,8 @@ impl Models {
         let Look { catalog, store, .. } = look;
         let plan = Plan { references, warnings: Vec::new(), override_ignored: false };
         let primary = ModelRef::default();
-        let run = Run { models: self, settings, catalog, store, primary, plan, agent_dir, now };
+        let run =
+            Run { models: self, settings, catalog, store, primary, plan, agent_dir, now, chosen_at: None };
         let mut bound = Vec::new();
         for reference in &run.plan.references {
             let off = AskedThinking::Stored(ThinkingLevel::Off);
@@ -82,5 +112,47 @@ impl Models {
             run.candidate(bound, patience)
         });
         candidates.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::ListedModel;
+
+    fn choice(primary: Option<&str>, fallbacks: &[&str]) -> ModelChoice {
+        let fallbacks = fallbacks.iter().map(|text| (*text).to_owned()).collect();
+        ModelChoice { primary: primary.map(str::to_owned), fallbacks: Some(fallbacks) }
+    }
+
+    #[test]
+    fn the_allowlist_holds_for_fallbacks_alone() {
+        let listed = |key: &str| ListedModel { key: key.to_owned(), ..ListedModel::default() };
+        let settings = ModelSettings {
+            listed: vec![listed("anthropic/claude-opus-4-6"), listed("openai/gpt-5.2")],
+            ..ModelSettings::default()
+        };
+        let candidates = |choice: ModelChoice, asked: Option<&str>| {
+            image_candidates(&settings, &choice, asked)
+                .map(|models| models.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+                .map_err(|error| error.to_string())
+        };
+        let both = || choice(Some("openai/gpt-5-mini"), &["opus", "openai/gpt-5-mini", "google/x", "opus"]);
+        let rows = [
+            (both(), None, Ok("openai/gpt-5-mini anthropic/claude-opus-4-6")),
+            (both(), Some("google/y"), Ok("google/y anthropic/claude-opus-4-6")),
+            (both(), Some(" "), Ok("openai/gpt-5-mini anthropic/claude-opus-4-6")),
+            (choice(Some("x/"), &["opus"]), None, Ok("anthropic/claude-opus-4-6")),
+            (
+                choice(None, &["google/x"]),
+                None,
+                Err("No image model configured. Set agents.defaults.imageModel.primary or \
+                     agents.defaults.imageModel.fallbacks."),
+            ),
+        ];
+        for (choice, asked, expect) in rows {
+            let expect = expect.map(str::to_owned).map_err(str::to_owned);
+            assert_eq!(candidates(choice, asked), expect);
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! One look at everything a selection depends on: the agent's files, and what is known of the servers.
+//! Snapshot of everything a selection depends on: the agent's files, and what is known of the
+//! servers.
 
 use std::path::Path;
 use std::time::Instant;
@@ -18,7 +19,7 @@ pub(super) struct Look<'a> {
     agent_dir: &'a Path,
     pub(super) catalog: Catalog,
     pub(super) store: AuthStore,
-    /// What is wrong with the credentials; they count as empty then.
+    /// Problem with the credentials, which then count as empty.
     pub(super) damage: Option<String>,
     file: FileView,
     inquiries: Vec<Inquiry>,
@@ -38,7 +39,7 @@ impl<'a> Look<'a> {
         look
     }
 
-    /// What can be called.
+    /// Returns the connections that can be called.
     pub(super) fn connections(&self) -> Connections<'_> {
         Connections {
             store: &self.store,
@@ -54,7 +55,7 @@ impl<'a> Look<'a> {
         self.catalog.rows(|provider| connections.has_own_credential(provider))
     }
 
-    /// Why `models.json` is ignored, if it is.
+    /// Returns the reason why `models.json` is ignored, if it is.
     pub(super) fn file_warning(&self) -> Option<&String> {
         self.file.warning.as_ref()
     }

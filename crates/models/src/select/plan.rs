@@ -1,4 +1,5 @@
-//! Which models a run may use, in order: pure, before anything is bound (spec `models.md` §1.2, §9.3).
+//! Plans the models that a run may use, in order: pure, before anything is bound (spec `models.md`
+//! §1.2, §9.3).
 
 use openclaw_protocol::AgentId;
 
@@ -62,17 +63,37 @@ pub(crate) fn stand_ins(
     let mut found = Vec::new();
     let own = settings.agent_models.get(agent).and_then(|choice| choice.fallbacks.as_ref());
     for text in own.or(settings.default_model.fallbacks.as_ref()).into_iter().flatten() {
-        match names.resolve(text, DEFAULT_PROVIDER) {
-            Some(model) if allowlist.allows(&model) => found.push(model),
-            Some(model) => {
-                warnings.push(format!("fallback {model} is not in agents.defaults.models and is left out"));
-            }
-            None => warnings
-                .push(format!("fallback \"{text}\" is not of the form provider/model and is left out")),
+        match fallback(names, allowlist, text) {
+            Ok(model) => found.push(model),
+            Err(warning) => warnings.push(warning),
         }
     }
     if own.is_none() && primary.origin == Origin::Configured {
         found.push(primary.reference.clone());
     }
     found
+}
+
+/// A fallback as it is configured, or why it is left out.
+fn fallback(names: &ModelNames, allowlist: &Allowlist, text: &str) -> Result<ModelRef, String> {
+    match names.resolve(text, DEFAULT_PROVIDER) {
+        Some(model) if allowlist.allows(&model) => Ok(model),
+        Some(model) => Err(format!(
+            "fallback {model} is not in agents.defaults.models and is left out; add it there to have it asked"
+        )),
+        None => Err(format!("fallback \"{text}\" is not of the form provider/model and is left out")),
+    }
+}
+
+/// The configured fallbacks, of whatever agent, that are never asked, each with the reason. For whoever starts the gateway or asks how it stands.
+pub fn fallbacks_left_out(settings: &ModelSettings, catalog: &Catalog) -> Vec<String> {
+    let names = ModelNames::new(&settings.listed);
+    let allowlist = Allowlist::new(catalog, &names);
+    let choices = settings.agent_models.values().chain([&settings.default_model]);
+    let configured = choices.filter_map(|choice| choice.fallbacks.as_ref()).flatten();
+    let mut left_out: Vec<String> =
+        configured.filter_map(|text| fallback(&names, &allowlist, text).err()).collect();
+    left_out.sort();
+    left_out.dedup();
+    left_out
 }

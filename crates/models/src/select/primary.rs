@@ -37,26 +37,28 @@ const CHOICES: &[(&str, &str)] = &[
 /// The model an agent runs with while its session names none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Primary {
-    /// Which one.
+    /// Reference of the model.
     pub reference: ModelRef,
-    /// Who chose it.
+    /// Origin of the choice.
     pub origin: Origin,
-    /// What to tell the owner about the choice.
+    /// Warnings for the owner about the choice.
     pub warnings: Vec<String>,
 }
 
-/// Who chose a [`Primary`].
+/// Origin of the choice of a [`Primary`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The owner, in `agents.list[].model` or `agents.defaults.model`.
     Configured,
-    /// Nobody: it is what can be called with what is connected.
+    /// Chosen automatically: a model that can be called with what is connected.
     Connected,
-    /// Nobody, and nothing is connected, but a program for local models answered on this machine.
+    /// Chosen automatically: nothing is connected, but a program for local models answered on this
+    /// machine.
     OnThisMachine,
-    /// Nobody, and of the configured providers none can be called: a run says why.
+    /// Chosen automatically: none of the configured providers can be called; a run reports the
+    /// reason.
     Unusable,
-    /// Nobody, and nothing is connected: the offline guide.
+    /// Chosen automatically: the offline guide, because nothing is connected.
     Offline,
 }
 
@@ -100,13 +102,14 @@ impl Primary {
     }
 }
 
-/// Where a provider stands among those that have a model of the same id: who makes it before who resells it.
+/// Returns the rank of a provider among those that have a model of the same id: makers before
+/// resellers.
 pub(crate) fn standing(provider: &ProviderId) -> usize {
     let place = CHOICES.iter().position(|(id, _)| *id == provider.as_str());
     if provider.as_str() == DEFAULT_PROVIDER { 0 } else { 1 + place.unwrap_or(CHOICES.len()) }
 }
 
-/// Whether a model exists and can be called with the protocols there are.
+/// Returns true if a model exists and its protocol is supported.
 fn speaks(catalog: &Catalog, model: &ModelRef) -> bool {
     catalog.lookup(model).is_ok_and(|spec| protocol(&spec.api).is_some())
 }
@@ -142,7 +145,8 @@ fn on_this_machine(catalog: &Catalog) -> Option<(ModelRef, String)> {
     Some((reference, warning))
 }
 
-/// What is connected and yet can't be called by default.
+/// Returns a hint that names the connected providers which can't be called by default; `None` if
+/// nothing is connected.
 fn not_spoken(connections: &Connections<'_>) -> Option<String> {
     let profiles = connections.store.profiles().map(|(_, credential)| credential.provider.clone());
     let mut connected: Vec<ProviderId> =

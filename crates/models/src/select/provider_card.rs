@@ -1,4 +1,4 @@
-//! What `/model status` tells of a provider.
+//! Details of a provider for `/model status`.
 
 use std::path::Path;
 
@@ -13,13 +13,13 @@ use super::{Ask, Asking, Models, SelectError};
 /// A provider as an owner has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderCard {
-    /// Which one.
+    /// Provider id.
     pub provider: ProviderId,
-    /// Where the owner put it (`models.providers.<id>.baseUrl`).
+    /// Address configured by the owner (`models.providers.<id>.baseUrl`).
     pub endpoint: Option<String>,
     /// The protocol the owner gave it.
     pub api: Option<String>,
-    /// Where a run's key would come from; nothing where there is none.
+    /// Origin of a run's key; `None` if there is none.
     pub auth: Option<AuthLabel>,
 }
 

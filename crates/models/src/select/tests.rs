@@ -50,7 +50,7 @@ impl Place {
     }
 
     fn models(&self) -> Models {
-        // What runs on this machine is no part of a test that does not say so.
+        // Programs on this machine are not part of a test unless it says so.
         let off = ("OPENCLAW_LOCAL_MODELS", "off");
         Models::new([off].into_iter().chain(self.variables.iter().copied()).collect(), Http::default())
     }
@@ -146,7 +146,8 @@ async fn primary_then_fallbacks_then_the_configured_primary() {
     let selected = listed.ask(None, AskedThinking::Default).await.unwrap();
     let found: Vec<_> = selected.candidates.iter().map(|c| c.reference.to_string()).collect();
     assert_eq!(found, ["a/x", "a/y"]);
-    assert_eq!(selected.warnings, ["fallback b/z is not in agents.defaults.models and is left out"]);
+    let told = "fallback b/z is not in agents.defaults.models and is left out; add it there to have it asked";
+    assert_eq!(selected.warnings, [told]);
     assert_eq!(listed.candidates(Some("a/y")).await.unwrap(), ["a/y models.json", "a/x models.json"]);
     let gone = listed.ask(Some("gone/1"), AskedThinking::Default).await.unwrap();
     assert!(gone.override_ignored, "{:?}", gone.warnings);
@@ -399,6 +400,47 @@ async fn a_provider_whose_profiles_all_rest_is_left_out_unless_it_is_the_servers
             assert_eq!(error, "No available auth profile for a (all in cooldown or unavailable).");
         }
     }
+}
+
+#[tokio::test]
+async fn a_model_that_a_person_chose_is_tried_with_credentials_that_failed_before() {
+    let now = now_ms();
+    let until = now + 3_600_000;
+    let disabled =
+        |failed_at: i64| json!({"disabledUntil": until, "errorCount": 1, "lastFailureAt": failed_at});
+    let place = |failed_at: i64| {
+        let stats = json!({"a:1": disabled(failed_at), "a:2": disabled(now + 9)});
+        Place::new(two()).primary("a/x").fallbacks(&["a/y", "b/z"]).profiles(&cooling_down(&stats))
+    };
+    let (agent, tried) = (AgentId::default(), ["a/x profile:a:1", "b/z models.json"]);
+    for (failed_at, chosen_at, expect) in [
+        (now - 5, Some(now), &tried[..]),
+        (now - 5, None, &tried[1..]),
+        // The profile was tried, and failed again.
+        (now + 5, Some(now), &tried[1..]),
+    ] {
+        let place = place(failed_at);
+        let dir = place.dir.path().to_path_buf();
+        let ask = Ask { chosen_at, ..Ask::new(&agent, &dir) };
+        let selected = place.models().select(&place.settings, &ask).await.unwrap();
+        let found: Vec<_> =
+            selected.candidates.iter().map(|c| format!("{} {}", c.reference, c.auth.source)).collect();
+        assert_eq!(found, expect, "{failed_at} {chosen_at:?}");
+    }
+}
+
+#[test]
+fn fallbacks_that_no_run_asks_are_named_for_every_agent() {
+    let mut place = Place::new(two()).primary("a/x").fallbacks(&["b/z", "a/y"]).listed(&["a/x", "a/y"]);
+    let own = ModelChoice { primary: None, fallbacks: Some(vec!["b/z".to_owned(), "/bad".to_owned()]) };
+    place.settings.agent_models.insert(AgentId::normalize("work"), own);
+    assert_eq!(
+        fallbacks_left_out(&place.settings, &Catalog::new(&place.settings)),
+        [
+            "fallback \"/bad\" is not of the form provider/model and is left out",
+            "fallback b/z is not in agents.defaults.models and is left out; add it there to have it asked",
+        ]
+    );
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What is told once in the life of a process, not with every run.
+//! Warnings that are given once in the life of a process, not with every run.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Those that were not told before.
+    /// Returns the warnings that were not given before.
     pub(super) fn news(&self, mut warnings: Vec<String>) -> Vec<String> {
         let mut told = self.warnings.lock();
         if told.len() >= MAX_TOLD {

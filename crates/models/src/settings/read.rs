@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::{BedrockDiscovery, CooldownRules, HOUR, ListedModel, ModelSettings};
 use crate::api::Api;
+use crate::cache_retention::CacheRetention;
 use crate::provider_entry::{Compat, ModelEntry, ProviderEntry, whole};
-use crate::request::CacheRetention;
 
 impl From<&Config> for ModelSettings {
     fn from(config: &Config) -> Self {
@@ -144,7 +144,7 @@ mod tests {
     use openclaw_config::Environment;
 
     use super::*;
-    use crate::request::ThinkingLevel;
+    use crate::thinking::ThinkingLevel;
 
     fn settings(text: &str) -> ModelSettings {
         let environment = Environment::new([("HOME", "/h")], "/h");

@@ -1,4 +1,5 @@
-//! What is kept of the last request changes no byte of the next, whatever became of the conversation in between.
+//! Tests that the kept request changes no byte of the next one, whatever happened to the
+//! conversation in between.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use proptest::sample::Index;
 
 use super::*;
 
-/// What other programs, crashes and people make of a transcript.
+/// Generates odd messages, as other programs, crashes and people leave them in a transcript.
 fn odd() -> impl Strategy<Value = Value> {
     let id = || prop::sample::select(vec!["call_1", "call_2|fc_2", "never_called"]);
     let call = |arguments: Value| json!({"type": "toolCall", "id": "call_1", "name": "read", "arguments": arguments});
@@ -30,20 +31,20 @@ fn odd() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// What happens before the next request.
+/// Change before the next request.
 #[derive(Debug, Clone)]
 enum Change {
-    /// So many messages are added.
+    /// Appends this number of messages.
     Grown(usize),
-    /// Another system prompt.
+    /// Replaces the system prompt.
     System(String),
-    /// Another model.
+    /// Replaces the model.
     Model((&'static str, &'static str)),
     /// A message is another one.
     Edited(Index, Value),
     /// A message is gone.
     Removed(Index),
-    /// What was said last is gone.
+    /// Removes the last messages.
     Cut(Index),
     /// The transcript was read anew.
     Read,
@@ -65,8 +66,6 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
-
     #[test]
     fn a_request_that_goes_on_from_the_last_is_the_one_that_is_written_anew(
         said in prop::collection::vec(prop_oneof![3 => turn(), 1 => odd().prop_map(|one| vec![one])], 1..8),

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// One call of each protocol's model against these replies; what came of it and how often the server was asked.
+/// Calls a model of each protocol against these replies; returns the events and the number of
+/// requests of each.
 async fn outcomes(replies: impl Fn() -> Vec<Reply>) -> Vec<(&'static str, Vec<ModelEvent>, usize)> {
     let mut out = Vec::new();
     for provider in PROVIDERS {
@@ -74,7 +75,7 @@ async fn an_empty_answer_and_one_that_ends_too_early_are_asked_for_again() {
     for (provider, events, asked) in found {
         assert_eq!((message(&events).text().as_str(), asked), ("now", 2), "{provider}");
     }
-    // What was heard is not taken back: whoever listens decides.
+    // Emitted text is not taken back: the listener decides.
     for (provider, events, asked) in outcomes(too_early).await {
         assert_eq!((failure(&events).kind, asked), (FailureKind::Transient, 1), "{provider}");
     }

@@ -154,7 +154,7 @@ async fn a_renewal_that_was_begun_is_ended_though_the_call_is_cancelled() {
     let Some(ModelEvent::Done { message, .. }) = next.await else { panic!() };
     assert_eq!(message.stop_reason, StopReason::Aborted);
     gate.open();
-    // Whoever comes next waits for it and finds it done.
+    // Later calls wait for the renewal and find it done.
     let candidate = setup.candidate(&models, "openai-codex/gpt-5.3-codex").await;
     assert_eq!(says(&candidate).await, "welcome");
     assert_eq!((setup.logins.requests().len(), setup.saved()), (1, json!("r2")));

@@ -1,7 +1,8 @@
-//! What a client sends, read in two steps: who it is from and what it asks for first, its params when that is allowed.
+//! Frames from clients, read in two steps: first the sender and the method, then the params when
+//! the call is allowed.
 //!
-//! A JSON text of many small values takes fifty times its size in memory once it is read. Whoever may not call a method
-//! must not make the gateway pay that.
+//! A JSON text of many small values takes fifty times its size in memory once it is read. A client
+//! that may not call a method must not make the gateway pay that.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -22,7 +23,7 @@ const MOST_UNKNOWN: usize = 16;
 /// Characters of the name of one.
 const MOST_NAME: usize = 200;
 
-/// What a text frame of a client is.
+/// Text frame of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Inbound<'a> {
     /// A request.
@@ -159,7 +160,7 @@ fn scalar(value: &RawValue) -> Value {
     }
 }
 
-/// How many values a valid JSON text holds.
+/// Number of values in a valid JSON text.
 fn count_values(json: &str) -> usize {
     let opened = |text: &str| text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
     let (mut count, mut rest) = (1, json);
@@ -170,7 +171,7 @@ fn count_values(json: &str) -> usize {
     count + opened(rest)
 }
 
-/// What follows a string whose opening quote was read.
+/// Rest of the text after a string whose opening quote was read.
 fn after_string(text: &str) -> &str {
     let mut quotes = text.match_indices('"');
     let is_end = |at: usize| {

@@ -6,25 +6,25 @@ use crate::text_length::{utf16_head, utf16_len};
 /// Least text a block keeps, in UTF-16 units.
 const BLOCK_MIN: usize = 2_000;
 
-/// How much text a tool result may have, all of its blocks together. Lengths in UTF-16 units.
+/// Limit on the text of a tool result, all of its blocks together. Lengths in UTF-16 units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cap {
     /// The most.
     pub max: usize,
     /// Ends a text that was cut.
     pub suffix: &'static str,
-    /// What is set aside for the suffix.
+    /// Length set aside for the suffix.
     pub room: usize,
 }
 
-/// What a transcript entry may hold.
+/// Cap of a transcript entry.
 pub const STORED: Cap = Cap {
     max: 400_000,
     suffix: "\n\n[openclaw] Cut here: the result is longer than a transcript keeps. Ask for smaller parts, by offset and limit where possible.",
     room: 151,
 };
 
-/// What a model is shown of a result that it has no room for, where that has at most `max` UTF-16 units.
+/// Cap for a result that the model has no room for: it is shown at most `max` UTF-16 units.
 pub const fn shown_in_part(max: usize) -> Cap {
     Cap {
         max,
@@ -34,7 +34,7 @@ pub const fn shown_in_part(max: usize) -> Cap {
 }
 
 impl Cap {
-    /// Whether a result is short enough as it is.
+    /// True if a result is short enough as it is.
     pub fn fits(&self, result: &ToolResultMessage) -> bool {
         // No text has more UTF-16 units than bytes: most need not be counted.
         let bytes = |block: &Block| if let Block::Text(text) = block { text.text.len() } else { 0 };
@@ -42,7 +42,8 @@ impl Cap {
             || result.content.iter().map(length).sum::<usize>() <= self.max
     }
 
-    /// Cuts a result that is too long, each block in proportion, at a line's end where one is near. Whether anything was cut.
+    /// Cuts a result that is too long, each block in proportion, at a line's end where one is near.
+    /// Returns true if anything was cut.
     pub fn apply(&self, result: &mut ToolResultMessage) -> bool {
         if self.fits(result) {
             return false;
@@ -66,7 +67,7 @@ impl Cap {
     }
 }
 
-/// Of a block's text, in UTF-16 units.
+/// Length of a block's text, in UTF-16 units.
 fn length(block: &Block) -> usize {
     match block {
         Block::Text(text) => utf16_len(&text.text),

@@ -1,8 +1,9 @@
 //! Reading messages in one pass. The derived way would store every message twice on its way (once to find the `role` or
 //! `type`, once to part known fields from unknown ones), and contexts of thousands of messages are read before a run.
 //!
-//! Where the tag comes first, as everybody writes it, the fields are read straight into their places; otherwise they are
-//! collected and then read the same way. Of a field that is there twice the last one counts, as in JavaScript.
+//! Fields are read straight into their places where the tag comes first, as everybody writes it;
+//! otherwise they are collected and then read the same way. If a field is there twice, the last one
+//! counts, as in JavaScript.
 
 mod block;
 mod fields;

@@ -95,12 +95,12 @@ pub struct Delivered {
 }
 
 impl Delivered {
-    /// It will not be.
+    /// Failed: the answer will not be delivered.
     pub fn failed(why: String) -> Self {
         Self { delivery_status: Some("failed".to_owned()), delivery_error: Some(why) }
     }
 
-    /// It waits.
+    /// Queued: the answer waits to be delivered.
     pub fn queued() -> Self {
         Self { delivery_status: Some("queued".to_owned()), delivery_error: None }
     }

@@ -17,7 +17,7 @@ super::calls! {
     AgentsDelete: "agents.delete" as Strict, AgentsDeleteParams => AgentsDeleteResult;
     /// The files of an agent's workspace that can be edited.
     AgentsFilesList: "agents.files.list" as Strict, AgentsFilesListParams => AgentsFilesListResult;
-    /// One of them with its content.
+    /// Workspace file of an agent with its content.
     AgentsFilesGet: "agents.files.get" as Strict, AgentsFilesGetParams => AgentsFilesGetResult;
     /// Replaces the content of one of them.
     AgentsFilesSet: "agents.files.set" as Strict, AgentsFilesSetParams => AgentsFilesSetResult;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use serde_with_macros::skip_serializing_none;
 
 super::calls! {
-    /// How the accounts of all platforms stand.
+    /// Status of the accounts of all platforms.
     ChannelsStatus: "channels.status" as Strict, ChannelsStatusParams => ChannelsStatusResult;
     /// Forgets an account's credentials.
     ChannelsLogout: "channels.logout" as Strict, ChannelsLogoutParams => ChannelsLogoutResult;
@@ -22,13 +22,13 @@ super::calls! {
     Poll: "poll" as Strict, PollParams => SendResult;
     /// Does any other action of the `message` tool (of a later OpenClaw).
     MessageAction: "message.action" as Strict, MessageActionParams => Value;
-    /// What could not be sent and was given up (ours).
+    /// Messages that could not be sent and were given up (ours).
     MessageFailed: "message.failed" as Strict, MessageFailedParams => MessageFailedResult;
     /// Sends again what was given up (ours).
     MessageRetry: "message.retry" as Strict, MessageIdsParams => MessageRetryResult;
     /// Forgets what was given up (ours).
     MessageDiscard: "message.discard" as Strict, MessageIdsParams => MessageDiscardResult;
-    /// What became of a message of a platform (ours).
+    /// History of a platform's message: what was done with it (ours).
     Trace: "trace" as Strict, TraceParams => TraceResult;
 }
 
@@ -494,6 +494,8 @@ pub struct TraceTool {
     pub name: String,
     /// Whether it failed; absent where it has no result.
     pub failed: Option<bool>,
+    /// `true` where the gateway ended during the call: it may have happened.
+    pub is_interrupted: Option<bool>,
 }
 
 /// A delivery of an answer.

@@ -8,8 +8,8 @@ use serde_with_macros::skip_serializing_none;
 
 use super::NonEmpty;
 use super::health::HealthSnapshot;
+use super::system::PresenceEntry;
 use crate::access::Role;
-use crate::event::PresenceEntry;
 use crate::frame::StateVersion;
 
 super::calls! {
@@ -61,9 +61,18 @@ impl ConnectParams {
     /// names and arguments, results only as far as the level goes. Ours.
     pub const TOOL_ACTIVITY: &'static str = "tool-activity";
 
-    /// Whether a capability was announced.
+    /// True if a capability was announced.
     pub fn has_cap(&self, cap: &str) -> bool {
         self.caps.iter().flatten().any(|given| given.0 == cap)
+    }
+
+    /// True if a node says what it can do or may do.
+    pub fn declares_anything(&self) -> bool {
+        let has_any =
+            |labels: &Option<Vec<NonEmpty>>| labels.as_ref().is_some_and(|labels| !labels.is_empty());
+        has_any(&self.caps)
+            || has_any(&self.commands)
+            || self.permissions.as_ref().is_some_and(|permissions| !permissions.is_empty())
     }
 
     /// The scopes as sent; what the device signature covers.
@@ -306,7 +315,7 @@ pub struct Snapshot {
 pub enum MaybeHealth {
     /// There is one.
     Known(Box<HealthSnapshot>),
-    /// There is none.
+    /// A kernel that does not exist here.
     Unknown {},
 }
 

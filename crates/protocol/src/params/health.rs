@@ -46,6 +46,9 @@ pub struct HealthSnapshot {
     /// Protections the config asks for and this version can't give; absent where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmet_protections: Vec<UnmetProtection>,
+    /// Features of OpenClaw that the state directory uses and this version does not have; absent where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent_features: Vec<AbsentFeature>,
     /// Whether a restart waits for runs to end: none is begun before it. Absent where it does not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub draining: bool,
@@ -60,6 +63,16 @@ pub struct UnmetProtection {
     /// What it says there.
     pub value: String,
     /// What is refused and what to do, for people.
+    pub message: String,
+}
+
+/// A feature of OpenClaw that the state directory uses and this version does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AbsentFeature {
+    /// Name of the feature, such as `cron`.
+    pub feature: String,
+    /// Sentence for people that says what does not happen, and to what.
     pub message: String,
 }
 

@@ -29,6 +29,9 @@ pub struct StatusSummary {
     /// Protections the config asks for and this version can't give; absent where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmet_protections: Vec<UnmetProtection>,
+    /// Provider of the default agent's model, where the gateway has no credential for it; absent where it has one.
+    #[serde(default)]
+    pub missing_credential: Option<String>,
 }
 
 /// `status.linkChannel`
@@ -109,7 +112,7 @@ pub struct AgentSessions {
     pub recent: Vec<StatusRow>,
 }
 
-/// More than this is not said of a context that has run over.
+/// Largest percentage reported for a context that has run over.
 const MAX_PERCENT: u64 = 999;
 
 /// `round(total / context * 100)`, at most [`MAX_PERCENT`]; `None` without a context.

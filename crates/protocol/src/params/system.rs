@@ -4,13 +4,50 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with_macros::{apply, skip_serializing_none};
 
-use crate::event::PresenceEntry;
-
 super::calls! {
-    /// Who is here, newest first.
+    /// Presence list, newest first.
     SystemPresence: "system-presence" as Loose, super::Ignored => Vec<PresenceEntry>;
     /// A note or a beacon of a companion app.
     SystemEvent: "system-event" as Loose, SystemEventParams => Done;
+}
+
+/// Someone who is here (spec §8.1).
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PresenceEntry {
+    /// Host or display name.
+    pub host: Option<String>,
+    /// Address, when not local.
+    pub ip: Option<String>,
+    /// App version.
+    pub version: Option<String>,
+    /// Operating system.
+    pub platform: Option<String>,
+    /// Such as `iPhone`.
+    pub device_family: Option<String>,
+    /// Such as `iPhone18,1`.
+    pub model_identifier: Option<String>,
+    /// Client mode, or `gateway`.
+    pub mode: Option<String>,
+    /// Seconds since the last input.
+    pub last_input_seconds: Option<u64>,
+    /// Paired device.
+    pub device_id: Option<String>,
+    /// Roles of its connections.
+    pub roles: Option<Vec<String>>,
+    /// Scopes of its connections.
+    pub scopes: Option<Vec<String>>,
+    /// Stable id of the client.
+    pub instance_id: Option<String>,
+    /// Why the entry changed last.
+    pub reason: Option<String>,
+    /// Labels.
+    pub tags: Option<Vec<String>>,
+    /// One line for people.
+    pub text: Option<String>,
+    /// Unix milliseconds of the last change.
+    pub ts: i64,
 }
 
 /// `{ok:true}`

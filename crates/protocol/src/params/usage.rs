@@ -10,7 +10,7 @@ use super::NonEmpty;
 use crate::message::js_number;
 
 super::calls! {
-    /// How much of their quota the providers say is used.
+    /// Used share of the quotas, as the providers report it.
     UsageStatus: "usage.status" as Loose, super::Ignored => UsageStatusResult;
     /// Tokens and cost by day, all sessions together.
     UsageCost: "usage.cost" as Loose, UsageCostParams => UsageCostResult;
@@ -18,7 +18,7 @@ super::calls! {
     SessionsUsage: "sessions.usage" as Strict, SessionsUsageParams => SessionsUsageResult;
     /// Tokens and cost of one session over time.
     SessionsUsageTimeseries: "sessions.usage.timeseries" as Loose, SessionsUsageTimeseriesParams => SessionsUsageTimeseriesResult;
-    /// What was said in one session, with what each answer cost.
+    /// Messages of one session, with the cost of each answer.
     SessionsUsageLogs: "sessions.usage.logs" as Loose, SessionsUsageLogsParams => SessionsUsageLogsResult;
 }
 

@@ -5,17 +5,19 @@ use serde_json::{Map, Value};
 use super::validate::admits;
 use super::{Additional, Rule, Schema, Type};
 
-/// How deep values are looked into.
+/// Depth to which values are looked into.
 const MAX_DEPTH: u32 = 64;
 
 /// Rules applied before giving up: a schema may branch into itself without end.
 const MAX_STEPS: u32 = 100_000;
 
-/// What trying an alternative counts for: the value is copied and validated.
+/// Cost of trying an alternative, in steps: the value is copied and validated.
 const ALTERNATIVE: u32 = 100;
 
-/// Rewrites scalars in place whose type is wrong but whose meaning is plain: `"5"` to `5`, `"true"` to `true`, `5` to
-/// `"5"`, as AJV's `coerceTypes` does; and one text to a list of it where texts are listed, as OpenClaw's tools read it. What can't be read as the wanted type stays for the validator to report.
+/// Rewrites scalars in place whose type is wrong but whose meaning is plain: `"5"` to `5`, `"true"`
+/// to `true`, `5` to `"5"`, as AJV's `coerceTypes` does; and one text to a list of it where texts
+/// are listed, as OpenClaw's tools read it. A value that can't be read as the wanted type stays for
+/// the validator to report.
 pub fn coerce(schema: &Schema, value: &mut Value) {
     let mut walk = Walk { schema, steps: MAX_STEPS };
     walk.rule(&schema.root, value, 0);
@@ -23,7 +25,7 @@ pub fn coerce(schema: &Schema, value: &mut Value) {
 
 struct Walk<'a> {
     schema: &'a Schema,
-    /// How many more rules may be applied.
+    /// Number of rules that may still be applied.
     steps: u32,
 }
 
@@ -111,8 +113,8 @@ fn converted(kind: Type, value: &Value) -> Option<Value> {
     }
 }
 
-/// One text where a list of texts is wanted: the list of it, empty for blank text. Text that is a list itself stays: it would be one
-/// item that nobody meant.
+/// Wraps a text where a list of texts is wanted: a list with this one item, or an empty list for
+/// blank text. Text that is a list itself stays: it would be one item that nobody meant.
 fn listed(rule: &Rule, value: &Value) -> Option<Value> {
     let text = value.as_str()?;
     let is_text = |items: &Rule| items.types.contains(&Type::String);

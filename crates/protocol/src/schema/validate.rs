@@ -6,13 +6,14 @@ use serde_json::{Map, Number, Value};
 
 use super::{Additional, Rule, Schema, Type};
 
-/// How deep schema and value may nest; what lies deeper is not looked at. (JSON text itself is read to 128 levels.)
+/// Nesting limit for schema and value; what lies deeper is not looked at. (JSON text itself is read
+/// to 128 levels.)
 const MAX_DEPTH: u32 = 256;
 
 /// Rules applied to values before giving up: a schema may branch into itself without end.
 const MAX_STEPS: u32 = 2_000_000;
 
-/// At most this many violations are collected: an answer is for people.
+/// Maximum number of violations collected: an answer is for people.
 const MAX_VIOLATIONS: usize = 200;
 
 impl Schema {
@@ -21,7 +22,7 @@ impl Schema {
         self.run(&self.root, value, MAX_STEPS)
     }
 
-    /// Whether a value satisfies one part of this schema.
+    /// True if a value satisfies one part of this schema.
     pub(super) fn fits(&self, rule: &Rule, value: &Value) -> bool {
         const STEPS: u32 = 10_000;
         self.run(rule, value, STEPS).is_empty()
@@ -37,12 +38,12 @@ impl Schema {
     }
 }
 
-/// Everything wrong with a value, in order. Empty means valid.
+/// Violations of a value, in order. Empty means valid.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Violations(Vec<Violation>);
 
 impl Violations {
-    /// Whether the value is valid.
+    /// True if the value is valid.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -65,16 +66,16 @@ impl Violations {
     }
 }
 
-/// One thing that is wrong. `Display` is the gateway's wording.
+/// Violation of the schema at one place. `Display` is the gateway's wording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Violation {
     /// JSON pointer of the value; empty for the root.
     pub path: String,
-    /// What is wrong with it.
+    /// Kind of fault.
     pub kind: ViolationKind,
 }
 
-/// What is wrong with a value.
+/// Fault of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ViolationKind {
     /// A required key is missing.
@@ -112,7 +113,7 @@ struct Check<'a> {
     path: String,
     found: Vec<Violation>,
     depth: u32,
-    /// How many more rules may be applied.
+    /// Number of rules that may still be applied.
     steps: u32,
 }
 
@@ -324,7 +325,7 @@ fn spelled(value: f64, number: &Number) -> String {
     if number.is_f64() { format!("{value}") } else { number.to_string() }
 }
 
-/// Whether a value is of one of the types, for coercion.
+/// True if a value is of one of the types, for coercion.
 pub(super) fn admits(types: &[Type], value: &Value) -> bool {
     types.is_empty() || types.iter().any(|kind| kind.admits(value))
 }

@@ -1,10 +1,11 @@
 //! The forms a session key can have (spec `sessions.md` §1.1). Making a key from its form and reading the form of a key
 //! are the two directions of one table.
 
-use super::{KeyError, SessionKey, dm_position};
+use super::{KeyError, SessionKey, dm_place};
 use crate::AgentId;
 
-/// What follows `agent:<agentId>:`, taken apart. A thread suffix is not part of it; see [`SessionKey::thread_id`].
+/// Part of a session key after `agent:<agentId>:`, taken apart. A thread suffix is not part of it;
+/// see [`SessionKey::thread_id`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyForm<'a> {
     /// A direct chat that `session.dmScope` keeps apart from the main bucket.
@@ -43,7 +44,7 @@ pub enum KeyForm<'a> {
     Named(&'a str),
 }
 
-/// Who opens sessions besides chats.
+/// Origin of sessions that are no chats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opener {
     /// `sessions_spawn`; the id is a UUID.
@@ -80,7 +81,7 @@ impl Opener {
         Self::OpenResponsesUser,
     ];
 
-    /// What stands before the id.
+    /// Prefix before the id.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Subagent => "subagent:",
@@ -130,14 +131,14 @@ impl SessionKey {
         self.rest().get(self.thread_mark()? + THREAD_MARK.len()..)
     }
 
-    /// Where the thread suffix begins in [`Self::rest`].
+    /// Offset of the thread suffix in [`Self::rest`].
     fn thread_mark(&self) -> Option<usize> {
         let rest = self.rest();
         rest.rfind(THREAD_MARK).filter(|at| *at > 0 && at + THREAD_MARK.len() < rest.len())
     }
 }
 
-/// What stands between a conversation's key and the id of a thread in it.
+/// Mark between a conversation's key and the id of a thread in it.
 pub(super) const THREAD_MARK: &str = ":thread:";
 
 fn filled(part: &str) -> Result<&str, KeyError> {
@@ -165,11 +166,10 @@ fn cron_run(rest: &str) -> Option<(&str, &str)> {
 }
 
 fn direct(rest: &str) -> Option<KeyForm<'_>> {
-    let parts: Vec<&str> = rest.split(':').collect();
-    let at = dm_position(&parts)?;
-    let lead: usize = parts.iter().take(at + 1).map(|part| part.len() + 1).sum();
-    let before = |place: usize| parts.get(place).copied().filter(|_| place < at);
-    Some(KeyForm::Direct { channel: before(0), account: before(1), peer: rest.get(lead..)? })
+    let (before, marked) = rest.split_at_checked(dm_place(rest)?)?;
+    let (_, peer) = marked.split_once(':')?;
+    let mut before = before.split_terminator(':');
+    Some(KeyForm::Direct { channel: before.next(), account: before.next(), peer })
 }
 
 pub(super) fn room(rest: &str) -> Option<KeyForm<'_>> {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{DM_SEGMENTS, MAX_KEY_BYTES, SessionKey};
+use super::{DIRECT, MAX_KEY_BYTES, SessionKey};
 
 impl SessionKey {
     /// The key that a stored text is without any change. `None` when it takes a closer look, canonical or not.
     pub fn plainly(stored: &Arc<str>) -> Option<Self> {
-        is_plain(stored).then(|| Self(Arc::clone(stored)))
+        is_plain(stored).then(|| Self::canonical(Arc::clone(stored)))
     }
 }
 
@@ -16,11 +16,10 @@ fn is_plain(stored: &str) -> bool {
         return false;
     };
     let is_plain = |byte: u8| matches!(byte, b'!'..=b'~') && !byte.is_ascii_uppercase();
-    let [_, direct] = DM_SEGMENTS;
     stored.len() <= MAX_KEY_BYTES
         && is_plain_agent(agent)
         && rest.bytes().all(is_plain)
-        && rest.split(':').all(|part| !part.is_empty() && part != direct)
+        && rest.split(':').all(|part| !part.is_empty() && part != DIRECT)
 }
 
 fn is_plain_agent(id: &str) -> bool {

@@ -131,7 +131,50 @@ fn direct_chats_know_their_other_spelling() {
     let key = SessionKey::parse("agent:main:telegram:acct:direct:7:thread:3").unwrap();
     assert_eq!(key.as_str(), "agent:main:telegram:acct:dm:7:thread:3");
     assert_eq!(key.direct_spelling().as_deref(), Some("agent:main:telegram:acct:direct:7:thread:3"));
-    assert_eq!(SessionKey::parse("agent:main:main").unwrap().direct_spelling(), None);
+    assert!(key.has_spellings());
+    for other in ["agent:main:main", "agent:main:telegram:group:dm:7", "agent:main:subagent:dm:7", "global"] {
+        let key = SessionKey::parse(other).unwrap();
+        assert_eq!((key.direct_spelling(), key.has_spellings()), (None, false), "{other}");
+    }
+}
+
+/// Decision 1: a key is told as it is stored, and both spellings are one session.
+#[test]
+fn a_key_is_told_as_it_is_spelled_and_is_the_same_in_either_spelling() {
+    let (dm, direct) = (key("agent:main:telegram:dm:7"), key(" Agent:main:Telegram:direct:7"));
+    let spelled = "agent:main:telegram:direct:7";
+    assert_eq!((direct.as_str(), direct.rest(), direct.spelled()), (dm.as_str(), "telegram:dm:7", spelled));
+    assert_eq!((dm.spelled(), key("agent:main:main").spelled()), (dm.as_str(), "agent:main:main"));
+    assert_eq!((&dm, dm.cmp(&direct)), (&direct, std::cmp::Ordering::Equal));
+    let both: std::collections::HashSet<SessionKey> = [dm.clone(), direct.clone()].into_iter().collect();
+    assert_eq!(both.len(), 1);
+
+    assert_eq!((direct.to_string().as_str(), direct.shown()), (spelled, spelled));
+    let json = serde_json::to_string(&direct).unwrap();
+    assert_eq!(json, format!("\"{spelled}\""));
+    let read: SessionKey = serde_json::from_str(&json).unwrap();
+    assert_eq!((&read, read.spelled()), (&dm, spelled));
+    assert_eq!(direct.spelled_anew().spelled(), dm.as_str());
+}
+
+#[test]
+fn a_key_takes_the_spelling_of_its_row_alone() {
+    let rows = [
+        ("agent:main:telegram:direct:7", "agent:main:telegram:direct:7"),
+        ("agent:main:telegram:dm:7", "agent:main:telegram:dm:7"),
+        ("agent:main:Telegram:direct:7", "agent:main:telegram:dm:7"),
+        ("agent:main:telegram:direct:8", "agent:main:telegram:dm:7"),
+        ("telegram:direct:7", "agent:main:telegram:dm:7"),
+        ("", "agent:main:telegram:dm:7"),
+    ];
+    for (stored, expect) in rows {
+        for spelling in ["dm", "direct"] {
+            let key = key(&format!("agent:main:telegram:{spelling}:7")).spelled_as(&Arc::from(stored));
+            assert_eq!(key.spelled(), expect, "{stored}");
+        }
+    }
+    let main = SessionKey::global().spelled_as(&Arc::from("agent:main:main"));
+    assert_eq!(main.spelled(), "global");
 }
 
 #[test]

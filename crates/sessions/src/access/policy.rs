@@ -1,27 +1,28 @@
-//! Which agents may talk to each other: `tools.agentToAgent` (spec `sessions.md` §8).
+//! Policy on which agents may talk to each other: `tools.agentToAgent` (spec `sessions.md` §8).
 
 use openclaw_protocol::AgentId;
 
 /// `tools.agentToAgent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TalkPolicy<'a> {
-    /// Whether agents may talk to each other at all.
+    /// True if agents may talk to each other at all.
     pub enabled: bool,
-    /// Those that may; none named is all.
+    /// Patterns for the agents that may; empty means all.
     pub allow: &'a [String],
 }
 
-/// Why two agents may not talk to each other.
+/// Reason why two agents may not talk to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
-    /// No agents may.
+    /// Policy `tools.agentToAgent` is off: no agents may.
     Disabled,
-    /// These may not.
+    /// The policy is on, but these agents are not on its allowlist.
     NotAllowed,
 }
 
 impl TalkPolicy<'_> {
-    /// Whether one agent may look at another's sessions and write to them. An agent may always do so with its own.
+    /// Succeeds if one agent may look at another's sessions and write to them. An agent may always
+    /// do so with its own.
     ///
     /// # Errors
     /// [`Denied`] says why not.
@@ -40,7 +41,7 @@ impl TalkPolicy<'_> {
     }
 }
 
-/// A name is matched as it is; one with `*` in it whatever the case.
+/// Matches an agent id exactly, or without case by a pattern with `*`.
 fn matches(pattern: &str, agent: &str) -> bool {
     if !pattern.contains('*') {
         return !pattern.is_empty() && pattern == agent;

@@ -1,4 +1,5 @@
-//! What a text means that names a session to a tool, and what a session is called there (spec `sessions.md` §8).
+//! Session references in tool arguments, and the labels that tools give to sessions (spec
+//! `sessions.md` §8).
 
 use openclaw_protocol::{AgentId, SessionKey};
 
@@ -6,7 +7,7 @@ use crate::entry::{SessionEntry, names};
 use crate::key::{KeyError, KeyRules};
 use openclaw_protocol::params::sessions::SessionKind;
 
-/// What a text names.
+/// Session named by a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reference {
     /// A session, whether there is one or not.
@@ -15,7 +16,7 @@ pub enum Reference {
     KeyOrId(SessionKey),
 }
 
-/// Beginnings of what is a key, and no id.
+/// Prefixes of session keys: a text that begins so is a key, not an id.
 const OPENINGS: &[&str] = &["acp:", "agent:", "cron:", "hook:", "node-", "node:"];
 /// The same, as a whole.
 const WHOLE: &[&str] = &["main", "global", "unknown"];
@@ -29,7 +30,7 @@ impl Reference {
     /// [`KeyError`] for a text that can name none.
     pub fn read(text: &str, agent: &AgentId, rules: &KeyRules) -> Result<Self, KeyError> {
         let lower = text.trim().to_lowercase();
-        // Where everybody shares one session, both names mean it.
+        // Both names mean the one session where everybody shares it.
         let text = if lower == "global" { "main" } else { text };
         openclaw_protocol::session_key::check_printable(text)?;
         let key = rules.canonical_for(text, agent)?;
@@ -41,7 +42,7 @@ impl Reference {
     }
 }
 
-/// What a session is, as tools say it.
+/// Kind of a session, as tools report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolKind {
     /// An agent's main session.
@@ -69,7 +70,7 @@ impl ToolKind {
         ("other", Self::Other),
     ];
 
-    /// What a session is.
+    /// Kind of a session, from its key and row.
     pub fn of(key: &SessionKey, entry: &SessionEntry, rules: &KeyRules) -> Self {
         let rest = key.rest();
         if rules.is_main(key) || key.is_global() {
@@ -93,7 +94,7 @@ impl ToolKind {
         Self::NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
     }
 
-    /// Its name.
+    /// Name of the kind in tool results.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Main => "main",
@@ -105,7 +106,7 @@ impl ToolKind {
         }
     }
 
-    /// Whether the gateway itself makes the turns there, rather than people on a channel.
+    /// True if the gateway itself makes the turns there, rather than people on a channel.
     pub fn is_internal(self) -> bool {
         match self {
             Self::Cron | Self::Hook | Self::Node => true,

@@ -1,4 +1,4 @@
-//! What agents see of sessions, as tables.
+//! Table tests of the sessions that an agent can see.
 
 use openclaw_protocol::{AgentId, SessionKey, SessionScope};
 

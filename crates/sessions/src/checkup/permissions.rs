@@ -1,4 +1,5 @@
-//! Who may read and write the state: its owner alone (spec `config.md` §1.5, `operations.md` §8.5).
+//! Permission checks: only the owner may read and write the state (spec `config.md` §1.5,
+//! `operations.md` §8.5).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use super::{Finding, Premises, Repair, Severity, finding, such_as};
 
 const DIR_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-/// What group and others may do with something.
+/// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
 /// Directories below the state directory whose files are private, with those in them down to this depth.
 const PRIVATE_DIRS: &[(&str, usize)] =
@@ -34,7 +35,7 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
 }
 
-/// What something is.
+/// File type of a checked path.
 #[cfg(unix)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -45,7 +46,7 @@ enum Kind {
     PipeOrDevice,
 }
 
-/// Something of the state, and what is known of it.
+/// File or directory of the state, with its owner and mode.
 #[cfg(unix)]
 struct Thing {
     path: PathBuf,
@@ -154,7 +155,7 @@ fn check_kind(things: &[Thing], found: &mut Vec<Finding>) {
     }
 }
 
-/// What its owner may not read and write is of no use.
+/// Reports state that its own owner can't read or write: it is of no use.
 #[cfg(unix)]
 fn check_writable(ours: &[&Thing], found: &mut Vec<Finding>) {
     let (locked, open): (Vec<&Thing>, Vec<&Thing>) =
@@ -165,7 +166,8 @@ fn check_writable(ours: &[&Thing], found: &mut Vec<Finding>) {
         let repairs = locked.iter().map(|thing| thing.chmod()).collect();
         found.push(finding("state.not-writable", Severity::Error, message, repairs));
     }
-    // Whatever the mode says: a file system that is mounted read-only, or a rule of the system.
+    // The mode does not tell all: a file system may be mounted read-only, or a rule of the system
+    // forbid it.
     let refuses = |thing: &&&Thing| access(&thing.path, AccessFlags::W_OK).is_err();
     let refusing: Vec<&&Thing> = open.iter().filter(|thing| thing.is_dir()).filter(refuses).collect();
     if !refusing.is_empty() {
@@ -177,12 +179,12 @@ fn check_writable(ours: &[&Thing], found: &mut Vec<Finding>) {
     }
 }
 
-/// Everything that is to be private.
+/// Lists all files and directories that have to be private.
 #[cfg(unix)]
 fn things(premises: &Premises) -> io::Result<Vec<Thing>> {
     let state_dir = premises.state.layout.state_dir();
     let mut things = Vec::new();
-    // These may be links to a place of the owner's choice.
+    // The directories may be links to a place of the owner's choice.
     things.extend(std::fs::metadata(state_dir).ok().map(|meta| Thing::of(state_dir, &meta)));
     // Anything else in its place is reported with the config.
     let config = std::fs::metadata(&premises.config_path).ok().filter(std::fs::Metadata::is_file);
@@ -220,7 +222,7 @@ fn single(path: &Path, things: &mut Vec<Thing>) {
     things.extend(std::fs::symlink_metadata(path).ok().map(|meta| Thing::of(path, &meta)));
 }
 
-/// A directory and what is in it; links are not followed.
+/// Lists a directory and its contents; links are not followed.
 #[cfg(unix)]
 fn walk(dir: &Path, depth: usize, things: &mut Vec<Thing>) -> io::Result<()> {
     single(dir, things);

@@ -1,4 +1,4 @@
-//! What processes left behind that ended in the middle: locks and temporary files.
+//! Leftovers of processes that ended in the middle of something: locks and temporary files.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,7 +10,7 @@ use crate::disk;
 use crate::lockfile::LockFile;
 use crate::process::{self, Sighting};
 
-/// A temporary file of which nobody knows whose it is was left behind when it is this old.
+/// Age at which a temporary file of unknown owner counts as left behind.
 const TEMPORARY_FOR: Duration = Duration::from_secs(60 * 60);
 
 pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result<()> {

@@ -154,7 +154,8 @@ fn key_of(change: &Change) -> String {
     }
 }
 
-/// Known fields of a type they can't have, by how many rows have them. Those that decide over a row are said elsewhere.
+/// Known fields of a type they can't have, by how many rows have them. Fields that decide over a
+/// row are reported elsewhere.
 fn mistyped(rows: &[StoredRow]) -> BTreeMap<&str, usize> {
     let mut fields = BTreeMap::new();
     for (_, entry) in rows {

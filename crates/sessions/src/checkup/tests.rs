@@ -1,4 +1,4 @@
-//! Broken state directories: what is said about them, and that they are in order after the repairs.
+//! Broken state directories: the findings about them, and that they are in order after the repairs.
 
 use std::path::{Path, PathBuf};
 

@@ -19,7 +19,7 @@ use crate::time::iso;
 use crate::transcript::format::{Header, VERSION};
 use crate::transcript::scan::Lines;
 
-/// How many sessions of those used last must have their transcripts.
+/// Number of most recently used sessions whose transcripts must exist.
 const RECENT: usize = 5;
 
 pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result<()> {
@@ -75,7 +75,7 @@ fn check_rows(premises: &Premises, rows: &[Session], found: &mut Vec<Finding>) -
     Ok(())
 }
 
-/// Whether a model has answered in a session: a row alone may come from a setting.
+/// True if a model has answered in a session: a row alone may come from a setting.
 fn has_spoken((_, entry): &&Session) -> bool {
     entry.total_tokens.or(entry.input_tokens).is_some_and(|count| count > 0)
 }
@@ -103,8 +103,8 @@ fn check_orphans(
         file.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     });
     let message = format!(
-        "No session uses {list} ({} KiB in {}): earlier conversations, or ones whose session was lost. They stay; \
-         --archive-orphans renames them to *.deleted.<time>.",
+        "Kept from earlier conversations, as /new and resets leave them: {list} ({} KiB in {}). \
+         --archive-orphans renames what no session uses to *.deleted.<time>.",
         bytes.div_ceil(1024),
         dir.display(),
     );
@@ -116,7 +116,7 @@ fn check_contents(premises: &Premises, files: &[&StateFile], found: &mut Vec<Fin
     let (mut headless, mut foul) = (Vec::new(), Vec::new());
     for file in files {
         let contents = match Contents::of(&file.path) {
-            // It went away meanwhile.
+            // The file went away meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other?,
         };
@@ -144,15 +144,15 @@ fn check_contents(premises: &Premises, files: &[&StateFile], found: &mut Vec<Fin
     Ok(())
 }
 
-/// What a transcript holds, line by line.
+/// Contents of a transcript, found line by line.
 struct Contents {
-    /// Whether its first readable line is a session header.
+    /// True if the first readable line is a session header.
     has_header: bool,
     /// Readable lines.
     lines: usize,
     /// Complete lines that can't be read.
     foul: usize,
-    /// Whether the last line is cut off.
+    /// True if the last line is cut off.
     is_torn: bool,
 }
 
@@ -186,8 +186,8 @@ fn is_header(line: &[u8]) -> bool {
     serde_json::from_slice::<Header>(line).is_ok()
 }
 
-/// Writes a transcript anew with the lines that can be read. One without a header gets one, so that its conversation is
-/// there again; one without anything is set aside. The file as it was is kept.
+/// Writes a transcript anew with the lines that can be read. A file without a header gets one, so
+/// that its conversation is there again; an empty one is set aside. The file as it was is kept.
 pub(super) fn mend(path: &Path, backup: &mut Backup, now: i64) -> io::Result<()> {
     let contents = Contents::of(path)?;
     if contents.lines == 0 {

@@ -1,9 +1,11 @@
-//! A disk in memory that refuses, forgets and loses power, by a seed. What it does is what a file system may do:
+//! A disk in memory that refuses, forgets and loses power, by a seed. It behaves as a file system
+//! may:
 //!
-//! - what is written is seen at once and durable when the file was synced; a name when its directory was;
+//! - written data is seen at once and durable when the file was synced; a name when its directory
+//!   was;
 //! - a write may write a part only, or a part and then fail;
-//! - after a failed sync what was written is seen as before, and what of it is durable nobody knows; it counts as clean, so
-//!   that a later sync does not write it any more;
+//! - after a failed sync the written data is seen as before, and its durability is unknown; it
+//!   counts as clean, so that a later sync does not write it any more;
 //! - after the end of the process everything seen is there; after the end of the machine what was synced, and of the rest
 //!   anything.
 
@@ -21,7 +23,7 @@ use rand::{Rng, SeedableRng};
 
 use super::{Disk, DiskFile, Stamp};
 
-/// How the world ended.
+/// End of a simulated life of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// `kill -9`: the system has everything that was written.
@@ -38,14 +40,14 @@ pub(crate) struct FaultyDisk {
 
 struct State {
     random: StdRng,
-    /// One operation in so many fails.
+    /// Failure rate: one operation in this many fails.
     one_in: u32,
     /// Operations until the end.
     left: Option<u64>,
     clock: u64,
     files: HashMap<u64, Content>,
     dirs: BTreeMap<PathBuf, Dir>,
-    /// What was done, for the one who has to find out.
+    /// Log of the operations, for whoever debugs a failing test.
     log: Arc<Mutex<Vec<String>>>,
 }
 
@@ -53,7 +55,7 @@ struct State {
 struct Content {
     seen: Vec<u8>,
     durable: Vec<u8>,
-    /// Not yet synced.
+    /// Operations that are not synced yet.
     unsynced: Vec<FileOp>,
     modified: u64,
     holds: u32,
@@ -189,7 +191,7 @@ impl State {
         content.modified = clock;
     }
 
-    /// Some of what is not synced reaches the disk, in part perhaps.
+    /// Lets part of the unsynced data reach the disk.
     fn settle_file(&mut self, id: u64) {
         let ops = std::mem::take(&mut self.content(id).unsynced);
         let mut durable = std::mem::take(&mut self.content(id).durable);
@@ -241,12 +243,12 @@ impl FaultyDisk {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// From now on one operation in so many fails; none when zero.
+    /// Makes one operation in `one_in` fail from now on; none if zero.
     pub(crate) fn fail_one_in(&self, one_in: u32) {
         self.state.lock().one_in = one_in;
     }
 
-    /// The end comes after so many operations: whoever is still there is told that the machine is off.
+    /// Sets the end after so many operations: later ones fail because the machine is off.
     pub(crate) fn end_after(&self, operations: u64) {
         self.state.lock().left = Some(operations);
     }
@@ -255,7 +257,7 @@ impl FaultyDisk {
         self.state.lock().left == Some(0)
     }
 
-    /// What is found afterwards, an hour later, by a disk that does no wrong any more.
+    /// Disk as found an hour later, after the crash; it makes no more faults.
     pub(crate) fn after(&self, end: End) -> Self {
         let mut state = self.state.lock();
         if end == End::Machine {
@@ -302,7 +304,7 @@ impl FaultyDisk {
         above.for_each(|(_, above)| above.sync());
     }
 
-    /// What a file holds, without counting as an operation.
+    /// Contents of a file, without counting as an operation.
     pub(crate) fn peek(&self, path: &Path) -> Option<Vec<u8>> {
         self.state.lock().file(path).ok().map(|(_, content)| content.seen.clone())
     }
@@ -525,8 +527,9 @@ thread_local! {
     static MEANWHILE: std::cell::RefCell<Option<Meanwhile>> = const { std::cell::RefCell::new(None) };
 }
 
-/// While `work` runs, `meanwhile` is called before each of its operations that change something: what another thread may
-/// do at that moment, but by the seed alone. Its own operations call nothing.
+/// While `work` runs, `meanwhile` is called before each of its operations that change something: it
+/// stands for another thread at that moment, but depends on the seed alone. The operations of
+/// `meanwhile` itself call nothing.
 pub(crate) fn with_meanwhile<T>(meanwhile: impl FnMut() + 'static, work: impl FnOnce() -> T) -> T {
     MEANWHILE.with(|slot| *slot.borrow_mut() = Some(Box::new(meanwhile)));
     let done = work();

@@ -73,7 +73,7 @@ impl Disk for RealDisk {
     fn is_held(&self, path: &Path) -> io::Result<bool> {
         match shared_place::open(path)?.try_lock_shared() {
             Err(TryLockError::WouldBlock) => Ok(true),
-            // Where the file system has no locks nothing is held.
+            // A file system without locks holds nothing.
             Err(TryLockError::Error(_)) | Ok(()) => Ok(false),
         }
     }
@@ -94,7 +94,7 @@ impl DiskFile for File {
     }
 
     fn hold(&self) {
-        // Where the file system has no locks nobody can be told.
+        // A file system without locks can tell nobody.
         let _ = self.try_lock();
     }
 }

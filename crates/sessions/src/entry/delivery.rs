@@ -1,4 +1,5 @@
-//! Where a session is answered: delivery context and last route (spec `sessions.md` §3.8).
+//! Delivery context and last route of a session: the place where it is answered (spec `sessions.md`
+//! §3.8).
 
 use std::fmt;
 
@@ -54,7 +55,7 @@ impl<'de> Deserialize<'de> for ThreadId {
 }
 
 ordered_object! {
-    /// Where replies go.
+    /// Route for replies.
     pub struct DeliveryContext : DeliveryField {
         /// Channel id.
         channel: Box<str> => "channel",

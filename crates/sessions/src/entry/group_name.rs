@@ -1,6 +1,6 @@
 //! Names of groups in lists (spec `sessions.md` §3.6).
 
-/// What a group's name is made of.
+/// Parts that a group's name is made of.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GroupNaming<'a> {
     /// Channel id.

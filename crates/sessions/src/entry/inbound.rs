@@ -1,7 +1,8 @@
-//! What a row learns from an inbound message: origin, kind of chat, group names (spec `sessions.md` §3.6, §3.7).
+//! Row updates from an inbound message: origin, kind of chat, group names (spec `sessions.md` §3.6,
+//! §3.7).
 //!
-//! It is noted for every message, also for one that is only recorded and not answered. Where replies go is another matter:
-//! see [`super::delivery::update_last_route`].
+//! Every message updates the row, even one that is only recorded and not answered. The route for
+//! replies is another matter: see [`super::delivery::update_last_route`].
 
 use super::group_name::GroupNaming;
 use super::origin::conversation_label;
@@ -9,7 +10,7 @@ use super::{ChatType, Origin, SessionEntry, ThreadId};
 use crate::key::group::{GroupRef, InboundContext, group_of, surface};
 use crate::key::{PeerKind, SessionKey};
 
-/// What a channel says of a message. Blank texts count as absent.
+/// Facts that a channel reports of a message. Blank texts count as absent.
 #[derive(Debug, Clone, Default)]
 pub struct InboundFacts<'a> {
     /// `OriginatingChannel`: where the message was first said.
@@ -77,7 +78,7 @@ impl InboundFacts<'_> {
         })
     }
 
-    /// Lets a row learn all of it. What the message does not say stays.
+    /// Lets a row learn all of it. Fields that the message does not give stay.
     pub fn note(&self, key: &SessionKey, entry: &mut SessionEntry) {
         let origin = self.origin();
         if origin != Origin::default() {
@@ -208,7 +209,7 @@ mod tests {
                 "displayName": "whatsapp:g-ops", "origin": origin("#ops", "whatsapp:group:1@g.us"),
             }),
         );
-        // What a later message does not say stays.
+        // Names that a later message does not give stay.
         check(
             &group("telegram:group:-1", None),
             json!({"subject": "Old name", "displayName": "x"}),

@@ -1,4 +1,4 @@
-//! What a session is called in lists, and what it is (spec `sessions.md` §3.6, §7).
+//! Display name and kind of a session in lists (spec `sessions.md` §3.6, §7).
 
 use std::borrow::Cow;
 
@@ -66,7 +66,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What a session is.
+/// Kind of a session.
 pub(crate) fn kind(key: &SessionKey, chat_type: Option<ChatType>) -> SessionKind {
     let grouped = matches!(chat_type, Some(ChatType::Group | ChatType::Channel));
     match () {

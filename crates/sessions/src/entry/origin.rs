@@ -1,11 +1,11 @@
-//! Where a conversation came from, for people (spec `sessions.md` §3.7).
+//! Source of a conversation, for people (spec `sessions.md` §3.7).
 
 use super::inbound::{InboundFacts, given};
 use super::{ChatType, ThreadId};
 use crate::ordered::ordered_object;
 
 ordered_object! {
-    /// What is known of a conversation's source.
+    /// Known facts of a conversation's source.
     pub struct Origin : OriginField {
         /// Conversation label.
         label: Box<str> => "label",

@@ -4,7 +4,7 @@ use openclaw_protocol::SessionId;
 
 use super::SessionEntry;
 
-/// Who starts the conversation anew.
+/// Party that starts the conversation anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResetKind {
     /// `sessions.reset`: the skills snapshot stays.

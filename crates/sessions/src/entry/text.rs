@@ -46,7 +46,7 @@ impl Json {
 }
 
 impl PartialEq for Json {
-    /// Compares what is said, not how it is laid out.
+    /// Compares content, not layout.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0 || tokens(&self.0).eq(tokens(&other.0))
     }
@@ -83,7 +83,7 @@ fn tokens(json: &str) -> impl Iterator<Item = u8> + '_ {
     json.bytes().filter(move |byte| place.enters(*byte) || !byte.is_ascii_whitespace())
 }
 
-/// Whether a byte of a JSON text is part of a string.
+/// Scanner that tracks whether a byte of a JSON text is part of a string.
 #[derive(Default)]
 struct StringTracker {
     in_string: bool,
@@ -109,7 +109,7 @@ impl StringTracker {
 pub(crate) fn laid_out(json: &str, depth: usize) -> String {
     let mut out = String::with_capacity(json.len() + json.len() / 4);
     let (mut depth, mut place) = (depth, StringTracker::default());
-    // Where the string or literal begins that is not copied yet, and whether a bracket was just opened.
+    // Start of the string or literal that is not copied yet, and whether a bracket was just opened.
     let (mut pending, mut opened) = (0, false);
     for (at, byte) in json.bytes().enumerate() {
         let is_layout = !place.enters(byte) && b" \t\r\n{}[],:".contains(&byte);

@@ -106,6 +106,19 @@ fn a_history_stays_below_its_bytes() {
 }
 
 #[test]
+fn a_message_that_fits_in_no_frame_hides_nothing_else() {
+    let huge = "x".repeat(MOST_OF_ONE);
+    let file =
+        file(&[("1", None, user("begin")), ("2", Some("1"), user(&huge)), ("3", Some("2"), user("end"))]);
+    let shown = values(&read(&FileReader::new(&file.path), 200).unwrap());
+    let texts: Vec<&str> =
+        shown.iter().map(|message| message["content"][0]["text"].as_str().unwrap_or_default()).collect();
+    assert_eq!(shown.len(), 3);
+    assert_eq!(texts[1], "[A message of 25 MiB is too large to be shown.]");
+    assert_eq!(shown[1]["role"], "user");
+}
+
+#[test]
 fn previews_show_who_said_what() {
     let file = file(&[
         ("1", None, user("[Sat 2026-11-21 02:42 UTC] hello agent\n[message_id: r]")),

@@ -1,4 +1,5 @@
-//! From what a client sends as `sessionKey` to the canonical key (spec `sessions.md` §1.4, with its "Better" rules).
+//! Canonicalisation: from the `sessionKey` that a client sends to the canonical key (spec
+//! `sessions.md` §1.4, with its "Better" rules).
 
 use openclaw_protocol::AgentId;
 use openclaw_protocol::session_key::{canonical_parts, check_printable, trimmed};
@@ -6,14 +7,14 @@ use openclaw_protocol::session_key::{canonical_parts, check_printable, trimmed};
 use super::{KeyError, KeyShape, SessionKey};
 use openclaw_protocol::SessionScope;
 
-/// What canonicalisation has to know of the configuration.
+/// Settings that canonicalisation depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRules {
     /// The agent of keys that name none.
     pub default_agent: AgentId,
     /// Name of the main bucket, canonical; `main` unless configured.
     pub main_key: String,
-    /// Whether everybody shares one bucket.
+    /// Session scope: one bucket for each sender, or one that everybody shares.
     pub scope: SessionScope,
 }
 
@@ -48,7 +49,8 @@ impl KeyRules {
             KeyShape::Missing => return Err(KeyError::Missing),
             // Nothing but colons and blanks: it must not come to mean the main session.
             KeyShape::LegacyOrAlias if canonical_parts(text).is_empty() => return Err(KeyError::Missing),
-            KeyShape::MalformedAgent | KeyShape::Agent => SessionKey::parse(text)?,
+            // The spelling of the key says nothing of the spelling of its row.
+            KeyShape::MalformedAgent | KeyShape::Agent => SessionKey::parse(text)?.spelled_anew(),
             KeyShape::LegacyOrAlias => self.alias(text, agent),
         };
         self.fold_main(key).bounded()
@@ -62,7 +64,7 @@ impl KeyRules {
         }
     }
 
-    /// Whether a canonical key is the main bucket of its agent.
+    /// True if a canonical key is the main bucket of its agent.
     pub fn is_main(&self, key: &SessionKey) -> bool {
         match key.agent() {
             Some(agent) => key.rest() == self.main_key || key == &self.main(&agent),
@@ -70,9 +72,10 @@ impl KeyRules {
         }
     }
 
-    /// Whether a stored text is how OpenClaw 2026.2.9 names a main session, which knows no name for it but `main`, while
-    /// another one is configured. Where the store has no row under that one, this row is the main session, and stays where it
-    /// is, so that either program finds it (decision 47).
+    /// True if a stored text is the name that OpenClaw 2026.2.9 gives to a main session (it always
+    /// says `main`) while another name is configured. If the store has no row under the configured
+    /// name, this row is the main session, and stays where it is, so that either program finds it
+    /// (decision 47).
     pub fn is_former_main(&self, stored: &str) -> bool {
         let rest = || stored.strip_prefix("agent:")?.split_once(':').map(|(_, rest)| rest);
         self.scope == SessionScope::PerSender && self.main_key != "main" && rest() == Some("main")

@@ -3,7 +3,7 @@
 use super::{KeyError, KeyRules, PeerKind, SessionKey};
 use openclaw_protocol::SessionScope;
 
-/// What an inbound context says about where it came from.
+/// Source of an inbound message, as its context tells it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InboundContext<'a> {
     /// An explicit `SessionKey`; wins.

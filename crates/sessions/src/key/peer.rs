@@ -5,7 +5,7 @@ use openclaw_protocol::{AgentId, DmScope, Peer, PeerKind};
 
 use super::{KeyError, KeyForm, SessionKey};
 
-/// Everything a peer's key is made of.
+/// Parts that a peer's key is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct PeerKey<'a> {
     /// The agent that answers.
@@ -18,7 +18,7 @@ pub struct PeerKey<'a> {
     pub account: Option<&'a str>,
     /// The peer.
     pub peer: &'a Peer,
-    /// How direct chats are told apart.
+    /// Separation of direct chats into sessions.
     pub dm_scope: DmScope,
     /// People known under several ids.
     pub links: &'a [(String, Vec<String>)],
@@ -84,7 +84,7 @@ pub fn normalize_account_id(text: &str) -> String {
     if usable { id.as_str().to_owned() } else { "default".to_owned() }
 }
 
-/// One hit in `session.identityLinks`.
+/// Single hit in `session.identityLinks`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link<'a> {
     /// The canonical name, as configured.

@@ -1,5 +1,5 @@
-//! Moving files of old versions to where they belong. What is at the new place already stays, and what could not be
-//! moved because of it stays in the old directory, which gets another name.
+//! Moving files of old versions to where they belong. Files at the new place stay; those that could
+//! not be moved because of them stay in the old directory, which gets another name.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn names(dir: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether a directory, not a link to one, holds anything.
+/// True if this is a directory (not a link to one) and holds anything.
 pub(super) fn has_files(dir: &Path) -> io::Result<bool> {
     let is_dir = std::fs::symlink_metadata(dir).is_ok_and(|meta| meta.is_dir());
     Ok(is_dir && !names(dir)?.is_empty())
@@ -78,7 +78,7 @@ pub(super) fn free_name(path: &Path) -> PathBuf {
     free
 }
 
-/// Moves what is in the directory of the only agent there was.
+/// Moves the contents of the directory of the only agent there was.
 pub(super) fn agent_dir(old: &Path, new: &Path, backup: &mut Backup, now: i64) -> io::Result<Vec<String>> {
     let mut changes = Vec::new();
     for name in names(old)? {
@@ -103,8 +103,8 @@ pub(super) fn agent_dir(old: &Path, new: &Path, backup: &mut Backup, now: i64) -
 const WHATSAPP_NAMES: &[&str] =
     &["app-state-sync-", "session-", "sender-key-", "pre-key-", "device-list-", "lid-mapping-"];
 
-/// Files of a WhatsApp login that lie directly in the credentials directory. There is none without `creds.json`, and none
-/// to move where the new place has a login.
+/// Files of a WhatsApp login that lie directly in the credentials directory. Empty without
+/// `creds.json`, or if the new place has a login.
 pub(super) fn whatsapp_files(credentials: &Path) -> io::Result<Vec<String>> {
     let is_done = whatsapp_dir(credentials).join("creds.json").exists();
     let mut names = names(credentials)?;
@@ -121,7 +121,7 @@ fn whatsapp_dir(credentials: &Path) -> PathBuf {
     credentials.join("whatsapp").join("default")
 }
 
-/// Moves a WhatsApp login; `creds.json` last, since without it the rest is none.
+/// Moves a WhatsApp login; `creds.json` last, since the rest is useless without it.
 pub(super) fn whatsapp(credentials: &Path, backup: &mut Backup) -> io::Result<Vec<String>> {
     let new = whatsapp_dir(credentials);
     let mut files = whatsapp_files(credentials)?;

@@ -1,5 +1,6 @@
-//! What becomes of the rows of a store when it is put in order: keys of old versions become canonical, of two rows of one
-//! key one stays, rows that can't be used go (spec `sessions.md` §1.6). Rows in, rows out; nothing is written here.
+//! Clean-up of a store's rows: keys of old versions become canonical, only one of two rows with the
+//! same key stays, and unusable rows are dropped (spec `sessions.md` §1.6). Rows in, rows out;
+//! nothing is written here.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,20 +8,21 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use openclaw_protocol::AgentId;
 
+use crate::SessionEntry;
 use crate::key::{KeyForm, KeyRules, KeyShape, SessionKey, legacy};
 use crate::store::on_disk::StoredRow;
 
-/// Whose rows these are and how keys are read.
+/// Owner of the rows, and the rules for reading their keys.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Owner<'a> {
     /// The agent that rows without an agent part belong to.
     pub(crate) agent: &'a AgentId,
     pub(crate) rules: &'a KeyRules,
-    /// Whether the agent shares its store with the others.
+    /// True if the agent shares its store with the others.
     pub(crate) is_shared: bool,
 }
 
-/// One thing that was put in order. Keys are spelled as the file had them.
+/// Change that the clean-up made. Keys are spelled as the file had them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     /// A row has its canonical key now.
@@ -51,19 +53,62 @@ impl Owner<'_> {
         (self.is_shared || self.rules.agent_of(&key) == *self.agent).then_some(key)
     }
 
-    /// Whether a stored key is spelled as an old version did. `dm` and `direct` are both of today (decision 1).
+    /// The same of a row, which may name the channel of a group that its key does not.
+    fn key_of_row(&self, (stored, entry): &StoredRow) -> Option<SessionKey> {
+        let key = self.key_of(stored)?;
+        let named =
+            key.rest().strip_prefix(UNNAMED_GROUP).zip(group_channel(entry)).and_then(|(id, channel)| {
+                SessionKey::parse(&format!("agent:{}:{channel}:group:{id}", self.rules.agent_of(&key))).ok()
+            });
+        Some(named.unwrap_or(key))
+    }
+
+    /// True for a group under a key without its channel, although its row names that: as `group:<id>` was moved before. `rows` are all of
+    /// the store: where the group has begun anew under the right key, this one stays where it is.
+    pub(crate) fn is_misnamed(&self, row: &StoredRow, rows: &[StoredRow]) -> bool {
+        let is_free = |key: &SessionKey| {
+            let mut there = rows.iter().filter(|(stored, _)| stored == key.as_str());
+            there.all(|(_, entry)| entry.session_id == row.1.session_id)
+        };
+        is_unnamed_group(&row.0)
+            && self.key_of_row(row).is_some_and(|key| key.as_str() != row.0 && is_free(&key))
+    }
+
+    /// True if a stored key is spelled as an old version did. `dm` and `direct` are both of today
+    /// (decision 1).
     pub(crate) fn is_old(&self, stored: &str) -> bool {
         // Nearly every key of a big store is told at once.
         self.rules.plainly(&Arc::from(stored)).is_none()
             && self.key_of(stored).is_some_and(|key| !self.is_spelling_of(stored, &key))
     }
 
-    /// Whether a row may stay where it is.
+    /// True if a row may stay under its present spelling.
     fn is_spelling_of(&self, stored: &str, key: &SessionKey) -> bool {
-        stored == key.as_str()
-            || self.rules.is_former_main(stored)
-            || key.direct_spelling().is_some_and(|direct| stored == direct)
+        stored == key.as_str() || self.rules.is_former_main(stored) || key.is_direct_spelling(stored)
     }
+}
+
+/// Part behind the agent in the key of a group whose channel is not known.
+const UNNAMED_GROUP: &str = "unknown:group:";
+/// Channels that have no groups.
+const WITHOUT_GROUPS: [&str; 3] = ["unknown", "webchat", "internal"];
+
+/// True if a stored key belongs to a group whose channel is not known.
+pub(crate) fn is_unnamed_group(stored: &str) -> bool {
+    stored.split(':').nth(2) == Some("unknown") && stored.contains(UNNAMED_GROUP)
+}
+
+/// The channel that a row of a group names. Where its answers go counts most: all the rest may be of a client that only looked in.
+fn group_channel(entry: &SessionEntry) -> Option<&str> {
+    let delivery = entry.delivery_context.as_deref().and_then(|context| context.channel.as_deref());
+    let origin = entry.origin.as_deref().and_then(|origin| origin.provider.as_deref());
+    let named = [delivery, entry.last_channel.as_deref(), origin, entry.channel.as_deref()];
+    let is_channel = |name: &&str| {
+        !name.is_empty()
+            && !name.contains(':')
+            && !WITHOUT_GROUPS.iter().any(|other| name.eq_ignore_ascii_case(other))
+    };
+    named.into_iter().flatten().map(str::trim).find(is_channel)
 }
 
 /// Puts rows in order. The same key may stand there more than once, as when two stores become one. `now` in Unix
@@ -81,11 +126,19 @@ pub(crate) fn tidy(rows: Vec<StoredRow>, owner: Owner<'_>, now: i64) -> Tidied {
         })
         .collect();
     let mut groups: IndexMap<String, Group> = IndexMap::new();
-    let stored: HashSet<String> = usable.iter().map(|(key, _)| key.clone()).collect();
+    let stored: HashMap<String, Arc<SessionEntry>> = usable.iter().cloned().collect();
     for row in usable {
-        let key = owner.key_of(&row.0);
-        // Beside a main session of the configured name it is another conversation, which nobody sees, and is kept.
-        let is_apart = |key: &SessionKey| owner.rules.is_former_main(&row.0) && stored.contains(key.as_str());
+        let key = owner.key_of_row(&row);
+        let is_taken = |key: &SessionKey| {
+            let there = stored.get(key.as_str()).filter(|_| row.0 != key.as_str());
+            there.is_some_and(|there| there.session_id != row.1.session_id)
+        };
+        // A group whose channel is not known, or was not when it got its key, is another conversation than the one that stands there.
+        let is_strange = |key: &SessionKey| is_unnamed_group(&row.0) || is_unnamed_group(key.as_str());
+        let key = key.filter(|key| !(is_strange(key) && is_taken(key)));
+        // So is a main session beside one of the configured name, which nobody sees.
+        let is_apart =
+            |key: &SessionKey| owner.rules.is_former_main(&row.0) && stored.contains_key(key.as_str());
         let name = match &key {
             Some(key) if !is_apart(key) => key.as_str().to_owned(),
             Some(_) | None => row.0.clone(),
@@ -113,7 +166,7 @@ pub(crate) fn tidy(rows: Vec<StoredRow>, owner: Owner<'_>, now: i64) -> Tidied {
 
 /// Rows of one key.
 struct Group {
-    /// Nothing where the key can't be read: then it stays as it is.
+    /// Key of the rows; `None` where it can't be read: then they stay as they are.
     key: Option<SessionKey>,
     rows: Vec<StoredRow>,
 }
@@ -171,12 +224,12 @@ fn elect_main(kept: &mut [Kept], owner: Owner<'_>, changes: &mut Vec<Change>) {
     }
 }
 
-/// Whether a bare key of an old version can be that of a direct chat.
+/// True if a bare key of an old version can be that of a direct chat.
 fn is_person(key: &SessionKey) -> bool {
     matches!(key.form(), KeyForm::Named(_) | KeyForm::Direct { .. }) && !key.is_group() && !key.is_thread()
 }
 
-/// Of rows with the same label the one that was active last keeps it.
+/// Removes labels that several rows have: the row that was active last keeps its label.
 fn part_labels(rows: &mut [StoredRow], changes: &mut Vec<Change>) {
     let mut holders: HashMap<String, (i64, usize)> = HashMap::new();
     let mut losers = HashSet::new();

@@ -67,6 +67,66 @@ fn keys_of_old_versions_are_moved() {
     }
 }
 
+#[test]
+fn a_group_without_its_channel_goes_to_the_one_that_its_row_names() {
+    let rules = rules("main", SessionScope::PerSender);
+    let rows = [
+        (json!({"channel": "telegram"}), "telegram"),
+        (json!({"origin": {"provider": "Telegram"}}), "telegram"),
+        (json!({"lastChannel": "slack"}), "slack"),
+        (json!({"channel": "webchat", "lastChannel": "telegram"}), "telegram"),
+        (json!({"deliveryContext": {"channel": "telegram", "to": "-100"}}), "telegram"),
+        (json!({"deliveryContext": {"channel": "webchat"}, "origin": {"provider": "slack"}}), "slack"),
+        (
+            json!({"deliveryContext": {"channel": "telegram"}, "lastChannel": "slack", "origin": {"provider": "signal"}, "channel": "discord"}),
+            "telegram",
+        ),
+        (json!({"lastChannel": "slack", "origin": {"provider": "signal"}, "channel": "discord"}), "slack"),
+        (json!({"origin": {"provider": "signal"}, "channel": "discord"}), "signal"),
+        (json!({"channel": "unknown"}), "unknown"),
+        (json!({}), "unknown"),
+    ];
+    let agent = AgentId::default();
+    let owner = Owner { agent: &agent, rules: &rules, is_shared: false };
+    for (named, channel) in rows {
+        for old in ["group:-100", "agent:main:unknown:group:-100"] {
+            let mut row = json!({"sessionId": "a", "updatedAt": 5});
+            row.as_object_mut().unwrap().extend(named.as_object().unwrap().clone());
+            let new = format!("agent:main:{channel}:group:-100");
+            let (after, _) = tidied(&json!({old: row}), &rules);
+            assert_eq!(after[&new]["sessionId"], "a", "{old} {named}: {after}");
+            let rows = stored(&json!({old: row}));
+            let is_found = rows.iter().any(|row| owner.is_old(&row.0) || owner.is_misnamed(row, &rows));
+            assert_eq!(is_found, old != new, "{old} {named}");
+            let (again, more) = tidied(&after, &rules);
+            assert_eq!((again, more), (after, Vec::new()), "twice is once");
+        }
+    }
+    let both = json!({"group:-100": {"sessionId": "old", "updatedAt": 5, "channel": "telegram"},
+        "agent:main:telegram:group:-100": {"sessionId": "new", "updatedAt": 9}});
+    assert_eq!(tidied(&both, &rules).0["agent:main:telegram:group:-100"]["sessionId"], "new");
+}
+
+/// A group that has begun anew, because its row went to the wrong place or its channel is not known: nothing of it is removed.
+#[test]
+fn a_group_that_can_not_be_placed_is_never_removed() {
+    let rules = rules("main", SessionScope::PerSender);
+    let agent = AgentId::default();
+    let owner = Owner { agent: &agent, rules: &rules, is_shared: false };
+    let named = json!({"sessionId": "old", "updatedAt": 5, "deliveryContext": {"channel": "telegram"}});
+    let new = json!({"sessionId": "new", "updatedAt": 9});
+    let unknown = "agent:main:unknown:group:-100";
+    for both in [
+        json!({unknown: named, "agent:main:telegram:group:-100": new}),
+        json!({"group:-100": {"sessionId": "old", "updatedAt": 5}, unknown: new}),
+    ] {
+        let (after, changes) = tidied(&both, &rules);
+        assert_eq!((&after, changes.len()), (&both, 0), "{changes:?}");
+        let rows = stored(&both);
+        assert!(!rows.iter().any(|row| owner.is_misnamed(row, &rows)), "{both}");
+    }
+}
+
 /// Decision 47: OpenClaw 2026.2.9 finds its main session where it left it.
 #[test]
 fn a_main_session_of_the_name_main_stays_under_it() {
@@ -125,7 +185,7 @@ fn of_two_rows_of_one_key_the_newer_stays() {
             "agent:main:main",
             "new",
         ),
-        // One whose activity is unknown does not win over a known one.
+        // A row whose activity is unknown does not win over a known one.
         (
             json!({"main": {"sessionId": "old", "updatedAt": "x"}, "agent:main:main": {"sessionId": "new", "updatedAt": 5}}),
             "agent:main:main",
@@ -253,7 +313,7 @@ impl Old {
         std::fs::read_to_string(self.root().join(path)).unwrap_or_else(|error| format!("{path}: {error}"))
     }
 
-    /// What must be true when a migration is through.
+    /// Asserts what must hold after a migration.
     fn check(&self, context: &str) {
         assert_eq!(self.state.found().unwrap(), [], "{context}");
         let rows: Value = serde_json::from_str(&self.text("agents/main/sessions/sessions.json")).unwrap();
@@ -315,7 +375,7 @@ fn a_migration_that_fails_anywhere_goes_on_where_it_stopped() {
         let mut failing = Backup::new(&old.root(), NOW).failing_after(steps);
         let first = old.state.migrate_into(&mut failing, NOW);
         let stopped = first.is_err();
-        // Whatever was done, nothing is lost yet: a second try gets to the same end.
+        // Nothing is lost yet, whatever was done: a second try gets to the same end.
         old.state.migrate(NOW + 1).unwrap();
         old.check(&format!("stopped after {steps} steps"));
         if !stopped {

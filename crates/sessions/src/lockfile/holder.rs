@@ -1,4 +1,4 @@
-//! Whom a lock file names, and how long that counts.
+//! Holder named by a lock file, and the time for which its claim counts.
 
 use std::time::Duration;
 
@@ -7,29 +7,35 @@ use serde::{Deserialize, Serialize};
 use super::LockKind;
 use crate::process::{self, ProcessIdentity, Sighting};
 
-/// Age after which a lock counts as left behind that is empty or no whole JSON, whatever it locks: its maker was stopped between
-/// making and writing it, which takes a millisecond, or the machine was before its content was on disk.
+/// Age after which a lock that is empty or cut off counts as left behind, whatever it locks: its
+/// maker was stopped between making and writing it, which takes a millisecond, or the machine
+/// stopped before the content was on disk.
 const TORN_FOR: Duration = Duration::from_secs(2);
 /// Age up to which a living process keeps a lock that does not prove to be its own (spec `sessions.md` §4.7: runs end after
 /// ten minutes).
 const UNPROVEN_FOR: Duration = Duration::from_secs(30 * 60);
-/// How far the clocks of files and processes may be apart.
+/// Tolerance between the clocks of files and processes, in milliseconds.
 const SLACK_MS: i64 = 2_000;
 
-/// Whoever made a lock. Other programs write the number alone.
+/// Process that made a lock. Other programs write the number alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holder {
     #[serde(flatten)]
     pub(crate) process: ProcessIdentity,
-    /// What all gateways have in common that took over a state directory from each other.
+    /// Instance id shared by all gateways that took over a state directory from each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) instance: Option<String>,
 }
 
 impl Holder {
-    /// This process.
+    /// Holder for the current process.
     pub(crate) fn current() -> Self {
         Self { process: process::current().clone(), instance: process::instance().map(str::to_owned) }
+    }
+
+    /// True if this program wrote it: others write the number alone.
+    pub(super) fn is_one_of_ours(&self) -> bool {
+        self.instance.is_some() || self.process.pid_scope.is_some()
     }
 }
 
@@ -37,9 +43,9 @@ impl Holder {
 pub(super) struct Found<'a> {
     pub(super) kind: LockKind,
     pub(super) holder: Option<&'a Holder>,
-    /// Whether it is empty or cut off.
+    /// True if the file is empty or cut off.
     pub(super) is_torn: bool,
-    /// When it was last written, Unix milliseconds.
+    /// Time of the last write, Unix milliseconds.
     pub(super) made_ms: Option<i64>,
 }
 
@@ -95,7 +101,8 @@ mod tests {
         Holder { process, instance: instance.map(str::to_owned) }
     }
 
-    /// What is seen: 7 is us and 8 another process; both started at tick 70, ten minutes ago. 9 is no more.
+    /// Fake sightings: 7 is us and 8 another process; both started at tick 70, ten minutes ago. 9
+    /// is no more.
     fn look(pid: u32) -> Sighting {
         let started = Started { ticks: Some(70), at_ms: Some(NOW - 10 * MINUTE) };
         if pid == 9 { Sighting::Gone } else { Sighting::Alive(started) }
@@ -155,7 +162,7 @@ mod tests {
         }
     }
 
-    /// On a system without `/proc` a living process is known by its number alone.
+    /// Checks that a system without `/proc` knows a living process by its id alone.
     #[test]
     fn what_can_not_be_looked_at_keeps_its_lock_for_half_an_hour() {
         let us = holder(7, None, None, None);

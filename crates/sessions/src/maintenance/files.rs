@@ -1,4 +1,4 @@
-//! What a sessions directory holds, by what it is.
+//! Files of a sessions directory, by kind.
 
 use std::collections::HashSet;
 use std::io;
@@ -22,29 +22,29 @@ pub struct Inventory {
     pub files: Vec<StateFile>,
 }
 
-/// What maintenance has to know of a row.
+/// Facts of a row that maintenance decides by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
-    /// Its key.
+    /// Session key.
     pub key: SessionKey,
     /// Last activity, Unix milliseconds.
     pub updated_at: i64,
-    /// Whether it stays whatever its age: a main session, a labelled one, one with work.
+    /// True if the row stays whatever its age: a main session, a labelled one, or one with work.
     pub stays: bool,
-    /// Its transcripts in the directory.
+    /// Transcripts of the session in the directory.
     pub transcripts: Vec<PathBuf>,
 }
 
 /// A file of a sessions directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateFile {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What it is.
+    /// Kind of the file.
     pub kind: FileKind,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// When it was archived, else when it was last changed; Unix milliseconds.
+    /// Time at which it was archived, or else last changed; Unix milliseconds.
     pub since: i64,
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn session_of(name: &str) -> &str {
 /// A row, and how its transcripts are found.
 #[derive(Debug)]
 pub(super) struct Listed {
-    /// Without its transcripts.
+    /// Row, without its transcripts.
     row: SessionRow,
     session_id: Option<SessionId>,
     /// The file it names, where it is in the directory.

@@ -1,4 +1,4 @@
-//! What maintenance would do: values in, values out.
+//! Maintenance planning: values in, values out.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -10,25 +10,25 @@ use crate::key::SessionKey;
 /// A transcript without a row that changed this recently is left alone, in milliseconds: its row may be on its way.
 const FRESH_MS: i64 = 60 * 60 * 1000;
 
-/// What is to be done to one sessions directory, in this order.
+/// Steps for one sessions directory, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     /// Rows to remove, oldest first.
     pub remove: Vec<Removal>,
     /// Files to delete for good, those that go first at the front.
     pub delete: Vec<Deletion>,
-    /// Whether the directory is too big even then.
+    /// True if the directory is too big even after all steps.
     pub still_too_big: bool,
 }
 
 /// A row that goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removal {
-    /// Its key.
+    /// Session key.
     pub key: SessionKey,
-    /// Its last activity when that was decided; a row that was used since then stays.
+    /// Last activity when this was decided; a row that was used since then stays.
     pub updated_at: i64,
-    /// Why.
+    /// Reason for the removal.
     pub reason: Reason,
     /// Transcripts to archive: those no other row uses.
     pub archive: Vec<PathBuf>,
@@ -39,13 +39,13 @@ pub struct Removal {
 pub struct Deletion {
     /// The file. A transcript that this plan archives is named as it is now.
     pub path: PathBuf,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Why.
+    /// Reason for the deletion.
     pub reason: Reason,
 }
 
-/// Why something goes.
+/// Reason for a removal or deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// Older than allowed.
@@ -57,7 +57,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// For people.
+    /// Reason in words, for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TooOld => "too old",
@@ -84,7 +84,7 @@ struct Draft<'a> {
     plan: Plan,
     /// Rows that may go, oldest last.
     candidates: Vec<&'a SessionRow>,
-    /// How many rows use a transcript.
+    /// Number of rows that use each transcript.
     users: HashMap<&'a Path, usize>,
     sizes: HashMap<&'a Path, &'a StateFile>,
     rows_left: usize,
@@ -184,12 +184,12 @@ impl<'a> Draft<'a> {
         self.plan.still_too_big = total > most;
     }
 
-    /// Whether a file may be deleted for its size before any further row goes.
+    /// True if a file may be deleted for its size before any further row goes.
     fn is_spare(&self, file: &StateFile, now: i64) -> bool {
         match file.kind {
             FileKind::Archive | FileKind::Backup => true,
             FileKind::Transcript => match self.users.get(&*file.path) {
-                // Its last row goes with this very plan.
+                // The last row that uses it goes with this very plan.
                 Some(users) => *users == 0,
                 None => now.saturating_sub(file.since) > FRESH_MS,
             },

@@ -1,4 +1,4 @@
-//! Tables of what is planned, and the plan carried out on a real store.
+//! Tables of plans, and each plan carried out on a real store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -110,7 +110,7 @@ fn old_rows_go_and_then_the_oldest_beyond_the_cap() {
         (None, 500, &[]),
         (None, 6, &["older TooMany", "old TooMany"]),
         (Some(30), 4, &["older TooOld", "old TooOld", "month TooMany", "week TooMany"]),
-        // What stays counts, but nothing can be done about it.
+        // Rows that stay count, but nothing can be done about them.
         (
             None,
             1,
@@ -171,7 +171,8 @@ fn a_directory_that_is_too_big_loses_archives_then_unused_transcripts_then_rows(
             file("b.jsonl.bak.x", 100, 6),
         ],
     };
-    /// Most, target, rows that go, files that go, whether it is too big even then.
+    /// Limit in bytes, target in bytes, rows that go, files that go, and whether the directory is
+    /// too big even then.
     type Case<'a> = (u64, u64, &'a [&'a str], &'a [&'a str], bool);
     let cases: &[Case<'_>] = &[
         (800, 100, &[], &[], false),

@@ -1,4 +1,4 @@
-//! Doing what is planned.
+//! Carrying out a maintenance plan.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -19,7 +19,7 @@ use crate::transcript::{FileTranscripts, TranscriptLock, TranscriptRef, Transcri
 
 /// Copies of a big store that are kept beside it.
 const ROTATED_KEPT: usize = 3;
-/// How long a transcript that is in use is waited for; then its session is in use.
+/// Time to wait for a transcript that is in use; after that its session counts as in use.
 const LOCK_PATIENCE: Duration = Duration::from_millis(200);
 /// Things to be done that the log names one by one.
 const NAMED: usize = 20;
@@ -36,8 +36,8 @@ impl Maintenance {
         Self { layout }
     }
 
-    /// With these configured agents; those on disk are found. `is_busy` tells whether a session has work that waits or is
-    /// under way.
+    /// Work for these configured agents; agents found on disk are added. `is_busy` tells whether a
+    /// session has work that waits or is under way.
     pub fn work(
         &self,
         store: Arc<dyn SessionStore>,
@@ -48,7 +48,7 @@ impl Maintenance {
     }
 }
 
-/// What maintenance works on.
+/// Store, layout, agents and policy that maintenance works on.
 #[derive(Clone)]
 pub struct Work {
     pub(super) store: Arc<dyn SessionStore>,
@@ -57,7 +57,7 @@ pub struct Work {
     pub(super) is_busy: Arc<dyn Fn(&SessionKey) -> bool + Send + Sync>,
 }
 
-/// What was done, or would be.
+/// Result of maintenance: the changes made, or those it would make.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
     /// Rows removed.
@@ -81,7 +81,7 @@ pub enum MaintenanceError {
     Io {
         /// The directory or file.
         path: PathBuf,
-        /// What the system said.
+        /// Error from the system.
         #[source]
         source: io::Error,
     },
@@ -152,7 +152,7 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|source| MaintenanceError::Io { path: path.to_path_buf(), source })
 }
 
-/// One line each, the first few by name.
+/// Logs one line for each kind of change, with the first few items by name.
 fn tell(store: &Path, planned: &Plan, mode: Mode) {
     let store = store.display();
     let verb = match mode {

@@ -19,6 +19,8 @@ pub async fn compact(
     patience: Duration,
 ) -> Result<SessionsCompactResult, MethodError> {
     let key = store.rules().canonical(&params.key.0)?;
+    let row = store.get(&key).await?;
+    let key = row.as_ref().map_or(key, |row| row.key.clone());
     let mut result = SessionsCompactResult {
         ok: true,
         key: key.to_string(),
@@ -27,7 +29,6 @@ pub async fn compact(
         archived: None,
         kept: None,
     };
-    let row = store.get(&key).await?;
     let Some(row) = row.filter(|row| row.entry.session_id.is_some() || row.entry.session_file.is_some())
     else {
         result.reason = Some(NotCompacted::NoSessionId);

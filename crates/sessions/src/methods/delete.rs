@@ -43,10 +43,12 @@ pub async fn delete(
         Some(_) | None => Vec::new(),
     };
     drop(lock);
-    Ok(SessionsDeleteResult { ok: true, key: key.to_string(), deleted: deleted.is_some(), archived })
+    let key = deleted.as_ref().map_or(&key, |row| &row.key).to_string();
+    Ok(SessionsDeleteResult { ok: true, key, deleted: deleted.is_some(), archived })
 }
 
-/// The write lock of a row's transcript, so that no run writes into what is put away; `None` where there is none.
+/// The write lock of a row's transcript, so that no run writes into an archived file; `None` where
+/// there is none.
 async fn lock(
     transcripts: &Arc<dyn Transcripts>,
     agent: &AgentId,
@@ -65,8 +67,8 @@ async fn lock(
     }
 }
 
-/// Archives every transcript of a row that no other row stands for, as rows of cron jobs and of their runs do. One that
-/// can't be archived stays, with a warning.
+/// Archives every transcript of a row that no other row stands for, as rows of cron jobs and of
+/// their runs do. A transcript that can't be archived stays, with a warning.
 async fn archive(
     store: &dyn SessionStore,
     transcripts: &Arc<dyn Transcripts>,
@@ -93,7 +95,7 @@ async fn archive(
     Ok(tokio::task::spawn_blocking(archive).await.unwrap_or_default())
 }
 
-/// Whether a row that is still there stands for a transcript: by its id, or by name.
+/// True if a remaining row stands for a transcript: by its id, or by name.
 async fn is_in_use(
     store: &dyn SessionStore,
     transcripts: &dyn Transcripts,

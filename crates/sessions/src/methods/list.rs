@@ -7,6 +7,7 @@ use openclaw_protocol::AgentId;
 use openclaw_protocol::params::sessions::{
     SessionKind, SessionListDefaults, SessionRow, SessionsListParams, SessionsListResult,
 };
+use openclaw_protocol::session_key::shown;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_with_macros::skip_serializing_none;
@@ -21,8 +22,9 @@ use crate::store::{Hidden, Query, Row, Rows, SessionStore, Shown, StoreError, ga
 use crate::time::now_ms;
 use crate::transcript::{TranscriptReader, Transcripts};
 
-/// Rows that a client gets who names no limit. OpenClaw 2026.2.9 sends all there are; 50,000 of them are 35 MB, more than
-/// its clients take in one frame. Who wants more than these says how many.
+/// Number of rows for a client that names no limit. OpenClaw 2026.2.9 sends all there are; 50,000
+/// of them are 35 MB, more than its clients take in one frame. Who wants more than these says how
+/// many.
 const MOST_UNASKED: usize = 10_000;
 /// Rows whose transcripts are looked into for titles and last messages.
 const MAX_LOOKED_INTO: usize = 1000;
@@ -61,7 +63,8 @@ pub async fn list(
     Ok(SessionsListResult { ts, path: store.location(), count: sessions.len() as u64, defaults, sessions })
 }
 
-/// What a client asked for. Alias rows of cron runs are never listed; `global` and `unknown` only when they are wanted.
+/// Query for a client's request. Alias rows of cron runs are never listed; `global` and `unknown`
+/// only when they are wanted.
 pub(super) fn query_of(params: &SessionsListParams, now: i64) -> Query {
     let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     let minutes = params.active_minutes.map(|minutes| i64::try_from(minutes).unwrap_or(i64::MAX));
@@ -81,14 +84,14 @@ pub(super) fn query_of(params: &SessionsListParams, now: i64) -> Query {
     }
 }
 
-/// Whether a session was spawned by another, whatever spelling its key was stored in.
+/// True if a session was spawned by another, whatever spelling its key was stored in.
 pub(super) fn is_child(entry: &SessionEntry, parent: &str, rules: &KeyRules) -> bool {
     let Some(own) = entry.spawned_by.as_deref() else { return false };
     own == parent
         || rules.canonical(own).is_ok_and(|own| rules.canonical(parent).is_ok_and(|parent| own == parent))
 }
 
-/// What a session is.
+/// Kind of a session.
 pub fn kind_of(key: &SessionKey, entry: &SessionEntry) -> SessionKind {
     names::kind(key, entry.chat_type)
 }
@@ -142,7 +145,7 @@ fn row_of(row: &Row, default_model: &ModelName) -> SessionRow {
         last_channel: last(|route| &route.channel),
         last_to: last(|route| &route.to),
         last_account_id: last(|route| &route.account_id),
-        spawned_by: text(&entry.spawned_by),
+        spawned_by: entry.spawned_by.as_deref().map(|parent| shown(parent).to_owned()),
         state: None,
         derived_title: None,
         last_message_preview: None,
@@ -168,7 +171,7 @@ pub fn derived_title(entry: &SessionEntry, first_text: impl FnOnce() -> Option<S
         })
 }
 
-/// What a client asked for that transcripts say.
+/// Requested fields that have to be read from transcripts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Wanted {
     titles: bool,
@@ -217,7 +220,8 @@ fn with_last(listed: Arc<RawValue>, last: &Last) -> Arc<RawValue> {
     joined.map_or(listed, Arc::from)
 }
 
-/// These types always have a JSON form; `null` stands for the impossible case.
+/// Encodes a value as JSON. The types used here always have a JSON form; `null` stands for the
+/// impossible case.
 fn encoded(value: &impl Serialize) -> Arc<RawValue> {
     Arc::from(to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
 }

@@ -16,14 +16,14 @@ use crate::store::{SessionStore, update_with};
 /// Finds a model by what a person calls it, or says why not (`invalid model: …`, `model not allowed: …`).
 pub type ResolveModel = Arc<dyn Fn(&str) -> Result<ModelName, String> + Send + Sync>;
 
-/// What a patch has to know of models.
+/// Facts about models that a patch depends on.
 #[derive(Clone)]
 pub struct PatchRules {
     /// Model of sessions without an override.
     pub default_model: ModelName,
     /// Finds a model.
     pub resolve_model: ResolveModel,
-    /// Whether a model has thinking level `xhigh`.
+    /// True if a model has thinking level `xhigh`; arguments: provider and model.
     pub has_xhigh: fn(&str, &str) -> bool,
     /// The models that have it, for the error.
     pub xhigh_models: String,
@@ -38,7 +38,7 @@ impl fmt::Debug for PatchRules {
 /// A field of a patch that can't be what the client wants. Clients show these texts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
-    /// Not one of the values.
+    /// The value is not one of the choices.
     #[error("invalid {field} (use {choices})")]
     Choice {
         /// The field.

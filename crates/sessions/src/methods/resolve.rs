@@ -8,19 +8,19 @@ use crate::key::SessionKey;
 use crate::store::{Query, Row, Rows, SessionStore};
 use crate::time::now_ms;
 
-/// Why no session, or not exactly one, was found.
+/// Reason why no session, or not exactly one, was found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// More than one selector.
+    /// The request has more than one selector.
     #[error("Provide either key, sessionId, or label (not multiple)")]
     Several,
-    /// None.
+    /// The request has no selector.
     #[error("Either key, sessionId, or label is required")]
     None,
-    /// Nothing has this key or id.
+    /// No session has this key or id.
     #[error("No session found: {0}")]
     NotFound(String),
-    /// Nothing has this label.
+    /// No session has this label.
     #[error("No session found with label: {0}")]
     NoLabel(String),
     /// The id is not unique.
@@ -76,7 +76,7 @@ async fn by_id(
     let query = Query { search: Some(id.clone()), ..visible(params) };
     let mut rows = store.select(Rows::All, &query).await?.rows;
     let is_id = |row: &Row| row.entry.session_id.as_ref().is_some_and(|own| own.as_str() == id);
-    rows.retain(|row| is_id(row) || row.key.as_str() == id);
+    rows.retain(|row| is_id(row) || [row.key.as_str(), row.key.spelled()].contains(&id.as_str()));
     match rows.as_slice() {
         [] => Err(ResolveError::NotFound(id).into()),
         [row] => Ok(row.key.clone()),
@@ -97,7 +97,7 @@ async fn by_label(
     }
 }
 
-/// What the client may be told of.
+/// Query for the sessions that the client may know of.
 fn visible(params: &SessionsResolveParams) -> Query {
     let filter = SessionsListParams {
         agent_id: params.agent_id.clone(),
@@ -113,5 +113,5 @@ fn visible(params: &SessionsResolveParams) -> Query {
 const MOST_NAMED: usize = 20;
 
 fn joined(rows: &[Row]) -> String {
-    rows.iter().take(MOST_NAMED).map(|row| row.key.as_str()).collect::<Vec<_>>().join(", ")
+    rows.iter().take(MOST_NAMED).map(|row| row.key.spelled()).collect::<Vec<_>>().join(", ")
 }

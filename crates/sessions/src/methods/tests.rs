@@ -27,7 +27,7 @@ impl Bench {
         Self::in_store(None, rows)
     }
 
-    /// With `session.store`, where `~` is the state directory.
+    /// Bench with `session.store`, where `~` is the state directory.
     fn in_store(store: Option<&str>, rows: &Value) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path(), dir.path(), store);

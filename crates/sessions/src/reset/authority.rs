@@ -1,11 +1,11 @@
-//! Who may give commands, resets among them (spec `messages.md` §6).
+//! Authority to give commands, resets among them (spec `messages.md` §6).
 
-/// Whether the sender of a message may give commands.
+/// Permission of a sender to give commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authority {
-    /// Yes.
+    /// The sender may give commands.
     Granted,
-    /// No: what looks like a command is text, or nothing.
+    /// The sender may not: a text that looks like a command is plain text, or nothing.
     Denied,
 }
 
@@ -16,11 +16,11 @@ pub struct CommandSender<'a> {
     pub channel: &'a str,
     /// The sender's names, the best one first: id, E.164 number, `From`.
     pub ids: &'a [&'a str],
-    /// Whether the channel's own lists let them give commands.
+    /// True if the channel's own allowlists let the sender give commands.
     pub allowed_by_channel: bool,
 }
 
-/// Whose commands count.
+/// Rules on whose commands count.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OwnerRules<'a> {
     /// `commands.ownerAllowFrom`: `id`, `channel:id` or `*`.
@@ -31,16 +31,16 @@ pub struct OwnerRules<'a> {
     pub allow_from: &'a [&'a str],
     /// The bot's own address: the owner where nobody is named.
     pub own_address: Option<&'a str>,
-    /// Whether the channel takes commands from nobody but its owners (WhatsApp).
+    /// True if the channel takes commands only from its owners (WhatsApp).
     pub owners_only: bool,
 }
 
-/// What a sender may do.
+/// Rights of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     /// Commands.
     pub commands: Authority,
-    /// What only owners may.
+    /// True if the sender has the rights of an owner.
     pub is_owner: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Whether a conversation goes on (spec `sessions.md` §5.2).
+//! Freshness of a conversation: it goes on, or the next message starts anew (spec `sessions.md`
+//! §5.2).
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
@@ -8,9 +9,9 @@ use super::{ResetMode, ResetPolicy};
 /// Days that a calendar may lack in a row; a zone that crossed the date line lacks one.
 const MISSING_DAYS: i64 = 3;
 
-/// Whether a conversation last touched at `updated_at` goes on at `now` (both Unix milliseconds). The local day is that
-/// of `zone`, with its daylight saving. A conversation without a time is stale; one that was touched in what is now the
-/// future (the clock was put back) goes on.
+/// True if a conversation last touched at `updated_at` goes on at `now` (both Unix milliseconds).
+/// The local day is that of `zone`, with its daylight saving. A conversation without a time is
+/// stale; one that was touched in what is now the future (the clock was put back) goes on.
 pub fn is_fresh(policy: &ResetPolicy, updated_at: Option<i64>, now: i64, zone: &TimeZone) -> bool {
     let Some(updated_at) = updated_at else { return false };
     let idle_out =

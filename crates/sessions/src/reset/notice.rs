@@ -1,4 +1,4 @@
-//! What people are told when they started a conversation anew (spec `sessions.md` §5.5).
+//! Notice to people after they started a conversation anew (spec `sessions.md` §5.5).
 
 /// The notice for the chat a reset came from, sent before the answer. Chats that can't be delivered to (the web chat) get
 /// none: there the new conversation is seen at once.

@@ -9,13 +9,14 @@ use super::authority::Authority;
 pub struct ResetRequest {
     /// The trigger as configured.
     pub trigger: String,
-    /// What followed it, in its original case; empty for a bare trigger.
+    /// Text after the trigger, in its original case; empty for a bare trigger.
     pub rest: String,
 }
 
-/// Finds a reset trigger at the start of a message. `raw` is the command body, `stripped` the same without structural
-/// prefixes ([`strip_structural_prefixes`]) and, in groups, without mentions. What follows the trigger is taken from `raw`
-/// where that begins with it, so that nothing of it is lost. Who may not give commands resets nothing: to them it is text.
+/// Finds a reset trigger at the start of a message. `raw` is the command body, `stripped` the same
+/// without structural prefixes ([`strip_structural_prefixes`]) and, in groups, without mentions.
+/// The rest after the trigger is taken from `raw` if that begins with it, so that nothing of it is
+/// lost. For a sender who may not give commands the trigger is plain text.
 pub fn find_trigger(triggers: &[&str], raw: &str, stripped: &str, by: Authority) -> Option<ResetRequest> {
     match by {
         Authority::Granted => {}
@@ -40,7 +41,8 @@ fn after_trigger<'a>(text: &'a str, trigger: &str) -> Option<&'a str> {
     is_word.then(|| rest.trim_start())
 }
 
-/// What follows the name of a command, where the name ends there: at the end, a blank, or a colon, which is no part of what follows.
+/// Text after the name of a command, if the name ends there: at the end, a blank, or a colon (the
+/// colon is dropped).
 fn behind_name(rest: &str) -> Option<&str> {
     let without_colon = rest.strip_prefix(':');
     let ends = without_colon.is_some() || rest.is_empty() || rest.starts_with(char::is_whitespace);
@@ -56,13 +58,13 @@ pub fn slash_command(text: &str) -> Option<(&str, &str)> {
     Some((name, behind_name(rest)?)).filter(|(name, _)| !name.is_empty())
 }
 
-/// A text as a command is read from it. What was written without an envelope keeps its lines and blanks.
+/// A text as a command is read from it. A text without an envelope keeps its lines and blanks.
 pub fn command_body(text: &str) -> Cow<'_, str> {
     let text = text.trim();
-    if text.starts_with(['/', '!']) { text.into() } else { strip_structural_prefixes(text).into() }
+    if text.starts_with(['/', '!']) { text.into() } else { strip_structural_prefixes(text) }
 }
 
-/// What follows a prefix that is compared without case.
+/// Text after a prefix that is compared without case; `None` if the prefix is absent.
 pub fn strip_prefix_without_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let mut wanted = prefix.chars().flat_map(char::to_lowercase).peekable();
     let mut chars = text.chars();
@@ -76,17 +78,34 @@ pub fn strip_prefix_without_case<'a>(text: &'a str, prefix: &str) -> Option<&'a 
     Some(chars.as_str())
 }
 
-/// What stands before the words of a person in a message that another program wrapped (spec `messages.md` §3). Only to find
-/// commands: it is no text for a model.
+/// Marker before a person's own words in a message that another program wrapped (spec `messages.md`
+/// §3). Only to find commands: it is no text for a model.
 const CURRENT: &str = "[Current message - respond to this]";
 
 /// A message without `[…]` envelopes, `Name:` at the start of its lines, line breaks and repeated blanks.
-pub fn strip_structural_prefixes(text: &str) -> String {
+pub fn strip_structural_prefixes(text: &str) -> Cow<'_, str> {
+    if has_nothing_to_strip(text) {
+        return text.into();
+    }
     let text = text.split_once(CURRENT).map_or(text, |(_, current)| current);
     let named: Vec<String> =
         without_brackets(text).lines().map(|line| without_name(line).to_owned()).collect();
     let text = named.join("\n").replace("\\n", " ");
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    text.split_whitespace().collect::<Vec<_>>().join(" ").into()
+}
+
+/// True for one line of words with single blanks between them and none of the characters that envelopes and names have. Most messages
+/// are such.
+fn has_nothing_to_strip(text: &str) -> bool {
+    let mut behind_blank = true;
+    let is_plain = text.chars().all(|c| {
+        let is_blank = c == ' ';
+        let stays =
+            if is_blank { !behind_blank } else { !matches!(c, '[' | ':' | '\\') && !c.is_whitespace() };
+        behind_blank = is_blank;
+        stays
+    });
+    is_plain && !behind_blank
 }
 
 fn without_brackets(text: &str) -> String {

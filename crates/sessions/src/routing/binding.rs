@@ -1,4 +1,4 @@
-//! Which binding claims a message (spec `sessions.md` §2.2).
+//! Choice of the binding that claims a message (spec `sessions.md` §2.2).
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub enum MatchedBy {
     Account,
     /// A binding of the channel.
     Channel,
-    /// None: the default agent answers.
+    /// No binding: the default agent answers.
     Default,
 }
 
@@ -54,9 +54,9 @@ impl fmt::Display for MatchedBy {
 /// The binding that decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundBy {
-    /// Its place in `bindings`, from 0.
+    /// Position in `bindings`, from 0.
     pub index: usize,
-    /// What it claims.
+    /// Conditions of the binding.
     pub matches: BindingMatch,
     /// The agent it names, canonical.
     pub named: AgentId,
@@ -65,7 +65,7 @@ pub struct BoundBy {
 }
 
 impl BoundBy {
-    /// Whether the binding names an agent that is not listed.
+    /// True if the binding names an agent that is not listed.
     pub fn is_fallback(&self) -> bool {
         self.named != self.agent
     }
@@ -73,8 +73,8 @@ impl BoundBy {
 
 type Tier = (MatchedBy, fn(&BindingMatch, &Placement) -> bool);
 
-/// Most specific first. That server and workspace are those of the message, where a binding names them, is checked
-/// before.
+/// Tiers of bindings, most specific first. Server and workspace, where a binding names them, are
+/// compared before.
 const TIERS: &[Tier] = &[
     (MatchedBy::Peer, |m, at| same_peer(m.peer.as_ref(), at.peer.as_ref())),
     (MatchedBy::ParentPeer, |m, at| same_peer(m.peer.as_ref(), at.parent.as_ref())),

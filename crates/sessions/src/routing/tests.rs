@@ -155,7 +155,7 @@ fn the_more_specific_tier_wins_and_inside_it_the_first() {
     }
 }
 
-/// What counts as equal in `sessions.md` §2.2.
+/// Tests equality of ids as `sessions.md` §2.2 defines it.
 #[test]
 fn ids_are_compared_as_written_without_the_blanks_around_them() {
     let room = |id| json!({"channel": "slack", "peer": {"kind": "channel", "id": id}});

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Inbound;
 use crate::key::{Peer, PeerKind};
 
-/// What a thread does to the session key.
+/// Effect of a thread on the session key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThreadStyle {
@@ -30,7 +30,7 @@ impl ThreadStyle {
 
 const TOPIC_MARK: &str = ":topic:";
 
-/// Where a message stands once its thread is taken into account.
+/// Peer, parent and thread of a message once its thread is taken into account.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Placement {
     pub(super) peer: Option<Peer>,

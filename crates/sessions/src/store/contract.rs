@@ -1,5 +1,6 @@
-//! What every implementation of [`SessionStore`] keeps, whatever it keeps rows in. An implementation's tests give
-//! [`keeps_every_law`] a way to make a [`Storage`]; other crates find this module behind the feature `contract`.
+//! Contract of [`SessionStore`]: laws that every implementation keeps, whatever it stores rows in.
+//! An implementation's tests give [`keeps_every_law`] a way to make a [`Storage`]; other crates
+//! find this module behind the feature `contract`.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,7 +20,8 @@ use super::{
 };
 use crate::key::SessionKey;
 
-/// What outlives a store that is closed or dropped. It must take the agents `main` (the default) and `ops`, with the default key rules.
+/// Storage that outlives a store that is closed or dropped. It must take the agents `main` (the
+/// default) and `ops`, with the default key rules.
 pub trait Storage: Send + Sync {
     /// Opens the store, as a process does at its start. The former one, if any, was closed or just dropped.
     fn open(&self) -> Arc<dyn SessionStore>;
@@ -151,7 +153,7 @@ async fn a_label_belongs_to_one_row_of_an_agent(storage: &dyn Storage) {
     let error = store.update(&key(&*store, "other"), set(json!({"label": "x"}))).await.unwrap_err();
     assert_eq!(error.to_string(), "label already in use: x");
     assert_eq!(row(&*store, "other").await, None);
-    // Its own label is nobody else's.
+    // A row may keep its own label.
     put(&*store, "main", json!({"label": "x", "subject": "s"})).await;
     put(&*store, "main", json!({"label": null})).await;
     put(&*store, "other", json!({"label": "x"})).await;

@@ -17,20 +17,20 @@ use crate::disk::{SharedDisk, Stamp};
 use crate::entry::laid_out;
 use crate::mend::mend;
 
-/// What a file held.
+/// Contents of a store file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Document {
     pub(crate) rows: Rows,
-    /// Why not all of it could be read.
+    /// Reason why the file could not be read in full.
     pub(crate) damage: Option<Damage>,
 }
 
-/// What is wrong with a file.
+/// Damage to a store file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Damage {
-    /// It ends or breaks here; what came before was recovered.
+    /// The file ends or breaks at this offset; the rows before it were recovered.
     BrokenAt(usize),
-    /// It is no JSON object at all.
+    /// The file is no JSON object at all.
     NotAnObject,
 }
 
@@ -117,7 +117,7 @@ fn salvage(text: &str) -> Document {
     Document { rows, damage }
 }
 
-/// What stands at a place between two pairs of the file's object, its `{` or a `,` first.
+/// Token between two pairs of the file's object, its `{` or a `,` first.
 enum Step {
     /// A pair, which is in the rows now. The sign after it stands at `next`.
     Pair { next: usize },
@@ -127,7 +127,7 @@ enum Step {
     NoObject,
     /// The text is over too soon.
     Short,
-    /// Something that is no JSON.
+    /// Bytes that are no JSON.
     Broken,
 }
 
@@ -157,7 +157,7 @@ fn step(text: &str, at: usize, first: bool, rows: &mut Rows) -> Step {
 struct Pair<'a> {
     key: Cow<'a, str>,
     value: &'a str,
-    /// What was read of the value when it is an object.
+    /// Head of the row, if the value is an object.
     head: Option<RawHead<'a>>,
     next: usize,
 }
@@ -216,7 +216,7 @@ fn skip_blank(text: &str, at: usize) -> usize {
 /// A file of plain JSON, a piece of it in memory at a time.
 struct Stream<R> {
     source: R,
-    /// What of the piece is UTF-8.
+    /// Valid UTF-8 of the current piece.
     text: String,
     /// The beginning of a character that the next piece ends.
     cut: Vec<u8>,
@@ -255,7 +255,7 @@ impl<R: Read> Stream<R> {
         }
     }
 
-    /// Lets go of what was read and reads on. False when that is no UTF-8.
+    /// Drops the bytes that were read and reads on. Returns false if the next ones are not UTF-8.
     fn advance(&mut self, read: usize) -> io::Result<bool> {
         self.text.drain(..read);
         let want = PIECE.max(self.text.len());

@@ -24,20 +24,21 @@ use crate::disk::{self, SharedDisk, Stamp};
 use crate::key::{KeyRules, SessionKey};
 use crate::layout::Layout;
 
-/// How a [`FileStore`] behaves.
+/// Options of a [`FileStore`].
 #[derive(Debug, Clone)]
 pub struct FileStoreOptions {
-    /// Where the files are.
+    /// Layout of the files.
     pub layout: Layout,
-    /// How keys are read.
+    /// Rules for reading keys.
     pub rules: KeyRules,
     /// Agents that exist by configuration; those on disk are found.
     pub agents: Vec<AgentId>,
-    /// How long a store must be quiet before `sessions.json` is written; a big one longer.
+    /// Quiet time before `sessions.json` is written; longer for a big store.
     pub quiet: Duration,
-    /// How long it is written at the latest when it is never quiet; a big one later.
+    /// Longest delay of that write when the store is never quiet; longer for a big store.
     pub at_most: Duration,
-    /// Bytes of journal after which it is written at once; of a big one more.
+    /// Size of the journal in bytes after which the file is written at once; larger for a big
+    /// store.
     pub journal_limit: u64,
     pub(crate) disk: SharedDisk,
 }
@@ -58,7 +59,8 @@ impl FileStoreOptions {
     }
 }
 
-/// What readers share with the writer: the rows of one file, and which version of the file they are.
+/// State shared by readers and the writer: the rows of one file and the version of the file they
+/// are from.
 #[derive(Debug)]
 pub(crate) struct Published {
     pub(crate) table: Table,
@@ -208,8 +210,9 @@ impl SessionStore for FileStore {
             let target = self.target(&self.rules().agent_of(key));
             let published = self.fresh(target).await?;
             let published = published.read();
-            let found = published.table.find(key).map(|(_, row)| published.recent.lock().entry(row));
-            Ok(found.map(|entry| Row { key: key.clone(), entry }))
+            let Some((stored, row)) = published.table.find(key) else { return Ok(None) };
+            let entry = published.recent.lock().entry(row);
+            Ok(Some(Row { key: key.clone().spelled_as(stored), entry }))
         })
     }
 

@@ -1,5 +1,5 @@
-//! What lists, filters and sorting need of a row: the places of some texts in the row's text, found without building
-//! anything else of it.
+//! Head of a row: the fields that lists, filters and sorting need, as ranges in the row's text,
+//! found without building anything else.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -140,7 +140,7 @@ fn inside(raw: &str, row: &str, moved: &impl Fn(usize) -> usize) -> Option<Span>
     })
 }
 
-/// Where a part of a text begins in it.
+/// Offset of a part of a text in it; `None` if it is no part.
 pub(crate) fn offset_in(part: &str, text: &str) -> Option<usize> {
     part.as_ptr().addr().checked_sub(text.as_ptr().addr()).filter(|at| at + part.len() <= text.len())
 }

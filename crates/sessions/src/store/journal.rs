@@ -5,10 +5,12 @@
 //! all segments that existed when it began unnecessary, and they go oldest first: the last of them replayed over a file
 //! that holds their changes already give the same file, the first of them alone would not.
 //!
-//! Somebody else may have written a row since a change of it was journaled: [`super::overruled`] says which of the two counts.
+//! Another program may have written a row since a change of it was journaled: [`super::overruled`]
+//! decides which of the two counts.
 //!
-//! After a failed write or sync nobody knows what of it is on disk, and a later sync would not tell. Nothing is added to such
-//! a segment any more: the next one begins with a line that says how much of it counts ([`Header`]).
+//! A failed write or sync leaves it unknown what is on disk, and a later sync would not tell.
+//! Nothing is added to such a segment any more: the next one begins with a line that says how much
+//! of it counts ([`Header`]).
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write as _};
@@ -27,7 +29,7 @@ use crate::disk::{self, DiskFile, SharedDisk};
 use crate::entry::SessionEntry;
 use crate::ordered::FieldChanges;
 
-/// One change of one row, by the file's spelling of its key.
+/// Change of one row, by the file's spelling of its key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Op {
     key: String,
@@ -39,7 +41,7 @@ pub(crate) struct Op {
     /// The conversation that the row had before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     of: Option<SessionId>,
-    /// When it was made, Unix milliseconds, and no earlier than the row's own `updatedAt`.
+    /// Time of the change, Unix milliseconds, and no earlier than the row's own `updatedAt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at: Option<i64>,
     #[serde(flatten)]
@@ -64,7 +66,8 @@ impl Op {
         Self { key, new: false, delete: true, of, at, changes }
     }
 
-    /// When it was made. A journal of an older version tells by the field that most changes set, or not at all.
+    /// Time of the change, Unix milliseconds. A journal of an older version tells by the field that
+    /// most changes set, or not at all.
     pub(crate) fn at(&self) -> i64 {
         self.at.or_else(|| self.changes.set.get("updatedAt")?.as_i64()).unwrap_or(i64::MAX)
     }
@@ -115,14 +118,15 @@ impl Op {
     }
 }
 
-/// What a replay did.
+/// Result of a replay.
 #[derive(Debug, Default)]
 pub(crate) struct Replayed {
     /// The keys that the segments name.
     pub(crate) named: HashSet<String>,
     /// Changes that did not count.
     pub(crate) overruled: Overruled,
-    /// Complete lines that can't be read. A torn last line is none of them: it was never acknowledged.
+    /// Complete lines that can't be read. A torn last line does not count: it was never
+    /// acknowledged.
     pub(crate) malformed_lines: usize,
 }
 
@@ -132,7 +136,7 @@ pub(crate) struct Replayed {
 struct Header {
     /// The segment that failed.
     after: u64,
-    /// How many bytes of it count.
+    /// Length in bytes of the valid part.
     len: u64,
 }
 
@@ -141,11 +145,12 @@ struct Header {
 pub(crate) struct Journal {
     disk: SharedDisk,
     store: PathBuf,
-    /// What has to be replayed, in this order.
+    /// Segments to replay, in this order.
     segments: Vec<u64>,
     /// The file holds those up to this one.
     covered: u64,
-    /// Whether another process was done with a segment while it was looked at: the file has changed since.
+    /// True if another process finished with a segment while it was being read: the file has
+    /// changed since.
     has_missed_some: bool,
     /// The highest number in use, by whomever.
     last: u64,
@@ -153,19 +158,19 @@ pub(crate) struct Journal {
     /// Complete segments that the file does not hold yet. They stay held: one that looks abandoned would be taken over by
     /// another process and its old changes put on top of newer ones.
     complete: Vec<Segment>,
-    /// What failed, until a segment says so.
+    /// Failed write that no segment records yet.
     failed: Option<Header>,
-    /// Whether the directories down to the store are durable; looked after once.
+    /// True if the directories down to the store are durable; checked once.
     is_rooted: bool,
 }
 
-/// When a line of the journal is safe.
+/// Durability of a journal line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Durability {
     /// The end of this process does it no harm; a power cut may take it, with all that was written since the last sync.
     #[default]
     Written,
-    /// It is on disk.
+    /// The line is on disk when the call returns.
     Synced,
 }
 
@@ -174,15 +179,17 @@ struct Segment {
     number: u64,
     file: Box<dyn DiskFile>,
     len: u64,
-    /// Whether all of it is on disk.
+    /// True if all of it is on disk.
     is_synced: bool,
 }
 
-/// How long a segment that someone holds is waited for: a process that has just been told to end lets go of it.
+/// Time to wait for a segment that another process holds: a process that was just told to end lets
+/// go of it.
 const HOLD_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Journal {
-    /// Finds the segments that former owners of the store left. Those of a process that lives are its own business.
+    /// Finds the segments that former owners of the store left. Segments of a living process are
+    /// its own business.
     pub(crate) fn open(disk: &SharedDisk, store: &Path) -> io::Result<Self> {
         let mut journal = Self::look(disk, store)?;
         let deadline = Instant::now() + HOLD_PATIENCE;
@@ -238,12 +245,12 @@ impl Journal {
         Ok(true)
     }
 
-    /// Whether segments were removed by another process while they were looked at.
+    /// True if another process removed segments while they were being read.
     pub(crate) fn has_missed_some(&self) -> bool {
         self.has_missed_some
     }
 
-    /// Whether there are segments, whether or not the file holds them.
+    /// True if there are segments, even if the file already holds their changes.
     pub(crate) fn has_segments(&self) -> bool {
         !self.segments.is_empty()
     }
@@ -253,12 +260,12 @@ impl Journal {
         self.segments.iter().map(|number| self.path(*number))
     }
 
-    /// Whether there is nothing that the file lacks.
+    /// True if the file lacks nothing that the journal holds.
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.last().is_none_or(|last| *last <= self.covered)
     }
 
-    /// Whether segments are left that the file holds.
+    /// True if segments are left that the file already holds.
     pub(crate) fn is_stale(&self) -> bool {
         self.segments.first().is_some_and(|first| *first <= self.covered)
     }
@@ -300,7 +307,7 @@ impl Journal {
         Ok(fields)
     }
 
-    /// Whether a failed write is not told of yet: the line may come up again after a crash.
+    /// True if a failed write is not recorded yet: its line may come up again after a crash.
     pub(crate) fn has_unrecorded_failure(&self) -> bool {
         self.failed.is_some()
     }
@@ -347,7 +354,7 @@ impl Journal {
         self.write(line, Durability::Synced)
     }
 
-    /// Whether a power cut may lose what was written last.
+    /// True if a power cut may lose the last writes.
     pub(crate) fn is_unsynced(&self) -> bool {
         self.current.as_ref().is_some_and(|segment| !segment.is_synced)
     }
@@ -391,7 +398,8 @@ impl Journal {
     pub(crate) fn rotate(&mut self) -> Vec<u64> {
         if let Some(mut segment) = self.current.take() {
             if !segment.is_synced {
-                // What comes later must not be on disk without it. Should the disk refuse, the file will hold it all.
+                // Later lines must not be on disk without it. Should the disk refuse, the file will
+                // hold it all.
                 let _ = segment.file.sync();
             }
             self.complete.push(segment);
@@ -682,7 +690,8 @@ mod tests {
         }
     }
 
-    /// Else another process would take over what is about to be in the file, and put it on top of what is newer there.
+    /// Checks the hold on complete segments: else another process would take over changes that are
+    /// about to be in the file, and put them on top of newer ones there.
     #[test]
     fn a_complete_segment_is_held_until_the_file_has_it() {
         let dir = tempfile::tempdir().unwrap();

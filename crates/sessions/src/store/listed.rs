@@ -1,4 +1,5 @@
-//! How lists show a row: made once, and kept beside the row. An edit makes another row, which has none yet.
+//! Cached list view of a row: made once, and kept beside the row. An edit makes another row, which
+//! has none yet.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +25,7 @@ struct Kept {
 }
 
 impl Listed {
-    /// What was kept, or else what is made now.
+    /// Returns the kept view, or makes one now.
     pub(crate) fn get(
         &self,
         default_model: &Arc<ModelName>,
@@ -42,7 +43,7 @@ impl Listed {
     }
 }
 
-/// What was made of a row is no part of it.
+/// The cached view is no part of a row's value.
 impl PartialEq for Listed {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -50,7 +51,7 @@ impl PartialEq for Listed {
 }
 
 impl Kept {
-    /// `None` where there is no room left.
+    /// Cached view; `None` where there is no room left.
     fn new(default_model: &Arc<ModelName>, json: &Arc<RawValue>) -> Option<Self> {
         let bytes = json.get().len();
         let room = |kept: usize| Some(kept + bytes).filter(|all| *all <= MOST_BYTES);

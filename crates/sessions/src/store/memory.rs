@@ -1,4 +1,4 @@
-//! Rows in memory alone, for tests of what is built on a [`SessionStore`].
+//! Rows in memory alone, for tests of code that uses a [`SessionStore`].
 
 use std::io;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct StoredRows {
 }
 
 impl StoredRows {
-    /// No rows.
+    /// Creates a store without rows.
     pub fn new(rules: KeyRules) -> Self {
         let table = Table::new(RowTexts::default(), rules.default_agent.clone(), rules.clone());
         Self { rules, rows: Arc::new(RwLock::new(Published::new(table, None))) }
@@ -77,8 +77,9 @@ impl MemoryStore {
                 path: self.location().into(),
                 source: Arc::new(io::Error::from(source)),
             })?;
-            let _ = table.put(&Arc::from(key.as_str()), made);
-            Ok(Row { key: key.clone(), entry: Arc::new(new) })
+            let spelling = table.spelling_for_write(key);
+            let _ = table.put(&spelling, made);
+            Ok(Row { key: key.clone().spelled_as(&spelling), entry: Arc::new(new) })
         })
     }
 
@@ -87,7 +88,7 @@ impl MemoryStore {
             let Some((stored, row)) = table.find(key) else { return Ok(None) };
             let (stored, entry) = (Arc::clone(stored), Arc::new(row.entry()));
             let _ = table.remove(&stored);
-            Ok(Some(Row { key: key.clone(), entry }))
+            Ok(Some(Row { key: key.clone().spelled_as(&stored), entry }))
         })
     }
 }
@@ -95,8 +96,8 @@ impl MemoryStore {
 impl SessionStore for MemoryStore {
     fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>> {
         let row = |table: &mut Table| {
-            let entry = table.find(key).map(|(_, row)| Arc::new(row.entry()));
-            Ok(entry.map(|entry| Row { key: key.clone(), entry }))
+            let Some((stored, row)) = table.find(key) else { return Ok(None) };
+            Ok(Some(Row { key: key.clone().spelled_as(stored), entry: Arc::new(row.entry()) }))
         };
         Box::pin(std::future::ready(self.table(row)))
     }

@@ -1,6 +1,6 @@
-//! A store as it lies on disk: `sessions.json` with its journal replayed. Everybody who reads a store reads it here: the
-//! file store when it opens one, commands beside a running gateway, and who repairs or migrates a store that nobody has
-//! open.
+//! A store as it lies on disk: `sessions.json` with its journal replayed. All readers of a store
+//! use it: the file store when it opens one, commands beside a running gateway, and repairs or
+//! migrations of a store that nobody has open.
 
 use std::cmp::Reverse;
 use std::io;
@@ -25,7 +25,7 @@ pub type StoredRow = (String, Arc<SessionEntry>);
 pub(crate) struct StoreOnDisk {
     /// The version of the file; taken before it was read, so that a change in between is noticed later.
     pub(crate) stamp: Option<Stamp>,
-    /// What the file says, acknowledged changes that only the journal holds included.
+    /// Contents of the file, with acknowledged changes that only the journal holds.
     pub(crate) document: Document,
     pub(crate) journal: Journal,
     /// The rows without the journal, where it has something to say.
@@ -33,7 +33,7 @@ pub(crate) struct StoreOnDisk {
     pub(crate) replayed: Replayed,
 }
 
-/// How often a store is read anew that another process is writing.
+/// Number of attempts to read a store that another process is writing.
 const TRIES: usize = 10;
 
 impl StoreOnDisk {
@@ -43,8 +43,9 @@ impl StoreOnDisk {
         Self::read_with(&disk::real(), path, Journal::look)
     }
 
-    /// [`Self::read`] with the journal that `journal` finds. Another process that has the store may remove a segment in the
-    /// middle of this: what it held is in the file by then, which is read again. One that never rests is not waited for.
+    /// [`Self::read`] with the journal that `journal` finds. Another process that has the store may
+    /// remove a segment in the middle of this: its changes are in the file by then, which is read
+    /// again. A process that never rests is not waited for.
     pub(crate) fn read_with(
         disk: &SharedDisk,
         path: &Path,
@@ -74,18 +75,18 @@ impl StoreOnDisk {
         Ok(Self { stamp, document, journal, in_file, replayed })
     }
 
-    /// Every row that can be read.
+    /// All rows that can be read.
     pub(crate) fn rows(&self) -> Vec<StoredRow> {
         let read = |(key, value): (&Arc<str>, &Stored)| Some(stored_row(key, value.row()?));
         self.document.rows.iter().filter_map(read).collect()
     }
 
-    /// Keys whose value is no row.
+    /// Keys whose value is not a row.
     pub(crate) fn keys_without_row(&self) -> impl Iterator<Item = &str> {
         self.document.rows.iter().filter_map(|(key, value)| value.row().is_none().then_some(&**key))
     }
 
-    /// Whether all of it could be read.
+    /// True if all of it could be read.
     pub(crate) fn is_whole(&self) -> bool {
         self.document.damage.is_none()
             && self.replayed.malformed_lines == 0
@@ -118,7 +119,8 @@ pub fn read_newest_rows(path: &Path, limit: usize) -> io::Result<(Vec<StoredRow>
     Ok((newest.into_iter().take(limit).map(|(key, row)| stored_row(key, row)).collect(), count))
 }
 
-/// Whether a file has a key of which `is_wanted` is true. A file that is not plain JSON has none.
+/// True if a file has a key for which `is_wanted` returns true. A file that is not plain JSON has
+/// none.
 pub(crate) fn has_key(path: &Path, is_wanted: impl Fn(&str) -> bool) -> io::Result<bool> {
     let bytes = match shared_place::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -159,16 +161,17 @@ pub(crate) fn write(path: &Path, rows: &[StoredRow]) -> io::Result<()> {
     disk::replace(path, &bytes)
 }
 
-/// How long another process's lock is waited for, and how often it is tried (spec `sessions.md` §3.4).
+/// Time to wait for another process's lock, and the interval between attempts (spec `sessions.md`
+/// §3.4).
 pub(super) const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 pub(super) const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
-/// Where OpenClaw's lock of a store is.
+/// Path of OpenClaw's lock of a store.
 pub(super) fn lock_path(store: &Path) -> PathBuf {
     disk::beside(store, "lock")
 }
 
-/// What is said when a store's lock could not be had in time.
+/// Error for a store's lock that could not be had in time.
 pub(super) fn lock_timeout(store: &Path, holder: Option<u32>) -> io::Error {
     let holder = holder.map_or_else(String::new, |pid| format!(" (held by pid {pid})"));
     let text = format!("timeout acquiring session store lock: {}{holder}", lock_path(store).display());
@@ -235,7 +238,8 @@ mod tests {
         let lines = found.replayed.malformed_lines;
         assert_eq!((keys, lines, found.journal.paths().count()), (vec!["a", "c"], 1, 1));
         assert_eq!(found.document.damage, Some(Damage::BrokenAt(35)));
-        // What a segment begins with that follows a failed one, and what takes the place of a change that was none.
+        // Beginning of a segment that follows a failed one, and the stand-in for a change that was
+        // none.
         let sound = "{\"after\":1,\"len\":7}\n[]\n[{\"key\":\"c\",\"delete\":true}]\n";
         std::fs::write(dir.path().join("sessions.json.journal.2"), sound).unwrap();
         assert_eq!(StoreOnDisk::read(&path).unwrap().replayed.malformed_lines, 1);

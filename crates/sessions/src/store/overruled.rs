@@ -1,5 +1,5 @@
-//! Which version of a row counts where somebody else wrote one that was changed here as well (OpenClaw 2026.2.9 beside us, or
-//! after a crash of ours whose changes only the journal holds).
+//! Conflict rule for a row that somebody else wrote and that was changed here as well (OpenClaw
+//! 2026.2.9 beside us, or after a crash of ours whose changes only the journal holds).
 //!
 //! Edits of single fields go together: a person who sets a label in the file touches neither `updatedAt` nor `sessionId`. A
 //! row that was written after the change, or that belongs to another conversation, counts whole: half of it and half of ours
@@ -11,17 +11,17 @@ use std::path::Path;
 use super::head::Part;
 use super::stored::RowText;
 
-/// What of a change decides whether it still counts.
+/// Facts of a change that decide whether it still counts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Made<'a> {
     /// The conversations the row had before and has after it, where they are known.
     pub(crate) sessions: [Option<&'a str>; 2],
-    /// When it was made, Unix milliseconds.
+    /// Time of the change, Unix milliseconds.
     pub(crate) at: i64,
 }
 
 impl Made<'_> {
-    /// Whether the row as the file has it counts whole, and the change not at all.
+    /// True if the row in the file counts as a whole, and the change not at all.
     pub(crate) fn is_overruled_by(&self, there: &RowText) -> bool {
         there.updated_at_ms() > self.at || self.is_of_another_session(there)
     }
@@ -36,7 +36,7 @@ impl Made<'_> {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Overruled(BTreeMap<String, BTreeSet<String>>);
 
-/// What stands for a field where the whole row was removed.
+/// Stand-in for a field name where the whole row was removed.
 const REMOVAL: &str = "(its removal)";
 /// Rows that are named in the log; of more it tells how many.
 const MOST_NAMED: usize = 20;
@@ -50,7 +50,8 @@ impl Overruled {
         self.0.entry(key.to_owned()).or_default().insert(REMOVAL.to_owned());
     }
 
-    /// A later change of the row counts: what was dropped before is in it, or was told when the row was taken in.
+    /// Forgets the dropped changes of a row, since a later change counts: they are in it, or were
+    /// reported when the row was taken in.
     pub(crate) fn clear(&mut self, key: &str) {
         self.0.remove(key);
     }

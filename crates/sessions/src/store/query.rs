@@ -1,4 +1,4 @@
-//! Asking the store for some of its rows, so that nobody has to look at all of them.
+//! Queries on the store, so that nobody has to look at all rows.
 
 use openclaw_protocol::AgentId;
 
@@ -8,7 +8,8 @@ use super::stored::RowText;
 use crate::entry::names::Names;
 use crate::key::{KeyRules, SessionKey};
 
-/// Which rows [`super::SessionStore::select`] returns: those that meet every condition. The default is all rows.
+/// Query of [`super::SessionStore::select`], which returns the rows that meet every condition. The
+/// default is all rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query {
     /// Rows at most; the newest.
@@ -42,12 +43,12 @@ pub struct Hidden {
     pub cron_runs: bool,
 }
 
-/// What [`super::SessionStore::select`] found.
+/// Result of [`super::SessionStore::select`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Selection {
     /// Rows, newest first; among equals by key.
     pub rows: Vec<Row>,
-    /// How many rows there are that are not hidden, whatever the other conditions say.
+    /// Number of rows that are not hidden, whatever the other conditions say.
     pub total: u64,
 }
 
@@ -57,7 +58,7 @@ impl Query {
         Self { limit: Some(limit), ..Self::default() }
     }
 
-    /// Whether rows have to be looked at one by one to find those that match.
+    /// True if rows have to be looked at one by one to find those that match.
     pub(crate) fn looks_at_rows(&self) -> bool {
         self.limit.is_none()
             || self.agent.is_some()
@@ -101,17 +102,17 @@ impl<'a> Matcher<'a> {
         self.query
     }
 
-    /// Whether rows are left out for what their key says, apart from hidden ones.
+    /// Agent whose rows alone count; `None` if the query takes all owners.
     pub(crate) fn owner(&self) -> Option<&AgentId> {
         self.owner
     }
 
-    /// Whether a row counts at all.
+    /// True if a row counts at all.
     pub(crate) fn counts(&self, key: &SessionKey) -> bool {
         !self.query.hidden.hides(key) && self.owner.is_none_or(|owner| self.rules.agent_of(key) == *owner)
     }
 
-    /// Whether a row meets every condition.
+    /// True if a row meets every condition.
     pub(crate) fn admits(&self, key: &SessionKey, row: &RowText) -> bool {
         let query = self.query;
         let is = |wanted: &Option<String>, part: Part| {
@@ -127,7 +128,7 @@ impl<'a> Matcher<'a> {
             && self.needle.as_deref().is_none_or(|needle| self.says(key, row, needle))
     }
 
-    /// Whether a session was spawned by the one asked for, whatever spelling its key was stored in.
+    /// True if a session was spawned by the one asked for, whatever spelling its key was stored in.
     fn is_child(&self, row: &RowText) -> bool {
         let Some(own) = row.text(Part::SpawnedBy) else { return false };
         self.query.spawned_by.as_deref() == Some(&*own)
@@ -137,6 +138,7 @@ impl<'a> Matcher<'a> {
     fn says(&self, key: &SessionKey, row: &RowText, needle: &str) -> bool {
         let in_part = |part| row.text(part).is_some_and(|text| contains(&text, needle));
         contains(key.as_str(), needle)
+            || contains(key.spelled(), needle)
             || [Part::DisplayName, Part::Label, Part::Subject, Part::SessionId].into_iter().any(in_part)
             || row.text(Part::DisplayName).is_none()
                 && names(row).display_name(key).is_some_and(|name| contains(&name, needle))
@@ -157,7 +159,7 @@ fn names(row: &RowText) -> Names<'_> {
     }
 }
 
-/// Whether a text contains a lower-case one, whatever its own case.
+/// True if a text contains `needle`, which is lower case, whatever the text's own case.
 fn contains(text: &str, needle: &str) -> bool {
     let (Some(first), true) = (needle.bytes().next(), text.is_ascii()) else {
         return text.to_lowercase().contains(needle);

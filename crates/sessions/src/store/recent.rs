@@ -18,7 +18,7 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
-    /// What a row says.
+    /// Entry parsed from a row, cached.
     pub(crate) fn entry(&mut self, row: &Arc<RowText>) -> Arc<SessionEntry> {
         if let Some((_, entry)) = self.rows.iter().find(|(known, _)| Arc::ptr_eq(known, row)) {
             return Arc::clone(entry);

@@ -25,7 +25,7 @@ impl Rows {
         self.values.get(key)
     }
 
-    /// The row of a key; nothing where there is none or something else.
+    /// Row of a key; `None` if there is none or something else.
     pub(crate) fn row(&self, key: &str) -> Option<&Arc<RowText>> {
         self.get(key)?.row()
     }

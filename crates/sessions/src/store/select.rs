@@ -27,7 +27,7 @@ pub(super) struct Ask {
 }
 
 impl Ask {
-    /// Whether the answer takes so little time that it may be found where no work is to be done.
+    /// True if the query is cheap enough to run on a thread that must not block.
     pub(super) fn is_quick(&self) -> bool {
         let looks_at_all = self.query.looks_at_rows() || self.owner.is_some();
         let rows = self.files.iter().map(|file| file.read().table.len()).sum::<usize>();
@@ -90,7 +90,7 @@ fn in_several<'a>(tables: &[&'a Table]) -> HashMap<SessionKey, Vec<&'a Arc<RowTe
     out
 }
 
-/// One row of several: what a newer one says counts more, field by field (spec `sessions.md` §7).
+/// Merges several copies of a row: field by field, the newer copy wins (spec `sessions.md` §7).
 fn combined(copies: &[&Arc<RowText>]) -> Option<Arc<RowText>> {
     let mut oldest_first = copies.to_vec();
     oldest_first.sort_by_key(|row| row.updated_at_ms());

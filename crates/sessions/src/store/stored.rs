@@ -17,7 +17,7 @@ use crate::mend::mend;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Stored {
     Row(Arc<RowText>),
-    /// No object. JSON text.
+    /// Value that is no object, as JSON text.
     Opaque(Arc<str>),
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct RowText {
     head: Head,
     /// JSON, with a [`PLACEHOLDER`] for each of `big`.
     text: Box<str>,
-    /// In the order of their places.
+    /// Large values, in the order of their places.
     big: Box<[BigValue]>,
     listed: Listed,
 }
@@ -178,7 +178,7 @@ impl RowText {
         self.head.updated_at_ms()
     }
 
-    /// How lists show it.
+    /// Cached list view of the row.
     pub(crate) fn listed(&self) -> &Listed {
         &self.listed
     }
@@ -192,7 +192,8 @@ impl RowText {
         self.head.text(part, &self.text)
     }
 
-    /// The row as the product sees it. Of its text only old field names are changed, and what no JSON value can be.
+    /// The row as the product sees it. Only old field names, and values that are no valid JSON, are
+    /// changed in its text.
     pub(crate) fn entry(&self) -> SessionEntry {
         let mut entry = match serde_json::from_str(&self.text) {
             Ok(entry) => entry,
@@ -233,7 +234,7 @@ fn patched_up(text: &str) -> SessionEntry {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pool {
     texts: HashSet<Arc<str>>,
-    /// When so many are kept, those nobody uses are let go of.
+    /// Number of kept texts at which unused ones are dropped.
     sweep_at: usize,
 }
 
@@ -275,7 +276,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// What the head says of a part, and what the row says when it is read whole.
+    /// Value of a part in the fully parsed row, to compare with the head's.
     fn part_of(entry: &SessionEntry, part: Part) -> Option<&str> {
         match part {
             Part::SessionId => entry.session_id.as_ref().map(|id| id.as_str()),

@@ -32,13 +32,13 @@ pub(crate) struct Table {
     labels: HashMap<Box<str>, Vec<Arc<str>>>,
     /// Keys that belong into the store of another agent.
     strays: HashSet<SessionKey>,
-    /// How many keys are alias rows of cron runs.
+    /// Number of keys that are alias rows of cron runs.
     cron_runs: usize,
     agent: AgentId,
     rules: KeyRules,
 }
 
-/// How to take back one change.
+/// Record for undoing one change.
 #[derive(Debug)]
 pub(crate) struct Undo {
     stored: Arc<str>,
@@ -67,7 +67,7 @@ impl Table {
         &self.rows
     }
 
-    /// How many keys have a row.
+    /// Number of keys that have a row.
     pub(crate) fn len(&self) -> usize {
         self.index.len()
     }
@@ -88,19 +88,19 @@ impl Table {
         self.rows.row(stored)
     }
 
-    /// Every spelling of a key in the file, the one in use first.
+    /// All spellings of a key in the file, the one in use first.
     pub(crate) fn spellings(&self, key: &SessionKey) -> Vec<Arc<str>> {
         let shadows = self.shadows.get(key).into_iter().flatten();
         self.index.get(key).into_iter().chain(shadows).cloned().collect()
     }
 
-    /// How the file spells a key from now on: as it does where only the `dm` segment or the name of the main session differs,
-    /// else canonically.
+    /// Spelling of a key in the file from now on: kept where only the `dm` segment or the name of
+    /// the main session differs, else canonical.
     pub(crate) fn spelling_for_write(&self, key: &SessionKey) -> Arc<str> {
         match self.index.get(key) {
             Some(stored) if **stored == *key.as_str() => Arc::clone(stored),
             Some(stored) if self.rules.is_former_main(stored) => Arc::clone(stored),
-            Some(stored) if key.direct_spelling().as_deref() == Some(&**stored) => Arc::clone(stored),
+            Some(stored) if key.is_direct_spelling(stored) => Arc::clone(stored),
             Some(_) | None => Arc::from(key.as_str()),
         }
     }
@@ -109,7 +109,7 @@ impl Table {
         self.labels.contains_key(label)
     }
 
-    /// What a change makes of a row, unless another row has its label.
+    /// Row that a change results in, unless another row has its label.
     pub(crate) fn changed(
         &self,
         old: Option<&SessionEntry>,
@@ -126,7 +126,7 @@ impl Table {
         }
     }
 
-    /// How many rows a matcher counts.
+    /// Number of rows that a matcher counts.
     pub(crate) fn count(&self, matcher: &Matcher<'_>) -> usize {
         if matcher.owner().is_some() {
             return self.index.keys().filter(|key| matcher.counts(key)).count();
@@ -249,13 +249,14 @@ impl Table {
 
     fn key_of(&self, stored: &Arc<str>) -> Option<SessionKey> {
         let plain = self.rules.plainly(stored);
-        plain.or_else(|| legacy::canonicalize(stored, &self.agent, &self.rules).ok())
+        let read = || legacy::canonicalize(stored, &self.agent, &self.rules).ok();
+        plain.or_else(|| Some(read()?.spelled_as(stored)))
     }
 
-    /// Puts the row that stands for a key where the newest are looked for.
+    /// Puts the row that stands for a key where the newest are looked for, under the key as that row spells it.
     fn seat(&mut self, key: SessionKey) {
-        let Some((_, row)) = self.find(&key) else { return };
-        let row = Arc::clone(row);
+        let Some((stored, row)) = self.find(&key) else { return };
+        let (key, row) = (key.spelled_as(stored), Arc::clone(row));
         self.register(&key);
         self.newest.insert((Reverse(row.updated_at_ms()), key), row);
     }
@@ -346,7 +347,7 @@ impl Table {
 fn changed(old: Option<&SessionEntry>, change: Change) -> Result<SessionEntry, Refused> {
     let now = now_ms();
     let mut entry = old.cloned().unwrap_or_default();
-    // What another program did since counts as use.
+    // Changes by another program since then count as use.
     let used_at = entry.last_interaction_at.and_then(|_| entry.last_used_at());
     entry.last_interaction_at = used_at;
     let edit = Edit { entry: &mut entry, is_new: old.is_none(), now };
@@ -557,8 +558,8 @@ mod tests {
         prop::collection::vec(step, 0..40)
     }
 
-    /// What the table is to say, found by looking at every row each time.
-    fn expected(values: &[(Arc<str>, Stored)]) -> Vec<(i64, String, Arc<str>)> {
+    /// Expected content of the table, found by looking at every row each time.
+    fn expected(values: &[(Arc<str>, Stored)]) -> Vec<(i64, SessionKey, Arc<str>)> {
         let rules = KeyRules::default();
         let mut best: HashMap<SessionKey, (i64, bool, Arc<str>)> = HashMap::new();
         for (stored, value) in values {
@@ -570,7 +571,7 @@ mod tests {
             let rank = (row.updated_at_ms(), **stored == *key.as_str());
             match best.get(&key) {
                 Some((updated, canonical, _)) if (*updated, *canonical) > rank => {}
-                // Which of two old spellings counts when they are equal is nobody's business.
+                // Equal ranks of two old spellings: either may count.
                 Some((updated, canonical, _)) if (*updated, *canonical) == rank => {}
                 Some(_) | None => {
                     best.insert(key, (rank.0, rank.1, Arc::clone(stored)));
@@ -578,7 +579,7 @@ mod tests {
             }
         }
         let mut out: Vec<_> =
-            best.into_iter().map(|(key, (at, _, stored))| (at, key.to_string(), stored)).collect();
+            best.into_iter().map(|(key, (at, _, stored))| (at, key.spelled_as(&stored), stored)).collect();
         out.sort_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
         out
     }
@@ -586,10 +587,10 @@ mod tests {
     fn check(table: &Table) {
         let values = values(table);
         let expect = expected(&values);
-        let keys: Vec<String> = expect.iter().map(|(_, key, _)| key.clone()).collect();
+        let keys: Vec<String> = expect.iter().map(|(_, key, _)| key.to_string()).collect();
         assert_eq!(selected(table, &Query::default()), (keys.clone(), keys.len()));
         for (at, text, _) in &expect {
-            let (stored, row) = table.find(&key(text)).unwrap();
+            let (stored, row) = table.find(text).unwrap();
             assert_eq!(row.updated_at_ms(), *at);
             assert_eq!(table.row(stored), Some(row));
         }
@@ -604,8 +605,8 @@ mod tests {
             assert_eq!(table.label_in_use(label), values.iter().any(|(_, value)| has(value)));
             let labelled = expect
                 .iter()
-                .filter(|(_, text, _)| has(&Stored::Row(Arc::clone(table.find(&key(text)).unwrap().1))));
-            let labelled: Vec<String> = labelled.map(|(_, text, _)| text.clone()).collect();
+                .filter(|(_, text, _)| has(&Stored::Row(Arc::clone(table.find(text).unwrap().1))));
+            let labelled: Vec<String> = labelled.map(|(_, text, _)| text.to_string()).collect();
             assert_eq!(selected(table, &Query { label: Some(label.into()), ..Query::default() }).0, labelled);
         }
         let strays = keys.iter().filter(|text| text.starts_with("agent:ops:"));

@@ -173,6 +173,48 @@ async fn only_what_changed_changes_in_a_file() {
     assert_eq!(bench.text(), TWO_ROWS.replace("\"updatedAt\": 2", "\"updatedAt\": 3"));
 }
 
+/// Decision 1: a row keeps its spelling, and its key is reported so, however it is asked for.
+#[tokio::test]
+async fn a_key_is_told_as_the_file_spells_it() {
+    const DIRECT: &str = "agent:main:telegram:direct:7";
+    const DM: &str = "agent:main:telegram:dm:7";
+    let bench = Bench::with_file(TWO_ROWS);
+    let store = bench.open();
+    let told = |row: Row| row.key.to_string();
+    for (at, asked) in [DM, DIRECT].into_iter().enumerate() {
+        let key = &key(asked);
+        assert_eq!(key.to_string(), DM, "what is asked for says nothing of the row");
+        assert_eq!(store.get(key).await.unwrap().map(told).as_deref(), Some(DIRECT));
+        let label = format!("l{at}");
+        assert_eq!(told(store.update(key, set(json!({"label": label}))).await.unwrap()), DIRECT);
+        assert_eq!(told(store.update(key, Box::new(|_| Ok(()))).await.unwrap()), DIRECT);
+        assert_eq!(told(store.record(key, set(json!({"updatedAt": 5 + at}))).await.unwrap()), DIRECT);
+        assert_eq!(spelled(&store, key.clone()).await.spelled(), DIRECT);
+        for query in [
+            Query::newest(1),
+            Query { label: Some(label), ..Query::default() },
+            Query { search: Some("telegram:direct".to_owned()), ..Query::default() },
+            Query { search: Some("telegram:dm".to_owned()), ..Query::default() },
+        ] {
+            let found: Vec<String> =
+                store.select(Rows::All, &query).await.unwrap().rows.into_iter().map(told).collect();
+            assert_eq!(found, [DIRECT], "{query:?}");
+        }
+    }
+    store.flush().await.unwrap();
+    assert_eq!(
+        bench.json().as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["agent:main:zeta", "odd", DIRECT]
+    );
+
+    assert_eq!(store.delete(&key(DM)).await.unwrap().map(told).as_deref(), Some(DIRECT));
+    let gone = SessionKey::parse(DIRECT).unwrap();
+    assert_eq!((gone.spelled(), spelled(&store, gone.clone()).await.spelled()), (DIRECT, DM));
+    assert_eq!(told(store.update(&gone, set(json!({"sessionId": "n"}))).await.unwrap()), DM);
+    store.flush().await.unwrap();
+    assert_eq!(bench.json().as_object().unwrap().keys().collect::<Vec<_>>(), ["agent:main:zeta", "odd", DM]);
+}
+
 #[tokio::test]
 async fn rows_of_old_versions_move_to_their_key_when_changed() {
     let bench = Bench::with_file(

@@ -39,7 +39,7 @@ pub(crate) struct Target {
 
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// What the thread is asked to do.
+/// Command for the writer thread.
 pub(crate) enum Command {
     /// Read a file, again if it was changed.
     Load { target: Target, reply: Reply<()> },
@@ -57,7 +57,7 @@ enum Answer {
     Deleted(Reply<Option<Row>>, Option<Row>),
 }
 
-/// What a batch did to one file.
+/// Effects of a batch on one file.
 #[derive(Default)]
 struct Staged {
     durability: Durability,
@@ -78,11 +78,11 @@ impl Staged {
 
 /// A row that was changed.
 struct Touched {
-    /// Its key as the file spells it.
+    /// Session key, as the file spells it.
     stored: Arc<str>,
-    /// What it was.
+    /// Row before the change.
     old: Option<Arc<RowText>>,
-    /// When it was changed, Unix milliseconds.
+    /// Time of the change, Unix milliseconds.
     at: i64,
 }
 
@@ -92,9 +92,9 @@ struct Flush {
     then_close: bool,
 }
 
-/// Most commands of one batch.
+/// Maximum number of commands in one batch.
 const BATCH: usize = 256;
-/// How long a flush waits for another process's lock (spec `sessions.md` §3.4).
+/// Time for which a flush waits for another process's lock (spec `sessions.md` §3.4).
 const FLUSH_PATIENCE: Duration = Duration::from_secs(10);
 
 /// State of the thread.
@@ -151,7 +151,7 @@ impl Writer {
                 }
             }
         });
-        // Whoever opens the store next finds the journal free.
+        // Releases the journals for whoever opens the store next.
         self.files.clear();
         for (_, thread) in self.snapshots.drain() {
             // A thread that panicked has said so itself.
@@ -243,7 +243,7 @@ impl Writer {
         let new = Arc::new(table.changed(old.as_deref(), change)?);
         let spelling = table.spelling_for_write(key);
         if old.as_ref() == Some(&new) && found.as_ref().is_some_and(|(stored, _)| *stored == spelling) {
-            return Ok(Row { key: key.clone(), entry: new });
+            return Ok(Row { key: key.clone().spelled_as(&spelling), entry: new });
         }
         let in_place = table.row(&spelling).cloned();
         // The row at the new place is nearly always the one that was found.
@@ -264,7 +264,7 @@ impl Writer {
             // A row of an old version moves to its canonical key.
             staged.push(Op::delete(&stored, &old, now), table.remove(&stored), stored, Some(old));
         }
-        Ok(Row { key: key.clone(), entry: new })
+        Ok(Row { key: key.clone().spelled_as(&spelling), entry: new })
     }
 
     fn stage_delete(
@@ -277,8 +277,8 @@ impl Writer {
         let published = file.published();
         let mut guard = published.write();
         let table = &mut guard.table;
-        let Some((_, row)) = table.find(key) else { return Ok(None) };
-        let row = Row { key: key.clone(), entry: Arc::new(row.entry()) };
+        let Some((stored, row)) = table.find(key) else { return Ok(None) };
+        let row = Row { key: key.clone().spelled_as(stored), entry: Arc::new(row.entry()) };
         let staged = staged.entry(target.path.clone()).or_default();
         let now = now_ms();
         for stored in table.spellings(key) {

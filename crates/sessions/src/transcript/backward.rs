@@ -1,4 +1,5 @@
-//! Reading a transcript from its end: the branch of the last entry, without reading what is before (spec §4.9).
+//! Reading a transcript from its end: the branch of the last entry, without reading the part before
+//! (spec §4.9).
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -49,12 +50,12 @@ fn walk_in_parts(file: &File, reach: u64, first_part: u64, visit: &mut Visit<'_>
         if tail.is_at_stop() || (branch.is_whole && visited > 0) {
             return Ok(());
         }
-        // What is skipped is told of when the file is opened.
+        // Skipped lines are reported when the file is opened.
         tail.load_more(file, version)?;
     }
 }
 
-/// Whether a file begins with a session header. Blocking.
+/// True if a file begins with a session header. Blocking.
 pub(crate) fn is_transcript(path: &Path) -> bool {
     shared_place::open(path).and_then(|file| header_of(&file)).is_ok_and(|header| header.is_some())
 }
@@ -80,18 +81,18 @@ pub(crate) fn first_entries(
     Ok(())
 }
 
-/// What a file begins with.
+/// Beginning of a file.
 #[derive(Debug)]
 pub(crate) enum Beginning {
     /// A header.
     Header(Header),
     /// An entry: OpenClaw 2026.2.9's `sessions.compact` cuts the header off.
     Entry,
-    /// Nothing a transcript begins with.
+    /// No beginning of a transcript.
     Something,
 }
 
-/// What the first line that is JSON says.
+/// Reads the first line that is JSON.
 pub(crate) fn beginning_of(mut file: &File) -> io::Result<Beginning> {
     const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
     file.seek(SeekFrom::Start(0))?;
@@ -179,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Whatever a file says, both ways of reading it agree.
+    /// Checks that both ways of reading a file agree, whatever it says.
     #[test]
     fn damaged_links_hide_nothing_and_lead_nowhere_twice() {
         let dir = tempfile::tempdir().unwrap();

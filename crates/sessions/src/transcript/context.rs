@@ -1,4 +1,5 @@
-//! What of a branch a model sees (spec `sessions.md` §4.5). Deciding and converting are pure; reading is `file`'s.
+//! Entries of a branch that a model sees (spec `sessions.md` §4.5). Deciding and converting are
+//! pure; reading is `file`'s.
 
 use std::sync::Arc;
 
@@ -25,14 +26,14 @@ pub struct Context {
 pub struct View {
     /// The last compaction of the branch.
     pub compaction: Option<Arc<Entry>>,
-    /// What that kept, root first.
+    /// Entries that the compaction kept, root first.
     pub kept: Vec<Arc<Entry>>,
     /// All that came after it, or all there is.
     pub later: Vec<Arc<Entry>>,
 }
 
 impl View {
-    /// What a model is shown.
+    /// Messages to show to a model.
     pub fn messages(&self) -> Vec<Arc<Message>> {
         let compaction = self.compaction.as_deref();
         let up_to = compaction.and_then(|entry| match &entry.body {
@@ -56,23 +57,23 @@ pub fn in_part(mut message: Arc<Message>, up_to: Option<usize>) -> Arc<Message> 
     message
 }
 
-/// One step of a branch, as far as planning needs it.
+/// Step of a branch, as far as planning needs it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step<'a> {
     /// Id of the entry.
     pub id: &'a str,
-    /// What it is.
+    /// Kind of the entry.
     pub kind: Kind,
-    /// Of a compaction: the first entry that stays whole.
+    /// First entry that stays whole, for a compaction.
     pub first_kept: Option<&'a str>,
 }
 
-/// Which entries of a branch are used, as positions on it.
+/// Entries of a branch that are used, as positions on it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     /// The compaction whose summary comes first.
     pub summary: Option<usize>,
-    /// Where what it kept begins, or the branch.
+    /// First position that the compaction kept, or the beginning of the branch.
     pub from: usize,
     /// The entry that sets the thinking level.
     pub thinking: Option<usize>,
@@ -102,8 +103,8 @@ pub fn plan(branch: &[Step<'_>]) -> Plan {
 }
 
 impl Plan {
-    /// Where the entries of the view stand on a branch of this length: what was kept, and what came later. Settings and other
-    /// summaries are among them.
+    /// Positions of the view's entries on a branch of this length: those that were kept, and those
+    /// that came later. Settings and other summaries are among them.
     pub fn places(&self, length: usize) -> [std::ops::Range<usize>; 2] {
         match self.summary {
             Some(at) => [self.from..at, at + 1..length],
@@ -112,12 +113,13 @@ impl Plan {
     }
 }
 
-/// Whether entries of a kind are shown to a model.
+/// True if entries of a kind are shown to a model.
 pub fn is_shown(kind: Kind) -> bool {
     kind.is_message() || matches!(kind, Kind::BranchSummary | Kind::CustomMessage)
 }
 
-/// Whether the known end of a branch tells all that its context is made of, however long the branch is.
+/// True if the known end of a branch contains everything that its context is made of, however long
+/// the branch is.
 pub fn is_enough(end: &[Step<'_>]) -> bool {
     let plan = plan(end);
     let kept = |at: usize| {
@@ -230,7 +232,7 @@ fn without_odd_fields(value: &Value) -> Option<Message> {
         .map(|(name, _)| name.clone())
         .collect();
     for name in odd {
-        // What an assistant says as a plain text is a text block.
+        // An assistant's plain text becomes a text block.
         match fields.shift_remove(&name) {
             Some(Value::String(text)) if name == "content" => {
                 fields.insert(name, serde_json::json!([{"type": "text", "text": text}]));

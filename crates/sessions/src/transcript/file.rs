@@ -1,10 +1,11 @@
-//! One open transcript: an index in memory, bodies on disk, appends at the end. Blocking.
+//! Open transcript file: an index in memory, bodies on disk, appends at the end. Blocking.
 
 mod load;
 mod pieces;
 mod read;
 mod repair;
 mod turns;
+mod unsynced;
 mod window;
 
 use std::borrow::Cow;
@@ -38,7 +39,7 @@ pub(super) use window::Window;
 
 use load::read_header;
 
-/// What a new transcript's header says.
+/// Header fields of a new transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTranscript {
     /// Session id.
@@ -49,14 +50,14 @@ pub struct NewTranscript {
     pub parent: Option<String>,
 }
 
-/// Where the next append goes.
+/// Target of the next append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Branch {
-    /// Under the last entry of the file.
+    /// Appends under the last entry of the file.
     Latest,
-    /// Under this entry.
+    /// Appends under this entry.
     At(EntryId),
-    /// Under nothing: a new root.
+    /// Appends a new root.
     Root,
 }
 
@@ -71,8 +72,8 @@ pub struct ModelSettings {
     pub api: String,
     /// `off` to `xhigh`.
     pub thinking_level: String,
-    /// Whether the run's calls refresh a cache of the provider's that old tool results are pruned by: then it is noted, as OpenClaw
-    /// does, each time.
+    /// True if the run's calls refresh a cache of the provider's by which old tool results are
+    /// pruned: then each refresh is noted, as OpenClaw does.
     pub touches_cache: bool,
 }
 
@@ -107,15 +108,22 @@ pub struct TranscriptFile {
     /// The file as it was when it was opened: which one it is.
     opened: Metadata,
     header: Header,
-    /// What is before is read when something asks for it.
+    /// Known last part of the file; earlier parts are read when something asks for them.
     tail: Tail,
     leaf: Option<At>,
     /// Bytes of the file that are accounted for.
     len: u64,
-    /// Whether the last line lacks its newline.
+    /// True if the last line lacks its newline.
     unended: bool,
+    /// True if half a line may stand behind the known bytes, which the disk would not cut off.
+    is_torn: bool,
     /// The file as the last [`Self::sync`] left it.
     synced: Option<Stamp>,
+    /// Bytes from its beginning that a sync is known to have made durable.
+    durable: u64,
+    /// True after a failed sync: the system may take data for written that is not on the disk, and
+    /// the next sync for done.
+    is_in_doubt: bool,
     /// The tool calls at the end of the branch that have no result, when they are known.
     pending: Option<PendingCalls>,
     /// Entries that were read or written, for the next who asks. They hold as long as the index does.
@@ -125,8 +133,8 @@ pub struct TranscriptFile {
 }
 
 impl TranscriptFile {
-    /// Opens an existing file. Of a long one only the end is read, the rest when it is asked for. A torn last line is cut
-    /// off, its bytes kept in a `.bak` copy.
+    /// Opens an existing file. Only the end of a long file is read; the rest follows when it is
+    /// asked for. A torn last line is cut off, its bytes kept in a `.bak` copy.
     pub fn open(path: &Path) -> Result<Self, TranscriptError> {
         Self::open_tail(path, load::TAIL)
     }
@@ -151,7 +159,10 @@ impl TranscriptFile {
             leaf: None,
             len: 0,
             unended: false,
+            is_torn: false,
             synced: None,
+            durable: 0,
+            is_in_doubt: false,
             pending: None,
             entries: HashMap::new(),
             entry_bytes: 0,
@@ -179,11 +190,13 @@ impl TranscriptFile {
         }
         let mut out = Self::empty(path, file, header)?;
         out.len = line.len() as u64;
+        out.durable = out.len;
         Ok(out)
     }
 
-    /// Opens a file, or creates it. What is no transcript though it is named after the session is moved aside to a `.bak` copy
-    /// first; where only the header is missing, as after OpenClaw 2026.2.9's `sessions.compact`, it is given one.
+    /// Opens a file, or creates it. A file that is named after the session but is no transcript is
+    /// moved aside to a `.bak` copy first; if only the header is missing, as after OpenClaw
+    /// 2026.2.9's `sessions.compact`, it is given one.
     pub fn open_or_create(path: &Path, new: &NewTranscript) -> Result<Self, TranscriptError> {
         match Self::open(path) {
             Err(TranscriptError::Missing(_)) => Self::create(path, new),
@@ -249,13 +262,14 @@ impl TranscriptFile {
             .collect()
     }
 
-    /// Where the entry is now, if it is one.
+    /// Appends a line; returns the position of its entry, if it is one.
     fn write_line(&mut self, line: &[u8], head: Option<LineHead>) -> Result<Option<At>, TranscriptError> {
+        self.cut_half_line()?;
         let bytes = if self.unended { Cow::Owned([b"\n", line].concat()) } else { Cow::Borrowed(line) };
         let offset = self.len + (bytes.len() - line.len()) as u64;
         if let Err(source) = self.file.write_all(&bytes) {
             // A short write must not become the beginning of the next line.
-            let _ = self.file.set_len(self.len);
+            self.is_torn = self.file.set_len(self.len).is_err();
             return Err(self.fail("write", source));
         }
         self.len += bytes.len() as u64;
@@ -264,6 +278,15 @@ impl TranscriptFile {
         let at = self.tail.index.push_line(offset, len, head, VERSION);
         self.leaf = at.or(self.leaf);
         Ok(at)
+    }
+
+    /// Cuts off what a failed write has left, if the disk would not at once.
+    fn cut_half_line(&mut self) -> Result<(), TranscriptError> {
+        if self.is_torn {
+            self.file.set_len(self.len).map_err(|source| self.fail("repair", source))?;
+            self.is_torn = false;
+        }
+        Ok(())
     }
 
     /// Eight hex digits that no entry has; a whole UUID when that fails a hundred times, or when not all ids are known.
@@ -304,12 +327,13 @@ impl OpenTranscript for TranscriptFile {
     }
 
     fn memory(&self) -> usize {
-        /// What an entry takes beside its text, in the index and as what was read.
+        /// Estimated bytes that an entry takes beside its text, in the index and as parsed.
         const ENTRY: usize = 1024;
         self.len() * ENTRY + self.entry_bytes
     }
 
     fn refresh(&mut self) -> Result<(), TranscriptError> {
+        self.cut_half_line()?;
         let on_disk = std::fs::metadata(&self.path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => TranscriptError::Missing(self.named()),
             _ => self.fail("read", source),
@@ -354,7 +378,8 @@ impl OpenTranscript for TranscriptFile {
         Ok(id)
     }
 
-    /// Of a long file only the end counts: what was said before that is said again.
+    /// Notes the settings of a run. In a long file only the end counts: earlier settings are noted
+    /// again.
     fn note_settings(&mut self, settings: &ModelSettings) -> Result<(), TranscriptError> {
         let branch = self.tail.index.path(self.leaf).path;
         let current = self.context_settings(&branch)?;
@@ -367,8 +392,11 @@ impl OpenTranscript for TranscriptFile {
     }
 
     fn sync(&mut self) -> Result<(), TranscriptError> {
-        let synced = self.file.sync_data().and_then(|()| self.file.metadata());
+        let is_in_doubt = std::mem::replace(&mut self.is_in_doubt, true);
+        let again = if is_in_doubt { self.write_again() } else { Ok(()) };
+        let synced = again.and_then(|()| self.file.sync_data()).and_then(|()| self.file.metadata());
         let meta = synced.map_err(|source| self.fail("sync", source))?;
+        (self.is_in_doubt, self.durable) = (false, self.len);
         self.synced = (meta.len() == self.len).then(|| Stamp::from_meta(&meta));
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! Transcripts in OpenClaw's files. Paths, lock files and JSONL are known here and below alone.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
@@ -34,6 +35,31 @@ impl FileTranscripts {
     /// Transcripts where a layout has them.
     pub fn new(layout: Layout) -> Self {
         Self { layout }
+    }
+
+    /// Removes the locks that processes of ours left behind when they died: in a conversation that nobody uses again each would stay for
+    /// good. Looks where these agents have their transcripts, and all that have a directory. Blocking.
+    pub fn sweep_locks(&self, agents: &[AgentId]) {
+        let on_disk = self.layout.agents_on_disk();
+        let dirs: BTreeSet<PathBuf> =
+            agents.iter().chain(&on_disk).map(|agent| self.layout.sessions_dir(agent)).collect();
+        let disk = disk::real();
+        let mut removed = 0;
+        for dir in dirs {
+            let swept = disk.list(&dir).and_then(|names| {
+                let is_lock = |name: &OsString| name.as_encoded_bytes().ends_with(b".jsonl.lock");
+                names.into_iter().filter(is_lock).try_for_each(|name| {
+                    removed += usize::from(LockFile::sweep_ours(&disk, &dir.join(name))?);
+                    Ok(())
+                })
+            });
+            if let Err(error) = swept {
+                tracing::warn!(dir = %dir.display(), %error, "cannot look for locks that were left behind");
+            }
+        }
+        if removed > 0 {
+            tracing::warn!(locks = removed, "removed locks of conversations that were left behind");
+        }
     }
 }
 
@@ -74,7 +100,7 @@ impl Transcripts for FileTranscripts {
         transcript.path().exists()
     }
 
-    /// What a row names elsewhere counts only when it is a transcript.
+    /// A path that a row names elsewhere counts only if a transcript is there.
     fn all_of(&self, agent: &AgentId, row: &SessionEntry) -> Vec<TranscriptRef> {
         let mut files = self.layout.transcript_candidates(agent, row);
         let dir = self.layout.sessions_dir(agent);
@@ -109,7 +135,8 @@ impl Transcripts for FileTranscripts {
         Box::new(move |transcript| {
             let path = transcript.path();
             let dir = path.parent().and_then(|parent| {
-                // Why a directory can't be opened is told by who opens a file in it.
+                // The error of a directory that can't be opened is reported by whoever opens a file
+                // in it.
                 let checked = || CheckedDir::open(parent).ok().map(Arc::new);
                 dirs.entry(parent.to_owned()).or_insert_with(checked).clone()
             });
@@ -158,7 +185,7 @@ impl Transcripts for FileTranscripts {
 #[derive(Debug)]
 pub struct FileReader {
     path: PathBuf,
-    /// Where it is, if that was checked already.
+    /// Directory of the transcript, if it was checked already.
     dir: Option<Arc<CheckedDir>>,
     file: OnceCell<File>,
 }

@@ -18,12 +18,13 @@ use crate::time::{iso, now_ms};
 /// A parent with more tokens than this is not forked: the child would begin with a full context.
 pub const MAX_FORK_TOKENS: u64 = 100_000;
 
-/// Whether a session with a parent begins with the parent's branch. One whose size is not known does.
+/// True if a new session with a parent starts with the parent's branch. A parent of unknown size
+/// counts as small enough.
 pub fn is_forkable(parent_total_tokens: Option<u64>) -> bool {
     parent_total_tokens.is_none_or(|tokens| tokens <= MAX_FORK_TOKENS)
 }
 
-/// Where a fork's file is: beside its parent's, named after the moment and its id.
+/// Path of a fork: beside its parent's file, named after the moment and its id.
 pub(super) fn fork_path(parent: &Path, id: &SessionId, at_ms: i64) -> PathBuf {
     parent.with_file_name(format!("{}_{id}.jsonl", iso(at_ms).replace([':', '.'], "-")))
 }
@@ -44,8 +45,8 @@ pub(super) fn fork_to(parent: &Path, path: &Path, new: NewTranscript) -> Result<
         .map_err(|source| TranscriptError::io("fork", parent, source))
 }
 
-/// New label entries for what is copied, as the labels are now, whichever branch they were given on. `labels` are in the
-/// order in which they were given, `ids` those of the entries that are copied.
+/// New label entries for the copied entries, as the labels are now, whichever branch they were
+/// given on. `labels` are in the order in which they were given, `ids` those of the copied entries.
 pub(super) fn label_entries(
     labels: impl IntoIterator<Item = (EntryId, Option<String>)>,
     mut ids: HashSet<EntryId>,

@@ -60,7 +60,7 @@ pub struct Header {
     pub version: u32,
     /// Session id.
     pub id: String,
-    /// When it was created, ISO 8601.
+    /// Time of creation, ISO 8601.
     #[serde(default)]
     pub timestamp: String,
     /// Workspace.
@@ -87,22 +87,22 @@ fn first_version() -> u32 {
     1
 }
 
-/// One line after the header.
+/// Line after the header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// Own id.
     pub id: EntryId,
     /// The entry this one follows.
     pub parent_id: Option<EntryId>,
-    /// When it was written, ISO 8601.
+    /// Time of writing, ISO 8601.
     pub timestamp: String,
-    /// What it says.
+    /// Content of the entry.
     pub body: Body,
     /// Fields this version does not know.
     pub extra: Map<String, Value>,
 }
 
-/// What an entry says.
+/// Content of an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     /// A message of the conversation.
@@ -119,13 +119,13 @@ pub enum Body {
         /// `off` to `xhigh`.
         thinking_level: String,
     },
-    /// What was before is summarised.
+    /// Summary of everything before.
     Compaction(Compaction),
-    /// What happened on a branch that was left.
+    /// Summary of a branch that was left.
     BranchSummary(BranchSummary),
     /// Data of an extension; no model sees it.
     Custom {
-        /// Its kind.
+        /// Kind of custom entry.
         custom_type: String,
         /// The data.
         data: Option<Value>,
@@ -170,7 +170,7 @@ impl From<Message> for Body {
 pub enum StoredMessage {
     /// `user`, `assistant` or `toolResult`.
     Known(Arc<Message>),
-    /// Another role.
+    /// Message with another role.
     Other(Value),
 }
 
@@ -186,22 +186,23 @@ pub struct Compaction {
     /// Size of the context before, in tokens.
     #[serde(default, deserialize_with = "whole")]
     pub tokens_before: u64,
-    /// Whatever made it wants to remember.
+    /// Data that the maker of the compaction wants to remember.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// Whether a hook made it.
+    /// True if a hook made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
 }
 
 impl Compaction {
-    /// The member of [`Self::details`] that says how long tool results among what is kept may be shown. Ours: OpenClaw passes over it.
+    /// Member of [`Self::details`] with the length to which kept tool results are shown. Ours:
+    /// OpenClaw ignores it.
     pub const RESULTS_UP_TO: &str = "maxResultChars";
 
     /// The member of [`Self::details`] that says what the calls for the summary used: a `usage` with `provider` and `model`. Ours, too.
     pub const USAGE: &str = "usage";
 
-    /// Characters (UTF-16 units) that results among what is kept are shown of; `None` shows them whole.
+    /// Length in UTF-16 units to which kept tool results are shown; `None` shows them whole.
     pub fn results_up_to(&self) -> Option<usize> {
         let chars = self.details.as_ref()?.get(Self::RESULTS_UP_TO)?.as_u64()?;
         usize::try_from(chars).ok()
@@ -223,10 +224,10 @@ pub struct BranchSummary {
     pub from_id: String,
     /// The summary.
     pub summary: String,
-    /// Whatever made it wants to remember.
+    /// Data that the maker of the summary wants to remember.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// Whether a hook made it.
+    /// True if a hook made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
 }
@@ -235,14 +236,14 @@ pub struct BranchSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessage {
-    /// Its kind.
+    /// Kind of custom message.
     pub custom_type: String,
     /// Text or blocks.
     pub content: UserContent,
-    /// Whether people see it.
+    /// True if people see it.
     #[serde(default)]
     pub display: bool,
-    /// Whatever made it wants to remember.
+    /// Data that the maker of the message wants to remember.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
@@ -308,7 +309,7 @@ impl Entry {
         Ok(line)
     }
 
-    /// Reads a line. Nothing when it is no JSON object with a `type` and an id.
+    /// Reads a line. `None` if it is not a JSON object with a `type` and an id.
     pub fn parse(line: &[u8]) -> Option<Self> {
         if let Some(entry) = Self::parse_message(line) {
             return Some(entry);
@@ -345,7 +346,7 @@ impl Entry {
     }
 }
 
-/// A `message` line, read in one go. One with more fields than these goes the long way.
+/// A `message` line, read in one go. A line with more fields than these goes the long way.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MessageLine<'a> {

@@ -1,4 +1,4 @@
-//! What is checked before a message is appended (spec `sessions.md` §4.6). Pure.
+//! Checks of a message before it is appended (spec `sessions.md` §4.6). Pure.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub struct PendingCalls {
 }
 
 impl PendingCalls {
-    /// Whether every call has its result.
+    /// True if every call has its result.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }

@@ -45,7 +45,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether the entry is a message of the conversation.
+    /// True if the entry is a message of the conversation.
     pub fn is_message(self) -> bool {
         matches!(self, Self::User | Self::Assistant | Self::ToolResult | Self::OtherMessage)
     }
@@ -73,16 +73,16 @@ impl Kind {
 /// A line read just far enough: its frame and the role of its message, no body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LineHead {
-    /// What it is.
+    /// Kind of the entry.
     pub kind: Kind,
     /// Own id; absent in files of the first version.
     pub id: Option<EntryId>,
-    /// What it follows.
+    /// Entry that this one follows.
     pub parent_id: Option<EntryId>,
-    /// Whether it says of itself that it follows nothing (`parentId: null`). One that does not speak of a parent at all
-    /// follows the entry before it.
+    /// True if the line itself says that it follows nothing (`parentId: null`). A line without any
+    /// parent field follows the entry before it.
     pub is_root: bool,
-    /// For a compaction.
+    /// First kept entry, for a compaction.
     pub first_kept: Option<EntryId>,
 }
 
@@ -107,7 +107,7 @@ fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Entr
     Option::deserialize(deserializer).map(Some)
 }
 
-/// What a field holds, passed over without being stored.
+/// JSON type of a field, skipped without being stored.
 #[derive(Default)]
 enum Field {
     /// A message with the role this kind stands for.
@@ -172,7 +172,7 @@ impl<'de> Deserialize<'de> for Field {
     }
 }
 
-/// Whether a field's name is `role`, without storing the name.
+/// True if a field's name is `role`, found without storing the name.
 struct IsRole(bool);
 
 impl<'de> Deserialize<'de> for IsRole {
@@ -181,7 +181,7 @@ impl<'de> Deserialize<'de> for IsRole {
     }
 }
 
-/// What a message of this role is; anything but a text is no role.
+/// Kind of a message with this role; a value that is not a text is no role.
 struct Role(Kind);
 
 impl<'de> Deserialize<'de> for Role {
@@ -197,7 +197,7 @@ impl<'de> Deserialize<'de> for Role {
 }
 
 impl LineHead {
-    /// Reads a line's head; nothing when the line is no JSON object with a `type`.
+    /// Reads a line's head; `None` if the line is not a JSON object with a `type`.
     pub fn parse(line: &[u8]) -> Option<Self> {
         if let Ok(raw) = serde_json::from_slice(line) {
             return Some(Self::of(raw));

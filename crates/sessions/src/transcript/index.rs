@@ -1,4 +1,4 @@
-//! What is remembered of each line: where it stands, what it is, what it follows. Bodies stay in the file.
+//! Index of a transcript's lines: each line's place, kind and parent. Bodies stay in the file.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,11 +7,11 @@ use super::migrate;
 
 pub use super::head::{Kind, LineHead};
 
-/// Where an entry stands among those of its file. Parts of a file that are read later stand before those read first, so
-/// numbers go below 0.
+/// Position of an entry among those of its file. Parts of a file that are read later stand before
+/// those read first, so numbers go below 0.
 pub(crate) type At = i64;
 
-/// One entry's place in the file and in the tree.
+/// Place of an entry in the file and in the tree.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexedEntry {
     pub(crate) offset: u64,
@@ -21,7 +21,8 @@ pub(crate) struct IndexedEntry {
     parent: Link,
 }
 
-/// What an entry follows: always something before it, so that the tree has no cycles whatever the file says.
+/// Parent of an entry: always something before it, so that the tree has no cycles whatever the file
+/// says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Link {
     Nothing,
@@ -44,7 +45,7 @@ enum Up {
 pub(crate) struct Branch {
     /// Root first.
     pub(crate) path: Vec<At>,
-    /// Whether it begins at the root. If not, what is before has to be read.
+    /// True if the branch begins at the root. If not, the part before has to be read.
     pub(crate) is_whole: bool,
 }
 
@@ -52,21 +53,21 @@ pub(crate) struct Branch {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     places: VecDeque<IndexedEntry>,
-    /// Where the first of them stands.
+    /// Position of the first known entry.
     first: At,
-    /// Whether there are entries before them that have not been read.
+    /// True if there are earlier entries that have not been read.
     partial: bool,
     by_id: HashMap<EntryId, At>,
     first_kept: HashMap<At, EntryId>,
 }
 
 impl Index {
-    /// For the last part of a file, what is before it being unread.
+    /// Creates the index of the last part of a file, while the part before is unread.
     pub(crate) fn of_tail() -> Self {
         Self { partial: true, ..Self::default() }
     }
 
-    /// Whether all entries are known.
+    /// True if all entries are known.
     pub(crate) fn is_whole(&self) -> bool {
         !self.partial
     }
@@ -127,8 +128,8 @@ impl Index {
         Some(self.push(offset, len, head, id))
     }
 
-    /// Adds an entry. One whose parent is not there, or not there yet, goes on from the entry before it: a damaged line
-    /// must not hide what was said earlier.
+    /// Adds an entry. An entry whose parent is not there, or not there yet, goes on from the entry
+    /// before it: a damaged line must not hide what was said earlier.
     fn push(&mut self, offset: u64, len: u32, head: LineHead, id: EntryId) -> At {
         let at = self.next();
         let parent = match head.parent_id {
@@ -190,7 +191,7 @@ impl Index {
         Branch { path, is_whole: true }
     }
 
-    /// What an entry follows, as far as that is known.
+    /// Parent of an entry, as far as it is known.
     pub(crate) fn parent(&self, at: At) -> Option<At> {
         match self.up(at) {
             Up::To(parent) => Some(parent),

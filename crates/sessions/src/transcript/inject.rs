@@ -9,14 +9,15 @@ pub const INJECTED_MODEL: &str = "gateway-injected";
 /// `model` of what was delivered by a tool or a cron job and is mirrored into the session it concerns.
 pub const MIRROR_MODEL: &str = "delivery-mirror";
 
-/// What a command or `chat.inject` says, with a label in front when it has one.
+/// Message of a command or of `chat.inject`, with a label in front when it has one.
 pub fn injected(text: &str, label: Option<&str>, now: i64) -> Message {
     let label = label.map(str::trim).filter(|label| !label.is_empty());
     let text = label.map_or_else(|| text.to_owned(), |label| format!("[{label}]\n\n{text}"));
     said(INJECTED_MODEL, text, now)
 }
 
-/// What was delivered: its text, or else the file names of its media. Nothing when it was neither.
+/// Copy of a delivered message: its text, or else the file names of its media. Nothing when it was
+/// neither.
 pub fn mirrored(text: &str, media: &[String], now: i64) -> Option<Message> {
     let text = match text.trim() {
         "" if media.is_empty() => return None,
@@ -26,7 +27,7 @@ pub fn mirrored(text: &str, media: &[String], now: i64) -> Option<Message> {
     Some(said(MIRROR_MODEL, text, now))
 }
 
-/// Whether a message was put in, and is no model's.
+/// True if a message was injected and is not a model's.
 pub fn is_injected(message: &Message) -> bool {
     let made = |said: &AssistantMessage| {
         said.provider == INJECTED_PROVIDER && matches!(said.model.as_str(), INJECTED_MODEL | MIRROR_MODEL)

@@ -19,7 +19,7 @@ type Written = Result<EntryId, TranscriptError>;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) open: Box<dyn OpenTranscript>,
-    /// Whether messages are injected.
+    /// True while messages may be injected.
     accepts: bool,
     tickets: u64,
     waiting: Vec<Waiting>,
@@ -33,11 +33,11 @@ struct Waiting {
     written: oneshot::Sender<Written>,
 }
 
-/// What became of a message that is to be injected.
+/// State of a message that is to be injected.
 enum Put {
-    /// It is written and durable, or cannot be written.
+    /// The message is written and durable, or cannot be written.
     Done(Written),
-    /// It waits for the results of tool calls. The ticket takes it back.
+    /// The message waits for the results of tool calls. The ticket takes it back.
     Waits(u64, oneshot::Receiver<Written>),
     /// The run is done with the transcript.
     Over,
@@ -48,7 +48,8 @@ impl Shared {
         Self { open, accepts: false, tickets: 0, waiting: Vec::new() }
     }
 
-    /// From now on messages may be injected, or no longer. Who waits then learns that nothing was written.
+    /// Allows injections from now on, or ends them. Callers that wait then learn that nothing was
+    /// written.
     pub(super) fn accept(&mut self, accepts: bool) {
         self.accepts = accepts;
         self.waiting.clear();
@@ -81,7 +82,7 @@ impl Shared {
         }
     }
 
-    /// Whether the message still waited; then it is not written any more.
+    /// True if the message was still waiting; then it is not written any more.
     fn take_back(&mut self, ticket: u64) -> bool {
         let before = self.waiting.len();
         self.waiting.retain(|waiting| waiting.ticket != ticket);
@@ -93,7 +94,7 @@ impl Shared {
             return Ok(());
         }
         for Waiting { message, id, written, .. } in std::mem::take(&mut self.waiting) {
-            // Who asked may have gone; the message stays in the transcript.
+            // The asker may have gone; the message stays in the transcript.
             let _ = written.send(self.append_durably(message, id));
         }
         Ok(())
@@ -151,7 +152,7 @@ impl Injector {
         }
         match self.work(move |shared| shared.take_back(ticket)).await {
             Ok(Some(true)) => Some(Err(TranscriptError::CallUnderWay(self.transcript.clone()))),
-            // It was written, or the run ended, in the last instant.
+            // The message was written, or the run ended, in the last instant.
             Ok(Some(false) | None) => written.await.ok(),
             Err(error) => Some(Err(error)),
         }

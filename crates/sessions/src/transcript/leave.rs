@@ -1,5 +1,6 @@
-//! Leaving a turn behind that was not worth keeping, such as a heartbeat's acknowledgement: the branch goes on from before it.
-//! What was said stays in the file, on a branch of its own; nothing is rewritten.
+//! Leaving a turn behind that was not worth keeping, such as a heartbeat's acknowledgement: the
+//! branch goes on from before it. The left turn stays in the file, on a branch of its own; nothing is
+//! rewritten.
 
 use std::sync::Arc;
 
@@ -13,14 +14,14 @@ use crate::time::now_ms;
 /// over it.
 pub const TURN_LEFT: &str = "openclaw.turn-left";
 
-/// What stands in place of a turn that was left.
+/// Entry that stands in place of a turn that was left.
 pub(super) fn marker(left: &EntryId) -> Body {
     let data = Some(json!({"timestamp": now_ms(), "entryId": left.as_str()}));
     Body::Custom { custom_type: TURN_LEFT.to_owned(), data }
 }
 
-/// Whether these entries, up to the end of the branch, are one message and one plain answer to it: no tool was called, nobody
-/// said anything else, nothing was summarised.
+/// True if these entries, up to the end of the branch, are one message and one plain answer to it:
+/// no tool was called, nobody said anything else, nothing was summarised.
 pub(super) fn is_plain_turn<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> bool {
     let mut said = 0;
     let mut answered = 0;
@@ -42,7 +43,7 @@ pub(super) fn is_plain_turn<'a>(entries: impl IntoIterator<Item = &'a Entry>) ->
     said == 1 && answered == 1
 }
 
-/// Whether an entry is noted anew with the next turn where it is missing.
+/// True if the next turn notes an entry like this anew when it is missing.
 pub(super) fn is_setting(entry: &Entry) -> bool {
     match &entry.body {
         Body::ModelChange { .. } | Body::ThinkingLevelChange { .. } => true,
@@ -57,7 +58,7 @@ pub(super) fn is_setting(entry: &Entry) -> bool {
     }
 }
 
-/// Whether this is a person's message of this time.
+/// True if this is a person's message of this time.
 pub(super) fn is_said_at(entry: &Entry, said_at: i64) -> bool {
     matches!(entry.body.message().map(Arc::as_ref), Some(Message::User(user)) if user.timestamp == said_at)
 }

@@ -1,7 +1,8 @@
-//! OpenClaw's write lock on a transcript (spec `sessions.md` §4.7): `<transcript>.lock`, held for a whole run. It keeps
-//! other processes out; within this one those who want it take turns, so that a transcript has one run at a time
-//! (spec `agent-runtime.md` §2.2) whatever session keys lead to it. After a run the file stays for a moment: in a conversation the
-//! next turn is near, and making and removing a file is the dearest part of a lock.
+//! OpenClaw's write lock on a transcript (spec `sessions.md` §4.7): `<transcript>.lock`, held for a
+//! whole run. It keeps other processes out; within this one those who want it take turns, so that a
+//! transcript has one run at a time (spec `agent-runtime.md` §2.2) whatever session keys lead to
+//! it. After a run the file stays for a moment: in a conversation the next turn is near, and making
+//! and removing a file is the most expensive part of a lock.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,22 +24,23 @@ use super::format::{Body, EntryId, StoredMessage};
 use super::storage::{HeldLock, Locked, OpenTranscript, TranscriptRef, Transcripts};
 use super::{KeptTranscript, LinesCompacted, Transcript, TranscriptError, blocking};
 
-/// How long to wait for another process.
+/// Time to wait for another process's lock.
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How long the lock of a run that is over is kept for the next. OpenClaw's programs wait ten seconds for a lock.
+/// Time for which the lock of a finished run is kept for the next run. OpenClaw's programs wait ten
+/// seconds for a lock.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// Why the lock could not be had.
+/// Reason why the lock could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process holds it.
     #[error("session file locked (timeout {}ms): pid={} {transcript}.lock", .waited.as_millis(), holder.map_or("unknown".to_owned(), |pid| pid.to_string()))]
     Held {
-        /// How long we waited.
+        /// Time waited.
         waited: Duration,
-        /// Who holds it.
+        /// Process id of the holder.
         holder: Option<u32>,
         /// The transcript.
         transcript: TranscriptRef,
@@ -50,7 +52,7 @@ pub enum LockError {
     Io {
         /// The transcript.
         transcript: TranscriptRef,
-        /// What the system said.
+        /// Error from the system.
         #[source]
         source: std::io::Error,
     },
@@ -97,12 +99,12 @@ impl fmt::Debug for Inner {
 /// A turn belongs to nothing but the transcript: first come, first served.
 type Turn = tokio::sync::Mutex<Idle>;
 
-/// What the next who has the turn finds.
+/// State that the next run in line finds.
 #[derive(Default)]
 struct Idle {
     /// The lock of a run that is over, and since when.
     held: Option<(HeldLock, Clock)>,
-    /// Whether a task gives it back in time.
+    /// True if a task will release the lock in time.
     is_watched: bool,
 }
 
@@ -142,9 +144,9 @@ impl Idle {
 /// The message that a run begins with.
 #[derive(Debug)]
 pub struct TurnMessage {
-    /// What is said.
+    /// The message itself.
     pub message: Arc<Message>,
-    /// Its entry's id: the first, or where an entry has that already, the second.
+    /// Ids for its entry: the first, or the second if an entry has the first already.
     pub ids: [EntryId; 2],
 }
 
@@ -220,7 +222,7 @@ impl TranscriptLock {
             pause = (pause + FIRST_PAUSE).min(LONGEST_PAUSE);
             let (all, one) = (Arc::clone(transcripts), transcript.clone());
             let is_held = tokio::task::spawn_blocking(move || all.is_locked(&one)).await;
-            // Why it can't be told is what the next attempt to take it says.
+            // An error here will come up again in the next attempt to take the lock.
             if !matches!(is_held, Ok(Ok(true))) {
                 return;
             }
@@ -266,7 +268,8 @@ impl TranscriptLock {
         &self.0.transcript
     }
 
-    /// When it is given back, it stays out of others' reach for a moment, for the next run.
+    /// Lets the lock linger: after release other processes stay locked out for a moment, for the
+    /// next run.
     pub fn linger(&self) {
         self.0.lingers.store(true, Ordering::Relaxed);
     }
@@ -279,8 +282,8 @@ impl TranscriptLock {
         self.work(|lock| Ok(Transcript::new(lock.0.transcripts.open(lock.locked())?, lock))).await
     }
 
-    /// Opens the transcript, or makes it. One that was kept from an earlier use is used if it is this one and nobody has
-    /// touched it since it was synced.
+    /// Opens the transcript, or makes it. A kept transcript is reused if it is the same one and
+    /// nobody has touched it since it was synced.
     ///
     /// # Errors
     /// When it can't be read or made.
@@ -317,8 +320,8 @@ impl TranscriptLock {
         self.work(begin).await
     }
 
-    /// Begins to open and read the transcript, if it is there, on another thread: [`Self::begin`] finds it known then. What fails here fails
-    /// there again.
+    /// Begins to open and read the transcript, if it is there, on another thread: [`Self::begin`]
+    /// finds it known then. An error here comes up there again.
     pub fn read_ahead(&self) -> JoinHandle<Option<KeptTranscript>> {
         let lock = self.clone();
         tokio::task::spawn_blocking(move || {
@@ -364,7 +367,7 @@ impl TranscriptLock {
         Locked(&self.0.transcript)
     }
 
-    /// On the blocking pool. The lock is not given back before that is over, whoever waits for it.
+    /// Runs work on the blocking pool. The lock is kept until that is over.
     async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce(Self) -> Result<T, TranscriptError> + Send + 'static,
@@ -442,7 +445,8 @@ mod tests {
         tokio::time::sleep(LINGER * 2).await;
         assert_eq!(stamp(), None);
 
-        // Who removes it by hand in between has removed it: there may be another's.
+        // A person may have removed the lock by hand in between: then the file there may be
+        // another's.
         end_run().await;
         let theirs = format!("{{\"pid\":{}}}", nix::unistd::getppid());
         std::fs::remove_file(&file).unwrap();

@@ -1,4 +1,4 @@
-//! Transcripts in memory alone, for tests of what is built on [`Transcripts`].
+//! Transcripts in memory alone, for tests of code that uses [`Transcripts`].
 
 #![allow(clippy::indexing_slicing, reason = "test support: a bug panics")]
 
@@ -43,10 +43,10 @@ pub struct MemoryTranscripts {
 
 type Shared = Arc<Mutex<BTreeMap<TranscriptRef, Kept>>>;
 
-/// One transcript.
+/// Transcript in memory.
 #[derive(Debug, Clone, Default)]
 struct Kept {
-    /// None where only the lock is there.
+    /// Content of the transcript; `None` where only the lock is there.
     stored: Option<Stored>,
     /// The process that has the lock.
     holder: Option<u32>,
@@ -118,7 +118,7 @@ impl MemoryTranscripts {
         copy
     }
 
-    /// Every transcript with all its entries, those of other branches too.
+    /// All transcripts with all their entries, those of other branches too.
     pub fn all(&self) -> Vec<(TranscriptRef, Vec<Entry>)> {
         let entries = |(name, kept): (&TranscriptRef, &Kept)| {
             Some((name.clone(), kept.stored.as_ref()?.entries.clone()))
@@ -164,7 +164,7 @@ impl Transcripts for MemoryTranscripts {
 
     fn to_write(&self, agent: &AgentId, row: &SessionEntry) -> Result<Option<TranscriptRef>, BadSessionId> {
         match (&row.session_file, &row.session_id) {
-            // One that came from another process with its rows has its name here.
+            // A transcript that came from another process with its rows has its name here.
             (Some(file), _) => {
                 Ok(Some(self.named(agent, file.rsplit_once('/').map_or(file, |(_, name)| name))))
             }
@@ -357,9 +357,9 @@ struct MemoryTranscript {
     transcript: TranscriptRef,
     header: Header,
     leaf: Option<EntryId>,
-    /// How many entries there were when it was looked at last.
+    /// Number of entries when it was looked at last.
     known: usize,
-    /// How many there were when it was synced last.
+    /// Number of entries when it was synced last.
     synced: Option<usize>,
 }
 

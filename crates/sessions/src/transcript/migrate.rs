@@ -40,7 +40,8 @@ pub(crate) fn id_for_place(at: usize) -> EntryId {
     EntryId::new(format!("{at:08x}"))
 }
 
-/// Whether an entry names the first kept entry by index, which only the first version did.
+/// Id by which an entry names the first kept entry; `None` if it does so by index, which only the
+/// first version did.
 pub(crate) fn kept_by(entry: &Entry) -> Option<&str> {
     match &entry.body {
         Body::Compaction(compaction) => Some(&compaction.first_kept_entry_id),

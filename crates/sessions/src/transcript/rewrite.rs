@@ -10,7 +10,7 @@ use super::file::{Piece, TranscriptFile};
 use super::format::{Entry, EntryId, Header};
 use crate::mend::mend;
 
-/// What is copied.
+/// Parts of a transcript to copy.
 pub(super) struct Copy<'a> {
     /// The first line.
     pub(super) header: &'a Header,
@@ -54,7 +54,8 @@ impl Copy<'_> {
         self.kept.iter().filter_map(|at| self.branch.get(*at).map(|piece| (*at, piece)))
     }
 
-    /// What a compaction at `end` keeps first when the entry it names is not copied: the next one that is.
+    /// First entry that a compaction at `end` keeps when the one it names is not copied: the next
+    /// one that is.
     fn next_kept(&self, named: &EntryId, end: usize) -> Option<&EntryId> {
         let before = self.branch.get(..end)?;
         let from = before.iter().rposition(|piece| piece.id == *named)?;

@@ -5,16 +5,16 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 /// Longest line that is read; a longer one counts as malformed and is skipped.
 pub(crate) const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
-/// One line of a file.
+/// Line of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Where it begins.
+    /// Offset of its first byte.
     pub(crate) offset: u64,
-    /// Its length without newline.
+    /// Length in bytes, without the newline.
     pub(crate) len: u64,
-    /// Whether a newline ended it.
+    /// True if a newline ended it.
     pub(crate) ended: bool,
-    /// Whether it was too long to be kept; then the buffer holds its beginning.
+    /// True if it was too long to be kept; then the buffer holds its beginning.
     pub(crate) cut: bool,
 }
 
@@ -62,8 +62,8 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Where a line begins, about `want` bytes before `end`, which is itself the beginning of a line or the end of the file.
-/// A longer line is not parted: then it begins further in front.
+/// Start of a line about `want` bytes before `end`, which is itself the start of a line or the end
+/// of the file. A longer line is not parted: then it begins further in front.
 pub(crate) fn line_start<R: Read + Seek>(reader: &mut R, end: u64, want: u64) -> io::Result<u64> {
     const CHUNK: u64 = 64 * 1024;
     // The newline just before `end` ends the line that is looked for.

@@ -1,5 +1,6 @@
-//! Where transcripts are kept: the narrow interface that the product knows. [`super::FileTranscripts`] keeps them in
-//! OpenClaw's files. Everything here blocks; [`super::TranscriptLock`] and [`super::Transcript`] are for asynchronous code.
+//! Transcript storage: the narrow interface that the product knows. [`super::FileTranscripts`]
+//! keeps them in OpenClaw's files. Everything here blocks; [`super::TranscriptLock`] and
+//! [`super::Transcript`] are for asynchronous code.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -28,7 +29,7 @@ use crate::layout::{BadSessionId, topic_of};
 pub struct TranscriptRef(Arc<OsStr>);
 
 impl TranscriptRef {
-    /// Written in one way, whoever wrote the path, so that comparing two is comparing bytes.
+    /// Normalises a path, so that comparing two is comparing bytes.
     pub(crate) fn new(path: impl AsRef<Path>) -> Self {
         let path: PathBuf = path.as_ref().components().collect();
         Self(Arc::from(path.into_os_string()))
@@ -59,19 +60,20 @@ impl Locked<'_> {
 /// The lock file, or whatever keeps other processes out. Given back on drop.
 pub type HeldLock = Box<dyn KeepsOthersOut>;
 
-/// What keeps other processes out of a transcript for as long as it is there.
+/// Guard that locks other processes out of a transcript while it lives.
 pub trait KeepsOthersOut: Send + Sync {
-    /// Whether it still does: a person may have removed it, or another process have taken its place.
+    /// True if the guard still holds: a person may have removed it, or another process may have
+    /// taken its place.
     fn is_in_place(&self) -> bool;
 }
 
 /// Gives a reader for each transcript ([`Transcripts::readers`]).
 pub type Readers = Box<dyn FnMut(&TranscriptRef) -> Box<dyn TranscriptReader> + Send>;
 
-/// What opening a transcript gives.
+/// Result of opening a transcript.
 pub type Opened = Result<Box<dyn OpenTranscript>, TranscriptError>;
 
-/// Transcripts by reference. Every implementation keeps the laws of the module `contract`.
+/// Transcripts by reference. Every implementation keeps the laws of the module `transcript_contract`.
 pub trait Transcripts: fmt::Debug + Send + Sync {
     /// The transcript that a new session id gets.
     ///
@@ -85,8 +87,9 @@ pub trait Transcripts: fmt::Debug + Send + Sync {
     /// When the id is not fit for it.
     fn of_topic(&self, agent: &AgentId, id: &SessionId, topic: &str) -> Result<TranscriptRef, BadSessionId>;
 
-    /// The transcript of a session's conversation that no row names, or not yet: the one that is there, under the name of its topic or,
-    /// as earlier versions made it, under its id alone; else the one to be made. What a crash left behind is found by it.
+    /// The transcript of a session's conversation that no row names, or not yet: the one that is
+    /// there, under the name of its topic or, as earlier versions made it, under its id alone; else
+    /// the one to be made. A transcript that a crash left behind is found this way.
     ///
     /// # Errors
     /// When the id is not fit for it.
@@ -117,19 +120,19 @@ pub trait Transcripts: fmt::Debug + Send + Sync {
     /// When the row's id is not fit for it.
     fn to_write(&self, agent: &AgentId, row: &SessionEntry) -> Result<Option<TranscriptRef>, BadSessionId>;
 
-    /// Whether a row itself says that this is its transcript.
+    /// True if a row itself says that this is its transcript.
     fn is_named_by(&self, transcript: &TranscriptRef, agent: &AgentId, row: &SessionEntry) -> bool;
 
-    /// Whether there is such a transcript.
+    /// True if the transcript exists.
     fn exists(&self, transcript: &TranscriptRef) -> bool;
 
-    /// Every transcript that goes when a row is deleted: its own, and those of its topics.
+    /// All transcripts that go when a row is deleted: its own, and those of its topics.
     fn all_of(&self, agent: &AgentId, row: &SessionEntry) -> Vec<TranscriptRef>;
 
     /// The transcript of a session that begins with a parent's branch at this time (Unix milliseconds).
     fn of_fork(&self, parent: &TranscriptRef, id: &SessionId, at: i64) -> TranscriptRef;
 
-    /// For reading alone. Opens nothing yet.
+    /// Reader of a transcript. Opens nothing yet.
     fn reader(&self, transcript: &TranscriptRef) -> Box<dyn TranscriptReader>;
 
     /// The same for many, one behind the other: what they have in common is looked at once.
@@ -141,7 +144,7 @@ pub trait Transcripts: fmt::Debug + Send + Sync {
     /// When it can't be told.
     fn try_lock(&self, transcript: &TranscriptRef) -> io::Result<Result<HeldLock, Option<u32>>>;
 
-    /// Whether a process has the transcript.
+    /// True if a process holds the transcript's lock.
     ///
     /// # Errors
     /// When it can't be told.
@@ -183,10 +186,10 @@ pub trait Transcripts: fmt::Debug + Send + Sync {
     fn archive(&self, transcript: &TranscriptRef) -> io::Result<String>;
 }
 
-/// Is shown entries: what they are, and their JSON text.
+/// Callback that is shown entries: kind, id, and JSON text.
 pub type Visit<'a> = dyn FnMut(Kind, Option<&EntryId>, &[u8]) -> ControlFlow<()> + 'a;
 
-/// Which entries [`TranscriptReader::visit`] shows.
+/// Entries that [`TranscriptReader::visit`] shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The branch of the last entry, leaf first.
@@ -222,21 +225,23 @@ pub trait OpenTranscript: fmt::Debug + Send {
     /// The entry that the next append will be a child of.
     fn leaf(&self) -> Option<&EntryId>;
 
-    /// Whether there is an entry with this id on any branch, or may be in a part that has not been read.
+    /// True if there is an entry with this id on any branch, or may be in a part that has not been
+    /// read.
     fn contains(&self, id: &str) -> bool;
 
-    /// How many entries are known.
+    /// Number of known entries.
     fn len(&self) -> usize;
 
     /// About how much memory it takes while it is kept, in bytes.
     fn memory(&self) -> usize;
 
-    /// Whether no entry is known.
+    /// True if no entry is known.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes in what others did to it since. Whatever is read or appended next is what it was at this moment.
+    /// Takes in changes by others. Later reads and appends build on the file as it is at this
+    /// moment.
     ///
     /// # Errors
     /// [`TranscriptError::Missing`] when it is gone; when it can't be read.
@@ -255,7 +260,8 @@ pub trait OpenTranscript: fmt::Debug + Send {
     /// When it can't be read or written.
     fn note_settings(&mut self, settings: &ModelSettings) -> Result<(), TranscriptError>;
 
-    /// Where the branch ends within another turn, appends an entry that says that a new one begins.
+    /// Appends an entry that marks the beginning of a new turn, if the branch ends within another
+    /// turn.
     ///
     /// # Errors
     /// When it can't be read or written.
@@ -267,7 +273,7 @@ pub trait OpenTranscript: fmt::Debug + Send {
     /// When the disk refuses.
     fn sync(&mut self) -> Result<(), TranscriptError>;
 
-    /// Whether nobody has touched it since it was synced.
+    /// True if nobody has touched the transcript since it was synced.
     fn is_untouched(&self) -> bool;
 
     /// Moves the leaf. Nothing is written.
@@ -276,7 +282,7 @@ pub trait OpenTranscript: fmt::Debug + Send {
     /// [`TranscriptError::UnknownId`]
     fn branch(&mut self, to: Branch) -> Result<(), TranscriptError>;
 
-    /// What a model should see of the branch.
+    /// Context for a model: the branch as it should see it.
     ///
     /// # Errors
     /// When it can't be read.

@@ -1,5 +1,5 @@
-//! What is known of a transcript's file: its last part, as much of it as has been read. Everybody who follows a branch does
-//! so here, whether the file is open for writing or only looked at.
+//! Known last part of a transcript's file, as much of it as has been read. Everybody who follows a
+//! branch does so here, whether the file is open for writing or only looked at.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -9,7 +9,7 @@ use super::head::{Kind, LineHead};
 use super::index::Index;
 use super::scan::{Line, Lines, line_start};
 
-/// Most bytes that are read at once when more is needed.
+/// Maximum number of bytes that are read at once when more is needed.
 const MOST_AT_ONCE: u64 = 32 * 1024 * 1024;
 pub(super) const BUFFER: usize = 256 * 1024;
 
@@ -17,22 +17,23 @@ pub(super) const BUFFER: usize = 256 * 1024;
 #[derive(Debug)]
 pub(super) struct Tail {
     pub(super) index: Index,
-    /// Where the part that is known begins.
+    /// Offset at which the known part begins.
     start: u64,
-    /// Nothing before this is read.
+    /// Offset before which nothing is read.
     stop: u64,
-    /// How much was read last.
+    /// Number of bytes read last.
     step: u64,
 }
 
 impl Tail {
-    /// Nothing is known yet of what is before or behind `start`. Not twice `step` is read at first, nor anything before `stop`.
+    /// Creates a tail that knows nothing yet of what is before or behind `start`. Not twice `step`
+    /// is read at first, nor anything before `stop`.
     pub(super) fn new(start: u64, stop: u64, step: u64) -> Self {
         let index = if start == 0 { Index::default() } else { Index::of_tail() };
         Self { index, start, stop, step }
     }
 
-    /// Whether no more can be read.
+    /// True if no more can be read.
     pub(super) fn is_at_stop(&self) -> bool {
         self.start <= self.stop
     }
@@ -60,16 +61,16 @@ impl Tail {
     }
 }
 
-/// What a line was.
+/// Kind of line that was indexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Indexed {
     /// A header, or an entry, which is in the index now.
     Read,
-    /// Nothing but white space.
+    /// Only white space.
     Blank,
     /// An entry without an id, which cannot be one.
     Nameless,
-    /// Nothing that can be read.
+    /// Line that can't be read.
     Malformed,
 }
 

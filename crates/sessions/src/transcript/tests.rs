@@ -9,6 +9,7 @@ use openclaw_protocol::message::{AssistantMessage, Block, Message, ToolCall, Use
 use serde_json::{Value, json};
 
 use super::*;
+use crate::transcript_contract as contract;
 
 fn new() -> NewTranscript {
     NewTranscript { session_id: "s".into(), cwd: "/w".into(), parent: None }
@@ -544,7 +545,7 @@ async fn others_write_between_entries_but_never_between_a_call_and_its_result() 
     let shown = texts(&transcript.context().await.unwrap());
     assert_eq!(shown, ["go", "at once", "", "1", "after it", "end"]);
     assert_eq!(texts(&TranscriptFile::open(&path).unwrap().context().unwrap()), shown, "one branch");
-    // Whoever gave the transcript back is not written for any more, whatever the next does with it.
+    // A handle that was given back gets no more writes, whatever the next owner does.
     drop(transcript);
     assert!(injector.put(assistant("gone"), None, patience).await.is_none());
 }

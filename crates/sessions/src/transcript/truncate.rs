@@ -1,5 +1,6 @@
-//! `sessions.compact`: cutting a transcript down to its last lines (spec `sessions.md` §7, `gateway-protocol.md` KB-13).
-//! No model is asked. The header stays, what is left has a root of its own and begins with what a person said.
+//! `sessions.compact`: cutting a transcript down to its last lines (spec `sessions.md` §7,
+//! `gateway-protocol.md` KB-13). No model is asked. The header stays; the remaining entries have a
+//! root of their own and begin with a person's message.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use crate::time::now_ms;
 /// `sessions.compact`'s default `maxLines`.
 pub const DEFAULT_MAX_LINES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(399);
 
-/// What became of a transcript that was to be cut.
+/// Outcome of cutting a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinesCompacted {
     /// Entries it has now, the header not counted.
@@ -56,12 +57,12 @@ pub(super) fn truncate_file(path: &Path, max_lines: NonZeroUsize) -> Result<Line
     Ok(LinesCompacted { kept, archived: Some(archived.display().to_string()) })
 }
 
-/// Which entries of a branch stay, as positions on it.
+/// Entries of a branch that stay, as positions on it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Entries from before the cut that stay.
     pub(super) carried: Vec<usize>,
-    /// Everything from here on stays.
+    /// First position that stays.
     pub(super) from: usize,
 }
 
@@ -70,7 +71,7 @@ pub(super) fn plan(branch: &[Kind], max_lines: usize) -> Plan {
     if branch.len() <= max_lines {
         return everything;
     }
-    // What is carried takes lines as well; it is at most two.
+    // Carried entries take lines as well; there are at most two.
     for room in (max_lines.saturating_sub(2)..=max_lines).rev() {
         let plan = cut(branch, room.max(1));
         if plan.carried.len() + branch.len() - plan.from <= max_lines {
@@ -215,12 +216,12 @@ mod tests {
             [(Some("u2"), None), (Some("a2"), Some("u2")), (Some("c"), Some("a2")), (Some("u3"), Some("c"))];
         assert_eq!(links, expect);
         assert_eq!(now[1]["ours"], json!({"b": 1, "a": 2}));
-        // What the compaction kept is gone: it keeps what is left.
+        // The entries that the compaction kept are gone: it keeps those that are left.
         assert_eq!(now[3]["firstKeptEntryId"], "u2");
         let context = TranscriptFile::open(&path).unwrap().context().unwrap();
         assert_eq!(context.messages.len(), 4);
 
-        // Who has the file open goes on in the new one.
+        // A handle that has the file open goes on in the new one.
         held.refresh().unwrap();
         held.append(Body::SessionInfo { name: Some("n".into()) }, None).unwrap();
         assert_eq!(lines(&path)[5]["parentId"], "u3");

@@ -1,5 +1,6 @@
-//! Which entries of a branch belong to the turn of one message. Two session keys may lead to one transcript: when both were
-//! at work as a crash came, each must find its own answer, never the other's.
+//! Turns on a branch: the entries that belong to the turn of one message. Two session keys may lead
+//! to one transcript: when both were at work as a crash came, each must find its own answer, never
+//! the other's.
 
 use openclaw_protocol::message::{Message, StopReason};
 
@@ -18,29 +19,30 @@ pub struct Turn {
     pub entry: EntryId,
     /// The entries of the messages that were steered into it, oldest first.
     pub steered: Vec<EntryId>,
-    /// What became of it.
+    /// State of the turn.
     pub state: TurnState,
 }
 
-/// How far a turn has come.
+/// Progress of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnState {
-    /// It is the last one on the branch: what the branch ends with is its own.
+    /// The turn is the last on the branch: what the branch ends with is its own.
     Last,
-    /// Another turn has begun since, after this one had its answer. The context is that of its end.
+    /// The turn was answered, and another has begun since. The context is that of its end.
     Answered(Context),
-    /// Another turn has begun since, after this one ended with a failed or stopped answer. With its text.
+    /// The turn ended with a failed or stopped answer, whose text this is, and another has begun
+    /// since.
     Failed(String),
-    /// Another turn has begun since, and this one has no answer: nothing that is said from here on is one.
+    /// The turn has no answer, and another has begun since: no later entry is its answer.
     Overtaken,
 }
 
-/// What an entry means for the end of a turn.
+/// Meaning of an entry for the end of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     /// A person, or another session, says something.
     Said,
-    /// The answer, or what is left of one that failed.
+    /// Answer, or the rest of one that failed.
     Answer { whole: bool },
     /// The model or a tool is at work.
     Work,
@@ -94,16 +96,16 @@ impl Mark {
     }
 }
 
-/// Where the turn of the first entry ends.
+/// End of the turn that the first entry began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TurnEnd {
-    /// With the branch.
+    /// The turn ends with the branch.
     Open,
-    /// With the answer at this place.
+    /// The turn ends with the answer at this place.
     Answered(usize),
-    /// With the failed answer at this place.
+    /// The turn ends with the failed answer at this place.
     Failed(usize),
-    /// Before another turn, without an answer.
+    /// The turn ends before another one, without an answer.
     Overtaken,
 }
 
@@ -124,7 +126,7 @@ pub(super) fn turn_end(marks: &[Mark]) -> TurnEnd {
     TurnEnd::Open
 }
 
-/// Where in the turn of the first entry messages stand that were steered into it.
+/// Positions of messages that were steered into the turn of the first entry.
 pub(super) fn steered(marks: &[Mark], end: TurnEnd) -> impl Iterator<Item = usize> {
     let until = match end {
         TurnEnd::Open => marks.len(),
@@ -135,7 +137,7 @@ pub(super) fn steered(marks: &[Mark], end: TurnEnd) -> impl Iterator<Item = usiz
     said.map(|(at, _)| at).take_while(move |at| *at < until)
 }
 
-/// Whether a branch ends within a turn, so that the next one has to say that it is another.
+/// True if a branch ends within a turn, so that the next one has to be marked as another.
 pub(super) fn ends_within_turn(last: Option<Mark>) -> bool {
     matches!(last, Some(Mark::Said | Mark::Work))
 }
@@ -177,7 +179,8 @@ mod tests {
             ("u|ua", Overtaken),
             ("u.|.ua", Overtaken),
             ("uw|wua", Overtaken),
-            // It has failed, and that was told: a turn of the same session begins after the one before has ended.
+            // The turn has failed, and that was told: a turn of the same session begins after the
+            // one before has ended.
             ("uxua", Failed(1)),
             ("ux|ua", Failed(1)),
             // A failed answer that was tried again.

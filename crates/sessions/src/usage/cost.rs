@@ -48,7 +48,7 @@ fn by_day(
     daily
 }
 
-/// A number of days, or the text of one; nothing when it is none.
+/// Number of days, given as a number or a text; `None` if it is neither.
 fn number_of_days(days: &Days) -> Option<u64> {
     let number = match days {
         Days::Number(number) => *number,

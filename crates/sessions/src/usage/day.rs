@@ -28,12 +28,12 @@ impl Day {
         (0..=LAST).contains(&day).then_some(Self(day))
     }
 
-    /// When it begins, in Unix milliseconds.
+    /// Start of the day, Unix milliseconds.
     pub fn start_ms(self) -> i64 {
         i64::from(self.0) * MS_PER_DAY
     }
 
-    /// The day so many days earlier, the first there is at the earliest.
+    /// Day so many days earlier, but not before the first possible one.
     fn back(self, days: u64) -> Self {
         Self(self.0.saturating_sub(i32::try_from(days).unwrap_or(i32::MAX)).max(0))
     }
@@ -56,13 +56,13 @@ pub struct DayRange {
     pub last: Day,
 }
 
-/// Why texts name no range of days.
+/// Reason why texts name no range of days.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
-    /// Not of the form.
+    /// The date is not of the form.
     #[error("at /{0}: must match pattern \"^\\d{{4}}-\\d{{2}}-\\d{{2}}$\"")]
     Shape(&'static str),
-    /// Of the form, but not in the calendar.
+    /// The date is of the form, but not in the calendar.
     #[error("at /{0}: {1} is not a day between 1970-01-01 and 9999-12-31")]
     NoDay(&'static str, String),
     /// The wrong way round.
@@ -102,12 +102,12 @@ impl DayRange {
         Ok(Self { first, last })
     }
 
-    /// How many days, both ends counted (KB-34).
+    /// Number of days, both ends counted (KB-34).
     pub fn days(self) -> u64 {
         u64::from(self.last.0.abs_diff(self.first.0)) + 1
     }
 
-    /// Whether a day lies in it.
+    /// True if a day lies in the range.
     pub fn contains(self, day: Day) -> bool {
         (self.first..=self.last).contains(&day)
     }

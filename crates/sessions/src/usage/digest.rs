@@ -1,13 +1,14 @@
-//! What a transcript used, day by day: all that is remembered of it. A pure fold over its lines.
+//! Digest of a transcript's usage, day by day: all that is remembered of it. A pure fold over its
+//! lines.
 
 use super::day::{Day, DayRange};
 use super::line::{Answer, Counted, Line, Said};
 use super::sums::{Costs, Tokens};
 
-/// Models, and tools, that are told apart on one day of one transcript. More than anyone uses; a file that names thousands
-/// must not fill the memory.
+/// Limit on the models, and tools, that are counted separately on one day of one transcript. More
+/// than anyone uses; a file that names thousands must not fill the memory.
 const MOST_NAMES: usize = 256;
-/// What the rest are counted under.
+/// Name that stands for the rest in counts by name.
 const OTHERS: &str = "(other)";
 /// Longest name that is kept, in characters.
 const MOST_CHARS: usize = 200;
@@ -16,18 +17,18 @@ const MOST_TIMES: usize = 4096;
 /// An answer that seems to have taken longer was not waited for: the gateway was down, or the clock was set.
 const LONGEST_ANSWER_MS: i64 = 12 * 3_600_000;
 
-/// What a transcript used on each day that something was said.
+/// Usage of a transcript on each day on which something was said.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Digest {
     /// Oldest first.
     days: Vec<DayDigest>,
 }
 
-/// What was used on one day.
+/// Usage on one day.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DayDigest {
     pub(super) day: Day,
-    /// When something was said first and last, Unix milliseconds.
+    /// Times of the first and last message, Unix milliseconds.
     pub(super) first_at: i64,
     pub(super) last_at: i64,
     pub(super) user: u64,
@@ -40,7 +41,7 @@ pub(super) struct DayDigest {
     pub(super) times: Times,
 }
 
-/// What one model used on one day.
+/// Usage of one model on one day.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ModelDigest {
     pub(super) provider: Option<Box<str>>,
@@ -48,14 +49,14 @@ pub(super) struct ModelDigest {
     /// Answers.
     pub(super) count: u64,
     pub(super) tokens: Tokens,
-    /// Of the answers that say what they cost.
+    /// Costs of the answers that say what they cost.
     pub(super) costs: Costs,
     /// Tokens of the answers that don't, and their number.
     pub(super) unpriced: Tokens,
     pub(super) unpriced_count: u64,
 }
 
-/// How long answers took.
+/// Durations of answers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Times {
     pub(super) count: u64,
@@ -190,7 +191,7 @@ impl ModelDigest {
         self.tokens.add(tokens);
         match costs {
             Some(costs) => self.costs.add(costs),
-            // What used nothing costs nothing.
+            // An answer without usage costs nothing.
             None if tokens.total == 0 => {}
             None => {
                 self.unpriced.add(tokens);
@@ -210,9 +211,9 @@ pub(super) struct Counting {
     pub(super) digest: Digest,
     /// The time of the message before; one that does not say counts as said then.
     last_at: Option<i64>,
-    /// Since when an answer is waited for: the last word of a person or a tool.
+    /// Time since which an answer is waited for: that of the last message of a person or a tool.
     asked_at: Option<i64>,
-    /// When the file was forked: what is older was copied and counts where it was said.
+    /// Time at which the file was forked: older lines are copies and count where they were said.
     forked_at: Option<i64>,
 }
 
@@ -302,7 +303,7 @@ mod tests {
             message(1_400, call),
             message(2_000, TOOL),
             message(2_100, &answer("m", 1)),
-            // Nobody asked for this one.
+            // An answer to no question.
             message(9_000, &answer("m", 1)),
             message(10_000, USER),
             message(10_000 + LONGEST_ANSWER_MS + 1, &answer("m", 1)),

@@ -1,4 +1,4 @@
-//! Which transcripts there are, and the session each stands for. Blocking.
+//! List of the transcripts, and the session each stands for. Blocking.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -48,13 +48,13 @@ pub(super) struct TranscriptOf {
     pub(super) row: Option<SessionKey>,
     pub(super) agent: AgentId,
     pub(super) session_id: String,
-    /// When the session was last used, Unix milliseconds.
+    /// Time at which the session was last used, Unix milliseconds.
     pub(super) updated_at: i64,
-    /// When the file was last written, Unix milliseconds.
+    /// Time at which the file was last written, Unix milliseconds.
     pub(super) modified_at: i64,
 }
 
-/// Where to look.
+/// Places to look for transcripts.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
     pub(super) layout: Layout,
@@ -64,8 +64,8 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Every transcript, by path. Where several rows stand for one, as those of a job and of its run do, the one used
-    /// last has it, and among equals the more particular one.
+    /// All transcripts, by path. If several rows stand for one transcript, as those of a job and of
+    /// its run do, it belongs to the row used last, and among equals to the more particular one.
     pub(super) fn all(&self, owners: Vec<Owner>) -> Vec<TranscriptOf> {
         let mut by_path: HashMap<PathBuf, Owner> = HashMap::new();
         for owner in owners {
@@ -176,7 +176,7 @@ fn transcripts_in(dir: &Path) -> Vec<(PathBuf, i64)> {
     entries.filter_map(Result::ok).filter_map(transcript).collect()
 }
 
-/// When a file was last written; nothing when it is none.
+/// Time of a file's last write, Unix milliseconds; `None` if it is no file.
 fn modified(path: &Path) -> Option<i64> {
     let meta = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     Some(unix_ms(meta.modified().ok()))

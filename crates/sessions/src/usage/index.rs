@@ -1,4 +1,4 @@
-//! What was counted before, by file.
+//! Cache of earlier counts, by file.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -20,12 +20,12 @@ const MOST_FILES: usize = 100_000;
 /// Counts what transcripts used, and remembers it. Clones are the same index.
 #[derive(Clone)]
 pub struct UsageIndex {
-    /// Where files are.
+    /// Layout of the files.
     layout: Layout,
     files: Arc<Mutex<HashMap<PathBuf, Arc<Scanned>>>>,
-    /// One counts at a time: who comes second finds what the first one counted.
+    /// Permit to count, one task at a time: a second task finds what the first one counted.
     turn: Arc<Semaphore>,
-    /// Those who read a single transcript don't wait for one who counts all.
+    /// Permits of single-transcript reads, which don't wait for a task that counts all.
     readers: Arc<Semaphore>,
     #[cfg(test)]
     scans: Arc<std::sync::atomic::AtomicUsize>,
@@ -35,7 +35,7 @@ pub struct UsageIndex {
 const READERS: usize = 4;
 
 impl UsageIndex {
-    /// Nothing of these files was counted yet.
+    /// Creates a cache that has counted nothing yet.
     pub fn new(layout: Layout) -> Self {
         let (turn, readers) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(READERS)));
         Self {
@@ -60,8 +60,8 @@ impl std::fmt::Debug for UsageIndex {
 }
 
 impl UsageIndex {
-    /// Runs work that counts transcripts on the blocking pool, one after the other. Work that was begun goes on when
-    /// nobody waits for it any more: what it counted is remembered.
+    /// Runs work that counts transcripts on the blocking pool, one after the other. Work that was
+    /// begun goes on when nobody waits for it any more: its counts are remembered.
     pub(super) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> T + Send + 'static,
@@ -78,7 +78,7 @@ impl UsageIndex {
         in_turn(&self.readers, work).await
     }
 
-    /// What a transcript used, read as far as it changed since it was last asked for. Blocking.
+    /// Usage of a transcript; reads only what changed since the last call. Blocking.
     pub(super) fn digest(&self, path: &Path) -> io::Result<Arc<Scanned>> {
         let known = self.files.lock().get(path).cloned();
         if let Some(known) = &known
@@ -96,7 +96,7 @@ impl UsageIndex {
         Ok(read)
     }
 
-    /// How often a file was read.
+    /// Number of times that a file was read.
     #[cfg(test)]
     pub(super) fn scans(&self) -> usize {
         self.scans.load(std::sync::atomic::Ordering::Relaxed)
@@ -122,7 +122,7 @@ async fn in_turn<T: Send + 'static>(
 }
 
 impl Scanned {
-    /// What was counted.
+    /// Counted usage.
     pub(super) fn digest(&self) -> &Digest {
         &self.counting.digest
     }

@@ -1,4 +1,4 @@
-//! One line of a transcript, read just far enough to count it: no text of a message is ever held.
+//! Transcript line, read just far enough to count it: no text of a message is ever held.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::sums::{Costs, Tokens};
 use crate::time;
 
-/// What a line is for counting.
+/// Meaning of a line for counting.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Line<'a> {
     /// The header of a file that begins with a copy of another one; when it was made, where it says so.
@@ -23,15 +23,15 @@ pub(super) enum Line<'a> {
 /// A message for counting.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Counted<'a> {
-    /// When the line was written, Unix milliseconds.
+    /// Time at which the line was written, Unix milliseconds.
     pub(super) written_at: Option<i64>,
-    /// When the message says it came to be.
+    /// Time of the message, as it says itself.
     pub(super) said_at: Option<i64>,
-    /// Whose it is.
+    /// Speaker.
     pub(super) said: Said<'a>,
 }
 
-/// Who said something.
+/// Speaker of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Said<'a> {
     /// A person or channel.
@@ -40,21 +40,21 @@ pub(super) enum Said<'a> {
     Assistant(Answer<'a>),
     /// A tool.
     ToolResult {
-        /// It did.
+        /// True if the tool call failed.
         failed: bool,
     },
-    /// The model that summarised what was said so far. That is no message.
+    /// Usage of the model that summarised the conversation so far. A summary is no message.
     Summary(Answer<'a>),
 }
 
-/// What one answer of a model used.
+/// Usage of one answer of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Answer<'a> {
     pub(super) provider: Option<Cow<'a, str>>,
     pub(super) model: Option<Cow<'a, str>>,
-    /// Nothing when the answer does not say.
+    /// Tokens used; `None` when the answer does not say.
     pub(super) tokens: Option<Tokens>,
-    /// Nothing when the answer does not say.
+    /// Costs; `None` when the answer does not say.
     pub(super) costs: Option<Costs>,
     /// Names of the tools it calls.
     pub(super) tools: Vec<String>,
@@ -62,7 +62,7 @@ pub(super) struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// Whether a model made it: words that were put in its name say who did, and used nothing.
+    /// True if a model made it: words that were put in its name say who did, and used nothing.
     pub(super) fn is_of_a_model(&self) -> bool {
         self.provider.as_deref() != Some("openclaw") || self.tokens.is_some_and(|tokens| tokens.total > 0)
     }
@@ -132,10 +132,10 @@ pub(super) fn read(line: &[u8]) -> Line<'_> {
     }
 }
 
-/// What the calls for a summary used, where it says so (`Compaction::USAGE`).
+/// Usage of the calls for a summary, where it says so (`Compaction::USAGE`).
 fn summary<'a>(line: &RawLine<'a>) -> Option<Counted<'a>> {
     let details: RawDetails<'a> = serde_json::from_str(line.details?.get()).ok()?;
-    // It names its model as an answer does.
+    // The summary names its model as an answer does.
     let named: RawMessage<'a> = serde_json::from_str(details.usage?.get()).ok()?;
     let said = Said::Summary(answer(&RawMessage { usage: details.usage, ..named }));
     let written_at = moment(line.timestamp);
@@ -186,7 +186,7 @@ fn tokens(usage: &Map<String, Value>) -> Option<Tokens> {
     Some(Tokens { input, output, cache_read, cache_write, total: total.unwrap_or_else(sum) })
 }
 
-/// More tokens than this in one answer are a mistake; sums of such stay exact.
+/// Limit on the tokens of one answer: more is a mistake; sums of such stay exact.
 const MOST_TOKENS: f64 = 1e12;
 
 fn count(value: &Value) -> Option<u64> {
@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    /// Every alias of `models.md` §7, alone and with a total beside it.
+    /// Checks every alias of `models.md` §7, alone and with a total beside it.
     #[test]
     fn every_alias_means_the_same() {
         for (at, names) in [INPUT, OUTPUT, CACHE_READ, CACHE_WRITE].into_iter().enumerate() {

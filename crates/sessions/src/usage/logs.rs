@@ -49,7 +49,7 @@ fn read(path: &Path, limit: usize, prices: &Prices) -> io::Result<Vec<UsageLog>>
     Ok(logs)
 }
 
-/// One message; nothing when there is nothing to show.
+/// Log line of one message; `None` when there is nothing to show.
 fn log(bytes: &[u8], prices: &Prices) -> Option<UsageLog> {
     let Line::Message(counted) = line::read(bytes) else { return None };
     let value: Value = serde_json::from_slice(bytes).or_else(|_| serde_json::from_str(&mend(bytes))).ok()?;

@@ -77,7 +77,7 @@ async fn all(ledger: &Ledger<'_>, asked: Asked) -> Result<(Vec<SessionUsage>, Ag
     sessions_of(ledger, used, &asked).await
 }
 
-/// What a client wants to know.
+/// Request of a client.
 struct Asked {
     range: DayRange,
     limit: usize,
@@ -88,7 +88,7 @@ struct Asked {
 /// A session's transcript and what it used.
 type Used = (TranscriptOf, Arc<Scanned>);
 
-/// Those with usage in these days, used last first.
+/// Transcripts with usage in these days, most recently used first.
 fn used_last(
     index: &UsageIndex,
     mut transcripts: Vec<TranscriptOf>,
@@ -126,7 +126,7 @@ async fn sessions_of(
     Ok((sessions, aggregates))
 }
 
-/// What a transcript used, unless it was last written before the days asked for or can't be read.
+/// Usage of a transcript; `None` if it was last written before the days asked for or can't be read.
 pub(super) fn read(index: &UsageIndex, transcript: &TranscriptOf, range: DayRange) -> Option<Arc<Scanned>> {
     if transcript.modified_at < range.first.start_ms() {
         return None;

@@ -22,7 +22,7 @@ pub(super) struct Scanned {
     pub(super) counting: Counting,
     /// The version of the file.
     pub(super) stamp: Stamp,
-    /// Everything before this was counted.
+    /// Offset up to which the file was counted.
     read_to: u64,
     /// The last bytes before it.
     mark: Vec<u8>,
@@ -55,7 +55,7 @@ pub(super) fn scan(path: &Path, before: Option<&Scanned>) -> io::Result<Scanned>
     Ok(Scanned { counting, stamp, read_to, mark })
 }
 
-/// Whether a file is the one that was read before, with something added.
+/// True if a file is the one read before, possibly with lines added.
 fn goes_on(file: &mut File, stamp: &Stamp, before: &Scanned) -> io::Result<bool> {
     Ok(stamp.is_same_file(&before.stamp)
         && stamp.len() >= before.read_to

@@ -52,7 +52,7 @@ fn points(path: &Path, prices: &Prices) -> io::Result<Vec<UsagePoint>> {
     Ok(series.points())
 }
 
-/// What an answer cost: as it says, else at the catalog's price.
+/// Cost of an answer: as it says, else at the catalog's price.
 pub(super) fn cost_of(answer: &Answer<'_>, prices: &Prices) -> Option<f64> {
     if let Some(costs) = answer.costs {
         return Some(costs.total);
@@ -71,7 +71,7 @@ struct Sum {
 
 const MOST: usize = SessionsUsageTimeseriesResult::MAX_POINTS;
 
-/// Points that become fewer and wider as answers come: never more than twice what is asked for.
+/// Points that become fewer and wider as answers come: never more than twice the requested number.
 #[derive(Debug, Default)]
 struct Series {
     sums: Vec<Sum>,

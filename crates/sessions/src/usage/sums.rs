@@ -11,7 +11,7 @@ pub(super) struct Tokens {
     pub(super) output: u64,
     pub(super) cache_read: u64,
     pub(super) cache_write: u64,
-    /// As the answers say; not always the sum.
+    /// Total as the answers report it; not always the sum.
     pub(super) total: u64,
 }
 
@@ -44,7 +44,7 @@ impl Costs {
         self.total += other.total;
     }
 
-    /// What tokens cost at a price.
+    /// Cost of tokens at a price.
     pub(super) fn of(tokens: &Tokens, price: &Price) -> Self {
         const PER: f64 = 1_000_000.0;
         #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^53")]

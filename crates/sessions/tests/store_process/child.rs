@@ -55,7 +55,7 @@ async fn work(store: FileStore, task: usize, first: i64) {
 
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
-    // Whoever listened is gone when this fails, and then so are we.
+    // The listener is gone when this fails, and then so are we.
     let _ = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
 }
 
@@ -82,7 +82,7 @@ impl Worker {
         Self { child, input, lines }
     }
 
-    /// What it says next; nothing when it has ended.
+    /// Next thing that the worker says; `None` when it has ended.
     pub(crate) fn next(&mut self) -> Option<Said> {
         loop {
             let line = self.lines.next()?.ok()?;

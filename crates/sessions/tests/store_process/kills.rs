@@ -10,9 +10,10 @@ use rand::{Rng, SeedableRng};
 use super::child::{Said, Worker};
 use super::{names, numbers, options, store_path};
 
-const KILLS: u64 = 400;
+/// Unless `OPENCLAW_STORE_KILLS` says otherwise, as the gate does.
+const KILLS: u64 = 80;
 
-/// What is known of a row: its last acknowledged number (0 for none) and what was tried since.
+/// Known numbers of a row: the last acknowledged one (0 for none) and those tried since.
 #[derive(Debug, Default)]
 struct Known {
     acknowledged: i64,

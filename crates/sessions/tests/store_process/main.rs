@@ -35,7 +35,7 @@ fn store_path(dir: &Path, agent: &str) -> PathBuf {
     options(dir).layout.store_path(&AgentId::normalize(agent))
 }
 
-/// Sets `n` and a text made from it, so that half a row is told from a whole one.
+/// Sets `n` and a text made from it, so that half a row is recognised.
 fn set(n: i64) -> Change {
     Box::new(move |edit| {
         edit.entry.set_field("n", json!(n));

@@ -1,4 +1,4 @@
-//! What comes from a platform.
+//! Conformance tests of inbound messages.
 
 use std::time::Duration;
 
@@ -82,7 +82,8 @@ pub async fn what_is_brought_twice_has_one_id<F: Fixture>() {
     life.stop().await;
 }
 
-/// No FIN, no answer: seen by the account alone, within the time people would wait.
+/// Checks a connection that falls silent (no FIN, no answer): the account alone notices, within the
+/// time people would wait.
 pub async fn a_connection_that_fell_silent_is_replaced<F: Fixture>() {
     let scene = Scene::<F>::new().await;
     let (account, inbox) = (ACCOUNTS[0], Inbox::new());
@@ -155,7 +156,7 @@ pub async fn it_stops_when_it_is_told<F: Fixture>() {
     assert!(!status.now().running && !status.now().connected, "{:?}", status.now());
 }
 
-/// With where they are set.
+/// Checks that missing credentials are named, with the setting for them.
 pub async fn credentials_that_are_missing_are_named<F: Fixture>() {
     let scene = Scene::<F>::new().await;
     let channel = scene.fixture.channel();

@@ -1,4 +1,4 @@
-//! What goes to a platform.
+//! Conformance tests of outbound messages.
 
 use std::time::Duration;
 
@@ -118,7 +118,7 @@ pub async fn what_may_have_arrived_is_not_called_unsent<F: Fixture>() {
     let lost = send(account.as_ref(), &at, "run:1", &Part::text("lost")).await;
     match account.repeats() {
         Repeats::Doubled => assert!(matches!(lost, Err(SendError::Uncertain { .. })), "{lost:?}"),
-        // It may try again by itself under the same id.
+        // The account may try again by itself under the same id.
         Repeats::Recognised => assert!(!matches!(lost, Err(SendError::Final { .. })), "{lost:?}"),
     }
     scene.fixture.next_send(id, Meets::Trouble);
@@ -128,7 +128,7 @@ pub async fn what_may_have_arrived_is_not_called_unsent<F: Fixture>() {
     assert_eq!(texts, ["lost"], "what arrived, and nothing else");
 }
 
-/// And says why, for people.
+/// Checks that a final refusal is not retried, and says why, for people.
 pub async fn what_was_refused_for_ever_is_not_tried_again<F: Fixture>() {
     let scene = Scene::<F>::new().await;
     let (id, account) = (ACCOUNTS[0], scene.first());
@@ -182,7 +182,7 @@ pub async fn accounts_do_not_speak_for_each_other<F: Fixture>() {
     }
 }
 
-/// Nothing of an id is lost on the way to a file and back.
+/// Checks that nothing of an id is lost on the way to a file and back.
 pub async fn targets_are_read_as_they_are_written<F: Fixture>() {
     let scene = Scene::<F>::new().await;
     let channel = scene.fixture.channel();
@@ -211,7 +211,7 @@ pub async fn actions_are_listed_and_others_refused<F: Fixture>() {
     assert!(matches!(&refused, Err(ActionError::Unsupported(action)) if action == "fly"), "{refused:?}");
 }
 
-/// In the time that is given.
+/// Checks the answer of a probe in the time that is given.
 pub async fn a_probe_tells_good_credentials_from_bad<F: Fixture>() {
     let scene = Scene::<F>::new().await;
     let account = scene.first();

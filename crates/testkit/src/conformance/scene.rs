@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{ACCOUNTS, Fixture};
 
-/// How long a test waits.
+/// Time limit of a wait.
 pub(super) const DEADLINE: Duration = Duration::from_secs(100);
 
 /// A platform, its accounts and a directory.
@@ -23,7 +23,7 @@ pub struct Scene<F> {
     pub fixture: F,
     /// The state directory.
     pub dir: tempfile::TempDir,
-    /// What both accounts are made of.
+    /// Config that both accounts are made from.
     pub config: Arc<Config>,
 }
 
@@ -66,7 +66,7 @@ impl GuessThrottle for Unthrottled {
 
 /// An account at work. Dropped, it ends as a killed process does.
 pub struct Life {
-    /// How it stands.
+    /// Status that the account reports.
     pub status: StatusReport,
     stop: CancellationToken,
     task: tokio::task::JoinHandle<Exit>,
@@ -125,26 +125,26 @@ impl Drop for Life {
 /// Keeps events once by their id, as the journal does.
 pub struct Inbox {
     kept: Mutex<Vec<Inbound>>,
-    /// How often it refuses.
+    /// Number of refusals still to come.
     refusals: Mutex<usize>,
-    /// After it has taken something it never says so.
+    /// True if it never confirms a message that it has taken.
     hangs: bool,
     /// Events that were handed in, those that were known included.
     handed: watch::Sender<usize>,
 }
 
 impl Inbox {
-    /// One that takes everything.
+    /// Creates an inbox that takes everything.
     pub fn new() -> Arc<Self> {
         Self::with(0, false)
     }
 
-    /// One that refuses so many times first.
+    /// Creates an inbox that refuses so many times first.
     pub fn refusing(times: usize) -> Arc<Self> {
         Self::with(times, false)
     }
 
-    /// One that takes and does not come back: the process dies there.
+    /// Creates an inbox that takes a message and does not return: the process dies there.
     pub fn hanging() -> Arc<Self> {
         Self::with(0, true)
     }
@@ -158,14 +158,14 @@ impl Inbox {
         })
     }
 
-    /// Another that holds the same: what is on disk when a process dies.
+    /// Another inbox that holds the same: what is on disk when a process dies.
     pub fn reopened(&self) -> Arc<Self> {
         let other = Self::new();
         *lock(&other.kept) = lock(&self.kept).clone();
         other
     }
 
-    /// What it holds.
+    /// Messages that it holds.
     pub fn kept(&self) -> Vec<Inbound> {
         lock(&self.kept).clone()
     }
@@ -177,7 +177,7 @@ impl Inbox {
         assert!(matches!(came, Ok(Ok(_))), "{count} events never come; it has {:?}", self.words());
     }
 
-    /// Where each message was said, and what.
+    /// Address and text of each message.
     pub fn words(&self) -> Vec<(Address, String)> {
         let words = |event: Inbound| match event.event {
             InboundEvent::Message(message) => (event.address, message.text),
@@ -201,8 +201,8 @@ impl InboundSink for Inbox {
             {
                 let mut kept = lock(&self.kept);
                 for event in events {
-                    let identity = event.identity();
-                    if !kept.iter().any(|other: &Inbound| other.identity() == identity) {
+                    let dedupe_key = event.dedupe_key();
+                    if !kept.iter().any(|other: &Inbound| other.dedupe_key() == dedupe_key) {
                         kept.push(event);
                     }
                 }

@@ -1,4 +1,4 @@
-//! When a live frame is like a recorded one: equal but for what no two runs share.
+//! Comparison of a live frame with a recorded one: equal but for what no two runs share.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -58,7 +58,7 @@ static SHORT_ID: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\b[0-9a
 /// Recorded text to live text.
 pub(super) type Bindings = HashMap<String, String>;
 
-/// What is known about the live side.
+/// Known values of the live side.
 #[derive(Debug, Default)]
 pub(super) struct Live {
     /// Live text to what stands for it in recordings: paths, ports, the host's name.
@@ -92,8 +92,14 @@ pub(super) fn bind(recorded: &Value, live: &Value, bindings: &mut Bindings) {
 pub(super) fn substitute(value: &mut Value, bindings: &Bindings) {
     match value {
         Value::String(text) => {
+            let within = |(place, _): &(&String, &String)| {
+                text.strip_prefix(place.as_str()).is_some_and(|rest| rest.starts_with('/'))
+            };
             if let Some(live) = bindings.get(text.as_str()) {
                 text.clone_from(live);
+            } else if let Some((place, live)) = bindings.iter().find(within) {
+                // A path below one that is somewhere else now.
+                *text = text.replacen(place.as_str(), live, 1);
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| substitute(item, bindings)),
@@ -178,7 +184,7 @@ fn like(recorded: &Value, live: &Value, at: &str) -> Result<(), String> {
     }
 }
 
-/// Whether a recorded text that was cut (`begin…<12 chars>`) begins like the live one.
+/// True if a recorded text that was cut (`begin…<12 chars>`) begins like the live one.
 fn cut_like(recorded: &str, live: &str) -> bool {
     recorded.split_once('…').is_some_and(|(begin, rest)| {
         (rest.is_empty() || rest.starts_with('<')) && live.starts_with(begin.trim_end())
@@ -233,5 +239,9 @@ mod tests {
         let mut frame = json!({"params": {"id": "recorded-1", "other": "same-text"}});
         substitute(&mut frame, &bindings);
         assert_eq!(frame, json!({"params": {"id": "live-1", "other": "same-text"}}));
+        bindings.insert("/home/user".to_owned(), "/tmp/x".to_owned());
+        let mut paths = json!(["/home/user", "/home/user/a", "/home/users/a"]);
+        substitute(&mut paths, &bindings);
+        assert_eq!(paths, json!(["/tmp/x", "/tmp/x/a", "/home/users/a"]));
     }
 }

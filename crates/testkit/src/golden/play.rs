@@ -24,14 +24,14 @@ pub struct Deviation {
     pub lines: RangeInclusive<usize>,
     /// The reason, such as `KB-5`.
     pub why: &'static str,
-    /// What is different.
+    /// Difference to the recording.
     pub change: Change,
 }
 
-/// How a recorded line is different with us.
+/// Difference between a recorded line and ours.
 #[derive(Clone)]
 pub enum Change {
-    /// It does not happen.
+    /// The line does not happen.
     Skip,
     /// The frame is different.
     Edit(fn(&mut Value)),
@@ -84,7 +84,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// With what differs on purpose.
+    /// Adds deviations: places where we differ on purpose.
     #[must_use]
     pub fn deviations(mut self, deviations: impl IntoIterator<Item = Deviation>) -> Self {
         self.deviations.extend(deviations);
@@ -112,14 +112,14 @@ impl<'a> Replay<'a> {
         self
     }
 
-    /// How the socket of each connection label is opened.
+    /// Sets the function that chooses the socket options of each connection label.
     #[must_use]
     pub fn sockets(mut self, sockets: fn(&str) -> SocketOptions) -> Self {
         self.sockets = sockets;
         self
     }
 
-    /// What a placeholder of the recording stands for.
+    /// Sets the text that a placeholder of the recording stands for.
     #[must_use]
     pub fn placeholder(mut self, name: &str, text: &str) -> Self {
         self.placeholders.push((name.to_owned(), text.to_owned()));
@@ -178,14 +178,18 @@ impl Replay<'_> {
     }
 }
 
-/// KB-4: frames of authenticated clients may be larger than the reference's, and hello-ok says so. Where the lists of a
-/// recorded hello-ok were cut, its presence was cut to the first entry without a mark.
+/// KB-4: frames of authenticated clients may be larger than the reference's, and hello-ok says so.
+/// A canvas that is not there is not announced. In a recorded hello-ok with cut lists, presence was
+/// cut to the first entry without a mark.
 fn better_hello(frame: &mut Value) {
     let cut = frame.pointer("/payload/features/methods/0").and_then(Value::as_str) == Some("…");
     if cut
         && let Some(presence) = frame.pointer_mut("/payload/snapshot/presence").and_then(Value::as_array_mut)
     {
         presence.push("…".into());
+    }
+    if let Some(payload) = frame.get_mut("payload").and_then(Value::as_object_mut) {
+        payload.remove("canvasHostUrl");
     }
     if let Some(limit) = frame.pointer_mut("/payload/policy/maxPayload") {
         *limit = json!(25 * 1024 * 1024);
@@ -198,7 +202,7 @@ enum Directed {
     End,
 }
 
-/// One open connection.
+/// Open connection.
 struct Connection {
     client: WsClient,
     nonce: String,
@@ -216,7 +220,7 @@ struct Stage<'a> {
     replay: &'a Replay<'a>,
     bindings: Bindings,
     connections: HashMap<String, Connection>,
-    /// What happened so far, for the reader of a failure.
+    /// Steps so far, for the reader of a failure.
     story: String,
 }
 
@@ -323,7 +327,8 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Whether an event comes on its own time: those the replay passes over, and `chat` deltas, which are paced by the clock.
+    /// True if an event comes in its own time: those that the replay passes over, and `chat`
+    /// deltas, which are paced by the clock.
     fn passes_over(&self, frame: &Value) -> bool {
         let event = frame.get("event").and_then(Value::as_str).unwrap_or_default();
         self.replay.ignored_events.contains(&event)

@@ -3,17 +3,17 @@
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// One line of a recording.
+/// Line of a recording.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
-    /// From 1.
+    /// Line number, from 1.
     pub(super) number: usize,
     /// Label of the connection; recordings of one connection have none.
     pub(super) connection: String,
     pub(super) step: Step,
 }
 
-/// What happens in a line.
+/// Step that a line records.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     /// The client sends a frame.
@@ -26,7 +26,7 @@ pub(super) enum Step {
     Closed { code: u16, reason: String },
     /// The client ends the connection: the recorder saw its own close as 1005.
     Leave,
-    /// Something happened beside the connections.
+    /// Note of an event beside the connections.
     Note(String),
 }
 

@@ -29,12 +29,12 @@ impl Encoder {
         Self { usage: reply.usage, stop: reply.stop_reason(), open: None, blocks: 0 }
     }
 
-    /// What comes before the first step.
+    /// Bytes before the first step.
     pub(super) fn begin() -> Vec<u8> {
         event("messageStart", json!({"role": "assistant"}))
     }
 
-    /// One step that is words; the others are not the encoder's.
+    /// Encodes a step that is words; the others are not the encoder's.
     pub(super) fn step(&mut self, step: &Step) -> Vec<u8> {
         match step {
             Step::Text(text) => [self.turn_to(Open::Text), self.delta(&json!({"text": text}))].concat(),
@@ -54,7 +54,7 @@ impl Encoder {
         }
     }
 
-    /// What comes after the last step.
+    /// Bytes after the last step.
     pub(super) fn end(&mut self) -> Vec<u8> {
         let metadata = json!({"usage": self.tokens(), "metrics": {"latencyMs": 1}});
         [

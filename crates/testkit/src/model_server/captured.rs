@@ -1,11 +1,11 @@
-//! What the server was asked.
+//! Requests that the server received.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use serde_json::Value;
 
-/// One request as it came in.
+/// Request as it came in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Captured {
     /// The client's end of the connection: the same one means that the connection was used again.
@@ -33,7 +33,7 @@ impl Captured {
         written.unwrap_or_default()
     }
 
-    /// Whether the last thing in the conversation is the result of a tool.
+    /// True if the last thing in the conversation is the result of a tool.
     pub fn ends_with_tool_result(&self) -> bool {
         self.messages().last().is_some_and(|message| {
             let kind = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::script::{Reply, ScriptedCall, ScriptedUsage, Step, Stop};
 
-/// Which of the two.
+/// Protocol to encode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     AnthropicMessages,
@@ -43,7 +43,7 @@ impl Encoder {
         }
     }
 
-    /// What comes before the first step.
+    /// Text before the first step.
     pub(super) fn begin(&self) -> String {
         match self.protocol {
             Protocol::AnthropicMessages => {
@@ -60,7 +60,7 @@ impl Encoder {
         }
     }
 
-    /// One step that is words; the others are not the encoder's.
+    /// Encodes a step that is words; the others are not the encoder's.
     pub(super) fn step(&mut self, step: &Step) -> String {
         match step {
             Step::Text(text) => self.text(text),
@@ -75,7 +75,7 @@ impl Encoder {
         }
     }
 
-    /// What comes after the last step.
+    /// Text after the last step.
     pub(super) fn end(&mut self) -> String {
         let closed = self.close();
         let usage = self.usage;

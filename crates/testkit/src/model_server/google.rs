@@ -20,12 +20,12 @@ impl Encoder {
         Self { model: model.to_owned(), usage: reply.usage, stop: reply.stop_reason(), proof: None }
     }
 
-    /// What comes before the first step: only its tokens.
+    /// Text before the first step: only its tokens.
     pub(super) fn begin(&self) -> String {
         data(&self.chunk(&[], None))
     }
 
-    /// One step that is words; the others are not the encoder's.
+    /// Encodes a step that is words; the others are not the encoder's.
     pub(super) fn step(&mut self, step: &Step) -> String {
         match step {
             Step::HalfToolCall(call) => {
@@ -40,7 +40,7 @@ impl Encoder {
         }
     }
 
-    /// What comes after the last step.
+    /// Text after the last step.
     pub(super) fn end(&mut self) -> String {
         let last = self.sign(json!({"text": ""}));
         data(&self.chunk(&[last], Some(finish_reason(self.stop))))

@@ -7,10 +7,10 @@ use serde_json::json;
 use super::captured::Captured;
 use super::script::{Reply, ScriptedUsage};
 
-/// What it says when nothing else is asked.
+/// Words of the default answer.
 pub const HELLO: [&str; 5] = ["Hello", " from", " the", " fake", " model."];
 
-/// How fast the stub speaks.
+/// Pace at which the stub speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     /// Pause after each delta.
@@ -20,9 +20,9 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// As recorded.
+    /// Pace as recorded.
     pub const RECORDED: Self = Self { delta: Duration::from_millis(90), slow: Duration::from_millis(200) };
-    /// As fast as it goes; only `SLOW` keeps its pauses.
+    /// Pace without pauses; only `SLOW` keeps them.
     pub const FAST: Self = Self { delta: Duration::ZERO, slow: Duration::from_millis(200) };
 }
 

@@ -34,7 +34,7 @@ impl Encoder {
         }
     }
 
-    /// What comes before the first step.
+    /// Text before the first step.
     pub(super) fn begin(&self) -> String {
         let response = json!({"id": "resp_1", "object": "response", "status": "in_progress", "model": self.model,
             "output": [], "usage": null, "error": null, "incomplete_details": null});
@@ -42,7 +42,7 @@ impl Encoder {
             + &named("response.in_progress", json!({"response": response}))
     }
 
-    /// One step that is words; the others are not the encoder's.
+    /// Encodes a step that is words; the others are not the encoder's.
     pub(super) fn step(&mut self, step: &Step) -> String {
         match step {
             Step::Text(text) => self.text(text),
@@ -56,7 +56,7 @@ impl Encoder {
         }
     }
 
-    /// What comes after the last step.
+    /// Text after the last step.
     pub(super) fn end(&mut self) -> String {
         let closed = self.close();
         let name = format!("response.{}", self.status());

@@ -1,4 +1,4 @@
-//! What a scripted model answers.
+//! Scripted answers of a model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-/// One answer, made of steps in order. Without steps it is an empty answer that ends well.
+/// Answer made of steps in order. Without steps it is an empty answer that ends well.
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub(super) head: Head,
@@ -15,7 +15,7 @@ pub struct Reply {
     pub(super) stop: Option<Stop>,
 }
 
-/// How an answer begins.
+/// Beginning of an answer.
 #[derive(Debug, Clone)]
 pub(super) enum Head {
     /// Status 200 and a stream, or a document where the request wants none.
@@ -28,7 +28,7 @@ pub(super) enum Head {
     Never,
 }
 
-/// One step of an answer.
+/// Step of an answer.
 #[derive(Debug, Clone)]
 pub enum Step {
     /// A piece of text.
@@ -43,7 +43,7 @@ pub enum Step {
     HalfToolCall(ScriptedCall),
     /// Time passes.
     Delay(Duration),
-    /// Nothing goes on until the test opens the gate.
+    /// Waits until the test opens the gate.
     Wait(Gate),
     /// Bytes that are put into the body as they are.
     Raw(Vec<u8>),
@@ -64,16 +64,16 @@ pub struct ScriptedCall {
     pub arguments: String,
 }
 
-/// Why the model says it stopped.
+/// Stop reason that the model reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// It was done.
+    /// The answer is complete.
     End,
-    /// It hit the output limit.
+    /// The answer hit the output limit.
     Length,
-    /// It wants tools run.
+    /// The model wants tools run.
     Tools,
-    /// It will not answer.
+    /// The model refuses to answer.
     Refusal,
 }
 
@@ -91,7 +91,7 @@ pub struct ScriptedUsage {
 }
 
 impl Default for ScriptedUsage {
-    /// What the recorded reference stub reported.
+    /// Usage that the recorded reference stub reported.
     fn default() -> Self {
         Self { input: 100, output: 7, cache_read: 0, cache_write: 0 }
     }
@@ -142,7 +142,7 @@ impl Reply {
         }
     }
 
-    /// One piece of text.
+    /// Creates an answer of one piece of text.
     pub fn text(text: &str) -> Self {
         Self::deltas([text])
     }
@@ -157,7 +157,7 @@ impl Reply {
         Self::steps(deltas.into_iter().flat_map(|delta| [Step::Text(delta.to_owned()), Step::Delay(pause)]))
     }
 
-    /// One tool call.
+    /// Creates an answer of one tool call.
     pub fn tool(id: &str, name: &str, arguments: &Value) -> Self {
         Self::tools([ScriptedCall::new(id, name, arguments)])
     }
@@ -197,7 +197,7 @@ impl Reply {
         Self::plain(status, "text/html", page)
     }
 
-    /// Nothing, ever.
+    /// Creates an answer that never comes.
     pub fn never() -> Self {
         Self { head: Head::Never, ..Self::steps([]) }
     }
@@ -246,7 +246,7 @@ impl Reply {
         self
     }
 
-    /// Why this answer stops.
+    /// Stop reason of this answer.
     pub(super) fn stop_reason(&self) -> Stop {
         let calls = self.steps.iter().any(|step| matches!(step, Step::ToolCalls(_) | Step::HalfToolCall(_)));
         self.stop.unwrap_or(if calls { Stop::Tools } else { Stop::End })

@@ -14,7 +14,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::{ModelServer, Peer, app};
 
-/// Another door of a [`ModelServer`]. It closes when dropped.
+/// Second, TLS address of a [`ModelServer`]. It closes when dropped.
 #[derive(Debug)]
 pub struct OverTls {
     /// `https://127.0.0.1:<port>/v1`
@@ -68,7 +68,7 @@ impl Listener for TlsListener {
     type Io = TlsStream<TcpStream>;
     type Addr = SocketAddr;
 
-    /// One handshake after the other: tests have few clients.
+    /// Accepts connections with one handshake after the other: tests have few clients.
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
             let (stream, peer) = Listener::accept(&mut self.tcp).await;

@@ -1,4 +1,4 @@
-//! How a call fails.
+//! Faults of calls.
 
 use std::future::Future;
 
@@ -8,10 +8,10 @@ use serde_json::json;
 
 use super::{answer, broken_body, refuse};
 
-/// What becomes of a call in place of its answer.
+/// Fault of a call in place of its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// None: it is done and answered, and the next fault is for the call behind it.
+    /// No fault: the call is done and answered, and the next fault is for the call behind it.
     Pass,
     /// 429 with so many seconds to wait.
     Slower(u64),
@@ -19,13 +19,13 @@ pub enum Fault {
     Refuse(u16, &'static str),
     /// The connection ends without an answer, and nothing was done.
     Drop,
-    /// It is done, and the connection ends without an answer.
+    /// The call is done, and the connection ends without an answer.
     DoneAndDropped,
-    /// It is done, and the answer breaks off in the middle.
+    /// The call is done, and the answer breaks off in the middle.
     CutOff,
-    /// Nothing comes, for ever; the connection stays open.
+    /// No answer, for ever; the connection stays open.
     Silence,
-    /// This text in place of JSON.
+    /// Answers with this status and text in place of JSON.
     Garbage(u16, &'static str),
 }
 

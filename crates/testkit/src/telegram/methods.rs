@@ -1,4 +1,4 @@
-//! What the methods do.
+//! Methods of the Bot API.
 
 use std::io;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::{Call, Shared, State, answer, bot, markup, refuse, result};
 const TEXT: usize = 4096;
 const CAPTION: usize = 1024;
 
-/// Does a call.
+/// Answers a call.
 pub(super) async fn call(shared: &Shared, call: Call) -> Response<Body> {
     match call.method.as_str() {
         "getMe" => result(&bot(shared.state().bot)),
@@ -129,7 +129,8 @@ async fn updates(shared: &Shared, params: &Value) -> Response<Body> {
     tokio::time::timeout(hold, found).await.unwrap_or_else(|_| result(&json!([])))
 }
 
-/// As Telegram writes them: the number of an update before its content. Whole pieces of JSON stand in for updates that are none.
+/// Writes updates as Telegram does: the number of an update before its content. Whole pieces of
+/// JSON stand in for updates that are none.
 fn updates_in_order(list: &[Value]) -> Response<Body> {
     let one = |update: &Value| match (update.as_str(), update.get("update_id")) {
         (Some(raw), _) => raw.to_owned(),
@@ -145,7 +146,7 @@ fn updates_in_order(list: &[Value]) -> Response<Body> {
     response
 }
 
-/// What is wrong with where a call goes.
+/// Error for a call whose target is wrong.
 fn refusal(state: &State, params: &Value) -> Option<Response<Body>> {
     if let Some(to) = params["chat_id"].as_i64().and_then(|chat| state.moved.get(&chat)) {
         return Some(answer(
@@ -205,6 +206,9 @@ fn send(state: &mut State, call: &Call) -> Response<Body> {
     });
     let chat = params["chat_id"].as_i64().unwrap_or(-1_000_000_000_001);
     let kind = if chat > 0 { "private" } else { "supergroup" };
+    if let Some(keyboard) = params.get("reply_markup") {
+        state.keyboards.push((chat, id, keyboard.clone()));
+    }
     let mut message = json!({"message_id": id, "date": 1_735_787_046, "chat": {"id": chat, "type": kind}, "from": bot(state.bot)});
     for key in ["text", "caption"] {
         if params[key].is_string() {

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 /// A file of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upload {
-    /// Its field.
+    /// Form field.
     pub field: String,
-    /// Its name.
+    /// File name.
     pub name: String,
-    /// Its type.
+    /// MIME type.
     pub mime: String,
-    /// Its content.
+    /// Content of the file.
     pub content: Bytes,
 }
 

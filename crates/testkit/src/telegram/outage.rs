@@ -7,14 +7,15 @@ use axum::body::Body;
 use axum::http::Response;
 use tokio::net::TcpStream;
 
-use super::{DEADLINE, answer};
+use super::answer;
+use crate::DEADLINE;
 
-/// What every caller meets.
+/// Outage that every caller meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outage {
-    /// Nobody takes connections; those that there were have ended.
+    /// Connections are refused; open ones have ended.
     Refuses,
-    /// What stands before the platform answers 502 with a page of its own.
+    /// The proxy before the platform answers 502 with a page of its own.
     BadGateway,
 }
 

@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+/// The id of a message that a test has not numbered.
+pub(super) const UNNUMBERED: i64 = 11;
+
 /// Now, in seconds.
 fn date() -> u64 {
     std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs())
@@ -26,7 +29,7 @@ pub fn bot(id: i64) -> Value {
 }
 
 fn message(chat: &Value, from: i64, text: &str) -> Value {
-    json!({"message": {"message_id": 11, "date": date(), "chat": chat, "from": person(from), "text": text}})
+    json!({"message": {"message_id": UNNUMBERED, "date": date(), "chat": chat, "from": person(from), "text": text}})
 }
 
 /// A message to the bot.

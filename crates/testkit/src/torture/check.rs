@@ -1,4 +1,4 @@
-//! What must be true at the end of a chapter.
+//! Checks at the end of a chapter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,29 +16,29 @@ use super::{PATIENCE, Tally, children, model};
 use crate::telegram::{Moment, TelegramServer};
 use crate::{GatewayUnderTest, WsClient};
 
-/// Between two looks at a message that is not done.
+/// Pause between two looks at a message that is not done.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 /// A pause that the end of a chapter does not wait for.
 const LONG_PAUSE_MS: i64 = 60_000;
 /// Lines of the log that a failure shows.
 const LINES: usize = 60;
 
-/// How a message ended, by its trace.
+/// End of a message, according to its trace.
 struct End {
     disposition: String,
     is_answered: bool,
-    /// Whether it came to an agent, so that it stands in a transcript.
+    /// True if it came to an agent, so that it stands in a transcript.
     is_run: bool,
-    /// Whether a full queue dropped it.
+    /// True if a full queue dropped it.
     is_dropped: bool,
-    /// Whether its reader may have seen the answer twice.
+    /// True if its reader may have seen the answer twice.
     is_flagged: bool,
-    /// Whether the platform did not take its answer, and the trace says so.
+    /// True if the platform did not take its answer, and the trace says so.
     is_undelivered: bool,
     trace: Value,
 }
 
-/// What transcripts and readers have of a message.
+/// Counts of a message in transcripts and with readers.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Found {
     asked: usize,
@@ -50,16 +50,16 @@ struct Found {
     foreshown: usize,
 }
 
-/// What is to be found of a message.
+/// Expected counts of a message.
 #[derive(Debug, Clone, Copy)]
 struct Expected {
-    /// By how many runs it is read at most: two where it is steered into one and kept for another.
+    /// Largest number of runs that read it: two where it is steered into one and kept for another.
     times: usize,
-    /// Whether its reader is on the platform.
+    /// True if its reader is on the platform.
     is_shown: bool,
 }
 
-/// Each message is read by at most so many runs.
+/// Checks all messages; each is read by at most `times` runs.
 pub(super) async fn all(
     gateway: &mut GatewayUnderTest,
     server: &TelegramServer,
@@ -154,7 +154,8 @@ fn repeated_in(trace: &Value) -> Vec<String> {
     ids.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// One message: asked, answered as its end says, and shown, each once or as often as runs read it.
+/// Checks a message: asked, answered as its end says, and shown, each once or as often as runs read
+/// it.
 fn judge(
     gateway: &GatewayUnderTest,
     run: &str,
@@ -167,7 +168,8 @@ fn judge(
     let end = ends.get(run).with_context(|| format!("{run} has no end"))?;
     let found = found.get(run).copied().unwrap_or_default();
     let Found { asked, answered, shown, foretold, foreshown } = found;
-    // What a full queue drops may be told in a summary. Where its own run reads it and another may, it is asked once at least.
+    // A summary may mention a message that a full queue dropped. Where its own run reads it and
+    // another may, it is asked once at least.
     let is_asked = match end.is_run {
         true => (1..=times).contains(&asked),
         false => asked == 0 || asked <= times && (end.is_dropped || times > 1),
@@ -177,7 +179,8 @@ fn judge(
     let least = usize::from(is_shown && end.is_answered && !end.is_undelivered);
     // A reader sees the words before a tool call as often as they were said.
     let most_words = if end.is_flagged { usize::MAX } else { foretold };
-    // What is kept for a run of its own may be cut short where another run has read it: the words there belong to no answer.
+    // Words kept for a run of its own may be cut short where another run has read the message: they
+    // belong to no answer.
     let least_words = least.min(foretold.saturating_sub(times - 1));
     let is_shown = match is_shown {
         true => (least..=most).contains(&shown) && (least_words..=most_words).contains(&foreshown),
@@ -321,7 +324,7 @@ async fn end_of_run(socket: &mut WsClient, run: &Value, trace: &Value) -> Result
         return Ok(None);
     }
     let error = run["error"].as_str().unwrap_or_default();
-    // What a client sent and a full queue dropped ends so.
+    // A message that a client sent and a full queue dropped ends so.
     let dropped =
         error.split_once("dropped (").and_then(|(_, rest)| rest.split_once(')')).map(|(rule, _)| rule);
     let disposition = match (state, run["takenBy"].is_string()) {
@@ -352,7 +355,7 @@ async fn each_event_has_one_fate(socket: &mut WsClient, pushed: usize) -> Result
     Ok(())
 }
 
-/// What a line of a transcript says.
+/// Entry read from a line of a transcript.
 enum Entry {
     Asked(String),
     Answered(String),
@@ -390,7 +393,8 @@ fn transcripts(dir: &Path) -> Result<BTreeMap<String, Vec<Entry>>> {
     Ok(told)
 }
 
-/// What the model has said in one answer, itself and by the `message` tool. What it says once more behind the tool is no other answer.
+/// Texts of one answer of the model: said by itself and by the `message` tool. A repetition behind
+/// the tool is no other answer.
 fn said(content: &Value, sent: &mut Option<String>) -> Vec<Entry> {
     let mut entries = Vec::new();
     for block in content.as_array().into_iter().flatten() {
@@ -409,8 +413,8 @@ fn said(content: &Value, sent: &mut Option<String>) -> Vec<Entry> {
     entries
 }
 
-/// Readers see the words before a tool call before the answer of the same message. Where two runs may read a message, one of them may have
-/// answered it without such words.
+/// Readers see the words before a tool call before the answer of the same message. If two runs may
+/// read a message, one of them may have answered it without such words.
 fn words_before_answers(made: &[Value], times: usize) -> Result<()> {
     let (mut words, mut answers) = (BTreeMap::new(), BTreeMap::new());
     for (at, message) in made.iter().enumerate() {
@@ -433,14 +437,15 @@ fn words_before_answers(made: &[Value], times: usize) -> Result<()> {
     Ok(())
 }
 
-/// In each transcript stands what one chat or client has said in the order in which it was said.
+/// Checks that each transcript has the words of one chat or client in the order in which they were
+/// said.
 fn in_order(people: &People, told: &BTreeMap<String, Vec<Entry>>) -> Result<()> {
     let chats: BTreeMap<&str, i64> = people.said.iter().map(|said| (said.run.as_str(), said.chat)).collect();
     for (file, entries) in told {
         let mut last: BTreeMap<String, usize> = BTreeMap::new();
         let asked: BTreeSet<&str> = entries.iter().filter_map(Entry::asked).collect();
         let mut known = BTreeSet::new();
-        // One that is asked again was said where it was asked first.
+        // A message that is asked again was said where it was asked first.
         for run in entries.iter().filter_map(Entry::asked).filter(|run| known.insert(*run)) {
             let speaker = match chats.get(run) {
                 Some(chat) if people.reordered.contains(chat) => continue,

@@ -10,14 +10,14 @@ use super::Tally;
 use super::check::{PAUSE, log_of};
 use crate::{GatewayUnderTest, WsClient};
 
-/// What came of telling the end of one.
+/// Report of the end of a sub-agent.
 pub(super) struct Told {
     run: String,
     session: String,
     status: String,
-    /// Whether its reader may have seen it twice.
+    /// True if its reader may have seen it twice.
     is_flagged: bool,
-    /// Whether it went to a platform, which took it.
+    /// True if it went to a platform, which took it.
     is_delivered: bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) async fn told(
         let list: Value = serde_json::from_str(&text).context("runs.json")?;
         let rows: Vec<Value> = list["runs"].as_object().context("runs")?.values().cloned().collect();
         let owed = rows.iter().find(|row| !row["cleanupCompletedAt"].is_number());
-        // One that a run has started at its end is listed a moment later.
+        // A child that a run has started at its end is listed a moment later.
         let spawned = read(gateway).map(|(_, spawned)| spawned);
         let is_listed = |session: &String| rows.iter().any(|row| row["childSessionKey"] == session.as_str());
         let unlisted = spawned.as_ref().map(|all| all.iter().find(|session| !is_listed(session)));
@@ -45,7 +45,7 @@ pub(super) async fn told(
                 let run = owed["runId"].as_str().unwrap_or_default();
                 bail!("a sub-agent is never told of: {owed:#}\nthe log:\n{}", log_of(gateway, &[run]));
             }
-            // What can't be read meanwhile is being written.
+            // A file that can't be read meanwhile is being written.
             bail!("{unlisted:?} was accepted and is never listed\nthe log:\n{}", log_of(gateway, &[]));
         }
         tokio::time::sleep(PAUSE).await;
@@ -86,7 +86,8 @@ async fn deliveries_of(socket: &mut WsClient, run: &str, until: Instant) -> Resu
     }
 }
 
-/// Compares what came of each with what requesters and readers have of it. What is told in an agent's own words can't be counted.
+/// Compares the report of each with what requesters and readers have of it. Reports in an agent's
+/// own words can't be counted.
 pub(super) fn judge(
     gateway: &GatewayUnderTest,
     made: &[Value],
@@ -129,16 +130,17 @@ pub(super) fn judge(
     Ok(())
 }
 
-/// What transcripts have of one.
+/// Entries of transcripts about one sub-agent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Noted {
     /// Posted in its requester's session.
     posted: usize,
-    /// Told to its requester's agent.
+    /// Number of times that it was told to its requester's agent.
     asked: usize,
 }
 
-/// What all transcripts have of each, by its session, and the sessions that tools have answered with.
+/// Entries of all transcripts about each sub-agent, by its session, and the sessions that tools
+/// have answered with.
 fn read(gateway: &GatewayUnderTest) -> Result<(BTreeMap<String, Noted>, BTreeSet<String>)> {
     let (mut noted, mut spawned) = (BTreeMap::<String, Noted>::new(), BTreeSet::new());
     for file in std::fs::read_dir(gateway.state_dir().join("agents/main/sessions"))? {

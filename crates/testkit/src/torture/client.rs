@@ -16,7 +16,7 @@ const SHARED: usize = 2;
 /// Messages after which a client goes on in other sessions: every turn sends the whole history.
 const MESSAGES: usize = 40;
 
-/// What clients have seen so far.
+/// Counts of what clients have seen so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Seen {
     pub(super) frames: usize,
@@ -52,7 +52,7 @@ impl Client {
         Ok(self)
     }
 
-    /// One burst until its end. False when the connection is lost.
+    /// Runs a burst until its end. False when the connection is lost.
     async fn burst(&mut self, socket: &mut WsClient) -> Result<bool> {
         if self.open.is_empty() {
             for _ in 0..self.chance.random_range(1..4) {

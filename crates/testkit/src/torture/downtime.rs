@@ -9,21 +9,21 @@ use super::steps::Step;
 use super::world::Counts;
 use crate::telegram::{Moment, Outage, TelegramServer};
 
-/// How long updates are waited for: what they lead to is to meet the outage.
+/// Time to wait for updates, so that their effects meet the outage.
 const UPDATES: Duration = Duration::from_millis(500);
-/// How long the gateway gets to come back to the platform.
+/// Time that the gateway gets to come back to the platform.
 const RETURN: Duration = Duration::from_secs(20);
 
 pub(super) struct Downtime {
     kind: Outage,
-    /// Between the updates and the outage.
+    /// Time between the updates and the outage.
     lead: Duration,
-    /// From the start of the next life on.
+    /// Time that the outage lasts from the start of the next life on.
     rest: Duration,
 }
 
 impl Downtime {
-    /// One in six lives has one, of those that do not end with something that the platform does.
+    /// Outage for one in six lives, of those that do not end with something that the platform does.
     pub(super) fn by_chance(step: Step, chance: &mut StdRng) -> Option<Self> {
         if step.is_of_platform() || !chance.random_bool(1.0 / 6.0) {
             return None;
@@ -47,7 +47,7 @@ impl Downtime {
         tokio::time::sleep(self.rest).await;
         let polls = server.count(Moment::Called("getUpdates"));
         server.comes_back();
-        // What it does not come back for is found at the end.
+        // A gateway that does not come back is found at the end.
         let _ = tokio::time::timeout(RETURN, server.counted(Moment::Called("getUpdates"), polls + 1)).await;
     }
 }

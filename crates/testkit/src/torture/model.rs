@@ -1,6 +1,8 @@
-//! The model: it answers everything that was said since its last answer. By the last digit of the messages' numbers it calls a tool first,
-//! also with words before the call that belong to the message they name, or answers by the `message` tool, and then says nothing more or the
-//! same once more. What it says follows from the conversation alone, so that it says the same when it is asked again.
+//! The model: it answers everything that was said since its last answer. By the last digit of the
+//! messages' numbers it calls a tool first, also with words before the call that belong to the
+//! message they name, or answers by the `message` tool, and then says nothing more or the same once
+//! more. Its answers follow from the conversation alone, so that it says the same when it is asked
+//! again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +14,17 @@ use crate::model_server::{Captured, ModelServer, Reply, ScriptedCall, Step};
 
 /// The tool that sends to platforms.
 pub(super) const MESSAGE: &str = "message";
-/// Between two pieces of an answer that is written slowly.
+/// Pause between two pieces of an answer that is written slowly.
 const PACE: Duration = Duration::from_millis(8);
 
-/// What the model was asked so far.
+/// Counts of requests to the model so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Asked {
     pub(super) all: usize,
     pub(super) after_tool: usize,
 }
 
-/// Starts it. Where it delegates, it starts so many sub-agents.
+/// Starts it. When it delegates, it starts so many sub-agents.
 pub(super) async fn start(children: usize) -> (ModelServer, watch::Receiver<Asked>) {
     let (told, asked) = watch::channel(Asked::default());
     let told = Arc::new(told);
@@ -49,7 +51,7 @@ fn answer(request: &Captured, is_after_tool: bool, children: usize) -> Reply {
     if open.is_empty()
         && let Some(sent) = sent
     {
-        // What a tool has said may be said again, behind it; it is not sent again.
+        // The model may repeat what a tool has sent, behind it; that is not sent again.
         let says_again = is_after_tool && request.messages().len().is_multiple_of(2);
         return Reply::text(if says_again { &sent } else { "NO_REPLY" });
     }
@@ -90,20 +92,21 @@ fn answer(request: &Captured, is_after_tool: bool, children: usize) -> Reply {
     if ends(&['1', '4']) { Reply::paced(pieces, PACE) } else { Reply::deltas(pieces) }
 }
 
-/// Whether the tool answers all of these. Clients have no conversation on a platform, and what is said in the same breath as what the tool
-/// sends counts as said by it: it is not used where some words have gone before it.
+/// True if the tool answers all of these. Clients have no conversation on a platform, and what is
+/// said in the same breath as what the tool sends counts as said by it: it is not used where some
+/// words have gone before it.
 fn is_for_tool(open: &[String], foretold: &[String]) -> bool {
     open.iter().all(|run| run.starts_with("run-") && !foretold.contains(run))
 }
 
-/// What was said since the model's last answer.
+/// Words since the model's last answer.
 #[derive(Debug, Default)]
 struct Turn {
     /// The messages that have no answer yet.
     open: Vec<String>,
-    /// Those that had words before a tool call.
+    /// Runs that had words before a tool call.
     foretold: Vec<String>,
-    /// What a tool has sent last.
+    /// Text that a tool sent last.
     sent: Option<String>,
     has_delegated: bool,
 }
@@ -135,7 +138,8 @@ impl Turn {
     }
 }
 
-/// What a sub-agent answers; nothing where none asks. One in three has nothing to tell.
+/// Answer of a sub-agent; `None` if the request is not from one. Every third sub-agent has nothing
+/// to tell.
 fn of_child(request: &Captured) -> Option<Reply> {
     let is_child = request.messages().first()?.to_string().contains("# Subagent Context")
         || request.last_user_text().contains("Sub-agent announce step.");
@@ -148,8 +152,8 @@ fn of_child(request: &Captured) -> Option<Reply> {
     })
 }
 
-/// The messages since the model's last answer, the newest first. What is told of sub-agents stands there as if the model had said it, and
-/// answers nobody.
+/// The messages since the model's last answer, the newest first. Reports of sub-agents stand there
+/// as if the model had said them, and answer nobody.
 fn since_answer(request: &Captured) -> Vec<&Value> {
     let is_answer = |message: &&Value| {
         message["role"] == "assistant"

@@ -21,7 +21,7 @@ const FIRST: [usize; 6] = [1, 2, 2, 4, 4, 7];
 /// The last digits of what often comes behind it: it has words before a call, or is answered by the tool, or slowly.
 const BEHIND: [usize; 4] = [2, 4, 7, 9];
 
-/// What somebody said.
+/// Content of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Words {
     /// A numbered message.
@@ -39,23 +39,24 @@ pub(super) struct Said {
     pub(super) words: Words,
     /// Platform's id of the message.
     pub(super) message_id: String,
-    /// Its number in its words.
+    /// Number of the run in its words.
     pub(super) run: String,
 }
 
-/// Everybody who writes to the bot.
+/// Writers to the bot, all of them.
 #[derive(Debug, Default)]
 pub(super) struct People {
     pub(super) said: Vec<Said>,
     /// Chats whose messages the platform brought in another order.
     pub(super) reordered: BTreeSet<i64>,
-    /// What was brought lately, to be brought again.
+    /// Updates sent lately, to be sent again.
     lately: Vec<Value>,
 }
 
 impl People {
-    /// Some people say something; now and then the platform brings it twice, or in another order. What is returned they say a moment later,
-    /// in this order: it meets the run of what they said first.
+    /// Some people say something; now and then the platform brings it twice, or in another order.
+    /// The returned messages are said a moment later, in this order: they meet the run of the first
+    /// ones.
     pub(super) fn write(&mut self, server: &TelegramServer, chance: &mut StdRng) -> Vec<Value> {
         let count = chance.random_range(1..=4);
         let burst = chance.random_bool(0.5).then(|| chance.random_range(1..=PEOPLE));
@@ -80,7 +81,8 @@ impl People {
         if chance.random_bool(0.2) {
             // An old one comes once more.
             let again = self.lately[chance.random_range(0..self.lately.len())].clone();
-            // It may not have been fetched before, and comes before those it was said behind.
+            // The repeated message may not have been fetched before, and comes before those it was
+            // said behind.
             self.reordered.extend(again["message"]["chat"]["id"].as_i64());
             server.push_again(again);
         }

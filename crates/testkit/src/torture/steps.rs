@@ -9,10 +9,10 @@ use super::watch_file::written;
 use super::world::{Counts, World};
 use crate::telegram::Moment;
 
-/// How long a step is waited for. A round in which it does not come is one more kill at random.
+/// Time to wait for a step. A round in which it does not come is one more kill at random.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// When the gateway is killed.
+/// Step at which the gateway is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// The platform has just given an update, and it is not stored.
@@ -21,7 +21,7 @@ pub(super) enum Step {
     Journal,
     /// The platform was told that an update was taken.
     Confirmed,
-    /// Somebody is shown that an answer is written.
+    /// A typing signal is shown.
     Typing,
     /// A client has the acknowledgement of a message.
     Acknowledged,
@@ -45,7 +45,7 @@ pub(super) enum Step {
     Receipt,
     /// The gateway is starting, and takes up what was left.
     Starting,
-    /// At any time.
+    /// Kill at any time.
     Whenever,
 }
 
@@ -94,7 +94,7 @@ impl Step {
         }
     }
 
-    /// Whether it does not come while the platform is down.
+    /// True if the step does not happen while the platform is down.
     pub(super) fn is_of_platform(self) -> bool {
         match self {
             Self::Brought | Self::Confirmed | Self::Typing | Self::Sending | Self::Sent | Self::Receipt => {

@@ -1,4 +1,4 @@
-//! That a file of the gateway is written, seen from outside.
+//! Watch on a file of the gateway: sees from outside that it is written.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) async fn written(folder: PathBuf, part: &'static str, times: usize) {
             before = now;
         }
     };
-    // It panics nowhere.
+    // The task panics nowhere.
     let _ = tokio::task::spawn_blocking(look).await;
 }
 

@@ -21,11 +21,11 @@ use crate::telegram::{Moment, TelegramServer};
 use crate::{GatewaySetup, GatewayUnderTest};
 
 const CLIENTS: usize = 3;
-/// How the ends of sub-agents are told, chapter by chapter.
+/// Announce modes of sub-agents, one a chapter.
 const ANNOUNCES: [&str; 3] = ["step", "raw", "summary"];
-/// How long the first message of a burst is waited for.
+/// Time to wait for the first message of a burst.
 const FIRST: Duration = Duration::from_millis(500);
-/// How many lives end with a stop in order.
+/// Share of lives that end with an orderly stop.
 const STOPS: f64 = 0.1;
 /// A delivery that was tried so often without success is waited for before the next kill: after five tries it would be given up.
 const TRIES: usize = 2;
@@ -35,7 +35,7 @@ pub(super) struct World {
     pub(super) server: TelegramServer,
     pub(super) people: People,
     pub(super) clients: Vec<Client>,
-    /// By how many runs a message is read at most.
+    /// Largest number of runs that read a message.
     times: usize,
     _model: ModelServer,
     asked: watch::Receiver<Asked>,
@@ -46,13 +46,13 @@ pub(super) struct World {
 pub(super) struct Life {
     /// The name of the step at which it was killed.
     pub(super) step: &'static str,
-    /// Whether it was asked to end (`SIGTERM`) instead of killed.
+    /// True if it was asked to end (`SIGTERM`) instead of killed.
     pub(super) was_stopped: bool,
-    /// Whether the platform was down when it was killed and while the next one started.
+    /// True if the platform was down when it was killed and while the next one started.
     pub(super) was_down: bool,
 }
 
-/// What was counted before a round.
+/// Counts before a round.
 pub(super) struct Counts {
     pub(super) brought: usize,
     pub(super) confirmed: usize,
@@ -92,7 +92,7 @@ impl World {
         Ok(Self { gateway, server, people: People::default(), clients, times, _model: model, asked, seen })
     }
 
-    /// One life of the gateway, until it is killed at a step.
+    /// Runs one life of the gateway, until it is killed at a step.
     pub(super) async fn live_and_die(&mut self, step: Step, chance: &mut StdRng) -> Result<Life> {
         self.spare().await;
         let brought = self.server.count(Moment::Brought);
@@ -103,7 +103,7 @@ impl World {
         people::fail(&self.server, chance);
         let later = self.people.write(&self.server, chance);
         if !later.is_empty() {
-            // It may not come, after a failure.
+            // The message may not come, after a failure.
             let _ = tokio::time::timeout(FIRST, self.server.counted(Moment::Brought, brought + 1)).await;
         }
         for update in later {
@@ -156,7 +156,7 @@ impl World {
             let seen: BTreeSet<String> = made.iter().flat_map(texts_in).collect();
             often.iter().all(|run| seen.contains(*run))
         });
-        // What does not come is found at the end.
+        // Missing messages are found at the end.
         let _ = tokio::time::timeout(Duration::from_secs(30), are_seen).await;
     }
 
@@ -196,7 +196,7 @@ impl World {
     }
 }
 
-/// What is numbered in a message of the bot: answers, and words before tool calls.
+/// Numbered texts in a message of the bot: answers, and words before tool calls.
 fn texts_in(message: &serde_json::Value) -> Vec<String> {
     let words = foretold_in(message).into_iter().map(|run| format!("first words for {run}"));
     answers_in(message).into_iter().chain(words).collect()

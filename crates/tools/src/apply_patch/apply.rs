@@ -1,20 +1,23 @@
-//! What a file's content becomes by the chunks of an update (spec `tools.md` §2.1, "Apply update"). Pure.
+//! Computes the content of a file from the chunks of an update (spec `tools.md` §2.1, "Apply
+//! update"). Pure.
 //!
 //! Lines that a chunk keeps stay as the file has them, also where the patch spells them differently. New lines get the line
 //! end of the line before them, a byte order mark stays. A file that ends with an empty line keeps it, which OpenClaw loses.
+
+use openclaw_protocol::printable;
 
 use super::find::{Haystack, Start, split_end};
 use super::parse::{Chunk, Line};
 
 const BOM: &str = "\u{feff}";
 
-/// Why a file can't be updated. The model reads it and looks at the file again.
+/// Reason why a file can't be updated. The model reads it and looks at the file again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpdateError {
-    /// Not UTF-8, or it has null bytes.
+    /// The file is not UTF-8, or contains null bytes.
     #[error("{path} is a binary file or not UTF-8 text. Use exec to change it.")]
     NotText {
-        /// As the patch names it.
+        /// Path as the patch names it.
         path: String,
     },
     /// The line after `@@` is not in the file, or only further up.
@@ -22,13 +25,13 @@ pub enum UpdateError {
     NoContext {
         /// The line.
         context: String,
-        /// As the patch names it.
+        /// Path as the patch names it.
         path: String,
     },
     /// The lines that a chunk keeps and removes are not in the file, or only further up.
     #[error("Failed to find expected lines in {path}:\n{lines}")]
     NoLines {
-        /// As the patch names it.
+        /// Path as the patch names it.
         path: String,
         /// Joined by line ends.
         lines: String,
@@ -96,10 +99,7 @@ fn no_lines(path: &str, old: &[&str]) -> UpdateError {
 /// The beginning of a text that the model wrote itself: it knows the rest.
 fn excerpt(text: &str) -> String {
     const CHARS: usize = 2_000;
-    match text.char_indices().nth(CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    printable::excerpt(text, CHARS).into_owned()
 }
 
 /// A chunk whose last old line is empty and not in the file: patches often end with an empty line that means nothing. An empty

@@ -34,9 +34,9 @@ pub(super) fn commit(files: &[Planned], resolver: &Resolver) -> Result<(), ToolE
     Ok(())
 }
 
-/// Why a file was not changed.
+/// Reason why a file was not changed.
 enum CommitError {
-    /// Somebody else did that since it was read.
+    /// The file was changed by another process after it was read.
     Changed,
     Place(PlaceError),
 }
@@ -49,7 +49,7 @@ impl From<PlaceError> for CommitError {
 
 /// A step that can be undone.
 enum Done<'p> {
-    /// These directories were missing, the deepest first.
+    /// Directories that were missing, the deepest first.
     Directories { path: &'p str, made: Vec<PathBuf> },
     /// A new file.
     Created { path: &'p str, place: Place, after: &'p [u8] },
@@ -96,7 +96,7 @@ fn change<'p>(file: &'p Planned, resolver: &Resolver, done: &mut Vec<Done<'p>>) 
     }
 }
 
-/// Whether the file has this content.
+/// Returns true if the file has this content.
 fn holds(place: &Place, bytes: &[u8]) -> Result<bool, PlaceError> {
     match place.read_head(MAX_FILE) {
         Ok(head) => Ok(!head.is_cut && head.bytes == bytes),
@@ -127,7 +127,7 @@ fn undo(step: Done<'_>, resolver: &Resolver) -> Result<(), String> {
     match step {
         Done::Directories { path, made } => {
             for directory in made {
-                // It may be missing still, or hold what somebody else put there.
+                // The directory may still be missing, or hold files of another process.
                 let _ = resolver.remove_empty_directory(&directory, path);
             }
             Ok(())

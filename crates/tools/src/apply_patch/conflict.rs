@@ -1,19 +1,20 @@
-//! Which hunks may change the same file. Pure.
+//! Rules about several hunks that change the same file. Pure.
 
-/// What the hunks so far did to a file.
+/// Effect of the previous hunks on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Touched {
-    /// Its content came from the patch, or from a file that was moved there.
+    /// The content came from the patch, or from a file that was moved there.
     Written,
     /// Parts of it were replaced.
     Updated,
-    /// It was deleted or moved away.
+    /// The file was deleted or moved away.
     Removed,
-    /// A symbolic link to it was deleted or moved away. What the path means from then on is not followed.
+    /// A symbolic link to it was deleted or moved away. The new meaning of the path is not
+    /// followed.
     Unlinked,
 }
 
-/// What the next hunk does to it.
+/// Effect of the next hunk on the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// Give it content, or move another file there.
@@ -26,8 +27,9 @@ pub(super) enum Next {
     Delete,
 }
 
-/// Why a hunk can't follow another; `None` if it can. Hunks are applied in order, each on what the former left. Refused is what
-/// would throw away the work of an earlier hunk, or look for what an earlier one removed.
+/// Returns the reason why a hunk can't follow another; `None` if it can. Hunks are applied in
+/// order, each on what the former left. Refused is what would throw away the work of an earlier
+/// hunk, or look for what an earlier one removed.
 pub(super) fn conflict(path: &str, touched: Touched, next: Next) -> Option<String> {
     match (touched, next) {
         (Touched::Written | Touched::Updated, Next::Update)

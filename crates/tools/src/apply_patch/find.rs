@@ -1,4 +1,4 @@
-//! Where a passage stands in a text, in spite of small differences (spec `tools.md` §2.1). Pure.
+//! Finds a passage in a text, in spite of small differences (spec `tools.md` §2.1). Pure.
 //!
 //! Positions are line numbers from 0. A search is one pass over the text, however often its lines repeat: it looks for the
 //! passage's bytes, which begin and end at line ends.
@@ -10,7 +10,7 @@ use memchr::memmem;
 
 use crate::edit::plain;
 
-/// How lines are compared, from the strictest to the most tolerant.
+/// Normalizations by which lines are compared, from the strictest to the most tolerant.
 const COMPARISONS: [fn(&str, &mut String); 4] = [
     |line, out| out.push_str(line),
     |line, out| out.push_str(line.trim_end()),
@@ -18,12 +18,12 @@ const COMPARISONS: [fn(&str, &mut String); 4] = [
     |line, out| out.extend(line.trim().chars().map(plain)),
 ];
 
-/// Where a passage may begin.
+/// Position at which a passage may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
-    /// At this line or behind it.
+    /// At this line or after it.
     Line(usize),
-    /// So that it ends with the text.
+    /// At the end: the passage ends with the text.
     AtEnd,
 }
 
@@ -32,7 +32,8 @@ pub(super) enum Start {
 pub(super) struct Haystack<'a> {
     text: &'a str,
     lines: usize,
-    /// One spelling for each comparison, made when it is needed: `\n`, then every line with `\n`.
+    /// Normalized texts, one for each comparison, made on first use: `\n`, then every line with
+    /// `\n`.
     spellings: [OnceCell<String>; COMPARISONS.len()],
 }
 
@@ -42,7 +43,7 @@ impl<'a> Haystack<'a> {
         Self { text, lines: lines(text).count(), spellings: Default::default() }
     }
 
-    /// How many lines the text has.
+    /// Returns the number of lines of the text.
     pub(super) fn lines(&self) -> usize {
         self.lines
     }

@@ -1,4 +1,4 @@
-//! Which models are offered `apply_patch` (spec `tools.md` §2.1). Pure.
+//! Selects the models that are offered `apply_patch` (spec `tools.md` §2.1). Pure.
 
 use openclaw_config::settings::ApplyPatch;
 
@@ -7,12 +7,12 @@ use crate::absence::Absence;
 /// The providers whose models were trained on this format.
 const PROVIDERS: [&str; 2] = ["openai", "openai-codex"];
 
-/// Whether a model of a provider is offered the tool. The policy is asked besides.
+/// Returns true if a model of a provider is offered the tool. The policy is asked besides.
 pub fn is_offered(settings: &ApplyPatch, provider: &str, model: &str) -> bool {
     absence(settings, provider, model).is_none()
 }
 
-/// Why a model of a provider is not offered the tool, if it is not.
+/// Returns the reason why a model of a provider is not offered the tool, if it is not.
 pub fn absence(settings: &ApplyPatch, provider: &str, model: &str) -> Option<Absence> {
     if settings.enabled != Some(true) {
         return Some(Absence::SwitchedOff { setting: "tools.exec.applyPatch.enabled" });

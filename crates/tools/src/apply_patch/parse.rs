@@ -8,51 +8,51 @@ const UPDATE: &str = "*** Update File: ";
 const MOVE: &str = "*** Move to: ";
 const END_OF_FILE: &str = "*** End of File";
 
-/// What is done to one file.
+/// Change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hunk<'a> {
     /// A file gets this content, whether it existed or not.
     Add {
-        /// As the patch names it.
+        /// Path as the patch names it.
         path: &'a str,
         /// Every line ends with `\n`.
         content: String,
     },
     /// A file is removed.
     Delete {
-        /// As the patch names it.
+        /// Path as the patch names it.
         path: &'a str,
     },
     /// Parts of a file are replaced.
     Update {
-        /// As the patch names it.
+        /// Path as the patch names it.
         path: &'a str,
         /// The file's new path.
         move_to: Option<&'a str>,
-        /// In the order of the patch, at least one.
+        /// Chunks in the order of the patch, at least one.
         chunks: Vec<Chunk<'a>>,
     },
 }
 
-/// One passage of an update.
+/// Passage of an update.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chunk<'a> {
     /// A line that stands somewhere above the passage.
     pub context: Option<&'a str>,
     /// The passage, at least one line unless it is only an end-of-file mark.
     pub lines: Vec<Line<'a>>,
-    /// Whether the passage ends with the file.
+    /// True if the passage ends with the file.
     pub is_end_of_file: bool,
 }
 
 /// A line of a chunk, without its mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// In the file before and after.
+    /// Line of the file before and after.
     Keep(&'a str),
-    /// In the file before.
+    /// Line of the file before.
     Remove(&'a str),
-    /// In the file after.
+    /// Line of the file after.
     Add(&'a str),
 }
 
@@ -66,10 +66,10 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Why a text is no patch. The model reads it and tries again.
+/// Error in the text of a patch. The model reads it and tries again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// Nothing but white space.
+    /// The text is empty or white space only.
     #[error("Provide a patch input.")]
     Empty,
     /// The marks are there, and nothing between them.
@@ -86,12 +86,12 @@ pub enum ParseError {
     Hunk {
         /// Counted from 1, the opening mark included.
         line: usize,
-        /// What is wrong there.
+        /// Description of the problem.
         problem: HunkProblem,
     },
 }
 
-/// What is wrong with a hunk.
+/// Problem of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HunkProblem {
     /// No hunk begins like this.
@@ -131,7 +131,7 @@ pub fn parse(input: &str) -> Result<Vec<Hunk<'_>>, ParseError> {
     if hunks.is_empty() { Err(ParseError::NoHunks) } else { Ok(hunks) }
 }
 
-/// What stands between the marks.
+/// Returns the lines between the marks.
 fn body<'l, 'a>(lines: &'l [&'a str]) -> Result<&'l [&'a str], ParseError> {
     match marked(lines) {
         Ok(body) => Ok(body),
@@ -157,7 +157,7 @@ fn marked<'l, 'a>(lines: &'l [&'a str]) -> Result<&'l [&'a str], ParseError> {
 /// The lines that are not read yet.
 struct Rest<'l, 'a> {
     lines: &'l [&'a str],
-    /// Of the first of them.
+    /// Number of the first of these lines.
     number: usize,
 }
 

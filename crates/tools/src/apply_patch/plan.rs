@@ -1,4 +1,4 @@
-//! What becomes of every file. Files are read, nothing is changed.
+//! Plans the change to every file. Files are read, nothing is changed.
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use openclaw_agent::ToolError;
 use openclaw_agent::ToolOutput;
+use openclaw_agent::place::off_limits::Purpose;
 use openclaw_agent::place::{EntryKind, Place, PlaceError};
 use serde_json::json;
 
@@ -21,34 +22,35 @@ const MAX_FILES: usize = 200;
 /// Bytes of all files together, before and after: they are in memory at once.
 const MAX_BYTES: usize = 128 * 1024 * 1024;
 
-/// What a patch makes of the files.
+/// Changes that a patch makes to the files.
 pub(super) struct Plan {
     pub(super) files: Vec<Planned>,
     pub(super) summary: Summary,
 }
 
-/// What becomes of one file.
+/// Change to one file.
 pub(super) struct Planned {
-    /// As the patch names it.
+    /// Path as the patch names it.
     pub(super) path: String,
     pub(super) change: Change,
     touched: Touched,
 }
 
 pub(super) enum Change {
-    /// It gets this content.
+    /// Writes this content to the file.
     Write {
         /// `None` if it is new.
         existing: Option<Existing>,
         after: Vec<u8>,
-        /// Of the file that was moved here; a file that is here already keeps its own.
+        /// Permissions of the file that was moved here; a file that exists here already keeps its
+        /// own.
         permissions: Option<Permissions>,
     },
-    /// It goes.
+    /// Removes the file.
     Remove {
-        /// Itself, also where it is a symbolic link.
+        /// Entry itself, also if it is a symbolic link.
         entry: Place,
-        /// Its content, if that is used elsewhere.
+        /// Content of the file, if it is moved elsewhere.
         moved: Option<Existing>,
     },
 }
@@ -79,7 +81,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// What the model and clients get.
+    /// Returns the output for the model and clients.
     pub(super) fn output(&self) -> ToolOutput {
         let mut text = "Success. Updated the following files:".to_owned();
         for (mark, paths) in [('A', &self.added), ('M', &self.modified), ('D', &self.deleted)] {
@@ -117,7 +119,7 @@ pub(super) fn plan(
 
 struct Planner<'r> {
     resolver: &'r Resolver,
-    /// By [`Resolver::identity`].
+    /// Files by [`Resolver::identity`].
     files: BTreeMap<PathBuf, Planned>,
     summary: Summary,
     bytes: usize,
@@ -197,7 +199,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// What is removed for `path`.
+    /// Returns the entry that is removed for `path`.
     fn entry(&self, path: &str) -> Result<(Place, Touched), ToolError> {
         let entry = self.resolver.existing_entry(path).map_err(|error| refuse(path, &error))?;
         match entry.kind().map_err(|error| refuse(path, &error))? {
@@ -223,7 +225,7 @@ impl Planner<'_> {
     }
 
     fn existing(&mut self, path: &str) -> Result<Existing, ToolError> {
-        let place = self.resolver.existing(path).map_err(|error| refuse(path, &error))?;
+        let place = self.resolver.existing(path, Purpose::Write).map_err(|error| refuse(path, &error))?;
         self.read(place, path)
     }
 

@@ -7,7 +7,7 @@ use openclaw_protocol::message::Block;
 use proptest::prelude::*;
 
 use super::*;
-use crate::row::Confinement;
+use crate::path::Confinement;
 
 /// A workspace with files.
 pub(super) struct Workspace(pub(super) tempfile::TempDir);
@@ -36,7 +36,8 @@ impl Workspace {
         Resolver::new(self.path("home"), root.clone(), Confinement::Within(root))
     }
 
-    /// Everything in it: directories end with `/`, links say where they lead.
+    /// Lists everything in the directory: names of directories end with `/`, links are shown with
+    /// their targets.
     pub(super) fn tree(&self) -> BTreeMap<String, String> {
         let mut tree = BTreeMap::new();
         walk(self.0.path(), "", &mut tree);
@@ -103,7 +104,7 @@ fn a_patch_changes_files_and_reports_them() {
             "A d/e/a\nA @b\nA c",
             &[("b", "new\n"), ("c", ""), ("d/e/a", "x\n")],
         ),
-        // One file several times, under several names.
+        // The same file several times, under several names.
         (
             &[("a", "1\n2\n")],
             "*** Update File: a\n-1\n+one\n*** Update File: ./a\n one\n-2\n+two\n*** Update File: d/../a\n*** Move to: b\n@@\n+3",
@@ -284,7 +285,7 @@ fn a_cancelled_patch_changes_nothing() {
     assert_eq!(workspace.tree(), BTreeMap::new());
 }
 
-/// What one hunk of a random patch does, to which files.
+/// Generates a hunk of a random patch: its action and its files.
 fn random_hunk((kind, path, to): (u8, usize, usize)) -> String {
     const NAMES: [&str; 5] = ["a", "b", "d/c", "new/x", "link"];
     let (path, to) = (NAMES[path], NAMES[to]);
@@ -299,7 +300,7 @@ fn random_hunk((kind, path, to): (u8, usize, usize)) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 2, ..ProptestConfig::default() })]
 
     #[test]
     fn a_patch_is_applied_as_a_whole_or_not_at_all(

@@ -1,4 +1,4 @@
-//! What an edit changed, for people: numbered lines with a little context.
+//! Diff of an edit for people: numbered lines with a little context.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const CONTEXT: usize = 4;
 const MAX_LINE: usize = 1000;
 /// Bytes of a diff, which clients and the transcript get; what follows is left out.
 const MAX_TEXT: usize = 64 * 1024;
-/// How long the smallest difference is looked for; then a larger one is taken, which is as true.
+/// Time to search for the smallest difference; then a larger one is used, which is equally correct.
 const DEADLINE: Duration = Duration::from_secs(1);
 
 /// A diff to show.
@@ -19,7 +19,7 @@ const DEADLINE: Duration = Duration::from_secs(1);
 pub(super) struct Shown {
     /// Lines of ` 12 same`, `-13 gone`, `+13 new`; `...` where lines are left out.
     pub(super) text: String,
-    /// In the new file, from 1.
+    /// Line in the new file, from 1.
     pub(super) first_changed_line: Option<usize>,
 }
 

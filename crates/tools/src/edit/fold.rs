@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use crate::path::is_unicode_space;
 
-/// How much of the spelling is made plain.
+/// Degree to which the spelling is normalized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fold {
-    /// Only `\r\n` becomes `\n`.
+    /// Converts only `\r\n` to `\n`.
     LineEnds,
-    /// Also quotes, dashes and spaces become ASCII, and white space at line ends goes.
+    /// Converts also quotes, dashes and spaces to ASCII, and removes white space at line ends.
     Typography,
 }
 
@@ -17,7 +17,7 @@ pub(super) enum Fold {
 #[derive(Debug, Default)]
 pub(super) struct Folded {
     pub(super) text: String,
-    /// In order, without gaps in `plain`.
+    /// Parts in order, without gaps in `plain`.
     parts: Vec<Part>,
 }
 

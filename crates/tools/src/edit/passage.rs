@@ -6,7 +6,7 @@ use super::fold::{Fold, Folded};
 
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
-/// Why nothing was replaced.
+/// Reason why nothing was replaced.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum EditError {
     NotFound,
@@ -57,7 +57,7 @@ fn find(body: &[u8], old: &str, fold: Fold) -> Result<std::ops::Range<usize>, Ed
     text.source(first..first + old.len()).ok_or(EditError::NotText)
 }
 
-/// Whether the first line ends with `\r\n`; nothing when there is no line end.
+/// Returns true if the first line ends with `\r\n`; `None` if there is no line end.
 fn has_crlf(bytes: &[u8]) -> Option<bool> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     Some(bytes.get(..end).is_some_and(|line| line.ends_with(b"\r")))

@@ -1,4 +1,4 @@
-//! Which commands may run on this host without a person's word (spec `tools.md` §3.3, §3.4).
+//! Decides which commands may run on this host without approval (spec `tools.md` §3.3, §3.4).
 //!
 //! [`analysis`] reads a command line as a shell would, or says that it can't. [`allowlist`] decides whether every program in
 //! it may run unasked. [`flaw`] says what is wrong with a file. [`file`](mod@file) is `exec-approvals.json`, [`store`] reads and writes it. [`resolve`] combines it with
@@ -13,4 +13,5 @@ pub mod flaw;
 pub mod pattern;
 pub mod resolve;
 pub mod safe_bins;
+pub mod shown;
 pub mod store;

@@ -6,17 +6,16 @@ use std::time::Duration;
 use openclaw_config::variable_rules::runs_code;
 use tokio_util::sync::CancellationToken;
 
-use super::Foreground;
-use super::session::{Ending, Order};
-use super::sessions::Owner;
 use super::settings::ExecSettings;
-use crate::sandbox::Launch;
+use crate::command::Launch;
+use crate::command::session::{Ending, Foreground, Order};
+use crate::command::sessions::Owner;
 
-/// How long a login shell may take to say its `PATH`.
+/// Time limit for a login shell to print its `PATH`.
 const LOGIN_SHELL_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Why a variable may not be set on the host, if it may not.
-pub(super) fn forbidden(name: &str) -> Option<String> {
+/// Returns the reason why a variable may not be set on the host, if it may not.
+pub(crate) fn forbidden(name: &str) -> Option<String> {
     if name.eq_ignore_ascii_case("PATH") {
         return Some("Security Violation: Custom 'PATH' variable is forbidden during host execution.".into());
     }
@@ -26,7 +25,7 @@ pub(super) fn forbidden(name: &str) -> Option<String> {
 }
 
 /// The configured environment under the call's own variables; `PATH` with the configured and the login shell's entries first.
-pub(super) fn compose(
+pub(crate) fn compose(
     settings: &ExecSettings,
     asked: &[(String, String)],
     login_path: Option<&str>,
@@ -55,7 +54,7 @@ fn inherited(settings: &ExecSettings) -> Vec<(String, String)> {
     inherited
 }
 
-pub(super) fn set(variables: &mut Vec<(String, String)>, name: &str, value: String) {
+pub(crate) fn set(variables: &mut Vec<(String, String)>, name: &str, value: String) {
     match variables.iter_mut().find(|(known, _)| known == name) {
         Some((_, old)) => *old = value,
         None => variables.push((name.to_owned(), value)),
@@ -74,7 +73,7 @@ fn join_path<'a>(entries: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// The shell: `$SHELL`, but not fish, whose language commands are not written in.
-pub(super) fn shell(settings: &ExecSettings) -> String {
+pub(crate) fn shell(settings: &ExecSettings) -> String {
     let shell = settings.environment.get_nonblank("SHELL").unwrap_or("sh");
     if Path::new(shell).file_name().is_none_or(|name| name != "fish") {
         return shell.to_owned();
@@ -85,7 +84,7 @@ pub(super) fn shell(settings: &ExecSettings) -> String {
 }
 
 /// A command of the shell, outside of any sandbox. `$0` of the command is the shell, as a terminal has it.
-pub(super) fn on_host(
+pub(crate) fn on_host(
     settings: &ExecSettings,
     command: &str,
     directory: &Path,
@@ -103,7 +102,7 @@ pub(super) fn on_host(
 }
 
 /// Asks a login shell for its `PATH`; nothing if it does not say.
-pub(super) async fn login_path(settings: &ExecSettings, cancel: &CancellationToken) -> Option<String> {
+pub(crate) async fn login_path(settings: &ExecSettings, cancel: &CancellationToken) -> Option<String> {
     let command = "exec \"$0\" -lc 'printf \"\\n%s\" \"$PATH\"'";
     let order = Order {
         launch: on_host(settings, command, Path::new("/"), inherited(settings)),
@@ -116,7 +115,7 @@ pub(super) async fn login_path(settings: &ExecSettings, cancel: &CancellationTok
         in_terminal: false,
         lock: settings.lock.clone(),
     };
-    let owner = Owner { scope: String::new(), told: None, kept: settings.kept };
+    let owner = Owner { scope: String::new(), is_elevated: false, told: None, kept: settings.kept };
     let session = settings.sessions.start("login-path", &owner, order).ok()?;
     let _foreground = Foreground(&session);
     cancel.run_until_cancelled(session.ended()).await?;

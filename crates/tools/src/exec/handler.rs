@@ -16,11 +16,11 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
 use super::environment::compose;
-use super::guard::Guard;
-use super::session::signal_name;
 use super::settings::ExecSettings;
+use crate::command::guard::Guard;
+use crate::command::session::signal_name;
 
-/// How long the output of a handler that has ended may be held open by what it left behind.
+/// Time for which processes that a finished handler left behind may hold its output open.
 const GRACE: Duration = Duration::from_millis(500);
 /// Bytes of what a handler says beside its answer that are kept, the last ones.
 const KEPT_WORDS: usize = 2_000;
@@ -32,7 +32,8 @@ pub struct Handlers {
 }
 
 impl Handlers {
-    /// With what commands inherit, and are kept from.
+    /// Creates the runner of handlers, with the variables that commands inherit, except for
+    /// withheld ones.
     pub fn new(settings: ExecSettings) -> Self {
         Self { settings }
     }
@@ -55,7 +56,7 @@ impl Handlers {
             tokio::pin!(talk);
             tokio::select! { biased;
                 heard = &mut talk => heard,
-                // What it left behind may hold its output for ever.
+                // Processes it left behind may hold its output open for ever.
                 status = child.wait() => match status {
                     Ok(_) => timeout(GRACE, talk).await.unwrap_or(Heard::All),
                     Err(error) => return Err(ProgramError::Start(error)),
@@ -66,7 +67,7 @@ impl Handlers {
             return Err(ProgramError::TooMuchOutput(MAX_ANSWER));
         }
         let status = child.wait().await.map_err(ProgramError::Start)?;
-        // It leaves nothing behind.
+        // Processes that the handler left behind are killed.
         guard.kill();
         let stderr = one_line(&err);
         if status.success() {
@@ -111,7 +112,7 @@ impl Programs for Handlers {
     }
 }
 
-/// How much of an answer there was.
+/// Amount of output received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heard {
     All,

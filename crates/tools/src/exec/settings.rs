@@ -1,4 +1,5 @@
-//! How commands run (spec `tools.md` §3): `tools.exec` with its defaults, and what the process was started with.
+//! Settings for running commands (spec `tools.md` §3): `tools.exec` with its defaults, and the
+//! environment of the process.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
@@ -6,31 +7,32 @@ use std::time::Duration;
 
 use openclaw_agent::skills::Overlay;
 use openclaw_config::Environment;
-use openclaw_config::settings::{Exec, ExecAsk, ExecHost, ExecSecurity};
+use openclaw_config::settings::{Exec, ExecAsk, ExecGate, ExecHost, ExecSecurity};
 use openclaw_protocol::SessionKey;
 
 use super::approvals::safe_bins;
 use super::approvals::store::ApprovalsStore;
-use super::guard::CommandLock;
-use super::sessions::CommandSessions;
 use crate::approvals::Approvals;
+use crate::command::guard::CommandLock;
+use crate::command::sessions::CommandSessions;
 use crate::sandbox::ActiveSandbox;
 
 /// Seconds a command may take when neither the call nor the configuration says.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
 /// Characters of output that are kept, and how few the owner may make of them (spec `tools.md` §3.1 row 11).
 const OUTPUT_CHARS: std::ops::RangeInclusive<usize> = 1_000..=200_000;
-/// How many are kept of all that a command printed.
+/// Variable for the number of characters that are kept of the whole output.
 const OUTPUT_VARIABLE: &str = "PI_BASH_MAX_OUTPUT_CHARS";
-/// How many are kept for the next poll.
+/// Variable for the number of characters that are kept for the next poll.
 const PENDING_VARIABLE: &str = "OPENCLAW_BASH_PENDING_MAX_OUTPUT_CHARS";
 
-/// After how long a command goes to the background (spec `tools.md` §3.1 row 3); 10 seconds.
-pub(super) fn window(ms: Option<u64>) -> Duration {
+/// Returns the time after which a command goes to the background (spec `tools.md` §3.1 row 3); 10
+/// seconds by default.
+pub(crate) fn window(ms: Option<u64>) -> Duration {
     Duration::from_millis(ms.unwrap_or(10_000).clamp(10, 120_000))
 }
 
-/// As many as the variable says, within bounds.
+/// Returns the number of characters from a variable, within bounds.
 fn output_chars(environment: &Environment, variable: &str) -> usize {
     let said = environment.get_nonblank(variable).and_then(|text| text.trim().parse().ok());
     said.unwrap_or(*OUTPUT_CHARS.end()).clamp(*OUTPUT_CHARS.start(), *OUTPUT_CHARS.end())
@@ -42,34 +44,35 @@ fn default_safe_bins() -> Arc<[String]> {
     Arc::clone(&BINS)
 }
 
-/// How far commands are elevated (spec `tools.md` §8.4).
+/// Elevation of commands (spec `tools.md` §8.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ElevatedMode {
-    /// Not at all.
+    /// Elevation is off.
     #[default]
     Off,
-    /// They run on this host, and ask as its rules say.
+    /// Commands run on this host and ask for approval as its rules require.
     Ask,
-    /// They run on this host, and nobody is asked.
+    /// Commands run on this host without approval.
     Full,
 }
 
-/// Whether commands may be elevated.
+/// Permission to elevate commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elevated {
-    /// What holds where the call does not say.
+    /// Default mode if the call names none.
     pub mode: ElevatedMode,
-    /// Why they may not be: what has to be set for it ([`Elevated::unavailable`]).
+    /// Reason why commands may not be elevated: the setting that is missing
+    /// ([`Elevated::unavailable`]).
     pub refusal: Option<String>,
 }
 
 impl Elevated {
-    /// Whether commands may leave the sandbox.
+    /// Returns true if commands may leave the sandbox.
     pub(crate) fn is_available(&self) -> bool {
         self.refusal.is_none() && self.mode != ElevatedMode::Off
     }
 
-    /// What is said where commands may not be elevated.
+    /// Returns the message if commands may not be elevated.
     pub fn unavailable(is_sandboxed: bool, refusal: &str) -> String {
         let runtime = if is_sandboxed { "sandboxed" } else { "direct" };
         let text = format!("elevated is not available right now (runtime={runtime}).\n{refusal}");
@@ -93,7 +96,7 @@ impl SkillBins {
         Self(Some(Arc::new(find)))
     }
 
-    pub(super) fn find(&self) -> BTreeSet<String> {
+    pub(crate) fn find(&self) -> BTreeSet<String> {
         self.0.as_ref().map(|find| find()).unwrap_or_default()
     }
 }
@@ -104,34 +107,35 @@ impl std::fmt::Debug for SkillBins {
     }
 }
 
-/// Everything `exec` must be told.
+/// Settings of `exec`.
 #[derive(Debug, Clone)]
 pub struct ExecSettings {
-    /// Where commands run, if configured.
+    /// Host on which commands run, if configured.
     pub host: Option<ExecHost>,
-    /// What may run, if configured.
+    /// Security mode, if configured.
     pub security: Option<ExecSecurity>,
-    /// When a person is asked, if configured.
+    /// Ask mode, if configured.
     pub ask: Option<ExecAsk>,
     /// Directories put before `PATH`.
     pub path_prepend: Vec<String>,
-    /// For calls that name no timeout.
+    /// Default for calls that name no timeout.
     pub timeout: Duration,
     /// Characters of output that are kept, the last ones.
     pub max_output_chars: usize,
-    /// The same of what was not polled yet.
+    /// Maximum number of kept characters of output that was not polled yet.
     pub max_pending_chars: usize,
-    /// What commands inherit unless it is withheld, `SHELL` and `PATH` among it; its home is what `~` stands for in all tools.
+    /// Environment that commands inherit, except for what is withheld; includes `SHELL` and `PATH`,
+    /// and its home is what `~` stands for in all tools.
     pub environment: Environment,
     /// Variables with credentials of the gateway, which commands do not inherit.
     pub withheld: Arc<BTreeSet<String>>,
     /// Withheld variables that commands inherit nevertheless (`tools.exec.passEnv`).
     pub pass_env: Vec<String>,
-    /// What they are given where they do not inherit it, for skills.
+    /// Variables that commands are given for skills if they do not inherit them.
     pub overlay: Arc<Overlay>,
-    /// Who may do what on this host without asking; absent outside of a gateway.
+    /// Approvals of this host: who may run what without asking; absent outside of a gateway.
     pub approvals: Option<ApprovalsStore>,
-    /// Where people are asked.
+    /// Channel through which people are asked.
     pub people: Arc<Approvals>,
     /// The agent, by whose rules commands are judged.
     pub agent: String,
@@ -139,34 +143,41 @@ pub struct ExecSettings {
     pub safe_bins: Arc<[String]>,
     /// Programs of skills.
     pub skill_bins: SkillBins,
-    /// After how long it is told that a command runs that a person has allowed.
+    /// Time after which the agent is told that a command runs that a person has allowed.
     pub running_notice: Duration,
-    /// Whether commands may be elevated, and whether they are where the call does not say.
+    /// Mode of elevated commands, and whether a call that does not say is elevated.
     pub elevated: Elevated,
-    /// Where commands run, if the run is in a sandbox. They run nowhere else then.
+    /// Sandbox of the run, if it is in one. Commands run nowhere else then.
     pub sandbox: Option<Arc<ActiveSandbox>>,
-    /// Held by each running command; absent outside of a gateway.
+    /// Lock held by each running command; absent outside a gateway.
     pub lock: Option<CommandLock>,
     /// The commands of this gateway.
     pub sessions: Arc<CommandSessions>,
-    /// Whose commands are seen, such as `agent:main`.
+    /// Scope whose commands are seen, such as `session:agent:main:main`.
     pub scope: String,
-    /// The same for commands that leave the sandbox of the run; absent where no sandbox holds it. What runs in a sandbox never sees
-    /// them, and what is held in one sees no other command of the host.
+    /// Scope of commands that leave the sandbox of the run; absent if the run is in none. Commands in a sandbox never see them, and a run
+    /// in a sandbox sees no other commands of the host.
     pub outside_scope: Option<String>,
-    /// Whose commands are told of when they end in the background, if that is configured.
+    /// Session that is told when a command ends in the background, if that is configured.
     pub owner: Option<SessionKey>,
-    /// Whether commands may go to the background: not where nothing could be done with them there.
+    /// True if commands may go to the background: not if nothing could be done with them there.
     pub may_background: bool,
-    /// After how long a command goes there.
+    /// Time after which a command goes to the background.
     pub background: Duration,
-    /// How long one that has ended there is remembered.
+    /// Time for which a command that ended in the background is remembered.
     pub kept: Duration,
-    /// Whether its end is told.
+    /// True if the end of such a command is told.
     pub notify_on_exit: bool,
+    /// True if the agent may be woken to hear of commands. Not if the woken run would have more rights than the run that started them.
+    pub may_wake: bool,
 }
 
 impl ExecSettings {
+    /// True if any command may run, and nobody is asked.
+    pub(crate) fn runs_anything(&self) -> bool {
+        ExecGate::of(self.host, self.security, self.ask) == ExecGate::Open
+    }
+
     /// `tools.exec` of the agent (already merged over the global one) with its defaults.
     pub fn new(config: &Exec, environment: Environment) -> Self {
         let path_prepend = config.path_prepend.clone().unwrap_or_default();
@@ -202,15 +213,18 @@ impl ExecSettings {
             background: window(config.background_ms),
             kept: CommandSessions::kept(config.cleanup_ms),
             notify_on_exit: config.notify_on_exit.unwrap_or(true),
+            may_wake: true,
         }
     }
 
-    /// Who sees a command that runs in the sandbox of the run, or outside of it.
+    /// Returns the scope that sees a command, by its place: in the sandbox of the run, or outside
+    /// of it.
     pub(crate) fn scope_of(&self, is_outside: bool) -> &str {
         self.outside_scope.as_deref().filter(|_| is_outside).unwrap_or(&self.scope)
     }
 
-    /// The scopes whose commands the run sees. Those outside its sandbox are for who may run commands there.
+    /// The scopes whose commands the run sees. Commands outside its sandbox are for callers who may
+    /// run commands there.
     pub(crate) fn scopes(&self) -> impl Iterator<Item = &str> {
         let outside = self.outside_scope.as_deref().filter(|_| self.elevated.is_available());
         [&*self.scope].into_iter().chain(outside)

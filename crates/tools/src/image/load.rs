@@ -5,20 +5,23 @@ use std::path::Path;
 
 use openclaw_agent::picture::{Format, HEAD, PictureError};
 use openclaw_agent::place::PlaceError;
+use openclaw_agent::place::off_limits::Purpose;
 use openclaw_agent::{ToolContext, ToolError};
 use openclaw_models::net::public::{self, FetchOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::FACTS;
 use super::reference::{Reference, decode};
+use crate::blocking::blocking;
+use crate::path::Confinement;
 use crate::path::{Resolver, refused};
 use crate::picture::{Encoded, encoded};
-use crate::row::{Confinement, Setup, blocking};
+use crate::setup::Setup;
 use crate::web;
 
 /// Bytes of a file of the web that are read.
 const MAX_DOWNLOAD: u64 = 20 * 1024 * 1024;
-/// Where files that came with messages are in a sandbox.
+/// Directory of a sandbox for files that came with messages.
 const INBOUND: &str = "media/inbound";
 const NO_WEB: &str = "Sandboxed image tool does not allow remote URLs.";
 
@@ -26,7 +29,7 @@ const NO_WEB: &str = "Sandboxed image tool does not allow remote URLs.";
 pub(super) struct Loader<'a> {
     pub(super) setup: &'a Setup,
     pub(super) context: &'a ToolContext,
-    /// It is made smaller than this.
+    /// Limit in bytes; a larger picture is made smaller.
     pub(super) max_bytes: usize,
 }
 
@@ -57,7 +60,7 @@ impl Loader<'_> {
         }
     }
 
-    /// From the public web alone, as `web_fetch` takes pages.
+    /// Downloads from the public web only, as `web_fetch` takes pages.
     async fn download(&self, address: &str) -> Result<Vec<u8>, ToolError> {
         let settings = &self.setup.web.config.fetch;
         let timeout = web::timeout(settings.timeout_seconds);
@@ -108,7 +111,7 @@ pub(super) fn inbound(reference: &Reference) -> String {
     in_inbound(&reference.shown())
 }
 
-/// The same of a path.
+/// Returns the path below [`INBOUND`] of a file with this path.
 pub(crate) fn in_inbound(path: &str) -> String {
     let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
     format!("{INBOUND}/{name}")
@@ -120,7 +123,7 @@ pub(crate) fn open(
     path: &str,
     inbound: Option<String>,
 ) -> Result<(std::fs::File, Option<String>), ToolError> {
-    let opened = |path: &str| resolver.existing(path).and_then(|place| place.open());
+    let opened = |path: &str| resolver.existing(path, Purpose::Read).and_then(|place| place.open());
     let error = match opened(path) {
         Ok(file) => return Ok((file, None)),
         Err(error) => error,
@@ -144,10 +147,10 @@ const KINDS: &[(&[u8], &str)] = &[
     (b"MM\0*", "image (TIFF)"),
     (b"<svg", "image (SVG)"),
 ];
-/// Where a file of the MPEG-4 family says what it is.
+/// Position at which a file of the MPEG-4 family names its brand.
 const BRAND: std::ops::Range<usize> = 4..12;
 
-/// What the model is told of a file that can't be looked at.
+/// Returns the message to the model about a file that is not a picture.
 fn no_image(head: &[u8]) -> String {
     let brand = head.get(BRAND).unwrap_or_default();
     let kind = match brand.strip_prefix(b"ftyp") {

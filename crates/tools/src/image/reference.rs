@@ -1,4 +1,4 @@
-//! What a model names as an image (spec `tools.md` §6). Pure.
+//! Parses a model's reference to an image (spec `tools.md` §6). Pure.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -31,7 +31,7 @@ impl Reference {
         }
     }
 
-    /// As people are told; the bytes of an image are left out.
+    /// Returns the reference as people are told; the bytes of an image are left out.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Path(text) | Self::Web(text) => text.clone(),
@@ -58,7 +58,7 @@ fn file_path(url: &str) -> Option<String> {
 /// The bytes of a `data:` URL.
 ///
 /// # Errors
-/// In OpenClaw's words.
+/// Describes the problem in OpenClaw's words.
 pub(super) fn decode(url: &str) -> Result<Vec<u8>, ToolError> {
     let failed = |text: &str| ToolError::Failed(text.to_owned());
     let malformed = || failed("Invalid data URL (expected base64 data: URL).");

@@ -11,12 +11,12 @@ use openclaw_config::settings::WebTools;
 use parking_lot::Mutex;
 
 use super::*;
+use crate::path::Confinement;
 use crate::path::Resolver;
-use crate::row::Confinement;
 use crate::testing;
 use crate::web::site::Site;
 
-/// What an image model was asked: question, kind and width of the image, model.
+/// Recorded question to an image model: question, kind and width of the image, model.
 type Asked = (String, String, u32, Option<String>);
 
 /// An image model that sees a cat in everything.
@@ -60,7 +60,7 @@ impl Bench {
         Self { dir, eyes: Arc::default(), setup }
     }
 
-    /// The same, held to its directory.
+    /// Creates a bench whose file tools are confined to its directory.
     fn held() -> Self {
         let mut bench = Self::new();
         bench.setup.confinement = Confinement::Within(bench.dir.path().to_owned());

@@ -12,7 +12,7 @@ use super::MessageSetup;
 /// Schemas that are kept; each differs by what platforms can do.
 const KEPT: usize = 8;
 
-/// One parameter: its name, its type, and what the model reads of it.
+/// Parameter: its name, its type, and its description for the model.
 type Parameter = (&'static str, Kind, &'static str);
 
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +114,7 @@ const MORE: &[Parameter] = &[
     ("status", Text, ""),
 ];
 
-/// For what the configured platforms can do.
+/// Builds the schema for the abilities of the configured platforms.
 pub(super) fn schema(setup: Option<&MessageSetup>) -> ToolSchema {
     type Key = (Vec<&'static str>, bool);
     static MADE: LazyLock<Mutex<Vec<(Key, ToolSchema)>>> = LazyLock::new(Mutex::default);

@@ -1,10 +1,10 @@
 //! Keys as a terminal sends them (spec `tools.md` §4; the sequences are xterm's).
 
-/// What is sent.
+/// Encoded key presses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Keys {
     pub(super) bytes: Vec<u8>,
-    /// What was not understood, for the model.
+    /// Warnings for the model about what was not understood.
     pub(super) warnings: Vec<String>,
 }
 
@@ -16,10 +16,10 @@ struct Held {
     shift: bool,
 }
 
-/// How a key's sequence is made.
+/// Method of building the sequence of a key.
 #[derive(Debug, Clone, Copy)]
 enum Sequence {
-    /// These bytes, whatever is held.
+    /// Sends these bytes, whatever modifier is held.
     Plain(&'static str),
     /// `ESC [ ⟨letter⟩`
     Cursor(char),
@@ -84,12 +84,12 @@ const NAMED: &[(&str, Sequence)] = &[
     ("kpenter", Sequence::Function('M')),
 ];
 
-/// What can be given as a key, for the model.
+/// List of the accepted keys, for the model.
 pub(super) const KNOWN: &str = "Keys are single characters, enter, tab, escape, space, backspace, up, down, left, right, home, end, insert, \
                                 delete, pageup, pagedown, f1 to f12, kp0 to kp9, kpenter, ^D, and any of them after C-, M- or S-. Text \
                                 goes into literal.";
 
-/// Whether it is a key: a single character or a name, whatever is held.
+/// Returns true if the text is a key: a single character or a name, with or without modifiers.
 pub(super) fn is_known(key: &str) -> bool {
     let token = if key.trim().is_empty() { key } else { key.trim() };
     if token.strip_prefix('^').and_then(single).and_then(control).is_some() {

@@ -5,8 +5,9 @@ use openclaw_protocol::message::Block;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::exec::sessions::CommandSessions;
-use crate::row::Confinement;
+use crate::command::sessions::CommandSessions;
+use crate::exec::settings::{Elevated, ElevatedMode};
+use crate::path::Confinement;
 use crate::testing::context;
 
 /// `exec` and `process` of one agent.
@@ -39,10 +40,11 @@ impl Bench {
             web: crate::testing::web(&Default::default()),
             image: None,
             has_gateway: false,
+            off_limits: Default::default(),
         });
         Self {
             dir: tempfile::tempdir().unwrap(),
-            exec: Box::new(crate::exec::Exec::new(&setup)),
+            exec: Box::new(crate::exec_tool::Exec::new(&setup)),
             process: Process(setup),
         }
     }
@@ -220,7 +222,7 @@ async fn a_list_tells_all_of_each_command_and_the_newest_first() {
 #[tokio::test]
 async fn what_did_not_work_is_marked_as_failed() {
     let bench = Bench::new();
-    // It went to the background by itself, and nothing can be written to it.
+    // The command went to the background by itself, and nothing can be written to it.
     let slow = json!({"command": "sleep 600"});
     let mut quick = settings(|_| {});
     quick.background = Duration::from_millis(20);
@@ -233,7 +235,8 @@ async fn what_did_not_work_is_marked_as_failed() {
         assert_eq!(text, format!("Session {id} stdin is not writable."), "{action}");
         assert_eq!(details, json!({"status": "failed"}), "{action}");
     }
-    // One that a call still waits for is that call's. It has the name that is free again.
+    // A command that a call still waits for belongs to that call. It has the name that is free
+    // again.
     let id = bench.start("sleep 600", json!({})).await;
     bench.act("remove", &id).await;
     let waiting =
@@ -356,7 +359,7 @@ async fn a_program_has_a_terminal_of_its_own() {
     let id = bench.start(script, json!({"pty": true})).await;
     let all = bench.polled(&id, |all| all.contains("xterm-256color") && all.contains(";1R")).await;
     assert!(all.contains("yes") && all.contains("30 120"), "{all:?}");
-    // What it was told of its cursor waits for the end of the line.
+    // The reply about its cursor waits for the end of the line.
     let keys = json!({"action": "send-keys", "sessionId": id, "keys": ["enter"]});
     bench.says(keys).await;
     bench.polled(&id, |all| all.contains("[   1   ;   1   R")).await;
@@ -475,4 +478,25 @@ fn times_are_short() {
     for (ms, text) in rows {
         assert_eq!(duration(Duration::from_millis(ms)), text);
     }
+}
+
+#[tokio::test]
+async fn an_elevated_command_is_fed_only_by_whom_the_elevated_list_names() {
+    let owners = settings(|settings| {
+        settings.elevated = Elevated { mode: ElevatedMode::Full, refusal: None };
+    });
+    let guests = settings(|settings| {
+        settings.sessions = Arc::clone(&owners.sessions);
+        settings.elevated.refusal = Some("no".to_owned());
+    });
+    let (owners, guests) = (Bench::with(owners), Bench::with(guests));
+    let id = owners.start("read -r line; echo got $line", json!({})).await;
+    for action in ["write", "submit", "paste", "send-keys"] {
+        let args = json!({"action": action, "sessionId": id, "data": "x\n", "text": "x", "keys": ["enter"]});
+        let said = guests.says(args).await;
+        assert!(said.starts_with(&format!("Nothing was written to session {id}")), "{action}: {said}");
+    }
+    assert!(guests.act("poll", &id).await.contains("still running"));
+    owners.says(json!({"action": "write", "sessionId": id, "data": "home\n"})).await;
+    owners.polled(&id, |printed| printed.contains("got home")).await;
 }

@@ -5,16 +5,16 @@ use crate::image::reference::Reference;
 /// Pictures of one text that are looked for; more are not.
 pub(super) const MOST_NAMED: usize = 32;
 
-/// What the name of a picture ends with. Some of these no model takes: the file's first bytes decide.
+/// File name extensions of pictures. Some of these no model takes: the file's first bytes decide.
 const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff", "heic", "heif"];
-/// What a path begins with that stands in a text without brackets.
+/// Prefixes of a path that stands in a text without brackets.
 const BEGINNINGS: [&str; 4] = ["/", "./", "../", "~"];
 const FILE_URL: &str = "file://";
 const ATTACHED: &str = "[media attached";
 const SOURCE: &str = "[image: source:";
 
-/// The paths of pictures on this machine that a text names, in order and each once, as the file tools take paths. Nothing is
-/// allocated for a text without one.
+/// The paths of pictures on this machine that a text names, in order and each once, as the file
+/// tools take paths. No memory is allocated for a text without one.
 pub fn named_pictures(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     if !names_any(text) {
@@ -37,7 +37,7 @@ pub fn named_pictures(text: &str) -> Vec<String> {
     found
 }
 
-/// Whether anything in the text ends like the name of a picture.
+/// Returns true if anything in the text ends like the name of a picture.
 fn names_any(text: &str) -> bool {
     text.match_indices('.').any(|(at, _)| text.get(at..).and_then(extension).is_some())
 }
@@ -45,11 +45,11 @@ fn names_any(text: &str) -> bool {
 /// A part of the text that was read as one.
 struct Mention {
     path: Option<String>,
-    /// In bytes.
+    /// Length in bytes.
     length: usize,
 }
 
-/// What the text begins with, if that is a form in which pictures are named.
+/// Returns the mention with which the text begins, if that is a form in which pictures are named.
 fn mention(rest: &str, before: Option<char>) -> Option<Mention> {
     match rest.chars().next()? {
         '[' => attached(rest).or_else(|| source(rest)),
@@ -60,7 +60,7 @@ fn mention(rest: &str, before: Option<char>) -> Option<Mention> {
     }
 }
 
-/// Whether a path may begin behind this character.
+/// Returns true if a path may begin after this character.
 fn is_boundary(before: Option<char>) -> bool {
     before.is_none_or(|c| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '(' | '[' | '<'))
 }
@@ -91,7 +91,7 @@ fn source(rest: &str) -> Option<Mention> {
     Some(Mention { path, length: SOURCE.len() + inside.len() + 1 })
 }
 
-/// What stands between a beginning and the bracket that closes on the same line.
+/// Returns the text between a prefix and the bracket that closes on the same line.
 fn bracketed<'a>(rest: &'a str, beginning: &str) -> Option<&'a str> {
     let inside = rest.get(beginning.len()..)?;
     rest.get(..beginning.len())?.eq_ignore_ascii_case(beginning).then_some(())?;
@@ -99,7 +99,8 @@ fn bracketed<'a>(rest: &'a str, beginning: &str) -> Option<&'a str> {
     inside.get(end..)?.starts_with(']').then(|| inside.get(..end)).flatten()
 }
 
-/// `"/a b/c.png"`: within quotes a path may have spaces. Where it is none, the quote alone is passed over.
+/// `"/a b/c.png"`: within quotes a path may have spaces. If it is not a path, only the quote is
+/// passed over.
 fn quoted(rest: &str, quote: char) -> Option<Mention> {
     let inside = rest.strip_prefix(quote)?;
     if !begins_path(inside) {
@@ -143,8 +144,8 @@ fn word(rest: &str, is_end: impl Fn(char) -> bool) -> &str {
     rest.find(is_end).and_then(|end| rest.get(..end)).unwrap_or(rest)
 }
 
-/// Where the name of a picture ends that the text begins with; what follows may be punctuation, or letters of a script without
-/// spaces.
+/// Returns the end of the picture name with which the text begins; the next characters may be
+/// punctuation, or letters of a script without spaces.
 fn picture_end(text: &str) -> Option<usize> {
     let text = text.trim_end_matches(|c: char| c.is_ascii_punctuation());
     text.rmatch_indices('.').find_map(|(at, _)| {

@@ -13,7 +13,7 @@ fn png(width: u32) -> Vec<u8> {
 }
 
 async fn load(workspace: &Path, paths: &[String], present: &[Block]) -> Vec<Block> {
-    let pictures = PromptPictures::new("/".into(), workspace.to_owned(), None);
+    let pictures = PromptPictures::new(&Default::default(), workspace.to_owned(), None);
     pictures.load(paths, present, &CancellationToken::new()).await
 }
 
@@ -69,6 +69,6 @@ async fn a_cancelled_run_waits_for_none() {
     std::fs::write(dir.path().join("a.png"), png(5)).unwrap();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let pictures = PromptPictures::new("/".into(), dir.path().to_owned(), None);
+    let pictures = PromptPictures::new(&Default::default(), dir.path().to_owned(), None);
     assert_eq!(pictures.load(&owned(&["./a.png"]), &[], &cancel).await, []);
 }

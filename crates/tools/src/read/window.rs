@@ -1,4 +1,5 @@
-//! Which lines of a text are shown, and the note below them. Memory is bounded by what is shown, not by the file.
+//! Selects the lines of a text that are shown, and the note below them. Memory is bounded by what
+//! is shown, not by the file.
 
 use std::io::{self, BufRead};
 
@@ -9,7 +10,7 @@ const MAX_LINES: usize = 2000;
 /// Bytes shown at most (spec `tools.md` §2).
 const MAX_BYTES: usize = 50 * 1024;
 
-/// What was asked for.
+/// Requested range of lines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ask {
     /// First line, from 1.
@@ -18,14 +19,14 @@ pub(super) struct Ask {
     pub(super) limit: Option<usize>,
 }
 
-/// Why the file was not read to its end.
+/// Error of reading the file.
 #[derive(Debug)]
 pub(super) enum ScanError {
     Cancelled,
     Io(io::Error),
 }
 
-/// What limits the lines that are shown.
+/// Limit that ended the shown lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     /// The end of the file, or the limit that was asked for.
@@ -36,7 +37,8 @@ enum Stop {
     FirstLine(usize),
 }
 
-/// Some lines of a file. Lines are what newlines part: a file that ends with one has an empty last line.
+/// Window of lines of a file. Lines are what newlines part: a file that ends with one has an empty
+/// last line.
 #[derive(Debug)]
 pub(super) struct Window {
     ask: Ask,

@@ -1,6 +1,5 @@
 //! A sandbox that is ready: how a command is started in it, and what its paths mean.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use openclaw_config::without_dots;
 use super::container::Container;
 use super::local::Local;
 use super::settings::SandboxSettings;
+use crate::command::Launch;
 
 /// `PATH` inside.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -25,24 +25,11 @@ pub struct ActiveSandbox {
     pub(super) _in_use: Arc<()>,
 }
 
-/// What runs the commands.
+/// Engine that runs the commands.
 #[derive(Debug, Clone)]
 pub(super) enum Engine {
     Local(Local),
     Container(Container),
-}
-
-/// A program that is to be started on the host, and becomes the command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Launch {
-    pub(crate) program: OsString,
-    pub(crate) arguments: Vec<OsString>,
-    /// The whole environment of the program.
-    pub(crate) environment: Vec<(String, String)>,
-    /// Where it starts, on the host.
-    pub(crate) directory: PathBuf,
-    /// A program with its arguments that ends the command where killing `program` does not; else empty.
-    pub(crate) ending: Vec<OsString>,
 }
 
 /// A command that is to run inside.
@@ -62,7 +49,7 @@ impl ActiveSandbox {
         &self.workspace
     }
 
-    /// The same directory, as commands see it.
+    /// Returns the workspace as commands see it.
     pub fn inner_workspace(&self) -> PathBuf {
         match &self.engine {
             Engine::Local(local) => local.inner_workspace(),
@@ -70,12 +57,12 @@ impl ActiveSandbox {
         }
     }
 
-    /// Its settings.
+    /// Settings of the sandbox.
     pub fn settings(&self) -> &SandboxSettings {
         &self.settings
     }
 
-    /// How a command is started.
+    /// Returns the program that starts a command.
     pub(crate) fn launch(&self, inside: Inside<'_>) -> Launch {
         match &self.engine {
             Engine::Local(local) => local.launch(inside),

@@ -2,11 +2,14 @@
 
 mod argv;
 mod cli;
+mod covers;
 mod ensure;
 
-use super::active::{Inside, Launch};
+use super::active::Inside;
+use crate::command::Launch;
 use argv::Mark;
 pub(super) use cli::{Cli, ContainerError};
+pub(super) use covers::covers;
 pub(super) use ensure::{Making, ensure, remove};
 
 /// The container of one run.

@@ -1,7 +1,8 @@
 //! The sandbox of the kernel: namespaces, Landlock and seccomp, without a daemon.
 //!
-//! Nothing can run between fork and exec in a program without `unsafe`, so the gateway starts itself again: [`mod@enter`] reads what
-//! [`Local`] wrote, shuts itself in and becomes the command.
+//! The gateway starts itself again, because no code can run between fork and exec in a program
+//! without `unsafe`: [`mod@enter`] reads what [`Local`] wrote, enters the sandbox and becomes the
+//! command.
 
 mod cgroup;
 mod enter;
@@ -20,9 +21,10 @@ pub(super) use probe::level;
 pub use spec::{ENTER, Level};
 use spec::{Spec, VARIABLE};
 
-use super::active::{Inside, Launch, SHELL};
+use super::active::{Inside, SHELL};
+use crate::command::Launch;
 
-/// What to do where the kernel lets us do nothing.
+/// Advice if the kernel does not allow any sandbox.
 pub(super) const REMEDY: &str = "Allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, \
     kernel.apparmor_restrict_unprivileged_userns=0), use a kernel with Landlock, or install Docker or Podman and set \
     agents.defaults.sandbox.backend";
@@ -30,9 +32,9 @@ pub(super) const REMEDY: &str = "Allow user namespaces (sysctl kernel.unprivileg
 /// The sandbox of one run.
 #[derive(Debug, Clone)]
 pub(super) struct Local {
-    /// Our own program.
+    /// Path of our own program.
     program: PathBuf,
-    /// For a command without a terminal that starts in the workspace.
+    /// Specification for a command without a terminal that starts in the workspace.
     spec: Spec,
 }
 

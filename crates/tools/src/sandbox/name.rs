@@ -1,4 +1,4 @@
-//! What a sandbox is called, and where its files are (spec `tools.md` §10).
+//! Names of sandboxes, and the directories of their files (spec `tools.md` §10).
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ const LONGEST_NAME: usize = 63;
 const LONGEST_BASE: usize = 32;
 const SHARED: &str = "shared";
 
-/// Who shares a sandbox.
+/// Returns the key of a sandbox's scope: the agent or the session that uses it, or the shared one.
 pub fn scope_key(scope: SandboxScope, agent: &AgentId, session: &str) -> String {
     match scope {
         SandboxScope::Shared => SHARED.to_owned(),
@@ -57,7 +57,7 @@ pub(super) fn slug(key: &str) -> String {
     for letter in key.to_lowercase().chars() {
         match is_kept(letter) {
             true => safe.push(letter),
-            // One for a whole run of others.
+            // One character for a whole run of others.
             false if safe.ends_with('\0') => {}
             false => safe.push('\0'),
         }
@@ -74,7 +74,7 @@ pub(super) fn container(prefix: &str, scope: SandboxScope, key: &str) -> String 
     format!("{prefix}{slug}").chars().take(LONGEST_NAME).collect()
 }
 
-/// Where its files are.
+/// Returns the directory of the sandbox's files.
 pub(super) fn directory(root: &Path, scope: SandboxScope, key: &str) -> PathBuf {
     if scope == SandboxScope::Shared { root.to_owned() } else { root.join(slug(key)) }
 }

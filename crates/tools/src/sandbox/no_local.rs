@@ -1,23 +1,24 @@
-//! Where the kernel has no sandbox of this kind.
+//! Stub for systems whose kernel has no sandbox of this kind.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::active::{Inside, Launch};
+use super::active::Inside;
 use super::settings::DockerSettings;
+use crate::command::Launch;
 
 const NOWHERE: &str = "the sandbox \"local\" is made by Linux, and this is another system";
 
-/// What to do about it.
+/// Advice for the owner.
 pub(super) const REMEDY: &str =
     "Install Docker or Podman, and set agents.defaults.sandbox.backend to \"docker\" or \"podman\"";
 
 /// The first argument that makes `openclaw` shut itself in and become a command.
 pub const ENTER: &str = "--sandbox-enter";
 
-/// How much of the kernel is used: there is no such kernel.
+/// Level of kernel support: uninhabited, because there is no such kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {}
 
@@ -46,7 +47,7 @@ pub(super) struct View<'a> {
     pub(super) group: Option<&'a Group>,
 }
 
-/// Where limits are set for all processes of a sandbox together: nowhere.
+/// Place of limits on all processes of a sandbox together: uninhabited.
 #[derive(Debug, Clone)]
 pub(super) enum Cgroups {}
 

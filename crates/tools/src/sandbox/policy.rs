@@ -1,16 +1,16 @@
-//! Which tools a run in a sandbox is offered (spec `tools.md` §8.2).
+//! Tool policy of runs in a sandbox (spec `tools.md` §8.2).
 
 use openclaw_config::settings::{Config, ToolPolicy};
 use openclaw_protocol::AgentId;
 
-/// Where a list comes from.
+/// Origin of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The agent's own.
     Agent,
     /// The shared one.
     Global,
-    /// Nothing is configured.
+    /// Default list, because none is configured.
     Default,
 }
 
@@ -28,9 +28,9 @@ impl Source {
 /// The lists, and where they come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxPolicy {
-    /// What is offered; empty is everything.
+    /// Tools that are offered; empty allows all.
     pub allow: Vec<String>,
-    /// What is not, whatever `allow` says.
+    /// Tools that are not offered, whatever `allow` says.
     pub deny: Vec<String>,
     /// Of `allow`.
     pub allow_source: Source,
@@ -71,8 +71,14 @@ const DENY: &[&str] = &[
 
 const IMAGE: &str = "image";
 
+/// Returns true for a name that the lists of sandboxes deny where nothing is configured: files copy them.
+pub fn is_denied_by_default(name: &str) -> bool {
+    DENY.contains(&name)
+}
+
 impl SandboxPolicy {
-    /// That of an agent: its own lists replace the shared ones, those the default, `allow` and `deny` each for itself.
+    /// Returns the policy of an agent: its own lists replace the shared ones, and those the
+    /// default, separately for `allow` and `deny`.
     pub fn of(config: &Config, agent: &AgentId) -> Self {
         let own = config.agent_entry(agent).map(|entry| entry.tools.sandbox.tools.clone());
         Self::chosen(&own.unwrap_or_default(), &config.tools.sandbox.tools)
@@ -92,7 +98,7 @@ impl SandboxPolicy {
         Self { allow, deny, allow_source, deny_source }
     }
 
-    /// As a step of the tool policy.
+    /// Returns the lists as a step of the tool policy.
     pub fn lists(&self) -> ToolPolicy {
         ToolPolicy { allow: Some(self.allow.clone()), deny: Some(self.deny.clone()), ..ToolPolicy::default() }
     }

@@ -14,8 +14,8 @@ use super::settings::{PruneSettings, SandboxSettings};
 const PRUNE_EVERY_MS: i64 = 5 * 60 * 1000;
 
 impl Sandboxes {
-    /// Removes what is idle or old, unless it was looked for a moment ago. What a run is using stays, and so does what can't be removed
-    /// now.
+    /// Removes what is idle or old, unless it was looked for a moment ago. Sandboxes that a run
+    /// uses stay, and so do those that can't be removed now.
     pub async fn prune(&self, config: &Config) {
         let now = now_ms();
         {
@@ -36,7 +36,7 @@ impl Sandboxes {
     async fn prune_one(&self, config: &Config, entry: &Entry) {
         let name = &entry.container_name;
         let making = self.making(name);
-        // Whoever holds it makes the sandbox ready for a run.
+        // The holder of this lock prepares the sandbox for a run.
         let Ok(_nobody_else) = making.try_lock() else { return };
         if self.is_used(name) {
             return;
@@ -49,12 +49,12 @@ impl Sandboxes {
         }
     }
 
-    /// Whether a run has it.
+    /// Returns true if a run is using the sandbox.
     pub(super) fn is_used(&self, name: &str) -> bool {
         self.used.lock().get(name).is_some_and(|uses| uses.strong_count() > 0)
     }
 
-    /// Says that a run has it, as long as it holds what this gives.
+    /// Marks the sandbox as used by a run, as long as the run holds the result.
     pub(super) fn use_of(&self, name: &str) -> Arc<()> {
         let mut used = self.used.lock();
         used.retain(|_, uses| uses.strong_count() > 0);
@@ -65,7 +65,7 @@ impl Sandboxes {
     }
 }
 
-/// Those of the agent whose sandbox it is.
+/// Returns the settings of the agent that owns the sandbox.
 fn settings_for(config: &Config, entry: &Entry) -> PruneSettings {
     let mut parts = entry.session_key.split(':');
     let agent = match (parts.next(), parts.next()) {

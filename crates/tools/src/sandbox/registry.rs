@@ -11,32 +11,33 @@ use serde_json::{Map, Value};
 
 use super::settings::PruneSettings;
 
-/// One sandbox.
+/// Sandbox in the registry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// Its name.
+    /// Name of the sandbox.
     pub container_name: String,
-    /// Who shares it.
+    /// Scope key of those who share it.
     pub session_key: String,
     /// Unix milliseconds.
     pub created_at_ms: i64,
     /// Unix milliseconds.
     pub last_used_at_ms: i64,
-    /// What it was made from.
+    /// Image from which it was created.
     pub image: String,
-    /// What it was made with.
+    /// Hash of the settings with which it was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_hash: Option<String>,
-    /// What others wrote.
+    /// Unknown fields, kept as they are.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
-    /// Which file it is in. One of each kind may have the same name.
+    /// Kind, which determines the registry file. Sandboxes of different kinds may have the same
+    /// name.
     #[serde(skip)]
     pub kind: Kind,
 }
 
-/// What runs the commands of a sandbox.
+/// Engine that runs the commands of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Kind {
     /// A container.
@@ -55,7 +56,7 @@ pub struct Registry {
 
 const LIMITS: &str = "limits";
 
-/// Held while a file is read and written again.
+/// Lock that is held while a file is read and written again.
 static CHANGING: Mutex<()> = Mutex::new(());
 
 #[derive(Default, Serialize, Deserialize)]
@@ -65,7 +66,7 @@ struct Document {
 }
 
 impl Entry {
-    /// What holds the limits of a sandbox of the kernel, in words.
+    /// Describes how the limits of a kernel sandbox are enforced.
     pub fn limits(&self) -> Option<&str> {
         self.rest.get(LIMITS)?.as_str()
     }
@@ -76,12 +77,12 @@ impl Entry {
 }
 
 impl Registry {
-    /// Of containers.
+    /// Opens the registry of containers.
     pub fn containers(state_dir: &Path) -> Self {
         Self { path: state_dir.join("sandbox/containers.json"), kind: Kind::Container }
     }
 
-    /// Of sandboxes of the kernel.
+    /// Opens the registry of kernel sandboxes.
     pub fn local(state_dir: &Path) -> Self {
         Self { path: state_dir.join("sandbox/local.json"), kind: Kind::Kernel }
     }
@@ -123,7 +124,7 @@ impl Registry {
     }
 }
 
-/// Whether it is to be removed.
+/// Returns true if the sandbox is to be removed.
 pub(super) fn is_due(entry: &Entry, prune: PruneSettings, now_ms: i64) -> bool {
     const HOUR: i64 = 3_600_000;
     let passed = |since: i64, limit: u64, unit: i64| {

@@ -18,7 +18,10 @@ use super::name;
 use super::registry::{Entry, Kind, Registry};
 use super::seed::{self, SeededSkill};
 use super::settings::SandboxSettings;
-use crate::exec::guard::CommandLock;
+use crate::command::guard::CommandLock;
+
+/// An empty directory in the state, which is mounted over what a container must not show.
+const EMPTY: &str = "sandbox/empty";
 
 /// Makes sandboxes.
 #[derive(Debug)]
@@ -26,35 +29,35 @@ pub struct Sandboxes {
     /// An `openclaw`, which shuts itself in.
     program: PathBuf,
     pub(super) state_dir: PathBuf,
-    /// What the kernel lets us do.
+    /// Level of kernel support, or the reason why there is none.
     level: OnceCell<Result<Level, String>>,
-    /// Where limits are set for all processes of a sandbox together; else why nowhere.
+    /// Place of limits on all processes of a sandbox together, or the reason why there is none.
     cgroups: OnceCell<Result<Cgroups, String>>,
-    /// What ends setup commands with this process.
+    /// Lock that ends setup commands with this process.
     pub(super) lock: Option<CommandLock>,
-    /// One run at a time makes a sandbox ready.
+    /// Locks by sandbox: only one run at a time prepares a sandbox.
     making: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
-    /// By name, the sandboxes that runs have.
+    /// Sandboxes that runs use, by name.
     pub(super) used: Mutex<HashMap<String, Weak<()>>>,
     pub(super) pruned_at: Mutex<i64>,
 }
 
-/// Whose sandbox.
+/// Parameters of the sandbox that a run needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
     /// The configuration.
     pub config: &'a Config,
     /// The agent.
     pub agent: &'a AgentId,
-    /// Its workspace.
+    /// Workspace of the agent.
     pub agent_workspace: &'a Path,
     /// The session.
     pub session_key: &'a str,
-    /// What it may read of skills.
+    /// Skills that the sandbox may read.
     pub skills: &'a [SeededSkill],
 }
 
-/// Why there is no sandbox. The run does not begin, and whoever wrote is told.
+/// Reason why there is no sandbox. The run does not begin, and whoever wrote is told.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct SandboxError(#[from] Why);
@@ -92,19 +95,22 @@ impl Sandboxes {
         }
     }
 
-    /// Those of a gateway: what they start ends with `lock`, and this process may move to another control group.
+    /// Configures the sandboxes of a gateway: the processes they start end with `lock`, and this
+    /// process may move to another control group.
     #[must_use]
     pub fn of_gateway(self, lock: CommandLock) -> Self {
         Self { lock: Some(lock), cgroups: OnceCell::new(), ..self }
     }
 
-    /// With a directory of the cgroup tree that is taken as given: what was not delegated to this process can be tried so.
+    /// Uses this directory of the cgroup tree without a check: directories that were not delegated
+    /// to this process can be tried in this way.
     #[must_use]
     pub fn within(self, cgroup: &Path) -> Self {
         Self { cgroups: OnceCell::new_with(Some(Cgroups::at(cgroup))), ..self }
     }
 
-    /// Of this process: the program that runs, also when its file was replaced since.
+    /// Creates the sandboxes of this process: they use the program that runs, even if its file was
+    /// replaced since.
     pub fn of_this_process(state_dir: impl Into<PathBuf>) -> Self {
         let linux = Path::new("/proc/self/exe");
         let program =
@@ -112,7 +118,8 @@ impl Sandboxes {
         Self::new(program, state_dir)
     }
 
-    /// With a level that is taken as given: what a kernel without user namespaces gives can be had on any.
+    /// Uses this level without a check: the behaviour of a kernel without user namespaces can be
+    /// tested on any.
     #[cfg_attr(not(target_os = "linux"), allow(unreachable_patterns, reason = "there are no levels"))]
     pub async fn at_level(self, level: Level) -> Self {
         let works = self.level().await.and_then(|most| match most {
@@ -122,7 +129,7 @@ impl Sandboxes {
         Self { level: OnceCell::new_with(Some(works)), ..self }
     }
 
-    /// How much of the kernel can be used; else why nothing.
+    /// Returns the level of kernel support, or the reason why there is none.
     pub async fn level(&self) -> Result<Level, String> {
         self.level.get_or_init(|| local::level(&self.program, Path::new("/usr"))).await.clone()
     }
@@ -135,7 +142,7 @@ impl Sandboxes {
         Ok(self.opened(wanted).await?)
     }
 
-    /// Where limits are set, if anywhere.
+    /// Returns the place of limits, if there is one.
     async fn cgroups(&self) -> Result<&Cgroups, &str> {
         let take = || async {
             let taken = tokio::task::spawn_blocking(Cgroups::take).await;
@@ -170,7 +177,8 @@ impl Sandboxes {
         Ok(Registry::containers(&self.state_dir).forget(&entry.container_name)?)
     }
 
-    /// Nobody noted which program made it: both are asked.
+    /// Removes a container with `docker` and `podman`, because it was not recorded which program
+    /// made it.
     async fn removed_container(&self, config: &Config, name: &str) -> Result<(), Why> {
         let known = ["docker", "podman"].map(|program| Cli::new(program, config.environment()));
         let (mut is_gone, mut without_daemon) = (false, None);
@@ -200,12 +208,19 @@ impl Sandboxes {
             (settings.access == WorkspaceAccess::ReadOnly).then_some(wanted.agent_workspace);
         let environment = wanted.config.environment();
         if let Some(cli) = program_of(settings.backend, environment).map(|name| Cli::new(name, environment)) {
+            let empty = self.state_dir.join(EMPTY);
+            let made = std::fs::create_dir_all(&empty);
+            made.map_err(|error| Why::Directory { path: empty.clone(), error })?;
+            let docker = &settings.docker;
+            let covers =
+                container::covers(docker, &workspace, agent_workspace, &private(wanted.config), &empty);
             let made = Making {
                 name: &name,
                 key: &key,
                 settings: &settings.docker,
                 workspace: &workspace,
                 agent_workspace,
+                covers: &covers,
             };
             let registry = Registry::containers(&self.state_dir);
             container::ensure(&cli, &registry, made).await?;
@@ -273,11 +288,17 @@ pub fn program_of(backend: SandboxBackend, environment: &Environment) -> Option<
     }
 }
 
-/// What no command sees: the gateway's state and config, and the home directory. `shown` is what the owner lets it see all the same.
+/// Returns the paths that no command may see: the gateway's state, the files of its config, and the home directory unless it is below one
+/// of the paths in `shown`, which the owner shows to commands all the same.
 fn hidden(config: &Config, shown: [Option<&Path>; 2]) -> Vec<PathBuf> {
     let paths = config.paths();
     let is_shown = |home: &Path| shown.into_iter().flatten().any(|shown| home.starts_with(shown));
     let home = Some(paths.home()).filter(|home| !is_shown(home)).map(Path::to_owned);
-    let own = [paths.state_dir(), paths.config_path(), paths.credentials_dir(), paths.log_dir()];
-    own.into_iter().map(Path::to_owned).chain(home).collect()
+    private(config).into_iter().chain(home).collect()
+}
+
+/// Returns the gateway's own directories and the files of its config, wherever they lie.
+fn private(config: &Config) -> Vec<PathBuf> {
+    let files = config.source_files().into_iter().filter(|file| file.exists());
+    config.private_directories().into_iter().chain(files).collect()
 }

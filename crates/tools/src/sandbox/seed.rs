@@ -1,7 +1,7 @@
-//! What a sandbox's directory starts with: the agent's own files, and its skills. Blocking.
+//! Fills a new sandbox directory: the agent's own files, and its skills. Blocking.
 //!
-//! Whoever is in the sandbox may write there, and put symbolic links in the way: every file is made below an open directory, without
-//! following one.
+//! Commands in the sandbox may write there, and put symbolic links in the way: every file is made
+//! below an open directory, without following one.
 
 use std::ffi::{CStr, CString};
 use std::fs::{self, File};
@@ -20,23 +20,23 @@ use openclaw_agent::place::{Executable, Place, PlaceError};
 
 /// Longest file that is copied.
 const LONGEST: u64 = 2 << 20;
-/// Most files of one skill.
+/// Largest number of files of one skill.
 const MOST_FILES: usize = 1000;
 const DEEPEST: usize = 16;
-/// Where skills are, in the sandbox.
+/// Directory of skills in the sandbox.
 pub(super) const SKILLS: &str = "skills";
 
 /// A skill that the sandbox gets a copy of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeededSkill {
-    /// Its name; the copy's directory is called so.
+    /// Name of the skill, and of the copy's directory.
     pub name: String,
-    /// Where it is on the host.
+    /// Directory of the skill on the host.
     pub directory: PathBuf,
 }
 
 impl SeededSkill {
-    /// Whether its name can be one of a directory.
+    /// Returns true if the name can be that of a directory.
     fn is_plain(&self) -> bool {
         let mut parts = Path::new(&self.name).components();
         matches!((parts.next(), parts.next()), (Some(std::path::Component::Normal(_)), None))
@@ -69,7 +69,7 @@ fn copy_new(from: &Path, root: &Path, name: &str) -> Result<(), PlaceError> {
     let place = Place::create_beneath(root, Path::new(name), name)?;
     match place.open() {
         Err(error) if error.is_not_found() => {}
-        // It has one, or what it has is its own affair.
+        // The directory exists, or its content is not our concern.
         Ok(_) | Err(_) => return Ok(()),
     }
     let source = match Place::within(from, Path::new(name), name).and_then(|place| place.read_head(LONGEST)) {
@@ -132,7 +132,7 @@ fn remove(directory: &OwnedFd, name: &CStr, depth: usize) -> Result<(), Errno> {
     let below = match openat(directory, name, flags, Mode::empty()) {
         Err(Errno::ENOTDIR | Errno::ELOOP) => return unlinkat(directory, name, UnlinkatFlags::NoRemoveDir),
         Err(error) => return Err(error),
-        // Whoever nests deeper than any skill keeps what is there.
+        // Directories nested deeper than any skill are kept as they are.
         Ok(_) if depth > 2 * DEEPEST => return Err(Errno::ENAMETOOLONG),
         Ok(below) => below,
     };

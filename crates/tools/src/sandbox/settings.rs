@@ -11,19 +11,19 @@ use openclaw_protocol::AgentId;
 /// Settings of one agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SandboxSettings {
-    /// Which sessions it is for.
+    /// Sessions that run in a sandbox.
     pub mode: SandboxMode,
-    /// What runs the commands.
+    /// Engine that runs the commands.
     pub backend: SandboxBackend,
-    /// Who shares one.
+    /// Scope in which a sandbox is shared.
     pub scope: SandboxScope,
-    /// What is seen of the agent's workspace.
+    /// Access to the agent's workspace.
     pub access: WorkspaceAccess,
-    /// Where the workspaces of sandboxes lie.
+    /// Directory of the sandboxes' workspaces.
     pub root: PathBuf,
     /// Limits and mounts.
     pub docker: DockerSettings,
-    /// When containers are removed.
+    /// Conditions for removing containers.
     pub prune: PruneSettings,
 }
 
@@ -32,13 +32,13 @@ pub struct SandboxSettings {
 pub struct DockerSettings {
     /// Image.
     pub image: String,
-    /// Whether the config names it.
+    /// True if the image is named in the configuration.
     pub image_is_configured: bool,
     /// Beginning of container names.
     pub prefix: String,
-    /// Where the workspace is inside.
+    /// Path of the workspace inside the sandbox.
     pub workdir: String,
-    /// Whether nothing else may be written.
+    /// True if the rest of the file system is read-only.
     pub read_only_root: bool,
     /// Directories in memory.
     pub tmpfs: Vec<String>,
@@ -74,12 +74,12 @@ pub struct DockerSettings {
     pub binds: Vec<String>,
 }
 
-/// When containers are removed; 0 is never.
+/// Conditions for removing containers; 0 means never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PruneSettings {
-    /// After hours without use.
+    /// Hours without use after which a container is removed.
     pub idle_hours: u64,
-    /// At an age in days.
+    /// Age in days at which a container is removed.
     pub max_age_days: u64,
 }
 
@@ -87,12 +87,10 @@ const IMAGE: &str = "openclaw-sandbox:bookworm-slim";
 const TMPFS: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
 
 impl SandboxSettings {
-    /// Those of an agent.
+    /// Returns the settings of an agent.
     pub fn of(config: &Config, agent: &AgentId) -> Self {
         let shared = &config.agents.defaults.sandbox;
         let own = config.agent_entry(agent).map(|entry| entry.sandbox.clone()).unwrap_or_default();
-        let default_root = || config.paths().state_dir().join("sandboxes");
-        let root = nonblank(own.workspace_root.as_ref()).or(nonblank(shared.workspace_root.as_ref()));
         let scope = scope(&own, shared);
         // A sandbox that all share can't look different to each.
         let (docker, prune) = match scope {
@@ -100,11 +98,11 @@ impl SandboxSettings {
             SandboxScope::Session | SandboxScope::Agent => (own.docker.clone(), own.prune.clone()),
         };
         Self {
-            mode: own.mode.or(shared.mode).unwrap_or_default(),
+            mode: config.sandbox_mode(agent),
             backend: own.backend.or(shared.backend).unwrap_or_default(),
             scope,
             access: own.workspace_access.or(shared.workspace_access).unwrap_or_default(),
-            root: root.map_or_else(default_root, |dir| config.environment().expand_path(&dir)),
+            root: config.sandbox_root(agent),
             docker: DockerSettings::of(docker, &shared.docker),
             prune: PruneSettings {
                 idle_hours: prune.idle_hours.or(shared.prune.idle_hours).unwrap_or(24),
@@ -113,14 +111,12 @@ impl SandboxSettings {
         }
     }
 
-    /// Whether an agent's sessions run in a sandbox.
+    /// Returns true if an agent's sessions run in a sandbox.
     pub fn hold(config: &Config, agent: &AgentId, is_main: bool) -> bool {
-        let own = config.agent_entry(agent).and_then(|entry| entry.sandbox.mode);
-        let mode = own.or(config.agents.defaults.sandbox.mode).unwrap_or_default();
-        holds(mode, is_main)
+        holds(config.sandbox_mode(agent), is_main)
     }
 
-    /// Whether a session runs in a sandbox.
+    /// Returns true if a session runs in a sandbox.
     pub fn holds(&self, is_main: bool) -> bool {
         holds(self.mode, is_main)
     }
@@ -301,7 +297,7 @@ mod tests {
         assert_eq!(docker.env, pairs(&[("A", "1"), ("B", "3"), ("C", "4")]));
         assert_eq!(docker.ulimits, pairs(&[("nofile", "1024:2048"), ("nproc", "6:7")]));
         assert_eq!(docker.binds, ["/a:/a", "/b:/b:ro"]);
-        // What all share does not follow one of them.
+        // A shared sandbox does not follow the settings of one agent.
         let mut together = own;
         together["scope"] = json!("shared");
         let found = settings(&shared, &together);

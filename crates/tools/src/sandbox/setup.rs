@@ -9,9 +9,9 @@ use sha1::{Digest as _, Sha1};
 use super::active::{ActiveSandbox, Inside};
 use super::registry::{Entry, Kind, Registry};
 use super::sandboxes::{Sandboxes, Why};
-use crate::exec::run_alone;
+use crate::command::run_alone;
 
-/// How long a setup command may take.
+/// Time limit of a setup command.
 const SETUP_TIME: Duration = Duration::from_secs(600);
 
 impl Sandboxes {

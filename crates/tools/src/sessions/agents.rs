@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use openclaw_agent::tool::ToolFuture;
-use openclaw_agent::{Tool, ToolContext, ToolFacts, ToolOutput};
+use openclaw_agent::{Effect, Tool, ToolContext, ToolFacts, ToolOutput};
 use openclaw_models::ToolSchema;
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ const FACTS: ToolFacts = ToolFacts {
     emoji: "🧭",
     for_subagents: false,
     repeatable: true,
+    effect: Effect::Looks,
     ..ToolFacts::named("agents_list")
 };
 

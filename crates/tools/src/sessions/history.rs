@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use openclaw_agent::host::HistoryWish;
 use openclaw_agent::tool::ToolFuture;
-use openclaw_agent::{Tool, ToolContext, ToolFacts, ToolOutput};
+use openclaw_agent::{Effect, Tool, ToolContext, ToolFacts, ToolOutput};
 use openclaw_models::ToolSchema;
 use serde_json::{Value, json};
 
@@ -23,6 +23,7 @@ const FACTS: ToolFacts = ToolFacts {
     label_arguments: &["sessionKey"],
     for_subagents: false,
     repeatable: true,
+    effect: Effect::Looks,
     ..ToolFacts::named("sessions_history")
 };
 

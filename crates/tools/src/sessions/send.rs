@@ -14,7 +14,7 @@ use crate::row::ToolRow;
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |_| Box::new(SessionsSend));
 
-/// How long an answer is waited for, in seconds.
+/// Default time to wait for an answer, in seconds.
 const PATIENCE: u64 = 30;
 
 const FACTS: ToolFacts = ToolFacts {
@@ -65,7 +65,7 @@ impl Tool for SessionsSend {
     }
 }
 
-/// Nothing without a message.
+/// Returns `None` without a message.
 fn wish(args: &Args) -> Option<SendWish> {
     let word = |name| args.word(name).map(str::to_owned);
     let timeout_seconds = match args.number("timeoutSeconds") {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use openclaw_agent::host::StatusWish;
 use openclaw_agent::tool::ToolFuture;
-use openclaw_agent::{Tool, ToolContext, ToolFacts, ToolOutput};
+use openclaw_agent::{Effect, Tool, ToolContext, ToolFacts, ToolOutput};
 use openclaw_models::ToolSchema;
 use serde_json::{Value, json};
 
@@ -24,6 +24,7 @@ const FACTS: ToolFacts = ToolFacts {
     label_arguments: &["sessionKey", "model"],
     for_subagents: false,
     repeatable: true,
+    effect: Effect::Looks,
     ..ToolFacts::named("session_status")
 };
 

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
+use super::json;
 use super::parameters::Mode;
 use super::readable::{self, Readable};
+use super::stop::Stop;
 
 /// Who made the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub(super) struct Raw {
     /// Whether there was more.
     pub(super) is_cut: bool,
     pub(super) mode: Mode,
+    /// Characters of its text that are given at most.
+    pub(super) max_chars: usize,
     pub(super) readability: bool,
 }
 
@@ -58,6 +60,9 @@ const TOO_LONG: &str = "The document is larger than 5 MiB; only its beginning wa
 const TOO_COMPLEX: &str =
     "The page is too deeply nested or has too many elements; only its beginning was read.";
 
+const TOO_HEAVY: &str =
+    "The page is too heavy to look for its article; the words of all of it are given without format.";
+
 /// Kinds of document, as far as they are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -71,8 +76,8 @@ enum Kind {
 }
 
 impl Raw {
-    /// The text, or what is told where there is none.
-    pub(super) fn extract(self) -> Result<Extracted, String> {
+    /// The text, or what is told where there is none. The work ends early when it is to stop.
+    pub(super) fn extract(self, stop: &Stop) -> Result<Extracted, String> {
         let kind = self.kind();
         let is_text = match kind {
             Kind::Html | Kind::Json | Kind::Text => true,
@@ -92,23 +97,24 @@ impl Raw {
             is_cut: self.is_cut,
         };
         match kind {
-            Kind::Html => self.article(&text),
-            Kind::Json => Ok(match serde_json::from_str::<Value>(&text) {
-                Ok(value) => {
-                    let pretty = serde_json::to_string_pretty(&value);
-                    plain(pretty.map_or(text, Cow::Owned), Extractor::Json)
+            Kind::Html => self.article(&text, stop),
+            // No character has more than four bytes.
+            Kind::Json => Ok(match json::indented(&text, self.max_chars.saturating_mul(4), stop) {
+                Some(json) => {
+                    let extracted = plain(Cow::Owned(json.text), Extractor::Json);
+                    Extracted { is_cut: json.is_cut || self.is_cut, ..extracted }
                 }
-                Err(_) => plain(text, Extractor::Raw),
+                None => plain(text, Extractor::Raw),
             }),
             Kind::Text | Kind::Unsaid | Kind::Binary => Ok(plain(text, Extractor::Raw)),
         }
     }
 
-    fn article(&self, text: &str) -> Result<Extracted, String> {
+    fn article(&self, text: &str, stop: &Stop) -> Result<Extracted, String> {
         if !self.readability {
             return Err(NO_EXTRACTOR.to_owned());
         }
-        let Readable { title, text, is_cut } = readable::article(text, &self.url, self.mode);
+        let Readable { title, text, is_cut, is_plain } = readable::article(text, &self.url, self.mode, stop);
         if text.is_empty() {
             return Err(NOTHING.to_owned());
         }
@@ -116,6 +122,8 @@ impl Raw {
             Some(TOO_COMPLEX)
         } else if self.is_cut {
             Some(TOO_LONG)
+        } else if is_plain {
+            Some(TOO_HEAVY)
         } else {
             None
         };

@@ -4,10 +4,17 @@ use dom_smoothie::{Config, Readability, TextMode};
 
 use super::html::{self, Bounds, Parsed};
 use super::parameters::Mode;
+use super::plain;
+use super::stop::Stop;
+use super::tame::tame;
+use super::weight::{self, HEAVIEST};
 
 /// What is never read.
 const UNREAD: &str =
     "script, style, noscript, template, svg, iframe, object, nav, [hidden], [aria-hidden=\"true\"]";
+
+/// Characters of a title that are given.
+const MAX_TITLE: usize = 1000;
 
 /// A page as text.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,11 +23,18 @@ pub(super) struct Readable {
     pub(super) text: String,
     /// Whether only its beginning was read.
     pub(super) is_cut: bool,
+    /// Whether it is the words of the whole page because more would have taken too long.
+    pub(super) is_plain: bool,
 }
 
 /// The article of the page at this address.
-pub(super) fn article(page: &str, url: &str, mode: Mode) -> Readable {
-    let Parsed { document, is_cut } = html::parse(page, Bounds::default());
+pub(super) fn article(page: &str, url: &str, mode: Mode, stop: &Stop) -> Readable {
+    let parsed = html::parse(page, Bounds::default(), stop);
+    tame(&parsed.document, stop);
+    if weight::weight(&parsed.document, url, stop).is_none_or(|weight| weight > HEAVIEST) {
+        return words(&parsed, stop);
+    }
+    let Parsed { document, is_cut } = parsed;
     let config = Config {
         text_mode: match mode {
             Mode::Markdown => TextMode::Markdown,
@@ -36,13 +50,18 @@ pub(super) fn article(page: &str, url: &str, mode: Mode) -> Readable {
         title: line(&article.title),
         text: article.text_content.trim().to_owned(),
         is_cut,
+        is_plain: false,
     });
-    found.filter(|found| !found.text.is_empty()).unwrap_or_else(|| whole(page, mode))
+    found.filter(|found| !found.text.is_empty()).unwrap_or_else(|| whole(page, mode, stop))
 }
 
-/// All that can be read of it. Parsed anew: looking for an article takes a page apart.
-pub(super) fn whole(page: &str, mode: Mode) -> Readable {
-    let Parsed { document, is_cut } = html::parse(page, Bounds::default());
+/// All that can be read of a page that is not too heavy. Parsed anew: looking for an article takes a page apart.
+pub(super) fn whole(page: &str, mode: Mode, stop: &Stop) -> Readable {
+    let parsed = html::parse(page, Bounds::default(), stop);
+    if stop.is_over() {
+        return words(&parsed, stop);
+    }
+    let Parsed { document, is_cut } = parsed;
     let title = line(&document.select("title").text());
     document.select(UNREAD).remove();
     let body = document.select("body");
@@ -50,13 +69,21 @@ pub(super) fn whole(page: &str, mode: Mode) -> Readable {
         Mode::Markdown => body.md(None),
         Mode::Text => body.formatted_text(),
     });
-    Readable { title, text: text.map(|text| text.trim().to_owned()).unwrap_or_default(), is_cut }
+    let text = text.map(|text| text.trim().to_owned()).unwrap_or_default();
+    Readable { title, text, is_cut, is_plain: false }
 }
 
-/// Text on one line, if there is any.
+/// The words of a page, in one pass.
+fn words(parsed: &Parsed, stop: &Stop) -> Readable {
+    let (text, is_all) = plain::text(&parsed.document, stop);
+    let title = line(&parsed.document.select_single("title").text());
+    Readable { title, text, is_cut: parsed.is_cut || !is_all, is_plain: true }
+}
+
+/// The beginning of a text on one line, if there is any.
 fn line(text: &str) -> Option<String> {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    Some(line).filter(|line| !line.is_empty())
+    let line = text.split_whitespace().take(MAX_TITLE).collect::<Vec<_>>().join(" ");
+    Some(line.chars().take(MAX_TITLE).collect::<String>()).filter(|line| !line.is_empty())
 }
 
 #[cfg(test)]

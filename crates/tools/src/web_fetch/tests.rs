@@ -255,6 +255,65 @@ async fn a_cancelled_call_ends() {
     assert!(matches!(result, Err(ToolError::Aborted)));
 }
 
+/// It takes a while to parse.
+fn flood() -> Raw {
+    Raw {
+        body: "& ".repeat(2_000_000).into_bytes(),
+        content_type: Some("text/html".to_owned()),
+        url: "http://site.example/".to_owned(),
+        is_cut: false,
+        mode: parameters::Mode::Markdown,
+        max_chars: 50_000,
+        readability: true,
+    }
+}
+
+#[tokio::test]
+async fn calls_that_are_given_up_leave_room_for_others() {
+    let site = Site::serve(pages).await;
+    let web = site.web(Settings::default());
+    for _ in 0..2 {
+        // Given up as soon as the work has begun.
+        tokio::select! { biased;
+            result = extract(&web, flood()) => panic!("{result:?}"),
+            () = std::future::ready(()) => {}
+        }
+    }
+    let result = fetch(&web, json!({"url": site.at("/article")})).await.unwrap();
+    assert!(inner(&result).starts_with("A paragraph"));
+}
+
+#[tokio::test]
+async fn a_page_that_is_too_heavy_comes_as_its_words() {
+    let site = Site::serve(|_| {
+        typed("text/html", format!("<title>T</title>{}{}", "<div>".repeat(300), "word ".repeat(100_000)))
+    })
+    .await;
+    let result = fetch(&site.web(Settings::default()), json!({"url": site.at("/")})).await.unwrap();
+    assert!(inner(&result).starts_with("word word word"), "{result}");
+    assert_eq!((&result["length"], &result["truncated"]), (&json!(50_000), &json!(true)));
+    let warning = result["warning"].as_str().unwrap();
+    assert!(warning.starts_with("The page is too"), "{warning}");
+}
+
+#[tokio::test]
+async fn a_flood_of_ampersands_is_an_article() {
+    let site =
+        Site::serve(|_| typed("text/html", format!("<title>T</title><p>{}", "& ".repeat(50_000)))).await;
+    let result = fetch(&site.web(Settings::default()), json!({"url": site.at("/")})).await.unwrap();
+    assert!(inner(&result).starts_with("& & & &"), "{result}");
+    assert_eq!((&result["truncated"], result.get("warning")), (&json!(true), None));
+}
+
+#[tokio::test]
+async fn no_more_json_is_written_than_is_given() {
+    let site = Site::serve(|_| typed("application/json", format!("[{}1]", "1,".repeat(100_000)))).await;
+    let result = fetch(&site.web(Settings::default()), json!({"url": site.at("/"), "maxChars": 1000})).await;
+    let result = result.unwrap();
+    assert!(inner(&result).starts_with("[\n  1,\n  1,"), "{result}");
+    assert_eq!((&result["extractor"], &result["truncated"]), (&json!("json"), &json!(true)));
+}
+
 #[tokio::test]
 async fn a_server_that_says_nothing_is_given_up() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

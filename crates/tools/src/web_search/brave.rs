@@ -10,7 +10,7 @@ use super::{fields, wrapped};
 
 pub(super) const BASE: &str = "https://api.search.brave.com";
 
-/// What a question needs.
+/// Parameters of a query.
 pub(super) struct Brave<'a> {
     pub(super) key: &'a str,
     pub(super) base: &'a str,

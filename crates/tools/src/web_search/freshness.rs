@@ -1,4 +1,4 @@
-//! How new results have to be.
+//! Freshness of search results.
 
 /// The value as Brave takes it; `None` if it is none.
 pub(super) fn normalized(value: &str) -> Option<String> {
@@ -52,7 +52,8 @@ mod tests {
     }
 
     proptest! {
-        /// What comes out is taken again as it is, and has nothing that a query string could stumble over.
+        /// Normalized values are stable: normalizing one again returns it unchanged, and it
+        /// contains nothing that would need escaping in a query string.
         #[test]
         fn a_normalized_value_stays(value in "(?i)(p[a-z]|[0-9]{4}-[01][0-9]-[0-3][0-9]to[0-9]{4}-[01][0-9]-[0-3][0-9]|.{0,12})") {
             if let Some(once) = normalized(&value) {

@@ -9,7 +9,7 @@ use super::{fields, wrapped};
 
 pub(super) const BASE: &str = "https://api.x.ai";
 
-/// What a question needs.
+/// Parameters of a query.
 pub(super) struct Grok<'a> {
     pub(super) key: &'a str,
     pub(super) base: &'a str,

@@ -1,4 +1,4 @@
-//! What a call of `web_search` asks for.
+//! Parameters of a call of `web_search`.
 
 use openclaw_agent::ToolError;
 use openclaw_config::settings::{SearchProvider, WebSearch};
@@ -8,7 +8,7 @@ use crate::args::Args;
 
 const MAX_RESULTS: usize = 10;
 
-/// One call.
+/// Parameters of one call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Parameters {
     pub(super) query: String,

@@ -12,7 +12,7 @@ use crate::web::{Keys, key};
 const DIRECT: &str = "https://api.perplexity.ai";
 const OPENROUTER: &str = "https://openrouter.ai/api/v1";
 
-/// What a question needs.
+/// Parameters of a query.
 pub(super) struct Perplexity<'a> {
     key: &'a str,
     pub(super) base: String,

@@ -1,4 +1,4 @@
-//! Who is asked, and with which key.
+//! Selects the search provider and its key.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(super) enum Provider<'a> {
 }
 
 impl<'a> Provider<'a> {
-    /// The one of the settings, unless its key is missing.
+    /// Returns the configured provider, unless its key is missing.
     pub(super) fn of(web: &'a WebSettings) -> Result<Self, NotAsked> {
         let settings = &web.config.search;
         let base = web.search_base.as_deref();
@@ -43,7 +43,7 @@ impl<'a> Provider<'a> {
         }
     }
 
-    /// What is in front of `API error`.
+    /// Returns the name in front of `API error`.
     pub(super) fn api_name(&self) -> &'static str {
         match self {
             Self::Brave(_) => "Brave Search",
@@ -52,7 +52,7 @@ impl<'a> Provider<'a> {
         }
     }
 
-    /// Everything that an answer depends on.
+    /// Returns the cache key: everything on which an answer depends.
     pub(super) fn cache_key(&self, asked: &Parameters) -> String {
         let own = match self {
             Self::Brave(_) => {

@@ -32,7 +32,7 @@ pub(in super::super) enum Tracer {
 impl Tracer {
     pub(super) const ALL: [Self; 3] = [Self::Calls, Self::Heap, Self::Copies];
 
-    /// What starts a program under it; the report goes to `$report`.
+    /// Command that starts a program under it; the report goes to `$report`.
     fn command(self) -> &'static str {
         match self {
             // -D: the traced program keeps the process number that signals are sent to.
@@ -50,7 +50,7 @@ impl Tracer {
         self.command().split(' ').next().unwrap_or_default()
     }
 
-    /// Whether it is installed and may trace here.
+    /// True if it is installed and may trace here.
     pub(in super::super) fn works(self) -> bool {
         let dir = tempfile::tempdir();
         dir.is_ok_and(|dir| {

@@ -129,9 +129,8 @@ fn what_must_stay_and_is_too_long_is_shown_in_part() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
-
-    /// Nothing is lost between the parts, no call is parted from its result, and no result is kept without its call.
+    /// No message is lost between the parts, no call is separated from its result, and no result is
+    /// kept without its call.
     #[test]
     fn every_entry_is_in_one_part_and_pairs_are_whole(
         words in prop::collection::vec((prop::sample::select(vec!["u", "a", "t", "r", "m"]), 0_u32..400), 0..40),

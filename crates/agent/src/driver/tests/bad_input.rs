@@ -82,7 +82,7 @@ async fn a_result_of_a_hundred_megabytes_is_kept_and_told_in_part() {
     assert!(told.is_some_and(|told| told < 8_100), "{told:?}");
 }
 
-/// As a transcript another program left: the calls get a result before the model is asked.
+/// Tests a transcript that another program left: its calls get a result before the model is asked.
 #[tokio::test]
 async fn a_history_that_ends_in_a_call_is_closed_first() {
     let open =

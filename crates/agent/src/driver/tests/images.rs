@@ -39,7 +39,8 @@ fn images(messages: &[Arc<Message>]) -> Vec<&ImageBlock> {
     blocks.filter_map(|block| if let Block::Image(image) = block { Some(image) } else { None }).collect()
 }
 
-/// What a message, a tool and a steered message show, each in every call from then on, the fallback's too.
+/// Images of a message, a tool and a steered message are replaced in every later call, also of the
+/// fallback.
 #[tokio::test]
 async fn every_call_of_a_run_sends_what_is_too_large_in_a_smaller_form() {
     let mut stage = Stage::new([

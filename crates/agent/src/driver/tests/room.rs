@@ -32,7 +32,7 @@ fn long() -> String {
     "x".repeat(90_000)
 }
 
-/// Whether a model is asked for a summary rather than for an answer.
+/// Returns true if the request asks for a summary rather than for an answer.
 fn is_summary(request: &ModelRequest) -> bool {
     request.tools.is_empty() && question(request).starts_with("<conversation>")
 }
@@ -189,7 +189,7 @@ async fn a_stop_during_a_compaction_ends_the_run() {
     assert!(stage.transcript()[0].starts_with("U xxx"), "the conversation is what it was");
 }
 
-/// What was said in a generated conversation.
+/// Message of a generated conversation.
 #[derive(Debug, Clone)]
 enum Said {
     User(usize),
@@ -231,8 +231,7 @@ fn conversation(said: &[Said]) -> Vec<Message> {
 }
 
 proptest! {
-    // Ten thousand in both modes together.
-    #![proptest_config(ProptestConfig { cases: 5_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
     #[test]
     fn it_cannot_fail_in_parts(case in case()) {
@@ -249,7 +248,7 @@ proptest! {
 #[derive(Debug, Clone)]
 struct Case {
     history: Vec<Said>,
-    /// What the summarising model does, call by call.
+    /// Behaviour of the summarising model, call by call.
     failures: Vec<u8>,
     fixed: u64,
     prompt: usize,

@@ -28,15 +28,17 @@ use crate::event::{RunEnd, RunEvent, TextChange};
 use crate::hooks::RunHooks;
 use crate::host::Host;
 use crate::pruning::Pruned;
+use crate::reasoning_visibility::ReasoningVisibility;
 use crate::redaction::Redactor;
 use crate::reply::Outcome;
-use crate::run::{Limits, ReasoningVisibility, RunModel, RunParams};
+use crate::run::{Limits, RunParams};
+use crate::run_model::RunModel;
 use crate::sent_images::SentImages;
-use crate::tool::{Catalogue, Tool, ToolContext, ToolError, ToolFacts, ToolFuture, ToolOutput};
+use crate::tool::{Catalogue, Effect, Tool, ToolContext, ToolError, ToolFacts, ToolFuture, ToolOutput};
 use crate::toolbox::Toolbox;
 use crate::transcript::{QueuedMessage, Steering, Transcript, TranscriptError, Written};
 
-/// What a scripted model answers to one call.
+/// Scripted answer of a model to one call.
 #[derive(Clone)]
 pub(super) struct Reply {
     text: String,
@@ -244,6 +246,8 @@ struct Memory {
     trip: Trip,
     /// Behind the message that was said last, not steered in.
     own_from: usize,
+    /// The length at which it was made durable.
+    secured_at: Vec<usize>,
 }
 
 impl Transcript for Memory {
@@ -270,6 +274,11 @@ impl Transcript for Memory {
             self.trip.tick();
             Ok(())
         })
+    }
+
+    fn secure(&mut self) -> Written<'_, ()> {
+        self.secured_at.push(self.entries.len());
+        Box::pin(async { Ok(()) })
     }
 
     fn view(&mut self) -> Written<'_, View> {
@@ -336,7 +345,8 @@ fn toolbox(queue: &Arc<Queue>, trip: &Trip) -> Toolbox {
     static NO_NAMES: Catalogue = Catalogue::empty();
     let tool = |name| -> Box<dyn Tool> {
         let repeatable = name == "once";
-        let facts = ToolFacts { label_arguments: &["text"], repeatable, ..ToolFacts::named(name) };
+        let effect = if name == "echo" { Effect::Looks } else { Effect::Acts };
+        let facts = ToolFacts { label_arguments: &["text"], repeatable, effect, ..ToolFacts::named(name) };
         Box::new(StageTool { facts, queue: Arc::clone(queue), trip: trip.clone() })
     };
     Toolbox::new(
@@ -397,6 +407,7 @@ pub(super) struct Stage {
     trip: Trip,
     events: Vec<RunEvent>,
     deaf: bool,
+    pub(super) deaths: u32,
     pub(super) limits: Limits,
     pub(super) compaction: CompactionSettings,
     pub(super) fixed_tokens: u64,
@@ -435,6 +446,7 @@ impl Stage {
             trip,
             events: Vec::new(),
             deaf: false,
+            deaths: 0,
             limits: Limits { timeout: Some(Duration::from_secs(600)), ..Limits::default() },
             compaction: CompactionSettings::default(),
             fixed_tokens: 0,
@@ -524,6 +536,7 @@ impl Stage {
             redactor: &Redactor::default(),
             hooks: self.hooks.clone(),
             transcript: &mut self.memory,
+            deaths: self.deaths,
             kept: KeptRequest::default(),
             steering: self.queue.as_ref(),
             reasoning: ReasoningVisibility::Off,
@@ -548,9 +561,14 @@ impl Stage {
             }
             seen
         };
-        let (outcome, seen) = tokio::join!(crate::run::run(params), listen);
+        let (outcome, seen) = tokio::join!(crate::run(params), listen);
         self.events = seen;
         outcome
+    }
+
+    /// The number of messages there were each time what the model said was made durable.
+    pub(super) fn secured_at(&self) -> &[usize] {
+        &self.memory.secured_at
     }
 
     pub(super) fn messages(&self) -> Vec<Arc<Message>> {
@@ -572,7 +590,7 @@ impl Stage {
         &self.events
     }
     pub(super) fn events(&self) -> Vec<String> {
-        // How often the model was asked tells `requests`.
+        // The number of requests is in `requests`.
         let told =
             |event: &&RunEvent| !matches!(event, RunEvent::Asking | RunEvent::Steered | RunEvent::TextEnds);
         self.events.iter().filter(told).map(line).collect()
@@ -584,12 +602,13 @@ fn scripted(script: impl IntoIterator<Item = Reply>) -> Answers {
     Arc::new(move |_: &ModelRequest| script.lock().unwrap().pop_front().expect("the script goes on"))
 }
 
-/// One line an event.
+/// Formats an event as one line.
 fn line(event: &RunEvent) -> String {
     match event {
         RunEvent::Started { .. } => "start".into(),
         RunEvent::Asking => "asking".into(),
         RunEvent::Steered => "steered".into(),
+        RunEvent::Retry(notice) => format!("retry {}", notice.text()),
         RunEvent::TextEnds => "text ends".into(),
         RunEvent::Assistant(TextChange::Begins(text)) => format!("assistant {text}"),
         RunEvent::Assistant(TextChange::Grows(delta)) => format!("assistant +{delta}"),
@@ -618,7 +637,7 @@ fn line(event: &RunEvent) -> String {
     }
 }
 
-/// One line a message: `~` marks an aborted answer, `!` an error.
+/// Formats each message as one line: `~` marks an aborted answer, `!` an error.
 pub(super) fn outline(messages: &[Arc<Message>]) -> Vec<String> {
     let text = |blocks: &[Block]| {
         blocks

@@ -29,7 +29,7 @@ impl Programs for Scripted {
     }
 }
 
-/// What it listens to, its name, its priority, what it prints.
+/// Row of a test: subscription, name, priority, output.
 type Row = (&'static str, &'static str, f64, &'static str);
 
 fn bus(rows: &[Row]) -> (HookBus, Arc<Scripted>) {

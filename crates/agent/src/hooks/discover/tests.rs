@@ -1,5 +1,8 @@
 use std::fs;
 
+use openclaw_config::Environment;
+use serde_json::json;
+
 use super::*;
 
 struct Tree {
@@ -35,7 +38,7 @@ impl Tree {
             bundled: None,
             managed: self.path("state/hooks"),
             workspace: self.path("ws"),
-            is_open_to_sandboxes: false,
+            sandboxes: SandboxWritable::default(),
         }
     }
 
@@ -133,21 +136,25 @@ fn files_that_are_no_hooks_are_named_and_nothing_hangs() {
 
 #[test]
 fn nothing_is_run_that_a_sandbox_may_have_written() {
-    let dir = tempfile::tempdir().unwrap();
-    let workspace = dir.path().join("ws");
-    std::fs::create_dir_all(workspace.join("hooks/evil")).unwrap();
-    std::fs::write(workspace.join("hooks/evil/HOOK.md"), "---\nname: evil\ndescription: d\n---\n").unwrap();
-    let places = Places {
-        extra: Vec::new(),
-        bundled: None,
-        managed: dir.path().join("hooks"),
-        workspace: workspace.clone(),
-        is_open_to_sandboxes: true,
-    };
+    let tree = Tree::new();
+    tree.hook("ws/hooks/evil", "evil", "1");
+    tree.hook("ws/linked/evil2", "evil2", "2");
+    tree.hook("extra1/fine", "fine", "3");
+    tree.hook("bound/evil3", "evil3", "4");
+    fs::create_dir_all(tree.path("state")).unwrap();
+    std::os::unix::fs::symlink(tree.path("ws/linked"), tree.path("state/hooks")).unwrap();
+    std::os::unix::fs::symlink(tree.path("bound/evil3"), tree.path("extra1/evil3")).unwrap();
+    let document = json!({"agents": {
+        "defaults": {"workspace": tree.path("ws"), "sandbox": {"docker": {"binds": [format!("{}:/b", tree.path("bound").display())]}}},
+        "list": [{"id": "main"}, {"id": "b", "workspace": tree.path("ws"), "sandbox": {"mode": "all", "workspaceAccess": "rw"}}],
+    }});
+    let environment = Environment::new([("HOME", "/nonexistent")], "/");
+    let config = Config::from_json5(&document.to_string(), &environment).unwrap();
+    let places = Places { sandboxes: config.sandbox_writable(), ..tree.places() };
     let found = discover(&places);
-    assert!(!found.hooks.iter().any(|hook| hook.source == Source::Workspace));
-    assert_eq!(
-        found.problems,
-        [Problem { path: workspace.join("hooks"), text: OPEN_TO_SANDBOXES.to_owned() }]
-    );
+    let own = found.hooks.iter().filter(|hook| !matches!(hook.home, Home::BuiltIn(_)));
+    assert_eq!(own.map(|hook| hook.about.name.as_str()).collect::<Vec<_>>(), ["fine"]);
+    let named: Vec<_> = found.problems.iter().map(|problem| problem.path.clone()).collect();
+    assert_eq!(named, ["extra1/evil3", "state/hooks", "ws/hooks"].map(|path| tree.path(path)));
+    assert!(found.problems.iter().all(|problem| problem.text.contains("a sandbox may write there")));
 }

@@ -16,7 +16,7 @@ pub(super) const MAX_ENTRIES: usize = 50_000;
 pub(super) const MAX_BYTES: u64 = 1024 * 1024 * 1024;
 
 const ANY_EXECUTE: u32 = 0o111;
-/// Not part of what is installed.
+/// Directory that is not installed.
 const SKIPPED: &str = ".git";
 
 /// Copies what is in a directory into another one, which is empty. Blocking.
@@ -62,7 +62,7 @@ fn file(root: &Path, inside: &Path, into: &Path, left: &mut u64) -> Result<(), I
         if metadata.permissions().mode() & ANY_EXECUTE == 0 { Executable::No } else { Executable::Yes };
     let mut target =
         Place::create_beneath(into, inside, &inside.display().to_string())?.create(executable)?;
-    // One more byte tells that there is more.
+    // One extra byte shows if there is more.
     let written = io::copy(&mut source.take(left.saturating_add(1)), &mut target)?;
     *left = left.checked_sub(written).ok_or(InstallError::TooLarge)?;
     Ok(())

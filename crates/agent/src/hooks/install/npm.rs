@@ -21,7 +21,8 @@ const MAX_SPEC: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NpmSpec(String);
 
-/// Not a package of a registry. Addresses, repositories and files are npm's other kinds, and are refused.
+/// The name is not an npm package of a registry. Addresses, repositories and files are npm's other
+/// kinds, and are refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{0}\" is neither a path that is there nor the name of an npm package (name, @scope/name, name@1.2.3)"
@@ -50,7 +51,7 @@ impl NpmSpec {
         }
     }
 
-    /// As it was written.
+    /// Returns the specification as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }

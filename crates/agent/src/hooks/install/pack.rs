@@ -1,8 +1,10 @@
-//! What there is to install in a directory: one hook, or a pack of them. Unlike hooks that are found, all have to be right.
+//! Finds what can be installed from a directory: one hook, or a pack of hooks. Unlike hooks that
+//! are found, all have to be right.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use openclaw_config::settings::SandboxWritable;
 use serde_json::Value;
 
 use super::super::discover::{NoHook, hook, of_pack, pack};
@@ -10,27 +12,27 @@ use super::super::handler;
 use super::super::hook_file::HookFile;
 use super::super::trust::{self, NotTrusted};
 
-/// As with hooks that are found.
+/// Largest file in bytes, as for hooks that are found.
 const MAX_FILE: u64 = 256 * 1024;
 
-/// Why a directory has nothing that can be installed; for people.
+/// Reason why a directory has nothing that can be installed; for people.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
     /// A hook in it is none.
     #[error("{path}: {reason}")]
     NoHook {
-        /// Where.
+        /// Path of the hook in the pack.
         path: String,
-        /// Why.
+        /// Reason why the hook can't be used.
         reason: String,
     },
-    /// There is no hook.
+    /// The directory contains no hook.
     #[error("it has neither a HOOK.md nor a package.json with openclaw.hooks; is it a pack of hooks?")]
     Nothing,
     /// A hook has nothing that handles its events.
     #[error("{0} has no handler")]
     NoHandler(String),
-    /// Its name can't be that of a directory.
+    /// The name can't be a directory name.
     #[error("\"{0}\" cannot be the name of a directory of hooks")]
     Name(String),
 }
@@ -40,20 +42,20 @@ pub enum PackError {
 pub struct Pack {
     /// The package's name without its scope, or the hook's name. It can be the name of a directory.
     pub id: String,
-    /// What is in it; never empty.
+    /// Hooks of the pack; never empty.
     pub hooks: Vec<PackedHook>,
     /// As `package.json` says.
     pub version: Option<String>,
-    /// Whether it needs other packages.
+    /// True if the pack depends on other npm packages.
     pub has_dependencies: bool,
 }
 
 /// A hook of a pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedHook {
-    /// Its name.
+    /// Name of the hook.
     pub name: String,
-    /// Its key below `hooks.internal.entries`.
+    /// Key of the hook below `hooks.internal.entries`.
     pub key: String,
 }
 
@@ -63,21 +65,22 @@ impl Pack {
         self.hooks.iter().map(|hook| hook.name.as_str()).collect()
     }
 
-    /// Reads a directory. Blocking.
+    /// Reads a directory, wherever it lies: nothing of it is run, and once installed it is looked at again. Blocking.
     pub(super) fn read(dir: &Path) -> Result<Self, PackError> {
+        let anywhere = SandboxWritable::default();
         let bad =
             |error: NoHook| PackError::NoHook { path: dir.display().to_string(), reason: error.to_string() };
-        let package = package(dir).map_err(bad)?;
+        let package = package(dir, &anywhere).map_err(bad)?;
         let text =
             |key: &str| Some(package.get(key)?.as_str()?.trim().to_owned()).filter(|it| !it.is_empty());
-        let (id, hooks) = match pack(dir).map_err(bad)? {
+        let (id, hooks) = match pack(dir, &anywhere).map_err(bad)? {
             Some(members) => {
-                let members = members.iter().map(|name| of_pack(dir, name).map_err(bad));
+                let members = members.iter().map(|name| of_pack(dir, name, &anywhere).map_err(bad));
                 let hooks = members.map(|member| packed(member?)).collect::<Result<_, _>>()?;
                 (text("name").map_or_else(|| base(dir), |name| unscoped(&name).to_owned()), hooks)
             }
             None => {
-                let about = hook(dir).map_err(bad)?.ok_or(PackError::Nothing)?;
+                let about = hook(dir, &anywhere).map_err(bad)?.ok_or(PackError::Nothing)?;
                 (about.name.clone(), vec![packed((dir.to_owned(), about))?])
             }
         };
@@ -97,12 +100,12 @@ fn packed((dir, about): (PathBuf, HookFile)) -> Result<PackedHook, PackError> {
     Ok(PackedHook { name: about.name, key: about.key })
 }
 
-fn package(dir: &Path) -> Result<Value, NoHook> {
+fn package(dir: &Path, sandboxes: &SandboxWritable) -> Result<Value, NoHook> {
     let path = dir.join("package.json");
     if !path.exists() {
         return Ok(Value::Null);
     }
-    Ok(serde_json::from_str(&trust::read(&path, MAX_FILE)?)?)
+    Ok(serde_json::from_str(&trust::read(&path, MAX_FILE, sandboxes)?)?)
 }
 
 fn base(dir: &Path) -> String {
@@ -118,7 +121,7 @@ fn is_directory_name(id: &str) -> bool {
     !id.is_empty() && id.len() <= 128 && !id.starts_with('.') && id.chars().all(is_plain)
 }
 
-/// Where the hooks are in what was unpacked: at the top, or in the one directory there is.
+/// Finds the hooks in an unpacked archive: at the top, or in the only directory there.
 pub(super) fn root_of(dir: &Path) -> Result<PathBuf, PackError> {
     if ["HOOK.md", "package.json"].iter().any(|name| dir.join(name).is_file()) {
         return Ok(dir.to_owned());

@@ -51,7 +51,7 @@ impl Tree {
         error.to_string().replace(&format!("{}/", self.dir.path().display()), "")
     }
 
-    /// What is in the state directory, and what of it are hooks.
+    /// Lists the state directory and the hooks in it.
     fn state(&self) -> Vec<String> {
         let entries = |dir: PathBuf| fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
         let mut names: Vec<String> = entries(self.path("state"))

@@ -41,7 +41,7 @@ fn tail() -> [Arc<Message>; 3] {
     [answer(), answer(), answer()]
 }
 
-/// What is sent in place of results: `position: length`, or `-` where it is the placeholder.
+/// Formats the replaced results as `position: length`, or `-` for the placeholder.
 fn pruned(messages: &[Arc<Message>], settings: &PruneSettings, window: u64) -> Vec<(usize, String)> {
     let shown = |(at, message): (usize, Arc<Message>)| {
         let text = text(&message);
@@ -145,8 +145,6 @@ fn results_with_an_image_stay_and_count() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
-
     /// Only results change, and each keeps its place and its call.
     #[test]
     fn nothing_but_the_text_of_old_results_changes(

@@ -19,29 +19,30 @@ const MAX_BYTES: u64 = 1024 * 1024 * 1024;
 /// Addresses that are asked in turn.
 const MAX_REDIRECTS: usize = 5;
 
-/// What is fetched, and where it goes.
+/// Download: source and destination.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fetch {
     pub(super) url: String,
     /// The directory; is made.
     pub(super) target: PathBuf,
-    /// It is unpacked.
+    /// Archive format, if the file is to be unpacked.
     pub(super) archive: Option<Archive>,
     /// Directories that are cut off the front of paths in the archive.
     pub(super) strip: usize,
 }
 
-/// Which addresses may be asked.
+/// Rules for allowed addresses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     pub(super) https_only: bool,
-    /// None of this machine or of its network: the skill's file could make the gateway ask there.
+    /// True if addresses of this machine or its network are refused: the skill's file could make
+    /// the gateway ask there.
     pub(super) public_only: bool,
 }
 
 pub(super) const STRICT: Rules = Rules { https_only: true, public_only: true };
 
-/// Why nothing was fetched; for people.
+/// Error of a download; for people.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FetchError {
     #[error("\"{0}\" is not an https address")]
@@ -110,7 +111,7 @@ async fn ask(order: &Fetch, http: &Http, rules: Rules) -> Result<(Incoming, Url)
     Err(FetchError::Redirects)
 }
 
-/// Without what may be a credential in it.
+/// Returns the address without parts that may be a credential.
 fn shown(url: &Url) -> String {
     format!("{}://{}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
 }

@@ -1,4 +1,4 @@
-//! What is done to install something. Pure but for looking programs up.
+//! Turns an installer into a plan. Pure but for looking programs up.
 
 use std::path::PathBuf;
 
@@ -9,12 +9,12 @@ use super::super::install_option::{Download, Installer};
 use super::download::Fetch;
 use crate::unpack::Archive;
 
-/// Where Homebrew is when no `PATH` names it.
+/// Directories of Homebrew that are tried when no `PATH` names it.
 const BREW_DIRS: &[&str] = &["/opt/homebrew/bin", "/usr/local/bin", "/home/linuxbrew/.linuxbrew/bin"];
 /// Signs of a package's name, besides letters and digits.
 const SIGNS: &str = "@/._+~-=^<>[],!";
 
-/// What is done.
+/// Plan of an installation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Plan {
     Run(Order),
@@ -29,13 +29,13 @@ pub(crate) struct Order {
     pub(crate) environment: Vec<(String, String)>,
 }
 
-/// Why nothing can be done; the person changes what is named.
+/// Reason why nothing can be installed; the person changes what is named.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PlanError {
     /// The skill's file does not say what to install.
     #[error("the skill's installer names no {0}")]
     Nameless(&'static str),
-    /// What it says is no plain name: an option, a path or an address may do anything.
+    /// The value is not a plain name: an option, a path or an address could do anything.
     #[error("the skill's installer names \"{0}\", which is not the plain name of a package")]
     NotAName(String),
     /// The program that installs is not there.
@@ -43,7 +43,7 @@ pub(super) enum PlanError {
     NoProgram {
         /// The program.
         program: &'static str,
-        /// How to get it.
+        /// Hint on how to install the missing program.
         hint: &'static str,
     },
     /// The archive is of a kind that is not opened.
@@ -57,7 +57,7 @@ pub(super) enum PlanError {
     Key(String),
 }
 
-/// What an installer of the skill with this key does. `find` tells where a program is.
+/// Plans what an installer of the skill with this key does. `find` tells where a program is.
 pub(super) fn plan(
     installer: &Installer,
     key: &str,
@@ -87,7 +87,7 @@ pub(super) fn plan(
         Installer::Go { module } => {
             let name = named(module.as_deref(), "module")?;
             let go = find("go").ok_or(missing("go", "see https://go.dev/dl"))?;
-            // Where Homebrew puts programs is in the PATH; Go's own directory seldom is.
+            // Homebrew's directory of programs is in the PATH; Go's own directory seldom is.
             let bin = brew(config, find).and_then(|brew| brew.parent().map(|dir| dir.display().to_string()));
             let environment = bin.map(|bin| ("GOBIN".to_owned(), bin)).into_iter().collect();
             Order { environment, ..order(go, &["install"], name) }

@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 64 * 1024;
 /// Lines of a directory's files that count.
 const MAX_LINES: usize = 2_000;
 
-/// Whether a file of this name holds such rules.
+/// Returns true if a file of this name holds ignore rules.
 pub(super) fn is_file_of_rules(name: &OsStr) -> bool {
     FILES.iter().any(|file| name == *file)
 }
@@ -25,18 +25,18 @@ pub(super) fn is_file_of_rules(name: &OsStr) -> bool {
 pub(super) struct IgnoreRules(Vec<Gitignore>);
 
 impl IgnoreRules {
-    /// Goes into a directory that has these files of rules.
+    /// Enters a directory that has these ignore files.
     pub(super) fn push(&mut self, dir: &Path, files: &[PathBuf]) {
         let rules = if files.is_empty() { Gitignore::empty() } else { read(dir, files) };
         self.0.push(rules);
     }
 
-    /// Goes out of it.
+    /// Leaves the directory.
     pub(super) fn pop(&mut self) {
         self.0.pop();
     }
 
-    /// Whether an entry is to be left out.
+    /// Returns true if an entry is to be left out.
     pub(super) fn ignores(&self, path: &Path, is_dir: bool) -> bool {
         let decided = self.0.iter().rev().find_map(|rules| match rules.matched(path, is_dir) {
             Match::None => None,

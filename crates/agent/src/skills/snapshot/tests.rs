@@ -40,7 +40,8 @@ fn an_agent_has_the_skills_that_it_is_given() {
         let names: Vec<&str> = made.report.entries.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!(names.join(" "), listed, "{agent}");
         assert_eq!(made.prompt.is_empty(), listed.is_empty(), "{agent}");
-        assert_eq!(made.mark.is_none(), usable.is_empty(), "{agent}");
+        assert!(made.mark.is_some(), "{agent}");
+        assert_eq!(made.mark == *NO_SKILLS, usable.is_empty(), "{agent}");
     }
 }
 

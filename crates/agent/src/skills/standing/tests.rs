@@ -6,7 +6,7 @@ use super::*;
 use crate::requirements::{Strictness, platform};
 use crate::skills::testing::skill;
 
-/// What there is: `bin:x`, `env:x`, `config:x`, and the platforms of nodes.
+/// Environment of a test: `bin:x`, `env:x`, `config:x`, and the platforms of nodes.
 struct Place(HashSet<&'static str>);
 
 impl Surroundings for Place {

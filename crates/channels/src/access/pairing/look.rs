@@ -1,5 +1,5 @@
-//! What the files of an account say, kept for as long as they are the same: most of what strangers say costs no more than a look at
-//! whether they are.
+//! Cached content of an account's pairing files, valid as long as they are unchanged: most messages
+//! of strangers then cost no more than a check of the files' metadata.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,16 @@ use openclaw_sessions::time::now_ms;
 
 use super::{Guests, MAX_PENDING, PairingRequest, PairingStore, Requested, Requests, prune, read, recent};
 
-/// How long a file that could not be read counts as one that can't be, in milliseconds: reading it again takes a while.
+/// Time in milliseconds for which a file that could not be read counts as unreadable, because
+/// reading it again takes a while.
 const UNREADABLE_MS: i64 = 1_000;
 
 /// The files as they were read.
 #[derive(Debug)]
 pub struct PairingLook {
-    /// Who was let in.
+    /// People who were let in.
     pub guests: Guests,
-    /// Who waits; nobody where that can't be read.
+    /// Pending requests; empty if they can't be read.
     requests: Vec<PairingRequest>,
     stamps: Vec<Option<Stamp>>,
     /// Unix milliseconds.
@@ -32,7 +33,7 @@ impl PairingStore {
         if known.is_some_and(|known| known.is_of(&stamps, now)) {
             return None;
         }
-        // What can't be read is found out when somebody is about to be noted.
+        // An unreadable file is noticed when a request is about to be recorded.
         let requests = read::<Requests>(&self.requests).ok().flatten().unwrap_or_default().requests;
         Some(PairingLook { guests: self.guests(), requests, stamps, read_at: now })
     }
@@ -46,8 +47,8 @@ impl PairingLook {
         self.stamps == stamps && is_readable && self.stamps.iter().flatten().all(was_settled)
     }
 
-    /// What becomes of somebody who asks to be let in, without a change of the file, while others ask at this moment. `None`: they are
-    /// to be noted.
+    /// Returns the result of a request that does not change the file, while others are asking at
+    /// the same time. `None` if the request must be recorded.
     pub fn settled(&self, id: &str, asking: &BTreeSet<String>) -> Option<Requested> {
         let now = now_ms();
         let mut requests = self.requests.clone();

@@ -19,7 +19,8 @@ pub(super) fn flattened(styled: &Styled) -> Styled {
     without.restyled(|style| (!matches!(style, Style::Link(_))).then(|| style.clone()))
 }
 
-/// Whether a link is called like its address, but for what nobody writes.
+/// Returns true if the label of a link is its address, apart from a scheme or slash that people
+/// leave out.
 pub(super) fn is_called_so(label: &str, address: &str) -> bool {
     let bare = |text: &str| {
         let text = text.trim().trim_end_matches('/');

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use super::super::styled::{Span, Style, Styled};
 
-/// What stands before and behind a span.
+/// Marks before and after a span.
 pub(crate) type Marks<'a> = (Cow<'a, str>, Cow<'a, str>);
 
-/// The text with marks around its spans. `marks` tells those of a style, if it has any; `write` puts down words, in code or not. Where
-/// spans cross, the inner one is closed and opened again.
+/// The text with marks around its spans. `marks` tells those of a style, if it has any; `write`
+/// puts down words, in code or not. If spans cross, the inner one is closed and opened again.
 pub(crate) fn render<'a>(
     styled: &'a Styled,
     marks: impl Fn(&'a Style) -> Option<Marks<'a>>,
@@ -57,8 +57,8 @@ fn close_until<'s, 'a>(
     again
 }
 
-/// For markup that knows no line breaks or blanks inside of its marks: spans cut at line breaks, without the blanks at their ends. Code
-/// blocks and quotations stay.
+/// Adapts to markup that allows no line breaks or blanks at the ends of its marks: spans are cut at
+/// line breaks, without the blanks at their ends. Code blocks and quotations stay.
 pub(super) fn per_line(styled: &Styled) -> Styled {
     let mut spans = Vec::with_capacity(styled.spans.len());
     for span in &styled.spans {
@@ -87,7 +87,7 @@ pub(super) fn with_quote_marks(rendered: &str) -> String {
     rendered.replace(QUOTE, ">")
 }
 
-/// With `> ` before every line of quotations; code blocks in them go without.
+/// Puts `> ` before every line of quotations; code blocks in them are left as they are.
 pub(super) fn quoted(styled: &Styled) -> Styled {
     let code = styled.code_blocks();
     let mut places: Vec<(usize, Cow<'_, str>)> = Vec::new();

@@ -4,7 +4,7 @@ use super::super::styled::Styled;
 use super::super::{Reading, TableMode};
 use super::flatten::flattened;
 
-/// How Markdown is read for it.
+/// Markdown features for plain text.
 pub const PLAIN: Reading =
     Reading { tables: TableMode::Code, autolinks: false, angle_links: true, spoilers: false };
 

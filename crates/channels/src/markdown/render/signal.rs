@@ -6,7 +6,7 @@ use super::super::{Reading, TableMode};
 use super::flatten::flattened;
 use crate::text::{LengthUnit, Limit};
 
-/// How Markdown is read for it.
+/// Markdown features for Signal.
 pub const SIGNAL: Reading =
     Reading { tables: TableMode::Bullets, autolinks: false, angle_links: true, spoilers: true };
 
@@ -15,23 +15,23 @@ pub const SIGNAL: Reading =
 pub struct SignalText {
     /// The words.
     pub text: String,
-    /// Their styles, by place.
+    /// Style ranges, by position.
     pub styles: Vec<SignalStyle>,
 }
 
 /// A style of Signal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SignalStyle {
-    /// Where it begins, in UTF-16 units.
+    /// Start in UTF-16 units.
     pub start: usize,
-    /// How long it is, in UTF-16 units.
+    /// Length in UTF-16 units.
     pub length: usize,
     /// `BOLD`, `ITALIC`, `STRIKETHROUGH`, `MONOSPACE` or `SPOILER`.
     pub name: &'static str,
 }
 
 impl SignalStyle {
-    /// As the daemon takes it: `start:length:STYLE`.
+    /// Returns the style in the form of the daemon: `start:length:STYLE`.
     pub fn to_wire(&self) -> String {
         format!("{}:{}:{}", self.start, self.length, self.name)
     }

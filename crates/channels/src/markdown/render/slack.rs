@@ -7,11 +7,11 @@ use super::flatten::is_called_so;
 use super::marks::{self, Marks};
 use crate::text::Limit;
 
-/// How Markdown is read for it. Tokens such as `<@U123>` stay as they are written.
+/// Markdown features for Slack. Tokens such as `<@U123>` stay as they are written.
 pub const SLACK: Reading =
     Reading { tables: TableMode::Code, autolinks: false, angle_links: false, spoilers: false };
 
-/// What tokens begin with that Slack understands.
+/// Prefixes of tokens that Slack understands.
 const TOKENS: [&str; 8] = ["@", "#", "!", "mailto:", "tel:", "http://", "https://", "slack://"];
 
 /// Bytes of a link's address; longer ones are no link that Slack takes, and fill a message by themselves.

@@ -7,7 +7,7 @@ use super::flatten::flattened;
 use super::marks::{self, Marks};
 use crate::text::Limit;
 
-/// How Markdown is read for it.
+/// Markdown features for WhatsApp.
 pub const WHATSAPP: Reading =
     Reading { tables: TableMode::Bullets, autolinks: false, angle_links: true, spoilers: false };
 

@@ -31,7 +31,7 @@ fn markdown_becomes_html() {
             "https://ex.com/?a=1&b=2",
             "<a href=\"https://ex.com/?a=1&amp;b=2\">https://ex.com/?a=1&amp;b=2</a>",
         ),
-        ("![alt](http://x/y.png)", "alt"),
+        ("![alt](http://x/y.png)", "<a href=\"http://x/y.png\">alt</a>"),
         ("a\n---\nb", "a\n\nb"),
         ("snake_case_name and 2*3*4", "snake_case_name and 2<i>3</i>4"),
         ("visit example.com or a@b.co", "visit example.com or a@b.co"),
@@ -119,7 +119,7 @@ fn each_message_has_its_words_without_markup() {
     assert_eq!(visible_len("**b** [docs](https://e.com) 😀", TableMode::Code), 9);
 }
 
-/// Whether every tag is closed by its own, in order.
+/// Returns true if every tag is closed by its own, in order.
 pub(crate) fn is_nested(html: &str) -> bool {
     let mut open = Vec::new();
     for tag in html.split('<').skip(1).filter_map(|rest| rest.split_once('>')).map(|(tag, _)| tag) {
@@ -146,9 +146,50 @@ fn words_of(html: &str) -> String {
     words.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+/// HTML may be much longer than what people read of it.
+#[test]
+fn messages_with_long_html_are_as_full_as_they_can_be() {
+    let links = format!("[a](https://example.com/{}) ", "x".repeat(60)).repeat(400);
+    let signs = format!("```\n{}```\n", "if a < b && c > d { e(&f) }\n".repeat(400));
+    let both = format!("{}\n\n{links}\n\n{signs}", "word ".repeat(3000));
+    for markdown in [links, signs, both] {
+        let messages = messages(&markdown, Cut::default());
+        let lengths: Vec<usize> =
+            messages.iter().map(|words| LengthUnit::Utf16.len(words.formatted.as_deref().unwrap())).collect();
+        let (_, all_but_last) = lengths.split_last().unwrap();
+        // A line break is a better place than a full message: one piece before each part of the text may be shorter.
+        let full = all_but_last.iter().filter(|length| **length > 3000).count();
+        assert!(
+            full + 3 >= all_but_last.len() && lengths.iter().all(|length| *length <= RENDERED_LIMIT),
+            "{lengths:?}"
+        );
+    }
+}
 
+#[test]
+fn pictures_and_links_in_tables_keep_their_address() {
+    let table = "| a | b |\n|---|---|\n| [docs](https://a.example/x) | ![cat](https://a.example/c.png) |";
+    let shown = |tables| messages(table, Cut { tables, ..Cut::default() }).remove(0).formatted.unwrap();
+    let code = shown(TableMode::Code);
+    assert!(
+        code.contains("docs (https://a.example/x)") && code.contains("cat (https://a.example/c.png)"),
+        "{code}"
+    );
+    let bullets = shown(TableMode::Bullets);
+    let named =
+        "<a href=\"https://a.example/x\"><b>docs</b></a>\n• b: <a href=\"https://a.example/c.png\">cat</a>";
+    assert_eq!(bullets, named, "a row is called in bold what its first cell says");
+    let rows = [
+        ("![](https://a.example/c.png)", "<a href=\"https://a.example/c.png\">https://a.example/c.png</a>"),
+        ("[![cat](https://a.example/c.png)](https://a.example)", "<a href=\"https://a.example\">cat</a>"),
+        ("![cat](./c.png)", "cat"),
+    ];
+    for (markdown, expect) in rows {
+        assert_eq!(messages(markdown, Cut::default()).remove(0).formatted.as_deref(), Some(expect));
+    }
+}
+
+proptest! {
     #[test]
     fn messages_are_well_formed_and_fit(markdown in crate::markdown::tests::any_markdown(), limit in 10usize..90) {
         let whole_text = read(&markdown, TELEGRAM).text;

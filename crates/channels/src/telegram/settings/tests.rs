@@ -1,4 +1,4 @@
-//! What is set where, and which counts.
+//! Tests of the place of settings and their precedence.
 
 use std::sync::Arc;
 

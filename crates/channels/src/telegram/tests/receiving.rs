@@ -16,7 +16,7 @@ async fn updates_are_confirmed_behind_the_inbox() {
     let status = running.until(|status| status.connected).await;
     assert_eq!((status.mode, status.last_error.clone()), (Some("polling"), None));
     assert_eq!(running.stop().await, Exit::Stopped);
-    // It is written beside the work, and before the stop ends.
+    // The offset is written beside the work, and before the stop ends.
     assert_eq!(scene.offset(), Some(first + 1));
     assert_eq!(scene.server.calls("deleteWebhook")[0].params["drop_pending_updates"], false);
 }
@@ -191,7 +191,8 @@ async fn an_old_press_is_as_old_as_what_was_said_before_it() {
     let running = scene.start(&inbox);
     inbox.holds(2).await;
     assert_eq!(inbox.taken.lock()[1].at, said_at * 1_000);
-    // One that can be answered has just been pressed, and so has one that comes when all that waited was brought.
+    // A press that can be answered has just happened, and so has one that comes when everything
+    // that waited was delivered.
     scene.server.all_confirmed().await;
     for number in [3, 4] {
         scene.server.push(old.clone());

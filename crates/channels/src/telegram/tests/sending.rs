@@ -159,12 +159,18 @@ async fn an_edit_keeps_the_buttons_that_it_does_not_speak_of() {
 }
 
 #[tokio::test]
-async fn a_topic_that_is_gone_is_not_the_general_one() {
+async fn what_is_said_in_a_topic_that_is_gone_is_said_without_it() {
     let scene = Scene::new().await;
     scene.server.delete_thread(42);
-    let error = scene.send_to("-100", Some("42"), &text("hi", None)).await.unwrap_err();
-    assert!(matches!(&error, SendError::Final { reason } if reason.contains("topic")), "{error:?}");
-    assert_eq!(scene.sent().len(), 1);
+    scene.send_to("-100", Some("42"), &text("hi", None)).await.unwrap();
+    let calls = scene.server.calls("sendMessage");
+    let threads: Vec<Option<&Value>> =
+        calls.iter().map(|call| call.params.get("message_thread_id")).collect();
+    assert_eq!(threads, [Some(&json!(42)), None]);
+    // A closed topic still exists.
+    scene.server.fail("sendMessage", Fault::Refuse(400, "Bad Request: TOPIC_CLOSED"));
+    let error = scene.send_to("-100", Some("43"), &text("hi", None)).await.unwrap_err();
+    assert!(matches!(&error, SendError::Final { reason } if reason.contains("TOPIC_CLOSED")), "{error:?}");
     scene.send_to("-100", Some("1"), &text("general", None)).await.unwrap();
     let at = scene.address("-100", Some("1"));
     scene.bot.show_activity(&at, Activity::Uploading(MediaKind::Voice)).await.unwrap();
@@ -226,14 +232,15 @@ async fn it_is_shown_that_a_file_is_on_its_way() {
         };
         assert_eq!(shown, json!({"chat_id": -100, "action": action, "message_thread_id": 42}), "{method}");
     }
-    // It holds nothing up where it can't be shown.
+    // A failed activity delays nothing.
     for fault in [Fault::Silence, Fault::Refuse(400, "Bad Request: chat not found")] {
         scene.server.fail("sendChatAction", fault);
         scene.send_to("-100", Some("42"), &file(MediaKind::Document)).await.unwrap();
     }
-    let shown = scene.server.calls("sendChatAction").len();
-    scene.send_to("-100", Some("42"), &text("no file", None)).await.unwrap();
-    assert_eq!(scene.server.calls("sendChatAction").len(), shown);
+    // A text shows none. It goes to another chat: the activity of the last file may come after that file.
+    scene.send_to("-200", None, &text("no file", None)).await.unwrap();
+    let shown = scene.server.calls("sendChatAction");
+    assert!(shown.iter().all(|call| call.params["chat_id"] == json!(-100)), "{shown:?}");
 }
 
 #[tokio::test]
@@ -468,7 +475,7 @@ async fn a_call_that_may_be_repeated_is_until_it_is_done() {
         (react(), vec![Fault::Slower(0)], 2, true),
         (react(), vec![Fault::Drop, Fault::Drop, Fault::Drop], 3, false),
         (react(), vec![denied], 1, false),
-        // Nobody waits so long for an action.
+        // The caller of an action does not wait so long.
         (react(), vec![Fault::Slower(600)], 1, false),
         (edit(), vec![Fault::DoneAndDropped, unmodified], 2, true),
         (delete(), vec![Fault::Drop, gone.clone()], 2, true),
@@ -494,7 +501,7 @@ async fn a_call_that_may_be_repeated_is_until_it_is_done() {
     }
 }
 
-/// One that brings nothing is called again as well; the address of a file is asked for like that.
+/// Calls that bring no data are repeated too; the address of a file is requested in the same way.
 #[tokio::test]
 async fn a_call_that_brings_nothing_is_made_again() {
     let scene = Scene::with("timeoutSeconds: 1, retry: {minDelayMs: 1, jitter: 0},").await;

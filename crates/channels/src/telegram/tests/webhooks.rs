@@ -59,7 +59,8 @@ async fn who_does_not_know_the_secret_is_refused() {
     assert!(inbox.taken.lock().is_empty());
 }
 
-/// As on every surface (decision 26). What is right is refused too, so that nobody can tell by trying.
+/// Guesses are slowed down as on every surface (decision 26). The right secret is refused too, so
+/// that nobody can tell by trying.
 #[tokio::test]
 async fn guesses_are_slowed_down() {
     let (scene, reserved) = scene().await;
@@ -107,7 +108,7 @@ async fn what_can_not_be_read_is_passed_over() {
             status.last_error.as_ref().is_some_and(|error| error.contains("passed over"))
         };
         running.until(told).await;
-        // It works again.
+        // The webhook works again.
         assert_eq!(scene.server.push_to_webhook(private_message(5, "hi")).await, 200);
         running.until(|status| status.last_error.is_none()).await;
     }
@@ -129,7 +130,7 @@ async fn silent_connections_make_room() {
     let mut silent = Vec::new();
     for _ in 0..3 * webhook::CONNECTIONS {
         let mut connection = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-        // One that was closed may refuse it.
+        // A closed connection may refuse the data.
         let _ = connection.write_all(b"POST /telegram-webhook HTTP/1.1\r\nHost: x").await;
         silent.push(connection);
     }

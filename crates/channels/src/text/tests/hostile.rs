@@ -10,7 +10,7 @@ use crate::telegram::html::{Cut, RENDERED_LIMIT, TELEGRAM, messages, visible_len
 /// Bytes of each text.
 const LONG: usize = 6_000;
 
-/// What is repeated.
+/// Fragments that are repeated.
 const PATTERNS: &[&str] = &[
     " ",
     "\n",
@@ -131,14 +131,14 @@ fn fit(parts: &[String], limit: usize) {
     assert!(parts.iter().all(|part| Limit::utf16(limit).fits(part) && !part.trim().is_empty()));
 }
 
-/// Whether each part is closed. A fence of half a message has no room to be.
+/// Returns true if every fence is closed in its part. A fence of half a message has no room to be.
 fn are_closed(parts: &[String], input: &str) -> bool {
     fences(input).iter().any(|fence| fence.open.marker.len() > 450) || are_balanced(parts, input)
 }
 
 type Work = (&'static str, fn(&str));
 
-/// Everything that an answer may go through, and what holds of it.
+/// Operations that an answer may go through, and the properties they must have.
 const WORK: &[Work] = &[
     ("plain text", |input| {
         for limit in [80, 4000] {

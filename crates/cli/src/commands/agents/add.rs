@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
-/// What is to be added, as flags or answers say it.
+/// Agent to add, from flags or answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) agent: NewAgent,

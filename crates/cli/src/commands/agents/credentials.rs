@@ -13,14 +13,14 @@ use crate::failure::Failure;
 /// Credentials that could be copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Offer {
-    /// Whose they are.
+    /// Agent that owns the credentials.
     pub(super) owner: AgentId,
     from: PathBuf,
     to: PathBuf,
 }
 
 impl Offer {
-    /// Those of the default agent, unless there are none or the new agent has its own.
+    /// Offers the default agent's credentials, unless it has none or the new agent has its own.
     pub(super) fn of(config: &Config, agent_dir: &Path) -> Option<Self> {
         let owner = config.default_agent();
         let from = config.agent(&owner).agent_dir.join(FILE);
@@ -40,7 +40,7 @@ impl Offer {
         private_file::replace(&self.to, &content, Durability::Synced).map_err(failed)
     }
 
-    /// How a person does it.
+    /// Instructions for copying them by hand.
     pub(super) fn hint(&self) -> String {
         let dir = self.to.parent().unwrap_or(&self.to).display();
         format!(

@@ -69,7 +69,7 @@ pub(super) fn run(id: &str, force: bool, json: bool, context: &Context) -> Outco
     Ok(0)
 }
 
-/// The default agent of the file as it is now, where that is another than it was: what is stored depends on it, so a
+/// Default agent of the file as it is now, if it has changed: stored state depends on it, so a
 /// running gateway does not take the change.
 fn new_default(before: &Config, context: &Context) -> Option<AgentId> {
     let after = load(context.env()).config().ok()?.default_agent();

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::failure::Outcome;
 use crate::output;
 
-/// One agent, keys in the order of the reference.
+/// Row of the list: one agent, keys in the order of the reference.
 #[derive(Debug, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 struct AgentRow {
@@ -35,18 +35,18 @@ struct AgentRow {
     routes: Option<Vec<&'static str>>,
 }
 
-/// Whether the text names every binding.
+/// Amount of detail on bindings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// How many there are.
+    /// Number of bindings only.
     Count,
-    /// Each one.
+    /// List of bindings.
     Bindings,
 }
 
 pub(super) fn run(json: bool, detail: Detail, context: &Context) -> Outcome {
     let config = context.config()?;
-    context.print_warnings();
+    context.print_warnings_about(&["agents", "bindings"]);
     let rows: Vec<AgentRow> =
         config.agent_ids().iter().map(|id| row(config, &config.agent(id), detail)).collect();
     if json {

@@ -65,7 +65,7 @@ struct ResetShown {
 
 pub(super) fn run(args: &AgentsRouteArgs, context: &Context) -> Outcome {
     let config = context.config()?;
-    context.print_warnings();
+    context.print_warnings_about(&["agents", "bindings"]);
     let settings = SessionSettings::from(config.as_ref());
     let inbound = inbound(args, config)?;
     let route =
@@ -74,7 +74,7 @@ pub(super) fn run(args: &AgentsRouteArgs, context: &Context) -> Outcome {
     if args.json {
         output::json(&answer);
     } else {
-        text(&answer, &TimeZone::system()).iter().for_each(|line| output::line(line));
+        text(&answer, &TimeZone::system()).iter().for_each(|line| output::row(line));
     }
     Ok(0)
 }

@@ -62,7 +62,7 @@ fn explicit(args: &AgentsSetIdentityArgs) -> Identity {
     }
 }
 
-/// Whose identity, and the file it is read from.
+/// Agent whose identity is set, and the file it is read from.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
     agent: AgentId,
@@ -155,8 +155,9 @@ fn read(file: &Path, workspace: Option<&Path>, context: &Context) -> Result<Iden
     Ok(identity)
 }
 
-/// The beginning of the file: a pipe or a device would keep the command for ever. That of a workspace leads nowhere else, for
-/// the agent may have made it; one that the owner named may be a link.
+/// The beginning of the file: a pipe or a device would keep the command for ever. A file of a
+/// workspace must not be a link elsewhere, for the agent may have made it; a file that the owner
+/// named may be one.
 fn head(file: &Path, workspace: Option<&Path>) -> Result<Option<Head>, PlaceError> {
     let real = match workspace {
         Some(_) => file.to_owned(),

@@ -1,4 +1,5 @@
-//! What people are told beside the file: entries that can't do what is meant, and rules that nobody is held to.
+//! Advice beside the approvals file: entries that can't do what is meant, and rules that are not
+//! enforced.
 
 use std::path::Path;
 
@@ -15,13 +16,13 @@ use crate::context::Context;
 /// Programs that run any other. A pattern that matches one of them allows everything.
 const SHELLS: [&str; 4] = ["/bin/sh", "/bin/bash", "/usr/bin/env", "/usr/bin/python3"];
 
-/// What is wrong with a new entry.
+/// Warnings about a new entry.
 pub(super) fn of_entry(context: &Context, agent: &str, pattern: &str) -> Vec<String> {
     let home = context.env().home();
     [no_match(pattern), runs_others(pattern, &home), no_agent(context, agent)].into_iter().flatten().collect()
 }
 
-/// Why a pattern matches no program.
+/// Reason why a pattern matches no program.
 fn no_match(pattern: &str) -> Option<String> {
     let begins = ["/", "~/", "**", "*/"].iter().any(|start| pattern.starts_with(start));
     let why = if !pattern.contains(['/', '\\', '~']) {
@@ -75,7 +76,7 @@ pub(super) fn of_unknown_fields(file: &ApprovalsFile) -> Option<String> {
     })
 }
 
-/// That nobody is held to the rules, where that is so by the config of this host.
+/// Warning that the rules are not enforced, where the config of this host makes it so.
 pub(super) fn of_config(context: &Context) -> Option<String> {
     let config = context.config_or_default();
     let is_elsewhere = config.gateway.mode == Some(GatewayMode::Remote);

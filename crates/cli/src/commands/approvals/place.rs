@@ -1,4 +1,4 @@
-//! Whose approvals file is meant, and how it is read and written there.
+//! Approvals file that is meant, and the way it is read and written there.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use crate::client::{self, DEFAULT_TIMEOUT, TargetFlags, Wait};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// How often a change is tried while others change the file at the same time.
+/// Number of attempts at a change while others change the file at the same time.
 const TRIES: usize = 20;
-/// How a gateway says that somebody else was first ([`ApprovalsError::Changed`]).
+/// Text of a gateway's error when another writer was first ([`ApprovalsError::Changed`]).
 const CHANGED: &str = "exec approvals changed since last load";
 
 /// The file of this host, or of a gateway.
@@ -36,7 +36,7 @@ struct Connection {
 }
 
 impl<'a> Place<'a> {
-    /// What the flags say.
+    /// Place chosen by the flags.
     ///
     /// # Errors
     /// For a node: there are none yet. For an address without `--gateway`: this host's file is not what was meant.
@@ -65,7 +65,7 @@ impl<'a> Place<'a> {
         self.context
     }
 
-    /// As people are told.
+    /// Label for people.
     pub(super) fn label(&self) -> &'static str {
         match self.kind {
             Kind::Local(_) => "local",

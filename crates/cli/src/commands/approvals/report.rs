@@ -1,4 +1,4 @@
-//! What `openclaw approvals` prints.
+//! Output of `openclaw approvals`.
 
 use openclaw_protocol::params::approvals::ExecApprovalsFile;
 use openclaw_tools::exec_approvals::file::{ApprovalsFile, Policy};

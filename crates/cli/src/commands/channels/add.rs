@@ -10,7 +10,7 @@ use openclaw_config::{Config, value_path};
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Map, Value, json};
 
-use super::{DEFAULT, platform, refused, wizard};
+use super::{DEFAULT, credentials, platform, refused, wizard};
 use crate::args::ChannelsAddArgs;
 use crate::commands::message::absolute;
 use crate::commands::questions::Questions;
@@ -56,7 +56,7 @@ fn add(
         let own = names_of(&loaded.snapshot.parsed, channel.as_ref(), &account).into_iter().next();
         path.extend(["accounts".to_owned(), own.unwrap_or_else(|| account.clone())]);
     }
-    // What it had before, in whichever place, would go before what it gets now, or beside it.
+    // A former credential, in whichever place, would go before the new one, or beside it.
     let bare = (!keeps_token)
         .then(|| without_credentials(&loaded.snapshot.parsed, channel.as_ref(), &account))
         .flatten();
@@ -76,7 +76,8 @@ fn add(
     next.extend(fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))));
     next.extend(more.map(|(key, value)| (key.to_owned(), value)));
     let mut next = Value::Object(next);
-    // Where no account is named, the channel's own keys are the account `default`; where one is, that has to be named too.
+    // The channel's own keys are the account `default` where no account is named; where one is,
+    // that has to be named too.
     let is_first_named = account != DEFAULT && before.is_default;
     let names_default = is_first_named && before.has_credentials;
     if names_default {
@@ -107,6 +108,9 @@ fn add(
     for name in unset.filter(|_| args.use_env) {
         output::error_line(&format!("{name} is not set here: the gateway has to be started with it."));
     }
+    if !keeps_token {
+        credentials::tell(context, channel.as_ref(), &account);
+    }
     Ok(0)
 }
 
@@ -114,9 +118,9 @@ fn add(
 struct Before {
     has_section: bool,
     has_accounts: bool,
-    /// Whether its own keys are the account `default`, because no account has a name.
+    /// True if the platform's own keys are the account `default`, because no account has a name.
     is_default: bool,
-    /// Whether that account has a token, in the configuration or in the environment.
+    /// True if that account has a token, in the configuration or in the environment.
     has_credentials: bool,
 }
 
@@ -141,7 +145,7 @@ impl Before {
     }
 }
 
-/// Whether an account that is there has something else changed, and keeps the token that it has.
+/// True if the account exists, something else of it changes, and it keeps its token.
 fn keeps_token(context: &Context, args: &ChannelsAddArgs, channel: &dyn Channel, account: &str) -> bool {
     let changes = args.name.is_some() || args.webhook_url.is_some() || args.webhook_path.is_some();
     let names_one =
@@ -151,7 +155,7 @@ fn keeps_token(context: &Context, args: &ChannelsAddArgs, channel: &dyn Channel,
     changes && !names_one && is_there && channel.credential_source(&config, account) != "none"
 }
 
-/// Of two accounts with one bot, only one can receive.
+/// Fails if another account has the same token: of two accounts with one bot, only one can receive.
 fn refuse_token_of_another(
     context: &Context,
     channel: &dyn Channel,
@@ -210,7 +214,7 @@ fn check_webhook_secret(context: &Context, id: &str, own: &Map<String, Value>) -
         .hint(format!("Set one of your own making, then run this again: openclaw config set {key} <secret>")))
 }
 
-/// Who is heard by a new account in private chats.
+/// Explains who is heard by a new account in private chats.
 fn who_may_write(context: &Context, id: &str, account: &str) -> String {
     let settings = AccessSettings::of(&context.reread().config_or_default(), id, account);
     let Ok(AccessSettings { dm_policy, allow_from, .. }) = settings else {
@@ -254,7 +258,7 @@ fn lasting(file: &str) -> String {
     if file.starts_with('~') || file.starts_with("${") { file.to_owned() } else { absolute(file) }
 }
 
-/// A number, a colon, and what is secret.
+/// True for a number, a colon, and a secret part.
 pub(super) fn is_token(token: &str) -> bool {
     let parts = token.split_once(':');
     let is_secret = |text: &str| {

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
-/// What is shown of one account.
+/// Report on one account.
 struct Report {
     channel: Arc<dyn Channel>,
     account: String,
@@ -61,8 +61,12 @@ pub(super) fn run(context: &Context, args: &CapabilitiesArgs) -> Outcome {
     } else if reports.is_empty() {
         output::line("No channels configured.");
     } else {
-        let texts: Vec<String> = reports.iter().map(|report| report.lines().join("\n")).collect();
-        output::line(&texts.join("\n\n"));
+        for (at, report) in reports.iter().enumerate() {
+            if at > 0 {
+                output::line("");
+            }
+            report.lines().iter().for_each(|line| output::row(line));
+        }
     }
     Ok(0)
 }

@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, channel: &str, lines: &str, json: bool) -> 
     Ok(0)
 }
 
-/// Whether a line was written by a platform, or names one. `None` is any.
+/// True if a line was written by a platform, or names one. `None` is any.
 fn is_about(line: &str, channel: Option<&str>) -> bool {
     let Ok(Value::Object(record)) = serde_json::from_str::<Value>(line) else { return false };
     let name = record.get("0").and_then(Value::as_str).unwrap_or_default();

@@ -33,7 +33,7 @@ pub(super) fn run(context: &Context, channel: Option<&str>, account: Option<&str
     let account = normalize_account_id(account.unwrap_or_default());
     let keys = context.loaded.snapshot.config.pointer(&format!("/channels/{id}"));
     let accounts = keys.and_then(|keys| keys.get("accounts")).and_then(Value::as_object);
-    // Where no account has a name, the channel's own keys are the account `default`.
+    // The channel's own keys are the account `default` where no account has a name.
     let is_unnamed = account == DEFAULT && accounts.is_none_or(Map::is_empty);
     let is_of_environment = is_unnamed
         && context.config().is_ok_and(|config| channel.credential_source(config, DEFAULT) == "env");
@@ -82,7 +82,8 @@ fn disable(
     Ok(true)
 }
 
-/// Where the last account with a name is gone, the channel's own keys and the environment are the account `default` again.
+/// Prints the accounts that come to life by a removal: once the last named account is gone, the
+/// channel's own keys and the environment are the account `default` again.
 fn tell_of_those_that_begin(before: &Config, after: &Config, channel: &dyn Channel, deleted: &str) {
     let known = channel.account_ids(before);
     for account in channel.account_ids(after) {

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
-/// What became of an entry.
+/// Result for an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Found {
     input: String,

@@ -8,15 +8,16 @@ use serde_json::Value;
 use super::{DEFAULT, is_set};
 use crate::context::Context;
 
-/// What a gateway said of its accounts.
+/// Answers of a gateway about its accounts.
 pub(in crate::commands) struct Told<'a> {
-    /// Its answer to `channels.status`.
+    /// Answer to `channels.status`.
     pub(in crate::commands) status: Option<&'a Value>,
-    /// Its health snapshot, for which the platforms were asked.
+    /// Health snapshot, for which the platforms were asked.
     pub(in crate::commands) health: Option<&'a Value>,
 }
 
-/// A row for each platform that is set up: its name, whether it is on, how it stands, where its credentials come from, and what is wrong.
+/// A row for each platform that is set up: its name, whether it is on, its status, the source of
+/// its credentials, and its problem.
 pub(in crate::commands) fn table(context: &Context, told: &Told<'_>) -> Vec<Vec<String>> {
     let Ok(config) = context.config() else { return Vec::new() };
     let platforms = Platforms::default();
@@ -61,7 +62,7 @@ fn row(config: &Config, channel: &dyn Channel, told: &Told<'_>) -> Vec<String> {
     [info.label, enabled, state, detail.as_str()].map(str::to_owned).to_vec()
 }
 
-/// What is wrong with an account that is switched on, with its name.
+/// Problem of an account that is switched on, with its name.
 fn trouble(channel: &str, account: &Value, told: &Told<'_>) -> Option<String> {
     let id = account.get("accountId").and_then(Value::as_str).unwrap_or(DEFAULT);
     let why = obstacle(account).or_else(|| {
@@ -72,14 +73,14 @@ fn trouble(channel: &str, account: &Value, told: &Told<'_>) -> Option<String> {
     Some(format!("{id}: {why}"))
 }
 
-/// That messages were given up, with the command that lists them.
+/// Notice that messages were given up, with the command that lists them.
 fn given_up(account: &Value) -> Option<String> {
     let failed = account.get("outboxFailed").and_then(Value::as_u64).filter(|failed| *failed > 0)?;
     let id = account.get("accountId").and_then(Value::as_str).unwrap_or(DEFAULT);
     Some(format!("{id}: {failed} given up (openclaw message failed)"))
 }
 
-/// That sends of conversations keep failing, with the command that names them.
+/// Notice that sends of conversations keep failing, with the command that names them.
 fn late(account: &Value) -> Option<String> {
     let late = account.get("outboxLate").and_then(Value::as_u64).filter(|late| *late > 0)?;
     let id = account.get("accountId").and_then(Value::as_str).unwrap_or(DEFAULT);
@@ -87,7 +88,7 @@ fn late(account: &Value) -> Option<String> {
     Some(format!("{id}: sends to {late} {chats} keep failing (openclaw channels status)"))
 }
 
-/// Why an account does not work, by its snapshot. `None`: it works, or is switched off.
+/// Reason why an account does not work, from its snapshot. `None`: it works, or is switched off.
 pub(in crate::commands) fn obstacle(account: &Value) -> Option<String> {
     let is = |key: &str| account.get(key).and_then(Value::as_bool);
     let error = || account.get("lastError").and_then(Value::as_str).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! What is wrong with accounts: what a running gateway says of them, and without one what the configuration tells.
+//! Warnings about accounts: from a running gateway, or without one from the configuration.
 
 use openclaw_channels::{Channel, Platforms, SwitchedOff, Unusable, switched_off};
 use openclaw_config::Config;
@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::{DEFAULT, is_set};
 
-/// Something that is wrong with an account.
+/// Warning about an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::commands) struct Warning {
     /// The platform.
     pub(in crate::commands) channel: String,
     /// The account; more than one where it is about them together.
     pub(in crate::commands) account: String,
-    /// What it is, and what to do.
+    /// Description of the problem and its remedy.
     pub(in crate::commands) text: String,
-    /// It says by what the platform is switched off.
+    /// True if the warning names the setting that switches the platform off.
     pub(in crate::commands) is_switch: bool,
 }
 
@@ -25,7 +25,7 @@ impl Warning {
     }
 }
 
-/// What a gateway says of an account, as `channels.status` answers.
+/// Warnings about an account from a gateway's answer to `channels.status`.
 pub(in crate::commands) fn told(channel: &str, account: &Value) -> Vec<Warning> {
     let name = account.get("accountId").and_then(Value::as_str).unwrap_or(DEFAULT);
     // Of an account that is off the configuration can be wrong in nothing else.
@@ -48,7 +48,7 @@ pub(in crate::commands) fn set_up(config: &Config) -> Vec<&'static str> {
     set.map(|channel| channel.info().id).collect()
 }
 
-/// What keeps accounts from working that somebody has set up, by the configuration alone.
+/// Warnings from the configuration alone about accounts that were set up and can't work.
 pub(in crate::commands) fn of_configuration(config: &Config) -> Vec<Warning> {
     let platforms = Platforms::default();
     let set = platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref()));

@@ -9,13 +9,13 @@ use crate::args::ChannelsAddArgs;
 use crate::commands::questions::Questions;
 use crate::failure::Failure;
 
-/// What is asked for besides the flags of `add`.
+/// Answers to the questions, besides the flags of `add`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answers {
     pub(super) add: ChannelsAddArgs,
     /// `dmPolicy`, where another than the default was chosen.
     pub(super) dm_policy: Option<String>,
-    /// Who may write to it.
+    /// Senders that may write to it.
     pub(super) allow_from: Vec<String>,
 }
 

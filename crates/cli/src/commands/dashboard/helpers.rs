@@ -8,24 +8,24 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-/// How long a helper may take. An opener that takes longer has become the browser.
+/// Time limit of a helper. An opener that takes longer has become the browser.
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// A program with its arguments.
 type Helper = &'static [&'static str];
 
-/// What became of opening the browser.
+/// Result of opening the browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opened {
-    /// It has the address.
+    /// The browser has the address.
     Yes,
-    /// There is none, or it refused.
+    /// No browser was found, or it refused.
     No,
     /// `--no-open`.
     NotAsked,
 }
 
-/// What this desktop has, best first; nothing where there is no screen.
+/// Helper programs of this desktop, best first; none where there is no screen.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Helpers {
     copiers: &'static [Helper],
@@ -42,7 +42,7 @@ const X11: Helpers = Helpers {
 const NONE: Helpers = Helpers { copiers: &[], openers: &[] };
 
 impl Helpers {
-    /// Those of the desktop that the environment tells of.
+    /// Helpers of the desktop that the environment describes.
     pub(super) fn of(env: &Environment) -> Self {
         let has = |name: &str| env.get_nonblank(name).is_some();
         if cfg!(target_os = "macos") {
@@ -56,7 +56,7 @@ impl Helpers {
         }
     }
 
-    /// Whether a person sits at this machine.
+    /// True if this machine has a screen for a person.
     pub(super) fn has_screen(&self) -> bool {
         !self.openers.is_empty()
     }
@@ -99,7 +99,7 @@ fn start(helper: Helper, last: Option<&str>, input: Stdio) -> Option<Child> {
     let (program, args) = helper.split_first()?;
     let mut command = Command::new(program);
     command.args(args).args(last).stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
-    // One that is not installed is no error: the next is tried.
+    // A helper that is not installed is no error: the next is tried.
     command.spawn().ok()
 }
 

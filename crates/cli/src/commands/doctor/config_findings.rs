@@ -1,13 +1,19 @@
-//! What is wrong with the config. It is reported, never written.
+//! Findings about the config. It is reported, never written.
 
 use openclaw_config::gateway_options::{GatewayFlags, gateway_options};
 use openclaw_config::settings::GatewayMode;
+use openclaw_config::{ExposedState, exposed_state};
+use openclaw_dispatch::tool_access::unknown_names;
+use openclaw_models::ModelSettings;
+use openclaw_models::catalog::Catalog;
+use openclaw_models::select::fallbacks_left_out;
 use openclaw_sessions::checkup::{Finding, Severity};
 
+use super::unknown_keys;
 use crate::client::{Target, TargetFlags};
 use crate::context::Context;
 
-/// What keeps a gateway from starting, if anything does.
+/// Finding about a fault that keeps a gateway from starting, if there is one.
 pub(super) fn of(context: &Context) -> Option<Finding> {
     if let Some((id, message)) = unusable(context) {
         return Some(Finding { id, severity: Severity::Error, message, repairs: Vec::new() });
@@ -22,7 +28,7 @@ pub(super) fn of(context: &Context) -> Option<Finding> {
     Some(Finding { id, severity, message, repairs: Vec::new() })
 }
 
-/// What in it can be used and does something else than it seems to.
+/// Findings about settings that are valid and do something else than they seem to.
 pub(super) fn warnings(context: &Context) -> impl Iterator<Item = Finding> {
     let warnings = context.loaded.snapshot.warnings.iter();
     warnings.map(|warning| Finding {
@@ -33,14 +39,36 @@ pub(super) fn warnings(context: &Context) -> impl Iterator<Item = Finding> {
     })
 }
 
-/// Variables that the config names and that are not set here. The service may have them.
+/// Reports fallback models that no run would ask.
+pub(super) fn fallbacks(context: &Context) -> impl Iterator<Item = Finding> {
+    let settings = ModelSettings::from(&*context.config_or_default());
+    let left_out = fallbacks_left_out(&settings, &Catalog::new(&settings));
+    left_out.into_iter().map(|message| Finding {
+        id: "models.fallback",
+        severity: Severity::Warning,
+        message,
+        repairs: Vec::new(),
+    })
+}
+
+/// Reports workspaces that expose the gateway's state to tools, and names in tool policies that no tool has.
+pub(super) fn of_tools(context: &Context) -> Vec<Finding> {
+    let config = context.config_or_default();
+    let exposed = exposed_state(&config).into_iter();
+    let exposed = exposed.map(|found| ("config.workspace", format!("{found} {}", ExposedState::REMEDY)));
+    let unknown = unknown_names(&config).into_iter().map(|name| ("config.tools", name.to_string()));
+    let finding = |(id, message)| Finding { id, severity: Severity::Warning, message, repairs: Vec::new() };
+    exposed.chain(unknown).map(finding).collect()
+}
+
+/// Returns a sentence about variables that the config names and that are not set here. The service may have them.
 fn unset_variables(context: &Context) -> Option<String> {
     let error = context.loaded.config().err()?;
     let list: Vec<&str> = error.issues.iter().map(|issue| issue.message.as_str()).collect();
     Some(format!("{}. A gateway that is started from here does not start without them.", list.join("; ")))
 }
 
-/// There is none, or it has mistakes.
+/// Reason why the config can't be used: there is none, or it has mistakes.
 fn unusable(context: &Context) -> Option<(&'static str, String)> {
     let snapshot = &context.loaded.snapshot;
     let path = snapshot.path.display();
@@ -53,15 +81,21 @@ fn unusable(context: &Context) -> Option<(&'static str, String)> {
     }
     let issues: Vec<String> = snapshot.issues.iter().map(openclaw_config::Issue::line).collect();
     let id = if snapshot.is_parsable() { "config.invalid" } else { "config.unreadable" };
+    let is_unknown = |issue: &openclaw_config::Issue| issue.message.starts_with("Unrecognized key");
+    let fix = match unknown_keys::told(context).filter(|_| snapshot.is_parsable()) {
+        Some(told) if snapshot.issues.iter().all(is_unknown) => told,
+        Some(told) => format!("{told} Fix the rest by hand."),
+        None => "Fix it by hand.".to_owned(),
+    };
     let message = format!(
-        "The config {path} cannot be used and is left as it is: {}. Fix it by hand; until then stores and transcripts are \
-         not looked at, because it says where they are.",
+        "The config {path} cannot be used and is left as it is: {}. {fix} Until then stores and transcripts are not looked at, \
+         because it says where they are.",
         issues.join("; "),
     );
     Some((id, message))
 }
 
-/// Why no command reaches the gateway of another machine.
+/// Reason why no command reaches the gateway of another machine.
 fn remote(context: &Context) -> Option<String> {
     let target = Target::of(&context.config_or_default(), context.env(), &TargetFlags::default()).ok()?;
     let note = target.note.as_ref()?;
@@ -70,7 +104,7 @@ fn remote(context: &Context) -> Option<String> {
 }
 
 /// Settings with which a gateway of this host does not start.
-fn refused(context: &Context) -> Option<String> {
+pub(super) fn refused(context: &Context) -> Option<String> {
     let config = context.config_or_default();
     if config.gateway.mode == Some(GatewayMode::Remote) {
         return None;

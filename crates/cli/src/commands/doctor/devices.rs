@@ -5,7 +5,7 @@ use openclaw_sessions::checkup::{Finding, Repair, Severity};
 
 use crate::context::Context;
 
-/// What is wrong with them.
+/// Findings about the pairing files.
 pub(super) fn findings(context: &Context) -> Vec<Finding> {
     let damaged = match store(context).damage() {
         Ok(damaged) => damaged,

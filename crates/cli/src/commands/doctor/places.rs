@@ -3,16 +3,18 @@
 use std::path::Path;
 
 use nix::unistd::{AccessFlags, access};
-use openclaw_config::{Config, ResolvedAgent};
+use openclaw_config::{Config, ResolvedAgent, left_workspaces};
 use openclaw_models::credentials::AuthStore;
-use openclaw_models::models_file_problem;
+use openclaw_models::{models_file_problem, set_models_file_aside};
+use openclaw_protocol::AgentId;
 use openclaw_sessions::checkup::{Finding, Severity};
 use openclaw_tools::exec_approvals::store::ApprovalsStore;
 
 use crate::client::identity::Identity;
 use crate::context::Context;
 
-/// What is wrong with them. A person has to look: nothing of this can be made again.
+/// Findings about private files and directories. A person has to look: nothing of this can be made
+/// again.
 pub(super) fn findings(context: &Context) -> Vec<Finding> {
     let config = context.config_or_default();
     let identity = Identity::problem(context.paths());
@@ -22,10 +24,31 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
         .chain(logs(context.paths().log_dir()))
         .chain(approvals(context))
         .collect();
+    found.extend(left_workspaces(&config).iter().map(|left| Finding {
+        severity: Severity::Warning,
+        ..finding("workspace.elsewhere", format!("{left}."))
+    }));
     for agent in config.agent_ids() {
         found.extend(of_agent(&config, &config.agent(&agent)));
     }
     found
+}
+
+/// Moves files aside that only runs have to make anew. Returns sentences that say what was done.
+pub(super) fn set_aside(context: &Context) -> Vec<String> {
+    let config = context.config_or_default();
+    let of = |agent: &AgentId| {
+        let dir = config.agent(agent).agent_dir;
+        match set_models_file_aside(&dir) {
+            Ok(kept) => {
+                let (path, kept) = (dir.join("models.json"), kept?);
+                let [path, kept] = [path, kept].map(|path| context.short(&path));
+                Some(format!("{path} was no JSON; it is kept as {kept}, and the next run makes it anew."))
+            }
+            Err(error) => Some(format!("Could not look at models.json of agent {agent}: {error}.")),
+        }
+    };
+    config.agent_ids().iter().filter_map(of).collect()
 }
 
 fn of_agent(config: &Config, agent: &ResolvedAgent) -> Vec<Finding> {
@@ -67,7 +90,7 @@ fn logs(dir: &Path) -> Option<Finding> {
     ))
 }
 
-/// Why there is no such directory and none can be made.
+/// Reason why a directory does not exist and can't be made.
 fn obstacle(dir: &Path) -> Option<String> {
     let there = dir.ancestors().find(|path| path.symlink_metadata().is_ok())?;
     if !there.is_dir() {

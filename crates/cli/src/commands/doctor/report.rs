@@ -1,4 +1,4 @@
-//! What the doctor says, for people and as one document.
+//! Report of the doctor, for people and as one document.
 
 use std::path::PathBuf;
 
@@ -9,28 +9,30 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::output;
 
-/// One line of the report.
+/// Line of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Check {
     pub(super) finding: Finding,
     pub(super) is_fixed: bool,
-    /// Why it could not be fixed.
+    /// Reason why it could not be fixed.
     pub(super) failure: Option<String>,
 }
 
-/// Everything there is to say.
+/// Contents of the doctor's report.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) checks: Vec<Check>,
     pub(super) notes: Vec<String>,
+    /// Things that are as they should be, or that nobody has set up yet, as sentences.
+    pub(super) facts: Vec<String>,
     pub(super) running: Option<Running>,
     pub(super) backup: Option<PathBuf>,
     pub(super) is_fix: bool,
-    /// Whether a repair failed.
+    /// True if a repair failed.
     pub(super) has_failed: bool,
 }
 
-/// What was found before that is no more, in its order, then what is left.
+/// Returns the findings that were fixed, in their former order, then those that are left.
 pub(super) fn checks(before: &[Finding], after: &[Finding], failures: &[(Repair, String)]) -> Vec<Check> {
     let fixed = before.iter().filter(|finding| !after.iter().any(|left| left.id == finding.id));
     let fixed = fixed.map(|finding| Check { finding: finding.clone(), is_fixed: true, failure: None });
@@ -51,7 +53,11 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Left behind", &["lock", "files"]),
     ("Database", &["database"]),
     ("Devices", &["devices", "identity"]),
+    ("Security", &["security"]),
+    ("Gateway", &["gateway"]),
+    ("Model", &["model"]),
     ("Channels", &["channels"]),
+    ("Not in this version", &["absent"]),
 ];
 
 impl Report {
@@ -59,6 +65,11 @@ impl Report {
     pub(super) fn exit(&self, is_check: bool) -> u8 {
         let is_error = |check: &Check| !check.is_fixed && check.finding.severity == Severity::Error;
         u8::from(self.has_failed || (is_check && self.checks.iter().any(is_error)))
+    }
+
+    /// True if nothing is left that anybody has to do something about.
+    fn is_in_order(&self) -> bool {
+        self.checks.iter().all(|check| check.is_fixed || check.finding.severity == Severity::Info)
     }
 
     pub(super) fn print_json(&self, exit: u8) {
@@ -87,6 +98,9 @@ impl Report {
             if let Some(backup) = &self.backup {
                 out.insert("backup".to_owned(), json!(backup.display().to_string()));
             }
+            if !self.facts.is_empty() {
+                out.insert("facts".to_owned(), json!(self.facts));
+            }
             if !self.notes.is_empty() {
                 out.insert("notes".to_owned(), json!(self.notes));
             }
@@ -95,7 +109,7 @@ impl Report {
     }
 
     pub(super) fn print_text(&self, context: &Context) {
-        self.lines(context).iter().for_each(|line| output::line(line));
+        self.lines(context).iter().for_each(|line| output::row(line));
     }
 
     pub(super) fn lines(&self, context: &Context) -> Vec<String> {
@@ -111,16 +125,17 @@ impl Report {
                 lines.extend(checks.map(|check| format!("- {}", painted(check, context))));
             }
         }
-        if self.checks.is_empty() {
-            lines.extend([String::new(), style.success("State is in order.")]);
-        }
         lines.push(String::new());
+        if self.is_in_order() {
+            lines.push(style.success("State is in order."));
+        }
+        lines.extend(self.facts.iter().cloned());
         lines.extend(self.next_steps(context));
         lines.push("Doctor complete.".to_owned());
         lines
     }
 
-    /// What to do now.
+    /// Next steps for the person.
     fn next_steps(&self, context: &Context) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(backup) = &self.backup {

@@ -1,6 +1,7 @@
-//! What is wrong with the accounts of platforms, as `openclaw channels status` warns of it. Only a running gateway knows which names in
-//! allowlists it could look up nowhere (decision 21), that this machine's clock is not theirs, and what they refuse; without one the
-//! configuration says what it can.
+//! Findings about accounts of platforms, the same that `openclaw channels status` warns of. Only a
+//! running gateway knows which names in allowlists it could look up nowhere (decision 21), that
+//! this machine's clock is not theirs, and what they refuse; without one the configuration says
+//! what it can.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::context::Context;
 /// A gateway that says nothing for so long is left alone.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What the running gateway says of them.
+/// Findings from the running gateway.
 pub(super) fn findings(context: &Context) -> Vec<Finding> {
     let flags = TargetFlags::default();
     let asked = client::call(context, &flags, ChannelsStatus::NAME, json!({}), Wait::First, PATIENCE);
@@ -36,13 +37,14 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
         .collect()
 }
 
-/// What the configuration alone says of them. Which platforms are switched off stands in its own warnings.
+/// Findings from the configuration alone. The config's own warnings tell which platforms are
+/// switched off.
 pub(super) fn of_configuration(context: &Context) -> Vec<Finding> {
     let config = context.config_or_default();
     warnings::of_configuration(&config).iter().filter(|warning| !warning.is_switch).map(finding).collect()
 }
 
-/// What keeps an account from working, but for what stands in findings of its own.
+/// Findings about an account that does not work, except those that are reported separately.
 fn issues(channel: &str, account: &Value) -> Vec<Finding> {
     let told = warnings::told(channel, account).into_iter();
     let own = [SET_THE_CLOCK, "Nobody is known by "];

@@ -17,7 +17,15 @@ fn finding(id: &'static str, severity: Severity, repairs: Vec<Repair>) -> Findin
 }
 
 fn report(checks: Vec<Check>) -> Report {
-    Report { checks, notes: Vec::new(), running: None, backup: None, is_fix: false, has_failed: false }
+    Report {
+        checks,
+        notes: Vec::new(),
+        facts: Vec::new(),
+        running: None,
+        backup: None,
+        is_fix: false,
+        has_failed: false,
+    }
 }
 
 #[test]

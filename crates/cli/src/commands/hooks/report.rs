@@ -1,4 +1,4 @@
-//! What `openclaw hooks` prints: documents in the shape of OpenClaw 2026.2.9, and text.
+//! Output of `openclaw hooks`: documents in the shape of OpenClaw 2026.2.9, and text.
 
 use openclaw_agent::hooks::discover::{Home, Hook};
 use openclaw_agent::hooks::gate::Standing;
@@ -14,22 +14,22 @@ const WIDTH: usize = 119;
 /// The column of its list that takes what the others leave.
 const DESCRIPTION: usize = 2;
 
-/// Which hooks are listed.
+/// Hooks to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
     All,
     Ready,
 }
 
-/// How much is said of each.
+/// Amount of detail for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
     Short,
-    /// What it needs and there is not.
+    /// Also the requirements that are missing.
     Missing,
 }
 
-/// Its name with its emoji.
+/// Name of the hook with its emoji.
 pub(super) fn title(hook: &Hook) -> String {
     match &hook.about.emoji {
         Some(emoji) => format!("{emoji} {}", hook.about.name),
@@ -37,7 +37,7 @@ pub(super) fn title(hook: &Hook) -> String {
     }
 }
 
-/// What is missing, in one line.
+/// Missing requirements, in one line.
 pub(super) fn why_not(missing: &Requirements, standing: &Standing) -> String {
     let part = |name: &str, list: &[String], joint: &str| {
         (!list.is_empty()).then(|| format!("{name}: {}", list.join(joint)))
@@ -70,7 +70,7 @@ fn status(standing: &Standing) -> &'static str {
     }
 }
 
-/// Why its handler can't be run, where it can't.
+/// Adds the reason why its handler can't be run, if it can't.
 fn with_problem(mut document: Map<String, Value>, standing: &Standing) -> Value {
     if let Err(problem) = &standing.handler {
         document.insert("problem".to_owned(), Value::String(problem.to_string()));

@@ -10,18 +10,18 @@ use super::super::config::write_failure;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// The section, with what is to be written.
+/// Section of the config, as it is to be written.
 #[derive(Debug)]
 pub(super) struct Settings(Map<String, Value>);
 
-/// Whether a hook is used.
+/// New state of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Switch {
     On,
     Off,
 }
 
-/// Where installed hooks came from; the field's words are OpenClaw's.
+/// Source of installed hooks; the field's words are OpenClaw's.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Origin<'a> {
     Npm { spec: &'a str },
@@ -97,7 +97,7 @@ impl Settings {
         edit(&mut self.0, "installs", |installs| edit(installs, &pack.id, change));
     }
 
-    /// What was installed, by id.
+    /// Records of installed hooks, by id.
     pub(super) fn installs(&self) -> Vec<(String, Record)> {
         let records = self.0.get("installs").and_then(Value::as_object);
         let record = |(id, record): (&String, &Value)| {
@@ -114,12 +114,12 @@ impl Settings {
     }
 }
 
-/// What is noted of something that was installed, as far as an update needs it.
+/// Record of an installation, as far as an update needs it.
 #[derive(Debug)]
 pub(super) struct Record {
     /// `npm`, `archive` or `path`.
     pub(super) source: String,
-    /// Of npm.
+    /// Package spec, for npm.
     pub(super) spec: Option<String>,
 }
 

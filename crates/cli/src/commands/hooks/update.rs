@@ -9,14 +9,14 @@ use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
-/// Whether anything is changed.
+/// Mode of an update: install, or only say what would change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
     Install,
     DryRun,
 }
 
-/// Updates one, or all. One that fails does not keep the others.
+/// Updates one, or all. A failure does not keep the others from their update.
 pub(super) fn run(survey: &Survey<'_>, id: Option<&str>, how: How, context: &Context) -> Outcome {
     let mut settings = Settings::of(context);
     let mut targets = settings.installs();
@@ -47,7 +47,7 @@ pub(super) fn run(survey: &Survey<'_>, id: Option<&str>, how: How, context: &Con
     Ok(u8::from(failures > 0))
 }
 
-/// What became of one.
+/// Result for one hook.
 enum Done {
     Nothing,
     Replaced,

@@ -127,11 +127,11 @@ fn failed(args: &MessageArgs, context: &Context) -> Result<Value, Failure> {
     call::<MessageFailed>(context, &TargetArgs::default(), &params)
 }
 
-/// Which messages are meant.
+/// Messages that are meant.
 enum Which {
     /// The request for them.
     Asked(Value),
-    /// It was only said what would be done, with this exit code.
+    /// Dry run: the plan was only printed; holds the exit code.
     Rehearsed(u8),
 }
 
@@ -169,7 +169,7 @@ fn which(args: &MessageArgs, context: &Context, what: &str) -> Result<Which, Fai
     Ok(Which::Asked(json!({"ids": ids, "all": all, "channel": args.channel, "accountId": args.account})))
 }
 
-/// How one stands that is not among those that were given up or wait.
+/// State of a message that neither was given up nor waits.
 fn state_of(context: &Context, id: &str) -> Result<&'static str, Failure> {
     let answer = call::<Trace>(context, &TargetArgs::default(), &json!({ "id": id }))?;
     let TraceResult { events, runs, deliveries, .. } = client::read::<Trace>(answer, Trace::NAME)?;
@@ -187,7 +187,8 @@ fn state_of(context: &Context, id: &str) -> Result<&'static str, Failure> {
     })
 }
 
-/// How the rest stands. One that nobody knows is a failure, and one that can't be sent again because it was thrown away; what is sent
+/// Reports the state of the other messages and returns the exit code. An unknown message is a
+/// failure, as is one that can't be sent again because it was thrown away; a message that is sent
 /// already, or will be, is none.
 fn told<'a>(args: &MessageArgs, others: impl Iterator<Item = (&'a str, &'a str)>) -> Outcome {
     let mut exit = 0;
@@ -220,7 +221,8 @@ fn told<'a>(args: &MessageArgs, others: impl Iterator<Item = (&'a str, &'a str)>
     Ok(exit)
 }
 
-/// When, by whom, to whom, how often, why, what it waits for, and how it begins.
+/// Description of one message: when, by whom, to whom, how often, why, what it waits for, and how
+/// it begins.
 fn lines(one: &FailedMessage) -> Vec<String> {
     let thread = one.thread_id.as_ref().map(|id| format!(", thread {id}")).unwrap_or_default();
     let tries = if one.attempts == 1 { "1 try".to_owned() } else { format!("{} tries", one.attempts) };

@@ -1,4 +1,4 @@
-//! Which providers have a credential, and from where. Of a key only its end is shown.
+//! Credentials by provider, with their sources. Only the end of a key is shown.
 
 use std::net::IpAddr;
 
@@ -28,7 +28,7 @@ pub(super) struct ProviderAuth {
     pub(super) models_json: Option<Sourced>,
 }
 
-/// Where the credential comes from that a run would take first.
+/// Source of the credential that a run would take first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Effective {
     pub(super) kind: Kind,
@@ -93,7 +93,7 @@ pub(super) struct Unusable {
 }
 
 impl View {
-    /// Whether the provider's server is on this machine or network.
+    /// True if the provider's server is on this machine or network.
     pub(super) fn is_local(&self, provider: &ProviderId) -> bool {
         let base_url = self.configured(provider).and_then(|entry| entry.base_url.as_deref());
         provider.as_str() == offline::PROVIDER || base_url.is_some_and(is_local)
@@ -241,7 +241,8 @@ pub(super) fn last_characters(key: &str) -> String {
     format!("...{}", key.chars().skip(skipped).collect::<String>())
 }
 
-/// `models.providers.<p>.apiKey` as it may be shown: of a command or the name of a variable that is no secret.
+/// Value of `models.providers.<p>.apiKey` in a form that may be shown: that it is a command, the
+/// name of a variable, or the last characters of a key.
 fn configured_value(written: &str) -> String {
     let reference = written.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
     match reference {

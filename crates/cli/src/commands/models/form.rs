@@ -1,15 +1,15 @@
-//! How a list is printed.
+//! Output form of a list.
 
 use crate::args::FormArgs;
 use crate::failure::Failure;
 use crate::output;
 
-/// How a list is printed.
+/// Output form of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One document.
+    /// JSON document.
     Json,
     /// Names alone, one a line.
     Plain,

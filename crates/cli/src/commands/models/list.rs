@@ -9,9 +9,9 @@ use super::view::View;
 use crate::failure::Outcome;
 use crate::output::{self, Column, columns};
 
-/// Which models.
+/// Filter for models.
 pub(super) struct Filter {
-    /// Every known one.
+    /// True to list every known model.
     pub(super) all: bool,
     /// Only local ones.
     pub(super) local: bool,

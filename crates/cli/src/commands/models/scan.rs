@@ -22,7 +22,7 @@ const TIMEOUT_MS: f64 = 12_000.0;
 /// Models asked at once.
 const AT_ONCE: usize = 3;
 
-/// What the flags ask for.
+/// Plan made from the flags.
 struct Plan {
     wanted: Wanted,
     pace: Pace,
@@ -134,7 +134,7 @@ fn look(view: &View, plan: &Plan, tries: bool) -> Result<Vec<Found>, Failure> {
     })
 }
 
-/// What is said when nothing was tried.
+/// Prints the list when nothing was tried.
 fn listed_only(found: &[Found], args: &ScanArgs, has_key: bool) {
     if args.json {
         output::json(&found);
@@ -148,7 +148,7 @@ fn listed_only(found: &[Found], args: &ScanArgs, has_key: bool) {
     table(found).iter().for_each(|line| output::line(line));
 }
 
-/// Whether the config may be changed.
+/// Consent to change the config.
 enum Consent {
     Given,
     Asked,

@@ -14,12 +14,12 @@ use document::Status;
 use health::Health;
 pub(super) use probes::Pace;
 
-/// What is asked for.
+/// Flags of the request.
 pub(super) struct Ask {
     pub(super) form: Form,
     /// The exit code says how the credentials are.
     pub(super) check: bool,
-    /// Every credential is tried.
+    /// Settings of probes; if set, every credential is tried.
     pub(super) probe: Option<Pace>,
 }
 

@@ -6,13 +6,20 @@ use openclaw_models::catalog::Catalog;
 use openclaw_models::credentials::{AuthStore, Connections, Surroundings};
 use openclaw_models::offline;
 use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames};
-use openclaw_models::select::Primary;
+use openclaw_models::select::{Primary, fallbacks_left_out};
 use openclaw_models::{Http, ModelRef, ModelSettings, Models, ProviderId, Variables};
 
 use crate::client::block_on;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
+
+/// Names the fallbacks that no run asks.
+pub(super) fn warn_of_fallbacks(settings: &ModelSettings, catalog: &Catalog, context: &Context) {
+    for warning in fallbacks_left_out(settings, catalog) {
+        output::error_line(&context.style.warn(&warning));
+    }
+}
 
 /// The models as one agent sees them.
 pub(super) struct View {
@@ -23,7 +30,7 @@ pub(super) struct View {
     pub(super) variables: Variables,
     /// `auth-profiles.json`, and what older versions and other programs keep elsewhere.
     pub(super) store: AuthStore,
-    /// What a run would use.
+    /// Primary model that a run would use.
     pub(super) primary: ModelRef,
     /// The primary as it is written.
     pub(super) written: Option<String>,
@@ -36,7 +43,7 @@ pub(super) struct View {
 impl View {
     pub(super) fn new(context: &Context, agent: Option<&str>) -> Result<Self, Failure> {
         let config = context.config()?;
-        context.print_warnings();
+        context.print_warnings_about(&["agents", "models"]);
         let agent = config.agent(&context.agent(agent)?);
         let settings = ModelSettings::from(config.as_ref());
         let names = ModelNames::new(&settings.listed);
@@ -63,6 +70,7 @@ impl View {
         for warning in view.find_primary() {
             output::error_line(&context.style.warn(&warning));
         }
+        warn_of_fallbacks(&view.settings, &view.catalog, context);
         Ok(view)
     }
 
@@ -88,7 +96,7 @@ impl View {
         Ok(self)
     }
 
-    /// Whether a run could call a provider, as far as credentials go.
+    /// True if a run could call a provider, as far as credentials go.
     pub(super) fn is_usable(&self, provider: &ProviderId) -> bool {
         provider.as_str() == offline::PROVIDER || self.connections().can_call(provider)
     }

@@ -1,4 +1,4 @@
-//! What holds for a session.
+//! Sandbox rules in effect for a session.
 
 use openclaw_config::Config;
 use openclaw_config::settings::{Elevated, SandboxScope};
@@ -84,7 +84,8 @@ pub(super) fn run(context: &Context, agent: Option<&str>, session: Option<&str>,
     Ok(0)
 }
 
-/// What held the limits of the session's sandbox when a run last had it; `None` before that, and for containers.
+/// Mechanism that enforced the limits of the session's sandbox when a run last had it; `None`
+/// before that, and for containers.
 fn limits_noted(
     context: &Context,
     settings: &SandboxSettings,
@@ -104,7 +105,7 @@ fn source(source: Source, list: &str) -> Value {
     json!({"source": source.as_str(), "key": key})
 }
 
-/// Whose commands leave the sandbox although nobody said so, and how that ends.
+/// Notice about senders whose commands leave the sandbox by default, and how to stop that.
 fn leaving(config: &Config, agent: &AgentId) -> Option<String> {
     let shared = &config.tools.elevated;
     let own = config.agent_entry(agent).map(|entry| &entry.tools.elevated);

@@ -1,4 +1,4 @@
-//! What `openclaw skills` says to people.
+//! Texts of `openclaw skills`.
 
 use std::path::Path;
 
@@ -8,13 +8,29 @@ use super::Sorted;
 use crate::context::Context;
 use crate::output::{Column, Style, grid, width};
 
-/// Where more skills are.
+/// Pointer to more skills.
 pub(super) const TIP: &str = "Tip: use `npx clawhub` to search, install, and sync skills.";
-/// Of a skill that names no symbol.
+/// Symbol of a skill that names none.
 const SYMBOL: &str = "\u{1f4e6}";
 
 fn symbol(skill: &SkillStatus) -> &str {
     skill.emoji.as_deref().unwrap_or(SYMBOL)
+}
+
+/// Text of `skills list` where there are none: the places that are searched, and what a skill is.
+pub(super) fn none(found: &SkillsStatusResult, context: &Context) -> Vec<String> {
+    let short = |dir: &str| context.short(Path::new(dir));
+    vec![
+        "No skills found.".to_owned(),
+        String::new(),
+        "They are looked for in:".to_owned(),
+        format!("- {} (this agent)", short(&format!("{}/skills", found.workspace_dir))),
+        format!("- {} (all agents)", short(&found.managed_skills_dir)),
+        "- the directories of skills.load.extraDirs".to_owned(),
+        "A skill is a directory with a SKILL.md that says what it is for, and how it is done.".to_owned(),
+        String::new(),
+        TIP.to_owned(),
+    ]
 }
 
 /// `skills list`.
@@ -150,7 +166,7 @@ pub(super) fn check(found: &SkillsStatusResult, context: &Context) -> Vec<String
     lines
 }
 
-/// What is missing, in one line.
+/// Missing requirements, in one line.
 fn summary(missing: &SkillNeeds) -> String {
     let kinds = [
         ("bins", &missing.bins),

@@ -1,4 +1,4 @@
-//! The words in which the fate of a message is told.
+//! Words in which the fate of a message is reported.
 
 use openclaw_protocol::params::channels::{TraceDelivery, TraceEvent, TraceRun, TraceTool};
 use openclaw_sessions::time::iso;
@@ -65,7 +65,8 @@ pub(super) fn run_alone(traced: &TraceRun) -> Vec<String> {
     lines
 }
 
-/// What was sent without a message that it answers: by `openclaw message`, a tool, or the gateway itself.
+/// Lines about a send that answers no message: by `openclaw message`, a tool, or the gateway
+/// itself.
 pub(super) fn sent_alone(deliveries: &[TraceDelivery]) -> Vec<String> {
     let mut lines = vec!["sent on purpose, not as an answer".to_owned()];
     for each in deliveries {
@@ -109,6 +110,9 @@ fn run(run: &TraceRun) -> Vec<String> {
         lines.push(format!("  {}  started{again}", iso(at)));
     }
     lines.extend(worked(run));
+    lines.extend(run.tools.iter().filter(|tool| tool.is_interrupted == Some(true)).map(|tool| {
+        format!("  the gateway ended during {}: it may have happened, and the model was told so", tool.name)
+    }));
     lines.extend(run.silence.as_deref().map(|silence| match silence {
         "silent" => "  the model chose to say nothing (NO_REPLY or the like): nobody was answered".to_owned(),
         _ => "  the model said nothing: its answer was empty, so nobody was answered".to_owned(),
@@ -170,7 +174,7 @@ fn delivery(what: &str, delivery: &TraceDelivery) -> String {
     format!("  {at}  {what} {}: {}{ids}{tries}{next}{gone}{twice}{why}", delivery.id, delivery.state)
 }
 
-/// What a name of a binding means.
+/// Meaning of a binding's name.
 fn binding(name: &str) -> String {
     match name {
         "default" => "no binding: the default agent".to_owned(),
@@ -178,7 +182,7 @@ fn binding(name: &str) -> String {
     }
 }
 
-/// What was done with what became no message.
+/// Sentence on an event that became no message, by its reason code.
 fn handled(reason: &str) -> String {
     let done = match reason {
         "edited" => "nobody answers an edit: the message has its new words where it still waits",
@@ -190,7 +194,7 @@ fn handled(reason: &str) -> String {
     format!("{done} ({reason})")
 }
 
-/// What a reason code means, and where it is set.
+/// Sentence that explains a reason code, and where it is set.
 fn explained(reason: &str) -> String {
     let meaning = match reason {
         "dm-policy" => "its sender is not let in (channels.<id>.dmPolicy, allowFrom, openclaw pairing)",

@@ -32,14 +32,14 @@ pub enum MaintenanceMode {
     /// The log says what would be done.
     #[default]
     Warn,
-    /// It is done.
+    /// Maintenance is carried out.
     Enforce,
 }
 
 const DAY_MS: u64 = 86_400_000;
 /// Age of a row that is pruned, in milliseconds: 30 days.
 const PRUNE_AFTER_MS: u64 = 30 * DAY_MS;
-/// Most rows of a store.
+/// Default maximum number of rows of a store.
 const MAX_ENTRIES: usize = 500;
 /// Size of a `sessions.json` of which a copy is kept before rows are removed from it: 10 MiB.
 const ROTATE_BYTES: u64 = 10 * 1024 * 1024;
@@ -51,7 +51,7 @@ impl SessionMaintenance {
         positive(self.prune_after.or(days).unwrap_or(PRUNE_AFTER_MS))
     }
 
-    /// Most rows of a store.
+    /// Maximum number of rows of a store.
     pub fn max_entries(&self) -> usize {
         self.max_entries.unwrap_or(MAX_ENTRIES)
     }
@@ -70,12 +70,13 @@ impl SessionMaintenance {
         }
     }
 
-    /// What a sessions directory may hold, in bytes. Nothing: anything.
+    /// Size limit of a sessions directory, in bytes. Nothing: anything.
     pub fn max_disk_bytes(&self) -> Option<u64> {
         positive(self.max_disk_bytes?)
     }
 
-    /// What it holds after a cleaning: four fifths of `maxDiskBytes` unless set, and never more than that.
+    /// Size of a sessions directory after a cleaning, in bytes: four fifths of `maxDiskBytes`
+    /// unless set, and never more than that.
     pub fn high_water_bytes(&self) -> Option<u64> {
         let most = self.max_disk_bytes()?;
         Some(self.high_water_bytes.and_then(positive).unwrap_or(most / 5 * 4).min(most))

@@ -1,42 +1,44 @@
-//! What a run did, read from its transcript.
+//! Work of a run, read from its transcript.
 
 use std::io;
 use std::ops::ControlFlow;
 
+use openclaw_agent::is_interrupted;
 use openclaw_agent::text::silent::is_silent;
+use openclaw_journal::job::is_copy;
 use openclaw_protocol::message::{Message, StopReason};
 use openclaw_protocol::params::channels::TraceTool;
 use openclaw_sessions::transcript::head::Kind;
 use openclaw_sessions::transcript::inject::is_injected;
 use openclaw_sessions::transcript::{Body, Entry, Part, TURN_START, TranscriptReader};
 
-use crate::job::is_copy;
-
-/// How much of a transcript's end is read. An older run's calls are not told.
+/// Bytes that are read from the end of a transcript. Calls of older runs are not told.
 const READ: u64 = 8 * 1024 * 1024;
 
-/// What a run did.
+/// Work of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Work {
     /// Answers of the model, those with tool calls included.
     pub(super) model_calls: u32,
-    /// Its tool calls, in order.
+    /// Tool calls of the run, in order.
     pub(super) tools: Vec<TraceTool>,
-    /// Its last answer has no words: `empty`, or `silent` where the model chose so.
+    /// Kind of silence if the last answer has no words: `empty`, or `silent` if the model chose so.
     pub(super) silence: Option<&'static str>,
-    /// An earlier run has read a copy of it.
+    /// Mark that an earlier run has read a copy of the message.
     pub(super) read_before: Option<ReadBefore>,
 }
 
-/// That a run has read the copy of a message.
+/// Marks that a run has read the copy of a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ReadBefore {
-    /// The message behind which the copy stands: its run has read it. `None` where that is not in the transcript any more.
+    /// Message behind which the copy stands, whose run has read it. `None` if it is not in the
+    /// transcript any more.
     pub(super) behind: Option<String>,
 }
 
-/// What followed on the message that has one of these ids, up to the next message behind its answer, and whether a copy of it stands before
-/// that under one of the others. `None`: neither is there.
+/// Returns the work that followed the message with one of these ids, up to the next message behind
+/// its answer, and whether a copy of it stands before that under one of the other ids. `None` if
+/// neither is there.
 pub(super) fn of(
     reader: &dyn TranscriptReader,
     entry_ids: &[String],
@@ -91,7 +93,7 @@ fn gather(behind: &[Entry]) -> Work {
             Message::User(_) => {}
             // The gateway said it by itself, such as the answer of a command.
             Message::Assistant(_) if is_injected(message) => {}
-            // What stands for an answer that never came.
+            // Placeholder for an answer that never came.
             Message::Assistant(failed)
                 if failed.stop_reason == StopReason::Error && failed.content.is_empty() =>
             {
@@ -110,12 +112,14 @@ fn gather(behind: &[Entry]) -> Work {
                     id: call.id.clone(),
                     name: call.name.clone(),
                     failed: None,
+                    is_interrupted: None,
                 }));
             }
             Message::ToolResult(result) => {
                 let call = work.tools.iter_mut().rev().find(|tool| tool.id == result.tool_call_id);
                 if let Some(call) = call {
                     call.failed = Some(result.is_error);
+                    call.is_interrupted = is_interrupted(result).then_some(true);
                 }
             }
         }
@@ -187,8 +191,12 @@ mod tests {
         failed["message"]["stopReason"] = json!("error");
         let none = of(&Lines(vec![said("own"), failed]), &["own".to_owned()], &[]).unwrap();
         assert_eq!(none, Some(Work::default()), "nobody has answered");
-        let tool =
-            |id: &str, failed: Option<bool>| TraceTool { id: id.to_owned(), name: "read".to_owned(), failed };
+        let tool = |id: &str, failed: Option<bool>| TraceTool {
+            id: id.to_owned(),
+            name: "read".to_owned(),
+            failed,
+            is_interrupted: None,
+        };
         let work = of(&lines, &["other".to_owned(), "own".to_owned()], &[]).unwrap();
         let expected =
             Work { model_calls: 3, tools: vec![tool("1", Some(true)), tool("2", None)], ..Work::default() };
@@ -203,6 +211,20 @@ mod tests {
             "another turn begins"
         );
         assert_eq!(of(&lines, &["gone".to_owned()], &[]).unwrap(), None);
+    }
+
+    #[test]
+    fn a_call_during_which_the_gateway_ended_is_told_as_one_that_may_have_happened() {
+        let call = json!([{"type": "toolCall", "id": "1", "name": "exec", "arguments": {}}]);
+        let interrupted = "[openclaw] The gateway was interrupted during this call; it may or may not have completed. Check \
+                           before doing it again.";
+        for (text, expect) in [(interrupted, Some(true)), ("exit code 1", None)] {
+            let result = json!({"role": "toolResult", "toolCallId": "1", "toolName": "exec",
+                "content": [{"type": "text", "text": text}], "isError": true, "timestamp": 1});
+            let lines = Lines(vec![said("own"), answer("a", &call), line("b", &result)]);
+            let work = of(&lines, &["own".to_owned()], &[]).unwrap().unwrap();
+            assert_eq!((work.tools[0].failed, work.tools[0].is_interrupted), (Some(true), expect), "{text}");
+        }
     }
 
     #[test]
@@ -240,7 +262,7 @@ mod tests {
             of(&lines(), &own, &copies).unwrap(),
             Some(Work { read_before: read_behind(Some("before")), ..ran.clone() })
         );
-        // Its own run has not begun.
+        // The message's own run has not begun.
         let waits = Some(Work { read_before: read_behind(Some("before")), ..Work::default() });
         assert_eq!(of(&lines(), &["later".to_owned()], &copies).unwrap(), waits);
         // Copies of others say nothing of the reader, and neither does a transcript that begins behind its message.

@@ -1,24 +1,19 @@
-//! What `/exec` shows: the settings that hold in a session, and what they come to.
+//! Answer of `/exec` without options: the settings that hold in a session, and their effect.
 
 use openclaw_config::settings::{Exec, ExecAsk, ExecGate, ExecSecurity};
+use openclaw_journal::rights::elevated::of;
 use openclaw_tools::ElevatedMode;
 
 use crate::commands::Context;
-use crate::runner::elevated::{self, Asker};
+use crate::commands::elevated::asker;
 use crate::runner::protections::exec_of;
 
 const UNSET: &str = "(unset)";
 
-/// `Current exec defaults: host=gateway, security=allowlist, …`, with what is done by them.
+/// `Current exec defaults: host=gateway, security=allowlist, …`, with their effect.
 pub(super) fn card(context: &Context<'_>, options: &str) -> String {
     let exec = exec_of(context.entry, &context.agent.exec);
-    let asker = Asker {
-        agent: &context.agent.id,
-        key: context.key,
-        origin: context.row.payload.origin.as_deref(),
-        by_person: true,
-    };
-    let elevated = elevated::of(&context.settings.config, asker, context.entry, None);
+    let elevated = of(&context.settings.config, asker(context), context.entry, None);
     let mode = if elevated.refusal.is_some() { ElevatedMode::Off } else { elevated.mode };
     let node = context.entry.exec_node.as_deref().unwrap_or(UNSET);
     format!(
@@ -29,7 +24,7 @@ pub(super) fn card(context: &Context<'_>, options: &str) -> String {
 }
 
 fn settings(exec: &Exec) -> String {
-    // Where one is set the others have their defaults.
+    // If one is set, the others have their defaults.
     let has_rules = exec.heeds_approvals_file();
     let security = exec.security.or(has_rules.then_some(ExecSecurity::Allowlist)).map(ExecSecurity::as_str);
     let ask = exec.ask.or(has_rules.then_some(ExecAsk::OnMiss)).map(ExecAsk::as_str);
@@ -38,7 +33,7 @@ fn settings(exec: &Exec) -> String {
     format!("host={}, security={}, ask={}", shown(host), shown(security), shown(ask))
 }
 
-/// What becomes of a command, in a sentence.
+/// Tells in a sentence where commands run and whether a person is asked.
 fn effect(exec: &Exec, elevated: ElevatedMode, is_sandboxed: bool) -> String {
     match (elevated, is_sandboxed) {
         (ElevatedMode::Full, _) => {
@@ -67,7 +62,7 @@ fn effect(exec: &Exec, elevated: ElevatedMode, is_sandboxed: bool) -> String {
     }
 }
 
-/// By the rules; those of the file can be stricter.
+/// Tells what the rules allow on this machine; those of the file can be stricter.
 fn on_this_machine(exec: &Exec) -> String {
     let security = exec.security.unwrap_or(ExecSecurity::Allowlist);
     let says = match (security, exec.ask.unwrap_or(ExecAsk::OnMiss)) {

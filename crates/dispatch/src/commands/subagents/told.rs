@@ -1,11 +1,12 @@
-//! What `/subagents` says. Pure.
+//! Answers of `/subagents`. Pure.
 
 use jiff::Timestamp;
+use openclaw_journal::child_run::ChildRun;
 use openclaw_protocol::message::{Block, Message, UserContent};
 use openclaw_sessions::SessionEntry;
 
 use crate::status_card::ago;
-use crate::subagents::{ChildRun, compact_duration};
+use crate::subagents::compact_duration;
 
 pub(super) const NONE: &str = "🧭 Subagents: none for this session.";
 /// Characters of a label, and of an entry of a log.
@@ -14,7 +15,7 @@ const ENTRY: usize = 500;
 /// Characters of a run id that people read.
 const ID: usize = 8;
 
-/// The children of a session with how they stand, the newest first.
+/// Lists the children of a session with their states, the newest first.
 pub(super) fn list(runs: &[(&ChildRun, &str)], now: i64) -> String {
     if runs.is_empty() {
         return NONE.to_owned();
@@ -53,7 +54,7 @@ pub(super) fn find<'a>(runs: &'a [ChildRun], id: &str) -> Result<&'a ChildRun, S
     }
 }
 
-/// All that is known of one.
+/// Text with all facts about one sub-agent.
 pub(super) fn info(run: &ChildRun, state: &str, entry: Option<&SessionEntry>, now: i64) -> String {
     let at = |ms: Option<i64>| {
         ms.map_or_else(|| "n/a".to_owned(), |ms| format!("{} ({})", time(ms), ago(now - ms)))
@@ -120,12 +121,12 @@ fn blocks_text(blocks: &[Block]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// What people call a child, in one line.
+/// Name of a child for people, in one line.
 pub(super) fn label(run: &ChildRun) -> String {
     cut(&run.name().split_whitespace().collect::<Vec<_>>().join(" "), LABEL)
 }
 
-/// How a run id begins.
+/// Short form of a run id: its first characters.
 pub(super) fn short(run_id: &str) -> String {
     run_id.chars().take(ID).collect()
 }

@@ -1,5 +1,8 @@
 use std::fmt::Write as _;
+use std::time::Duration;
 
+use openclaw_agent::event::{NextTry, RetryNotice};
+use openclaw_models::FailureKind;
 use openclaw_protocol::AgentId;
 use serde_json::json;
 
@@ -11,7 +14,7 @@ fn emitter(verbose: Verbose) -> Emitter {
     emitter
 }
 
-/// The text with which a message begins, or what is added to it.
+/// Event for the text with which a message begins, or that is added to it.
 fn say(text: &str) -> RunEvent {
     let change = if text.starts_with([' ', '.']) { TextChange::Grows } else { TextChange::Begins };
     RunEvent::Assistant(change(text.to_owned()))
@@ -21,7 +24,8 @@ fn end(end: RunEnd) -> RunEvent {
     RunEvent::Ended { started_at: 1, ended_at: 9, end }
 }
 
-/// One line an event: name, audience unless everybody, then the payload without what is the same everywhere.
+/// Prints one line per event: name, audience unless everybody, then the payload without the fields
+/// that are the same everywhere.
 fn lines(broadcasts: &[Broadcast]) -> String {
     let mut out = String::new();
     for broadcast in broadcasts {
@@ -96,6 +100,33 @@ fn a_silent_reply_ends_without_a_message() {
 agent {"stream":"lifecycle","data":{"phase":"start","startedAt":1},"seq":1,"ts":1}
 agent {"stream":"lifecycle","data":{"phase":"end","endedAt":9},"seq":2,"ts":9}
 chat {"seq":2,"state":"final"}
+"#,
+    );
+}
+
+#[test]
+fn a_failed_call_behind_which_another_follows_is_told_to_everybody_and_ends_nothing() {
+    let notice = |next| {
+        let notice = RetryNotice {
+            provider: "openai".to_owned(),
+            model: "gpt".to_owned(),
+            kind: FailureKind::Transient,
+            error: "down".to_owned(),
+            broke_off: false,
+            next,
+        };
+        RunEvent::Retry(Box::new(notice))
+    };
+    let again = NextTry::Again { attempt: 2, attempts: 4, wait: Duration::from_millis(2_000) };
+    let fallback = NextTry::Fallback { provider: "local".to_owned(), model: "small".to_owned() };
+    check(
+        Verbose::Off,
+        vec![(1, notice(again)), (2, notice(fallback)), (9, end(RunEnd::Completed))],
+        r#"
+agent {"stream":"lifecycle","data":{"phase":"retry","provider":"openai","model":"gpt","attempt":2,"maxAttempts":4,"delayMs":2000,"reason":"unavailable","error":"down","text":"openai/gpt does not answer (down); trying again in 2 s (2 of 4)"},"seq":1,"ts":1}
+agent {"stream":"lifecycle","data":{"phase":"fallback","fromProvider":"openai","fromModel":"gpt","toProvider":"local","toModel":"small","reason":"unavailable","error":"down","text":"openai/gpt does not answer (down); asking local/small"},"seq":2,"ts":2}
+agent {"stream":"lifecycle","data":{"phase":"end","endedAt":9},"seq":3,"ts":9}
+chat {"seq":3,"state":"final"}
 "#,
     );
 }
@@ -196,13 +227,13 @@ agent {"stream":"lifecycle","data":{"phase":"end","endedAt":9,"aborted":true},"s
 }
 
 #[test]
-fn a_run_out_of_time_is_aborted_with_that_reason() {
+fn a_run_out_of_time_has_failed() {
     check(
         Verbose::Off,
         vec![(2, end(RunEnd::TimedOut))],
         r#"
-agent {"stream":"lifecycle","data":{"phase":"end","endedAt":9,"aborted":true},"seq":1,"ts":2}
-chat {"seq":1,"state":"aborted","stopReason":"timeout"}
+agent {"stream":"lifecycle","data":{"phase":"error","error":"The run timed out: it was stopped at its time limit. Ask for less at once, or allow more time.","endedAt":9},"seq":1,"ts":2}
+chat {"seq":1,"state":"error","errorMessage":"The run timed out: it was stopped at its time limit. Ask for less at once, or allow more time."}
 "#,
     );
 }

@@ -1,12 +1,12 @@
 //! Messages that end the process, and those that only look like it (`docs/durability.md`).
 
+use openclaw_journal::inbox::Attempts;
 use openclaw_sessions::transcript::{TranscriptLock, TranscriptRef};
 
 use super::commands::turn;
 use super::*;
-use crate::inbox::Attempts;
 
-/// A process that is stopped as often as a message may end one, and then some.
+/// Checks a process that is stopped more often than a message may end one.
 #[tokio::test]
 async fn a_run_that_is_stopped_in_order_again_and_again_is_not_given_up() {
     const STOPS: usize = 25;
@@ -44,7 +44,8 @@ async fn a_message_that_ends_the_process_whenever_the_model_answers_is_given_up_
     assert_eq!(texts(&rig.end("r2").await), [format!("reply {}", DEATHS + 1)]);
 }
 
-/// More than is kept in memory: it is read when its run begins, when a run under way takes it, and when it is stopped.
+/// Checks messages that are too big for memory: they are read when their run begins, when a run
+/// under way takes them, and when they are stopped.
 #[tokio::test]
 async fn a_big_message_is_worked_on_as_a_small_one_is() {
     let big = |name: &str| format!("{name} {}", "word ".repeat(20_000));
@@ -64,7 +65,7 @@ async fn a_big_message_is_worked_on_as_a_small_one_is() {
     assert_eq!(kept, ["user: first wo", "assistant: one", "user: second w", "assistant: two"]);
 }
 
-/// What a start finds of a message that has ended the process so often.
+/// Sets up a message that has ended the process so many times, as a start finds it.
 fn died(dir: &std::path::Path, run_id: &str, times: u32) {
     memory::edit(dir, |message| {
         if message.row.run_id.as_str() == run_id {
@@ -73,7 +74,8 @@ fn died(dir: &std::path::Path, run_id: &str, times: u32) {
     });
 }
 
-/// A state directory in which one message was answered by nothing and another one waits.
+/// Sets up a state directory in which one message ended without an answer and another one
+/// waits.
 async fn waiting(run_id: &str) -> (tempfile::TempDir, TranscriptRef) {
     let (dir, model) = (dir(), FakeModel::start([Answer::Text("hello"), Answer::Held("never")]).await);
     let rig = Rig::start(dir.path(), &model).await;
@@ -109,7 +111,7 @@ async fn a_crash_while_a_message_is_given_up_leaves_it_in_the_history() {
     let lock = TranscriptLock::acquire(&crate::testing::transcripts(dir.path()), &transcript).await.unwrap();
     let model = FakeModel::start([]).await;
     let _rig = Rig::start(dir.path(), &model).await;
-    // It is on its way to the transcript, or has ended.
+    // True when the message is on its way to the transcript, or has ended.
     let has_begun = || {
         let mut has_begun = false;
         memory::edit(dir.path(), |message| {

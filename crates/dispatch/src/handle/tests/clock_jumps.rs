@@ -1,16 +1,17 @@
-//! The clock of the wall is set while sessions and sub-agents wait for each other: no wait ends by that, none hangs, and nothing is archived
-//! that works.
+//! Tests with changes of the wall clock while sessions and sub-agents wait for each other: no wait
+//! ends by that, none hangs, and nothing at work is archived.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
+use openclaw_journal::child_run::ChildRun;
+use openclaw_journal::clock::Clock;
+use openclaw_journal::journal::Durability;
 
 use super::*;
-use crate::clock::Clock;
 use crate::intake;
-use crate::journal::Durability;
-use crate::subagents::{ChildRun, sweep};
+use crate::subagents::sweep;
 
 const HOUR: i64 = 3_600_000;
 const YEAR: i64 = 365 * 24 * HOUR;
@@ -34,7 +35,7 @@ impl Jumping {
         self.off_by.store(ms, Ordering::SeqCst);
     }
 
-    /// The only sub-agent there is.
+    /// Returns the only sub-agent.
     fn child(&self) -> Option<ChildRun> {
         let mut all = self.rig.dispatch.runner().subagents.runs.select(|_| true);
         assert!(all.len() < 2, "{all:?}");
@@ -54,7 +55,7 @@ impl Jumping {
         tokio::time::timeout(PATIENCE, told).await.expect("its end is told")
     }
 
-    /// Whether a sub-agent is there after the sweeper has looked.
+    /// True if a sub-agent is left after the sweeper has looked.
     async fn is_left(&self) -> bool {
         sweep::look(&self.rig.dispatch).await;
         self.child().is_some()

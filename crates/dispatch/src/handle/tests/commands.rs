@@ -1,4 +1,5 @@
-//! What is meant for the gateway: `/model` and `/models`, alone, among words, during a run, and across a crash.
+//! Tests of messages that are for the gateway: `/model` and `/models`, alone, among words, during a
+//! run, and across a crash.
 
 use openclaw_sessions::SessionKey;
 
@@ -17,7 +18,7 @@ async fn started(dir: &tempfile::TempDir, model: &FakeModel) -> Rig {
     Rig::with_config(dir.path(), model, two_models()).await
 }
 
-/// What was answered.
+/// Sends a message and returns its answer.
 pub(super) async fn turn(rig: &Rig, run_id: &str, text: &str) -> String {
     send(rig, run_id, text).await;
     texts(&rig.end(run_id).await).join("|")
@@ -152,7 +153,7 @@ async fn a_wish_among_words_is_for_their_run_alone() {
     assert_eq!(turn(&rig, "r2", "and now?").await, "two");
     assert_eq!([model.model_of(0), model.model_of(1)], ["fake-2", "fake-1"]);
     assert_eq!(chosen(&rig).await, "- - -");
-    // One that can't be granted is told, and the words are not lost on another model.
+    // A model that can't be granted is told, and the words are not lost on another model.
     let told = turn(&rig, "r3", "/model nobody/x what is it").await;
     assert!(told.starts_with("Model \"nobody/x\" is not allowed."), "{told}");
     assert_eq!(model.count(), 2);
@@ -225,7 +226,7 @@ async fn a_command_during_a_run_is_answered_at_once_and_holds_for_the_next() {
     assert_eq!(said[5..], ["assistant: two"]);
 }
 
-/// As in a directory that was copied from another home.
+/// Uses a row whose path is wrong, as in a directory that was copied from another home.
 #[tokio::test]
 async fn a_command_during_a_run_is_kept_where_the_run_is_wherever_the_row_says() {
     let answers = [Answer::Text("zero"), Answer::Held("one")];
@@ -283,7 +284,7 @@ async fn an_answer_waits_outside_the_transcript_for_the_end_of_a_tool_call() {
     send(&rig, "c1", "/model two").await;
     rig.events_until(&format!("c1 chat final {SWITCHED}")).await;
     assert_eq!(said(dir.path()).len(), 2, "the call is under way");
-    std::fs::write(dir.path().join("workspace/release"), "").unwrap();
+    std::fs::write(dir.path().join(WORKSPACE).join("release"), "").unwrap();
     rig.end("r1").await;
     let said = said(dir.path());
     assert_eq!(said[1], "assistant:  +1 calls");
@@ -322,7 +323,7 @@ async fn an_answer_survives_a_crash_and_is_there_once() {
     let answers = |dir: &std::path::Path| {
         said(dir).into_iter().filter(|line| *line == format!("assistant: {SWITCHED}")).count()
     };
-    // That it was told is known before it is written.
+    // The inbox knows that the answer was told before it is written.
     let written = async {
         while answers(crashed.path()) == 0 {
             tokio::task::yield_now().await;
@@ -333,7 +334,7 @@ async fn an_answer_survives_a_crash_and_is_there_once() {
     assert_eq!(rig.dispatch.shutdown(PATIENCE).await, []);
     rig.store.close().await.unwrap();
 
-    // Its row is lost twice over: the answer is found.
+    // The row is lost twice over: the answer is found.
     for lost in ["c1", "c1"] {
         unfinish(crashed.path(), lost);
         let rig = started(&crashed, &FakeModel::start([]).await).await;
@@ -344,7 +345,7 @@ async fn an_answer_survives_a_crash_and_is_there_once() {
     }
 }
 
-/// A session in which a command was told beside a run, and another choice was made since.
+/// Sets up a session in which a command was told beside a run, and another choice was made since.
 async fn overruled() -> tempfile::TempDir {
     let (dir, model) = (dir(), FakeModel::start([Answer::Stall("half")]).await);
     let mut rig = started(&dir, &model).await;
@@ -432,7 +433,7 @@ async fn a_thread_goes_on_with_the_model_of_its_room_until_it_has_its_own() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
     let rig = started(&dir, &model).await;
     turn(&rig, "r1", "/model two").await;
-    let in_thread = |run_id: &str, text: &str| crate::api::ChatMessage {
+    let in_thread = |run_id: &str, text: &str| openclaw_journal::api::ChatMessage {
         session_key: key_of(&format!("{KEY}:thread:t1")),
         ..chat(run_id, text)
     };

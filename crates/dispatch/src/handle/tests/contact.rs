@@ -1,10 +1,10 @@
-//! What session rows say of where a conversation is held.
+//! Tests of what session rows say about the conversation's place.
 
 use openclaw_sessions::SessionKey;
 
 use super::*;
 
-/// A row without what changes from run to run.
+/// Reads a row without the fields that change from run to run.
 async fn row(rig: &Rig, key: &str) -> Value {
     let row = rig.store.get(&SessionKey::parse(key).unwrap()).await.unwrap().unwrap();
     let Value::Object(mut row) = serde_json::to_value(&*row.entry).unwrap() else { panic!("{row:?}") };

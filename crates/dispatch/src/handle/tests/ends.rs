@@ -1,8 +1,9 @@
-//! The end of a run is told on every path, exactly once (spec `agent-runtime.md` §1.1, §1.2, §2.6).
+//! Tests that the end of a run is told on every path, exactly once (spec `agent-runtime.md` §1.1,
+//! §1.2, §2.6).
 
 use super::*;
 
-/// What clients hear of the run `r1`, to the event with this line.
+/// Events that clients get of the run `r1`, up to the event with this line.
 async fn heard(rig: &mut Rig, last: &str) -> Vec<String> {
     let mut events = rig.events_until(last).await;
     events.retain(|event| event.starts_with("r1 "));
@@ -38,7 +39,7 @@ async fn a_run_that_fails_while_it_is_prepared_ends_with_an_error() {
     }
 }
 
-/// `golden/gw-agent-and-wait.jsonl`, run-agent-4: only who asked is told.
+/// `golden/gw-agent-and-wait.jsonl`, run-agent-4: only the caller is told.
 #[tokio::test]
 async fn a_request_that_is_refused_never_was_a_run() {
     let (dir, model) = (dir(), FakeModel::start([]).await);
@@ -55,10 +56,12 @@ async fn a_request_that_is_refused_never_was_a_run() {
 async fn a_model_that_never_answers_ends_the_run_all_the_same() {
     let (dir, model) = (dir(), FakeModel::start([Answer::Held("too late")]).await);
     let mut rig = Rig::start(dir.path(), &model).await;
-    let message = crate::api::AgentMessage { timeout_seconds: Some(1), ..agent("r1", "hi") };
+    let message = openclaw_journal::api::AgentMessage { timeout_seconds: Some(1), ..agent("r1", "hi") };
     drop(rig.agent(message).await.unwrap());
-    let expected = ["r1 lifecycle start", "r1 lifecycle end aborted", "r1 chat aborted timeout"];
-    assert_eq!(heard(&mut rig, "r1 chat aborted timeout").await, expected);
+    let record = rig.end("r1").await;
+    let told = format!("r1 chat error {}", record.outcome.failure().unwrap());
+    let expected = ["r1 lifecycle start", "r1 lifecycle error", told.as_str()];
+    assert_eq!(heard(&mut rig, &told).await, expected);
 }
 
 /// Stopped while it waits for its session, and while it waits for its lane.
@@ -84,7 +87,8 @@ async fn a_run_that_is_stopped_while_it_waits_has_an_end_and_no_start() {
     }
 }
 
-/// Its stream has ended by then if it was acknowledged; no other run id stands for it.
+/// Checks that the message's stream has ended by the stop if it was acknowledged; no other run id
+/// stands for it.
 #[tokio::test]
 async fn a_steered_message_that_is_stopped_ends_under_its_own_id() {
     for is_acknowledged in [true, false] {
@@ -151,7 +155,8 @@ fn without_report(waited: Waited) -> RunRecord {
     RunRecord { report: None, ..record }
 }
 
-/// As many runs as the lane has places are with the model at the same time, and lanes do not wait for each other.
+/// Checks that a lane runs as many runs at the same time as it has places, and that lanes do not
+/// wait for each other.
 #[tokio::test]
 async fn sessions_run_beside_each_other_up_to_the_places_of_their_lane() {
     const PLACES: usize = 8;
@@ -163,13 +168,15 @@ async fn sessions_run_beside_each_other_up_to_the_places_of_their_lane() {
     let rig = Rig::with_config(dir.path(), &model, json!({"agents": agents})).await;
     for n in 0..2 * PLACES {
         let message = agent(&format!("r{n}"), "hi");
-        let message =
-            crate::api::AgentMessage { session_key: key_of(&format!("agent:main:s{n}")), ..message };
+        let message = openclaw_journal::api::AgentMessage {
+            session_key: key_of(&format!("agent:main:s{n}")),
+            ..message
+        };
         drop(rig.agent(message).await.unwrap());
     }
-    // Nobody is answered before all of them have asked.
+    // No answer comes before all of them have asked.
     model.asked(PLACES).await;
-    let message = crate::api::AgentMessage {
+    let message = openclaw_journal::api::AgentMessage {
         session_key: key_of("agent:main:elsewhere"),
         lane: Some("cron".to_owned()),
         ..agent("cron", "hi")

@@ -6,20 +6,20 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::tz::TimeZone;
+use openclaw_journal::beat::{Beat, BeatChat, BeatMessage, BeatPurpose};
+use openclaw_journal::clock::Clock;
 use openclaw_protocol::AgentId;
 use openclaw_sessions::entry::AuthProfileSource;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 
 use super::*;
-use crate::beat::{Beat, BeatChat, BeatMessage, BeatPurpose};
-use crate::clock::Clock;
 
 const NOW: i64 = 1_760_000_000_000;
 const SECOND: i64 = 1_000;
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 
-/// What the credentials answer, by key; without a script they answer well.
+/// Answers of the credentials, by key; without a script they answer well.
 type Scripts = Arc<Mutex<HashMap<&'static str, VecDeque<u16>>>>;
 
 struct Drill {
@@ -158,7 +158,9 @@ async fn when_everything_fails_the_requests_are_bounded_and_every_model_is_named
     let (keys, message) = drill.failed().await;
     // Two while there is somebody else to ask, four of the last one.
     assert_eq!(keys, "a a b b c c c c");
-    assert_eq!(message, "All models failed (2): one/big: 503 no (rate_limit) | two/m: 503 no (rate_limit)");
+    let (list, next) = message.split_once('\n').unwrap();
+    assert_eq!(list, "All models failed (2): one/big: 503 no (unavailable) | two/m: 503 no (unavailable)");
+    assert!(next.starts_with("`openclaw models status --probe`"), "{next}");
 
     // The server's trouble is no reason to send nobody: it may be over.
     drill.scripts.lock().unwrap().clear();
@@ -173,13 +175,15 @@ async fn when_everybody_rests_nothing_is_sent_and_the_answer_says_so() {
     }
     let (keys, message) = drill.failed().await;
     assert_eq!(keys, "a b c");
-    assert_eq!(message, "All models failed (2): one/big: 401 no (auth) | two/m: 401 no (auth)");
+    let list = "All models failed (2): one/big: 401 no (auth) | two/m: 401 no (auth)";
+    assert_eq!(message.lines().next(), Some(list));
     let (keys, message) = drill.failed().await;
     assert_eq!(keys, "");
     assert_eq!(
         message,
         "Error: All models failed (2): one/big: Provider one is in cooldown (all profiles unavailable) (rate_limit) | \
-         two/m: Provider two is in cooldown (all profiles unavailable) (rate_limit)"
+         two/m: Provider two is in cooldown (all profiles unavailable) (rate_limit)\n`openclaw models status` shows what \
+         each of them lacks, or until when it rests."
     );
     drill.at(MINUTE);
     drill.scripts.lock().unwrap().clear();

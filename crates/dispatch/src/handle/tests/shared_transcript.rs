@@ -2,14 +2,15 @@
 
 use super::*;
 
-fn named(run: &str, key: &str) -> crate::api::AgentMessage {
+fn named(run: &str, key: &str) -> openclaw_journal::api::AgentMessage {
     let mut message = agent(run, &format!("question of {run}"));
     message.session_key = key_of(&format!("agent:main:{key}"));
     message.session_id = Some("shared".to_owned());
     message
 }
 
-/// Answers by what was asked last, so that nobody can be given another's answer by chance.
+/// Returns the answers of both runs. Each depends on the last question, so that no run can get the
+/// other's by chance.
 async fn both(rig: &Rig) -> [String; 2] {
     let mut answers = Vec::new();
     for run in ["r1", "r2"] {

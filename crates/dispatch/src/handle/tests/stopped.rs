@@ -1,4 +1,4 @@
-//! Runs and messages that are stopped, and who shares a transcript.
+//! Tests of stopped runs and messages, and of sessions that share a transcript.
 
 use super::*;
 
@@ -79,7 +79,7 @@ async fn a_message_that_is_stopped_before_its_run_begins_is_noted_in_the_next_tu
         let elsewhere = ChatMessage { session_key: key_of("agent:main:other"), ..chat("r0", "first") };
         drop(rig.chat(elsewhere).await.unwrap());
         model.asked(1).await;
-        // Its session is free, and its lane is not.
+        // The session is free, but its lane is not.
         send(&rig, "r1", "drop the tables").await;
         assert_eq!(rig.abort(KEY, AbortTarget::All, reason).await.unwrap(), [RunId::new("r1")]);
         rig.end("r1").await;
@@ -191,7 +191,7 @@ async fn a_run_out_of_time_leaves_no_bare_question() {
     drop(rig.agent(message).await.unwrap());
     let record = rig.end("r1").await;
     let why = record.outcome.failure().unwrap();
-    assert!(why.starts_with("The run was stopped at its time limit of 1 s."), "{why}");
+    assert!(why.starts_with("The run timed out: it was stopped at its time limit of 1 s."), "{why}");
     assert_eq!(said(dir.path()), ["user: hi", "assistant:  (aborted)"]);
 }
 

@@ -1,19 +1,22 @@
-//! Messages that get no run of their own because a rule says so, and what those that wait see of it.
+//! Messages that a rule denies a run of their own, and the typing indicator for senders of waiting
+//! ones.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Actor, Told};
-use crate::api::{RunOutcome, RunRecord};
-use crate::job::Job;
-use crate::journal::Update;
-use crate::queue::DropRule;
+use openclaw_journal::api::{RunOutcome, RunRecord};
+use openclaw_journal::job::Job;
+use openclaw_journal::journal::Update;
+use openclaw_journal::queue::DropRule;
 
-/// How long a platform may take to show that somebody writes.
+use super::{Actor, Told};
+
+/// Time that a platform may take to show a typing indicator.
 const SHOWING: Duration = Duration::from_secs(5);
 
 impl Actor {
-    /// A message is dropped for good. That is stored before anybody is told: a crash must not bring it back.
+    /// Drops a message for good. That is stored before anybody is told, so that a crash can't bring
+    /// it back.
     pub(super) async fn drop_message(&mut self, job: Job, rule: DropRule) {
         let record = self.dropped(&job, rule);
         let update = Update::Drop { record: record.clone(), rule, arrivals: job.row.payload.said.clone() };
@@ -25,7 +28,7 @@ impl Actor {
         self.settle(record);
     }
 
-    /// A message is dropped, and the next run is told of it: its row is closed with that one.
+    /// Drops a message of which the next run is told: its row is closed with that run.
     pub(super) async fn cut_message(&mut self, job: Job) {
         let rule = DropRule::Summarized;
         let record = self.dropped(&job, rule);
@@ -55,14 +58,15 @@ impl Actor {
         }
     }
 
-    /// Whoever sent a message that has to wait sees at once that it was heard (spec `queue.md` §3). The platform forgets it by itself.
+    /// Shows the sender of a message that has to wait a typing indicator at once (spec `queue.md`
+    /// §3). The platform removes it by itself.
     pub(super) fn show_that_it_waits(&mut self, job: Job) {
         if job.row.payload.facts.place.is_none() {
             return;
         }
         let runner = Arc::clone(&self.runner);
         self.showing.spawn(async move {
-            // One that can't be shown is waiting all the same.
+            // A failure to show it does not matter: the message waits all the same.
             let _ = tokio::time::timeout(SHOWING, runner.show_typing(&job.row)).await;
         });
     }

@@ -1,30 +1,30 @@
-//! The runs of a lane, from their start until clients have heard the end.
+//! Runs of a lane, from their start until clients have heard the end.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::event::RunEvent;
+use openclaw_journal::api::{RunOutcome, RunRecord};
+use openclaw_journal::beat::BeatChat;
+use openclaw_journal::inbox::{Gathering, Row};
+use openclaw_journal::job::Job;
 use openclaw_protocol::RunId;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::Actor;
-use crate::api::{RunOutcome, RunRecord};
-use crate::beat::BeatChat;
+use super::{Actor, Told};
 use crate::events::Emitter;
 use crate::global_lanes::{Wait, long_wait};
-use crate::inbox::{Gathering, Row};
-use crate::job::Job;
 use crate::lane::machine::{Batch, Input};
 use crate::lane::running::Running;
 use crate::runner::compaction::{self, AfterRun};
 use crate::runner::{self, Ending, RunControl, Said};
 
-/// Events a run may be ahead of its lane.
+/// Number of events that a run may be ahead of its lane.
 const EVENTS: usize = 32;
-/// How long a run that was told to stop for a shutdown may take to let go.
+/// Time that a run may take to let go after it was told to stop for a shutdown.
 const LET_GO: Duration = Duration::from_secs(2);
 
 impl Actor {
@@ -48,17 +48,19 @@ impl Actor {
         self.running = Some(Running { job, control, events, emitter, begun: false, over: None, working });
     }
 
-    /// How long a message waited behind another run, if that is worth telling. What is only closed, or answered by the gateway itself, waited
-    /// for no run of its own.
+    /// Returns the time that a message waited behind another run, if it is worth telling. A message
+    /// that is only closed, or answered by the gateway itself, waited for no run of its own.
     fn long_wait(&self, job: &Job) -> Option<Duration> {
         let begins = job.row.abort.is_none() && !job.row.payload.facts.wants.is_light();
         let lane = (job.has_waited && begins).then(|| format!("session:{}", self.key))?;
         long_wait(job.since, &lane, self.machine.waiting())
     }
 
-    /// One run of messages that waited.
+    /// Starts one run for all messages that waited. The `chat` streams of all but the leading message end empty (decision 7).
     pub(super) async fn start_all(&mut self, batch: Batch<Job>) {
         let Batch { leader, items, cut, dropped, answer_as } = batch;
+        let is_streamed = |job: &&Job| job.row.payload.facts.is_clients_chat() && job.events_as.is_none();
+        self.told.extend(items.iter().filter(is_streamed).map(|job| (job.clone(), Told::Absorbed)));
         let rows = |jobs: Vec<Job>| jobs.into_iter().map(|job| job.row).collect::<Vec<_>>();
         let leads_cut = leader.cut.is_some();
         let place = |job: &Job| job.row.payload.facts.place.as_ref().map(|place| place.address.clone());
@@ -78,7 +80,7 @@ impl Actor {
 
     pub(super) fn emitter(&self, job: &Job) -> Emitter {
         let run_id = job.events_as.as_ref().unwrap_or(&job.row.run_id);
-        let emitter = Emitter::new(run_id.clone(), self.key.clone());
+        let emitter = Emitter::new(run_id.clone(), job.row.session_key.clone());
         match job.row.payload.facts.beat {
             Some(BeatChat::Alerts | BeatChat::Nothing) => emitter.without_deltas(),
             Some(BeatChat::All) | None => emitter,
@@ -104,6 +106,7 @@ impl Actor {
                 Some(false)
             }
             RunEvent::Assistant { .. }
+            | RunEvent::Retry(_)
             | RunEvent::Steered
             | RunEvent::Quotes(_)
             | RunEvent::Attaches(_)
@@ -165,7 +168,8 @@ impl Actor {
             // Only what comes after a run ends so.
             Ok(Ending::Compacted) => return self.ended(Vec::new()).await,
             Ok(Ending::Answered(record, said)) => (record, running.emitter.answered(said.as_deref())),
-            Ok(Ending::Interrupted) => return self.interrupted(),
+            // An answer that is not sent yet is sent by the next start.
+            Ok(Ending::Interrupted | Ending::Unsent) => return self.interrupted(),
             Err(error) => {
                 let record = self.crashed(&running.job, &error).await;
                 let broadcasts = running.last_events(&record, now);
@@ -181,7 +185,7 @@ impl Actor {
         for run_id in running.job.row.others() {
             self.settle(RunRecord { run_id, ..record.clone() });
         }
-        // What a run has read that answered nothing is not answered.
+        // Messages that a run has read without answering anything are not answered.
         let read = running.control.steering.drain_read();
         let is_answered = matches!(record.outcome, RunOutcome::Ok { .. });
         self.settle(record);
@@ -199,12 +203,13 @@ impl Actor {
         if let Some(after) = after {
             return self.go_on_after(running, *after, untaken);
         }
-        // What is done beside the run need not wait for its transcript any more.
+        // Work beside the run need not wait for its transcript any more.
         drop(running);
         self.ended(untaken).await;
     }
 
-    /// Does what is to be done after a run that everybody has heard the end of. Its events are numbered on.
+    /// Does the work that is left after a run whose end every client has heard, such as compaction.
+    /// Event numbers go on from the run's.
     fn go_on_after(&mut self, run: Running, after: AfterRun, untaken: Vec<Job>) {
         let (events_in, events) = mpsc::channel(EVENTS);
         let control = Arc::new(RunControl::new(self.shared.kill.child_token(), false));
@@ -220,9 +225,9 @@ impl Actor {
         self.running = Some(Running { job, control, events, emitter, begun: true, over, working: token });
     }
 
-    /// Nothing is done for the run any more: whatever waits has its turn.
+    /// Ends the run's turn once no work is left for it: whatever waits has its turn.
     async fn ended(&mut self, untaken: Vec<Job>) {
-        // What was said to the gateway meanwhile holds for whatever comes next.
+        // Commands to the gateway that came meanwhile hold for whatever comes next.
         self.asides.overtake();
         while let Some(step) = self.asides.drained(&self.runner).await {
             self.on_aside(step).await;
@@ -236,7 +241,7 @@ impl Actor {
         self.machine.on(Instant::now(), Input::Ended { untaken: Vec::new() });
     }
 
-    /// A panic ends its run alone.
+    /// Returns the record of a run that panicked. A panic ends its run alone.
     async fn crashed(&self, job: &Job, error: &JoinError) -> RunRecord {
         tracing::error!(run_id = %job.row.run_id, session = %self.key, %error, "a run panicked");
         let message = "The run ended unexpectedly; the gateway's log says more.".to_owned();
@@ -253,14 +258,15 @@ impl Actor {
         record
     }
 
-    /// The run is over for everybody.
+    /// Closes the run for everybody who waits for its end.
     pub(super) fn settle(&mut self, record: RunRecord) {
         self.deadlines.retain(|(_, run_id)| *run_id != record.run_id);
         self.shared.registry.finish(record);
     }
 
-    /// The gateway can't wait any longer: what runs stops where it is, as if the process had been killed, and goes on
-    /// after the next start. Its token is a child of the kill token, so that its tools are told to end.
+    /// Lets go of everything when the gateway can't wait any longer: runs stop where they are, as
+    /// if the process had been killed, and go on after the next start. Their token is a child of
+    /// the kill token, so that their tools are told to end.
     pub(super) async fn let_go(mut self) {
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(LET_GO, all).await.is_err() {

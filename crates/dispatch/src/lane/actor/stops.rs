@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
+use openclaw_agent::event::{RunEnd, RunEvent};
+use openclaw_journal::api::{AbortReason, AbortTarget, RunOutcome, RunRecord, StopNotStored, TIME_IS_UP};
+use openclaw_journal::job::Job;
+use openclaw_journal::journal::Update;
 use openclaw_protocol::RunId;
 use tokio::time::Instant;
 
 use super::Actor;
-use crate::api::{AbortReason, AbortTarget, RunOutcome, RunRecord, StopNotStored};
-use crate::job::Job;
-use crate::journal::Update;
 use crate::lane::command::Stopped;
 use crate::lane::machine::{Effect, Input};
 
 impl Actor {
-    /// Stops runs. That they are to be stopped is stored first: a crash must not bring them back. On a disk that refuses they are
-    /// stopped all the same, for that may be why they have to be, and whoever asked is told.
+    /// Stops runs. The stop is stored first, so that a crash can't bring them back. On a disk that
+    /// refuses, they are stopped all the same, as that may be the reason for the stop, and the
+    /// caller is told.
     pub(super) async fn abort(&mut self, target: AbortTarget, reason: AbortReason) -> Stopped {
         let active = self.machine.active().cloned();
         let effects = self.machine.on(Instant::now(), Input::Abort { target, reason });
@@ -38,7 +40,8 @@ impl Actor {
             })
             .collect();
         if effects.iter().any(|effect| matches!(effect, Effect::Cancel(_))) {
-            // Those that are run together are stopped together, also before the journal has that they are.
+            // Messages that are run together are stopped together, also before the journal knows
+            // that they are.
             ids.extend(self.running.iter().flat_map(|running| running.job.row.others()));
         }
         let stored = match ids.as_slice() {
@@ -60,7 +63,16 @@ impl Actor {
         // The first reason stays.
         let _ = running.control.reason.set(reason);
         running.control.cancel.cancel();
-        let broadcasts = running.emitter.aborted(reason.as_str());
+        if !running.begun && running.job.may_be_answered(reason) {
+            // How it ends is told then.
+            return;
+        }
+        let broadcasts = match reason {
+            AbortReason::Timeout => running.emitter.refused(TIME_IS_UP),
+            AbortReason::Rpc | AbortReason::Stop | AbortReason::Interrupt => {
+                running.emitter.aborted(reason.as_str())
+            }
+        };
         self.publish(broadcasts).await;
     }
 
@@ -77,10 +89,15 @@ impl Actor {
         }
     }
 
-    /// A message that waits is stopped: for clients that is its end. Its turn comes after the run under way; then it is
-    /// written into the transcript and its row is closed.
+    /// Announces that a waiting message is stopped: for clients that is its end. Its turn comes
+    /// after the run under way; then it is written into the transcript and its row is closed.
     pub(super) async fn announce_stopped(&mut self, job: &Job, reason: AbortReason) {
-        // Its stream ends with this, not with what steering would have told; unless that was told.
+        if job.may_be_answered(reason) {
+            self.deadlines.retain(|(_, run_id)| *run_id != job.row.run_id);
+            return;
+        }
+        // The message's stream ends with this, not with the event of steering; unless that was
+        // sent.
         let waiting = self.told.len();
         self.told.retain(|(told, _)| told.row.run_id != job.row.run_id);
         let was_to_be_told = job.events_as.is_some() || job.cut.is_some();
@@ -90,6 +107,10 @@ impl Actor {
         let broadcasts = match job.row.payload.facts.wants.command {
             _ if is_told => Vec::new(),
             true => emitter.aborted(reason.as_str()),
+            false if reason == AbortReason::Timeout => {
+                let end = RunEnd::Failed(TIME_IS_UP.to_owned());
+                emitter.on(now, RunEvent::Ended { started_at: now, ended_at: now, end })
+            }
             false => emitter.stopped_early(now, now, reason.as_str()),
         };
         let outcome = RunOutcome::Aborted { reason: reason.as_str().to_owned(), result: None };
@@ -105,7 +126,8 @@ impl Actor {
         self.shared.registry.conclude(record);
     }
 
-    /// When a `chat.send` is stopped; `agent` requests have their run's own timeout only.
+    /// Deadline at which a `chat.send` is stopped; `agent` requests have their run's own timeout
+    /// only.
     pub(super) fn deadline_of(job: &Job) -> Option<Instant> {
         Some(job.since + job.row.payload.facts.deadline()?)
     }

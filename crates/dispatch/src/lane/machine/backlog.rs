@@ -1,41 +1,43 @@
-//! What becomes of messages that wait behind a run (spec `queue.md` §4): how many may, how long it is waited for more of them, and
-//! which are run together.
+//! Policy for messages that wait behind a run (spec `queue.md` §4): how many may wait, how long
+//! more of them are awaited, and which are run together.
 
 use openclaw_channels::Address;
 use openclaw_config::settings::{QueueDrop, QueueMode};
+use openclaw_journal::queue::{DropRule, QueueSettings};
 use tokio::time::Instant;
 
 use super::{Effect, Machine, Waiting};
 use crate::lane::turn::Turn;
-use crate::queue::{DropRule, QueueSettings};
 
 /// Messages that are run together.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Batch<J> {
-    /// The one whose run it is: the last of those that are asked, or of those that were dropped where none is.
+    /// Message whose run it is: the last of those that are asked, or of the dropped ones if none is
+    /// asked.
     pub(crate) leader: J,
-    /// Those that are asked before it, in order.
+    /// Messages that are asked before it, in order.
     pub(crate) items: Vec<J>,
-    /// Those that were dropped, in order.
+    /// Messages that were dropped, in order.
     pub(crate) cut: Vec<J>,
-    /// How many were dropped, with those of which nothing is left.
+    /// Number of dropped messages, including those of which nothing is left.
     pub(crate) dropped: u64,
-    /// Where the answer goes, where only dropped ones are told of: to where the newest message was said.
+    /// Message whose place gets the answer if the run only tells of dropped messages: the newest
+    /// one.
     pub(crate) answer_as: Option<J>,
 }
 
-/// What is known of the messages that wait behind a run.
+/// Facts about the messages that wait behind a run.
 #[derive(Debug)]
 pub(super) struct Backlog<J> {
     /// Messages that were dropped, of which the next run is told, in the order of acceptance.
     pub(super) cut: Vec<J>,
-    /// How many were dropped since a run was last told.
+    /// Number of messages dropped since a run was last told.
     dropped: u64,
-    /// When the last message came to wait; nothing while none does.
+    /// Time at which the last message came to wait; `None` while none waits.
     heard_at: Option<Instant>,
-    /// The last one that came to wait.
+    /// Message that came to wait last.
     newest: Option<J>,
-    /// Their answers go to different places: each is run by itself until none waits.
+    /// True if the answers go to different places: each message is run by itself until none waits.
     individually: bool,
 }
 
@@ -60,7 +62,7 @@ impl<J: Turn> Backlog<J> {
 }
 
 impl<J: Turn> Waiting<J> {
-    /// The message, where it is something that waits to be said to the agent.
+    /// Returns the message, if it is one that waits to be said to the agent.
     fn prompt(&self) -> Option<(&J, QueueSettings)> {
         match self {
             Self::Message(job) => Some((job, job.queue()?)),
@@ -74,7 +76,8 @@ impl<J: Turn> Waiting<J> {
 }
 
 impl<J: Turn> Machine<J> {
-    /// Takes a message among those that wait. Says what has to give way for it, or that it is not taken.
+    /// Queues a message. Returns the effects on messages that have to give way for it; the error is
+    /// the effect if it is not taken.
     pub(super) fn admit(&mut self, now: Instant, job: J) -> Result<Vec<Effect<J>>, Effect<J>> {
         if let Some(dropped) = job.cut() {
             self.backlog.dropped = self.backlog.dropped.max(dropped);
@@ -106,7 +109,7 @@ impl<J: Turn> Machine<J> {
         self.waiting.iter().filter_map(|waiting| Some(waiting.prompt()?.0))
     }
 
-    /// Whether the same message waits already, to be answered in the same place.
+    /// True if the same message waits already, to be answered in the same place (dedupe).
     fn is_known(&self, job: &J) -> bool {
         let Some(id) = job.message_id() else { return false };
         self.prompts().any(|other| other.message_id() == Some(id) && other.place() == job.place())
@@ -143,8 +146,9 @@ impl<J: Turn> Machine<J> {
         effects
     }
 
-    /// What becomes of one that has to give way and that a run has read, or is about to: that run answers it, so that only what it was to have of
-    /// its own goes. Nobody is told of it as dropped.
+    /// Returns the effect for a message that has to give way although a run has read it, or is
+    /// about to: that run answers it, so that only its own run is dropped. Clients do not hear of
+    /// it as dropped.
     fn answered_already(&mut self, job: &J) -> Option<Effect<J>> {
         if self.read.contains(job.run_id()) {
             return Some(Effect::Drop(job.clone(), DropRule::Read));
@@ -156,23 +160,24 @@ impl<J: Turn> Machine<J> {
         Some(Effect::Leave(job.clone()))
     }
 
-    /// Until when it is waited for more of what would be run together; nothing where there is nothing to wait for.
+    /// Time until which more messages for the same run are awaited; `None` if there is nothing to
+    /// wait for.
     pub(crate) fn due(&self) -> Option<Instant> {
         if self.active.is_some() || self.held || self.stopped {
             return None;
         }
         let heard_at = self.backlog.heard_at?;
-        // What is not said to the agent ends it: nothing behind that is run with what is before.
+        // A message that is not for the agent ends the wait: messages behind it are not run with
+        // those before.
         if !self.waiting.iter().all(|waiting| waiting.is_beside() || waiting.prompt().is_some()) {
             return None;
         }
         let dropped = || self.backlog.cut.last().and_then(|job| Some((job, job.queue()?)));
-        let (last, settings) = self.waiting.iter().rev().find_map(Waiting::prompt).or_else(dropped)?;
-        let is_waited_for = last.place().is_some() || last.is_announcement();
-        is_waited_for.then(|| heard_at + settings.debounce())
+        let (_, settings) = self.waiting.iter().rev().find_map(Waiting::prompt).or_else(dropped)?;
+        Some(heard_at + settings.debounce())
     }
 
-    /// Begins what comes first, together with what belongs to it.
+    /// Begins the first waiting item, together with those that belong to it.
     pub(super) fn begin_next(&mut self) -> Option<Effect<J>> {
         let first = match self.waiting.front() {
             None => self.tell_of_cut(),
@@ -194,15 +199,18 @@ impl<J: Turn> Machine<J> {
         Some(self.begin(first))
     }
 
-    /// The first of what waits is said to the agent, and came behind a run.
+    /// Begins the first waiting messages that are for the agent and came behind a run.
     fn begin_prompts(&mut self) -> Option<Effect<J>> {
         let prompts = || self.waiting.iter().map_while(Waiting::prompt);
-        let announces = prompts().next().is_some_and(|(job, _)| job.is_announcement());
-        let is_of_them = |job: &J| !job.is_alone() && job.is_announcement() == announces;
+        let (announces, rights) =
+            prompts().next().map(|(job, _)| (job.is_announcement(), job.rights())).unwrap_or_default();
+        let is_of_them =
+            |job: &J| !job.is_alone() && job.is_announcement() == announces && job.may_join(rights);
         let together: Vec<_> = prompts().take_while(|(job, _)| is_of_them(job)).collect();
         let Some((_, newest)) = together.last() else { return self.begin_first() };
         let count = together.len();
-        if newest.mode != QueueMode::Collect {
+        let is_cut_by_others = self.backlog.cut.iter().any(|cut| !cut.may_join(rights));
+        if newest.mode != QueueMode::Collect || is_cut_by_others {
             return self.tell_of_cut().or_else(|| self.begin_first());
         }
         let is_mixed = match announces {
@@ -215,24 +223,32 @@ impl<J: Turn> Machine<J> {
         }
         let mut items: Vec<J> = self.waiting.drain(..count).filter_map(Waiting::into_message).collect();
         let leader = items.pop()?;
-        Some(self.begin_all(leader, items, None))
-    }
-
-    /// Nothing is asked but what is told of dropped messages, where there are any.
-    fn tell_of_cut(&mut self) -> Option<Effect<J>> {
-        let leader = self.backlog.cut.pop()?;
-        let newest = self.backlog.newest.clone();
-        Some(self.begin_all(leader, Vec::new(), newest))
-    }
-
-    fn begin_all(&mut self, leader: J, items: Vec<J>, answer_as: Option<J>) -> Effect<J> {
-        self.run_of(&leader);
-        if let (Some(run), Some(newest)) = (self.run(), &answer_as) {
-            run.place = newest.place().cloned();
-        }
         let cut = std::mem::take(&mut self.backlog.cut);
         let dropped = std::mem::take(&mut self.backlog.dropped);
-        Effect::StartAll(Batch { leader, items, cut, dropped, answer_as })
+        Some(self.begin_all(Batch { leader, items, cut, dropped, answer_as: None }))
+    }
+
+    /// Begins a run that only tells of dropped messages, if there are any: of the first ones with
+    /// the same rights.
+    fn tell_of_cut(&mut self) -> Option<Effect<J>> {
+        let rights = self.backlog.cut.first()?.rights();
+        let count = self.backlog.cut.iter().take_while(|job| job.may_join(rights)).count().max(1);
+        let others = self.backlog.cut.split_off(count);
+        let mut cut = std::mem::replace(&mut self.backlog.cut, others);
+        let left = u64::try_from(self.backlog.cut.len()).unwrap_or(u64::MAX);
+        let dropped = std::mem::replace(&mut self.backlog.dropped, left).saturating_sub(left);
+        let leader = cut.pop()?;
+        let newest = self.backlog.newest.clone();
+        let answer_as = newest.filter(|newest| newest.may_join(leader.rights()));
+        Some(self.begin_all(Batch { leader, items: Vec::new(), cut, dropped, answer_as }))
+    }
+
+    fn begin_all(&mut self, batch: Batch<J>) -> Effect<J> {
+        self.run_of(&batch.leader);
+        if let (Some(run), Some(newest)) = (self.run(), &batch.answer_as) {
+            run.place = newest.place().cloned();
+        }
+        Effect::StartAll(batch)
     }
 }
 
@@ -245,13 +261,14 @@ impl<J> Waiting<J> {
     }
 }
 
-/// Whether answers to these can't be one (spec `queue.md` §4.2): they go to different places, or to clients, who hear of each by its run.
+/// True if answers to these can't be one (spec `queue.md` §4.2): they go to different places. Clients of the gateway are one place.
 fn is_mixed<'a>(mut places: impl Iterator<Item = Option<&'a Address>>) -> bool {
-    let first = places.next().flatten();
-    first.is_none() || places.any(|place| place != first)
+    let first = places.next();
+    places.any(|place| Some(place) != first)
 }
 
-/// The same of announcements: no client waits for those that go nowhere, and they may be told with others.
+/// True if answers to these announcements can't be one: no client waits for announcements without
+/// an address, so that they may be told with others.
 fn is_mixed_telling<'a>(places: impl Iterator<Item = Option<&'a Address>>) -> bool {
     let mut places = places.flatten();
     let first = places.next();

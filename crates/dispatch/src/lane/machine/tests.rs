@@ -1,10 +1,13 @@
 use openclaw_channels::Address;
+use openclaw_journal::queue::QueueSettings;
+use openclaw_journal::rights::Rights;
+use openclaw_journal::rights::testing::{OWNERS, STRANGERS};
 use proptest::prelude::*;
 
 use super::*;
-use crate::queue::QueueSettings;
 
-/// Those with numbers for names were accepted in that order. `/new` alters the session, `/model` too, beside a run.
+/// Test job. Jobs with numbers for names were accepted in that order. `/new` alters the session,
+/// `/model` too, beside a run.
 #[derive(Debug, Clone, PartialEq)]
 struct Job(RunId, Option<AbortReason>);
 
@@ -38,9 +41,11 @@ impl Turn for Job {
     fn queue(&self) -> Option<QueueSettings> {
         let is_chat = self.0.as_str().to_lowercase() == self.0.as_str();
         let is_prompt = is_chat && !self.0.as_str().contains('/') && !self.is_stopped();
-        is_prompt
-            .then(|| QueueSettings::with(QueueMode::Collect))
-            .map(|settings| QueueSettings { cap: 1_000, ..settings })
+        is_prompt.then(|| QueueSettings::with(QueueMode::Followup)).map(|settings| QueueSettings {
+            cap: 1_000,
+            debounce_ms: 0,
+            ..settings
+        })
     }
 
     fn place(&self) -> Option<&Address> {
@@ -75,8 +80,9 @@ impl Turn for Job {
         self.0.as_str() != "BEAT"
     }
 
-    fn is_strangers(&self) -> bool {
-        self.0.as_str().ends_with('?')
+    fn rights(&self) -> Option<&Rights> {
+        let is_strangers = self.0.as_str().ends_with('?');
+        Some(if is_strangers { &STRANGERS } else { &OWNERS })
     }
 }
 
@@ -144,9 +150,9 @@ fn a_message_is_treated_as_the_table_says() {
 }
 
 #[test]
-fn nobody_else_speaks_to_a_run_of_the_owner() {
+fn a_message_is_steered_into_a_run_with_its_rights_alone() {
     for (run, said, is_steered) in
-        [("r", "b", true), ("r", "b?", false), ("r?", "b?", true), ("r?", "b", true)]
+        [("r", "b", true), ("r", "b?", false), ("r?", "b?", true), ("r?", "b", false)]
     {
         let mut lane = Machine::default();
         send(&mut lane, run, QueueMode::Collect);
@@ -187,7 +193,7 @@ fn steered_messages_the_run_did_not_take_come_first_in_their_order() {
     send(&mut lane, "1", QueueMode::Steer);
     send(&mut lane, "2", QueueMode::Steer);
     send(&mut lane, "3", QueueMode::Followup);
-    // One that was taken back comes first in the list.
+    // A message that was taken back comes first in the list.
     let ended = lane.on(Instant::now(), Input::Ended { untaken: vec![job("2"), job("1")] });
     assert_eq!(ended, [Effect::Start(job("1"))]);
     assert_eq!(end(&mut lane), [Effect::Start(job("2"))]);
@@ -454,7 +460,7 @@ fn a_held_lane_begins_no_run_and_all_else_goes_on() {
     assert!(!lane.is_idle() && lane.due().is_none());
     let words = Input::Change { id: ChangeId(9), beside: true };
     assert_eq!(lane.on(Instant::now(), words), [Effect::ChangeBeside(ChangeId(9))]);
-    // What is stopped is closed.
+    // A stopped message is closed.
     let stopped = stopped("c", AbortReason::Rpc);
     let effects = [Effect::Discard(stopped.clone(), AbortReason::Rpc), Effect::Start(stopped)];
     assert_eq!(abort(&mut lane, AbortTarget::All), effects);

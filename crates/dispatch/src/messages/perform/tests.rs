@@ -1,4 +1,4 @@
-//! What is read of the arguments before anything is done.
+//! Tests of how arguments are read before anything is done.
 
 use super::*;
 

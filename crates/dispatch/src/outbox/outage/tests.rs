@@ -22,7 +22,7 @@ fn trouble_in_one_conversation_is_no_outage_and_trouble_in_two_is() {
     }
     assert_eq!(outage.on_tried("y", &down(), now), Platform::Down);
     assert_eq!(outage.on_tried("x", &lost(), now), Platform::Down);
-    // One that is refused was answered.
+    // A refusal is an answer.
     let refused = Err::<(), _>(SendError::Final { reason: String::new() });
     assert_eq!(outage.on_tried("x", &refused, now), Platform::Works);
     assert_eq!(outage.on_tried("y", &down(), now), Platform::Works);
@@ -50,7 +50,8 @@ fn where_the_account_hears_nothing_either_one_is_enough() {
     assert_eq!(outage.on_tried("x", &down(), now), Platform::Works);
 }
 
-/// What may have arrived is not sent again and again to a platform that says nothing.
+/// Checks that messages that may have arrived are not sent again and again to a platform that says
+/// nothing.
 #[test]
 fn a_platform_that_says_nothing_is_asked_again_when_the_account_hears_from_it() {
     let (now, mut outage) = (Instant::now(), Outage::default());

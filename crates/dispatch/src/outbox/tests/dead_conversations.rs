@@ -1,4 +1,4 @@
-//! Conversations whose platform fails always, beside others that work.
+//! Tests of conversations whose platform always fails, beside others that work.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn silence() -> Reply {
 type Said = (u8, bool);
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 5, ..ProptestConfig::default() })]
 
     #[test]
     fn whichever_are_dead_whoever_writes_first_and_whenever_the_process_ends_the_others_are_answered_at_once(
@@ -58,7 +58,7 @@ async fn all_living_are_answered(dead: &BTreeSet<u8>, reply: &Reply, said: &[Sai
     rig.end().await;
 }
 
-/// It failed like the others before it worked again.
+/// Checks that a conversation that failed like the others gets through soon once it works again.
 #[tokio::test(start_paused = true)]
 async fn those_that_failed_take_turns_at_asking() {
     for living in ["a", "b", "c", "d"] {

@@ -1,4 +1,4 @@
-//! The copies of files that are sent.
+//! Tests of the copies of files that are sent.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::super::files::FOLDER;
 use super::*;
 
-/// A copy, named as copies are.
+/// Makes a copy, named as copies are.
 fn copy(dir: &Path, number: u8) -> PathBuf {
     let path = dir.join(FOLDER).join(format!("{number:08x}-5e55-4000-8000-000000000000.png"));
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -28,7 +28,7 @@ fn rig(dir: &Path) -> Rig {
     rig
 }
 
-/// It is removed a little behind the end of its row.
+/// Waits until a copy is removed, which happens a little behind the end of its row.
 async fn is_removed(path: &Path) -> bool {
     for _ in 0..1000 {
         if !path.exists() {
@@ -49,7 +49,7 @@ async fn a_copy_is_kept_as_long_as_its_row_may_need_it() {
         assert_eq!(rig.outbox.accept(with_copy(id, copy)).await, Ok(Enqueued::New));
     }
     assert!(copies.iter().all(|copy| copy.exists()), "nothing is on its way yet");
-    // One is taken, of one the words alone are, one is refused.
+    // One is taken, one is replaced by its words, one is refused.
     let platform = Platform::new(Knows::Nothing, [Reply::Take, no_file(), Reply::Take, gone()]);
     rig.serve(&platform);
     rig.over("failed").await;
@@ -57,7 +57,7 @@ async fn a_copy_is_kept_as_long_as_its_row_may_need_it() {
     assert!(copies[2].exists(), "it may be tried again");
     assert_eq!(rig.outbox.sweep_files(Duration::ZERO).await, Ok(1), "the one without a row goes");
     assert!(copies[2].exists() && !copies[3].exists());
-    // What is thrown away needs none any more, whether it was given up or waits.
+    // A delivery that is thrown away needs no file any more, whether it was given up or waits.
     assert!(rig.outbox.discard("failed", Duration::ZERO).await.unwrap());
     assert!(is_removed(&copies[2]).await);
     rig.outbox.unregister("fake", "default");
@@ -92,7 +92,7 @@ async fn what_a_crash_leaves_is_swept_and_nothing_else() {
     without.end().await;
 }
 
-/// A file of somebody's own is none of the gateway's copies, whatever a row says.
+/// Checks that a file of somebody's own is never removed as a copy, whatever a row says.
 #[tokio::test(start_paused = true)]
 async fn no_other_file_is_removed() {
     let dir = tempfile::tempdir().unwrap();

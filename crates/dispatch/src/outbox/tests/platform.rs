@@ -12,31 +12,31 @@ use tokio::sync::{Notify, watch};
 
 use crate::testing::send_only::Sends;
 
-/// What is said of a file that is refused.
+/// Note of a file that is refused.
 pub(super) const NOTE: &str = "(file x.png was not sent: no such file)";
 
-/// What the platform does with a request; without a script it takes it.
+/// Reaction of the platform to a request; without a script it takes the request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Reply {
     Take,
     Refuse(SendError),
-    /// It is shown, and the connection breaks.
+    /// Shows the message, and breaks the connection.
     TakeThenSilence,
-    /// It is shown, and nothing comes any more.
+    /// Shows the message, and never answers.
     TakeThenHang,
-    /// It is shown, and the answer comes when the test says so.
+    /// Shows the message, and answers when the test says so.
     TakeThenWait,
     TakeThenPanic,
-    /// Nothing happens.
+    /// Shows nothing, and never answers.
     Hang,
 }
 
-/// What can be learnt from it.
+/// Facts that can be learnt from the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Knows {
-    /// It recognises a repeated id.
+    /// Recognises a repeated id.
     Ids,
-    /// It can be asked what it shows.
+    /// Can be asked what it shows.
     Contents,
     Nothing,
 }
@@ -46,19 +46,19 @@ pub(super) struct Platform {
     state: Mutex<State>,
     requests: watch::Sender<usize>,
     release: Notify,
-    /// How long each conversation that has a turn to wait for still waits, and how often it was asked.
+    /// Time that each conversation that has to wait for its turn still waits.
     turns: Mutex<HashMap<String, Duration>>,
     turns_asked: watch::Sender<usize>,
-    /// How long it grants a request.
+    /// Time that it grants a request.
     limit: Mutex<Duration>,
 }
 
 #[derive(Default)]
 struct State {
     script: VecDeque<Reply>,
-    /// What each request for a conversation is answered.
+    /// Reply to each request for a conversation.
     dead: HashMap<String, Reply>,
-    /// Target, id, and what is shown of it.
+    /// Target, id and shown text of each message.
     shown: Vec<(String, String, String)>,
 }
 
@@ -78,12 +78,12 @@ impl Platform {
         })
     }
 
-    /// From now on one request may take so long.
+    /// Sets the time that one request may take.
     pub(super) fn grants(&self, limit: Duration) {
         *self.limit.lock() = limit;
     }
 
-    /// From now on a conversation waits so long for its turn, or not any more.
+    /// Sets the time that a conversation waits for its turn; `None` for no wait.
     pub(super) fn holds(&self, target: &str, wait: Option<Duration>) {
         let mut turns = self.turns.lock();
         match wait {
@@ -101,12 +101,12 @@ impl Platform {
         self.state.lock().script.extend(replies);
     }
 
-    /// From now on everything is taken.
+    /// Makes the platform take everything from now on.
     pub(super) fn clear_script(&self) {
         self.state.lock().script.clear();
     }
 
-    /// From now on each request for a conversation is answered so, or as all are.
+    /// Sets the reply to each request for a conversation; `None` for the usual one.
     pub(super) fn answers_in(&self, target: &str, reply: Option<Reply>) {
         let mut state = self.state.lock();
         match reply {
@@ -115,7 +115,7 @@ impl Platform {
         }
     }
 
-    /// What the people in a chat see.
+    /// Messages that the people in a chat see.
     pub(super) fn shown_in(&self, target: &str) -> Vec<String> {
         let state = self.state.lock();
         let here = state.shown.iter().filter(|(where_to, ..)| where_to == target);
@@ -166,7 +166,7 @@ impl Platform {
 }
 
 fn receipt(delivery: Outgoing<'_>) -> Receipt {
-    Receipt { message_ids: vec![format!("id-of-{}", delivery.id)] }
+    Receipt { message_ids: vec![format!("id-of-{}", delivery.id)], ..Receipt::default() }
 }
 
 impl Sends for Platform {

@@ -8,7 +8,7 @@ fn settings(min: usize, max: usize, prefer: BreakPreference) -> ChunkSettings {
     ChunkSettings { min, max, prefer, by_paragraph: false }
 }
 
-/// What is done with the chunker.
+/// Step of a test with the chunker.
 #[derive(Debug, Clone)]
 enum Step {
     Append(String),
@@ -22,7 +22,7 @@ fn append(text: impl Into<String>) -> Step {
     Step::Append(text.into())
 }
 
-/// The blocks, and what is left.
+/// Returns the blocks, and the rest of the text.
 fn run(settings: ChunkSettings, steps: &[Step]) -> (Vec<String>, String) {
     let mut chunker = BlockChunker::new(settings);
     let mut blocks = Vec::new();
@@ -205,7 +205,7 @@ fn any_answer() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// What a reader takes for characters.
+/// Splits a text into the characters that a reader sees.
 fn graphemes(text: &str) -> impl Iterator<Item = &str> {
     let mut start = 0;
     (1..=text.len()).filter(|end| is_grapheme_boundary(text, *end)).map(move |end| {
@@ -215,14 +215,12 @@ fn graphemes(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What no line of a fence has.
+/// Removes the characters of fence lines, so that prose can be compared.
 fn prose(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '`' | '~' | '0')).collect()
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
-
     #[test]
     fn blocks_give_the_text_back_wherever_it_is_cut(
         text in any_answer(),

@@ -1,4 +1,5 @@
-//! An answer that grows becomes blocks: its text in pieces, each file where it stands, what each quotes (spec `streaming.md` §5, §8).
+//! Blocks of a growing answer: its text in pieces, each file at its place, and the quotation of
+//! each (spec `streaming.md` §5, §8).
 
 use std::collections::VecDeque;
 
@@ -14,15 +15,15 @@ use crate::reply::settings::ReplySettings;
 /// The blocks of one answer.
 pub(super) struct Blocks {
     chunker: BlockChunker,
-    /// What is quoted, and from where on in what was appended.
+    /// Quoted messages, each with the place in the appended text from which on it is quoted.
     quotes: Vec<(usize, ReplyTo)>,
     /// A tag in the text that comes next.
     pub(super) tag: Option<Quote>,
     /// Files in the text that comes next, in their order.
     files: Vec<Attachment>,
-    /// Whether all waits for the end of its message.
+    /// True if all blocks wait for the end of their message.
     pub(super) at_message_end: bool,
-    /// What waits for it behind the chunker: files, each with the text behind it.
+    /// Blocks that wait for it behind the chunker: files, each with the text behind it.
     tail: VecDeque<(ReplyPayload, String)>,
 }
 
@@ -38,7 +39,7 @@ impl Blocks {
         }
     }
 
-    /// The text grew.
+    /// Handles new text.
     pub(super) fn grow(&mut self, grown: &str) -> Vec<BlockReply> {
         let mut ready = Vec::new();
         let mut from = 0;
@@ -59,7 +60,7 @@ impl Blocks {
         ready
     }
 
-    /// A file was found, in the text that comes next or at the end of what there is.
+    /// Handles a file that was found in the text that comes next, or at the end of the text so far.
     pub(super) fn on_file(&mut self, file: &Attachment) -> Vec<BlockReply> {
         if file.after > 0 {
             self.files.push(file.clone());
@@ -68,7 +69,7 @@ impl Blocks {
         self.attach(file.reference.clone(), 0)
     }
 
-    /// A message begins: the one before is at its end. What is known of this one stays.
+    /// Begins a message, and so ends the one before. Tags and files of this one stay.
     pub(super) fn begin(&mut self) -> Vec<BlockReply> {
         let tag = self.tag.take_if(|tag| !tag.is_under_way);
         let files = std::mem::take(&mut self.files);
@@ -77,13 +78,13 @@ impl Blocks {
         ready
     }
 
-    /// A text of the message is at its end, and something else follows: all that is left of the text.
+    /// Returns the rest of a text of the message that is at its end because something else follows.
     pub(super) fn end_of_text(&mut self) -> Vec<BlockReply> {
         if self.at_message_end { Vec::new() } else { self.drain(Drain::All) }
     }
 
-    /// A message is at its end: all that is left of it. A tag behind its last block belongs to nothing; files that have found no place
-    /// come with the end of the answer.
+    /// Returns the rest of a message that is at its end. A tag behind its last block belongs to
+    /// nothing; files that have found no place come with the end of the answer.
     pub(super) fn end(&mut self) -> Vec<BlockReply> {
         let tag = self.tag.take();
         self.quote(tag, 0);
@@ -117,7 +118,8 @@ impl Blocks {
         ready
     }
 
-    /// What is appended next, of which so many bytes were appended already, quotes something from some point in it on.
+    /// Notes a quotation from some point on in the text that is appended next, of which so many
+    /// bytes were appended already.
     fn quote(&mut self, tag: Option<Quote>, from: usize) {
         let behind = self.tail.iter().map(|(_, text)| text.len()).sum::<usize>();
         let appended = self.chunker.appended() + behind;
@@ -152,7 +154,7 @@ impl Blocks {
     }
 }
 
-/// A file is a message of its own.
+/// Makes a file a message of its own.
 fn whole(payload: ReplyPayload) -> BlockReply {
     BlockReply { payload, continues: Continues::Nothing }
 }

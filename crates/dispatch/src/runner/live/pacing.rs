@@ -1,5 +1,6 @@
-//! The pauses between the blocks of an answer (spec `streaming.md` §4): made by the outbox, so that neither the run nor its session waits for
-//! them. Somebody is shown to write until the last block is out.
+//! Pauses between the blocks of an answer (spec `streaming.md` §4): made by the outbox, so that
+//! neither the run nor its session waits for them. The typing indicator is shown until the last
+//! block is out.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,36 +13,38 @@ use crate::reply::typing::{self, Typing};
 use crate::runner::replies::Reply;
 use crate::shared::Shared;
 
-/// When the blocks of one answer go out.
+/// Times at which the blocks of one answer go out.
 #[derive(Debug, Default)]
 pub(super) struct Pacing {
-    /// When the last one does.
+    /// Time at which the last one does.
     last_at: Option<Instant>,
-    /// The last one that waits for its pause.
+    /// Id of the last delivery that waits for its pause.
     last: Option<String>,
 }
 
 impl Pacing {
-    /// How far from now a block goes out that has this pause behind the one before it.
+    /// Returns the time from now at which a block goes out that has this pause behind the one
+    /// before it.
     pub(super) fn ahead(&mut self, now: Instant, pause: Duration) -> Duration {
         let at = self.last_at.map_or(now, |last| last.max(now)) + pause;
         self.last_at = Some(at);
         at - now
     }
 
-    /// A block is sent so far from now.
+    /// Notes that a block is sent so far from now.
     pub(super) fn sends(&mut self, id: &str, ahead: Option<Duration>) {
         if ahead.is_some_and(|ahead| !ahead.is_zero()) {
             self.last = Some(part_id(id, 0));
         }
     }
 
-    /// Whether any block had a pause.
+    /// True if any block had a pause.
     pub(super) fn has_paused(&self) -> bool {
         self.last.is_some()
     }
 
-    /// What is left when the run is over, where somebody is shown to write until then.
+    /// Returns the blocks that are left when the run is over, if the typing indicator is shown
+    /// until then.
     pub(super) fn unsent(&self, typing: &Typing, reply: &Reply<'_>) -> Option<Unsent> {
         Some(Unsent {
             last: self.last.clone()?,

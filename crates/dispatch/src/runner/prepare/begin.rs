@@ -6,6 +6,7 @@ use openclaw_agent::hooks::merge::StartChanges;
 use openclaw_agent::hooks::{HookPoint, RunHooks};
 use openclaw_agent::pruning::is_cached;
 use openclaw_agent::user_time::user_zone;
+use openclaw_journal::inbox::Row;
 use openclaw_models::Candidate;
 use openclaw_protocol::message::{Block, Message};
 use openclaw_sessions::transcript::{
@@ -15,7 +16,6 @@ use openclaw_sessions::transcript::{
 use tokio::task::JoinHandle;
 
 use crate::hooks;
-use crate::inbox::Row;
 use crate::runner::branch::{self, Prompted, RunBranch};
 use crate::runner::kept::Remembered;
 use crate::runner::session::Session;
@@ -27,15 +27,15 @@ use crate::system_events;
 /// A transcript that is read while a run is prepared.
 pub(super) type ReadAhead = JoinHandle<Option<KeptTranscript>>;
 
-/// What a turn begins with.
+/// Inputs for the beginning of a turn.
 pub(super) struct Beginning<'a> {
     pub(super) session: &'a Session,
     pub(super) lock: &'a TranscriptLock,
-    /// The transcript, where it was not kept from a run before.
+    /// Transcript read ahead, if it was not kept from a run before.
     pub(super) ahead: Option<ReadAhead>,
     pub(super) first: &'a Candidate,
     pub(super) hooks: &'a RunHooks,
-    /// That the message names.
+    /// Pictures that the message names.
     pub(super) pictures: Vec<Block>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Beginning<'a> {
 pub(super) struct Begun {
     pub(super) branch: RunBranch,
     pub(super) remembered: Remembered,
-    /// The system prompt, where a hook wants another.
+    /// System prompt, if a hook wants another.
     pub(super) own_prompt: Option<Arc<str>>,
 }
 
@@ -117,7 +117,8 @@ impl Runner {
         Ok(Begun { branch, remembered, own_prompt })
     }
 
-    /// The transcript, the run's settings noted and its message said, and what the model should see of what was there before.
+    /// Opens the transcript, notes the run's settings in it, writes its message, and returns it
+    /// with the earlier messages that the model should see.
     async fn transcript(
         &self,
         (lock, ahead): (&TranscriptLock, Option<ReadAhead>),
@@ -140,7 +141,7 @@ impl Runner {
         };
         let (mut kept, remembered) = self.kept.take(&session.transcript).unzip();
         if let Some(ahead) = ahead {
-            // What went wrong there goes wrong here again, and is told.
+            // A failure there happens here again, and is told.
             kept = kept.or(ahead.await.ok().flatten());
         }
         let (transcript, context) = lock.begin(kept, new, settings, message).await?;
@@ -148,7 +149,8 @@ impl Runner {
     }
 }
 
-/// What is told with a message besides its words; system events are to be added.
+/// Returns the circumstances that are told with a message besides its words; system events are to
+/// be added.
 pub(in crate::runner) fn circumstances(session: &Session) -> Circumstances {
     Circumstances {
         zone: user_zone(session.agent.user_timezone.as_deref()),

@@ -1,20 +1,20 @@
 //! The pictures that a message names by their paths: its model sees them, if the run may read files.
 
 use openclaw_agent::Toolbox;
+use openclaw_journal::request::Request;
 use openclaw_models::Candidate;
 use openclaw_protocol::message::Block;
 use openclaw_tools::PromptPictures;
 use openclaw_tools::sandbox::ActiveSandbox;
 use tokio_util::sync::CancellationToken;
 
-use crate::request::Request;
 use crate::runner::session::Session;
 use crate::setup::Settings;
 
 /// The tools with which the agent could look at the file itself.
 const LOOKING: [&str; 2] = ["read", "image"];
 
-/// What decides which pictures are shown.
+/// Facts that decide which pictures are shown.
 pub(super) struct Sight<'a> {
     pub(super) session: &'a Session,
     pub(super) settings: &'a Settings,
@@ -24,8 +24,9 @@ pub(super) struct Sight<'a> {
 }
 
 impl Sight<'_> {
-    /// The pictures, in the order in which they are named. Stored with the message: later turns send the same bytes, whatever becomes
-    /// of the files. Nobody has the model describe by a path what the tool policy does not let them read.
+    /// Returns the pictures, in the order in which they are named. They are stored with the
+    /// message: later turns send the same bytes, whatever becomes of the files. A sender can't use
+    /// a path to let the model describe a file that the tool policy does not let them read.
     pub(super) async fn pictures(&self, request: &Request, cancel: &CancellationToken) -> Vec<Block> {
         let Self { session, settings, first, tools, sandbox } = self;
         if !first.sees {
@@ -35,8 +36,7 @@ impl Sight<'_> {
         if named.is_empty() || !tools.specs().iter().any(|tool| LOOKING.contains(&tool.name.as_ref())) {
             return Vec::new();
         }
-        let home = settings.config.environment().home();
-        let pictures = PromptPictures::new(home, session.agent.workspace.clone(), *sandbox);
+        let pictures = PromptPictures::new(&settings.config, session.agent.workspace.clone(), *sandbox);
         pictures.load(&named, &request.images, cancel).await
     }
 }

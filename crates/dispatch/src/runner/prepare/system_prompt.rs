@@ -1,4 +1,4 @@
-//! The system prompt of a run, and what it was made of.
+//! System prompt of a run, and the parts that it was made of.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,26 +6,33 @@ use std::sync::Arc;
 use openclaw_agent::Toolbox;
 use openclaw_agent::bootstrap::BootstrapFile;
 use openclaw_agent::prompt::{
-    self, InlineButtons, PromptInputs, PromptMode, ReportFrame, RuntimeFacts, SkillsReport,
-    SystemPromptReport,
+    self, InlineButtons, PromptInputs, PromptMode, ReactionLevel, Reactions, ReportFrame, RuntimeFacts,
+    SkillsReport, SystemPromptReport,
 };
 use openclaw_agent::skills::Snapshot;
 use openclaw_agent::user_time::{user_zone, zone_name};
-use openclaw_channels::Address;
-use openclaw_config::ResolvedAgent;
+use openclaw_channels::access::{AccessSettings, Entry, written_owners};
+use openclaw_channels::{Address, Reacting};
+use openclaw_config::{Config, ResolvedAgent};
+use openclaw_journal::request::WEBCHAT;
 use openclaw_models::Candidate;
 use openclaw_models::reference::ModelNames;
+use openclaw_sessions::SessionKey;
 use openclaw_sessions::time::now_ms;
 use openclaw_tools::sandbox::ActiveSandbox;
 
 use super::reasoning;
-use crate::request::WEBCHAT;
 use crate::runner::Runner;
 use crate::runner::sandbox;
 use crate::runner::session::Session;
 use crate::setup::Settings;
 
-/// What a system prompt is made of besides settings.
+/// The capability of a channel that shows buttons, as OpenClaw names it.
+const INLINE_BUTTONS: &str = "inlineButtons";
+/// The action of the `message` tool that reacts.
+const REACT: &str = "react";
+
+/// Parts of a system prompt besides settings.
 pub(in crate::runner) struct PromptParts<'a> {
     pub(in crate::runner) files: &'a [BootstrapFile],
     pub(in crate::runner) skills: &'a Snapshot,
@@ -67,6 +74,9 @@ impl Runner {
                 .flat_map(|message| &message.channels)
                 .map(|id| (*id).to_owned())
                 .collect(),
+            docs_dir: self.deps.host.docs_dir.clone().filter(|_| sandbox.is_none()),
+            owner_numbers: self.owner_numbers(&settings.config, at),
+            reactions: at.and_then(|at| self.reactions(&settings.config, at)),
             inline_buttons: current.map(|current| match current.has_buttons {
                 true => InlineButtons::Enabled,
                 false => InlineButtons::Available { channel: current.id.clone() },
@@ -84,7 +94,11 @@ impl Runner {
                 default_model: Some(agent.model_primary.clone().unwrap_or_else(|| model.clone())),
                 model: Some(model),
                 channel: Some(channel.to_owned()),
-                capabilities: Vec::new(),
+                capabilities: current
+                    .filter(|current| current.has_buttons)
+                    .map(|_| INLINE_BUTTONS.to_owned())
+                    .into_iter()
+                    .collect(),
                 thinking: Some(first.thinking.as_str().to_owned()),
             },
             ..PromptInputs::default()
@@ -92,7 +106,7 @@ impl Runner {
         let built = prompt::build(&inputs);
         let frame = ReportFrame {
             session_id: Some(session.id.as_str().to_owned()),
-            session_key: Some(session.key.clone()),
+            session_key: Some(self.reported_key(session)),
             provider: Some(first.model.provider().to_owned()),
             model: Some(first.model.id().to_owned()),
             workspace_dir: Some(agent.workspace.display().to_string()),
@@ -102,6 +116,43 @@ impl Runner {
         let skills = if mode == PromptMode::Full { skills.report.clone() } else { SkillsReport::default() };
         let report = built.report(now_ms(), frame, files, skills, tools.specs());
         (built.text.into(), report)
+    }
+}
+
+impl Runner {
+    /// Returns the key of its session as a report has it: the global session counts as the agent's
+    /// main session.
+    fn reported_key(&self, session: &Session) -> SessionKey {
+        match session.key.is_global() {
+            true => SessionKey::main(&session.agent.id, &self.key_rules().main_key),
+            false => session.key.clone(),
+        }
+    }
+
+    /// Returns the people that the agent regards as its users: the named owners, or else everybody
+    /// who is let into the channel by name.
+    fn owner_numbers(&self, config: &Config, at: Option<&Address>) -> Vec<String> {
+        let Some(at) = at else { return written_owners(config) };
+        let platforms = &self.deps.platforms;
+        let owners = platforms.owners(config, at);
+        if !owners.is_empty() {
+            return owners;
+        }
+        let access = AccessSettings::of(config, &at.channel, &at.account);
+        let listed = access.ok().and_then(|access| access.allow_from).unwrap_or_default();
+        let at_work = platforms.at_work(&at.channel, &at.account);
+        let id = |name: String| at_work.as_ref().and_then(|it| it.account.id_of_name(&name)).unwrap_or(name);
+        listed.into_iter().map(|Entry(entry)| entry).filter(|entry| entry != "*").map(id).collect()
+    }
+
+    /// Returns how freely the agent is to react to messages; `None` if it can't or may not.
+    fn reactions(&self, config: &Config, at: &Address) -> Option<Reactions> {
+        let account = self.deps.platforms.account(config, &at.channel, &at.account)?;
+        let level = match account.reacting().filter(|_| account.permits(REACT).is_ok())? {
+            Reacting::Seldom => ReactionLevel::Minimal,
+            Reacting::Often => ReactionLevel::Extensive,
+        };
+        Some(Reactions { channel: at.channel.clone(), level })
     }
 }
 

@@ -3,49 +3,47 @@
 use std::sync::Arc;
 
 use openclaw_agent::Toolbox;
+use openclaw_agent::place::off_limits::OffLimits;
 use openclaw_agent::skills::{self, Snapshot};
 use openclaw_channels::Address;
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::Exec;
+use openclaw_journal::origin::Origin;
+use openclaw_journal::request::Request;
+use openclaw_journal::rights::{elevated, settle};
 use openclaw_protocol::SessionKey;
 use openclaw_tools::sandbox::ActiveSandbox;
 use openclaw_tools::{ExecSettings, ImageSetup, Setup, SkillBins, WebSettings, apply_patch, toolbox};
 
 use crate::commands::Context;
-use crate::request::Request;
 use crate::runner::secrets::Shield;
 use crate::runner::session::Session;
-use crate::runner::{NotBegun, Runner, blocked_tools, elevated, group_tools, protections, sandbox, tools};
-use crate::session_tools::invoke::CallerChannel;
+use crate::runner::{NotBegun, Runner, blocked_tools, protections, sandbox, tools};
 use crate::setup::Settings;
-use crate::tool_access::{RunOf, sender_of};
-use openclaw_agent::tool_policy::Sender;
+use crate::tool_access::RunOf;
 
-/// Where the message of a run comes from, and what it says of commands.
+/// Origin of a run's message, and its wishes about commands.
 #[derive(Clone, Copy, Default)]
 pub(in crate::runner) struct Asking<'a> {
-    /// What is asked; `None` where nothing is, and the tools of the session are shown.
+    /// Request of the run; `None` if there is none, and the tools of the session are shown.
     pub(in crate::runner) request: Option<&'a Request>,
-    /// Where messages go if nothing is asked.
+    /// Address of messages if there is no request.
     pub(in crate::runner) at: Option<&'a Address>,
-    /// Where a client speaks that calls a tool by itself.
-    pub(in crate::runner) caller: Option<&'a CallerChannel>,
-    /// What the `image` tool is made from; `None` where no model looks at images.
+    /// Inputs of the `image` tool; `None` if no model looks at images.
     pub(in crate::runner) image: Option<ImageSetup>,
 }
 
 impl Runner {
-    /// The tools that the policy leaves where this model is used.
+    /// Returns the tools that the policy leaves for this model.
     pub(in crate::runner) fn tools(
         &self,
         session: &Session,
         settings: &Settings,
         (provider, model): (&str, &str),
         (shield, skills, sandbox): (&Shield, &Snapshot, Option<&Arc<ActiveSandbox>>),
-        Asking { request, at, caller, image }: Asking<'_>,
+        Asking { request, at, image }: Asking<'_>,
     ) -> Toolbox {
         let agent = &session.agent;
-        let origin = request.and_then(|request| request.origin.as_deref());
         let hints = request.filter(|request| request.may_set_guards()).and_then(|it| it.to_gateway().hints());
         let settled = protections::exec_of(&session.entry, &agent.exec);
         let wished = match hints.and_then(|hints| hints.exec.as_ref()) {
@@ -55,16 +53,16 @@ impl Runner {
         let mut exec = self.exec_settings(settings, agent, &session.key, &wished, shield);
         exec.skill_bins = Self::skill_bins(settings);
         let by_person = request.is_none_or(Request::is_persons);
-        let asker = elevated::Asker { agent: &agent.id, key: &session.key, origin, by_person };
+        let speaker = request.and_then(|request| request.origin.as_deref()).map(Origin::speaker);
+        let asker = elevated::Asker { agent: &agent.id, key: &session.key, speaker, by_person };
         let wish = hints.and_then(|hints| hints.elevated);
         exec.elevated = elevated::of(&settings.config, asker, &session.entry, wish);
+        if !session.rights.may_elevate() {
+            exec.elevated.refusal.get_or_insert_with(|| elevated::refusal_of_rights(asker));
+        }
         exec.overlay = Arc::clone(&skills.overlay);
-        let group = match caller {
-            Some(caller) => {
-                group_tools::policy_for_client(&settings.config, &session.key, &session.entry, caller)
-            }
-            None => group_tools::policy(&settings.config, &session.key, &session.entry, origin),
-        };
+        exec.may_wake = request.is_none_or(|request| self.may_wake(request, session, settings));
+        let groups = session.rights.tool_policies();
         let held = sandbox::policy(settings, agent, sandbox.map(Arc::as_ref));
         let run = RunOf {
             config: &settings.config,
@@ -72,14 +70,13 @@ impl Runner {
             provider,
             model,
             session: &session.key,
-            sender: request.map_or(Sender::Owner, sender_of),
+            sender: session.rights.sender(),
             has_image_model: image.is_some(),
         };
-        let mut allowed = tools::allowed(run, [group.clone(), held]);
+        let mut allowed = tools::allowed(run, groups, held);
         sandbox::without_writing(sandbox.map(Arc::as_ref), &mut allowed);
-        if let Some(sandbox) = sandbox {
-            exec.scope = sandbox::scope_of(sandbox, agent, &session.key);
-            exec.outside_scope = Some(format!("outside:{}", session.key));
+        if sandbox.is_some() {
+            exec.outside_scope = Some(std::mem::replace(&mut exec.scope, format!("sandbox:{}", session.key)));
         }
         exec.sandbox = sandbox.cloned();
         exec.may_background = allowed.iter().any(|name| name == "process");
@@ -89,12 +86,27 @@ impl Runner {
             WebSettings::new(&settings.config.tools.web, settings.config.environment(), self.web.clone());
         let confinement = sandbox::confinement(sandbox.map(Arc::as_ref));
         let has_gateway = self.deps.surroundings.as_ref().is_some_and(|around| around.control().is_some());
-        let absent = sandbox.map(|held| blocked_tools::explained(run, group, held, &allowed));
-        toolbox(Setup { confinement, exec, message, apply_patch, web, image, has_gateway }, &allowed)
-            .explaining(absent.unwrap_or_default())
+        let absent = sandbox.map(|held| blocked_tools::explained(run, groups, held, &allowed));
+        let off_limits = OffLimits::of(&settings.config);
+        let setup = Setup { confinement, exec, message, apply_patch, web, image, has_gateway, off_limits };
+        toolbox(setup, &allowed).explaining(absent.unwrap_or_default())
     }
 
-    /// How commands of an agent run, whoever gives them.
+    /// True if a run woken in the session would have no rights that this run lacks, as it is shown
+    /// the output of this run's commands.
+    fn may_wake(&self, request: &Request, session: &Session, settings: &Settings) -> bool {
+        // A sender in the session has at least the rights of a woken run. A request from elsewhere may have fewer.
+        if request.provenance.is_none() {
+            return true;
+        }
+        let started_with = self.subagents.runs.rights_of(&session.key);
+        let of_session = (&session.key, &session.agent.id);
+        let woken =
+            settle::of_nobody(self.within(settings, of_session, &session.entry, started_with.as_ref()));
+        session.rights.cover(&woken)
+    }
+
+    /// Returns the settings by which commands of an agent run, whoever gives them.
     fn exec_settings(
         &self,
         settings: &Settings,
@@ -114,12 +126,12 @@ impl Runner {
         exec.withheld = Arc::clone(&shield.withheld);
         exec.lock = self.deps.command_lock.clone();
         exec.sessions = Arc::clone(&self.deps.command_sessions);
-        exec.scope = format!("agent:{}", agent.id);
+        exec.scope = format!("session:{}", key.as_str());
         exec.owner = Some(key.clone());
         exec
     }
 
-    /// How the command runs that a person gives in a chat.
+    /// Returns the settings for a command that a person gives in a chat.
     pub(crate) fn exec_of_person(&self, context: &Context<'_>) -> Result<ExecSettings, NotBegun> {
         let Context { settings, agent, key, .. } = context;
         let shield = self.secrets.shield(settings, Vec::new(), self.secrets.of_devices())?;

@@ -27,13 +27,14 @@ impl Runner {
         let agent = &session.agent;
         let fill = if agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates };
         let wanted = wanted(session, settings, &agent.workspace, fill);
-        if sandbox::has_copies(settings, agent, &session.key) {
+        if sandbox::has_copies(settings, session) {
             return Ok(self.workspace_files.load(wanted).await?);
         }
         self.hooked(session, settings, wanted, stop).await
     }
 
-    /// The files as the run is told of them: those of its sandbox, which are what it can read and change; else `own`.
+    /// Returns the files as the run is told of them: those of its sandbox, which it can read and
+    /// change; else `own`.
     pub(in crate::runner) async fn files_told(
         &self,
         session: &Session,
@@ -78,7 +79,10 @@ impl Runner {
 fn wanted(session: &Session, settings: &Settings, workspace: &Path, fill: Fill) -> Wanted {
     Wanted {
         workspace: workspace.to_owned(),
-        scope: BootstrapScope::for_session(&session.key, &settings.sessions.key_rules().main_key),
+        scope: match BootstrapScope::for_session(&session.key, &settings.sessions.key_rules().main_key) {
+            BootstrapScope::Private if !session.rights.read_memory() => BootstrapScope::Shared,
+            scope => scope,
+        },
         max_chars: usize::try_from(session.agent.bootstrap_max_chars).unwrap_or(usize::MAX),
         fill,
     }

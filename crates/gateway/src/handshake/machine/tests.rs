@@ -41,7 +41,7 @@ fn judge_at(
     judge(door, &Attempt { origination, address, nonce, locked_for: None, now }, text)
 }
 
-/// What a recording shows of one socket.
+/// Socket traffic from a recording.
 struct Recorded {
     nonce: String,
     ts: i64,
@@ -249,10 +249,58 @@ fn a_page_that_addresses_the_gateway_by_a_strange_name_stays_outside() {
         (from(page, Some("evil.example:18789")), origin::REFUSAL),
         (from(page, None), origin::REFUSAL),
         (from(Some("http://localhost:18789"), Some("localhost:18789")), "Shared None"),
-        (from(None, Some("evil.example:18789")), "Shared None"),
+        // No page: a proxy, perhaps, that passes on the name that the public knows.
+        (from(None, Some("evil.example:18789")), "device identity required"),
+        (from(None, None), "device identity required"),
+        (from(None, Some("127.0.0.2:18789")), "Shared None"),
     ] {
         let outcome = reason(judge_at(&token_door(), &origination, "n", 0, &text));
         let expect: String = expect.chars().take(120).collect();
         assert_eq!(outcome, expect, "{origination:?}");
     }
+}
+
+#[test]
+fn who_comes_through_a_proxy_needs_a_device_whatever_it_knows() {
+    let text = connect(&json!({"auth": {"token": "<TOKEN>"}}));
+    let trusting = Door {
+        addresses: AddressBook {
+            trusted_proxies: vec!["127.0.0.0/8".parse().unwrap()],
+            ..AddressBook::default()
+        },
+        ..token_door()
+    };
+    for door in [token_door(), trusting] {
+        for address in ["203.0.113.9", "127.0.0.1"] {
+            let mut proxied = local(None);
+            proxied.forwarded_for = Some(address.to_owned());
+            let outcome = reason(judge_at(&door, &proxied, "n", 0, &text));
+            assert_eq!(outcome, "device identity required", "{address}");
+        }
+        let mut named = local(None);
+        named.has_forwarding_headers = true;
+        assert_eq!(reason(judge_at(&door, &named, "n", 0, &text)), "device identity required");
+        assert_eq!(reason(judge_at(&door, &local(None), "n", 0, &text)), "Shared None");
+    }
+}
+
+#[test]
+fn a_node_needs_a_device_and_says_what_it_can_do() {
+    let node = |declared: Value| {
+        let mut params = json!({"role": "node", "auth": {"token": "<TOKEN>"}});
+        params.as_object_mut().unwrap().extend(declared.as_object().unwrap().clone());
+        params
+    };
+    let judged = |params: &Value| reason(judge_at(&token_door(), &local(None), "n", 0, &connect(params)));
+    for declared in [json!({}), json!({"caps": ["system"]}), json!({"commands": ["system.run"]})] {
+        assert_eq!(judged(&node(declared)), "device identity required");
+    }
+    let ui = json!({"client": {"id": "openclaw-control-ui", "version": "1", "platform": "web", "mode": "webchat"}});
+    let control_ui = ControlUi { allow_insecure_auth: true, ..ControlUi::default() };
+    let waiving = Door { control_ui, ..token_door() };
+    let page = local(Some("http://127.0.0.1:18789"));
+    let mut as_node = node(json!({"caps": ["system"]}));
+    as_node.as_object_mut().unwrap().extend(ui.as_object().unwrap().clone());
+    let outcome = reason(judge_at(&waiving, &page, "n", 0, &connect(&as_node)));
+    assert_eq!(outcome, "device identity required", "what is waived is a page's device");
 }

@@ -15,7 +15,7 @@ use openclaw_sessions::store::{Query, Row, Rows, gather};
 use super::super::config_change::change;
 use crate::request::{Failure, RequestContext};
 
-/// How long the runs of a deleted agent get to stop.
+/// Time that the runs of a deleted agent get to stop.
 const QUIESCE: Duration = Duration::from_secs(15);
 
 pub(in super::super) async fn create(

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use openclaw_agent::text::silent::{SILENT_TOKENS, is_silent};
 use openclaw_models::failure::user_text;
+use openclaw_protocol::message::Block;
 use openclaw_protocol::params::chat::{ChatHistoryParams, ChatHistoryResult};
 use openclaw_protocol::{AgentId, ErrorShape};
 use openclaw_sessions::{SessionEntry, history as transcript};
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::methods::default_model::describe;
-use crate::methods::keys::canonical;
 use crate::request::{Failure, RequestContext};
 
 /// Level of a model that can't be found.
@@ -20,7 +22,7 @@ pub(in crate::methods) async fn history(
     ctx: RequestContext,
     params: ChatHistoryParams,
 ) -> Result<ChatHistoryResult<Box<RawValue>>, Failure> {
-    let key = canonical(&ctx, &params.session_key.0)?;
+    let key = ctx.gateway.sessions.rules().canonical(&params.session_key.0)?;
     let entry = ctx.gateway.sessions.get(&key).await?.map(|row| row.entry).unwrap_or_default();
     let agent = ctx.gateway.sessions.rules().agent_of(&key);
     let thinking_level = thinking_level(&ctx, &agent, &entry).await;
@@ -39,7 +41,7 @@ pub(in crate::methods) async fn history(
     let unreadable =
         |error: &dyn std::fmt::Display| ErrorShape::unavailable(format!("Error: history: {error}"));
     let messages = read.await.map_err(|error| unreadable(&error))?.map_err(|error| unreadable(&error))?;
-    let messages = messages.into_iter().map(with_error_text).collect();
+    let messages = messages.into_iter().filter(|message| !is_silence(message)).map(with_error_text).collect();
     Ok(ChatHistoryResult {
         session_key: params.session_key.0,
         session_id,
@@ -49,10 +51,33 @@ pub(in crate::methods) async fn history(
     })
 }
 
-/// A failed answer with what people are told of it. Ours have it where it differs from the provider's words; those of
-/// OpenClaw get it here.
+/// True for an answer that is nothing but a silent token: it was not delivered.
+fn is_silence(message: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct Answer {
+        role: String,
+        content: Vec<Block>,
+    }
+    // Others are not parsed.
+    if !SILENT_TOKENS.iter().any(|token| message.get().contains(token)) {
+        return false;
+    }
+    let Ok(Answer { role, content }) = serde_json::from_str(message.get()) else { return false };
+    let mut words = String::new();
+    for block in &content {
+        match block {
+            Block::Text(text) => words.push_str(&text.text),
+            Block::Thinking(_) => {}
+            Block::Image(_) | Block::ToolCall(_) | Block::Other(_) => return false,
+        }
+    }
+    role == "assistant" && is_silent(&words)
+}
+
+/// Adds the error text for people to a failed answer. Our answers have it where it differs from the
+/// provider's words; those of OpenClaw get it here.
 fn with_error_text(message: Box<RawValue>) -> Box<RawValue> {
-    // What cannot have the field is not parsed.
+    // Messages that cannot have the field are not parsed.
     if !message.get().contains("\"errorMessage\"") {
         return message;
     }
@@ -112,6 +137,30 @@ mod tests {
         for (stored, expect) in rows {
             let shown = with_error_text(serde_json::value::to_raw_value(&stored).unwrap());
             assert_eq!(serde_json::from_str::<Value>(shown.get()).unwrap(), expect, "{stored}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_silence_is_not_shown() {
+        let text =
+            |role: &str, text: &str| json!({"role": role, "content": [{"type": "text", "text": text}]});
+        let thought = json!({"type": "thinking", "thinking": "nothing to say"});
+        let call = json!({"type": "toolCall", "id": "c", "name": "read", "arguments": {}});
+        let with = |block: &Value| json!({"role": "assistant", "content": [block, {"type": "text", "text": "NO_REPLY"}]});
+        let rows = [
+            (text("assistant", "NO_REPLY"), true),
+            (text("assistant", " **REPLY_SKIP**.\n"), true),
+            (text("assistant", "ANNOUNCE_SKIP"), true),
+            (with(&thought), true),
+            (with(&call), false),
+            (text("assistant", "I said NO_REPLY to them"), false),
+            (text("assistant", "hello"), false),
+            (text("user", "NO_REPLY"), false),
+            (json!({"role": "user", "content": "NO_REPLY"}), false),
+        ];
+        for (stored, expect) in rows {
+            let raw = serde_json::value::to_raw_value(&stored).unwrap();
+            assert_eq!(is_silence(&raw), expect, "{stored}");
         }
     }
 }

@@ -20,7 +20,7 @@ const TYPES: [(&str, &str); 7] = [
     ("bmp", "image/bmp"),
 ];
 
-/// What a configured avatar is.
+/// Configured avatar: a URL or a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::methods) enum Avatar {
     /// An `http`, `https` or `data` URL.
@@ -46,7 +46,7 @@ impl Avatar {
     }
 }
 
-/// Whether the file is one of the workspace. Blocking.
+/// True if the file is in the workspace. Blocking.
 pub(in crate::methods) fn is_file_in(workspace: &Path, path: &str) -> bool {
     matches!(workspace_file::read(workspace, path, 0), Ok(Some(_)))
 }

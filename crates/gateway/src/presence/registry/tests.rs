@@ -113,6 +113,53 @@ fn a_device_with_two_sockets_has_one_row_with_both_roles() {
     assert_eq!(registry.list(TTL_MS * 2).len(), 2, "one socket is still there");
 }
 
+/// Decision 32.
+#[test]
+fn a_client_and_its_beacons_have_one_row_whichever_comes_first() {
+    let mut info = lasting("Mac", Role::Operator);
+    info.device_id = Some("Device-1".to_owned());
+    let beacon = "Node: Mac (192.0.2.77) · app 2 · last input 1s ago · mode ui · reason periodic";
+    let said = [
+        json!({"instanceId": "MAC"}),
+        json!({"deviceId": "device-1"}),
+        json!({"deviceId": "device-1", "instanceId": "mac"}),
+    ];
+    for params in said {
+        for beacon_first in [true, false] {
+            let mut registry = registry();
+            if beacon_first {
+                registry.report(&event(params.clone()), beacon, 1);
+                registry.connected(&info, 2);
+            } else {
+                registry.connected(&info, 1);
+                registry.report(&event(params.clone()), beacon, 2);
+            }
+            let rows = registry.list(3);
+            assert_eq!(rows.len(), 2, "{params} {beacon_first}");
+            let row = &rows[1];
+            assert_eq!(row.device_id.as_deref().map(str::to_lowercase).as_deref(), Some("device-1"));
+            assert_eq!(row.instance_id.as_deref().map(str::to_lowercase).as_deref(), Some("mac"));
+            assert_eq!((row.version.is_some(), row.last_input_seconds), (true, Some(1)));
+            assert_eq!(registry.list(TTL_MS * 2).len(), 2, "it is connected");
+            registry.disconnected(&info, TTL_MS * 2);
+            assert_eq!(registry.list(TTL_MS * 4).len(), 1);
+        }
+    }
+}
+
+#[test]
+fn rows_that_turn_out_to_be_of_one_client_become_one() {
+    let mut registry = registry();
+    let mut by_device = connection(Role::Operator, &[ADMIN]);
+    by_device.device_id = Some("d".to_owned());
+    registry.connected(&by_device, 1);
+    registry.report(&event(json!({"instanceId": "i"})), "by instance", 2);
+    assert_eq!(registry.list(2).len(), 3);
+    registry.report(&event(json!({"deviceId": "d", "instanceId": "i"})), "by both", 3);
+    assert_eq!(registry.list(3).len(), 2);
+    assert_eq!(registry.list(TTL_MS * 2).len(), 2, "its connection counts");
+}
+
 /// §16.9.
 #[test]
 fn the_list_is_capped_and_drops_the_oldest() {

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::history::IdRule;
-use crate::request::ThinkingLevel;
+use crate::thinking::ThinkingLevel;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
@@ -189,7 +189,10 @@ fn the_marker_is_on_the_last_block_of_the_last_message_if_that_is_the_users() {
             vec![user("hi"), called(), result("a", json!([text("1")])), result("b", json!([image]))],
             vec![(2, 1)],
         ),
-        (vec![called(), result("a", json!([])), result("b", json!([])), user("go on")], vec![(2, 0)]),
+        (
+            vec![user("hi"), called(), result("a", json!([])), result("b", json!([])), user("go on")],
+            vec![(3, 0)],
+        ),
     ];
     for (messages, expect) in rows {
         let request = ModelRequest {
@@ -213,6 +216,7 @@ fn consecutive_results_become_one_message_and_users_are_not_merged_into_it() {
     let found = messages_of(
         &opus(),
         vec![
+            user("hi"),
             assistant(json!([call("a"), call("b"), call("c"), {"type": "text", "text": " "}])),
             result("a", json!([{"type": "text", "text": "1"}, {"type": "text", "text": "2"}])),
             result("b", json!([{"type": "image", "data": "QQ==", "mimeType": "image/png"}])),
@@ -227,6 +231,7 @@ fn consecutive_results_become_one_message_and_users_are_not_merged_into_it() {
     assert_eq!(
         found,
         json!([
+            {"role": "user", "content": [{"type": "text", "text": "hi"}]},
             {"role": "assistant", "content": [used("a"), used("b"), used("c")]},
             {"role": "user", "content": [
                 answered("a", json!("1\n2")),
@@ -247,7 +252,7 @@ fn reasoning_is_given_back_with_its_signature() {
             {"type": "text", "text": "so"}]))],
     );
     assert_eq!(
-        found[0]["content"],
+        found[1]["content"],
         json!([
             {"type": "thinking", "thinking": "hm", "signature": "sig"},
             {"type": "text", "text": "unsigned"},
@@ -316,4 +321,35 @@ fn the_request_of_the_next_turn_begins_with_the_same_bytes() {
     messages.push(user("two"));
     let second = messages_of(&opus(), messages).to_string();
     assert!(second.starts_with(first.trim_end_matches(']')), "{first}\n{second}");
+}
+
+/// Models with a budget for thoughts refuse to think behind calls that were made without.
+#[test]
+fn nothing_is_thought_behind_calls_of_a_model_that_did_not_think() {
+    let spec = sonnet(8_192);
+    let own = |content: Value| match assistant(content) {
+        Message::Assistant(answer) => {
+            Message::Assistant(AssistantMessage { model: spec.id().to_owned(), ..answer })
+        }
+        other => other,
+    };
+    let asked = |content: Value, more: Vec<Message>| {
+        let messages = [vec![user("hi"), own(content)], more].concat();
+        let request = ModelRequest { thinking: ThinkingLevel::High, ..with(messages) };
+        body(&spec, &request).get("thinking").is_some()
+    };
+    let call = json!({"type": "toolCall", "id": "a", "name": "x", "arguments": {}});
+    let thought = json!({"type": "thinking", "thinking": "hm", "thinkingSignature": "sig"});
+    let answered = || result("a", json!([]));
+    assert!(!asked(json!([call]), vec![answered()]));
+    assert!(asked(json!([thought, call]), vec![answered()]));
+    assert!(asked(json!([call]), vec![answered(), user("go on")]), "another turn begins");
+}
+
+#[test]
+fn a_conversation_that_begins_with_an_answer_is_begun_for_the_user() {
+    let request = with(vec![assistant(json!([{"type": "text", "text": "hello"}])), user("hi")]);
+    let found = body(&opus(), &request);
+    assert_eq!(found["messages"][0]["role"], json!("user"));
+    assert_eq!(found["messages"].as_array().unwrap().len(), 3);
 }

@@ -160,3 +160,48 @@ fn a_whole_message_is_read_like_a_stream_of_one() {
     let error = json!({"type": "error", "error": {"type": "authentication_error", "message": "no"}});
     assert_eq!(failure_of(&check_stream(&spec(), &error.to_string())).kind, crate::FailureKind::Auth);
 }
+
+/// Each is what some server or gateway sends.
+#[test]
+fn careless_blocks_lose_no_words() {
+    let text = |index: Value, text: &str| json!({"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}});
+    let thinking = open(0, json!({"type": "thinking", "thinking": ""}));
+    let thought = delta(0, json!({"type": "thinking_delta", "thinking": "hm"}));
+    let rows = [
+        ("thoughts and text in one block", vec![thinking, thought, text(json!(0), "DONE-OK")]),
+        ("no index", vec![open(0, json!({"type": "text", "text": ""})), text(Value::Null, "DONE-OK")]),
+        ("the index as text", vec![open(0, json!({"type": "text"})), text(json!("0"), "DONE-OK")]),
+        (
+            "a block that does not say what it is",
+            vec![open(0, json!({"type": 7})), text(json!(0), "DONE-OK")],
+        ),
+        ("no beginning of the block", vec![text(json!(3), "DONE-OK")]),
+    ];
+    for (what, said) in rows {
+        let events = [vec![start()], said, end("end_turn").to_vec()].concat();
+        let message = message_of(&check_stream(&spec(), &sse(&events)));
+        assert_eq!((message.text().as_str(), message.stop_reason), ("DONE-OK", StopReason::Stop), "{what}");
+    }
+    let ping = format!(
+        "event: ping\ndata:\n\n{}",
+        sse(&[start(), text(json!(0), "DONE-OK"), end("end_turn")[1].clone()])
+    );
+    assert_eq!(message_of(&check_stream(&spec(), &ping)).text(), "DONE-OK");
+}
+
+#[test]
+fn an_input_that_is_no_object_is_an_empty_one_or_is_read() {
+    let rows = [
+        (json!(""), json!({})),
+        (json!("{\"a\":1}"), json!({"a": 1})),
+        (json!({"a": 1}), json!({"a": 1})),
+        (Value::Null, json!({})),
+    ];
+    for (input, expect) in rows {
+        let block = open(0, json!({"type": "tool_use", "id": "t", "name": "now", "input": input}));
+        let events = [vec![start(), block], end("tool_use").to_vec()].concat();
+        let message = message_of(&check_stream(&spec(), &sse(&events)));
+        let call = message.tool_calls().next().unwrap();
+        assert_eq!((&call.arguments, crate::invalid_arguments(call)), (&expect, None), "{input}");
+    }
+}

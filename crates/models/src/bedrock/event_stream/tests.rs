@@ -134,7 +134,6 @@ fn what_is_no_event_stream_is_named() {
         (raw_message(&[("x", 7, &[0, 9, b'x'])], b""), "headers are none"),
         (raw_message(&[("x", 4, &[0])], b""), "headers are none"),
         (raw_message(&[(":event-type", 7, &[0, 1, 0xff])], b""), "headers are none"),
-        (raw_message(&[], &[0xff]), "not valid UTF-8"),
     ];
     for (bytes, words) in rows {
         let (events, result) = parse([[good.clone(), bytes].concat().as_slice()]);
@@ -143,6 +142,12 @@ fn what_is_no_event_stream_is_named() {
         assert!(failure.message.contains(words), "{words}: {}", failure.message);
         assert_eq!(events, [named("messageStart", "{}")], "what came before is heard");
     }
+}
+
+#[test]
+fn bytes_that_are_no_utf8_are_replaced() {
+    let bytes = raw_message(&[(":event-type", 7, b"\0\x0cmessageStart")], b"a\xff");
+    assert_eq!(parse([bytes.as_slice()]), (vec![named("messageStart", "a\u{fffd}")], Ok(())));
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use openclaw_config::settings::ModelCost;
 use serde_json::json;
 
+use serde_json::Value;
+
 use super::*;
 use crate::answer::tests::{check_bytes, failure_of, message_of};
 use crate::bedrock::event_stream::tests::{event_of, message_of as raw};

@@ -36,7 +36,7 @@ impl Place {
         AuthStore::load(self.dir.path()).unwrap()
     }
 
-    /// What a selection sees.
+    /// Returns the store as a selection sees it.
     fn seen(&self) -> AuthStore {
         let mut store = self.on_disk();
         self.ledger.apply(self.dir.path(), &mut store);

@@ -87,7 +87,7 @@ async fn an_expired_login_is_renewed_and_saved_with_what_else_is_known() {
         ("/oauth/token", "refresh_token", "r1")
     );
     assert_eq!(asked[0].field("client_id"), "app_EMoamEEZ73f0CkXaXp7hrann");
-    // It is fresh now: nobody is asked again.
+    // The token is fresh now: the server is not asked again.
     assert_eq!(setup.renewed("main", ID).await.unwrap(), "new");
     assert_eq!(setup.server.requests().len(), 1);
 }

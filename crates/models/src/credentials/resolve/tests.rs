@@ -20,6 +20,7 @@ async fn check(
         ..ModelSettings::default()
     };
     let keyring = Keyring {
+        chosen_at: None,
         store: &AuthStore::load(dir.path()).unwrap(),
         catalog: &Catalog::new(&settings),
         settings: &settings,

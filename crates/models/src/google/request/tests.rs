@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::history::IdRule;
-use crate::request::ThinkingLevel;
+use crate::thinking::ThinkingLevel;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
@@ -90,7 +90,7 @@ fn the_request_is_the_recorded_one() {
 
     let built = head(&pro(), Some(&SecretString::from("g-fake")), &request).unwrap();
     assert_eq!(built.url, format!("http://127.0.0.1:1{}", golden["url"].as_str().unwrap()));
-    // What names the recorded client is left out.
+    // Fields that name the recorded client are left out.
     let mut recorded: Vec<(String, String)> =
         serde_json::from_value::<std::collections::BTreeMap<_, _>>(golden["headers"].clone())
             .unwrap()

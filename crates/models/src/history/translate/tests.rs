@@ -51,7 +51,7 @@ fn own_reasoning_is_kept_and_foreign_reasoning_becomes_text() {
         {"type":"thinking","thinking":"  "},
         {"type":"thinking","thinking":"hm"},
         {"type":"text","text":"hi","textSignature":"t"},
-        {"type":"toolCall","id":"a|b","name":"x","arguments":{},"thoughtSignature":"s"},
+        {"type":"toolCall","id":"a-b","name":"x","arguments":{},"thoughtSignature":"s"},
     ]);
     check(
         &[answer("claude", StopReason::ToolUse, blocks.clone())],
@@ -59,15 +59,26 @@ fn own_reasoning_is_kept_and_foreign_reasoning_becomes_text() {
             {"type":"thinking","thinking":"","thinkingSignature":"sig"},
             {"type":"thinking","thinking":"hm"},
             {"type":"text","text":"hi","textSignature":"t"},
-            {"type":"toolCall","id":"a|b","name":"x","arguments":{},"thoughtSignature":"s"}]}, missing("a|b")]),
+            {"type":"toolCall","id":"a-b","name":"x","arguments":{},"thoughtSignature":"s"}]}, missing("a-b")]),
     );
     check(
         &[answer("other", StopReason::ToolUse, blocks)],
         json!([{"assistant":[
             {"type":"text","text":"hm"},
             {"type":"text","text":"hi"},
-            {"type":"toolCall","id":"a_b","name":"x","arguments":{}}]}, missing("a_b")]),
+            {"type":"toolCall","id":"a-b","name":"x","arguments":{}}]}, missing("a-b")]),
     );
+}
+
+/// The id has a form that no server of this protocol makes, or is missing.
+#[test]
+fn an_own_id_that_the_provider_refuses_is_rewritten_with_its_result() {
+    let call = |id: &str| {
+        answer("claude", StopReason::ToolUse, json!([{"type":"toolCall","id":id,"name":"x","arguments":{}}]))
+    };
+    let called = |id: &str| json!({"assistant":[{"type":"toolCall","id":id,"name":"x","arguments":{}}]});
+    check(&[call("a|b")], json!([called("a_b"), missing("a_b")]));
+    check(&[call(""), call("")], json!([called("call"), missing("call"), called("cal2"), missing("cal2")]));
 }
 
 /// Spec `models.md` §3.1.
@@ -131,7 +142,7 @@ fn failed_answers_are_left_out_and_open_calls_are_answered() {
     );
 }
 
-/// Whose an answer is, is seen before neighbours are merged.
+/// The author of an answer is checked before neighbours are merged.
 #[test]
 fn a_merged_answer_keeps_the_proofs_that_are_the_models_own() {
     let by = |model: &str, text: &str| {

@@ -1,4 +1,5 @@
-//! Which hosts and addresses are of the public internet (spec `tools.md` §5.2, SSRF guard). Nothing here asks anything of anybody.
+//! Decides which hosts and addresses belong to the public internet (spec `tools.md` §5.2, SSRF
+//! guard). Pure: makes no requests.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -38,7 +39,7 @@ const BLOCKED_V4: &[Ipv4Net] = &[
 /// All IPv6 that is given out for the public internet. Outside are loopback, private (`fc00::/7`), link-local, site-local,
 /// multicast, and IPv4 in another form: `::a.b.c.d`, `::ffff:0:a.b.c.d`, `64:ff9b::a.b.c.d`.
 const GLOBAL_V6: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
-/// What is inside of [`GLOBAL_V6`] and still not public.
+/// Networks inside of [`GLOBAL_V6`] that are not public.
 const BLOCKED_V6: &[Ipv6Net] = &[
     // Documentation.
     v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
@@ -60,7 +61,8 @@ const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], prefix: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix)
 }
 
-/// Whether an address is one of the public internet: of no machine's own, no private network, no special purpose.
+/// Returns true if an address is on the public internet: not of this machine, a private network, or
+/// a special purpose.
 pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
@@ -98,7 +100,7 @@ pub(super) fn bare(name: &str) -> String {
     name.trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// Whether a [`bare`] name is one of this machine or its network.
+/// Returns true if a [`bare`] name is of this machine or its network.
 pub(super) fn is_blocked_name(bare: &str) -> bool {
     BLOCKED_NAMES.contains(&bare) || BLOCKED_ENDS.iter().any(|end| bare.ends_with(end))
 }

@@ -13,13 +13,13 @@ use super::{Compression, FetchOptions, Overflow, WebError, failed};
 /// A document on its way.
 #[derive(Debug)]
 pub struct Document {
-    /// Where it was found in the end.
+    /// Final address, after redirects.
     pub url: Url,
-    /// What the server answered.
+    /// Status of the answer.
     pub status: u16,
-    /// Its type, as the server says.
+    /// Content type, as the server states it.
     pub content_type: Option<String>,
-    /// Its name, as the server says.
+    /// File name, as the server states it.
     pub name: Option<String>,
     response: reqwest::Response,
     unpacker: Unpacker,
@@ -111,7 +111,7 @@ impl Document {
         Ok(whole)
     }
 
-    /// Whether there was more than was read ([`Overflow::Cut`]).
+    /// Returns true if the document was longer than what was read ([`Overflow::Cut`]).
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -124,7 +124,8 @@ fn file_name(disposition: &str) -> Option<String> {
     Some(value.to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Never makes more bytes than there is room for: a small answer may unpack to gigabytes.
+/// Decompressor that never makes more bytes than there is room for: a small answer may unpack to
+/// gigabytes.
 #[derive(Debug)]
 enum Unpacker {
     Plain,
@@ -132,7 +133,7 @@ enum Unpacker {
 }
 
 impl Unpacker {
-    /// At most `room` bytes of it, and whether that was all.
+    /// Unpacks at most `room` bytes; returns them, and true if that was all.
     fn unpack(&mut self, packed: &Bytes, room: u64) -> Result<(Bytes, bool), WebError> {
         match self {
             Self::Plain => {
@@ -147,7 +148,7 @@ impl Unpacker {
         }
     }
 
-    /// What is left once everything came.
+    /// Returns the rest of the data after the last byte was received.
     fn rest(&mut self, room: u64) -> Result<(Bytes, bool), WebError> {
         match self {
             Self::Plain => Ok((Bytes::new(), true)),

@@ -183,7 +183,7 @@ async fn other_answers_are_given_where_they_count() {
 
 type Found = std::future::Ready<io::Result<Vec<SocketAddr>>>;
 
-/// What each look-up gives, in turn, and how many were made.
+/// Scripted look-up: returns these answers in turn and counts the look-ups.
 fn scripted(answers: Vec<Vec<SocketAddr>>) -> (impl Fn(String, u16) -> Found, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&asked);

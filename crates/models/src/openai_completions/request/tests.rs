@@ -298,3 +298,25 @@ fn copilot_wants_an_answer_as_one_string() {
     let said = json!([{"type": "text", "text": "one "}, {"type": "text", "text": "two"}]);
     assert_eq!(body(&spec, &with(vec![assistant(&spec, said)]))["messages"][0]["content"], json!("one two"));
 }
+
+/// Fields that a server sent with a call go back to the model that made it, and to no other.
+#[test]
+fn what_came_with_a_call_goes_back_to_the_same_model_alone() {
+    let fields =
+        json!({"extra_content": {"google": {"thought_signature": "c2ln", "later": 1}}, "novel": [1]});
+    let said =
+        json!([{"type": "toolCall", "id": "a", "name": "x", "arguments": {}, "providerFields": fields}]);
+    let gemini = ModelSpec::sample("google-openai", "gemini-3-pro", "openai-completions");
+    let sent = |to: &ModelSpec| {
+        let messages = vec![user("hi"), assistant(&gemini, said.clone()), result("a", json!([]))];
+        body(to, &with(messages))["messages"][1]["tool_calls"][0].clone()
+    };
+    let function = json!({"name": "x", "arguments": "{}"});
+    assert_eq!(
+        sent(&gemini),
+        json!({"id": "a", "type": "function", "function": function,
+            "extra_content": fields["extra_content"], "novel": [1]})
+    );
+    let other = ModelSpec::sample("google-openai", "gemini-3-flash", "openai-completions");
+    assert_eq!(sent(&other), json!({"id": "a", "type": "function", "function": function}));
+}

@@ -1,3 +1,4 @@
+use openclaw_protocol::message::ToolCall;
 use serde_json::json;
 
 use super::*;
@@ -59,7 +60,7 @@ fn odd_figures_spoil_no_answer() {
         (json!({"prompt_tokens": 5.0, "completion_tokens": 2}), (5, 2)),
         (json!({"prompt_tokens": 5.5, "completion_tokens": 2}), (5, 2)),
         (json!({"prompt_tokens": -5, "completion_tokens": 2}), (0, 2)),
-        (json!({"prompt_tokens": "5", "completion_tokens": 2, "total_tokens": "x"}), (0, 2)),
+        (json!({"prompt_tokens": "5", "completion_tokens": 2, "total_tokens": "x"}), (5, 2)),
         (json!([]), (0, 0)),
         (json!("none"), (0, 0)),
     ];
@@ -127,6 +128,225 @@ fn calls_of_careless_servers_are_understood() {
     let found = check_stream(&spec(), &sse(&chunks));
     let arguments: Vec<_> = message_of(&found).tool_calls().map(|call| call.arguments.clone()).collect();
     assert_eq!(arguments, [json!({"k": 1}), json!({})]);
+}
+
+/// Moonshot counts cached tokens beside the others, not among their details.
+#[test]
+fn cached_tokens_are_counted_wherever_they_are_told() {
+    let rows = [
+        json!({"cached_tokens": 800}),
+        json!({"prompt_cache_hit_tokens": 800}),
+        json!({"prompt_tokens_details": {"cached_tokens": 800}}),
+        json!({"cached_tokens": 800, "prompt_tokens_details": {"cached_tokens": 0}}),
+    ];
+    for mut usage in rows {
+        (usage["prompt_tokens"], usage["completion_tokens"]) = (json!(1000), json!(5));
+        let chunks = [delta(json!({"content": "x"})), finish("stop"), json!({"choices": [], "usage": usage})];
+        let counted = message_of(&check_stream(&spec(), &sse(&chunks))).usage;
+        assert_eq!((counted.input, counted.cache_read), (200, 800), "{usage}");
+    }
+}
+
+/// Calls as `id name arguments`, of the pieces in which they came. `*` stands for an id that we made.
+#[expect(clippy::needless_pass_by_value, reason = "reads better at the call")]
+fn calls_of(pieces: Value) -> Vec<String> {
+    let chunks: Vec<Value> = pieces
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|piece| delta(json!({"tool_calls": piece})))
+        .chain([finish("tool_calls")])
+        .collect();
+    let message = message_of(&check_stream(&spec(), &sse(&chunks)));
+    let id = |id: &str| if id.starts_with("call_7_") { "*".to_owned() } else { id.to_owned() };
+    let row = |call: &ToolCall| format!("{} {} {}", id(&call.id), call.name, call.arguments);
+    message.tool_calls().map(row).collect()
+}
+
+/// Each row is what some server sends.
+#[test]
+fn pieces_of_calls_are_put_together_as_they_are_meant() {
+    let read = "{\"path\":\"a\"}";
+    let other = "{\"path\":\"b\"}";
+    let one = &["c1 read {\"path\":\"a\"}"][..];
+    let made = &["* read {\"path\":\"a\"}"][..];
+    let two = &["* read {\"path\":\"a\"}", "* read {\"path\":\"b\"}"][..];
+    let f = |name: Value, arguments: &str| json!({"name": name, "arguments": arguments});
+    let rows: Vec<(&str, Value, &[&str])> = vec![
+        (
+            "the name comes later",
+            json!([[{"index": 0, "id": "c1", "function": {"arguments": ""}}],
+            [{"index": 0, "function": {"name": "read"}}], [{"index": 0, "function": {"arguments": read}}]]),
+            one,
+        ),
+        (
+            "empty, then named",
+            json!([[{"index": 0, "id": "c1", "function": f(json!(""), "")}],
+            [{"index": 0, "id": "", "function": f(json!("read"), "")}],
+            [{"index": 0, "id": "", "function": f(json!(""), read)}]]),
+            one,
+        ),
+        (
+            "null, then named under the same id",
+            json!([[{"index": 0, "id": "c1", "function": {"name": null, "arguments": null}}],
+            [{"index": 0, "id": "c1", "function": f(json!("read"), read)}]]),
+            one,
+        ),
+        (
+            "arguments first",
+            json!([[{"index": 0, "function": {"arguments": "{\"pa"}}],
+            [{"index": 0, "id": "c1", "function": f(json!("read"), "th\":")}],
+            [{"index": 0, "function": {"arguments": "\"a\"}"}}]]),
+            one,
+        ),
+        (
+            "the id second, the name again",
+            json!([[{"index": 0, "function": f(json!("read"), "")}],
+            [{"index": 0, "id": "c1", "function": f(json!("read"), read)}]]),
+            one,
+        ),
+        (
+            "neither index nor id",
+            json!([[{"function": f(json!("read"), read)}, {"function": f(json!("read"), other)}]]),
+            two,
+        ),
+        (
+            "neither index nor id, no arguments",
+            json!([[{"function": f(json!("x"), "")}, {"function": f(json!("y"), "")}]]),
+            &["* x {}", "* y {}"],
+        ),
+        (
+            "the name in parts",
+            json!([[{"index": 0, "id": "c1", "function": f(json!("re"), "")}],
+            [{"index": 0, "function": f(json!("ad"), read)}]]),
+            one,
+        ),
+        (
+            "the name with each piece",
+            json!([[{"index": 0, "id": "c1", "function": f(json!("read"), "{\"path\"")}],
+            [{"index": 0, "id": "c1", "function": f(json!("read"), ":\"a\"}")}]]),
+            one,
+        ),
+        (
+            "the name with each piece, no index, no id",
+            json!([[{"function": f(json!("read"), "{\"path\"")}],
+            [{"function": f(json!("read"), ":\"a\"}")}]]),
+            made,
+        ),
+        (
+            "all of it so far with each piece",
+            json!([[{"index": 0, "id": "c1", "function": f(json!("read"), "{\"pa")}],
+            [{"index": 0, "id": "c1", "function": f(json!("read"), read)}]]),
+            one,
+        ),
+        (
+            "all of it twice",
+            json!([[{"index": 0, "id": "c1", "function": f(json!("read"), read)}],
+            [{"index": 0, "id": "c1", "function": f(json!("read"), read)}]]),
+            one,
+        ),
+        (
+            "an empty object, then the arguments",
+            json!([[{"index": 0, "id": "c1", "function": f(json!("read"), "{}")}],
+            [{"index": 0, "function": {"arguments": read}}]]),
+            one,
+        ),
+        (
+            "every call numbered 0",
+            json!([[{"index": 0, "id": "c1", "function": f(json!("read"), read)},
+            {"index": 0, "id": "c2", "function": f(json!("read"), other)}]]),
+            &["c1 read {\"path\":\"a\"}", "c2 read {\"path\":\"b\"}"],
+        ),
+        (
+            "every call numbered 0, without ids",
+            json!([[{"index": 0, "function": f(json!("read"), read)},
+            {"index": 0, "function": f(json!("read"), other)}]]),
+            two,
+        ),
+        (
+            "the index as text, the id a number",
+            json!([[{"index": "0", "id": 4, "function": f(json!("read"), "{\"path\"")}],
+            [{"index": "0", "function": {"arguments": ":\"a\"}"}}]]),
+            &["4 read {\"path\":\"a\"}"],
+        ),
+        (
+            "one id for two calls",
+            json!([[{"index": 0, "id": "c1", "function": f(json!("read"), read)}],
+            [{"index": 1, "id": "c1", "function": f(json!("read"), other)}]]),
+            &["c1 read {\"path\":\"a\"}", "* read {\"path\":\"b\"}"],
+        ),
+        (
+            "Kimi's prefix",
+            json!([[{"index": 0, "id": "functions.read:0", "function": f(json!("functions.read"), read)}]]),
+            &["functions.read:0 read {\"path\":\"a\"}"],
+        ),
+        (
+            "fenced arguments",
+            json!([[{"index": 0, "id": "c1", "function": f(json!("read"), &format!("```json\n{read}\n```"))}]]),
+            one,
+        ),
+        ("nothing at all", json!([[{}], [{"index": 3}], [{"id": "c9"}], {}, 7]), &[]),
+    ];
+    for (what, pieces, expect) in rows {
+        assert_eq!(calls_of(pieces), expect, "{what}");
+    }
+}
+
+#[test]
+fn the_call_of_old_servers_is_one() {
+    let chunks = [
+        delta(json!({"content": null, "function_call": {"name": "read", "arguments": "{\"path\""}})),
+        delta(json!({"function_call": {"arguments": ":\"a\"}"}})),
+        finish("function_call"),
+    ];
+    assert_eq!(
+        content(&check_stream(&spec(), &sse(&chunks))),
+        json!([{"type": "toolCall", "id": "call_7_0", "name": "read", "arguments": {"path": "a"}}])
+    );
+}
+
+#[test]
+fn a_call_that_a_model_writes_as_text_is_one_and_nobody_reads_it() {
+    let call = "<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>";
+    let made = |id: &str| json!({"type": "toolCall", "id": id, "name": "read", "arguments": {"path": "a"}});
+    let pieces: Vec<Value> = call
+        .as_bytes()
+        .chunks(3)
+        .map(|piece| delta(json!({"content": std::str::from_utf8(piece).unwrap()})))
+        .collect();
+    let said = [vec![delta(json!({"content": "I look.\n"}))], pieces, vec![finish("stop")]].concat();
+    let found = check_stream(&spec(), &sse(&said));
+    assert_eq!(content(&found), json!([{"type": "text", "text": "I look.\n"}, made("call_7_1")]));
+    assert_eq!(message_of(&found).stop_reason, StopReason::ToolUse);
+    let whole = json!({"choices": [{"message": {"content": call}, "finish_reason": "stop"}]});
+    assert_eq!(content(&check_stream(&spec(), &whole.to_string())), json!([made("call_7_0")]));
+    // Beside a call of the server it is that once more.
+    let twice = [
+        delta(
+            json!({"content": call, "tool_calls": [{"id": "c1", "function": {"name": "read", "arguments": "{}"}}]}),
+        ),
+        finish("tool_calls"),
+    ];
+    let ids: Vec<String> =
+        message_of(&check_stream(&spec(), &sse(&twice))).tool_calls().map(|call| call.id.clone()).collect();
+    assert_eq!(ids, ["c1"]);
+}
+
+/// The signature of Gemini's thoughts, and whatever else a server wants back with a call.
+#[test]
+fn what_comes_with_a_call_is_kept_with_it() {
+    let extra = json!({"google": {"thought_signature": "c2ln", "later": 1}});
+    let chunks = [
+        delta(json!({"tool_calls": [{"index": 0, "id": "c1", "type": "function", "extra_content": extra,
+            "function": {"name": "read", "arguments": "{}"}}]})),
+        delta(json!({"tool_calls": [{"index": 0, "provider_specific_fields": {"a": 1}, "nothing": null}]})),
+        finish("tool_calls"),
+    ];
+    let fields = json!({"extra_content": extra, "provider_specific_fields": {"a": 1}});
+    assert_eq!(
+        content(&check_stream(&spec(), &sse(&chunks))),
+        json!([{"type": "toolCall", "id": "c1", "name": "read", "arguments": {}, "providerFields": fields}])
+    );
 }
 
 #[test]

@@ -3,7 +3,8 @@ use secrecy::SecretString;
 use serde_json::json;
 
 use super::*;
-use crate::request::{ThinkingLevel, ToolSpec};
+use crate::request::ToolSpec;
+use crate::thinking::ThinkingLevel;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::history::IdRule;
-use crate::request::ThinkingLevel;
+use crate::thinking::ThinkingLevel;
 
 /// Address and headers.
 fn head_of(spec: &ModelSpec, key: Option<&SecretString>, request: &ModelRequest) -> Head {
@@ -167,7 +167,7 @@ fn the_request_of_the_next_turn_begins_with_the_same_bytes() {
 
 #[test]
 fn items_of_another_model_of_the_provider_lose_their_id() {
-    let call = json!([{"type": "thinking", "thinking": "", "thinkingSignature": "{\"type\":\"reasoning\",\"id\":\"rs_1\"}"},
+    let call = json!([{"type": "thinking", "thinking": "", "thinkingSignature": "{\"type\":\"reasoning\",\"id\":\"rs_1\",\"encrypted_content\":\"e\"}"},
         {"type": "toolCall", "id": "call.1|fc_1", "name": "x", "arguments": {"a": 1}}]);
     let called = |from: &ModelSpec| {
         let messages = vec![answer_of(from, call.clone()), result("call.1|fc_1", json!([]))];
@@ -181,7 +181,7 @@ fn items_of_another_model_of_the_provider_lose_their_id() {
         }
         item
     };
-    let own = json!([{"type": "reasoning", "id": "rs_1"}, item(json!("fc_1"), "call.1"), output("call.1")]);
+    let own = json!([{"type": "reasoning", "id": "rs_1", "encrypted_content": "e"}, item(json!("fc_1"), "call.1"), output("call.1")]);
     assert_eq!(called(&gpt()), own);
     let sibling = ModelSpec::sample("openai", "gpt-5.1", "openai-responses");
     assert_eq!(called(&sibling), json!([item(Value::Null, "call_1"), output("call_1")]));
@@ -209,7 +209,7 @@ fn texts_have_ids_of_their_own_that_fit() {
 fn reasoning_that_led_to_nothing_or_is_damaged_is_left_out() {
     let thought =
         |signature: &str| json!({"type": "thinking", "thinking": "hm", "thinkingSignature": signature});
-    let item = "{\"type\":\"reasoning\",\"id\":\"rs_1\"}";
+    let item = "{\"type\":\"reasoning\",\"id\":\"rs_1\",\"encrypted_content\":\"e\"}";
     let rows = [
         (json!([thought(item)]), json!([])),
         (json!([thought(item), {"type": "text", "text": " "}]), json!([])),
@@ -217,13 +217,32 @@ fn reasoning_that_led_to_nothing_or_is_damaged_is_left_out() {
         (json!([thought("{\"type\":\"message\"}")]), json!([])),
         (
             json!([thought(item), thought(item), {"type": "toolCall", "id": "c", "name": "x", "arguments": "?"}]),
-            json!([{"type": "reasoning", "id": "rs_1"}, {"type": "reasoning", "id": "rs_1"},
+            json!([{"type": "reasoning", "id": "rs_1", "encrypted_content": "e"},
+                {"type": "reasoning", "id": "rs_1", "encrypted_content": "e"},
                 {"type": "function_call", "call_id": "c", "name": "x", "arguments": "{}"},
                 {"type": "function_call_output", "call_id": "c", "output": MISSING_RESULT}]),
         ),
     ];
     for (content, expect) in rows {
         assert_eq!(input_of(&gpt(), vec![answer(content.clone())]), expect, "{content}");
+    }
+}
+
+/// The server stores nothing: an item that is named by its id alone is not found, and neither is what belongs to it.
+#[test]
+fn reasoning_without_its_encrypted_content_is_left_out_with_the_ids_that_belong_to_it() {
+    for encrypted in [Value::Null, json!(""), json!(7)] {
+        let item = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": encrypted});
+        let said = json!([{"type": "thinking", "thinking": "hm", "thinkingSignature": item.to_string()},
+            {"type": "text", "text": "a", "textSignature": "msg_x"},
+            {"type": "toolCall", "id": "call_1|fc_1", "name": "x", "arguments": {}}]);
+        let input = input_of(&gpt(), vec![answer(said), result("call_1|fc_1", json!([]))]);
+        let part = json!({"type": "output_text", "text": "a", "annotations": []});
+        let expect = json!([
+            {"type": "message", "role": "assistant", "content": [part], "status": "completed", "id": "msg_0"},
+            {"type": "function_call", "call_id": "call_1", "name": "x", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "call_1", "output": "(no output)"}]);
+        assert_eq!(input, expect, "{item}");
     }
 }
 

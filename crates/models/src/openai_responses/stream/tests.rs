@@ -265,9 +265,12 @@ fn every_end_has_its_stop_reason() {
         ),
         (
             text(0, "hi")
-                + &event("error", json!({"error": {"type": "insufficient_quota", "message": "no money"}})),
+                + &event(
+                    "error",
+                    json!({"error": {"type": "insufficient_quota", "message": "insufficient balance"}}),
+                ),
             FailureKind::Billing,
-            "no money",
+            "insufficient balance",
         ),
         (
             text(0, "hi"),

@@ -5,7 +5,7 @@ use crate::credentials::{AuthStore, FILE};
 use crate::settings::ListedModel;
 use crate::variables::Variables;
 
-/// What is connected, and what follows.
+/// Row of a test: the connections and the expected choice.
 #[derive(Default)]
 struct Row {
     providers: Value,

@@ -169,7 +169,7 @@ fn with_extra(mut block: Block, fields: Map<String, Value>) -> Block {
     block
 }
 
-/// Whether the required fields are texts and the optional ones, where they are there, texts or null.
+/// True if the required fields are texts, and the optional ones are absent, null or texts.
 fn fits(fields: &Map<String, Value>, required: &[&str], optional: &[&str]) -> bool {
     required.iter().all(|name| fields.get(*name).is_some_and(Value::is_string))
         && optional
@@ -177,7 +177,7 @@ fn fits(fields: &Map<String, Value>, required: &[&str], optional: &[&str]) -> bo
             .all(|name| fields.get(*name).is_none_or(|value| value.is_string() || value.is_null()))
 }
 
-/// Whether fields are texts where they are there.
+/// True if every one of these fields is absent or a text.
 fn are_texts(fields: &Map<String, Value>, names: &[&str]) -> bool {
     names.iter().all(|name| fields.get(*name).is_none_or(Value::is_string))
 }

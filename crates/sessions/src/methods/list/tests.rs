@@ -68,7 +68,7 @@ proptest! {
                             edit.entry.merge(patch.as_object().unwrap(), edit.now);
                             Ok(())
                         };
-                        // One is refused whose label another row has.
+                        // An update whose label another row has is refused.
                         let _ = store.update(&rules.canonical(KEYS[key]).unwrap(), Box::new(change)).await;
                     }
                     Step::Delete(key) => {

@@ -1,5 +1,6 @@
-//! The crash test: a writer, step by step and by a seed alone, on a disk that fails and ends at any operation; then a store
-//! on what is left. `OPENCLAW_CRASH_RUNS` makes for more runs, `OPENCLAW_CRASH_SEED` for one.
+//! The crash test: a writer, step by step and by a seed alone, on a disk that fails and ends at any
+//! operation; then a store on the remains. `OPENCLAW_CRASH_RUNS` makes for more runs,
+//! `OPENCLAW_CRASH_SEED` for one.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,14 +17,16 @@ use crate::disk::faulty::{End, FaultyDisk, with_meanwhile};
 use crate::store::{FileStore, SessionStore};
 use crate::{KeyRules, Layout};
 
-const RUNS: u64 = 2_000;
+/// Unless `OPENCLAW_CRASH_RUNS` says otherwise, as the gate does.
+const RUNS: u64 = 400;
 const THREADS: u64 = 4;
 const LIVES: usize = 2;
 const STEPS: usize = 25;
 const AGENTS: [&str; 2] = ["main", "ops"];
 const KEYS: usize = 4;
 
-/// What the test looks at in a row. `n` comes with a text made from it, so that half a row is told from a whole one.
+/// Fields of a row that the test looks at. `n` comes with a text made from it, so that half a row
+/// is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Seen {
     n: Option<i64>,
@@ -86,15 +89,18 @@ fn seen_row(row: &Row) -> Seen {
     seen(&serde_json::to_value(&*row.entry).unwrap())
 }
 
-/// What is known of one row.
+/// Known states of one row.
 #[derive(Debug, Default)]
 struct Known {
     acknowledged: State,
-    /// What was tried since and refused: it may be found after a crash, but only instead of what was acknowledged before.
+    /// Refused changes since: they may be found after a crash, but only instead of what was
+    /// acknowledged before.
     perhaps: Vec<State>,
-    /// What it was since the file's journal was synced: after a power cut it may be that again.
+    /// States since the file's journal was synced: after a power cut the row may be in one of them
+    /// again.
     unsynced: Vec<State>,
-    /// Others keep off a row that was: whether they mean the old one or the new one nobody could tell.
+    /// True if the row was deleted. Other programs keep off such a row: nobody could tell if they
+    /// mean the old one or the new one.
     was_deleted: bool,
 }
 
@@ -133,7 +139,7 @@ struct World {
     known: BTreeMap<String, Known>,
     others: BTreeMap<String, i64>,
     count: i64,
-    /// Whether its disk fails in this life.
+    /// True if the disk fails in this life.
     has_faults: bool,
 }
 
@@ -168,7 +174,7 @@ impl World {
         self.count
     }
 
-    /// What several tasks ask for at the same moment.
+    /// Sends the requests of several tasks at the same moment.
     fn batch(&mut self) {
         let mut asked = Vec::new();
         let mut commands = Vec::new();
@@ -221,7 +227,7 @@ impl World {
         }
     }
 
-    /// Memory must be what was acknowledged, whatever was refused.
+    /// Asserts that memory has the acknowledged state, whatever was refused.
     fn look(&mut self) {
         let keys: Vec<String> = self.known.keys().cloned().collect();
         for key in keys {
@@ -243,7 +249,8 @@ impl World {
         }
     }
 
-    /// What an OpenClaw command does to the file: under its lock, reading it first, replacing it as a whole.
+    /// Changes the file as an OpenClaw command does: under its lock, reading it first, replacing it
+    /// as a whole.
     fn someone_else(&mut self) {
         let agent = *AGENTS.choose(&mut self.random).unwrap();
         let path = self.path(agent);
@@ -265,7 +272,8 @@ impl World {
             }
             (1, Some(known), Some(_)) => {
                 rows.shift_remove(&ours);
-                // Where a segment could not be removed after the file held it, a crash may bring its rows back.
+                // A crash may bring the rows of a segment back that could not be removed after the
+                // file held it.
                 let made = format!("\"key\":\"{ours}\",\"new\":true");
                 let mut texts = segments(&self.disk, dir);
                 let old = known.acknowledged.take();
@@ -297,7 +305,7 @@ impl World {
         self.disk.put(&path, serde_json::to_string_pretty(&rows).unwrap().as_bytes());
     }
 
-    /// After a flush that succeeded the files hold it all.
+    /// Checks that after a flush that succeeded the files hold it all.
     fn flushed(&self) {
         for agent in AGENTS {
             let path = self.path(agent);
@@ -318,7 +326,7 @@ enum Answered {
 }
 
 impl Answered {
-    /// What the row is now, or nothing when the store refused.
+    /// State of the row now, or `None` when the store refused.
     fn get(self) -> Option<State> {
         match self {
             Self::Updated(mut answer) => answer.try_recv().unwrap().ok().map(|row| Some(seen_row(&row))),
@@ -352,7 +360,7 @@ fn live(world: &Rc<RefCell<World>>) {
     }
 }
 
-/// What the helper threads do, and what comes in meanwhile.
+/// Runs the helper threads' jobs, with requests that come in meanwhile.
 fn write_files(world: &Rc<RefCell<World>>) {
     let much_later = Instant::now() + Duration::from_secs(100_000);
     let jobs = world.borrow_mut().writer.due_snapshots(much_later);
@@ -383,7 +391,7 @@ fn flush(world: &Rc<RefCell<World>>) {
     panic!("a flush that does not end");
 }
 
-/// Opens what is left, compares it with what is known, goes on from there.
+/// Opens the remains, compares them with the known state, and goes on from there.
 fn recover(world: World, end: End) -> World {
     let World { mut random, disk, options, writer, mut known, others, count, .. } = world;
     disk.end_after(0);

@@ -1,11 +1,12 @@
-//! When `sessions.json` is written.
+//! Pace of the writes to `sessions.json`.
 //!
-//! Nothing is lost while it waits: every acknowledged change is in the journal. The file is for other eyes (a person, the
-//! programs of OpenClaw 2026.2.9 beside us), so it is behind by two seconds at most once the store is quiet, and by five
-//! in a store that is never quiet. Writing it costs all of it, however little has changed: what is beyond ten thousand
-//! rows adds a second for each two MiB, which bounds what is written by the second whatever the number of sessions. A disk
-//! that is slow itself is given rest. A journal that has grown to a quarter of the file has it written at once: then each
-//! byte of journal has cost four of the file, and a start has little to replay.
+//! Nothing is lost while it waits: every acknowledged change is in the journal. The file is for
+//! other eyes (a person, the programs of OpenClaw 2026.2.9 beside us), so it is behind by two
+//! seconds at most once the store is quiet, and by five in a store that is never quiet. Writing it
+//! costs all of it, however little has changed: rows beyond ten thousand add a second for each two
+//! MiB, which bounds the bytes written per second whatever the number of sessions. A slow disk gets
+//! rests. A journal that has grown to a quarter of the file has it written at once: then each byte
+//! of journal has cost four of the file, and a start has little to replay.
 
 use std::time::Duration;
 
@@ -15,9 +16,9 @@ use crate::store::file::FileStoreOptions;
 const PROMPT_ROWS: usize = 10_000;
 /// A pause of one second for so many bytes of rows beyond those.
 const BYTES_PER_SECOND: u64 = 2 * 1024 * 1024;
-/// How long a write may take until the disk counts as slow.
+/// Duration of a write beyond which the disk counts as slow.
 const PROMPT_WRITE: Duration = Duration::from_millis(500);
-/// How many times longer than the rest of its write a slow disk rests.
+/// Rest after a write to a slow disk, as a multiple of the write's duration.
 const REST_RATIO: u32 = 20;
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
@@ -27,9 +28,9 @@ const JOURNAL_SHARE: u64 = 4;
 /// The delays of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pace {
-    /// How long the store must be quiet.
+    /// Quiet time that the store must have before a write.
     pub(super) quiet: Duration,
-    /// How long a change waits at most.
+    /// Longest time that a change waits.
     pub(super) at_most: Duration,
     /// Bytes of journal after which it is written at once.
     pub(super) journal_limit: u64,
@@ -38,11 +39,11 @@ pub(super) struct Pace {
 /// A store file as it was written last.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Written {
-    /// Its rows.
+    /// Number of rows.
     pub(super) rows: usize,
-    /// Its bytes.
+    /// Size in bytes.
     pub(super) len: u64,
-    /// How long it took.
+    /// Duration of the write.
     pub(super) took: Duration,
 }
 

@@ -13,7 +13,8 @@ use crate::store::document;
 use crate::store::journal::remove_segments;
 use crate::store::rows::Rows;
 
-/// What a snapshot needs. It belongs to a thread of its own, so that a big store does not hold updates up.
+/// Input of a snapshot. It belongs to a thread of its own, so that a big store does not hold
+/// updates up.
 pub(super) struct Job {
     pub(super) disk: SharedDisk,
     pub(super) path: PathBuf,
@@ -27,13 +28,13 @@ pub(super) struct Job {
     pub(super) lock: LockFile,
 }
 
-/// How a snapshot ended.
+/// Outcome of a snapshot.
 pub(super) enum Outcome {
     /// The file is written.
     Written {
-        /// What is there now.
+        /// Stamp of the file that is there now.
         stamp: Stamp,
-        /// How long it took.
+        /// Duration of the write.
         took: Duration,
         /// Segments that are gone; or why the file is perhaps the old one again after a power cut, so that all are needed.
         removed: io::Result<Vec<u64>>,

@@ -1,4 +1,5 @@
-//! One store file: what is on disk, what memory has beyond it, and when to write it.
+//! Single store file: its state on disk, the changes that only memory has, and the time of the next
+//! write.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -32,9 +33,9 @@ type Pending = HashMap<Arc<str>, Unwritten>;
 
 /// A row that the file does not have as it is.
 struct Unwritten {
-    /// What the file has.
+    /// Row in the file.
     old: Option<Arc<RowText>>,
-    /// When it was changed last, Unix milliseconds.
+    /// Time of the last change, Unix milliseconds.
     at: i64,
 }
 
@@ -49,14 +50,15 @@ pub(super) struct StoreFile {
     journal: Journal,
     pending: Pending,
     /// Rows that segments make although the file holds them, since a name could not be synced or a segment not be removed.
-    /// When someone removes one from the file, the journal has to say so, or a crash would bring it back.
+    /// A row that someone removes from the file has to be removed in the journal too, or a crash would
+    /// bring it back.
     in_file_and_journal: HashSet<Arc<str>>,
     /// Rows that someone removed while segments may hold changes of them. Should such a row be made again and the file hold
     /// it, a replay of those would put old values into the new row.
     removed_by_others: HashSet<Arc<str>>,
     /// Set while a snapshot is being written.
     writing: Option<Writing>,
-    /// When the first of the pending changes was made.
+    /// Time of the first pending change.
     dirty_since: Option<Instant>,
     due: Option<Instant>,
     pace: Pace,
@@ -76,7 +78,7 @@ struct LockWait {
 
 struct Writing {
     pending: Pending,
-    /// When the first of the pending changes was made.
+    /// Time of the first pending change.
     dirty_since: Option<Instant>,
     /// The last segment of the journal that the snapshot holds.
     segments: Option<u64>,
@@ -136,14 +138,14 @@ impl StoreFile {
         Arc::clone(&self.shared)
     }
 
-    /// Whether the file on disk lacks something.
+    /// True if the file on disk lacks something.
     pub(super) fn is_behind(&self) -> bool {
         self.writing.is_some() || !self.pending.is_empty() || !self.journal.is_empty()
     }
 
-    /// Takes in what someone else did to the file. What was changed here since it was written is put on top, field by
-    /// field, unless the row was written after it; a row that someone removed stays removed, also after a crash that has the
-    /// journal replayed.
+    /// Takes in changes that someone else made to the file. Our changes since then are put on top,
+    /// field by field, unless the row was written after it; a row that someone removed stays
+    /// removed, also after a crash that has the journal replayed.
     pub(super) fn take_in_edits(&mut self) -> Result<(), StoreError> {
         if self.writing.is_some() {
             return Ok(());
@@ -190,7 +192,7 @@ impl StoreFile {
         Ok(())
     }
 
-    /// The change that makes of a row (nothing when there is none) another one.
+    /// Changes a row (`None` if there is none yet).
     pub(super) fn change(
         &self,
         stored: &str,
@@ -205,8 +207,8 @@ impl StoreFile {
         Ok(op)
     }
 
-    /// Makes sure that what was refused before does not come up again, now that something else is acknowledged.
-    /// What is to be synced and changes nothing, may rest on what is not synced yet.
+    /// Makes sure that a refused change does not come up again, now that something else is
+    /// acknowledged. A request to sync that changes nothing may rest on lines that are not synced yet.
     pub(super) fn record_failure(&mut self, durability: Durability) -> io::Result<()> {
         let is_resting = durability == Durability::Synced && self.journal.is_unsynced();
         if is_resting || self.journal.has_unrecorded_failure() {
@@ -233,7 +235,7 @@ impl StoreFile {
         Ok(())
     }
 
-    /// When the file wants to be written.
+    /// Time at which the file is due to be written.
     pub(super) fn due(&self, flushing: bool, now: Instant) -> Option<Instant> {
         if self.writing.is_some() || !self.is_behind() {
             None
@@ -248,7 +250,8 @@ impl StoreFile {
         self.due(flushing, now).is_some_and(|due| due <= now)
     }
 
-    /// Begins to write the file, if its lock can be had. Whoever runs the job reports to [`Self::on_snapshot`].
+    /// Begins to write the file, if its lock can be had. The thread that runs the job reports to
+    /// [`Self::on_snapshot`].
     pub(super) fn begin_snapshot(&mut self) -> Option<Job> {
         self.failure = None;
         match self.try_snapshot() {
@@ -300,7 +303,8 @@ impl StoreFile {
         self.due = Some(now + LOCK_PAUSE);
     }
 
-    /// The version of the file about to be replaced. One that can't be read is kept in a copy first.
+    /// The version of the file about to be replaced. A file that can't be read is kept in a copy
+    /// first.
     fn keep_what_cannot_be_read(&mut self) -> io::Result<Option<Stamp>> {
         let stamp = self.disk.stamp(&self.path)?;
         if stamp != self.shared.read().stamp && self.kept_copy_of != Some(stamp) {
@@ -363,13 +367,13 @@ impl StoreFile {
         self.due = Some(Instant::now() + FAILURE_PAUSE);
     }
 
-    /// Why the last snapshot failed, if it did.
+    /// Error of the last snapshot, if it failed.
     pub(super) fn failure(&self) -> Option<StoreError> {
         let source = self.failure.clone()?;
         Some(StoreError::Io { what: "write", path: self.path.clone(), source })
     }
 
-    /// What a flush answers that could not get the lock in time.
+    /// Error of a flush that could not get the lock in time.
     pub(super) fn lock_timeout(&self) -> StoreError {
         io_error("write", &self.path, lock_timeout(&self.path, None))
     }
@@ -385,7 +389,8 @@ impl StoreFile {
     }
 }
 
-/// Removes what a process that died left beside the store. That it can't be removed keeps nobody from reading.
+/// Removes leftovers of a dead process beside the store. A failure to remove them keeps nobody from
+/// reading.
 fn sweep(disk: &SharedDisk, store: &Path) {
     let swept =
         disk::sweep_temporaries(&**disk, store).and_then(|()| LockFile::sweep(disk, &lock_path(store)));
@@ -406,7 +411,7 @@ fn keep_copy(disk: &SharedDisk, path: &Path) -> io::Result<PathBuf> {
     Ok(copy)
 }
 
-/// Rows that differ, with what they were. Values that nobody touched are the very same.
+/// Rows that differ, with their old state. Values that nobody touched are the very same objects.
 fn differences(before: &Rows, after: &Rows) -> Pending {
     let now = now_ms();
     let unwritten = |old: Option<&Arc<RowText>>, new: Option<&Arc<RowText>>| {
@@ -431,8 +436,8 @@ fn differences(before: &Rows, after: &Rows) -> Pending {
     changed.chain(gone).collect()
 }
 
-/// Puts what changed here (`pending`, from what it was to what `ours` has) on top of `theirs`, where it still counts.
-/// Returns what is pending against `theirs`.
+/// Puts our changes (`pending` has the old state, `ours` the new) on top of `theirs`, where they
+/// still count. Returns the changes that are pending against `theirs`.
 fn merge(
     pending: &Pending,
     ours: &Rows,
@@ -477,7 +482,7 @@ fn entry_of(row: Option<&RowText>) -> SessionEntry {
     row.map(RowText::entry).unwrap_or_default()
 }
 
-/// Whether a row that was changed here counts as the file has it.
+/// True if the file's version of a row counts, though the row was changed here.
 fn is_overruled(old: Option<&RowText>, now: Option<&RowText>, at: i64, there: &RowText) -> bool {
     let id = |row: Option<&RowText>| row.and_then(|row| row.text(Part::SessionId)).map(Cow::into_owned);
     let (before, after) = (id(old), id(now));

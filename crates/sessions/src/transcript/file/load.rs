@@ -78,11 +78,16 @@ impl TranscriptFile {
         if self.header.version < VERSION {
             self.link_old_compactions()?;
         }
-        torn.map_or(Ok(()), |offset| self.cut_torn_tail(offset))
+        let Some(offset) = torn else { return Ok(()) };
+        // Nothing of it counts, even if the disk refuses to cut it off.
+        let bytes = self.len - offset;
+        (self.len, self.unended) = (offset, false);
+        self.cut_torn_tail(bytes)
     }
 
-    /// Keeps the bytes from `offset` on in a copy and cuts them off.
-    fn cut_torn_tail(&mut self, offset: u64) -> Result<(), TranscriptError> {
+    /// Keeps the bytes behind the known ones, so many, in a copy and cuts them off.
+    fn cut_torn_tail(&mut self, bytes: u64) -> Result<(), TranscriptError> {
+        let offset = self.len;
         let kept = disk::backup_path(&self.path);
         self.file.seek(SeekFrom::Start(offset)).map_err(|source| self.fail("read", source))?;
         let copy =
@@ -91,14 +96,12 @@ impl TranscriptFile {
         copied.map_err(|source| self.fail("back up", source))?;
         let cut = self.file.set_len(offset).and_then(|()| self.file.sync_data());
         cut.map_err(|source| self.fail("repair", source))?;
-        let (file, bytes) = (self.path.display(), self.len - offset);
+        let file = self.path.display();
         tracing::warn!(%file, kept = %kept.display(), bytes, "cut off a torn last line");
-        self.len = offset;
-        self.unended = false;
         Ok(())
     }
 
-    /// Whether the last entry that is known is still where it was.
+    /// True if the last known entry is still in its place.
     pub(super) fn ends_as_known(&mut self) -> Result<bool, TranscriptError> {
         if self.header.version < VERSION {
             return Ok(true);

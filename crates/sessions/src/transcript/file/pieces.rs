@@ -8,7 +8,7 @@ use crate::transcript::TranscriptError;
 use crate::transcript::format::{Body, EntryId, VERSION};
 use crate::transcript::index::{At, Kind};
 
-/// One entry of a branch: what it is and where its line stands.
+/// Entry of a branch: its kind and the place of its line.
 #[derive(Debug)]
 pub(in crate::transcript) struct Piece {
     pub(in crate::transcript) id: EntryId,
@@ -46,12 +46,12 @@ impl TranscriptFile {
         Ok(branch.iter().filter_map(piece).collect())
     }
 
-    /// For pieces that are read in their order.
+    /// Reader for pieces that are read in their order.
     pub(in crate::transcript) fn piece_reader(&mut self) -> PieceReader<'_> {
         PieceReader { file: self, window: Window::ahead() }
     }
 
-    /// What entries were labelled with, or that they no longer are, in the order of the file.
+    /// Labels of entries (`None` where a label was removed), in the order of the file.
     pub(in crate::transcript) fn labels(
         &mut self,
     ) -> Result<Vec<(EntryId, Option<String>)>, TranscriptError> {
@@ -70,7 +70,7 @@ impl TranscriptFile {
         Ok(labels)
     }
 
-    /// How many entries the whole file has, on all branches.
+    /// Number of entries in the whole file, on all branches.
     pub(in crate::transcript) fn count(&mut self) -> Result<usize, TranscriptError> {
         while !self.tail.index.is_whole() {
             self.load_more()?;

@@ -13,7 +13,8 @@ use crate::transcript::index::{At, Kind};
 use crate::transcript::{TranscriptError, migrate};
 
 impl TranscriptFile {
-    /// What a model should see of the branch. Of a long file no more is read than that takes.
+    /// Context for a model: the branch as it should see it. A long file is read only as far as that
+    /// takes.
     pub fn context(&mut self) -> Result<Context, TranscriptError> {
         let read = self.context_at(self.leaf)?;
         if read.is_whole {
@@ -97,7 +98,7 @@ impl TranscriptFile {
         Ok(out)
     }
 
-    /// What the branch says of settings, as far as it is known.
+    /// Settings on the branch, as far as it is known.
     pub(super) fn context_settings(&mut self, branch: &[At]) -> Result<Context, TranscriptError> {
         let plan = context::plan(&self.steps(branch));
         self.settings_at(branch, plan.thinking, plan.model)
@@ -210,6 +211,6 @@ impl TranscriptFile {
 #[derive(Default)]
 pub(super) struct ReadContext {
     pub(super) context: Context,
-    /// Whether every entry was where it should be.
+    /// True if every entry was where it should be.
     pub(super) is_whole: bool,
 }

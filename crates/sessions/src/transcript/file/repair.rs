@@ -1,5 +1,5 @@
-//! Files that are not as they should be: of an old version, without a header, no transcript at all. Whatever is done, the
-//! file as it was stays beside it.
+//! Files that are not as they should be: of an old version, without a header, no transcript at all.
+//! The file as it was always stays beside the new one.
 
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -88,7 +88,8 @@ pub(super) fn put_aside(path: &Path, new: &NewTranscript) -> Result<(), Transcri
     Ok(())
 }
 
-/// Whether a file is named after a session: `<id>.jsonl`, `<id>-topic-<n>.jsonl`, `<time>_<id>.jsonl`.
+/// True if a file is named after a session: `<id>.jsonl`, `<id>-topic-<n>.jsonl`,
+/// `<time>_<id>.jsonl`.
 fn is_of(path: &Path, session_id: &str) -> bool {
     path.file_stem().and_then(|stem| stem.to_str()).is_some_and(|stem| stem.contains(session_id))
 }

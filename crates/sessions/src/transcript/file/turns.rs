@@ -18,10 +18,11 @@ use crate::transcript::turn::{
     Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, steered, turn_end,
 };
 
-/// How far clocks may have been put back since a message was accepted: entries this much older are not looked at.
+/// Tolerance for clocks put back since a message was accepted, in milliseconds: entries this much
+/// older are not looked at.
 const CLOCK_SLACK_MS: i64 = 48 * 60 * 60 * 1000;
 
-/// What a failed answer says of itself.
+/// Error text of a failed answer.
 pub(in crate::transcript) fn failure_text(entry: &Entry) -> String {
     match entry.body.message().map(Arc::as_ref) {
         Some(Message::Assistant(answer)) => {
@@ -111,7 +112,7 @@ impl TranscriptFile {
         marked.map(|_| true)
     }
 
-    /// The last entry before this one that is no setting.
+    /// Last entry before this one that is not a setting.
     fn before_settings(&mut self, id: &EntryId) -> Result<Branch, TranscriptError> {
         loop {
             let branch = self.tail.index.path(self.leaf);
@@ -157,7 +158,7 @@ impl TranscriptFile {
         Ok(self.read_entry(at)?.is_some_and(|entry| is_said_at(&entry, said_at)))
     }
 
-    /// Whether an entry was written so long before a time that nothing of that time is before it.
+    /// True if an entry was written so long before a time that nothing of that time can precede it.
     fn is_long_before(&mut self, at: Option<At>, time: i64) -> Result<bool, TranscriptError> {
         let Some(at) = at else { return Ok(false) };
         let written = self.read_entry(at)?.and_then(|entry| parse_iso(&entry.timestamp));

@@ -15,7 +15,7 @@ pub(in crate::transcript) struct Window {
     bytes: Vec<u8>,
 }
 
-/// What is read with a line.
+/// Neighbours that are read with a line.
 #[derive(Debug, Clone, Copy)]
 enum Reads {
     Nothing,
@@ -24,17 +24,18 @@ enum Reads {
 }
 
 impl Window {
-    /// For lines that are read in the order of the file: what follows a line is read with it.
+    /// Window for lines that are read in the order of the file: the following lines are read with
+    /// each.
     pub(in crate::transcript) fn ahead() -> Self {
         Self { reads: Reads::WhatFollows, start: 0, bytes: Vec::new() }
     }
 
-    /// For lines that are read from the end of the file.
+    /// Window for lines that are read from the end of the file.
     pub(in crate::transcript) fn backward() -> Self {
         Self { reads: Reads::WhatIsBefore, start: 0, bytes: Vec::new() }
     }
 
-    /// For a single line.
+    /// Window for a single line.
     pub(in crate::transcript) fn exact() -> Self {
         Self { reads: Reads::Nothing, start: 0, bytes: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! Files that nobody should have written, and people who write into ours.
+//! Files that no program should have written, and people who write into ours.
 
 use serde_json::json;
 
@@ -184,9 +184,11 @@ fn a_line_of_fifty_megabytes_costs_neither_the_line_nor_the_rest() {
     let shown = go_on(&path);
     assert_eq!(shown.iter().map(String::len).collect::<Vec<_>>(), [3, 3, huge.len(), 4]);
     assert_eq!(history::last_text(&FileReader::new(&path), 10).unwrap().as_deref(), Some("next"));
-    // The huge line is out of the reach of previews and over the limit of a history.
+    // The huge line is out of the reach of previews, and a marker stands for it in a history.
     assert_eq!(history::preview(&FileReader::new(&path), 10, 100).unwrap().len(), 1);
-    assert_eq!(history::read(&FileReader::new(&path), 10).unwrap().len(), 1);
+    let read = history::read(&FileReader::new(&path), 10).unwrap();
+    let marked: Vec<bool> = read.iter().map(|message| message.get().contains("\"omitted\"")).collect();
+    assert_eq!(marked, [false, false, true, false]);
 }
 
 /// Longer than any line that is read: it stays where it is, and so does what is around it.

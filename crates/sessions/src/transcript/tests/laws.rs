@@ -132,8 +132,6 @@ fn naive_context(lines: &[Value]) -> (Vec<String>, Option<String>, Option<(Strin
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
     /// However much of the file is read at once, the context is what the description of the format says.
     #[test]
     fn a_context_is_what_the_tree_says(leaves in proptest::collection::vec(leaf(), 1..40), tail in 1..3000_u64) {
@@ -145,7 +143,7 @@ proptest! {
             let context = TranscriptFile::open_tail(&path, tail).unwrap().context().unwrap();
             prop_assert_eq!(&(texts(&context), context.thinking_level, context.model), &expect);
         }
-        // What clients see follows the same way.
+        // The history for clients follows the same way.
         let shown = history::read(&FileReader::new(&path), 1000).unwrap();
         let shown: Vec<Value> = shown.iter().map(|item| serde_json::from_str(item.get()).unwrap()).collect();
         let way: Vec<Value> = naive_path(&lines).into_iter().filter_map(|at| match lines[at]["type"].as_str().unwrap() {
@@ -252,7 +250,7 @@ fn some_body() -> impl Strategy<Value = Body> {
 }
 
 proptest! {
-    /// What is written is read, fields of later versions included.
+    /// Checks that entries are read as they were written, fields of later versions included.
     #[test]
     fn entries_are_read_as_they_were_written(
         body in some_body(),

@@ -132,7 +132,7 @@ fn a_message_is_not_looked_for_before_its_time() {
     let week = 7 * 24 * 60 * 60 * 1000;
     assert_eq!(file.turn_of(&ids, at + week, |_| true).unwrap(), None);
     assert!(file.len() < 20);
-    // Its time is 3, long before all others: everything may hold it.
+    // The message's time is 3, long before all others: any entry may hold it.
     assert_eq!(file.turn_of(&ids, 3, |_| true).unwrap().unwrap().state, TurnState::Last);
     assert_eq!(file.len(), 5000);
     assert_eq!(file.turn_of(&ids, 4, |_| true).unwrap(), None, "an id alone is not enough");

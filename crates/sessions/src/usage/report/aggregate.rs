@@ -23,7 +23,7 @@ pub(super) struct Aggregates {
     by_agent: BTreeMap<String, UsageTotals>,
     by_channel: BTreeMap<String, UsageTotals>,
     pace: Pace,
-    /// By date.
+    /// Usage by date.
     daily: BTreeMap<String, OfDay>,
 }
 
@@ -36,7 +36,7 @@ struct OfDay {
     models: Vec<DailyModelUsage>,
 }
 
-/// How long answers took.
+/// Durations of answers.
 #[derive(Default)]
 struct Pace {
     count: u64,

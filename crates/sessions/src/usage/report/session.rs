@@ -1,4 +1,4 @@
-//! One session of `sessions.usage`.
+//! Entry of `sessions.usage`: one session.
 
 use std::cmp::Ordering;
 

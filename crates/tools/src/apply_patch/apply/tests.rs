@@ -4,7 +4,7 @@ use similar::{ChangeTag, TextDiff};
 use super::super::parse::{Hunk, parse};
 use super::*;
 
-/// What an update with this body makes of a file.
+/// Returns the content of a file after an update with this body.
 fn patched(before: &[u8], body: &str) -> Result<Vec<u8>, String> {
     let input = format!("*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch");
     let hunks = parse(&input).map_err(|error| error.to_string())?;
@@ -64,7 +64,7 @@ fn what_does_not_fit_is_explained() {
         (b"a\nb\n", "@@\n-b\n@@\n-a", "Failed to find expected lines in f:\na"),
         (b"a\nb\n", "@@\n b\n-c\n ", "Failed to find expected lines in f:\nb\nc\n"),
         (b"a\nb\n", "-a\n*** End of File", "Failed to find expected lines in f:\na"),
-        // It would overlap the first chunk.
+        // The match would overlap the first chunk.
         (b"a\nb\n", "@@\n a\n-b\n+c\n@@\n-b\n+d\n*** End of File", "Failed to find expected lines in f:\nb"),
         (b"", "-", "Failed to find expected lines in f:\n"),
         (b"a\xff\n", "+x", BINARY),
@@ -74,7 +74,7 @@ fn what_does_not_fit_is_explained() {
     }
 }
 
-/// How a file is stored.
+/// Format in which a file is stored.
 #[derive(Debug, Clone, Copy)]
 struct Style {
     bom: &'static str,

@@ -215,7 +215,7 @@ proptest! {
         prop_assert_eq!(parse(&text), Ok(hunks));
     }
 
-    /// Nothing panics, and whatever is read can be written and read again.
+    /// Parsing any text never panics, and whatever is parsed can be written and parsed again.
     #[test]
     fn any_text_is_read_or_refused(
         lines in prop::collection::vec(

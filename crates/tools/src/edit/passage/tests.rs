@@ -108,7 +108,7 @@ proptest! {
             (0..=file.len()).filter(|at| file.is_char_boundary(*at)).any(|at| {
                 let (head, tail) = file.split_at(at);
                 after.strip_prefix(head).and_then(|rest| rest.strip_prefix(new.as_str())).is_some_and(|rest| {
-                    // What went is one passage that reads like `old`.
+                    // The removed text is one passage that reads like `old`.
                     tail.strip_suffix(rest).is_some_and(|gone| {
                         let same = |fold| {
                             Folded::of(gone.trim_start_matches('\u{feff}').as_bytes(), fold).text

@@ -1,4 +1,4 @@
-//! Whether everything a command line runs may run unasked.
+//! Checks if everything a command line runs may run without approval.
 //!
 //! A program that runs other programs (`env`, `sudo`, `sh`, `xargs`) is judged by itself and never by what it runs: listing
 //! it allows whatever it can run, and only its owner can want that.
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use super::analysis::{NotAnalysable, Segment, analyse, reads_like_posix};
 use super::command_runners::is_command_runner;
-use super::executable::{Files, resolve};
-use super::file::AllowlistEntry;
+use super::executable::{Content, Files, resolve};
+use super::file::{AllowlistEntry, Remembered};
 use super::pattern;
 use super::safe_bins;
 
-/// What is allowed.
+/// Rules of what is allowed.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules<'a> {
     /// Entries that hold for the agent.
@@ -24,7 +24,8 @@ pub struct Rules<'a> {
     pub skill_bins: &'a BTreeSet<String>,
 }
 
-/// Where a command would run. It has to be what it then does run in.
+/// Environment in which a command would run. The command must later be run in exactly this
+/// environment.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// The shell that reads the command.
@@ -33,69 +34,101 @@ pub struct Surroundings<'a> {
     pub path: &'a str,
     /// The working directory, absolute.
     pub cwd: &'a Path,
-    /// What `~` means in patterns.
+    /// Home directory that `~` stands for in patterns.
     pub home: &'a Path,
-    /// Whether the call sets variables of its own: they can change what a program does, as `A=1 program` can.
+    /// True if the call sets variables of its own: they can change what a program does, as `A=1
+    /// program` can.
     pub sets_variables: bool,
+    /// Directories that tools write to, besides the working directory and the home: the workspace, the state, temporary files.
+    pub writable: &'a [PathBuf],
     /// The files.
     pub files: &'a dyn Files,
 }
 
-/// Why a program may run.
+impl Surroundings<'_> {
+    /// Returns true for a file that tools can change, or put another in the place of: allowing its path would allow anything.
+    pub(super) fn is_changeable(&self, file: &Path) -> bool {
+        let Self { cwd, home, writable, files, .. } = self;
+        let real = file.canonicalize();
+        let names = [Some(file), real.as_deref().ok()];
+        let is_below = |dir: &Path| names.into_iter().flatten().any(|name| name.starts_with(dir));
+        let is_protected =
+            || files.is_protected(file) && file.parent().is_some_and(|dir| files.is_protected(dir));
+        is_below(cwd) || is_below(home) || writable.iter().any(|dir| is_below(dir)) || !is_protected()
+    }
+}
+
+/// Reason why a program may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AllowedBy {
     /// An entry with this pattern.
     Entry {
         /// The entry's id.
         id: String,
-        /// Its pattern.
+        /// Pattern of the entry.
         pattern: String,
     },
-    /// It only works on what is piped into it.
+    /// The program is a safe bin, which only works on its piped input.
     SafeBin,
-    /// It belongs to a skill.
+    /// The program belongs to a skill.
     Skill,
 }
 
-/// What was found about one program of a command line.
+/// Result of the checks of one program of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The file that would run, if that is sure.
+    /// File that would run, if that is certain.
     pub resolved: Option<PathBuf>,
-    /// Why it may run, if it may.
+    /// Rule by which it may run, if it may.
     pub allowed_by: Option<AllowedBy>,
+    /// Extent of an approval, if it is not allowed yet.
+    pub extent: Extent,
 }
 
-/// What was found about a command line.
+/// Extent of an approval to run a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Extent {
+    /// The file, whatever it contains: tools can't change it.
+    #[default]
+    Path,
+    /// The file with its present content, by SHA-256.
+    Content(String),
+    /// Allows this command only: nothing can be remembered.
+    Once,
+}
+
+/// Result of the checks of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evaluation {
-    /// One finding a program, in order.
+    /// Findings, one per program, in order.
     pub findings: Result<Vec<Finding>, NotAnalysable>,
 }
 
 impl Evaluation {
-    /// Whether all of it may run unasked.
+    /// Returns true if the whole command may run without approval.
     pub fn is_satisfied(&self) -> bool {
         self.findings.as_ref().is_ok_and(|findings| {
             !findings.is_empty() && findings.iter().all(|finding| finding.allowed_by.is_some())
         })
     }
 
-    /// The file of the first program, which a person who is asked is shown.
+    /// Returns the file of the first program, which is shown to the person who is asked.
     pub fn first_resolved(&self) -> Option<&Path> {
         self.findings.as_ref().ok()?.first()?.resolved.as_deref()
     }
 
-    /// The patterns that *allow-always* adds to the allowlist: the files that are not allowed yet, but none that runs others.
-    pub fn to_allow_always(&self) -> Vec<&str> {
+    /// Returns the files that *allow-always* adds to the allowlist: those that are not allowed yet, but none that runs other programs.
+    pub fn to_allow_always(&self) -> Vec<Remembered<'_>> {
         let mut out = Vec::new();
         for finding in self.findings.iter().flatten().filter(|finding| finding.allowed_by.is_none()) {
+            let sha256 = match &finding.extent {
+                Extent::Path => None,
+                Extent::Content(sha256) => Some(sha256.as_str()),
+                Extent::Once => continue,
+            };
             let file = finding.resolved.as_deref().filter(|file| !is_command_runner(file));
-            if let Some(pattern) = file.and_then(pattern::of_file)
-                && !out.contains(&pattern)
-            {
-                out.push(pattern);
-            }
+            let remembered = file.and_then(pattern::of_file).map(|pattern| Remembered { pattern, sha256 });
+            out.extend(remembered.filter(|remembered| !out.contains(remembered)));
         }
         out
     }
@@ -135,7 +168,12 @@ fn judge(segment: &Segment, rules: Rules<'_>, surroundings: Surroundings<'_>) ->
     let Surroundings { path, cwd, files, .. } = surroundings;
     let resolved = resolve(&segment.program, path, cwd, files);
     let allowed_by = resolved.as_deref().and_then(|file| allowed_by(file, segment, rules, surroundings));
-    Finding { resolved, allowed_by }
+    let unsure = resolved.as_deref().filter(|file| allowed_by.is_none() && surroundings.is_changeable(file));
+    let extent = unsure.map_or(Extent::Path, |file| match files.content(file) {
+        Content::Sha256(sha256) => Extent::Content(sha256),
+        Content::Nothing | Content::Unknown => Extent::Once,
+    });
+    Finding { resolved, allowed_by, extent }
 }
 
 fn allowed_by(
@@ -145,7 +183,11 @@ fn allowed_by(
     surroundings: Surroundings<'_>,
 ) -> Option<AllowedBy> {
     let Surroundings { cwd, home, files, .. } = surroundings;
-    if let Some(entry) = rules.allowlist.iter().find(|entry| pattern::matches(&entry.pattern, file, home)) {
+    let is_meant = |entry: &&AllowlistEntry| {
+        let has_content = |sha256: &String| files.content(file) == Content::Sha256(sha256.clone());
+        pattern::matches(&entry.pattern, file, home) && entry.sha256.as_ref().is_none_or(has_content)
+    };
+    if let Some(entry) = rules.allowlist.iter().find(is_meant) {
         return Some(AllowedBy::Entry { id: entry.id.clone(), pattern: entry.pattern.clone() });
     }
     if safe_bins::is_safe_use(rules.safe_bins, file, &segment.arguments, cwd, files) {

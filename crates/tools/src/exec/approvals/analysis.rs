@@ -1,8 +1,9 @@
 //! A command line as words, pipes and chains, as every POSIX shell reads it.
 //!
-//! Only what bash, dash, ksh and zsh read alike is accepted. Outside of quotes that is a short list of characters. Every
-//! expansion, redirection and compound command is refused, because the words would then not be what runs. A refusal costs a
-//! question; a misreading would cost the host.
+//! Grammar that is accepted: only what bash, dash, ksh and zsh read alike. Outside of quotes that
+//! is a short list of characters. Every expansion, redirection and compound command is refused,
+//! because the words would then not be what runs. A refusal costs a question; a misreading would
+//! cost the host.
 
 mod scanner;
 mod shell_words;
@@ -13,10 +14,10 @@ pub use shell_words::{is_builtin, reads_like_posix};
 /// Longest command line that is read, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// What connects a simple command to the one before it.
+/// Operator that connects a simple command to the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joint {
-    /// It is the first.
+    /// The first command, which has none before it.
     Start,
     /// `|`
     Pipe,
@@ -40,21 +41,21 @@ impl Joint {
     }
 }
 
-/// One simple command.
+/// Simple command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// What connects it to the one before.
+    /// Connection to the command before.
     pub joint: Joint,
     /// The program as it was named.
     pub program: String,
-    /// What it is given.
+    /// Arguments of the command.
     pub arguments: Vec<String>,
 }
 
-/// Why a command line can't be analysed.
+/// Reason why a command line can't be analysed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAnalysable {
-    /// It is too long to be read.
+    /// The command line is too long to be analysed.
     #[error("the command is longer than {MAX_BYTES} bytes")]
     TooLong,
     /// A character that means more than itself, or may to some shell.
@@ -63,7 +64,7 @@ pub enum NotAnalysable {
     /// A quote or an escape is not finished.
     #[error("the command ends inside a quote or an escape")]
     Unterminated,
-    /// Nothing stands between two operators, or before the first or behind the last.
+    /// A part is empty: between two operators, before the first or after the last.
     #[error("the command has an empty part")]
     EmptyPart,
     /// The first word is no plain program name: an assignment, a reserved word.
@@ -91,7 +92,7 @@ pub fn join(segments: &[Segment]) -> String {
     line
 }
 
-/// Whether a character stands for itself in every shell, also outside of quotes.
+/// Returns true if a character stands for itself in every shell, even outside of quotes.
 ///
 /// Letters beyond ASCII do not: some versions of bash take one of their bytes for a space.
 fn is_plain(c: char) -> bool {

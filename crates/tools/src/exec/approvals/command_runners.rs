@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-/// By name, without version numbers.
+/// Programs by name, without version numbers.
 const NAMES: &[&str] = &[
-    // They run another program, or do so with an option.
+    // Programs that run another program, always or with an option.
     "c++",
     "cc",
     "choom",
@@ -88,7 +88,7 @@ const NAMES: &[&str] = &[
     "watch",
     "watchexec",
     "xargs",
-    // They run code.
+    // Programs that run code.
     "ash",
     "awk",
     "bash",
@@ -160,7 +160,7 @@ const NAMES: &[&str] = &[
     "zsh",
 ];
 
-/// Whether this program's name alone says nothing about what runs.
+/// Returns true if the name of this program alone says nothing about what runs.
 ///
 /// Such a program is neither a safe bin nor allowed for belonging to a skill, and *allow-always* does not add it to the
 /// allowlist: one yes to `env ls` would allow everything. Its owner may still list it by hand.

@@ -1,20 +1,40 @@
-//! Which file a program's name means: the search on `PATH`, as a shell does it.
+//! Resolves the name of a program to a file: the search on `PATH`, as a shell does it.
 
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::OpenOptions;
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
+use nix::fcntl::OFlag;
 use nix::unistd::{AccessFlags, access};
 use openclaw_config::without_dots;
+use sha2::{Digest as _, Sha256};
 
-/// What must be known about files.
+/// Facts about files that the checks need.
 pub trait Files {
-    /// Whether this is a file that can be run.
+    /// True if the path is a file that can be run.
     fn is_executable(&self, path: &Path) -> bool;
-    /// Whether something other than a directory is there.
+    /// True if the path is something other than a directory.
     fn is_file(&self, path: &Path) -> bool;
-    /// Whether only the system's administrator can change the file or put another in its place.
+    /// True if only the system's administrator can change the file or put another in its place.
     fn is_protected(&self, path: &Path) -> bool;
+    /// Returns the file's present content.
+    fn content(&self, path: &Path) -> Content;
 }
+
+/// Content of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// The file has no content of its own.
+    Nothing,
+    /// SHA-256 of the content, in hexadecimal digits.
+    Sha256(String),
+    /// Unknown: the file can't be read, or gives each reader something else.
+    Unknown,
+}
+
+/// Larger files are not read through: nobody approves such a program.
+const MAX_CONTENT: u64 = 1 << 30;
 
 /// The files of this host. Blocking.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +65,27 @@ impl Files for OnDisk {
             part.metadata().is_ok_and(|found| found.uid() == 0 && found.mode() & OTHERS_WRITE == 0)
         })
     }
+
+    fn content(&self, path: &Path) -> Content {
+        let Ok(found) = path.metadata() else { return Content::Nothing };
+        let kind = found.file_type();
+        if kind.is_dir() || kind.is_char_device() || kind.is_block_device() {
+            return Content::Nothing;
+        }
+        digest(path).map_or(Content::Unknown, Content::Sha256)
+    }
+}
+
+/// The SHA-256 of a regular file. A pipe is not waited for.
+fn digest(path: &Path) -> Option<String> {
+    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path).ok()?;
+    let found = file.metadata().ok()?;
+    if !found.is_file() || found.len() > MAX_CONTENT {
+        return None;
+    }
+    let (mut hasher, mut file) = (Sha256::new(), file.take(MAX_CONTENT));
+    io::copy(&mut file, &mut hasher).ok()?;
+    Some(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// The file that a shell would run for this word, if it is sure which.
@@ -99,6 +140,9 @@ mod tests {
         fn is_protected(&self, _: &Path) -> bool {
             true
         }
+        fn content(&self, _: &Path) -> Content {
+            Content::Nothing
+        }
     }
 
     #[test]
@@ -134,6 +178,28 @@ mod tests {
     }
 
     #[test]
+    fn the_content_of_regular_files_alone_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("abc"), "abc").unwrap();
+        std::os::unix::fs::symlink(at("abc"), at("link")).unwrap();
+        nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::fs::File::create(at("huge")).unwrap().set_len(MAX_CONTENT + 1).unwrap();
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        for (path, expect) in [
+            (at("abc"), Content::Sha256(abc.into())),
+            (at("link"), Content::Sha256(abc.into())),
+            (at("pipe"), Content::Unknown),
+            (at("huge"), Content::Unknown),
+            (at("none"), Content::Nothing),
+            (dir.path().into(), Content::Nothing),
+            ("/dev/null".into(), Content::Nothing),
+        ] {
+            assert_eq!(OnDisk.content(&path), expect, "{path:?}");
+        }
+    }
+
+    #[test]
     fn only_what_root_alone_can_change_is_protected() {
         use std::os::unix::fs::PermissionsExt as _;
         assert!(OnDisk.is_protected(Path::new("/bin/sh")));
@@ -145,7 +211,7 @@ mod tests {
         assert!(!OnDisk.is_file(&file) && !OnDisk.is_file(&file.join("below")));
         std::fs::write(&file, "").unwrap();
         assert!(OnDisk.is_file(&file) && !OnDisk.is_executable(&file));
-        // It lies in a directory where others may write.
+        // The program is in a directory where others may write.
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         assert!(!OnDisk.is_protected(&file));
         let link = dir.path().join("link");

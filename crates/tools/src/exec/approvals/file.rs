@@ -11,7 +11,7 @@ use super::flaw::{self, FileFlaw};
 
 /// The agent that settings without an agent belong to.
 const MAIN: &str = "main";
-/// What older versions called it.
+/// Name of the main agent in older versions.
 const LEGACY_MAIN: &str = "default";
 /// Longest remembered command, in characters.
 const MAX_COMMAND_CHARS: usize = 1000;
@@ -20,19 +20,19 @@ const MAX_COMMAND_CHARS: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(expecting = "an object with \"version\": 1")]
 pub struct ApprovalsFile {
-    /// Always 1.
+    /// Version of the format: always 1.
     #[serde(deserialize_with = "version_one")]
     pub version: u32,
-    /// Where the desktop app listens.
+    /// Socket on which the desktop app listens.
     #[serde(default)]
     pub socket: Socket,
-    /// For agents that say nothing else.
+    /// Policy of agents that have none of their own.
     #[serde(default)]
     pub defaults: Policy,
-    /// By agent; `*` is every agent.
+    /// Approvals by agent; `*` is every agent.
     #[serde(default)]
     pub agents: BTreeMap<String, AgentApprovals>,
-    /// Everything else.
+    /// Unknown fields, kept as they are.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -53,13 +53,13 @@ impl Default for ApprovalsFile {
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, expecting = "an object")]
 pub struct Socket {
-    /// Its path.
+    /// Path of the socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Signs what goes over it. Clients never see it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// Everything else.
+    /// Unknown fields, kept as they are.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -71,29 +71,29 @@ impl std::fmt::Debug for Socket {
     }
 }
 
-/// What holds unless something nearer says otherwise.
+/// Policy that applies unless a more specific one overrides it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", expecting = "an object with settings")]
 pub struct Policy {
-    /// Which commands may run.
+    /// Security mode: which commands may run.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "word")]
     pub security: Option<ExecSecurity>,
-    /// When a person is asked.
+    /// Ask mode: when a person is asked.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "word")]
     pub ask: Option<ExecAsk>,
-    /// What holds when nobody answers.
+    /// Security mode that applies if no person answers.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "word")]
     pub ask_fallback: Option<ExecSecurity>,
-    /// Whether programs of skills count as allowed.
+    /// True if programs of skills count as allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_allow_skills: Option<bool>,
-    /// Everything else.
+    /// Unknown fields, kept as they are.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
 impl Policy {
-    /// This policy, with gaps filled from `base`.
+    /// Returns this policy, with gaps filled from `base`.
     fn over(mut self, base: Self) -> Self {
         self.security = self.security.or(base.security);
         self.ask = self.ask.or(base.ask);
@@ -106,7 +106,7 @@ impl Policy {
     }
 }
 
-/// What holds for one agent.
+/// Approvals of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, expecting = "an object with settings")]
 pub struct AgentApprovals {
@@ -118,7 +118,7 @@ pub struct AgentApprovals {
     pub policy: Policy,
 }
 
-/// One program, or several.
+/// Allowlist entry for one program, or several.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AllowlistEntry {
@@ -126,18 +126,30 @@ pub struct AllowlistEntry {
     pub id: String,
     /// See [`super::pattern`].
     pub pattern: String,
-    /// When it last allowed something, in milliseconds. A fraction is kept.
+    /// SHA-256 that the file must have (our own field). Without it, any content is accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// Time of the last use, in Unix milliseconds. A fraction is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<serde_json::Number>,
-    /// What it allowed.
+    /// Command that the entry allowed last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_used_command: Option<String>,
-    /// Which file that was.
+    /// File that the command ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_resolved_path: Option<String>,
-    /// Everything else.
+    /// Unknown fields, kept as they are.
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+/// Entry that *allow-always* puts on the allowlist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remembered<'a> {
+    /// The file.
+    pub pattern: &'a str,
+    /// SHA-256 that its content must have; `None`: any content.
+    pub sha256: Option<&'a str>,
 }
 
 impl<'de> Deserialize<'de> for AllowlistEntry {
@@ -149,6 +161,8 @@ impl<'de> Deserialize<'de> for AllowlistEntry {
             #[serde(default)]
             id: Option<String>,
             pattern: String,
+            #[serde(default)]
+            sha256: Option<String>,
             #[serde(default)]
             last_used_at: Option<serde_json::Number>,
             #[serde(default)]
@@ -169,6 +183,7 @@ impl<'de> Deserialize<'de> for AllowlistEntry {
             Form::Full(full) => Self {
                 id: full.id.unwrap_or_default(),
                 pattern: full.pattern,
+                sha256: full.sha256,
                 last_used_at: full.last_used_at,
                 last_used_command: full.last_used_command,
                 last_resolved_path: full.last_resolved_path,
@@ -182,7 +197,7 @@ impl ApprovalsFile {
     /// Reads the text of a file and brings older forms up to date. `mint` makes ids.
     ///
     /// # Errors
-    /// What is wrong with it. An empty text is wrong too: it is what a torn write leaves.
+    /// Describes the flaw. An empty text is an error too, because a torn write leaves one.
     pub fn parse(text: &str, mint: &mut dyn FnMut() -> String) -> Result<Self, FileFlaw> {
         if text.trim().is_empty() {
             return Err(FileFlaw::Empty);
@@ -208,36 +223,56 @@ impl ApprovalsFile {
     /// The text of the file.
     ///
     /// # Errors
-    /// None in practice: everything in it is JSON.
+    /// No error occurs in practice: everything in the file is JSON.
     pub fn to_text(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self).map(|text| text + "\n")
     }
 
-    /// As clients may see it: without the socket's token.
+    /// Returns the file as clients may see it: without the socket's token.
     pub fn redacted(&self) -> Self {
         let mut shown = self.clone();
         shown.socket.token = None;
         shown
     }
 
-    /// What holds for an agent by its own name.
+    /// Returns the approvals of an agent under its own name.
     pub(super) fn agent(&self, agent: &str) -> Option<&AgentApprovals> {
         self.agents.get(agent_key(agent))
     }
 
     /// Adds a program to an agent's allowlist. `false` when its pattern is there already, or is none.
     pub fn allow(&mut self, agent: &str, pattern: &str, mint: &mut dyn FnMut() -> String) -> bool {
+        self.remember(agent, Remembered { pattern, sha256: None }, mint)
+    }
+
+    /// Adds an entry for a program whose content may be prescribed. It takes the place of the one
+    /// that was there before.
+    pub fn remember(
+        &mut self,
+        agent: &str,
+        Remembered { pattern, sha256 }: Remembered<'_>,
+        mint: &mut dyn FnMut() -> String,
+    ) -> bool {
         let pattern = pattern.trim();
-        // What is stored under the old name of the main agent becomes the main agent's with the next reading.
+        // Entries under the old name of the main agent become the main agent's with the next
+        // reading.
         if pattern.is_empty() || agent == LEGACY_MAIN {
             return false;
         }
         let list = &mut self.agents.entry(agent_key(agent).to_owned()).or_default().allowlist;
-        if list.iter().any(|entry| entry.pattern == pattern) {
-            return false;
+        let sha256 = sha256.map(str::to_owned);
+        match list.iter_mut().find(|entry| entry.pattern == pattern) {
+            Some(entry) if entry.sha256.is_none() || entry.sha256 == sha256 => false,
+            Some(entry) => {
+                entry.sha256 = sha256;
+                true
+            }
+            None => {
+                let pattern = pattern.to_owned();
+                list.push(AllowlistEntry { id: mint(), pattern, sha256, ..AllowlistEntry::default() });
+                true
+            }
         }
-        list.push(AllowlistEntry { id: mint(), pattern: pattern.to_owned(), ..AllowlistEntry::default() });
-        true
     }
 
     /// Notes that the entries with a pattern (of the agent, or of all agents) allowed a command. Not by id: an entry that has none gets

@@ -1,4 +1,4 @@
-//! What is wrong with an approvals file, in words for people.
+//! Flaws of an approvals file, described for people.
 
 use openclaw_config::nearest;
 use serde_json::Value;
@@ -10,24 +10,25 @@ use super::file::ApprovalsFile;
 const SETTINGS: [&str; 4] = ["security", "ask", "askFallback", "autoAllowSkills"];
 /// The list of an agent.
 const ALLOWLIST: &str = "allowlist";
-/// What the file itself has.
+/// Top-level fields of the file.
 const SECTIONS: [&str; 4] = ["version", "socket", "defaults", "agents"];
 
-/// Why a text or a document is no approvals file.
+/// Reason why a text or a document is not an approvals file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileFlaw {
-    /// What a torn write leaves.
+    /// The file is empty, as a torn write leaves it.
     #[error("it is empty")]
     Empty,
-    /// It has another form.
+    /// The file has the wrong structure.
     #[error("{}", in_words(.0))]
     Form(#[from] serde_json::Error),
-    /// It has a field that looks like a setting and is none. Ignoring it would leave out a rule that somebody meant to give.
+    /// The file has a field that looks like a misspelt setting. Ignoring it would leave out a rule
+    /// that somebody meant to give.
     #[error("\"{at}\" is no setting; {advice}")]
     Misspelt {
-        /// Where it stands.
+        /// Position of the field.
         at: String,
-        /// What may have been meant.
+        /// Suggestion of what may have been meant.
         advice: String,
     },
 }
@@ -93,14 +94,15 @@ impl ApprovalsFile {
     /// Reads a document.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Describes the flaw.
     pub fn of_value(document: Value) -> Result<Self, FileFlaw> {
         let file: Self = serde_json::from_value(document)?;
         check(&file)?;
         Ok(file)
     }
 
-    /// Where it has fields that mean nothing here. They are kept: another version may know them.
+    /// Returns the positions of fields that are unknown to this version. They are kept: another
+    /// version may know them.
     pub fn unknown_fields(&self) -> Vec<String> {
         let mut found: Vec<String> = self.other.keys().cloned().collect();
         found.extend(self.socket.other.keys().map(|name| format!("socket.{name}")));
@@ -114,7 +116,7 @@ impl ApprovalsFile {
         found
     }
 
-    /// Whether it says anything about commands.
+    /// Returns true if the file has any rule about commands.
     pub fn has_rules(&self) -> bool {
         let Self { version: _, socket: _, defaults, agents, other: _ } = self;
         *defaults != Default::default() || agents.values().any(|agent| *agent != Default::default())

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-/// Whether a pattern means this path, as a whole and in any case. A bare name never does: it would say nothing about which
-/// program of that name is meant.
+/// Returns true if a pattern matches this path, as a whole and ignoring case. A bare name never
+/// does: it would say nothing about which program of that name is meant.
 pub fn matches(pattern: &str, path: &Path, home: &Path) -> bool {
     let pattern = pattern.trim();
     let Some(path) = path.to_str() else { return false };

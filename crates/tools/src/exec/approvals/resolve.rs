@@ -1,4 +1,4 @@
-//! What holds for an agent, and what follows for a command.
+//! Resolves the policy of an agent, and the decision for a command.
 
 use openclaw_config::settings::{ExecAsk, ExecHost, ExecSecurity};
 
@@ -6,32 +6,33 @@ use super::allowlist::Evaluation;
 use super::file::{AgentApprovals, AllowlistEntry, ApprovalsFile, Policy};
 use crate::approvals::Decision as Answer;
 
-/// What `tools.exec`, the session and the call together say.
+/// Combined values of `tools.exec`, the session and the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolValues {
-    /// Which commands may run.
+    /// Security mode: which commands may run.
     pub security: ExecSecurity,
-    /// When a person is asked.
+    /// Ask mode: when a person is asked.
     pub ask: ExecAsk,
 }
 
-/// What holds for one agent.
+/// Effective policy of one agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effective {
     /// The stricter of tool and file.
     pub security: ExecSecurity,
     /// The stricter of tool and file.
     pub ask: ExecAsk,
-    /// What holds when nobody answers.
+    /// Security mode that applies if no person answers.
     pub ask_fallback: ExecSecurity,
-    /// Whether programs of skills count as allowed.
+    /// True if programs of skills count as allowed.
     pub auto_allow_skills: bool,
     /// Entries of all agents, then those of this one.
     pub allowlist: Vec<AllowlistEntry>,
 }
 
-/// What holds for an agent: what the file says of it, of all agents, by default; else the tool's values, else the strictest
-/// fallback. The file can narrow what the tool allows and never widen it.
+/// Returns the effective policy of an agent: the file's policy for it, then for all agents, then by
+/// default; else the tool's values, else the strictest fallback. The file can narrow what the tool
+/// allows and never widen it.
 pub fn resolve(file: &ApprovalsFile, agent: &str, tool: ToolValues) -> Effective {
     let (own, all) = (file.agent(agent), file.agents.get("*"));
     let levels = || own.into_iter().chain(all).map(|agent| &agent.policy).chain([&file.defaults]);
@@ -55,27 +56,28 @@ fn entries(agent: &AgentApprovals) -> &[AllowlistEntry] {
     &agent.allowlist
 }
 
-/// How far the asking is.
+/// Progress of asking for approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// Nobody was asked yet.
+    /// No person was asked yet.
     NotYet,
     /// A person answered.
     Answered(Answer),
-    /// Nobody answered in time.
+    /// No person answered in time.
     TimedOut,
 }
 
-/// What happens with a command.
+/// Decision about a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// It runs.
+    /// The command runs.
     Run,
-    /// It runs, and [`Evaluation::to_allow_always`] goes on the allowlist.
+    /// The command runs, and [`Evaluation::to_allow_always`] is added to the allowlist.
     RunAndRemember,
     /// A person is asked.
     Ask,
-    /// It does not run. The text is for the model before a person was asked, and the reason of the event after.
+    /// The command does not run. The text is for the model before a person was asked, and the
+    /// reason of the event after.
     Deny(String),
 }
 

@@ -14,7 +14,8 @@ pub const DEFAULT: &[&str] = &["jq", "grep", "cut", "sort", "uniq", "head", "tai
 /// Directories that a safe bin must be found in. Programs elsewhere may be anybody's, whatever they are called.
 const TRUSTED_DIRS: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
 
-/// Whether running this file with these arguments can neither read nor write files, nor run anything.
+/// Returns true if running this file with these arguments can neither read nor write files, nor run
+/// anything.
 ///
 /// `resolved` is where the program was found. A program whose options are not known may have no arguments at all.
 pub fn is_safe_use(
@@ -39,7 +40,7 @@ pub fn is_safe_use(
         }
 }
 
-/// Whether an argument is the name of a file, or could be.
+/// Returns true if an argument is the name of a file, or could be.
 fn names_file(argument: &str, cwd: &Path, files: &dyn Files) -> bool {
     is_path_like(argument) || files.is_file(&cwd.join(argument))
 }
@@ -88,7 +89,7 @@ impl<'a> Use<'a> {
         self.operands_are_safe()
     }
 
-    /// Only whole names: an abbreviation may mean an option that is not in the table.
+    /// Reads only whole names: an abbreviation may mean an option that is not in the table.
     fn long(&mut self, argument: &str, left: &mut impl Iterator<Item = &'a str>) -> bool {
         let (name, value) = match argument.split_once('=') {
             Some((name, value)) => (name, Some(value)),

@@ -4,39 +4,36 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use openclaw_config::private_file::{self, Durability};
-use openclaw_config::{hash_of, shared_place};
+use openclaw_config::{approvals_files, hash_of, shared_place};
 
 use super::file::ApprovalsFile;
 use super::flaw::FileFlaw;
 
-const NAME: &str = "exec-approvals.json";
-const DEFAULT_STATE_DIR: &str = ".openclaw";
-
-/// Why the file can't be used. Whoever meets it denies.
+/// Reason why the file can't be used. Every caller then denies the command.
 #[derive(Debug, thiserror::Error)]
 pub enum ApprovalsError {
-    /// It is there and does not say what it should. It never counts as empty: its rules would be lost.
+    /// The file exists but is invalid. It never counts as empty: its rules would be lost.
     #[error(
         "exec approvals file {path} is invalid: {source}. Its rules are not known, so no command runs that they are for; a person has to mend it"
     )]
     Invalid {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// Flaw of the file.
         source: FileFlaw,
     },
-    /// It can't be read or written.
+    /// The file can't be read or written.
     #[error("exec approvals file {path} cannot be used: {source}")]
     Io {
         /// The file.
         path: String,
-        /// Why.
+        /// Underlying I/O error.
         source: io::Error,
     },
     /// A file was to be replaced without saying which one was seen.
     #[error("exec approvals base hash required; re-run exec.approvals.get and retry")]
     HashRequired,
-    /// Another one than was seen is there now.
+    /// The file is another one than the caller has seen.
     #[error("exec approvals changed since last load; re-run exec.approvals.get and retry")]
     Changed,
 }
@@ -44,13 +41,13 @@ pub enum ApprovalsError {
 /// The file as it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
-    /// Where it is, or would be.
+    /// Path of the file, whether it exists or not.
     pub path: PathBuf,
-    /// Whether it is there.
+    /// True if the file exists.
     pub exists: bool,
     /// SHA-256 of its text, of the empty text where there is none.
     pub hash: String,
-    /// What it says.
+    /// Content of the file.
     pub file: ApprovalsFile,
 }
 
@@ -65,7 +62,8 @@ impl ApprovalsStore {
     /// `<state>/exec-approvals.json`, or `~/.openclaw/exec-approvals.json` while only that exists: OpenClaw has it there
     /// whatever the state directory is.
     pub fn new(state_dir: &Path, home: &Path) -> Self {
-        Self { own: state_dir.join(NAME), fallback: home.join(DEFAULT_STATE_DIR).join(NAME) }
+        let [own, fallback] = approvals_files(state_dir, home);
+        Self { own, fallback }
     }
 
     /// The file in use.
@@ -73,7 +71,7 @@ impl ApprovalsStore {
         if !is_there(&self.own) && is_there(&self.fallback) { &self.fallback } else { &self.own }
     }
 
-    /// Reads the file. One that is not there says nothing.
+    /// Reads the file. A missing file has no rules.
     ///
     /// # Errors
     /// [`ApprovalsError::Invalid`] or [`ApprovalsError::Io`]: nothing may run then.

@@ -92,13 +92,13 @@ fn all_pages(text: &str, limit: Option<usize>) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
     #[test]
     fn pages_put_together_are_the_file(
         lines in prop::collection::vec("[a-zé\r]{0,40}", 0..200),
         copies in 1_usize..20,
         limit in prop::option::of(100_usize..2500),
-        wide in 1_usize..20,
+        wide in 1_usize..4,
     ) {
         let block: Vec<_> = lines.iter().map(|line| line.repeat(wide)).collect();
         let text = vec![block.join("\n"); copies].join("\n");

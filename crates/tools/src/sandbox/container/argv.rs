@@ -1,4 +1,4 @@
-//! What `docker` and `podman` are told: pure functions.
+//! Arguments of `docker` and `podman`: pure functions.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -6,15 +6,17 @@ use std::path::Path;
 use crate::sandbox::active::Inside;
 use crate::sandbox::settings::DockerSettings;
 
-/// What a container is made of.
+/// Parameters from which a container is created.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sandbox) struct Made<'a> {
     pub(in crate::sandbox) name: &'a str,
-    /// Who shares it.
+    /// Scope key of those who share the container.
     pub(in crate::sandbox) key: &'a str,
     pub(in crate::sandbox) settings: &'a DockerSettings,
     pub(in crate::sandbox) workspace: &'a Path,
     pub(in crate::sandbox) agent_workspace: Option<&'a Path>,
+    /// Mounts over what the others must not show.
+    pub(in crate::sandbox) covers: &'a [String],
 }
 
 pub(super) fn create(made: Made<'_>, now_ms: i64, hash: &str) -> Vec<String> {
@@ -43,6 +45,7 @@ pub(super) fn create(made: Made<'_>, now_ms: i64, hash: &str) -> Vec<String> {
     out.option("--workdir", &docker.workdir);
     out.option("-v", &format!("{}:{}", made.workspace.display(), docker.workdir));
     out.options("-v", made.agent_workspace.map(|dir| format!("{}:/agent:ro", dir.display())));
+    out.options("-v", made.covers);
     out.0.extend([docker.image.clone(), "sleep".to_owned(), "infinity".to_owned()]);
     out.0
 }
@@ -117,6 +120,7 @@ mod tests {
             settings,
             workspace: Path::new("/boxes/a"),
             agent_workspace: agent.map(Path::new),
+            covers: &[],
         };
         create(made, 1, "H").join(" ")
     }

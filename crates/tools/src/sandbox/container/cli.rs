@@ -18,7 +18,7 @@ pub(in crate::sandbox) struct Cli {
     environment: Vec<(String, String)>,
 }
 
-/// Why there is no container; the owner is told.
+/// Reason why there is no container; the owner is told.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::sandbox) enum ContainerError {
     /// The program is not there.
@@ -27,30 +27,30 @@ pub(in crate::sandbox) enum ContainerError {
          that needs no daemon"
     )]
     NotInstalled(&'static str),
-    /// It said no.
+    /// The command failed.
     #[error(
         "{program} {what} failed: {said}. If {program} can't be used here, set agents.defaults.sandbox.backend to \"local\""
     )]
     Failed { program: &'static str, what: String, said: String },
-    /// It is there, and what does its work is not.
+    /// The program is installed, but its daemon is not running.
     #[error(
         "{program} is installed, but its daemon does not answer ({said}). Start it (systemctl start {program}), or set \
          agents.defaults.sandbox.backend to \"local\" for a sandbox that needs no daemon"
     )]
     NoDaemon { program: &'static str, said: String },
-    /// It is there for others.
+    /// The gateway's user is not allowed to use the program.
     #[error(
         "the gateway's user may not use {program} ({said}). Let it (usermod -aG docker USER, then start the gateway anew from a new \
          login), or set agents.defaults.sandbox.backend to \"local\""
     )]
     NotAllowed { program: &'static str, said: String },
-    /// There is no such image. The first two sentences are OpenClaw's.
+    /// The image does not exist. The first two sentences are OpenClaw's.
     #[error(
         "Sandbox image not found: {image}. Build or pull it first. ({program} pull {image}; its name is \
          agents.defaults.sandbox.docker.image)"
     )]
     NoImage { program: &'static str, image: String },
-    /// What the default image is made from can't be had.
+    /// The base of the default image can't be pulled.
     #[error(
         "the sandbox's image is missing, and {image}, which it is made from, can't be pulled: {said}. Pull or load it by hand, or name \
          an image that is there in agents.defaults.sandbox.docker.image"
@@ -64,7 +64,7 @@ pub(in crate::sandbox) enum ContainerError {
     Registry(#[from] std::io::Error),
 }
 
-/// What programs say, in small letters, whose daemon is away.
+/// Phrases in lower case with which programs report that their daemon is not running.
 const NO_DAEMON: &[&str] = &[
     "cannot connect to the docker daemon",
     "is the docker daemon running",
@@ -72,7 +72,7 @@ const NO_DAEMON: &[&str] = &[
     "cannot connect to podman",
     "unable to connect to podman",
 ];
-/// The same of one that listens to others only.
+/// Phrases with which programs report that the user may not use their daemon.
 const NOT_ALLOWED: &[&str] = &[
     "permission denied while trying to connect to the docker",
     "dial unix /var/run/docker.sock: connect: permission denied",
@@ -92,7 +92,7 @@ impl Cli {
         Self { program, environment: all.collect() }
     }
 
-    /// Whether it is on `PATH`.
+    /// Returns true if the program is on `PATH`.
     pub(in crate::sandbox) fn is_installed(&self) -> bool {
         let path = self.environment.iter().find(|(name, _)| name == "PATH");
         path.is_some_and(|(_, dirs)| dirs.split(':').any(|dir| Path::new(dir).join(self.program).is_file()))
@@ -106,7 +106,7 @@ impl Cli {
         &self.environment
     }
 
-    /// What it prints.
+    /// Runs the program and returns its output.
     pub(super) async fn run(&self, arguments: &[String]) -> Result<String, ContainerError> {
         let output = self.output(arguments).await?;
         match output.status.success() {

@@ -9,14 +9,14 @@ use super::cli::{Cli, ContainerError};
 use crate::sandbox::registry::{Entry, Kind, Registry};
 
 const DEFAULT_IMAGE: &str = "openclaw-sandbox:bookworm-slim";
-/// What the default image is made from where it is missing.
+/// Base from which a missing default image is built.
 const BASE_IMAGE: &str = "debian:bookworm-slim";
 /// A container that was used lately is not taken away under its user.
 const HOT_MS: i64 = 5 * 60 * 1000;
 
 pub(in crate::sandbox) use argv::Made as Making;
 
-/// What is there.
+/// State of the container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
     Missing,
@@ -24,11 +24,11 @@ enum State {
     Running,
 }
 
-/// What is to be done about it.
+/// Action to make the container ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Use,
-    /// It is used, and was made with other settings.
+    /// Uses the container although it was made with other settings.
     UseOutdated,
     Start,
     Create,
@@ -46,7 +46,7 @@ fn step(state: &State, is_current: bool, last_used_ms: Option<i64>, now_ms: i64)
     }
 }
 
-/// What the container is made with, as one word.
+/// Returns a hash of the parameters of a container.
 fn hash(made: Made<'_>) -> String {
     let text =
         argv::create(made, 0, "").join("\0") + made.settings.setup_command.as_deref().unwrap_or_default();
@@ -65,7 +65,8 @@ pub(in crate::sandbox) async fn ensure(
         State::Missing => None,
         State::Stopped | State::Running => label(cli, name).await,
     };
-    // It is noted after its setup: without a note that may have been cut short.
+    // The container is recorded after its setup: without a record the setup may have been cut
+    // short.
     let is_set_up = known.is_some() || made.settings.setup_command.is_none();
     let is_current = found.as_deref() == Some(hash.as_str()) && is_set_up;
     let step = step(&state, is_current, known.as_ref().map(|entry| entry.last_used_at_ms), now);
@@ -151,7 +152,7 @@ async fn image(cli: &Cli, image: &str) -> Result<(), ContainerError> {
 
 pub(in crate::sandbox) async fn remove(cli: &Cli, name: &str) -> Result<(), ContainerError> {
     match cli.run(&words(["rm", "-f", name])).await {
-        // Somebody else has removed it.
+        // Another process has removed it.
         Err(ContainerError::Failed { said, .. }) if said.to_lowercase().contains("no such container") => {
             Ok(())
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::plan::Amounts;
 
-/// What is limited.
+/// Controllers for which limits are set.
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 /// The group of the gateway itself: a group that has others below may hold no process.
 const OWN: &str = "openclaw-gateway";
@@ -30,7 +30,7 @@ pub(in crate::sandbox) struct Cgroups {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::sandbox) struct Group {
     pub(in crate::sandbox) path: PathBuf,
-    /// What is limited by it.
+    /// Controllers that limit this group.
     controllers: Vec<&'static str>,
 }
 
@@ -40,7 +40,7 @@ impl Group {
     }
 }
 
-/// What holds the limits, in words.
+/// Describes how the limits are enforced.
 pub(in crate::sandbox) fn told(group: Result<&Group, &str>) -> String {
     match group {
         Ok(group) if group.controllers.len() == CONTROLLERS.len() => {
@@ -132,7 +132,7 @@ impl Cgroups {
         retried(|| fs::remove_dir(&path))
     }
 
-    /// Where the groups are.
+    /// Returns the directory of the groups.
     pub(in crate::sandbox) fn base(&self) -> &Path {
         &self.base
     }
@@ -144,7 +144,7 @@ impl Cgroups {
 
 const SWAP: &str = "memory.swap.max";
 
-/// What is written where: controller, file, value.
+/// Returns the values to write: controller, file, value.
 fn values(amounts: &Amounts) -> Vec<(&'static str, &'static str, String)> {
     let limit = |value: Option<u64>| value.map_or_else(|| "max".to_owned(), |value| value.to_string());
     let quota = amounts.cpus.map(|cpus| {
@@ -162,7 +162,7 @@ fn values(amounts: &Amounts) -> Vec<(&'static str, &'static str, String)> {
     ]
 }
 
-/// Where a process is in the tree, and the top of what is seen of it.
+/// Position of a process in the tree, and the top of the visible tree.
 #[derive(Debug, PartialEq, Eq)]
 struct Own {
     directory: PathBuf,
@@ -189,12 +189,12 @@ fn own_directory(mounts: &str, groups: &str) -> Result<Own, String> {
     Ok(Own { directory, root: at })
 }
 
-/// Why a group is ours.
+/// Reason why a group is ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Delegation {
-    /// It is marked so.
+    /// The group is marked as delegated.
     Marked,
-    /// It is all that a container has.
+    /// The group is the root of a container.
     Root,
 }
 
@@ -227,7 +227,7 @@ fn is_ours(pid: u32) -> bool {
         }
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
-        // One that ended meanwhile is nobody's.
+        // A process that has ended in the meantime has no owner.
         pid = parent.unwrap_or(0);
     }
     pid == std::process::id() || pid == 0
@@ -249,7 +249,7 @@ fn move_all(base: &Path) -> io::Result<()> {
         }
         for pid in left {
             match fs::write(own.join("cgroup.procs"), pid.to_string()) {
-                // It has ended.
+                // The process has ended.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 moved => moved?,
             }
@@ -258,7 +258,7 @@ fn move_all(base: &Path) -> io::Result<()> {
     Err(io::Error::other("processes keep coming"))
 }
 
-/// What the kernel refuses as long as something is still there.
+/// Retries an operation that the kernel refuses with `EBUSY` as long as something is still there.
 fn retried(mut work: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     for _ in 0..TRIES {
         match work() {

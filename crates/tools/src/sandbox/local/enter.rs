@@ -29,7 +29,7 @@ pub(super) struct Failure {
 }
 
 trait Doing<T> {
-    /// Says what was tried.
+    /// Adds the attempted action to the error.
     fn doing(self, what: impl Into<String>) -> Result<T, Failure>;
 }
 
@@ -39,7 +39,7 @@ impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
     }
 }
 
-/// Said before what failed.
+/// Text before the reason of a failure.
 pub(super) const FAILURE: &str = "openclaw: the sandbox could not be made: ";
 
 /// The stages, as named in the arguments.
@@ -47,7 +47,8 @@ const OUTER: &str = "outer";
 const INIT: &str = "init";
 const INNER: &str = "inner";
 
-/// What the arguments after [`super::spec::ENTER`] say: stage, specification, a file for the status or nothing, the command.
+/// Arguments after [`super::spec::ENTER`]: stage, specification, a status file or empty, the
+/// command.
 struct Call {
     stage: OsString,
     text: OsString,
@@ -73,7 +74,7 @@ pub fn enter(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// What the program is started with, before the command.
+/// Returns the arguments of the program before the command.
 pub(super) fn arguments(spec: &Spec) -> Vec<OsString> {
     // A specification is made of text and numbers: it can be written.
     let text = serde_json::to_string(spec).unwrap_or_default();

@@ -93,6 +93,32 @@ const NAMESPACES: &[i32] = &[
     libc::CLONE_NEWNET,
 ];
 
+/// A file with one of these bits runs with the rights of its owner, also outside of the sandbox: the setuid and the setgid bit.
+const PRIVILEGED_BITS: [u64; 2] = [0o4000, 0o2000];
+/// Flags of `open` with which a file is made: `O_CREAT`, and the bit of `O_TMPFILE` alone. Without them nobody sets the mode.
+const MAKING_FLAGS: [u64; 2] = [0o100, 0o20_000_000];
+
+/// Calls that set the mode of a file, with the position of the mode and of the flags that decide if it counts.
+const MODES: &[(i64, u8, Option<u8>)] = &[
+    (libc::SYS_fchmod, 1, None),
+    (libc::SYS_fchmodat, 2, None),
+    (libc::SYS_fchmodat2, 2, None),
+    (libc::SYS_mkdirat, 2, None),
+    (libc::SYS_mknodat, 2, None),
+    (libc::SYS_openat, 3, Some(2)),
+];
+
+#[cfg(target_arch = "x86_64")]
+const MODES_HERE: &[(i64, u8, Option<u8>)] = &[
+    (libc::SYS_chmod, 1, None),
+    (libc::SYS_creat, 1, None),
+    (libc::SYS_mkdir, 1, None),
+    (libc::SYS_mknod, 1, None),
+    (libc::SYS_open, 2, Some(1)),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES_HERE: &[(i64, u8, Option<u8>)] = &[];
+
 /// Typing into a terminal for somebody else, and changing what it speaks.
 const DENIED_IOCTLS: &[u64] = &[0x5412, 0x541c, 0x5423];
 
@@ -106,13 +132,14 @@ pub(super) fn restrict(spec: &Spec) -> io::Result<()> {
     Ok(())
 }
 
-/// One filter for each answer.
+/// Builds the filter programs, one for each answer.
 fn programs(spec: &Spec) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
-    let not_there = Rules::from([(libc::SYS_clone3, Vec::new())]);
+    let not_there = Rules::from([(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())]);
     Ok(vec![
         program(denied(spec)?, libc::EPERM)?,
         program(sockets(spec)?, libc::EAFNOSUPPORT)?,
-        // Its flags are out of a filter's reach. Libraries then use `clone`.
+        // Flags of these calls are out of a filter's reach. Libraries then use `clone` and
+        // `openat`.
         program(not_there, libc::ENOSYS)?,
     ])
 }
@@ -130,11 +157,27 @@ fn denied(spec: &Spec) -> Result<Rules, seccompiler::BackendError> {
     rules.insert(libc::SYS_clone, clone.collect::<Result<_, _>>()?);
     let ioctl = DENIED_IOCTLS.iter().map(|request| rule(&[(1, SeccompCmpOp::Eq, *request)]));
     rules.insert(libc::SYS_ioctl, ioctl.collect::<Result<_, _>>()?);
+    for (call, mode, flags) in MODES.iter().chain(MODES_HERE) {
+        rules.insert(*call, privileged(*mode, *flags)?);
+    }
     if spec.level == Level::Landlock && !spec.terminal {
         // The guard ends the process group, and nothing else would end what left it.
         rules.extend([(libc::SYS_setsid, Vec::new()), (libc::SYS_setpgid, Vec::new())]);
     }
     Ok(rules)
+}
+
+/// A mode with a privileged bit, of a file that is made where there are flags.
+fn privileged(mode: u8, flags: Option<u8>) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let has = |argument, bit| (argument, SeccompCmpOp::MaskedEq(bit), bit);
+    let bits = PRIVILEGED_BITS.into_iter();
+    let rules: Vec<Vec<_>> = match flags {
+        None => bits.map(|bit| vec![has(mode, bit)]).collect(),
+        Some(flags) => {
+            bits.flat_map(|bit| MAKING_FLAGS.map(|making| vec![has(mode, bit), has(flags, making)])).collect()
+        }
+    };
+    rules.iter().map(|conditions| rule(conditions)).collect()
 }
 
 /// Kinds of sockets that are refused: all that no namespace holds.
@@ -160,7 +203,8 @@ fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, seccompil
     SeccompRule::new(conditions.collect::<Result<_, _>>()?)
 }
 
-/// On this processor every call has a second number, and some a third, for programs with short pointers.
+/// Adds the rules for the other numbers of each call: on this processor every call has a second
+/// number, and some a third, for programs with short pointers.
 #[cfg(target_arch = "x86_64")]
 fn with_other_numbers(rules: Rules) -> Rules {
     const X32: i64 = 0x4000_0000;

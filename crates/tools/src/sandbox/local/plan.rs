@@ -1,6 +1,7 @@
-//! From the settings, which are written in Docker's words, to what is done. What can't be had here is an
-//! error, but for `user`, `capDrop`, `readOnlyRoot` and the profiles: the root is always read-only, and there are no capabilities.
-//! `memorySwap` and `cpus` need a control group; where there is none, `sandbox explain` says so.
+//! Turns the settings, which are written in Docker's words, into a plan. Settings that can't be
+//! applied here are an error, except for `user`, `capDrop`, `readOnlyRoot` and the profiles: the
+//! root is always read-only, and there are no capabilities. `memorySwap` and `cpus` need a control
+//! group; where there is none, `sandbox explain` says so.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use crate::sandbox::settings::DockerSettings;
 /// Processes at once where the config does not say. Without a limit one command could take all that the host has.
 const PROCESSES: u64 = 1024;
 
-/// What a sandbox is made of.
+/// Parameters from which a sandbox is built.
 #[derive(Debug)]
 pub(in crate::sandbox) struct View<'a> {
     pub(in crate::sandbox) settings: &'a DockerSettings,
@@ -26,7 +27,7 @@ pub(in crate::sandbox) struct View<'a> {
     pub(in crate::sandbox) group: Option<&'a Group>,
 }
 
-/// What all processes of a sandbox may take together; absent is all there is.
+/// Limits on all processes of a sandbox together; absent is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::sandbox) struct Amounts {
     pub(in crate::sandbox) processes: u64,
@@ -76,7 +77,8 @@ pub(super) fn spec(level: Level, view: &View<'_>) -> Result<Spec, BadSettings> {
 }
 
 const BAD_BIND: &str = "it must be source:target[:ro|rw], both absolute";
-/// What Docker takes in the third part of a bind and means nothing here. Everything else could be a misspelt `ro`.
+/// Bind options that Docker accepts in the third part and that have no effect here. Everything else
+/// could be a misspelt `ro`.
 const BIND_OPTIONS_WITHOUT_EFFECT: [&str; 9] =
     ["z", "Z", "nocopy", "shared", "slave", "private", "rshared", "rslave", "rprivate"];
 
@@ -132,7 +134,8 @@ fn memory(settings: &DockerSettings) -> Result<Option<u64>, BadSettings> {
     text.map(|text| bytes(text).ok_or_else(|| bad("memory", text, BAD_SIZE))).transpose()
 }
 
-/// With Docker's meaning of `memorySwap`: memory and swap together, twice the memory where it is not said, `-1` for no limit.
+/// Returns the limits, with Docker's meaning of `memorySwap`: memory and swap together, twice the
+/// memory if unset, `-1` for no limit.
 pub(in crate::sandbox) fn amounts(settings: &DockerSettings) -> Result<Amounts, BadSettings> {
     let memory = memory(settings)?;
     let swap = match (memory, settings.memory_swap.as_deref().map(str::trim)) {

@@ -1,4 +1,4 @@
-//! What this kernel lets us do, found out by doing it.
+//! Probes the sandbox features of this kernel by using them.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -47,7 +47,8 @@ pub(super) const ETC: &[&str] = &[
 pub(super) const DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
-/// Without these rights (truncation among them) files would not be protected.
+/// Landlock version whose rights are required (truncation among them): files would not be protected
+/// without them.
 const NEEDED: ABI = ABI::V3;
 const WANTED: ABI = ABI::V6;
 

@@ -1,4 +1,5 @@
-//! What the gateway tells the program that shuts itself in: one JSON argument. It holds no secret, as arguments can be read by everyone.
+//! Specification that the gateway gives to the program that enters the sandbox: one JSON argument.
+//! It holds no secret, as arguments can be read by everyone.
 
 use std::path::PathBuf;
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub const ENTER: &str = "--sandbox-enter";
 /// Stands before the names of the command's variables. Under their own names they would work on our program, which is still free.
 pub(super) const VARIABLE: &str = "OCSANDBOX_";
-/// How the program ends when the sandbox can't be made.
+/// Exit code of the program if the sandbox can't be made.
 pub(super) const FAILED: u8 = 125;
 /// User and group inside.
 pub(super) const INNER_ID: u32 = 1000;
@@ -23,7 +24,7 @@ pub(super) struct Spec {
     pub(super) hidden: Vec<PathBuf>,
     /// Directories in memory, and how much they take at most.
     pub(super) tmpfs: Vec<(PathBuf, Option<String>)>,
-    /// Where the command starts.
+    /// Working directory of the command.
     pub(super) workdir: PathBuf,
     pub(super) network: Network,
     /// Lines for `/etc/hosts`: address, name.
@@ -33,11 +34,11 @@ pub(super) struct Spec {
     pub(super) limits: Limits,
     /// The control group that the command is in, a directory of the host.
     pub(super) cgroup: Option<PathBuf>,
-    /// Whether the command has a terminal, which it must keep.
+    /// True if the command has a terminal, which it must keep.
     pub(super) terminal: bool,
 }
 
-/// How much of the kernel is used, the least first.
+/// Level of kernel support, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -57,7 +58,7 @@ impl Level {
     }
 }
 
-/// Whether the network is reached.
+/// Network access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Network {
@@ -84,7 +85,7 @@ pub(super) struct Limits {
 }
 
 impl Spec {
-    /// Where the command sees its workspace.
+    /// Returns the path at which the command sees its workspace.
     pub(super) fn workspace(&self) -> Option<&std::path::Path> {
         self.mounts.first().map(|mount| match self.level {
             Level::Namespaces => mount.target.as_path(),

@@ -67,7 +67,8 @@ fn remove(alias: &str, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// A name that can be typed in a chat as `/<alias>` and told from `provider/model`.
+/// Checks an alias: a name that can be typed in a chat as `/<alias>` and can't be confused with
+/// `provider/model`.
 fn checked(alias: &str) -> Result<&str, Failure> {
     let alias = alias.trim();
     if alias.is_empty() {

@@ -1,7 +1,7 @@
 //! `agents.defaults` while it is changed.
 
-use openclaw_config::value_path;
 use openclaw_config::write::{self, Actor};
+use openclaw_config::{nearest, value_path};
 use openclaw_models::catalog::{Catalog, key_variables};
 use openclaw_models::credentials::{AuthStore, Connections};
 use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames};
@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 
-/// Which of the two choices of models.
+/// Choice of models: for text or for images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// `agents.defaults.model`
@@ -31,7 +31,7 @@ impl Choice {
         }
     }
 
-    /// What its primary model is called.
+    /// Label of its primary model.
     pub(crate) fn primary_label(self) -> &'static str {
         match self {
             Self::Text => "Default model",
@@ -39,7 +39,7 @@ impl Choice {
         }
     }
 
-    /// What its fallbacks are called.
+    /// Label of its fallbacks.
     pub(crate) fn fallbacks_label(self) -> &'static str {
         match self {
             Self::Text => "Fallbacks",
@@ -48,13 +48,13 @@ impl Choice {
     }
 }
 
-/// `agents.defaults` of the file, to be changed and written back; comments and what is not touched stay.
+/// `agents.defaults` of the file, to be changed and written back; comments and untouched keys stay.
 pub(crate) struct Defaults<'a> {
     context: &'a Context,
     next: Value,
     names: ModelNames,
     catalog: Catalog,
-    /// What to say once it is written.
+    /// Remarks to print once it is written.
     remarks: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Defaults<'a> {
         Ok(reference)
     }
 
-    /// What an alias stands for; case does not matter.
+    /// Model that an alias stands for; case does not matter.
     pub(crate) fn alias(&self, name: &str) -> Option<&ModelRef> {
         let wanted = name.trim().to_lowercase();
         self.names.aliases().find(|(alias, _)| alias.to_lowercase() == wanted).map(|(_, target)| target)
@@ -101,6 +101,7 @@ impl<'a> Defaults<'a> {
         let remark = match (self.catalog.lookup(target), choice) {
             (Err(error), _) => format!("{error}. It is kept; runs with it fail."),
             (Ok(_), _) if !self.can_call(&target.provider) => self.no_credential(&target.provider),
+            (Ok(_), _) if !self.lists(target) => self.not_listed(target),
             (Ok(spec), Choice::Image) if !spec.images => {
                 format!("{target} takes no images, as far as is known.")
             }
@@ -109,7 +110,29 @@ impl<'a> Defaults<'a> {
         self.remarks.push(remark);
     }
 
-    /// Whether the default agent has a credential of a provider, or needs none.
+    /// False where a provider lists models and this one is not among them; a provider without a list may have any.
+    fn lists(&self, target: &ModelRef) -> bool {
+        let provider =
+            self.catalog.provider(&target.provider).filter(|_| self.catalog.is_configured(&target.provider));
+        provider.is_none_or(|provider| {
+            provider.models.is_empty() || provider.models.iter().any(|model| model.id == target.model)
+        })
+    }
+
+    fn not_listed(&self, target: &ModelRef) -> String {
+        let ModelRef { provider, model } = target;
+        let models = self.catalog.provider(provider).into_iter().flat_map(|entry| &entry.models);
+        let known: Vec<&str> = models.map(|model| model.id.as_str()).collect();
+        let meant = nearest(model, known.iter().copied());
+        let meant = meant.map(|meant| format!(" Did you mean {provider}/{meant}?")).unwrap_or_default();
+        format!(
+            "{provider} does not list \"{model}\" (models.providers.{provider}.models has: {}).{meant} It is kept and asked for by that \
+             name; runs fail if the server does not have it.",
+            known.join(", ")
+        )
+    }
+
+    /// True if the default agent has a credential of a provider, or needs none.
     fn can_call(&self, provider: &ProviderId) -> bool {
         let config = self.context.config_or_default();
         let store = AuthStore::load(&config.agent(&config.default_agent()).agent_dir).unwrap_or_default();
@@ -133,7 +156,7 @@ impl<'a> Defaults<'a> {
         format!("There is no credential for {provider}: runs fail until there is one. To add it, {ways}")
     }
 
-    /// Whether switching is restricted to listed models.
+    /// True if switching is restricted to listed models.
     fn lists_models(&self) -> bool {
         self.names.listed().next().is_some()
     }
@@ -159,7 +182,8 @@ impl<'a> Defaults<'a> {
         });
     }
 
-    /// Removes the alias of a model. Where it has a built-in one an empty alias is left, so that it does not come back.
+    /// Removes the alias of a model. If it has a built-in one, an empty alias is left, so that it
+    /// does not come back.
     pub(crate) fn remove_alias(&mut self, target: &ModelRef, alias: &str) {
         let listed = ListedModel { key: self.listed_key(target), ..Default::default() };
         let comes_back =
@@ -181,7 +205,7 @@ impl<'a> Defaults<'a> {
         items.filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// Whether a written name means a model.
+    /// True if a written name means this model.
     pub(crate) fn means(&self, text: &str, target: &ModelRef) -> bool {
         self.names.resolve(text, DEFAULT_PROVIDER).as_ref() == Some(target)
     }

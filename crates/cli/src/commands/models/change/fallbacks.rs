@@ -1,10 +1,13 @@
 //! `openclaw models fallbacks|image-fallbacks list|add|remove|clear`.
 
+use openclaw_models::ModelSettings;
+use openclaw_models::catalog::Catalog;
 use serde_json::json;
 
 use super::{Choice, Defaults};
 use crate::args::FallbacksCommand;
 use crate::commands::models::form::Form;
+use crate::commands::models::view::warn_of_fallbacks;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -20,6 +23,10 @@ pub(crate) fn run(choice: Choice, command: &FallbacksCommand, context: &Context)
 
 fn list(choice: Choice, form: Form, context: &Context) -> Outcome {
     let fallbacks = Defaults::open(context)?.fallbacks(choice);
+    if matches!(choice, Choice::Text) {
+        let settings = ModelSettings::from(&*context.config_or_default());
+        warn_of_fallbacks(&settings, &Catalog::new(&settings), context);
+    }
     match form {
         Form::Json => output::json(&json!({ "fallbacks": fallbacks })),
         Form::Plain | Form::Text => form.print(choice.fallbacks_label(), fallbacks),
@@ -44,7 +51,7 @@ fn add(choice: Choice, model: &str, context: &Context) -> Outcome {
 
 fn remove(choice: Choice, model: &str, context: &Context) -> Outcome {
     let mut defaults = Defaults::open(context)?;
-    // What is in the list may be removed whether or not it means a model.
+    // An entry of the list may be removed whether or not it means a model.
     let target = defaults.target(model).ok();
     let is_it = |known: &String| {
         known.trim() == model.trim() || target.as_ref().is_some_and(|target| defaults.means(known, target))

@@ -17,7 +17,7 @@ use crate::commands::questions::Questions;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
-/// What the login is for.
+/// Model that the login is for.
 pub(super) const MODEL: &str = "openai-codex/gpt-5.3-codex";
 
 pub(super) fn run(keeper: &Keeper<'_>, terminal: &Terminal) -> Outcome {
@@ -56,7 +56,8 @@ async fn log_in(servers: &LoginServers, terminal: Terminal) -> Result<Login, Fai
     })
 }
 
-/// The code from whoever is first: the browser for a minute, or the person as long as somebody sits there.
+/// Code from whichever is first: the browser for a minute, or the person as long as somebody sits
+/// there.
 async fn code(callback: Option<Callback>, proof: &Proof, terminal: Terminal) -> Result<String, Failure> {
     let has_callback = callback.is_some();
     let browser = async {
@@ -78,7 +79,7 @@ async fn code(callback: Option<Callback>, proof: &Proof, terminal: Terminal) -> 
             None => None,
         },
         line = &mut pasted => match line.ok().flatten() {
-            // Nobody will paste anything: the browser is all there is.
+            // Without a person to paste anything, the browser is all there is.
             None if has_callback => match browser.await {
                 Some(code) => return Ok(code),
                 None => None,

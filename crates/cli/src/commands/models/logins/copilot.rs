@@ -14,7 +14,7 @@ use crate::output;
 
 /// The profile a login is kept as.
 pub(super) const PROFILE: &str = "github-copilot:github";
-/// What the login is for.
+/// Model that the login is for.
 pub(super) const MODEL: &str = "github-copilot/gpt-4o";
 
 pub(super) fn run(keeper: &Keeper<'_>, terminal: &Terminal, id: &str, yes: bool) -> Outcome {

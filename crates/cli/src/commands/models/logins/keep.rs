@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 
-/// Where one agent's credentials go.
+/// Store for one agent's credentials.
 pub(super) struct Keeper<'a> {
     pub(super) context: &'a Context,
     pub(super) agent: ResolvedAgent,

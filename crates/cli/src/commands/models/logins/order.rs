@@ -52,7 +52,7 @@ pub(super) fn run(command: AuthOrderCommand, agent: Option<&str>, context: &Cont
     Ok(0)
 }
 
-/// Each id once.
+/// Ids without repetitions.
 fn wanted(ids: &[String]) -> Result<Vec<String>, Failure> {
     let mut out: Vec<String> = Vec::new();
     for id in ids.iter().map(|id| id.trim()).filter(|id| !id.is_empty()) {

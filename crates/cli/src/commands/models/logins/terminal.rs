@@ -1,4 +1,4 @@
-//! What a person types: lines, and secrets without showing them.
+//! Terminal input: lines, and secrets without showing them.
 
 use std::io::{IsTerminal as _, Read as _, stdin};
 
@@ -39,13 +39,13 @@ impl Terminal {
         Ok(text)
     }
 
-    /// Asks for a line; nothing when there is nobody to ask.
+    /// Asks for a line; fails when there is nobody to ask.
     pub(super) fn line(self, question: &str) -> Result<String, Failure> {
         Questions::of_process().ask(question, "")
     }
 }
 
-/// While it lives, the terminal shows nothing of what is typed.
+/// Guard that keeps the terminal from showing typed text.
 #[cfg(unix)]
 struct Quiet(nix::sys::termios::Termios);
 

@@ -11,7 +11,7 @@ use crate::args::given;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
-/// How a token of `claude setup-token` begins.
+/// Beginning of a token of `claude setup-token`.
 const SETUP_PREFIX: &str = "sk-ant-oat01-";
 /// Units of a duration in milliseconds; without a unit it is in minutes.
 const UNITS: &[(&str, f64)] =

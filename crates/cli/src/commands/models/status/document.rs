@@ -1,4 +1,4 @@
-//! What `models status` says, keys in the order of the reference.
+//! Document of `models status`, keys in the order of the reference.
 
 use openclaw_config::clock::now_ms;
 use openclaw_config::imports_shell_env;
@@ -28,7 +28,8 @@ pub(super) struct Status {
     pub(super) aliases: Map<String, Value>,
     pub(super) allowed: Vec<String>,
     pub(super) auth: Auth,
-    /// How long the prompts of models in use are kept in the provider's cache. Ours; absent where there is no such model.
+    /// Retention of the prompts of models in use in the provider's cache, by model. Ours; absent
+    /// where there is no such model.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(super) cache_retention: Map<String, Value>,
 }
@@ -42,7 +43,7 @@ pub(super) struct Auth {
     #[serde(rename = "providersWithOAuth")]
     pub(super) providers_with_oauth: Vec<String>,
     pub(super) missing_providers_in_use: Vec<String>,
-    /// What to do about each of them, for people.
+    /// Instructions for each of them, for people.
     #[serde(skip)]
     pub(super) how_to_add_missing: Vec<String>,
     pub(super) providers: Vec<ProviderAuth>,

@@ -1,4 +1,4 @@
-//! How long credentials last.
+//! Expiry of credentials.
 
 use openclaw_models::ProviderId;
 use openclaw_models::credentials::{AuthStore, Credential, Secret};
@@ -7,16 +7,16 @@ use serde::Serialize;
 /// A credential that expires within this time is expiring, in milliseconds.
 pub(super) const WARN_AFTER_MS: i64 = 86_400_000;
 
-/// How a credential is.
+/// Health of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Health {
     Ok,
     Expiring,
     Expired,
-    /// Nobody knows until when it lasts; of a provider: it has none.
+    /// The expiry is unknown; of a provider: it has no credential.
     Missing,
-    /// It does not expire.
+    /// The credential does not expire.
     Static,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct OAuth {
     providers: Vec<ProviderHealth>,
 }
 
-/// One profile.
+/// Health of one profile.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProfileHealth {
@@ -47,13 +47,13 @@ pub(super) struct ProfileHealth {
 }
 
 impl ProfileHealth {
-    /// Whether it is a kind that can expire.
+    /// True if it is a kind that can expire.
     pub(super) fn can_expire(&self) -> bool {
         self.kind != "api_key"
     }
 }
 
-/// One provider: how its profiles that can expire are, the worst of them.
+/// Health of one provider: the worst of its profiles that can expire.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ProviderHealth {

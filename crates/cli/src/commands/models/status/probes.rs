@@ -21,7 +21,7 @@ const CONCURRENCY: u64 = 2;
 /// Longest answer, in tokens.
 const MAX_TOKENS: u64 = 8;
 
-/// What is probed, and how.
+/// Settings of the probes: targets and pace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Pace {
@@ -34,7 +34,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// What the flags say; nothing without `--probe`.
+    /// Settings from the flags; `None` without `--probe`.
     pub(crate) fn of(flags: &ProbeArgs) -> Result<Option<Self>, Failure> {
         if !flags.probe {
             return Ok(None);
@@ -70,7 +70,7 @@ pub(super) struct Probes {
     results: Vec<Outcome>,
 }
 
-/// What came of one credential.
+/// Result for one credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Outcome {
@@ -103,7 +103,7 @@ impl Outcome {
     }
 }
 
-/// The status of what is still to be asked.
+/// Status of a credential that is still to be asked.
 const OPEN: &str = "";
 
 /// Asks with every credential that is wanted.
@@ -128,7 +128,8 @@ pub(super) fn run(view: &View, pace: &Pace) -> Result<Probes, Failure> {
     })
 }
 
-/// One entry a credential; those that need not be asked have their status already.
+/// Planned entries, one for each credential; those that need not be asked have their status
+/// already.
 fn plan(view: &View, pace: &Pace) -> Result<Vec<Outcome>, Failure> {
     let stored = |id: &&String| view.store.get(id).is_some();
     if let Some(unknown) = pace.profile_ids.iter().find(|id| !stored(id)) {
@@ -234,7 +235,7 @@ async fn ask(models: &Models, view: &View, pace: &Pace, mut outcome: Outcome) ->
 const COLUMNS: &[Column] = &[("Model", 32), ("Profile", 32), ("Status", 0)];
 
 impl Probes {
-    /// For people.
+    /// Lines for people.
     pub(super) fn lines(&self, style: Style) -> Vec<String> {
         if self.results.is_empty() {
             return vec![style.muted("- none"), "No probe targets.".to_owned()];

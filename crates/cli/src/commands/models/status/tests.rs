@@ -3,7 +3,7 @@ use openclaw_config::clock::now_ms;
 use serde_json::{Value, json};
 
 use super::*;
-/// What is said of a home directory with this config, these credentials and these variables.
+/// Output for a home directory with this config, these credentials and these variables.
 struct Said {
     document: Value,
     text: Vec<String>,

@@ -175,7 +175,7 @@ async fn what_is_inside_is_not_asked_however_it_is_spelled() {
     }
 }
 
-/// The same where a page leads to them.
+/// Forbidden addresses are refused in redirects too.
 #[tokio::test]
 async fn a_redirect_does_not_lead_inside() {
     for (location, expect) in [

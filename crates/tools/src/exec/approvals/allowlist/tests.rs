@@ -60,6 +60,13 @@ impl Files for Host {
     fn is_protected(&self, path: &Path) -> bool {
         path.starts_with("/usr")
     }
+    fn content(&self, path: &Path) -> Content {
+        match path.to_str() {
+            Some("/w/wc") => Content::Unknown,
+            Some(path) => Content::Sha256(format!("of {path}")),
+            None => Content::Nothing,
+        }
+    }
 }
 
 const PATH: &str = "/usr/local/bin:/usr/bin";
@@ -97,15 +104,20 @@ fn judged(setup: &Setup, command: &str) -> Evaluation {
     evaluate(
         command,
         Rules { allowlist: &allowlist, safe_bins: &safe_bins, skill_bins: &skill_bins },
-        Surroundings {
-            shell: Path::new(setup.shell),
-            path: setup.path,
-            cwd: Path::new("/w"),
-            home: Path::new("/home/o"),
-            sets_variables: setup.sets_variables,
-            files: &Host,
-        },
+        surroundings(setup),
     )
+}
+
+fn surroundings(setup: &Setup) -> Surroundings<'_> {
+    Surroundings {
+        shell: Path::new(setup.shell),
+        path: setup.path,
+        cwd: Path::new("/w"),
+        home: Path::new("/home/o"),
+        sets_variables: setup.sets_variables,
+        writable: &[],
+        files: &Host,
+    }
 }
 
 fn satisfied(setup: &Setup, command: &str) -> bool {
@@ -139,8 +151,11 @@ fn the_table_of_the_specification_holds() {
 fn each_program_has_its_finding() {
     let setup = Setup { skills: &["summarize"], ..PLAIN };
     let found = judged(&setup, "rg x | wc -l && summarize notes.txt ; rm y || nowhere ; rm z; env rm");
-    let finding =
-        |resolved: Option<&str>, allowed_by| Finding { resolved: resolved.map(PathBuf::from), allowed_by };
+    let finding = |resolved: Option<&str>, allowed_by| Finding {
+        resolved: resolved.map(PathBuf::from),
+        allowed_by,
+        extent: Extent::Path,
+    };
     let pattern = "/usr/bin/rg".to_owned();
     let rg = AllowedBy::Entry { id: format!("id of {pattern}"), pattern };
     assert_eq!(
@@ -157,10 +172,39 @@ fn each_program_has_its_finding() {
         .as_slice())
     );
     assert_eq!(found.first_resolved(), Some(Path::new("/usr/bin/rg")));
-    assert_eq!(found.to_allow_always(), ["/usr/bin/rm"], "once, and none that runs others");
+    let rm = Remembered { pattern: "/usr/bin/rm", sha256: None };
+    assert_eq!(found.to_allow_always(), [rm], "once, and none that runs others");
     assert_eq!(found.used_entries(), [("/usr/bin/rg", Path::new("/usr/bin/rg"))]);
     let refused = judged(&setup, "a $b");
     assert!(refused.first_resolved().is_none() && refused.to_allow_always().is_empty());
+}
+
+#[test]
+fn a_program_that_tools_can_change_is_remembered_by_its_content() {
+    let none = Setup { patterns: &[], ..PLAIN };
+    for (command, expect) in [
+        ("./rg x", vec![("/w/rg", Some("of /w/rg"))]),
+        ("/home/o/bin/tool", vec![("/home/o/bin/tool", Some("of /home/o/bin/tool"))]),
+        ("/opt/loose/head", vec![("/opt/loose/head", Some("of /opt/loose/head"))]),
+        ("rg x", vec![("/usr/bin/rg", None)]),
+        // The content of the file is unknown.
+        ("./wc", vec![]),
+    ] {
+        let found = judged(&none, command);
+        let remembered = found.to_allow_always().into_iter().map(|found| (found.pattern, found.sha256));
+        assert_eq!(remembered.collect::<Vec<_>>(), expect, "{command}");
+    }
+}
+
+#[test]
+fn an_entry_with_a_content_allows_nothing_else() {
+    let of = |sha256: Option<&str>| {
+        let sha256 = sha256.map(str::to_owned);
+        let allowlist = [AllowlistEntry { pattern: "/w/rg".to_owned(), sha256, ..AllowlistEntry::default() }];
+        let rules = Rules { allowlist: &allowlist, safe_bins: &[], skill_bins: &Default::default() };
+        evaluate("./rg x", rules, surroundings(&PLAIN)).is_satisfied()
+    };
+    assert_eq!([None, Some("of /w/rg"), Some("of another")].map(of), [true, true, false]);
 }
 
 #[test]

@@ -34,9 +34,10 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// Commands inside one of the shells that can do more, or other things, than a program of this name: run code, change
-/// variables or the directory. `printf`, `test` and `[` are among them: they store into variables or evaluate arithmetic,
-/// and both can run code. What only prints (`echo`, `pwd`, `true`, `false`) is not.
+/// Commands inside one of the shells that can do more, or other things, than a program of this
+/// name: run code, change variables or the directory. `printf`, `test` and `[` are among them: they
+/// store into variables or evaluate arithmetic, and both can run code. Builtins that only print
+/// (`echo`, `pwd`, `true`, `false`) are not.
 const BUILTINS: &[&str] = &[
     ".",
     ":",
@@ -136,12 +137,13 @@ pub(super) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
-/// Whether a shell runs something of its own for this name, whatever `PATH` holds.
+/// Returns true if a shell runs a builtin for this name, whatever `PATH` holds.
 pub fn is_builtin(name: &str) -> bool {
     BUILTINS.contains(&name)
 }
 
-/// Whether [`super::analyse`] reads what this shell reads. csh and fish do not count, nor do shells nobody knows.
+/// Returns true if this shell reads a command in the way [`super::analyse`] does. csh and fish do
+/// not count, nor do unknown shells.
 pub fn reads_like_posix(shell: &Path) -> bool {
     shell.file_name().and_then(|name| name.to_str()).is_some_and(|name| SHELLS.contains(&name))
 }

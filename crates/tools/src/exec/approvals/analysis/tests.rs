@@ -134,7 +134,8 @@ fn only_known_shells_are_read() {
     }
 }
 
-/// What stands outside of quotes and escapes, read in another way than the analysis does.
+/// Returns the text outside of quotes and escapes, determined by another method than the analysis
+/// uses.
 fn unquoted(command: &str) -> String {
     let mut out = String::new();
     let mut rest = command;

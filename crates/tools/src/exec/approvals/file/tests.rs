@@ -96,7 +96,7 @@ fn patterns_are_added_once() {
         ("other", "/b", true),
         ("*", "/c", true),
         ("other", " ", false),
-        // It would become the main agent's.
+        // The entry would become the main agent's.
         ("default", "/d", false),
     ] {
         assert_eq!(file.allow(agent, pattern, &mut mint), is_added, "{agent} {pattern}");
@@ -110,6 +110,31 @@ fn patterns_are_added_once() {
         })
     );
     assert!(file.agent("default").is_none());
+}
+
+#[test]
+fn a_content_takes_the_place_of_the_one_before_and_survives() {
+    let mut file = ApprovalsFile::default();
+    let mut mint = counted();
+    for (pattern, sha256, is_new) in [
+        ("/a", Some("1"), true),
+        ("/a", Some("1"), false),
+        ("/a", Some("2"), true),
+        ("/b", None, true),
+        // Any content is allowed already.
+        ("/b", Some("1"), false),
+        ("/c", Some("1"), true),
+        ("/c", None, true),
+    ] {
+        let remembered = Remembered { pattern, sha256 };
+        assert_eq!(file.remember("main", remembered, &mut mint), is_new, "{remembered:?}");
+    }
+    let list = json!([
+        {"id": "id-1", "pattern": "/a", "sha256": "2"}, {"id": "id-2", "pattern": "/b"}, {"id": "id-3", "pattern": "/c"},
+    ]);
+    assert_eq!(written(&file)["agents"]["main"]["allowlist"], list);
+    let read = ApprovalsFile::parse(&file.to_text().unwrap(), &mut mint).unwrap();
+    assert_eq!(read, file);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::super::allowlist::{AllowedBy, Finding};
+use super::super::allowlist::{AllowedBy, Extent, Finding};
 use super::super::analysis::NotAnalysable;
 use super::*;
 use ExecAsk::{Always, Off, OnMiss};
@@ -44,7 +44,7 @@ fn the_nearest_level_says_what_holds_and_the_tool_can_only_narrow() {
 }
 
 fn findings(allowed_by: Option<AllowedBy>) -> Evaluation {
-    Evaluation { findings: Ok(vec![Finding { resolved: None, allowed_by }]) }
+    Evaluation { findings: Ok(vec![Finding { resolved: None, allowed_by, extent: Extent::Path }]) }
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn what_follows_for_a_command() {
         (Allowlist, OnMiss, Deny, &unread, always, Decision::RunAndRemember),
         (Full, Always, Deny, &miss, always, Decision::Run),
         (Deny, OnMiss, Full, &listed, always, denied()),
-        // Nobody answered.
+        // No person answered.
         (Allowlist, OnMiss, Full, &miss, Asked::TimedOut, Decision::Run),
         (Allowlist, Always, Allowlist, &listed, Asked::TimedOut, Decision::Run),
         (Allowlist, OnMiss, Allowlist, &miss, Asked::TimedOut, deny("approval-timeout (allowlist-miss)")),

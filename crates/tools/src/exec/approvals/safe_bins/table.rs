@@ -1,6 +1,7 @@
-//! What each safe bin may be told. What names a file, follows one, writes or runs something is left out.
+//! Allowed arguments of each safe bin. Arguments that name a file, follow one, write or run
+//! something are left out.
 
-/// Whether an option takes a value.
+/// Kind of value that an option takes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Takes {
     Nothing,
@@ -27,11 +28,11 @@ pub(super) struct Options {
     pub(super) operands: usize,
     /// Options that stand for the text operand: with them every operand is a file.
     pub(super) pattern_options: &'static [&'static str],
-    /// Whether `-5` is a number of lines.
+    /// True if `-5` means a number of lines.
     pub(super) digits: bool,
-    /// Whether `--` ends the options.
+    /// True if `--` ends the options.
     pub(super) ends_options: bool,
-    /// For a text operand that is a program itself.
+    /// Check of a text operand that is a program itself.
     pub(super) program: Option<fn(&str) -> bool>,
 }
 

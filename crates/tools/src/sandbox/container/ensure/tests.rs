@@ -8,7 +8,7 @@ use openclaw_protocol::AgentId;
 use super::*;
 use crate::sandbox::SandboxSettings;
 
-/// A `docker` that writes down what it is told. What it answers stands in files beside it.
+/// A `docker` that writes down what it is told. Its answers are in files beside it.
 const FAKE: &str = "#!/bin/sh
 dir=$(dirname \"$0\")
 echo \"$*\" >> \"$dir/calls\"
@@ -43,7 +43,14 @@ impl Fake {
 
     fn made(&self) -> Made<'_> {
         let settings = &self.settings.docker;
-        Made { name: "N", key: "main", settings, workspace: Path::new("/b"), agent_workspace: None }
+        Made {
+            name: "N",
+            key: "main",
+            settings,
+            workspace: Path::new("/b"),
+            agent_workspace: None,
+            covers: &[],
+        }
     }
 
     fn say(&self, file: &str, text: &str) {
@@ -132,7 +139,7 @@ async fn a_setup_that_failed_or_was_cut_short_is_done_again() {
 #[tokio::test]
 async fn what_is_missing_is_said_with_what_to_do() {
     const LOCAL: &str = "set agents.defaults.sandbox.backend to \"local\"";
-    // Which of its commands refuses, in what words, and what the owner is told.
+    // The command that refuses, its words, and the message to the owner.
     for (command, words, told) in [
         (
             "inspect",

@@ -7,7 +7,8 @@ use rustix::thread::{
     set_capabilities_secure_bits,
 };
 
-/// What the stages inside need: mounts, giving up capabilities, their loopback device.
+/// Capabilities that the stages inside need: for mounts, giving up capabilities, and the loopback
+/// device.
 const NEEDED: [CapabilitySet; 3] =
     [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP, CapabilitySet::NET_ADMIN];
 

@@ -41,7 +41,7 @@ pub(super) fn run(call: &Call) -> Result<u8, Failure> {
     }
 }
 
-/// Held open, the output would look as if the command went on.
+/// Closes the output: if it were held open, the command would seem to go on.
 fn let_go_of_output() {
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         let _ = dup2_stdin(&null);

@@ -37,7 +37,7 @@ pub(super) fn run(call: &Call) -> Result<u8, Failure> {
     Err(command.exec()).doing(format!("execute {}", Path::new(program).display()))
 }
 
-/// Where it was told to, or in the workspace.
+/// Enters the requested directory, or else the workspace.
 fn start_in(spec: &Spec) -> Result<(), Failure> {
     let workspace = spec.workspace().unwrap_or(Path::new("/"));
     std::env::set_current_dir(&spec.workdir)
@@ -61,7 +61,7 @@ fn limit(limits: &Limits) -> Result<(), Failure> {
     Ok(())
 }
 
-/// By Docker's name of it.
+/// Returns the resource by Docker's name of it.
 fn resource(name: &str) -> Option<Resource> {
     const NAMES: &[(&str, Resource)] = &[
         ("as", Resource::RLIMIT_AS),

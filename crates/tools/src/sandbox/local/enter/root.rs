@@ -1,5 +1,5 @@
-//! The file system inside: made in memory from what of the host may be seen, then made the root. What is not mounted here does not
-//! exist for the command.
+//! The file system inside: made in memory from what of the host may be seen, then made the root.
+//! Paths that are not mounted here do not exist for the command.
 
 mod devices;
 mod etc;
@@ -15,9 +15,9 @@ use super::super::spec::{Mount, Spec};
 use super::{Doing as _, Failure};
 use mounts::{Access, Bind, in_memory, remount};
 
-/// Where the new root is put together. Any directory would do.
+/// Directory at which the new root is assembled. Any directory would do.
 const BASE: &str = "/tmp";
-/// Where the host's root stands in it meanwhile.
+/// Path of the host's root inside the new root while it is assembled.
 const HOST: &str = "/.host";
 
 pub(super) fn build(spec: &Spec) -> Result<(), Failure> {

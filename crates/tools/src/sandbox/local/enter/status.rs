@@ -1,4 +1,5 @@
-//! How `init` tells `outer` in what way the command ended: two bytes through a pipe, as the number a program ends with can't tell a signal.
+//! Status of a command from `init` to `outer`: two bytes through a pipe, because an exit code can't
+//! represent a signal.
 
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
@@ -9,7 +10,7 @@ use nix::sys::signal::Signal;
 
 use super::{Doing as _, Failure, bad};
 
-/// How the command ended.
+/// Outcome of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     Exited(u8),

@@ -2,7 +2,7 @@
 
 use super::{PLAIN, Setup, judged, satisfied};
 
-/// With `/usr/bin/rg`, `~/bin/*` and the default safe bins allowed.
+/// Commands, with `/usr/bin/rg`, `~/bin/*` and the default safe bins allowed.
 const COMMANDS: &[&str] = &[
     // Other commands behind an allowed one.
     "rg x; rm y",

@@ -18,7 +18,7 @@ const PROGRAMS: &[(&str, u8)] = &[("yes_program", 0), ("no_program", 1)];
 
 fn program(dir: &Path, name: &str, code: u8) {
     let path = dir.join(name);
-    // One write a call: the parts of a pipeline run at the same time.
+    // One write per call: the parts of a pipeline run at the same time.
     let script = format!(
         "#!/bin/sh\nr='{name}'\nfor a; do r=\"$r<$a>\"; done\nprintf '%s\\037' \"$r\" >>\"$NOTES\"\nexit {code}\n"
     );
@@ -67,7 +67,7 @@ fn line() -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// What runs, by the analysis: pipelines as a whole, from left to right.
+/// Returns what runs according to the analysis: pipelines as a whole, from left to right.
 fn expected(segments: &[Segment]) -> Vec<String> {
     let mut out = Vec::new();
     let (mut runs, mut code) = (true, 0);

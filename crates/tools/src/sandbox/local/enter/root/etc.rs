@@ -1,5 +1,5 @@
-//! `/etc`: what programs need of the host's, and accounts of its own. Nothing that is secret: a gateway that runs as root could read
-//! it.
+//! `/etc`: what programs need of the host's, and accounts of its own. Secret files are left out: a
+//! gateway that runs as root could read them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::super::super::spec::{INNER_ID, Network, Spec};
 use super::super::{Doing as _, Failure};
 use super::mounts::{Access, Bind};
 
-/// What `/etc` will hold.
+/// Content of `/etc`.
 pub(super) struct Etc {
     binds: Vec<Bind>,
     files: Vec<(&'static str, String)>,

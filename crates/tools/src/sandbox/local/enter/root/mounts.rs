@@ -16,7 +16,7 @@ const HOST_FILES: &[&str] =
     &["kcore", "keys", "timer_list", "sched_debug", "latency_stats", "kallsyms", "kmsg"];
 const NOBODY: Option<&str> = None;
 
-/// What may be done below a mount.
+/// Access below a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -62,7 +62,7 @@ impl Bind {
         let below = mount_points(&all).into_iter().filter(|point| point.starts_with(&self.target));
         for point in below {
             match remount(&point, self.access.flags()) {
-                // What can't even be looked at needs no protection.
+                // A path that can't even be looked at needs no protection.
                 Err(_) if point != self.target && fs::metadata(&point).is_err() => {}
                 done => done?,
             }
@@ -70,10 +70,17 @@ impl Bind {
         Ok(())
     }
 
-    /// Covers a path of the host, if it is seen here.
+    /// Covers a path of the host, if it is seen here. The directories above it keep their names: a mount can't be renamed, and else a
+    /// command could move them away and put others in their place.
     pub(super) fn hide(&self, path: &Path) -> Result<(), Failure> {
         let Ok(inside) = path.strip_prefix(&self.source) else { return Ok(()) };
         let at = if inside.as_os_str().is_empty() { self.target.clone() } else { self.target.join(inside) };
+        let above: Vec<&Path> =
+            inside.ancestors().skip(1).filter(|dir| !dir.as_os_str().is_empty()).collect();
+        for dir in above.into_iter().rev().map(|dir| self.target.join(dir)).filter(|dir| dir.is_dir()) {
+            let what = format!("hold {}", dir.display());
+            mount(Some(&dir), &dir, NOBODY, MsFlags::MS_BIND | MsFlags::MS_REC, NOBODY).doing(what)?;
+        }
         match fs::symlink_metadata(&at) {
             Ok(meta) if meta.is_dir() => {
                 in_memory(&at, "mode=000,size=4k")?;
@@ -137,7 +144,7 @@ fn has_own_process_numbers() -> bool {
     (numbers.next(), numbers.next()) >= (Some(6), Some(14))
 }
 
-/// Adds restrictions to a mount. Those it has can't be taken away here, and must be named.
+/// Adds restrictions to a mount. Restrictions that it has can't be removed here, and must be named.
 pub(super) fn remount(point: &Path, flags: MsFlags) -> Result<(), Failure> {
     let what = format!("protect {}", point.display());
     let has = statvfs(point).doing(what.clone())?.flags();

@@ -1,0 +1,151 @@
+//! The error for people when no model is left to try: which failed, by what, and what to do.
+
+use openclaw_models::credentials::how_to_add;
+use openclaw_models::failure::{is_compaction_failure, is_web_page, user_text};
+use openclaw_models::{FailureKind, ModelFailure, ProviderId};
+use openclaw_protocol::printable::one_line;
+
+use super::Attempts;
+use crate::reply::{CandidateFailure, NO_ANSWER, RunError, RunErrorKind};
+
+/// Next step when several models failed.
+pub(super) const AFTER_ALL: &str = "`openclaw models status --probe` shows which of them answer; `openclaw models fallbacks \
+                                    add <provider>/<model>` names another.";
+/// Next step when a server may be well again soon.
+const IN_A_MOMENT: &str = "Try again in a moment; `openclaw models status --probe` shows whether it answers.";
+
+impl Attempts {
+    /// Returns the error for people when nothing is left to try. `failures` are all of this run,
+    /// `last` the one that ended it.
+    pub(in crate::turn) fn error(&self, failures: &[CandidateFailure], last: &ModelFailure) -> RunError {
+        if failures.iter().all(|failure| failure.kind == FailureKind::Empty)
+            && last.kind == FailureKind::Empty
+        {
+            return RunError { kind: last.kind.into(), message: self.nothing(failures) };
+        }
+        let text = user_text(&last.message);
+        let each = self.each(failures);
+        if each.len() < 2 || !last.kind.falls_over() {
+            let kind = kind_of(last, &text);
+            // Some kinds have a text of their own that says it all.
+            let advice = self.advice(last).filter(|_| kind == last.kind.into() && !text.contains("/new"));
+            let message = match advice {
+                Some(advice) => format!("{text}\n{advice}"),
+                None => text,
+            };
+            return RunError { kind, message };
+        }
+        RunError {
+            kind: last.kind.into(),
+            message: format!("All models failed ({}): {}\n{AFTER_ALL}", each.len(), each.join(" | ")),
+        }
+    }
+
+    /// Returns the text for models that gave nothing to read.
+    fn nothing(&self, failures: &[CandidateFailure]) -> String {
+        let mut named: Vec<&str> = Vec::new();
+        let failed = failures.iter().map(|failure| failure.candidate).chain([self.candidate]);
+        for candidate in failed.filter_map(|at| self.candidates.get(at)) {
+            if !named.contains(&candidate.name.as_str()) {
+                named.push(&candidate.name);
+            }
+        }
+        format!(
+            "{NO_ANSWER}\nThe answer was empty, also when asked again: {}. /model <provider>/<model> asks another model; \
+             `openclaw models status --probe` shows what answers.",
+            named.join(", ")
+        )
+    }
+
+    /// Returns a sentence that names the model and credential behind a failure and says what to do, as the provider's own message names
+    /// neither.
+    fn advice(&self, failure: &ModelFailure) -> Option<String> {
+        let candidate = self.current()?;
+        let (provider, model) = candidate.name.split_once('/')?;
+        let whose = match &candidate.credential {
+            Some(profile) => format!("model {model}, credential {profile}"),
+            None => format!("model {model}"),
+        };
+        let what = match (failure.kind, failure.status) {
+            (FailureKind::Auth, Some(_)) if !is_web_page(&failure.message) => {
+                let fix = how_to_add(&ProviderId::normalize(provider));
+                format!("{fix} `openclaw models status` shows which credential is used.")
+            }
+            (FailureKind::Billing | FailureKind::Unaffordable, Some(_)) => {
+                "`openclaw models status` shows which credential is used.".to_owned()
+            }
+            // The failure's own text says what to do.
+            (FailureKind::Transient, None) if failure.message.to_lowercase().contains("overloaded") => {
+                return None;
+            }
+            (FailureKind::Auth | FailureKind::Timeout, Some(_))
+            | (FailureKind::Transient, Some(500..529) | None) => IN_A_MOMENT.to_owned(),
+            (FailureKind::RateLimit, Some(429)) => {
+                "It takes no more requests for now: try again later, or name another model that \
+                answers meanwhile: `openclaw models fallbacks add <provider>/<model>`."
+                    .to_owned()
+            }
+            (FailureKind::Gone, None) => format!(
+                "That is no model's answer: models.providers.{provider}.baseUrl is the address; `openclaw models status \
+                 --probe` shows whether a model answers there."
+            ),
+            (FailureKind::Gone, Some(_)) => format!(
+                "It has no such model, or is not at this address: `openclaw models list --all --provider {provider}` shows \
+                 the known models, models.providers.{provider}.baseUrl is the address."
+            ),
+            (FailureKind::Format, Some(_)) => {
+                "It refuses the request as it is: /model <provider>/<model> asks another model, /new begins a conversation \
+                 without this history."
+                    .to_owned()
+            }
+            _ => return None,
+        };
+        let from = if failure.status.is_some() { "is the answer of" } else { "came of asking" };
+        Some(format!("This {from} {provider} ({whose}). {what}"))
+    }
+
+    /// A line a model: what was left out from the start, then what came of the others.
+    fn each(&self, failures: &[CandidateFailure]) -> Vec<String> {
+        let mut lines = self.passed_over.clone();
+        let mut named: Vec<&str> = Vec::new();
+        for candidate in &self.candidates {
+            if named.contains(&candidate.name.as_str()) {
+                continue;
+            }
+            named.push(&candidate.name);
+            let is_of = |failure: &&CandidateFailure| {
+                self.candidates.get(failure.candidate).is_some_and(|of| of.name == candidate.name)
+            };
+            lines.push(match failures.iter().rfind(is_of) {
+                Some(failure) => {
+                    let reason =
+                        failure.kind.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
+                    let text = user_text(&failure.message);
+                    format!("{}: {}{reason}", candidate.name, one_line(&text))
+                }
+                None => in_cooldown(&candidate.name),
+            });
+        }
+        lines
+    }
+}
+
+/// The line of a model that was not called because of what another model of its provider met.
+fn in_cooldown(name: &str) -> String {
+    let provider = name.split('/').next().unwrap_or_default();
+    format!("{name}: Provider {provider} is in cooldown (all profiles unavailable) (rate_limit)")
+}
+
+/// Clients tell three failures apart that providers do not classify; our own texts do.
+fn kind_of(failure: &ModelFailure, text: &str) -> RunErrorKind {
+    if is_compaction_failure(&failure.message) {
+        return RunErrorKind::CompactionFailure;
+    }
+    if text.starts_with("Message ordering conflict") {
+        return RunErrorKind::RoleOrdering;
+    }
+    if text.starts_with("Image too large") {
+        return RunErrorKind::ImageSize;
+    }
+    failure.kind.into()
+}

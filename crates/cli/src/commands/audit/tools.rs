@@ -1,0 +1,75 @@
+//! Audit of the tools: what runs may do on this machine.
+
+use std::collections::BTreeMap;
+
+use openclaw_config::Config;
+use openclaw_config::settings::{ExecGate, SandboxMode, TextOrNumber};
+use openclaw_tools::sandbox::SandboxSettings;
+
+use super::channels::accounts;
+use super::{Finding, Severity};
+
+/// Longest list of people who may have commands elevated that is not reported as large.
+const MANY: usize = 25;
+
+pub(super) fn findings(config: &Config) -> Vec<Finding> {
+    elevated(config).into_iter().chain(exec(config)).collect()
+}
+
+/// Lists of who may have commands elevated, of all agents and of single ones.
+fn elevated(config: &Config) -> Vec<Finding> {
+    let own = config.agents.list.iter().enumerate();
+    let own = own.map(|(at, entry)| (format!("agents.list.{at}.tools.elevated"), &entry.tools.elevated));
+    let all = std::iter::once(("tools.elevated".to_owned(), &config.tools.elevated)).chain(own);
+    all.filter(|(_, setting)| setting.enabled != Some(false))
+        .flat_map(|(key, setting)| lists(&key, &setting.allow_from))
+        .collect()
+}
+
+fn lists(key: &str, allow_from: &BTreeMap<String, Vec<TextOrNumber>>) -> Vec<Finding> {
+    let of_platform = |(platform, entries): (&String, &Vec<TextOrNumber>)| {
+        let path = format!("{key}.allowFrom.{platform}");
+        let id = format!("tools.elevated.allowFrom.{platform}");
+        if entries.iter().any(|entry| entry.to_string() == "*") {
+            let title = format!("Everybody on {platform} may have commands elevated");
+            let detail = format!(
+                "{path} holds \"*\": whoever is heard there may have commands run on this host unasked."
+            );
+            return Some(
+                Finding::new(format!("{id}.wildcard"), Severity::Critical, title, detail)
+                    .remedy(format!("Write the ids of those who may into {path}.")),
+            );
+        }
+        let count = entries.len();
+        (count > MANY).then(|| {
+            let title = format!("Many people on {platform} may have commands elevated");
+            Finding::new(format!("{id}.large"), Severity::Warn, title, format!("{path} has {count} entries."))
+        })
+    };
+    allow_from.iter().filter_map(of_platform).collect()
+}
+
+/// Commands that run on this host unasked, for agents that people on chat platforms can talk to.
+fn exec(config: &Config) -> Option<Finding> {
+    if accounts(config).is_empty() {
+        return None;
+    }
+    let is_open = |id: &openclaw_protocol::AgentId| {
+        config.agent(id).exec.gate() == ExecGate::Open
+            && SandboxSettings::of(config, id).mode != SandboxMode::All
+    };
+    let open: Vec<String> =
+        config.agent_ids().iter().filter(|id| is_open(id)).map(ToString::to_string).collect();
+    (!open.is_empty()).then(|| {
+        Finding::new(
+            "exec.full_without_sandbox",
+            Severity::Warn,
+            "Commands run on this host unasked",
+            format!(
+                "People on chat platforms talk to these agents, whose commands run outside of a sandbox without a question: {}.",
+                open.join(", ")
+            ),
+        )
+        .remedy("Set agents.defaults.sandbox.mode to \"all\" or \"non-main\", or tools.exec.ask to \"always\".")
+    })
+}

@@ -1,0 +1,85 @@
+//! Unfinished messages as a start finds them.
+
+use std::collections::{HashMap, HashSet};
+
+use openclaw_protocol::RunId;
+
+use super::queued::{Attempts, Facts};
+use super::{Row, Waited};
+use crate::request::Request;
+
+/// Part of a message that a start reads.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found {
+    /// The whole request.
+    Whole(Box<Request>),
+    /// Only the facts that its lane has to know; the rest stays on disk until its run begins.
+    OnDisk(Facts),
+}
+
+/// An unfinished message as a start finds it.
+#[derive(Debug, PartialEq)]
+pub struct Unfinished {
+    /// The message, with its request if that is small.
+    pub row: Row<Found>,
+    /// Number of times it was tried.
+    pub attempts: Attempts,
+    /// State of its wait.
+    pub waited: Waited,
+    /// Messages that are run together with it if it leads them; empty while they are read.
+    pub others: Vec<Self>,
+}
+
+impl Unfinished {
+    /// True if others may be run together with it.
+    pub fn leads(&self) -> bool {
+        self.waited.collected_by.as_ref() == Some(&self.row.run_id)
+    }
+
+    /// Reads the stored message: its payload, unless there are facts beside it. `None`, and logged,
+    /// if that can't be read: a newer version may have written it, and it stays where it is.
+    pub fn read(
+        row: Row<()>,
+        payload: Option<&str>,
+        facts: Option<&str>,
+        attempts: Attempts,
+        waited: Waited,
+    ) -> Option<Self> {
+        match parse(payload, facts) {
+            Ok(found) => Some(Self { row: row.with(found), attempts, waited, others: Vec::new() }),
+            Err(error) => {
+                tracing::error!(run_id = %row.run_id, %error, "inbox row is unreadable and stays undone");
+                None
+            }
+        }
+    }
+}
+
+/// Groups messages that are run together under their leader. A message whose leader is gone is run
+/// by itself.
+pub fn regrouped(found: Vec<Unfinished>) -> Vec<Unfinished> {
+    let leaders: HashSet<RunId> =
+        found.iter().filter(|one| one.leads()).map(|one| one.row.run_id.clone()).collect();
+    let follows = |one: &Unfinished| {
+        one.waited.collected_by.clone().filter(|leader| !one.leads() && leaders.contains(leader))
+    };
+    let mut followers: HashMap<RunId, Vec<Unfinished>> = HashMap::new();
+    let mut led = Vec::new();
+    for one in found {
+        match follows(&one) {
+            Some(leader) => followers.entry(leader).or_default().push(one),
+            None => led.push(one),
+        }
+    }
+    for leader in &mut led {
+        leader.others = followers.remove(&leader.row.run_id).unwrap_or_default();
+    }
+    led
+}
+
+fn parse(payload: Option<&str>, facts: Option<&str>) -> Result<Found, serde_json::Error> {
+    match facts {
+        Some(facts) => Ok(Found::OnDisk(serde_json::from_str(facts)?)),
+        None => Ok(Found::Whole(Box::new(serde_json::from_str(payload.unwrap_or_default())?))),
+    }
+}

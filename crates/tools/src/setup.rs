@@ -1,0 +1,70 @@
+//! Settings from which the tools of a run are built.
+
+use openclaw_agent::ToolContext;
+use openclaw_agent::place::off_limits::OffLimits;
+
+use crate::exec::settings::ExecSettings;
+use crate::path::{Confinement, Resolver};
+use crate::web::WebSettings;
+
+/// Settings from which the tools of a run are built.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Reach of the file tools.
+    pub confinement: Confinement,
+    /// Settings for running commands.
+    pub exec: ExecSettings,
+    /// Abilities of the chat platforms; `None` if none is configured.
+    pub message: Option<MessageSetup>,
+    /// True if `apply_patch` is offered: the result of [`crate::apply_patch::is_offered`], and
+    /// `false` if files may only be read.
+    pub apply_patch: bool,
+    /// Settings of web access.
+    pub web: WebSettings,
+    /// Settings of the `image` tool; `None` if no model can be asked about images.
+    pub image: Option<ImageSetup>,
+    /// True if a gateway runs that can be controlled.
+    pub has_gateway: bool,
+    /// The gateway's own files, which no tool touches.
+    pub off_limits: OffLimits,
+}
+
+impl Setup {
+    /// Finds the files of a call.
+    pub(crate) fn resolver(&self, context: &ToolContext) -> Resolver {
+        let (home, workspace) = (self.exec.environment.home(), context.workspace.clone());
+        Resolver::of_run(home, workspace, self.confinement.clone(), self.exec.sandbox.as_deref())
+            .keeping_off(self.off_limits.clone())
+    }
+}
+
+/// Abilities of the configured chat platforms.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MessageSetup {
+    /// The platforms that are configured.
+    pub channels: Vec<&'static str>,
+    /// Actions that they support, sorted.
+    pub actions: Vec<&'static str>,
+    /// True if one of them supports buttons.
+    pub has_buttons: bool,
+    /// Channel of the conversation that is being answered.
+    pub current: Option<CurrentChannel>,
+}
+
+/// The platform whose conversation is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CurrentChannel {
+    /// Channel id.
+    pub id: String,
+    /// Actions that the channel supports, sorted.
+    pub actions: Vec<&'static str>,
+    /// True if buttons may be shown in the conversation.
+    pub has_buttons: bool,
+}
+
+/// Settings from which the `image` tool of a run is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageSetup {
+    /// True if the run's own model accepts images.
+    pub model_sees: bool,
+}

@@ -1,0 +1,95 @@
+//! `openclaw config` with keys that have dots, and with values that are no JSON5.
+
+use openclaw_testkit::GatewayUnderTest;
+use serde_json::{Value, json};
+
+use crate::channel_troubles::ok;
+use crate::command::openclaw;
+use crate::gateway;
+
+fn with_models() -> GatewayUnderTest {
+    let models = json!({"openai/gpt-5.2": {"alias": "gpt"}, "openai/gpt-4o": {"alias": "four"}});
+    gateway().config(json!({"agents": {"defaults": {"models": models}}})).prepare().unwrap()
+}
+
+fn file(gateway: &GatewayUnderTest) -> Value {
+    serde_json::from_slice(&std::fs::read(gateway.state_dir().join("openclaw.json")).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn keys_with_dots_are_read_set_and_removed() {
+    let gateway = with_models();
+    let written = [
+        r"agents.defaults.models.openai/gpt-5\.2.alias",
+        "agents.defaults.models[openai/gpt-5.2].alias",
+        r#"agents.defaults.models["openai/gpt-5.2"].alias"#,
+        "agents.defaults.models['openai/gpt-5.2'].alias",
+    ];
+    for (at, path) in written.into_iter().enumerate() {
+        let alias = format!("new{at}");
+        ok(&gateway, &["config", "set", path, &alias]).await;
+        assert_eq!(ok(&gateway, &["config", "get", path]).await, format!("{alias}\n"), "{path}");
+        assert_eq!(
+            file(&gateway)["agents"]["defaults"]["models"]["openai/gpt-5.2"],
+            json!({"alias": alias}),
+            "{path}"
+        );
+    }
+    ok(&gateway, &["config", "unset", written[0]]).await;
+    let models = file(&gateway)["agents"]["defaults"]["models"].clone();
+    assert_eq!(models, json!({"openai/gpt-4o": {"alias": "four"}}), "what became empty goes too");
+    let provider = json!({"baseUrl": "http://127.0.0.1:1/v1", "models": []}).to_string();
+    ok(&gateway, &["config", "set", r"models.providers.llama\.cpp", &provider]).await;
+    assert_eq!(file(&gateway)["models"]["providers"]["llama.cpp"]["baseUrl"], "http://127.0.0.1:1/v1");
+    let meant = "Did you mean: models.providers[\"llama.cpp\"].baseUrl";
+    openclaw(&gateway, &["config", "get", "models.providers.llama.cpp.baseUrl"])
+        .await
+        .failed(&["not found", meant]);
+    openclaw(&gateway, &["config", "get", "agents.defaults.models[openai"]).await.failed(&["Invalid path"]);
+}
+
+#[tokio::test]
+async fn broken_json5_is_refused_and_a_plain_word_is_a_text() {
+    let gateway = with_models();
+    let before = file(&gateway);
+    for broken in ["{primary: 'openai/gpt-5.2'", "[1, 2", "\"half", "'half"] {
+        let refused = openclaw(&gateway, &["config", "set", "messages.responsePrefix", broken]).await;
+        refused.failed(&[
+            "Failed to parse JSON5 value: SyntaxError: ",
+            "If it is meant as text: openclaw config set",
+        ]);
+    }
+    assert_eq!(file(&gateway), before);
+    ok(&gateway, &["config", "set", "ui.assistant.name", "Clawd"]).await;
+    assert_eq!(file(&gateway)["ui"]["assistant"]["name"], "Clawd");
+    ok(&gateway, &["config", "set", "messages.responsePrefix", "\"[{model}]\""]).await;
+    assert_eq!(file(&gateway)["messages"]["responsePrefix"], "[{model}]");
+}
+
+#[tokio::test]
+async fn unknown_keys_are_named_and_taken_out_where_somebody_asks() {
+    let rows = [
+        (json!({"aliases": {"1": "anthropic/claude-opus-4-5"}}), "aliases"),
+        (json!({"agents": {"list": [{"id": "main", "thinking": "adaptive"}]}}), "agents.list.0.thinking"),
+        (json!({"agents": {"defaults": {"nope": 1}}}), "agents.defaults.nope"),
+        (json!({"channels": {"telegram": {"botTokn": "x", "enabled": false}}}), "channels.telegram.botTokn"),
+    ];
+    for (more, key) in rows {
+        let gateway = gateway().config(more).prepare().unwrap();
+        let before = file(&gateway);
+        let fixed = ok(&gateway, &["doctor", "--fix"]).await;
+        let told =
+            format!("Unknown keys are kept: {key}. To take them out: openclaw doctor --remove-unknown.");
+        assert!(fixed.contains(&told), "{fixed}");
+        assert_eq!(file(&gateway), before);
+        openclaw(&gateway, &["agents", "list"]).await.failed(&["openclaw doctor --remove-unknown"]);
+
+        let removed = ok(&gateway, &["doctor", "--remove-unknown"]).await;
+        assert!(removed.contains(&format!("Removed from the config: {key}\n")), "{removed}");
+        ok(&gateway, &["agents", "list"]).await;
+        let backup = std::fs::read(gateway.state_dir().join("openclaw.json.bak")).unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&backup).unwrap(), before, "{key}");
+        let again = ok(&gateway, &["doctor", "--remove-unknown"]).await;
+        assert!(again.contains("The config has no unknown keys."), "{again}");
+    }
+}

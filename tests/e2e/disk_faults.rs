@@ -1,0 +1,236 @@
+//! Each call by which a turn touches the disk fails once, one after the other: every message that was accepted ends, in order, once.
+//!
+//! `OPENCLAW_TEST_DISK_SECONDS` sets how long it goes on; what is not reached by then is left out.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use nix::errno::Errno;
+use openclaw_testkit::faulty_disk::{DiskCall, Fault, FaultyDisk};
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::telegram::{TelegramServer, private_message};
+use openclaw_testkit::{GatewayUnderTest, WsClient};
+use serde_json::{Value, json};
+
+use crate::conversation::message;
+use crate::kills::set;
+
+/// Duration of the test in seconds, unless `OPENCLAW_TEST_DISK_SECONDS` says otherwise.
+const SECONDS: u64 = 75;
+/// Maximum number of tries of a client whose request was refused. The fault is over by then.
+const TRIES: usize = 20;
+/// Longest time for a message that the disk refused once. The longest pause before any retry is five seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum number of messages of a conversation, so that it never gets too long for the model.
+const CHAPTER: u32 = 8;
+
+/// Surface over which messages are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asker {
+    Client,
+    Chat,
+}
+
+/// A gateway over a faulty disk, and the clients and servers around it.
+struct World {
+    disk: FaultyDisk,
+    gateway: GatewayUnderTest,
+    client: WsClient,
+    server: TelegramServer,
+    model: ModelServer,
+    asker: Asker,
+    tally: Tally,
+}
+
+/// Counts of faults and their effects.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Faults that some call met.
+    met: u32,
+    /// Messages whose sender was told of an error.
+    failed: u32,
+    /// Requests that were refused and made again.
+    refused: u32,
+    /// Number of the first call that a turn no longer makes, for each kind of call.
+    ends: Vec<(DiskCall, u32)>,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { met, failed, refused, ends } = self;
+        write!(
+            f,
+            "{met} faults, {failed} messages ended with an error, {refused} requests refused, all calls met of {ends:?}"
+        )
+    }
+}
+
+impl World {
+    async fn start(asker: Asker) -> Result<Option<Self>> {
+        let Some(disk) = FaultyDisk::new()? else { return Ok(None) };
+        let server = TelegramServer::start().await;
+        let model = ModelServer::answering(|request| {
+            let said = request.last_user_text();
+            // A message without an answer is shown to the model together with the next one.
+            let named = said.split_whitespace().rfind(|word| word.starts_with("no-")).unwrap_or("nobody");
+            Reply::text(&format!("answer to {named}"))
+        })
+        .await;
+        let telegram = json!({
+            "botToken": server.token(), "apiRoot": server.root(), "dmPolicy": "open", "allowFrom": ["*"],
+            "errorPolicy": "always",
+        });
+        let config = json!({
+            "channels": {"telegram": telegram},
+            "session": {"dmScope": "per-peer"},
+            "messages": {"queue": {"mode": "followup", "debounceMs": 0}, "inbound": {"debounceMs": 0}},
+        });
+        let gateway = disk.under(crate::gateway().fake_model(&model.v1()).config(config)).start().await?;
+        let client = gateway.client().await?;
+        let tally = Tally::default();
+        Ok(Some(Self { disk, gateway, client, server, model, asker, tally }))
+    }
+
+    /// Sends two messages while a call fails. Returns true if the call was made, and so failed.
+    async fn exchange(&mut self, number: u32, fault: &Fault) -> Result<bool> {
+        let names = ["a", "b"].map(|which| format!("no-{which}-{:?}-{number}-{:?}", fault.call, fault.error));
+        let chapter = i64::from(number / CHAPTER);
+        self.disk.arm(std::slice::from_ref(fault))?;
+        match self.asker {
+            Asker::Client => self.ask_as_client(&format!("talk-{chapter}"), &names).await?,
+            Asker::Chat => self.ask_in_chat(100 + chapter, &names).await?,
+        }
+        let met = self.disk.disarm()?;
+        self.tally.met += u32::from(!met.is_empty());
+        Ok(!met.is_empty())
+    }
+
+    async fn ask_as_client(&mut self, session: &str, names: &[String; 2]) -> Result<()> {
+        for name in names {
+            self.send(session, name).await?;
+        }
+        for name in names {
+            let is_theirs = |event: &Value| names.iter().any(|name| event["runId"] == name.as_str());
+            let ended = self.client.event("chat", |event| is_theirs(event) && event["state"] != "delta");
+            let ended = tokio::time::timeout(PATIENCE, ended).await.context("it never ends")??;
+            ensure!(ended["runId"] == name.as_str(), "{ended} before {name}");
+            match ended["state"].as_str() {
+                Some("final") => {
+                    let said = ended["message"].to_string();
+                    ensure!(said.contains(&format!("answer to {name}")), "{ended}");
+                }
+                Some("error") => self.tally.failed += 1,
+                _ => bail!("{ended}"),
+            }
+        }
+        for name in names {
+            let wait = json!({"runId": name, "timeoutMs": 10_000});
+            let status = self.client.request("agent.wait", wait).await?;
+            ensure!(status["status"] != "timeout", "{name} does not end: {status}");
+            // The idempotency key counts too: nobody is answered once more for it.
+            let again = self.client.call("chat.send", message(session, name, name)).await?;
+            ensure!(again.payload["status"] != "in_flight", "{name}: {again:?}");
+        }
+        let more = self.client.take_passed();
+        let ended = more.iter().filter(|frame| {
+            frame["event"] == "chat"
+                && frame["payload"]["state"] != "delta"
+                && names.iter().any(|name| frame["payload"]["runId"] == name.as_str())
+        });
+        let ended: Vec<&Value> = ended.collect();
+        ensure!(ended.is_empty(), "it ended twice: {ended:?}");
+        Ok(())
+    }
+
+    /// Sends a message until it is accepted.
+    async fn send(&mut self, session: &str, name: &str) -> Result<()> {
+        for _ in 0..TRIES {
+            let answer = self.client.call("chat.send", message(session, name, name)).await?;
+            if answer.ok {
+                return Ok(());
+            }
+            ensure!(answer.error["retryable"] == true, "{answer:?}");
+            self.tally.refused += 1;
+        }
+        bail!("{name} is never accepted")
+    }
+
+    async fn ask_in_chat(&mut self, chat: i64, names: &[String; 2]) -> Result<()> {
+        let before = self.server.made().len();
+        for name in names {
+            self.server.push(private_message(chat, name));
+        }
+        let answered = self.server.sees(|made| made.len() >= before + names.len());
+        let answered = tokio::time::timeout(PATIENCE, answered).await;
+        let said = self.said_since(before);
+        answered.map_err(|_| anyhow::anyhow!("only {said:?} is said"))?;
+        // Everything else is sent by then.
+        self.gateway.fates().await?;
+        let said = self.said_since(before);
+        ensure!(said.len() == names.len(), "{said:?}");
+        for (said, name) in said.iter().zip(names) {
+            if !said.contains(&format!("answer to {name}")) {
+                ensure!(!said.contains("answer to"), "{said} in the place of {name}");
+                self.tally.failed += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn said_since(&self, before: usize) -> Vec<String> {
+        let made = self.server.made();
+        made.iter().skip(before).map(|made| made["text"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+}
+
+/// Lets the first call of each kind fail, then the second, until a turn has no such call any more, or the time is over.
+async fn sweep(asker: Asker, kinds: Vec<(DiskCall, Option<Errno>)>, until: Instant) -> Result<Option<Tally>> {
+    let Some(mut world) = World::start(asker).await? else { return Ok(None) };
+    let mut open = kinds;
+    let mut number = 0;
+    while !open.is_empty() && Instant::now() < until {
+        number += 1;
+        for (call, error) in open.clone() {
+            let fault = Fault { first: number, error, ..Fault::once(call) };
+            let met = world.exchange(number, &fault).await;
+            let met = met.with_context(|| format!("{asker:?}, {fault:?}\n{}", world.gateway.log()))?;
+            if !met {
+                open.retain(|kind| *kind != (call, error));
+                world.tally.ends.push((call, number));
+            }
+        }
+    }
+    // A start finds nothing that is left to do, and asks no model.
+    let asked = world.model.requests().len();
+    world.gateway.crash_and_restart().await?;
+    world.gateway.fates().await?;
+    ensure!(world.model.requests().len() == asked, "a start asked again\n{}", world.gateway.log());
+    Ok(Some(world.tally))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_accepted_message_ends_in_order_and_once_whichever_call_of_the_disk_fails() -> Result<()> {
+    use DiskCall::{Open, Rename, Sync, Write};
+    let until = Instant::now() + Duration::from_secs(set("OPENCLAW_TEST_DISK_SECONDS", SECONDS)?);
+    // Half a write is an error of its own.
+    let failing = vec![
+        (Sync, Some(Errno::EIO)),
+        (Write, Some(Errno::EIO)),
+        (Rename, Some(Errno::EIO)),
+        (Open, Some(Errno::EIO)),
+        (Write, None),
+    ];
+    let full = [Sync, Write, Rename, Open].map(|call| (call, Some(Errno::ENOSPC))).to_vec();
+    let sweeps = tokio::try_join!(
+        sweep(Asker::Client, failing.clone(), until),
+        sweep(Asker::Client, full.clone(), until),
+        sweep(Asker::Chat, failing, until),
+        sweep(Asker::Chat, full, until),
+    )?;
+    for tally in <[_; 4]>::from(sweeps).into_iter().flatten() {
+        println!("{tally}");
+        ensure!(tally.met > 0, "nothing failed: the test tests nothing");
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! Files of conversations on disk. Conversations of older versions continue.
+
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
+use serde_json::{Value, json};
+
+use crate::command::openclaw;
+use crate::conversation::{history, sessions_dir, turn};
+use crate::gateway;
+use crate::telegram::{bot, open};
+
+/// Returns a transcript of one message and its answer.
+fn transcript(id: &str, text: &str) -> String {
+    let header = json!({"type": "session", "version": 3, "id": id, "timestamp": "2026-02-09T10:11:12.123Z", "cwd": "/"});
+    let said = json!({"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 1_770_000_000_000_u64});
+    let entry = json!({"type": "message", "id": "aaaaaaaa", "parentId": null, "timestamp": "2026-02-09T10:11:12.123Z", "message": said});
+    let answer = json!({
+        "role": "assistant", "content": [{"type": "text", "text": "noted"}], "api": "openai-completions",
+        "provider": "fake", "model": "fake-1", "stopReason": "stop", "timestamp": 1_770_000_000_001_u64,
+    });
+    let answered = json!({"type": "message", "id": "bbbbbbbb", "parentId": "aaaaaaaa", "timestamp": "2026-02-09T10:11:12.124Z", "message": answer});
+    format!("{header}\n{entry}\n{answered}\n")
+}
+
+#[tokio::test]
+async fn a_group_of_an_old_version_goes_on_where_its_row_names_the_channel() {
+    for old in ["group:-100", "agent:main:unknown:group:-100"] {
+        let server = TelegramServer::start().await;
+        let model = ModelServer::answering(|_| Reply::text("hi")).await;
+        let config = json!({
+            "channels": {"telegram": {
+                "botToken": server.token(), "apiRoot": server.root(), "groupPolicy": "open",
+                "groups": {"*": {"requireMention": false}},
+            }},
+            "session": {"reset": {"mode": "idle", "idleMinutes": 10_000_000}},
+        });
+        let mut gateway = gateway().fake_model(&model.v1()).config(config).prepare().unwrap();
+        let dir = sessions_dir(&gateway);
+        std::fs::create_dir_all(&dir).unwrap();
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+        let row =
+            json!({"sessionId": "s-old", "updatedAt": u64::try_from(now).unwrap(), "channel": "telegram"});
+        std::fs::write(dir.join("sessions.json"), json!({old: row}).to_string()).unwrap();
+        std::fs::write(dir.join("s-old.jsonl"), transcript("s-old", "said long ago")).unwrap();
+        gateway.start().await.unwrap();
+        server.push(group_message(-100, 5, "and today"));
+        server.has_made("the answer", |made| made.len() == 1).await;
+        let asked = model.requests().last().unwrap().body["messages"].to_string();
+        assert!(asked.contains("said long ago") && asked.contains("and today"), "{old}: {asked}");
+        let mut client = gateway.client().await.unwrap();
+        let said = history(&mut client, "agent:main:telegram:group:-100").await;
+        assert!(said[0].contains("said long ago") && said.len() == 4, "{old}: {said:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_topic_of_a_private_chat_has_a_transcript_of_its_name() {
+    let server = TelegramServer::start().await;
+    let model = ModelServer::answering(|_| Reply::text("hi")).await;
+    let gateway = bot(&server, &model, open(), json!({})).await;
+    let mut update = private_message(5, "in the topic");
+    update["message"]["message_thread_id"] = json!(9);
+    update["message"]["is_topic_message"] = json!(true);
+    server.push(update);
+    server.has_made("the answer", |made| made.len() == 1).await;
+    gateway.fates().await.unwrap();
+    let names = std::fs::read_dir(sessions_dir(&gateway)).unwrap();
+    let names: Vec<String> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(names.iter().any(|name| name.ends_with("-topic-9.jsonl")), "{names:?}");
+}
+
+#[tokio::test]
+async fn the_status_shows_where_sessions_are_stored() {
+    let gateway = gateway().start().await.unwrap();
+    let status = openclaw(&gateway, &["status"]).await;
+    let path = "~/.openclaw/agents/main/sessions/sessions.json";
+    assert!(status.out.contains(path), "{status:?}");
+}
+
+#[tokio::test]
+async fn more_words_that_begin_a_conversation_leave_the_usual_ones() {
+    let model = ModelServer::answering(|_| Reply::text("hi")).await;
+    let config = json!({"session": {"resetTriggers": ["/fresh"]}});
+    let gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let mut ids: Vec<Value> = Vec::new();
+    for (n, text) in ["hello", "/fresh one", "/new two", "/reset three"].into_iter().enumerate() {
+        turn(&mut client, "main", text, &format!("r{n}")).await;
+        let row = client.request("sessions.list", json!({})).await.unwrap();
+        ids.push(row["sessions"][0]["sessionId"].clone());
+    }
+    let all = ids.len();
+    ids.sort_by_key(ToString::to_string);
+    ids.dedup();
+    assert_eq!(ids.len(), all, "each began one");
+}
+
+#[tokio::test]
+async fn the_log_tells_under_which_name_a_client_and_its_reports_are_present() {
+    let gateway = gateway().start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let report = json!({"text": "Node: Mac (192.0.2.7) · mode ui · reason launch", "instanceId": "mac-1"});
+    client.request("system-event", report).await.unwrap();
+    gateway.logged("presence reported").await.unwrap();
+    let log = gateway.log();
+    let has = |words: [&str; 2]| log.lines().any(|line| words.iter().all(|word| line.contains(word)));
+    assert!(has(["presence reported", "mac-1"]) && has(["connected", "presence="]), "{log}");
+}

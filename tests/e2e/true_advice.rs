@@ -1,0 +1,226 @@
+//! What a newcomer is told holds: the doctor gives no false all-clear, and advice names what is there: the unit of the service, the program
+//! on the port, the account that was added a moment ago.
+
+use std::path::Path;
+
+use openclaw_testkit::GatewayUnderTest;
+use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::telegram::TelegramServer;
+use serde_json::{Value, json};
+
+use crate::channel_troubles::{has, json_of, ok};
+use crate::command::{Ended, openclaw};
+use crate::gateway;
+
+fn lacks(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(!text.contains(word), "\"{word}\" in: {text}");
+    }
+}
+
+/// A command without the port of the gateway, which the config does not know.
+async fn unaware(gateway: &GatewayUnderTest, args: &[&str]) -> Ended {
+    let mut command = gateway.command();
+    command.args(args);
+    Ended::of(command).await
+}
+
+const ALL_CLEAR: &[&str] = &["State is in order", "Agent main answers with"];
+
+#[tokio::test]
+async fn the_doctor_names_an_address_without_a_scheme_and_a_host_that_is_not_there() {
+    let rows = [
+        ("localhost:1234", vec!["\"localhost:1234\" is not an http(s) address", "http://localhost:1234"]),
+        ("http://nosuchhost.invalid/v1", vec!["is down: nothing answers at http://nosuchhost.invalid/v1"]),
+    ];
+    for (address, expect) in rows {
+        let gateway = gateway().fake_model(address).prepare().unwrap();
+        let told = ok(&gateway, &["doctor"]).await;
+        has(&told, &expect);
+        lacks(&told, ALL_CLEAR);
+    }
+    // That of a provider that is not in use is told too.
+    let model = ModelServer::answering(|_| Reply::text("hello")).await;
+    let other =
+        json!({"models": {"providers": {"other": {"baseUrl": "10.0.0.7/v1", "apiKey": "k", "models": []}}}});
+    let gateway = gateway().fake_model(&model.v1()).config(other).prepare().unwrap();
+    let told = ok(&gateway, &["doctor"]).await;
+    has(&told, &["Calls of models of other fail: \"10.0.0.7/v1\" is not an http(s) address"]);
+    lacks(&told, &["State is in order"]);
+}
+
+#[tokio::test]
+async fn the_doctor_says_that_a_key_came_after_the_gateways_start() {
+    // Servers of this machine need no key.
+    let elsewhere = json!({
+        "agents": {"defaults": {"model": {"primary": "anthropic/claude-opus-4-6"}}},
+        "models": {"providers": {"anthropic": {"baseUrl": "http://nosuchhost.invalid", "models": []}}},
+    });
+    let mut gateway = gateway().config(elsewhere).start().await.unwrap();
+    std::fs::write(gateway.state_dir().join(".env"), "ANTHROPIC_API_KEY=fake-key\n").unwrap();
+    let told = ok(&gateway, &["doctor"]).await;
+    let pid = gateway.pid().unwrap();
+    has(
+        &told,
+        &[&format!("The running gateway (pid {pid}) has no credential for anthropic"), "restart the gateway"],
+    );
+    lacks(&told, ALL_CLEAR);
+    gateway.terminate().await.unwrap();
+    gateway.start().await.unwrap();
+    let told = ok(&gateway, &["doctor"]).await;
+    has(&told, &["nothing answers at http://nosuchhost.invalid"]);
+    lacks(&told, &["restart the gateway", "no credential"]);
+}
+
+#[tokio::test]
+async fn the_doctor_counts_what_the_security_audit_calls_critical() {
+    let open = json!({"channels": {"telegram": {"botToken": "1:TEST-token-x", "dmPolicy": "open", "allowFrom": ["*"]}}});
+    let gateway = gateway().config(open).prepare().unwrap();
+    let audit = json_of(&gateway, &["security", "audit", "--json"]).await;
+    let critical = audit["summary"]["critical"].as_u64().unwrap();
+    assert!(critical > 0, "{audit}");
+    let told = openclaw(&gateway, &["doctor", "--check"]).await;
+    assert_eq!(told.code, Some(1), "{told:?}");
+    has(&told.out, &["The security audit has ", "critical finding", "openclaw security audit"]);
+    lacks(&told.out, &["State is in order"]);
+}
+
+/// Puts the README's unit into the home directory.
+fn install_unit(home: &Path) {
+    let dir = home.join(".config/systemd/user");
+    std::fs::create_dir_all(&dir).unwrap();
+    let unit =
+        "[Service]\nExecStart=%h/.local/bin/openclaw gateway run\n\n[Install]\nWantedBy=default.target\n";
+    std::fs::write(dir.join("openclaw-gateway.service"), unit).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn with_the_unit_installed_it_is_what_starts_the_gateway() {
+    let port = openclaw_testkit::ReservedPort::any().unwrap();
+    let number = port.number().unwrap();
+    let gateway = gateway().config(json!({"gateway": {"port": number}})).prepare().unwrap();
+    has(&unaware(&gateway, &["status"]).await.out, &["Need a gateway?     openclaw gateway"]);
+    install_unit(gateway.home());
+    let start = "systemctl --user start openclaw-gateway";
+    for page in
+        [&["status"][..], &["health"], &["gateway", "status"], &["doctor"], &["dashboard", "--no-open"]]
+    {
+        let ended = unaware(&gateway, page).await;
+        let said = format!("{}{}", ended.out, ended.err);
+        has(&said, &[start]);
+        lacks(
+            &said,
+            &["`openclaw gateway`", "Need a gateway?     openclaw gateway", "one: openclaw gateway"],
+        );
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_unit_is_enabled_when_systemd_says_so_or_a_target_wants_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let gateway = gateway().prepare().unwrap();
+    install_unit(gateway.home());
+    let bin = tempfile::tempdir().unwrap();
+    let loaded = async || -> Value {
+        let mut command = gateway.command();
+        command.args(["gateway", "status", "--json", "--no-probe"]).env("PATH", bin.path());
+        let ended = Ended::of(command).await;
+        serde_json::from_str::<Value>(&ended.out).unwrap()["service"]["loaded"].clone()
+    };
+    assert_eq!(loaded().await, false, "the file alone enables nothing");
+    let wants = gateway.home().join(".config/systemd/user/default.target.wants");
+    std::fs::create_dir(&wants).unwrap();
+    std::os::unix::fs::symlink("../openclaw-gateway.service", wants.join("openclaw-gateway.service"))
+        .unwrap();
+    assert_eq!(loaded().await, true);
+    // Where systemd can be asked, it is its word that counts.
+    let systemctl = bin.path().join("systemctl");
+    for (said, expect) in [("enabled", true), ("disabled", false), ("", true)] {
+        let script = format!("#!/bin/sh\n[ \"$*\" = '--user is-enabled openclaw-gateway' ] && echo {said}\n");
+        std::fs::write(&systemctl, script).unwrap();
+        std::fs::set_permissions(&systemctl, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(loaded().await, expect, "{said}");
+    }
+}
+
+#[tokio::test]
+async fn an_account_that_was_added_a_moment_ago_is_taken_up_or_said_to_be() {
+    let server = TelegramServer::start().await;
+    let token = server.token();
+    let add = ["channels", "add", "--channel", "telegram", "--token", &token];
+    let section = json!({"channels": {"telegram": {"apiRoot": server.root()}}});
+    let quick = gateway().config(section.clone()).start().await.unwrap();
+    ok(&quick, &add).await;
+    let status = ok(&quick, &["channels", "status"]).await;
+    has(&status, &["- Telegram default: enabled, configured"]);
+    lacks(&status, &["not configured"]);
+
+    let by_hand = json!({"gateway": {"reload": {"mode": "off"}}});
+    let by_hand = gateway().config(section).config(by_hand).start().await.unwrap();
+    ok(&by_hand, &add).await;
+    let status = ok(&by_hand, &["channels", "status"]).await;
+    has(
+        &status,
+        &["- Telegram default: in the configuration, not in the running gateway; to have it there, stop it"],
+    );
+    lacks(&status, &["not configured"]);
+}
+
+#[tokio::test]
+async fn another_port_in_the_config_is_not_offered_to_be_taken_back() {
+    let port = openclaw_testkit::ReservedPort::any().unwrap();
+    let other = port.number().unwrap().to_string();
+    let gateway = gateway().start().await.unwrap();
+    let (own, pid) = (gateway.port().to_string(), gateway.pid().unwrap());
+    let set = unaware(&gateway, &["config", "set", "gateway.port", &other]).await;
+    let still = format!("The running gateway still listens on port {own}");
+    has(&set.out, &[&still, &format!("stop it (pid {pid}) and start it again: openclaw gateway")]);
+    let ended = unaware(&gateway, &["health"]).await;
+    ended.failed(&[
+        &format!("listens on port {own}"),
+        &format!("OPENCLAW_GATEWAY_PORT={own}"),
+        "If gateway.port was changed since the gateway started",
+    ]);
+    lacks(&ended.err, &["openclaw config set gateway.port"]);
+}
+
+#[tokio::test]
+async fn a_program_that_holds_the_port_is_named_and_a_free_port_with_it() {
+    let other = ModelServer::answering(|_| Reply::text("hello")).await;
+    let url = other.url();
+    let port: u16 = url.rsplit(':').next().unwrap().trim_end_matches('/').parse().unwrap();
+    let gateway = gateway().config(json!({"gateway": {"port": port}})).prepare().unwrap();
+    let held = format!("Port {port} is held by ");
+    for page in [&["health"][..], &["status"], &["gateway", "status"]] {
+        let ended = unaware(&gateway, page).await;
+        let said = format!("{}{}", ended.out, ended.err);
+        has(&said, &[&held, "Choose another port", "openclaw config set gateway.port "]);
+        lacks(&said, &["Start a gateway", "Need a gateway?     openclaw gateway"]);
+    }
+    let run = unaware(&gateway, &["gateway", "run"]).await;
+    run.failed(&[&format!("port {port} is held by"), " is free: openclaw config set gateway.port "]);
+    // The advice works: it is another port, and nobody has it.
+    let hint = run.err.split("gateway.port ").last().unwrap().trim();
+    let free: u16 = hint.parse().unwrap_or_else(|error| panic!("{error}: {hint}"));
+    assert!(free != port && std::net::TcpListener::bind(("127.0.0.1", free)).is_ok(), "{hint}");
+}
+
+#[tokio::test]
+async fn a_command_that_is_not_there_says_what_helps_meanwhile() {
+    let gateway = gateway().prepare().unwrap();
+    for (words, expect) in [
+        (&["cron", "--help"][..], "openclaw agent --agent main -m <text>"),
+        (&["help", "plugins"], "openclaw hooks list"),
+        (&["nodes", "status", "--help"], "openclaw status"),
+        (&["gateway", "restart", "--help"], "systemctl --user restart openclaw-gateway"),
+    ] {
+        let page = ok(&gateway, words).await;
+        has(&page, &["not implemented yet in this version", "Meanwhile: ", expect]);
+    }
+    openclaw(&gateway, &["cron", "list"]).await.failed(&["not implemented yet", "Meanwhile: "]);
+    has(&ok(&gateway, &["models", "fallbacks", "add", "--help"]).await, &["Examples:\n  openclaw models"]);
+    has(&ok(&gateway, &["message", "kick", "--help"]).await, &["Not there yet", "channels capabilities"]);
+}

@@ -1,0 +1,125 @@
+//! Answers that were whole in the transcript when the gateway was killed, before the end of their run was stored: the next start sends
+//! them, also where a newer message takes the place of the run before it is taken up again (queue mode `interrupt`).
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use openclaw_testkit::faulty_disk::{DiskCall, Fault, FaultyDisk};
+use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
+use openclaw_testkit::telegram::{TelegramServer, private_message};
+use openclaw_testkit::{DEADLINE, GatewayUnderTest};
+use serde_json::json;
+
+use crate::conversation::{end, history, send, sessions_dir};
+use crate::held_locks::{WAITS, plant};
+use crate::queue_modes::{numbered, traced};
+use crate::telegram::{bot_setup, open};
+
+/// A gateway whose disk refuses the end of a run, until it is told otherwise.
+struct Stage {
+    disk: FaultyDisk,
+    server: TelegramServer,
+    model: ModelServer,
+    gate: Gate,
+    gateway: GatewayUnderTest,
+}
+
+impl Stage {
+    async fn new() -> Option<Self> {
+        let disk = FaultyDisk::new().unwrap()?;
+        let (server, gate) = (TelegramServer::start().await, Gate::new());
+        let held = gate.clone();
+        let model = ModelServer::answering(move |request| {
+            let said = request.last_user_text();
+            let word = if said.contains("two") { "two" } else { "one" };
+            Reply::text(&format!("re {word}")).after(Step::Wait(held.clone()))
+        })
+        .await;
+        let interrupt = json!({"messages": {"queue": {"mode": "interrupt"}}});
+        let setup = bot_setup(&server, &model, open(), interrupt);
+        let gateway = disk.under(setup).start().await.unwrap();
+        Some(Self { disk, server, model, gate, gateway })
+    }
+
+    /// Kills the gateway once the answer to its first message is in the transcript, and starts it
+    /// while another program has that. Returns the lock.
+    async fn dies_behind_the_answer(&mut self) -> PathBuf {
+        self.model.arrived(1).await;
+        let refused = Fault::once(DiskCall::Write).of("gateway.sqlite-wal").for_good();
+        self.disk.arm(&[refused]).unwrap();
+        self.gate.open();
+        let transcript = self.answered_transcript().await;
+        self.gateway.kill().await.unwrap();
+        self.disk.disarm().unwrap();
+        let lock = PathBuf::from(format!("{}.lock", transcript.display()));
+        plant(&lock, std::process::id(), Duration::ZERO);
+        self.gateway.start().await.unwrap();
+        self.gateway.logged(WAITS).await.unwrap();
+        lock
+    }
+
+    async fn answered_transcript(&self) -> PathBuf {
+        let dir = sessions_dir(&self.gateway);
+        let looking = async {
+            loop {
+                let files = std::fs::read_dir(&dir).unwrap().map(|file| file.unwrap().path());
+                let mut transcripts = files.filter(|path| path.extension().is_some_and(|is| is == "jsonl"));
+                let is_answered =
+                    |path: &PathBuf| std::fs::read_to_string(path).unwrap_or_default().contains("re one");
+                if let Some(path) = transcripts.find(is_answered) {
+                    return path;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, looking).await.expect("the answer is in the transcript")
+    }
+
+    fn texts(&self) -> Vec<String> {
+        let made = self.server.made();
+        made.iter().map(|made| made["text"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+}
+
+/// The second time the stop of the run is stored already when the gateway is killed once more.
+#[tokio::test]
+async fn an_answer_is_sent_to_a_chat_although_a_newer_message_interrupts_its_run() {
+    for dies_again in [false, true] {
+        let Some(mut stage) = Stage::new().await else { return };
+        stage.server.push(numbered(private_message(5, "one"), 1));
+        let lock = stage.dies_behind_the_answer().await;
+        assert_eq!(stage.texts(), [""; 0]);
+        stage.server.push(numbered(private_message(5, "two"), 2));
+        traced(&stage.gateway, 2, |event| event["fate"] == "run").await;
+        if dies_again {
+            stage.gateway.crash_and_restart().await.unwrap();
+        }
+        std::fs::remove_file(&lock).unwrap();
+        let all = stage.server.sees(|made| made.iter().any(|made| made["text"] == "re two"));
+        let all = tokio::time::timeout(2 * DEADLINE, all).await;
+        assert!(all.is_ok(), "{:?}\n{}", stage.texts(), stage.gateway.log());
+        assert_eq!(stage.texts(), ["re one", "re two"], "{}", stage.gateway.log());
+        for id in [1, 2] {
+            traced(&stage.gateway, id, |event| event["run"]["state"] == "ok").await;
+        }
+        assert_eq!(stage.model.requests().len(), 2, "an answer that is there is not asked for");
+    }
+}
+
+#[tokio::test]
+async fn a_client_hears_the_answer_although_a_newer_message_interrupts_its_run() {
+    let Some(mut stage) = Stage::new().await else { return };
+    let mut client = stage.gateway.client().await.unwrap();
+    send(&mut client, "main", "one", "run-1").await;
+    let lock = stage.dies_behind_the_answer().await;
+    let mut client = stage.gateway.client().await.unwrap();
+    send(&mut client, "main", "two", "run-2").await;
+    std::fs::remove_file(&lock).unwrap();
+    for run in ["run-1", "run-2"] {
+        assert_eq!(end(&mut client, run).await["state"], "final", "{run}\n{}", stage.gateway.log());
+    }
+    let done = client.request("agent.wait", json!({"runId": "run-1"})).await.unwrap();
+    assert_eq!(done["status"], "ok", "{done}");
+    let told = ["user: one", "assistant: re one", "user: two", "assistant: re two"];
+    assert_eq!(history(&mut client, "main").await, told);
+}
