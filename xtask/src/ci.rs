@@ -1,16 +1,23 @@
 //! The gate. Steps run in order of how soon they fail; the first failure ends it.
 
+mod tests;
+
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
 
-/// Command of the gate.
-struct Step {
-    name: &'static str,
-    program: &'static str,
-    args: &'static [&'static str],
-    env: &'static [(&'static str, &'static str)],
+/// Step of the gate.
+enum Step {
+    /// A command.
+    Run {
+        name: &'static str,
+        program: &'static str,
+        args: &'static [&'static str],
+        env: &'static [(&'static str, &'static str)],
+    },
+    /// All tests of the workspace.
+    Tests,
 }
 
 /// The one tool of the gate that a Rust toolchain does not bring. It is installed when it is missing or of another version,
@@ -18,8 +25,8 @@ struct Step {
 const CARGO_DENY: &str = "0.20.2";
 
 const STEPS: &[Step] = &[
-    Step { name: "formatting", program: "cargo", args: &["fmt", "--all", "--check"], env: &[] },
-    Step {
+    Step::Run { name: "formatting", program: "cargo", args: &["fmt", "--all", "--check"], env: &[] },
+    Step::Run {
         name: "clippy",
         program: "cargo",
         args: &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
@@ -27,47 +34,33 @@ const STEPS: &[Step] = &[
     },
     // Fuzz targets are a workspace of their own: nothing else would notice that one no longer compiles. Its lock file and features follow
     // those of the product, so that what both need is checked once.
-    Step {
+    Step::Run {
         name: "fuzz targets",
         program: "cargo",
         args: &["check", "--manifest-path", "fuzz/Cargo.toml", "--bins"],
         env: &[("CARGO_TARGET_DIR", "target")],
     },
-    Step {
+    Step::Run {
         name: "licences and bans",
         program: "cargo",
         args: &["deny", "--locked", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"],
         env: &[],
     },
-    Step {
+    Step::Run {
         name: "generated files",
         program: "cargo",
         args: &["run", "--quiet", "--locked", "--package", "xtask", "--", "generate", "--check"],
         env: &[],
     },
-    Step {
+    Step::Run {
         name: "config keys",
         program: "cargo",
         args: &["run", "--quiet", "--locked", "--package", "xtask", "--", "config-reads"],
         env: &[],
     },
-    // The README's test command, with the runs that kill the gateway and the store whole: who types it by hand waits for a part of them.
-    // The gate draws more cases for property tests than runs by hand, the same each time; fuzzing looks further.
-    Step {
-        name: "tests",
-        program: "cargo",
-        args: &["test", "--workspace", "--locked"],
-        env: &[
-            ("PROPTEST_RNG_SEED", "20261125"),
-            ("PROPTEST_CASES", "1024"),
-            ("OPENCLAW_TEST_KILLS", "200"),
-            ("OPENCLAW_TEST_TORTURE_KILLS", "100"),
-            ("OPENCLAW_CRASH_RUNS", "2000"),
-            ("OPENCLAW_STORE_KILLS", "400"),
-        ],
-    },
+    Step::Tests,
     // Of the binary that the tests were run with: counts hardly depend on how it was optimised.
-    Step {
+    Step::Run {
         name: "counts of a turn",
         program: "cargo",
         args: &[
@@ -84,7 +77,7 @@ const STEPS: &[Step] = &[
         ],
         env: &[],
     },
-    Step {
+    Step::Run {
         name: "docs",
         program: "cargo",
         args: &["doc", "--workspace", "--no-deps", "--locked", "--document-private-items"],
@@ -95,7 +88,10 @@ const STEPS: &[Step] = &[
 pub(crate) fn run(_: &[String]) -> anyhow::Result<()> {
     install_cargo_deny()?;
     for step in STEPS {
-        timed(step.name, step.program, step.args, step.env)?;
+        match step {
+            Step::Run { name, program, args, env } => timed(name, program, args, env)?,
+            Step::Tests => tests::run()?,
+        }
     }
     advisories()
 }

@@ -18,6 +18,8 @@ const LAYERS: &[&str] = &[
     "openclaw-gateway",
     "openclaw-dispatch",
     "openclaw-journal",
+    "openclaw-delivery",
+    "openclaw-runtime",
     "openclaw-channels",
     "openclaw-tools",
     "openclaw-agent",

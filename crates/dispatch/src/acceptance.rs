@@ -6,12 +6,12 @@ use openclaw_journal::intent::Intent;
 use openclaw_journal::queue::QueueSettings;
 use openclaw_journal::request::{Announces, Decisions, Kind, Request};
 use openclaw_models::reference::ModelNames;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::reset;
 use openclaw_sessions::reset::trigger::strip_structural_prefixes;
 
 use crate::commands::{self, Names, Spoken, TextCommands};
-use crate::setup::Settings;
 
 /// Longest wall time of a run, in seconds: the limit of timers in OpenClaw 2026.2.9, which is 24.8
 /// days.

@@ -65,6 +65,8 @@ use openclaw_journal::inbox::Row;
 use openclaw_journal::intent::{Hints, Intent, Wish};
 use openclaw_models::reference::ModelNames;
 use openclaw_models::{Choices, ModelRef, SelectError};
+use openclaw_runtime::session_model::SessionModels;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::reset::authority::Authority;
 use openclaw_sessions::reset::find_trigger;
 use openclaw_sessions::reset::trigger::{command_body, slash_command, strip_structural_prefixes};
@@ -73,8 +75,6 @@ use openclaw_sessions::{SessionEntry, SessionKey, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::runner::Runner;
-use crate::session_model::SessionModels;
-use crate::setup::Settings;
 use directives::Reading;
 use model::ModelWish;
 
@@ -86,7 +86,7 @@ pub use menu::reference;
 pub(crate) use response::{Response, Then};
 pub(crate) use status::card as status_card;
 use table::Command;
-pub(crate) use table::needs_scope;
+pub(crate) use table::{MenuFacts, needs_scope};
 
 /// The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5), by category and in the order in which they are listed.
 const COMMANDS: &[Command] = &[
@@ -381,6 +381,15 @@ impl Context<'_> {
         }
         let Some(origin) = &self.row.payload.origin else { return false };
         self.runner.deps.platforms.shows_buttons(&self.settings.config, &origin.address)
+    }
+
+    /// Ids of the platforms that have a usable account.
+    fn platforms(&self) -> Vec<&'static str> {
+        self.runner.deps.platforms.usable(&self.settings.config)
+    }
+
+    fn menu_facts<'b>(&'b self, platforms: &'b [&'static str]) -> MenuFacts<'b> {
+        MenuFacts { settings: &self.settings.config.commands, platforms }
     }
 
     /// Returns the refusal if the channel of the message may not change the configuration.

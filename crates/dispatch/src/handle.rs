@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use openclaw_agent::skills::{Occasion, SkillCommand, Wanted};
 use openclaw_channels::{Address, AnswerMedia, MenuCommand, Target};
+use openclaw_delivery::outbox::{self, Enqueued, Outbox, OutboxError};
 use openclaw_journal::api::{
     AbortError, AbortReason, Accepted, ActiveRun, AgentMessage, ChangeError, ChatMessage, DispatchError,
     InjectError, InjectMessage, Injected, StillActive,
@@ -22,24 +23,24 @@ use openclaw_journal::journal::sqlite::{FILE_NAME, SqliteJournal};
 use openclaw_journal::journal::{OpenedJournal, Update};
 use openclaw_journal::request::{Request, WEBCHAT};
 use openclaw_protocol::{RunId, SessionKey};
+use openclaw_runtime::events::Events;
+use openclaw_runtime::global_lanes::LaneSizes;
+use openclaw_runtime::setup::{Deps, Settings};
+use openclaw_runtime::shared::Shared;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
+use crate::arrivals::KnownChats;
 use crate::commands::{self, stop};
-use crate::events::Events;
-use crate::global_lanes::LaneSizes;
 use crate::hooks::GivenBy;
 use crate::intake::{self, Receipt};
 use crate::lane::{Change, ChangeKind, Command, RunBeside, Supervisor};
 use crate::messages::mirror::sessions_of;
 use crate::messages::{ClientFiles, MessageError, MessageRequest, perform_for_operator};
-use crate::outbox::{self, Enqueued, Outbox, OutboxError};
 use crate::runner::inject;
 use crate::runner::{Announcement, Runner};
-use crate::setup::{Deps, Settings};
-use crate::shared::Shared;
 
 /// Age from which a file that was taken for a delivery must have a row.
 const JUST_TAKEN: Duration = Duration::from_secs(60 * 60);
@@ -52,6 +53,7 @@ pub struct Dispatch {
     lanes: Arc<Supervisor>,
     /// Heartbeats whose answers are still owed; taken by the caller that owes them.
     unfinished_beats: Arc<Mutex<Vec<UnfinishedBeat>>>,
+    chats: Arc<KnownChats>,
 }
 
 /// Message that was sent to a conversation by hand.
@@ -148,12 +150,17 @@ impl Dispatch {
     /// Builds a handle to the same dispatcher, for parts that work inside of it.
     pub(crate) fn of_parts(runner: Arc<Runner>, lanes: Arc<Supervisor>) -> Self {
         let shared = Arc::clone(&runner.shared);
-        Self { shared, runner, lanes, unfinished_beats: Arc::default() }
+        Self { shared, runner, lanes, unfinished_beats: Arc::default(), chats: Arc::default() }
     }
 
     /// The lanes of its sessions.
     pub(crate) fn lanes(&self) -> &Arc<Supervisor> {
         &self.lanes
+    }
+
+    /// Facts about chats that were seen since the start.
+    pub(crate) fn chats(&self) -> &KnownChats {
+        &self.chats
     }
 
     /// State that everything that works on messages shares.
@@ -197,7 +204,8 @@ impl Dispatch {
         runner.subagents.restore(&runner, &opened.unfinished).await;
         let beats = intake::recover(&runner, &lanes, opened.unfinished).await;
         runner.subagents.begin(&runner);
-        Self { shared, runner, lanes, unfinished_beats: Arc::new(Mutex::new(beats)) }
+        let unfinished_beats = Arc::new(Mutex::new(beats));
+        Self { shared, runner, lanes, unfinished_beats, chats: Arc::default() }
     }
 
     /// Removes the copies of files that no delivery names any more.
@@ -400,7 +408,9 @@ impl Dispatch {
             let new: Vec<SkillCommand> = new.collect();
             skills.extend(new);
         }
-        commands::menu(&settings.config.commands, &skills)
+        let platforms = self.runner.deps.platforms.usable(&settings.config);
+        let facts = commands::MenuFacts { settings: &settings.config.commands, platforms: &platforms };
+        commands::menu(facts, &skills)
     }
 
     /// Queue of deliveries to chat platforms.

@@ -19,12 +19,12 @@ use std::sync::Arc;
 use openclaw_agent::hooks::set::Action;
 use openclaw_agent::hooks::{Bundled, Event, EventKind, HookBus, HookTasks, command_log};
 use openclaw_config::{private_file, redact};
+use openclaw_runtime::setup::Settings;
 use openclaw_tools::{ExecSettings, Handlers};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use crate::runner::{Runner, Shield};
-use crate::setup::Settings;
 pub use conversation::Ended;
 pub(crate) use conversation::{Chat, GivenBy, Restart};
 

@@ -114,7 +114,11 @@ impl Placing {
         let insert = insert.await.map_err(refused)?;
         drop(in_hand);
         let accepted = match insert {
-            Insert::New => Accepted::New { accepted_at: slip.accepted_at },
+            Insert::New => {
+                // A message of the same key that a full queue has just dropped.
+                runner.shared.registry.ended(&slip.run_id).await;
+                Accepted::New { accepted_at: slip.accepted_at }
+            }
             Insert::Known(Known::Unfinished { accepted_at }) => {
                 match runner.shared.registry.record_of(&slip.run_id) {
                     Some(record) => Accepted::Finished(record),

@@ -4,47 +4,31 @@
 //! [`api::AgentMessage`]) and reads [`api::Broadcast`]s. Behind it, in the order in which a message
 //! passes: `intake` takes it, as far as the `backlog` has room, the `inbox` makes it durable, its
 //! session's `lane` decides when it runs, `commands` tells which parts of it are for the gateway,
-//! the `runner` drives the run and stores its result, `events` tells the clients, and the
-//! `registry` tells callers that wait for the end. A heartbeat is a message like others; `beat`
-//! reads its answer. Deliveries to chat platforms lie in the [`outbox`] until the platforms have
-//! them; [`messages`] sends there on purpose. Both boxes are kept in the `journal`;
-//! `docs/durability.md` says which failures they survive.
+//! and the `runner` drives the run and stores its result. `openclaw-runtime` holds what all of them
+//! share: the clients hear of a run by its `events`, callers that wait for the end by its `registry`. A heartbeat is a message like others; `beat`
+//! reads its answer. Answers are shaped and sent by `openclaw-delivery`; [`messages`] sends there on
+//! purpose. Messages and deliveries are kept by `openclaw-journal`; `docs/durability.md` says which
+//! failures they survive.
 //!
 //! The crate does not know how a model or a chat platform is called.
 
 mod acceptance;
-mod ack_reaction;
 pub mod arrivals;
 mod commands;
-mod events;
-mod global_lanes;
 mod handle;
 mod hooks;
 mod host;
-mod incoming;
 mod intake;
 mod lane;
 pub mod messages;
-pub mod outbox;
-mod registry;
-pub mod reply;
 mod runner;
-mod session_model;
 mod session_tools;
-mod setup;
-mod shared;
-pub mod status_card;
 mod subagents;
-pub mod surroundings;
-mod system_events;
 #[cfg(test)]
 mod testing;
-pub mod tool_access;
-pub mod usage_footer;
 
 pub use arrivals::SilentGroup;
 pub use commands::reference as command_reference;
-pub use events::Events;
 pub use handle::{DeliverError, Dispatch, Mirrored, Placed, Sent, StartError, Stopped};
 pub use hooks::Ended;
 pub use intake::Receipt;
@@ -54,10 +38,11 @@ pub use openclaw_journal::beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPu
 pub use openclaw_journal::inbox::{Digest, UnfinishedBeat};
 pub use openclaw_journal::journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};
 pub use openclaw_journal::journal::{AccountCounts, EventCount, JournalError, LateConversation};
+pub use openclaw_journal::run_result::RunResult;
 pub use openclaw_journal::{api, arrival, delivery};
+pub use openclaw_runtime::events::Events;
+pub use openclaw_runtime::setup::{Deps, Settings};
+pub use openclaw_runtime::surroundings::{Control, Surroundings};
+pub use openclaw_runtime::system_events::{CommandNotices, SystemEvents, Wake};
 pub use runner::Announcement;
 pub use session_tools::invoke::{CallerChannel, InvokeError, Invoked, ToolInvocation};
-pub use setup::{Deps, Settings};
-pub use surroundings::{Control, Surroundings};
-pub use system_events::SystemEvents;
-pub use system_events::{CommandNotices, Wake};

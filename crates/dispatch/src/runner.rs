@@ -14,25 +14,28 @@
 //!   [`waiting`] shows the typing indicator until the run does, [`steering`] hands the run messages
 //!   that come meanwhile, [`inject`] writes into its transcript; [`lent`] is its place in its lane
 //!   while it waits for another session.
-//! - [`invoke`] calls a tool for a client; [`compaction`] makes room between runs, [`start_over`]
-//!   begins conversations anew that can't go on; [`obstacle`] waits for another process that has
-//!   the transcript, or for space. [`unanswered`] keeps messages that were stopped, or failed,
-//!   before their run began.
+//! - [`invoke`] calls a tool for a client; [`compaction`] makes room between runs, [`compaction_note`]
+//!   tells clients of it, [`start_over`] begins conversations anew that can't go on; [`obstacle`]
+//!   waits for another process that has the transcript, or for space. [`unanswered`] keeps messages
+//!   that were stopped, or failed, before their run began. [`end_claim`] decides between an answer and a stop.
 //! - [`secrets`] has the secrets that tools may not say, [`device_secrets`] those of devices;
 //!   [`estimate`] builds a prompt for `/context` alone; [`result`] makes the record that is kept.
 //!   [`control`] is shared by a run and its lane.
 
+mod acknowledge;
 mod attempt;
 mod blocked_tools;
 mod branch;
 pub(crate) mod command;
 pub(crate) mod compaction;
+mod compaction_note;
 mod contact;
 mod context_settings;
 mod control;
 mod decide;
 mod deliver;
 mod device_secrets;
+mod end_claim;
 mod error_policy;
 mod estimate;
 mod footer;
@@ -76,12 +79,18 @@ use compaction::{AfterRun, ToldChat};
 pub(crate) use control::RunControl;
 pub use deliver::Announcement;
 pub(crate) use not_begun::NotBegun;
+use openclaw_delivery::ack_reaction::Acks;
 use openclaw_journal::api::{AbortReason, RunOutcome, RunRecord};
 use openclaw_journal::beat::BeatAnswer;
 use openclaw_journal::inbox::{Asked, Queued, Row};
 use openclaw_journal::job::Job;
 use openclaw_journal::journal::{JournalError, Update};
 use openclaw_journal::request::MAIN_LANE;
+use openclaw_runtime::events::Verbose;
+use openclaw_runtime::global_lanes::{LanePermit, Wait};
+use openclaw_runtime::session_model::SessionModels;
+use openclaw_runtime::setup::{Deps, Settings};
+use openclaw_runtime::shared::Shared;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -99,18 +108,12 @@ use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, StoreError};
 use openclaw_tools::WebShared;
 use tokio::sync::mpsc;
 
-use crate::ack_reaction::Acks;
-use crate::events::Verbose;
-use crate::global_lanes::{LanePermit, Wait};
 use crate::hooks::{self, Hooks};
 use crate::host::CallingRun;
 use crate::lane::Supervisor;
 use crate::messages::turn::MessageTurn;
-use crate::session_model::SessionModels;
 use crate::session_tools::invoke::CallerChannel;
 use crate::session_tools::waits::Waits;
-use crate::setup::{Deps, Settings};
-use crate::shared::Shared;
 use crate::subagents::Subagents;
 use command::Route;
 use error_policy::ToldErrors;
@@ -146,7 +149,7 @@ pub(crate) struct Runner {
     pub(crate) secrets: KnownSecrets,
     pub(crate) hooks: Hooks,
     /// Reactions that say that a message was taken.
-    pub(crate) acks: Acks,
+    pub(crate) acks: Arc<Acks>,
     /// Errors that chats were told of.
     told_errors: ToldErrors,
     kept: KeptTranscripts,
@@ -175,8 +178,8 @@ pub(crate) enum Ending {
     Answered(RunRecord, Option<Box<Message>>),
     /// Interrupted by a shutdown; the message is taken up again by the next start.
     Interrupted,
-    /// Another message took its place, but an earlier process has written its answer, which is
-    /// still to be sent: [`work`] does that.
+    /// It was stopped, but an earlier process has written its answer, which is still to be sent:
+    /// [`work`] does that.
     Unsent,
 }
 
@@ -193,15 +196,16 @@ pub(crate) async fn work(
     }
 }
 
-/// Ends a message whose answer stands in the transcript as its run would have, whatever has taken
-/// its place since. No model is called.
+/// Ends a message whose answer stands in the transcript as its run would have, whatever has stopped
+/// it since: clients may have been told the answer. No model is called.
 async fn send_answer(
     runner: &Runner,
     job: &Job,
     stopped: &RunControl,
     events: mpsc::Sender<RunEvent>,
 ) -> Ending {
-    tracing::info!(run_id = %job.row.run_id, session = %job.row.session_key, "the answer was there before another message took its place: it is sent");
+    tracing::info!(run_id = %job.row.run_id, session = %job.row.session_key, "the answer was there before the run was stopped: it is sent");
+    stopped.end.answer();
     let control = Arc::new(RunControl::new(runner.shared.kill.child_token(), stopped.has_waited));
     let row = Row { abort: None, ..Row::clone(&job.row) };
     let job = Job { row: Arc::new(row), ..job.clone() };
@@ -373,6 +377,9 @@ async fn drive(
     let lane = row.payload.lane.as_deref().unwrap_or(MAIN_LANE);
     let place = Arc::new(LanePlace::new(lane, permit).of_attempt(control));
     prepared.branch.tell(&turn);
+    if prepared.branch.is_answered() {
+        control.end.answer();
+    }
     let verbose = control.verbose.get().copied().unwrap_or_default();
     let notes = prepare::notes(row, &prepared.session.entry, verbose);
     let shows = Shows {
@@ -406,6 +413,9 @@ async fn drive(
         return Ending::Interrupted;
     }
     let reason = control.reason.get().copied();
+    if control.end.is_stop() {
+        result::stopped_as_told(&mut ended);
+    }
     if let Some(why) = result::time_is_up(&mut ended, reason) {
         prepared.close_timed_out(ended.candidate, why).await;
     }
@@ -531,6 +541,7 @@ async fn run_agent(
         session_id: prepared.session.id.clone(),
         models: &models,
         passed_over: &prepared.passed_over,
+        agent: prepared.agent_flag.clone(),
         system_prompt: &prepared.system_prompt,
         tools: &prepared.tools,
         host: runner.host_of(run),
@@ -612,7 +623,7 @@ impl Runner {
             subagents: Subagents::new(&deps.state_dir),
             secrets: KnownSecrets::new(std::mem::take(&mut deps.secrets), &deps.state_dir, &config),
             hooks: Hooks::default(),
-            acks: Acks::default(),
+            acks: Arc::default(),
             kept: KeptTranscripts::default(),
             reports: Reports::default(),
             repo_roots: RepoRoots::default(),

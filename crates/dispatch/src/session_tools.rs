@@ -25,6 +25,7 @@ use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::SessionToolsVisibility;
 use openclaw_journal::lineage::Lineage;
 use openclaw_journal::rights::Rights;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::access::{Denied, Reference, Sight, TalkPolicy, Unseen, Viewer};
 use openclaw_sessions::store::{Hidden, Query, Rows};
 use openclaw_sessions::{KeyRules, Row, SessionKey};
@@ -33,7 +34,6 @@ use serde_json::{Value, json};
 use crate::messages::turn::MessageTurn;
 use crate::runner::Runner;
 use crate::runner::lent::LanePlace;
-use crate::setup::Settings;
 
 /// Caller of a session tool: the run of a session, or a client in its name.
 pub(crate) struct Caller<'a> {

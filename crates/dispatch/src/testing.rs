@@ -1,7 +1,5 @@
 //! Test dispatcher in a temporary state directory, with a model server that does what a test says.
 
-pub(crate) mod send_only;
-
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,8 +13,11 @@ use openclaw_journal::api::{
 };
 use openclaw_journal::clock::Clock;
 use openclaw_journal::journal::memory::{self, MemoryJournal};
+use openclaw_journal::testing::copy_files;
 use openclaw_models::{Http, Models, Variables};
 use openclaw_protocol::{AgentId, RunId};
+use openclaw_runtime::setup::{Deps, Settings};
+use openclaw_runtime::system_events::SystemEvents;
 use openclaw_sessions::key::KeyRules;
 use openclaw_sessions::store::{
     Change, FileStore, FileStoreOptions, Query, Row, Rows, Selection, StoreFuture, StoredRows, Visitor,
@@ -32,8 +33,6 @@ use tokio::task::JoinSet;
 
 use crate::handle::{Dispatch, Sent};
 use crate::intake::Receipt;
-use crate::setup::{Deps, Settings};
-use crate::system_events::SystemEvents;
 
 pub(crate) const KEY: &str = "agent:main:main";
 
@@ -531,35 +530,19 @@ pub(crate) fn agent(run_id: &str, text: &str) -> AgentMessage {
 /// Copies a state directory and its journal as a crash would leave them: written data is there,
 /// nothing is closed.
 pub(crate) fn crash(dir: &Path) -> tempfile::TempDir {
-    fn copy(from: &Path, to: &Path) {
-        std::fs::create_dir_all(to).unwrap();
-        for item in std::fs::read_dir(from).unwrap() {
-            let item = item.unwrap();
-            let target = to.join(item.file_name());
-            if item.file_type().unwrap().is_dir() {
-                copy(&item.path(), &target);
-            } else if !item.file_name().to_string_lossy().ends_with("-shm") {
-                match std::fs::copy(item.path(), target) {
-                    // A lock or temporary file that was removed after the listing: the crash came a little later.
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                    copied => drop(copied.unwrap()),
-                }
-            }
-        }
-    }
     let to = tempfile::tempdir().unwrap();
     // First: what was written meanwhile is found to be ahead of it, never behind.
     memory::copy(dir, to.path());
     match Storage::of(dir) {
         Some(Storage::Memory(rows, transcripts)) => {
-            let transcripts = transcripts.copied(|| copy(dir, to.path()));
+            let transcripts = transcripts.copied(|| copy_files(dir, to.path()));
             STORAGES.lock().insert(to.path().to_path_buf(), Storage::Memory(rows.copied(), transcripts));
         }
         Some(Storage::Files(_)) => {
-            copy(dir, to.path());
+            copy_files(dir, to.path());
             in_files(to.path());
         }
-        None => copy(dir, to.path()),
+        None => copy_files(dir, to.path()),
     }
     to
 }

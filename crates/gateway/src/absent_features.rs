@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use openclaw_channels::{Platforms, registry};
-use openclaw_config::{Loaded, installed_extensions, json5, shared_place, unsupported};
+use openclaw_config::{Loaded, installed_extensions, json5, nearest, shared_place, unsupported};
 use openclaw_protocol::params::health::AbsentFeature;
 use serde_json::Value;
 
@@ -193,8 +193,18 @@ fn channels(loaded: &Loaded) -> Vec<String> {
             && platforms.channel(name).is_none()
     });
     wanted
-        .map(|(name, _)| registry::by_name(name).map_or(name.clone(), |info| info.label.to_owned()))
+        .map(|(name, _)| {
+            registry::by_name(name).map_or_else(|| unknown_channel(name), |info| info.label.to_owned())
+        })
         .collect()
+}
+
+/// Name that no known platform has: a plugin's, or a misspelt one.
+fn unknown_channel(name: &str) -> String {
+    match nearest(name, registry::CHANNELS.iter().map(|info| info.id)) {
+        Some(meant) => format!("{name} (did you mean {meant}?)"),
+        None => name.to_owned(),
+    }
 }
 
 /// The names of the jobs that are switched on.
@@ -359,6 +369,14 @@ mod tests {
         assert!(told(4).ends_with("nodes: iPhone, Mac."), "{}", told(4));
         assert!(told(5).ends_with(": hooks.enabled, hooks.token."), "{}", told(5));
         assert_eq!(found.keys, ["update"]);
+    }
+
+    #[test]
+    fn misspelt_names_are_no_features() {
+        let found = of(&json!({"channels": {"matrix": {}, "telegramm": {"botToken": "x"}}}), &[]);
+        let told = &found.features[0].message;
+        assert!(told.ends_with(": matrix, telegramm (did you mean telegram?)."), "{told}");
+        assert_eq!(of(&json!({"gatway": {}, "gateway": {"prot": 1}}), &[]), Absent::default());
     }
 
     #[test]

@@ -1,23 +1,28 @@
-//! Images that come with a message (spec `gateway-protocol.md` §6.3, vectors §16.7).
+//! Images that come with a message (spec `gateway-protocol.md` §6.3, vectors §16.7). OpenClaw 2026.2.9 drops everything else, and only
+//! its log says so. Here the model is told in words, so that it can tell the sender.
 
 use base64::Engine;
 use base64::alphabet::STANDARD as ALPHABET;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use openclaw_protocol::message::{Block, ImageBlock};
+use openclaw_protocol::printable::{excerpt, one_line};
 use serde_json::Value;
 
 /// Largest decoded attachment in bytes.
 pub(crate) const MAX_BYTES: usize = 5_000_000;
 
-/// Models take these; others are dropped like any non-image.
+/// Models take these; others are left out like any non-image.
 const IMAGE_PREFIX: &str = "image/";
+
+/// Characters of an attachment's name that a model is told.
+const LONGEST_NAME: usize = 200;
 
 /// Result of [`decode`]: the usable attachments of a list.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Decoded {
-    /// Image blocks in the order given.
+    /// Image blocks in the order given, and words in the place of what is left out.
     pub images: Vec<Block>,
-    /// Attachments that were dropped or corrected; for the log.
+    /// Attachments that were left out or corrected; for the log.
     pub warnings: Vec<String>,
 }
 
@@ -53,32 +58,43 @@ pub(crate) fn any(items: &[Value]) -> bool {
 }
 
 /// Decodes and checks attachments. The type found in the bytes wins over the declared one; files
-/// that are no images are dropped.
+/// that are no images are left out, and so are empty ones.
 pub(crate) fn decode(items: &[Value]) -> Result<Decoded, AttachmentError> {
     let mut decoded = Decoded::default();
-    for attachment in attachments(items) {
-        decoded.take(&attachment)?;
+    let mut attachments = attachments(items);
+    for item in items.iter().filter(|item| item.is_object()) {
+        match if content(item).is_some() { attachments.next() } else { None } {
+            Some(attachment) => decoded.take(&attachment)?,
+            None => {
+                let label = name(item).unwrap_or("attachment");
+                decoded.leave_out(label, "it is empty", format!("attachment {label}: empty, dropping"));
+            }
+        }
     }
     Ok(decoded)
 }
 
 /// Items with content; others are ignored. Labels count the items that are left.
 fn attachments(items: &[Value]) -> impl Iterator<Item = Attachment<'_>> {
-    let with_content = items.iter().filter_map(|item| {
-        let content = item.get("content")?.as_str()?;
-        (!content.trim().is_empty()).then_some((item, content))
-    });
-    with_content.enumerate().map(|(index, (item, content))| {
-        let text =
-            |key: &str| item.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
-        Attachment {
-            label: text("fileName")
-                .or(text("type"))
-                .map_or_else(|| format!("attachment-{}", index + 1), str::to_owned),
-            mime: text("mimeType").map(essence),
-            content,
-        }
+    let with_content = items.iter().filter_map(|item| Some((item, content(item)?)));
+    with_content.enumerate().map(|(index, (item, content))| Attachment {
+        label: name(item).map_or_else(|| format!("attachment-{}", index + 1), str::to_owned),
+        mime: text(item, "mimeType").map(essence),
+        content,
     })
+}
+
+fn content(item: &Value) -> Option<&str> {
+    item.get("content")?.as_str().filter(|content| !content.trim().is_empty())
+}
+
+/// Returns what the client calls an attachment.
+fn name(item: &Value) -> Option<&str> {
+    text(item, "fileName").or(text(item, "type"))
+}
+
+fn text<'a>(item: &'a Value, key: &str) -> Option<&'a str> {
+    item.get(key)?.as_str().map(str::trim).filter(|text| !text.is_empty())
 }
 
 impl Decoded {
@@ -96,10 +112,12 @@ impl Decoded {
         let found = infer::get(&bytes).map(|kind| kind.mime_type());
         match (found, attachment.mime.as_deref()) {
             (Some(found), _) if !found.starts_with(IMAGE_PREFIX) => {
-                self.warnings.push(format!("attachment {label}: detected non-image ({found}), dropping"));
+                let warning = format!("attachment {label}: detected non-image ({found}), dropping");
+                self.leave_out(label, &format!("{found} is no image"), warning);
             }
             (None, declared) if !declared.is_some_and(|mime| mime.starts_with(IMAGE_PREFIX)) => {
-                self.warnings.push(format!("attachment {label}: unable to detect image mime type, dropping"));
+                let warning = format!("attachment {label}: unable to detect image mime type, dropping");
+                self.leave_out(label, "it is no image", warning);
             }
             (found, declared) => {
                 if let (Some(found), Some(declared)) = (found, declared)
@@ -114,6 +132,13 @@ impl Decoded {
             }
         }
         Ok(())
+    }
+
+    /// Tells the model and the log of an attachment that is left out.
+    fn leave_out(&mut self, label: &str, why: &str, warning: String) {
+        let name = one_line(&excerpt(label, LONGEST_NAME)).replace('"', "'");
+        self.images.push(Block::text(format!("[Attachment \"{name}\" is not shown to you: {why}.]")));
+        self.warnings.push(warning);
     }
 }
 
@@ -151,7 +176,11 @@ mod tests {
                 let types: Vec<&str> = decoded
                     .images
                     .iter()
-                    .map(|block| if let Block::Image(image) = block { image.mime_type.as_str() } else { "?" })
+                    .map(|block| match block {
+                        Block::Image(image) => image.mime_type.as_str(),
+                        Block::Text(told) => told.text.as_str(),
+                        other => panic!("{other:?}"),
+                    })
                     .collect();
                 format!("[{}] {}", types.join(" "), decoded.warnings.join(" | ")).trim_end().to_owned()
             }
@@ -160,7 +189,7 @@ mod tests {
 
     /// Vectors of spec §16.7.
     #[test]
-    fn images_are_kept_and_the_rest_is_dropped_or_refused() {
+    fn images_are_kept_and_the_rest_is_left_out_in_words_or_refused() {
         let png = STANDARD.encode(PNG);
         let pdf = STANDARD.encode(PDF);
         let unknown = STANDARD.encode(b"just some words");
@@ -179,22 +208,28 @@ mod tests {
             (json!([{"content": png}]), "[image/png]"),
             (
                 json!([{"mimeType": "image/png", "content": pdf}]),
-                "[] attachment attachment-1: detected non-image (application/pdf), dropping",
+                "[[Attachment \"attachment-1\" is not shown to you: application/pdf is no image.]] \
+                 attachment attachment-1: detected non-image (application/pdf), dropping",
             ),
             (
                 json!([{"fileName": "a", "mimeType": "image/jpeg", "content": png}]),
                 "[image/png] attachment a: mime mismatch (image/jpeg -> image/png), using detected",
             ),
             (
-                json!([{"content": unknown}]),
-                "[] attachment attachment-1: unable to detect image mime type, dropping",
+                json!([{"content": unknown, "fileName": "a]\n[b"}]),
+                "[[Attachment \"a]\\n[b\" is not shown to you: it is no image.]] \
+                 attachment a]\n[b: unable to detect image mime type, dropping",
             ),
             (json!([{"content": unknown, "mimeType": "Image/X-Own; a=b"}]), "[image/x-own]"),
             (
                 json!([{"content": png}, {"content": pdf}]),
-                "[image/png] attachment attachment-2: detected non-image (application/pdf), dropping",
+                "[image/png [Attachment \"attachment-2\" is not shown to you: application/pdf is no image.]] \
+                 attachment attachment-2: detected non-image (application/pdf), dropping",
             ),
-            (json!([{"type": "image"}, 5, {"content": ""}, {"content": png}]), "[image/png]"),
+            (
+                json!([5, {"fileName": "a.png", "content": " "}, {"content": png}]),
+                "[[Attachment \"a.png\" is not shown to you: it is empty.] image/png] attachment a.png: empty, dropping",
+            ),
         ];
         for (items, expect) in rows {
             assert_eq!(summary(&items), expect, "{:.80}", items.to_string());

@@ -7,6 +7,8 @@ use openclaw_sessions::entry::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::run_result::RunResult;
+
 /// Text shown of a run that was stopped by the clock, if its own limit does not say more.
 pub const TIME_IS_UP: &str =
     "The run timed out: it was stopped at its time limit. Ask for less at once, or allow more time.";
@@ -130,7 +132,7 @@ impl RunRecord {
     /// by the wall clock.
     pub fn took_ms(&self) -> i64 {
         let by_wall = || self.ended_at.saturating_sub(self.started_at.unwrap_or(self.ended_at)).max(0);
-        self.outcome.duration_ms().unwrap_or_else(by_wall)
+        self.outcome.result().and_then(RunResult::duration_ms).unwrap_or_else(by_wall)
     }
 
     /// Outcome in the form that the run's caller gets: with the report as
@@ -141,10 +143,8 @@ impl RunRecord {
             RunOutcome::Ok { result } => Some(result),
             RunOutcome::Error { result, .. } | RunOutcome::Aborted { result, .. } => result.as_mut(),
         };
-        let meta = result.and_then(|result| result.get_mut("meta")?.as_object_mut());
-        let report = report.and_then(|report| report.read().ok());
-        if let (Some(meta), Some(report)) = (meta, report) {
-            meta.insert("systemPromptReport".to_owned(), report);
+        if let (Some(result), Some(report)) = (result, report.and_then(|report| report.read().ok())) {
+            result.add_report(report);
         }
         outcome
     }
@@ -156,36 +156,35 @@ impl RunRecord {
 pub enum RunOutcome {
     /// The run answered; `result` is the `agent` final's `result` (`{payloads, meta}`).
     Ok {
-        /// `{payloads:[…], meta:{…}}`
-        result: Value,
+        /// Payloads and figures.
+        result: RunResult,
     },
     /// The run failed; the text is for people. `result` carries the error payload and meta if a run
     /// had begun.
     Error {
         /// Error text, for people.
         message: String,
-        /// `{payloads:[…], meta:{…}}`
+        /// Payloads and figures, if a run had begun.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        result: Option<Value>,
+        result: Option<RunResult>,
     },
     /// The run was stopped; `reason` is `rpc`, `stop`, `timeout` or `shutdown`.
     Aborted {
         /// Source of the stop: `rpc`, `stop`, `timeout` or `shutdown`.
         reason: String,
-        /// `{payloads:[…], meta:{…}}`
+        /// Payloads and figures, if a run had begun.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        result: Option<Value>,
+        result: Option<RunResult>,
     },
 }
 
 impl RunOutcome {
-    /// Milliseconds that the run took, as its process has measured it.
-    pub fn duration_ms(&self) -> Option<i64> {
-        let result = match self {
+    /// Returns payloads and figures, if a run had begun.
+    pub fn result(&self) -> Option<&RunResult> {
+        match self {
             Self::Ok { result } => Some(result),
             Self::Error { result, .. } | Self::Aborted { result, .. } => result.as_ref(),
-        };
-        result?.pointer("/meta/durationMs")?.as_i64()
+        }
     }
 
     /// Returns the error text for people if the run failed or ran out of time; `None` if it
@@ -194,10 +193,8 @@ impl RunOutcome {
         match self {
             Self::Ok { .. } => None,
             Self::Error { message, .. } => Some(message),
-            Self::Aborted { reason, result } => (reason == AbortReason::Timeout.as_str()).then(|| {
-                let said = result.as_ref().and_then(|result| result.pointer("/meta/error/message")?.as_str());
-                said.unwrap_or(TIME_IS_UP)
-            }),
+            Self::Aborted { reason, result } => (reason == AbortReason::Timeout.as_str())
+                .then(|| result.as_ref().and_then(RunResult::error_message).unwrap_or(TIME_IS_UP)),
         }
     }
 }

@@ -7,7 +7,6 @@ use openclaw_agent::reply::ReplyPayload;
 use openclaw_agent::text::heartbeat::{Answering, strip};
 use openclaw_protocol::{AgentId, RunId, SessionKey};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::api::RunOutcome;
 
@@ -90,15 +89,12 @@ pub enum BeatAnswer {
     },
 }
 
-/// Field of a run's stored result that holds the answer.
-const FIELD: &str = "heartbeat";
-
 impl BeatAnswer {
     /// Returns the answer of a run for a heartbeat. `None` for a run that did not end well, and for
     /// other runs.
     pub fn of(outcome: &RunOutcome) -> Option<Self> {
         match outcome {
-            RunOutcome::Ok { result } => Self::deserialize(result.get(FIELD)?).ok(),
+            RunOutcome::Ok { result } => result.heartbeat(),
             RunOutcome::Error { .. } | RunOutcome::Aborted { .. } => None,
         }
     }
@@ -136,10 +132,8 @@ impl BeatAnswer {
 
     /// Puts the answer into a run's result.
     pub fn note(&self, outcome: &mut RunOutcome) {
-        if let RunOutcome::Ok { result: Value::Object(fields) } = outcome
-            && let Ok(answer) = serde_json::to_value(self)
-        {
-            fields.insert(FIELD.to_owned(), answer);
+        if let RunOutcome::Ok { result } = outcome {
+            result.keep_heartbeat(self);
         }
     }
 }
@@ -205,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_answer_is_found_in_the_stored_result() {
-        let mut outcome = RunOutcome::Ok { result: json!({"payloads": []}) };
+        let mut outcome = RunOutcome::Ok { result: json!({"payloads": []}).into() };
         assert_eq!(BeatAnswer::of(&outcome), None);
         alert("x").note(&mut outcome);
         assert_eq!(BeatAnswer::of(&outcome), Some(alert("x")));

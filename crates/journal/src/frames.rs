@@ -4,9 +4,9 @@
 //! Text of others stands in a prompt through [`framed_name`] (names, titles, file names, errors:
 //! one line) or [`framed_words`] (messages, quotations, descriptions). Both change a few brackets
 //! and leave everything else as it was written.
-
 //!
-//! Lines are compared by what they look like ([`glyph`]), not by the characters they are written with.
+//! Lines are compared by what they look like ([`glyph`]), not by the characters they are written
+//! with. A line is read once, and nothing of it is copied but what is changed.
 
 mod glyph;
 
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use openclaw_protocol::printable::one_line;
 use openclaw_sessions::display::CHANNEL_LABELS;
 
-use glyph::{Glyph, read, sign};
+use glyph::{Glyph, Glyphs, is_break, may_be, sign};
 
 /// Heading of the messages of a group since the agent's last answer. Clients of the reference know these words.
 pub const HISTORY: &str = "[Chat messages since your last reply - for context]";
@@ -46,7 +46,8 @@ const BRACKETS: &[&str] = &[
     "media attached",
     "image: source",
     "from:",
-    "message_id:",
+    // Also `message_id:`: a line between letters counts as a blank.
+    "message id:",
     "queued messages",
     "queued announce",
     "queue overflow",
@@ -91,7 +92,9 @@ const SHORTEST_ID: usize = 4;
 pub fn framed_name(name: &str) -> String {
     let name = one_line(name.trim()).replace(|c| sign(c) == Some('['), "(");
     let name = name.replace(|c| sign(c) == Some(']'), ")");
-    framed_line(&name, &mut Vec::new()).unwrap_or(name)
+    let mut framed = Framed::new(&name);
+    framed.line(0, name.len());
+    framed.finish().into_owned()
 }
 
 /// Returns text of others as it may stand in a prompt: brackets of whatever looks like a frame are replaced, so that nobody can speak in
@@ -101,179 +104,267 @@ pub fn framed_words(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| matches!(sign(c), Some('[' | '(' | ':' | '#'))) {
         return Cow::Borrowed(text);
     }
-    let is_break =
-        |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-    let (mut glyphs, mut framed, mut kept) = (Vec::new(), String::new(), 0);
+    let mut framed = Framed::new(text);
     let mut at = 0;
     for line in text.split_inclusive(is_break) {
-        let ends_at = at + line.len();
-        if let Some(changed) = framed_line(line, &mut glyphs) {
-            framed.push_str(text.get(kept..at).unwrap_or_default());
-            framed.push_str(&changed);
-            kept = ends_at;
+        framed.line(at, at + line.len());
+        at += line.len();
+    }
+    framed.finish()
+}
+
+/// A text whose frames are replaced from its beginning on.
+struct Framed<'a> {
+    text: &'a str,
+    /// Text with the changes so far.
+    out: String,
+    /// Bytes of the text that are in it.
+    kept: usize,
+}
+
+impl<'a> Framed<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, out: String::new(), kept: 0 }
+    }
+
+    /// Writes something else in the place of a part behind all that was replaced before.
+    fn replace(&mut self, from: usize, to: usize, other: &str) {
+        self.out.push_str(self.text.get(self.kept..from).unwrap_or_default());
+        self.out.push_str(other);
+        self.kept = to;
+    }
+
+    fn finish(mut self) -> Cow<'a, str> {
+        if self.out.is_empty() && self.kept == 0 {
+            return Cow::Borrowed(self.text);
         }
-        at = ends_at;
+        self.out.push_str(self.text.get(self.kept..).unwrap_or_default());
+        Cow::Owned(self.out)
     }
-    if kept == 0 {
-        return Cow::Borrowed(text);
-    }
-    framed.push_str(text.get(kept..).unwrap_or_default());
-    Cow::Owned(framed)
-}
 
-/// Returns the line without frames; `None` if it has none. `glyphs` is room to work in.
-fn framed_line(line: &str, glyphs: &mut Vec<Glyph>) -> Option<String> {
-    if !line.contains(|c| sign(c).is_some()) {
-        return None;
-    }
-    read(line, glyphs);
-    unframe_words(glyphs);
-    unframe_brackets(glyphs);
-    unframe_speakers(glyphs);
-    unframe_number(glyphs);
-    written(line, glyphs)
-}
-
-/// Returns the line with its changes; `None` if there are none.
-fn written(line: &str, glyphs: &[Glyph]) -> Option<String> {
-    let is_changed =
-        |glyph: &&Glyph| glyph.before.is_some() || glyph.instead.is_some() || glyph.after.is_some();
-    let mut changed = glyphs.iter().filter(is_changed).peekable();
-    changed.peek()?;
-    let (mut out, mut kept) = (String::with_capacity(line.len() + 16), 0);
-    for Glyph { from, to, before, instead, after, .. } in changed {
-        out.push_str(line.get(kept..*from).unwrap_or_default());
-        out.extend(*before);
-        out.push_str(instead.unwrap_or_else(|| line.get(*from..*to).unwrap_or_default()));
-        out.extend(*after);
-        kept = *to;
-    }
-    out.push_str(line.get(kept..).unwrap_or_default());
-    Some(out)
-}
-
-/// Changes the character that would make the line a frame without a bracket.
-fn unframe_words(glyphs: &mut [Glyph]) {
-    let Some(begun) = glyphs.get_mut(first_word(glyphs)..) else { return };
-    let Some((_, sign, other)) = LINES.iter().find(|(with, ..)| begins(begun, with)) else { return };
-    if let Some(glyph) = begun.iter_mut().find(|glyph| glyph.shown == *sign) {
-        glyph.turn_into(' ', other);
-    }
-}
-
-/// Changes the brackets of frames: those at the beginning of the line, behind nothing but blanks and punctuation, and those with words that
-/// only frames have, wherever they stand. Goes backwards, so that each frame finds the bracket that closes it without a search.
-fn unframe_brackets(glyphs: &mut [Glyph]) {
-    let first = first_word(glyphs);
-    let is_enveloped = glyphs.get(first..).is_some_and(is_envelope);
-    let told = told_at(glyphs, first);
-    let (mut closing, mut inside) = (Vec::new(), glyphs.len());
-    for at in (0..glyphs.len()).rev() {
-        let Some(glyph) = glyphs.get(at) else { continue };
-        match glyph.shown {
-            '[' => {
-                let words = glyphs.get(inside..).unwrap_or_default();
-                let is_frame = told == Some(at)
-                    || at < first && is_enveloped
-                    || BRACKETS.iter().any(|frame| begins(words, frame));
-                if is_frame {
-                    let closed = closing.pop();
-                    glyphs.get_mut(at).into_iter().for_each(|glyph| glyph.turn_into('(', "("));
-                    closed
-                        .and_then(|at: usize| glyphs.get_mut(at))
-                        .into_iter()
-                        .for_each(|glyph| glyph.turn_into(')', ")"));
-                }
+    /// Replaces the frames of a line in one pass.
+    fn line(&mut self, from: usize, to: usize) {
+        let line = self.text.get(from..to).unwrap_or_default();
+        if !line.contains(|c| sign(c).is_some()) {
+            return;
+        }
+        let mut glyphs = Glyphs::of(self.text, from, to);
+        let mut head = Head::of(&glyphs);
+        let mut brackets = Brackets::default();
+        while let Some(glyph) = glyphs.next() {
+            if let Some((from, to)) = head.number.filter(|(_, to)| glyph.from >= *to) {
+                self.replace(from, from, "‹");
+                self.replace(to, to, "›");
+                head.number = None;
             }
-            ']' => {
-                closing.push(at);
-                inside = at;
+            let instead = match head.sign.filter(|(at, _)| *at == glyph.from) {
+                Some((_, other)) => Some(other),
+                None => brackets.instead(&glyph, &glyphs, &head),
+            };
+            brackets.pass(&glyph);
+            if let Some(instead) = instead {
+                self.replace(glyph.from, glyph.to, instead);
             }
-            shown if shown == '/' || shown.is_alphanumeric() => inside = at,
-            _ => {}
         }
     }
 }
 
-/// Returns the position of the bracket behind [`SYSTEM`], in a line that begins like a message of the gateway itself.
-fn told_at(glyphs: &[Glyph], first: usize) -> Option<usize> {
-    let begun = glyphs.get(first..).filter(|begun| begins(begun, SYSTEM))?;
-    let colon = first + begun.iter().position(|glyph| glyph.shown == ':')?;
-    let told = (colon + 1..glyphs.len()).find(|at| glyphs.get(*at).is_some_and(|glyph| !glyph.is_blank()))?;
-    glyphs.get(told).is_some_and(|glyph| glyph.shown == '[').then_some(told)
+/// Facts about the beginning of a line, behind blanks and punctuation.
+#[derive(Debug, Default)]
+struct Head {
+    /// Byte at which its first letter or digit begins.
+    first: usize,
+    /// True if it begins like an envelope, so that the brackets before it are frames.
+    is_enveloped: bool,
+    /// Byte of the bracket behind [`SYSTEM`], in a line that begins like a message of the gateway itself.
+    told: Option<usize>,
+    /// Byte of the character that makes the line a frame without a bracket, and its replacement.
+    sign: Option<(usize, &'static str)>,
+    /// Range of the mark of a speaker without a name, `123456: `.
+    number: Option<(usize, usize)>,
+}
+
+impl Head {
+    fn of(line: &Glyphs<'_>) -> Self {
+        let (mut begun, mut ahead) = (line.clone(), line.clone());
+        let first = loop {
+            match ahead.next() {
+                Some(glyph) if glyph.shown.is_alphanumeric() => break glyph.from,
+                Some(_) => begun = ahead.clone(),
+                None => return Self { first: line.end(), ..Self::default() },
+            }
+        };
+        let sign = LINES.iter().find(|(with, ..)| begun.behind(with).is_some());
+        let sign = sign.and_then(|(_, sign, other)| {
+            Some((begun.clone().find(|glyph| glyph.shown == *sign)?.from, *other))
+        });
+        let told = begun.behind(SYSTEM).and_then(|mut told| told.find(|glyph| !glyph.is_blank()));
+        Self {
+            first,
+            is_enveloped: is_envelope(&begun),
+            told: told.filter(|glyph| glyph.shown == '[').map(|glyph| glyph.from),
+            sign,
+            number: number(begun),
+        }
+    }
 }
 
 /// True if words in a bracket begin like the envelope before a message: with a channel's label, or with a weekday.
-fn is_envelope(words: &[Glyph]) -> bool {
+fn is_envelope(words: &Glyphs<'_>) -> bool {
     let is_label = |label: &&str| {
-        let blank = words.get(label.chars().count());
-        begins(words, label) && blank.is_some_and(Glyph::is_blank)
+        words
+            .behind(label)
+            .and_then(|mut rest| rest.next())
+            .is_some_and(|glyph| glyph.parts_words() || glyph.is_apart)
     };
-    let is_day = |day: &&str| begins(words, day) && words.iter().any(|glyph| glyph.shown.is_numeric());
-    CHANNEL_LABELS.iter().any(is_label) || begins(words, "channel ") || WEEKDAYS.iter().any(is_day)
+    let is_day = |day: &&str| words.behind(day).is_some();
+    CHANNEL_LABELS.iter().any(is_label)
+        || words.behind("channel ").is_some()
+        || WEEKDAYS.iter().any(is_day) && words.clone().any(|glyph| glyph.shown.is_numeric())
 }
 
-/// Changes marks of a speaker, `Bob (42): `: the id stands between `‹` and `›` instead.
-fn unframe_speakers(glyphs: &mut [Glyph]) {
-    let mut was_apart = true;
-    for at in 0..glyphs.len() {
-        let Some(glyph) = glyphs.get(at) else { return };
-        let is_apart = was_apart || glyph.is_apart;
-        was_apart = glyph.is_blank();
-        if glyph.shown != '(' || !is_apart {
-            continue;
+/// Returns the range of the digits that a line begins with, if they are followed by a colon.
+fn number(mut begun: Glyphs<'_>) -> Option<(usize, usize)> {
+    let (mut digits, mut range) = (0, None);
+    let colon = loop {
+        let glyph = begun.next()?;
+        if !glyph.shown.is_numeric() {
+            break glyph;
         }
-        if let Some(closing) = speaker_mark(glyphs, at) {
-            for (at, shown, sign) in [(at, '‹', "‹"), (closing, '›', "›")] {
-                glyphs.get_mut(at).into_iter().for_each(|glyph| glyph.turn_into(shown, sign));
-            }
-        }
-    }
-}
-
-/// Returns the position of the bracket that closes an id which is followed by a colon.
-fn speaker_mark(glyphs: &[Glyph], opening: usize) -> Option<usize> {
-    let behind = glyphs.get(opening + 1..)?;
-    let length = behind.iter().take(LONGEST_ID + 1).position(|glyph| glyph.shown == ')')?;
-    let (id, rest) = behind.split_at_checked(length)?;
-    let is_id = id.iter().filter(|glyph| glyph.shown.is_numeric()).count() >= SHORTEST_ID
-        && !id.iter().any(|glyph| glyph.is_blank() || glyph.shown == '(');
-    let said = rest.iter().skip(1).find(|glyph| !glyph.is_blank());
-    (is_id && said.is_some_and(|glyph| glyph.shown == ':')).then_some(opening + 1 + length)
-}
-
-/// Changes the mark of a speaker without a name, `123456: `.
-fn unframe_number(glyphs: &mut [Glyph]) {
-    let Some(begun) = glyphs.get_mut(first_word(glyphs)..) else { return };
-    let digits = begun.iter().take_while(|glyph| glyph.shown.is_numeric()).count();
+        digits += 1;
+        range = Some((range.map_or(glyph.from, |(from, _)| from), glyph.to));
+    };
     // A wide colon needs no blank behind it.
-    let is_said = begun.get(digits).is_some_and(|colon| {
-        let blank = || begun.get(digits + 1).is_some_and(|glyph| glyph.shown == ' ');
-        colon.shown == ':' && (colon.to - colon.from > 1 || blank())
+    let is_said = colon.shown == ':'
+        && (colon.to - colon.from > 1 || begun.next().is_some_and(|glyph| glyph.shown == ' '));
+    range.filter(|_| digits >= SHORTEST_ID && is_said)
+}
+
+/// Brackets of a line that is read glyph by glyph.
+#[derive(Debug)]
+struct Brackets {
+    /// Number of frames that are open.
+    open: usize,
+    /// Byte of the words that the brackets before them begin with, and whether only frames have such words.
+    words: (usize, bool),
+    /// Byte of the id that the brackets before it may belong to.
+    tried: usize,
+    /// Range of the brackets that close the id of a speaker; those before `tried` open it.
+    mark: Option<(usize, usize)>,
+    /// True if the next bracket may open an id: a blank stands before it, or another that may.
+    is_apart: bool,
+}
+
+impl Default for Brackets {
+    fn default() -> Self {
+        Self { open: 0, words: (0, false), tried: 0, mark: None, is_apart: true }
+    }
+}
+
+impl Brackets {
+    /// Notes a glyph, when it is done with.
+    fn pass(&mut self, glyph: &Glyph) {
+        self.is_apart = glyph.is_blank() || glyph.shown == '(' && (self.is_apart || glyph.is_apart);
+    }
+
+    /// Returns what is to be written instead of a bracket of a frame. Of frames these are the brackets at the beginning of the line,
+    /// behind nothing but blanks and punctuation, and those with words that only frames have, wherever they stand.
+    fn instead(&mut self, glyph: &Glyph, behind: &Glyphs<'_>, head: &Head) -> Option<&'static str> {
+        match glyph.shown {
+            '[' => {
+                let is_frame = head.told == Some(glyph.from)
+                    || glyph.from < head.first && head.is_enveloped
+                    || self.begins_frame(glyph, behind);
+                if !is_frame {
+                    return None;
+                }
+                self.open += 1;
+                Some(if self.opens_mark(glyph, behind) { "‹" } else { "(" })
+            }
+            '(' => self.opens_mark(glyph, behind).then_some("‹"),
+            ']' if self.open > 0 => {
+                self.open -= 1;
+                Some(if self.closes_mark(glyph) { "›" } else { ")" })
+            }
+            ')' => self.closes_mark(glyph).then_some("›"),
+            _ => None,
+        }
+    }
+
+    /// True if the words behind a bracket are those of a frame. All brackets before the same words have the same answer, which is
+    /// looked for once.
+    fn begins_frame(&mut self, bracket: &Glyph, behind: &Glyphs<'_>) -> bool {
+        if bracket.from < self.words.0 {
+            return self.words.1;
+        }
+        let (mut words, mut ahead) = (behind.clone(), behind.clone());
+        self.words = loop {
+            match ahead.next() {
+                None => break (behind.end(), false),
+                Some(glyph) if glyph.shown == ']' => break (glyph.from, false),
+                Some(glyph) if glyph.shown == '/' || glyph.shown.is_alphanumeric() => {
+                    let begins = |frame: &&str| {
+                        frame.starts_with(|c| may_be(glyph.shown, c)) && words.behind(frame).is_some()
+                    };
+                    break (glyph.from, BRACKETS.iter().any(begins));
+                }
+                Some(_) => words = ahead.clone(),
+            }
+        };
+        self.words.1
+    }
+
+    /// True if a bracket opens the id of a speaker, `Bob (42): `: it stands between `‹` and `›` instead.
+    fn opens_mark(&mut self, bracket: &Glyph, behind: &Glyphs<'_>) -> bool {
+        if bracket.from < self.tried {
+            return self.mark.is_some();
+        }
+        if !(self.is_apart || bracket.is_apart) {
+            return false;
+        }
+        (self.tried, self.mark) = speaker_mark(behind.clone(), self.open);
+        self.mark.is_some()
+    }
+
+    fn closes_mark(&self, bracket: &Glyph) -> bool {
+        self.mark.is_some_and(|(from, to)| (from..to).contains(&bracket.from))
+    }
+}
+
+/// Returns the byte of the id behind a bracket, which may be doubled, and the range of the brackets that close it, if a colon follows.
+/// Brackets of so many open frames close one too.
+fn speaker_mark(mut behind: Glyphs<'_>, mut open: usize) -> (usize, Option<(usize, usize)>) {
+    let end = behind.end();
+    let mut closes = |glyph: &Glyph| match glyph.shown {
+        ')' => true,
+        ']' if open > 0 => {
+            open -= 1;
+            true
+        }
+        _ => false,
+    };
+    let Some(mut glyph) = behind.find(|glyph| glyph.shown != '(') else { return (end, None) };
+    let id = glyph.from;
+    let (mut length, mut digits) = (0, 0);
+    while !closes(&glyph) {
+        length += 1;
+        digits += usize::from(glyph.shown.is_numeric());
+        let is_of_id = !glyph.is_blank() && !matches!(glyph.shown, '(' | '[');
+        match behind.next() {
+            Some(next) if is_of_id && length <= LONGEST_ID => glyph = next,
+            _ => return (id, None),
+        }
+    }
+    let mut closing = (glyph.from, glyph.to);
+    let said = behind.find(|glyph| {
+        let is_closing = closes(glyph);
+        if is_closing {
+            closing.1 = glyph.to;
+        }
+        !is_closing && !glyph.is_blank()
     });
-    if digits < SHORTEST_ID || !is_said {
-        return;
-    }
-    if let Some(last) = begun.get_mut(digits - 1) {
-        last.after = Some("›");
-    }
-    if let Some(first) = begun.first_mut() {
-        first.before = Some("‹");
-    }
-}
-
-/// Returns the position of the first letter or digit.
-fn first_word(glyphs: &[Glyph]) -> usize {
-    glyphs.iter().position(|glyph| glyph.shown.is_alphanumeric()).unwrap_or(glyphs.len())
-}
-
-/// True if the line begins with these words as people see it.
-fn begins(glyphs: &[Glyph], with: &str) -> bool {
-    let mut glyphs = glyphs.iter();
-    with.chars().all(|wanted| {
-        let wanted = wanted.to_ascii_lowercase();
-        glyphs.next().is_some_and(|glyph| glyph.shown == wanted || wanted == ' ' && glyph.is_blank())
-    })
+    let is_said = said.is_some_and(|glyph| glyph.shown == ':');
+    (id, (digits >= SHORTEST_ID && is_said).then_some(closing))
 }
 
 #[cfg(any(test, feature = "testing"))]

@@ -66,17 +66,16 @@ impl Job {
     }
 
     /// True if an earlier process may have answered it, so that its end is only known when its turn
-    /// comes, although something else than a person stops it.
-    pub fn may_be_answered(&self, reason: AbortReason) -> bool {
-        let is_command = self.row.payload.facts.wants.command;
-        self.row.recovered && !reason.is_by_a_person() && !is_command
+    /// comes, although something stops it: its clients may have been told that answer.
+    pub fn may_be_answered(&self) -> bool {
+        self.row.recovered && !self.row.payload.facts.wants.command
     }
 
     /// Notes that it was stopped while it waited: its turn only closes it.
     pub fn stop(&mut self, reason: AbortReason) {
         let abort = self.row.abort.or(Some(reason));
         self.row = Arc::new(Row { abort, ..Row::clone(&self.row) });
-        self.end_announced = !self.may_be_answered(reason);
+        self.end_announced = !self.may_be_answered();
     }
 }
 

@@ -24,6 +24,7 @@ pub mod origin;
 pub mod queue;
 pub mod request;
 pub mod rights;
+pub mod run_result;
 pub mod steady_id;
 pub mod talk;
 #[cfg(any(test, feature = "testing"))]

@@ -117,6 +117,15 @@ impl DropRule {
         }
     }
 
+    /// True if nothing of the message was used: sent again, it counts as new, also under the same
+    /// key.
+    pub fn may_be_sent_again(self) -> bool {
+        match self {
+            Self::Old | Self::New | Self::Summarized => true,
+            Self::Read | Self::Duplicate => false,
+        }
+    }
+
     /// Text told to the sender of the message.
     pub fn told(self) -> String {
         let why = match self {

@@ -61,7 +61,7 @@ pub struct Request {
     pub kind: Kind,
     /// Text of the message.
     pub text: String,
-    /// Images that came with it.
+    /// Images that came with it, and words in the place of attachments that are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Block>,
     /// Thinking level for this message alone, as it was sent.
@@ -340,8 +340,8 @@ impl Request {
 fn image_bytes(block: &Block) -> usize {
     match block {
         Block::Image(image) => image.data.len(),
-        // Attachments are images.
-        Block::Text(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => 0,
+        Block::Text(told) => told.text.len(),
+        Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => 0,
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod advice;
 mod command;
+mod cooldown;
 mod credential;
 mod error;
 mod file;
@@ -16,10 +17,10 @@ mod renewable;
 mod resolve;
 mod session_profile;
 mod store;
-mod usage;
 
-pub use advice::how_to_add;
+pub use advice::{AgentFlag, how_to_add};
 pub(crate) use command::KeyCommands;
+pub use cooldown::{UsageStats, failure_reason};
 pub use credential::{About, Credential, Secret, pasted_secret};
 pub use error::CredentialError;
 pub use file::{FILE, OnDamage, StoreError, Updated};
@@ -33,4 +34,3 @@ pub use resolve::AuthLabel;
 pub(crate) use resolve::{Key, Keyring, Wish};
 pub use session_profile::{Pin, PinSource, SessionState, pin};
 pub use store::AuthStore;
-pub use usage::{UsageStats, failure_reason};

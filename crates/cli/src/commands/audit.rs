@@ -18,7 +18,7 @@ mod tools;
 use openclaw_config::clock::now_ms;
 use openclaw_config::settings::GatewayMode;
 use openclaw_config::{Config, ExposedState, Unmet, exposed_state, unmet_protections};
-use openclaw_dispatch::tool_access::{UnknownName, unknown_names};
+use openclaw_runtime::tool_access::{UnknownName, unknown_names};
 use serde::Serialize;
 
 pub(super) use not_audited::CHECK as NOT_AUDITED;

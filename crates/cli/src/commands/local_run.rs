@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use openclaw_config::gateway_options::GatewayFlags;
 use openclaw_config::settings::{AuthKind, BindMode};
-use openclaw_dispatch::{AgentMessage, Events, Occasion, RunOutcome, RunRecord};
+use openclaw_dispatch::{AgentMessage, Events, Occasion, RunOutcome, RunRecord, RunResult};
 use openclaw_gateway::{
     ExitStatus, GatewayState, LockError, LogTarget, Ready, RunOptions, Running, StartError, running_gateway,
 };
@@ -136,10 +136,10 @@ async fn answer(state: &GatewayState, agent: AgentId, request: Request) -> Resul
         .map_err(|error| Failure::new("not-accepted", error.to_string()))?;
     drop(receipt);
     match ended(state, &run_id, &mut events).await.map(RunRecord::told) {
-        Some(RunOutcome::Ok { result }) => Ok(result),
+        Some(RunOutcome::Ok { result }) => Ok(result.into_json()),
         Some(RunOutcome::Error { message, .. }) => Err(Failure::new("run", message)),
         Some(RunOutcome::Aborted { reason, result }) => {
-            let why = result.as_ref().and_then(stopped_why);
+            let why = result.as_ref().and_then(RunResult::error_message).map(str::to_owned);
             Err(Failure::new("aborted", why.unwrap_or_else(|| format!("the run was stopped ({reason})"))))
         }
         None => Err(Failure::new("interrupted", "interrupted; the run goes on when a gateway starts")),
@@ -161,11 +161,6 @@ async fn ended(state: &GatewayState, run_id: &RunId, events: &mut Events) -> Opt
             record = &mut ended => return record,
         }
     }
-}
-
-/// Reason for the stop, as the run itself reports it.
-fn stopped_why(result: &Value) -> Option<String> {
-    result.pointer("/meta/error/message").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// The session whose transcript is meant, one of its own where there is none; else the agent's main session.

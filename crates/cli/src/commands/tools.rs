@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use openclaw_channels::Platforms;
 use openclaw_config::Config;
-use openclaw_dispatch::tool_access::{
-    Access, Explanation, RunOf, Sender, ToolAccess, explain, unknown_names,
-};
 use openclaw_models::ModelRef;
 use openclaw_protocol::{AgentId, SessionKey};
+use openclaw_runtime::tool_access::{Access, Explanation, RunOf, Sender, ToolAccess, explain, unknown_names};
 use openclaw_sessions::store::read_rows;
 use openclaw_sessions::{SessionEntry, SessionSettings};
 use openclaw_tools::CATALOGUE;

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_channels::Address;
+use openclaw_delivery::incoming::debounce::{Gather, Machine};
+use openclaw_runtime::shared::Shared;
 use openclaw_sessions::key::SessionKey;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -20,8 +22,6 @@ use super::desks::{Content, Desks, Letter, Waiting};
 use super::gate::{Admitted, Verdict};
 use super::whole::{self, Whole};
 use super::{Fate, decide, gate, handover, press};
-use crate::incoming::debounce::{Gather, Machine};
-use crate::shared::Shared;
 
 /// Time for which an idle desk waits for more. A desk takes 7 KB, and starting another takes
 /// microseconds.

@@ -182,7 +182,7 @@ impl View {
         let speaker = Speaker { channel, settings: access, paired, address, conversation, sender };
         match speaker.gate() {
             Gate::Heard(admission) => {
-                dispatch.shared().silent_groups.forget(address);
+                dispatch.chats().silent_groups.forget(address);
                 Ok(Seen::Heard { admission, access: Arc::clone(access) })
             }
             // A sender who is not in the lists that can be read may be in the one that can't:
@@ -192,7 +192,7 @@ impl View {
             }
             Gate::Unheard(why) => {
                 if let Some(silence) = speaker.silence().filter(|_| why == reasons::GROUP_POLICY) {
-                    dispatch.shared().silent_groups.note(address, conversation, silence);
+                    dispatch.chats().silent_groups.note(address, conversation, silence);
                 }
                 tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, why, "a message is not heard");
                 if why == reasons::GROUP_POLICY && gate::is_from_menu(platforms, config, event) {

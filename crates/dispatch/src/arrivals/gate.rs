@@ -15,6 +15,9 @@ use openclaw_channels::{
     Address, Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
 };
 use openclaw_config::Config;
+use openclaw_delivery::ack_reaction;
+use openclaw_delivery::incoming::debounce::{Gather, Piece};
+use openclaw_delivery::incoming::{Utterance, compose};
 use openclaw_journal::delivery::{Author, LaneKey};
 use openclaw_journal::frames::framed_name;
 use openclaw_journal::intent::Intent;
@@ -34,11 +37,8 @@ use super::desks::Waiting;
 use super::door::{Seen, UNREADABLE, access};
 use super::offline::Lateness;
 use super::{Fate, MovedGroup, handover, offline};
-use crate::ack_reaction;
 use crate::commands::{self, Names, Spoken, TextCommands, buttons};
 use crate::handle::Dispatch;
-use crate::incoming::debounce::{Gather, Piece};
-use crate::incoming::{Utterance, compose};
 
 /// Default number of earlier messages of a group that are shown with the next one.
 const HISTORY: u32 = 50;
@@ -329,7 +329,8 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Verdi
 /// Returns the words of a message in the form that commands are read from.
 fn command_text(event: &Inbound, names: &Mentioned) -> String {
     let said = Utterance::of(event);
-    said.map(|one| compose::command_text(&one.message.text, &[one], names)).unwrap_or_default()
+    let is_stop = commands::stop::is_stop;
+    said.map(|one| compose::command_text(&one.message.text, &[one], names, is_stop)).unwrap_or_default()
 }
 
 /// Converts the address into the form that routing takes.
@@ -473,7 +474,7 @@ async fn moved(dispatch: &Dispatch, access: &AccessSettings, from: &Address, to:
             from: from.target.clone(),
             to: to.to_owned(),
         };
-        dispatch.shared().group_moved(moved).await;
+        dispatch.chats().group_moved(moved).await;
     }
     Fate::handled("moved")
 }

@@ -9,6 +9,9 @@ use base64::Engine as _;
 use futures_util::StreamExt as _;
 use openclaw_channels::access::GroupView;
 use openclaw_channels::{Account, Address, ConversationKind, FetchError, Fetched, Inbound, MediaRef, Part};
+use openclaw_delivery::incoming::compose::compose;
+use openclaw_delivery::incoming::envelope::Clockwork;
+use openclaw_delivery::incoming::{Attachment, Conversation, Utterance};
 use openclaw_journal::api::{AbortError, AbortReason, Accepted, DispatchError};
 use openclaw_journal::delivery::{Author, Delivery};
 use openclaw_journal::frames::framed_name;
@@ -25,11 +28,9 @@ use super::gate::Admitted;
 use super::offline::Lateness;
 use super::whole::primary;
 use super::{Arrivals, Fate, Routed, decide};
+use crate::commands;
 use crate::handle::Dispatch;
 use crate::hooks::{Chat, GivenBy};
-use crate::incoming::compose::compose;
-use crate::incoming::envelope::Clockwork;
-use crate::incoming::{Attachment, Conversation, Utterance};
 use crate::runner::Destination;
 use crate::subagents::told_of_stop;
 
@@ -332,7 +333,7 @@ async fn composed(
     let settings = runner.settings();
     let run_id = run_id(&first.event);
     // In a direct chat only what is too old to be answered waits as context.
-    let (chat, old_words) = (&last.event.address, &runner.shared.old_words);
+    let (chat, old_words) = (&last.event.address, &dispatch.chats().old_words);
     let history = match last.group {
         Some(_) => last.history,
         None if old_words.may_wait(chat) => TOO_OLD_TOLD,
@@ -360,6 +361,7 @@ async fn composed(
         history: &history,
         previous: entry.as_ref().and_then(|entry| entry.updated_at),
         names: &last.names,
+        is_stop: commands::stop::is_stop,
         attachments,
         is_late: said.iter().any(|one| one.lateness != Lateness::OnTime),
         is_owners: last.standing.is_owner || last.is_let_in,

@@ -4,8 +4,8 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use super::KnownChats;
 use crate::handle::Dispatch;
-use crate::shared::Shared;
 
 /// A group that has another id now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +28,11 @@ impl Dispatch {
     /// accounts are started.
     pub fn follow_groups(&self, follow: FollowGroup) {
         // Only what starts a gateway comes here.
-        let _ = self.shared().follow_group.set(follow);
+        let _ = self.chats().follow_group.set(follow);
     }
 }
 
-impl Shared {
+impl KnownChats {
     /// Tells the configuration that a group has another id now.
     pub(super) async fn group_moved(&self, moved: MovedGroup) {
         match self.follow_group.get() {

@@ -146,7 +146,7 @@ async fn too_old(dispatch: &Dispatch, admitted: &Admitted, now: i64) -> Fate {
         return if admitted.history == 0 { Fate::dropped(STALE) } else { Fate::Noted };
     }
     let address = admitted.event.address.clone();
-    dispatch.shared().old_words.noted(&address);
+    dispatch.chats().old_words.noted(&address);
     let thread = address.thread.as_deref().unwrap_or_default();
     // Said once for all that comes together, also across a restart.
     let id = format!("offline:{}:{}:{thread}:{}", address.account, address.target, now / TOLD_MS);

@@ -87,7 +87,7 @@ impl Dispatch {
         let Some(platform) = self.runner().deps.platforms.channel(channel) else { return Vec::new() };
         let Ok(settings) = door::access(self, &now.config, channel, account) else { return Vec::new() };
         let nobody = Sender::default();
-        self.shared().silent_groups.of(channel, account, |seen| {
+        self.chats().silent_groups.of(channel, account, |seen| {
             let Seen { at, conversation, .. } = seen;
             let channel = platform.as_ref();
             let (settings, sender) = (&settings, &nobody);

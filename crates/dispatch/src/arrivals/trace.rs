@@ -6,21 +6,21 @@ mod work;
 use std::sync::Arc;
 
 use openclaw_config::settings::QueueMode;
+use openclaw_delivery::outbox::OutboxError;
 use openclaw_journal::api::RunOutcome;
 use openclaw_journal::delivery::{DeliveryFailure, DeliveryState, DeliveryStatus};
 use openclaw_journal::inbox::{AskedRecords, Known, MessageRecord};
 use openclaw_journal::job::copies_of;
 use openclaw_journal::journal::JournalError;
+use openclaw_journal::run_result::RunResult;
 use openclaw_protocol::RunId;
 use openclaw_protocol::params::channels::{TraceDelivery, TraceEvent, TraceResult, TraceRun};
 use openclaw_sessions::SessionKey;
-use serde_json::Value;
 
 use self::work::{ReadBefore, Work};
 use super::offline::Lateness;
 use super::{ArrivalRecord, Fate, handover};
 use crate::handle::Dispatch;
-use crate::outbox::OutboxError;
 use crate::runner::command::is_answer;
 
 /// Number of events that one id may name: those of a message, its edits and reactions.
@@ -267,11 +267,9 @@ fn of_known(known: Option<Known>) -> TraceRun {
                 RunOutcome::Error { message, result } => ("error", Some(message), result),
                 RunOutcome::Aborted { reason, result } => ("aborted", Some(reason), result),
             };
-            let meta = |name: &str| {
-                let agent = result.as_ref()?.pointer("/meta/agentMeta")?;
-                agent.get(name).and_then(Value::as_str).map(str::to_owned)
-            };
-            (run.state, run.provider, run.model) = (state.to_owned(), meta("provider"), meta("model"));
+            run.state = state.to_owned();
+            run.provider = result.as_ref().and_then(RunResult::provider).map(str::to_owned);
+            run.model = result.as_ref().and_then(RunResult::model).map(str::to_owned);
             (run.error, run.started_at, run.ended_at) = (error, record.started_at, Some(record.ended_at));
         }
     }

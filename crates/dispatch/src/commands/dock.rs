@@ -12,6 +12,7 @@ use super::{Answering, CommandError, Context};
 
 pub(super) const TELEGRAM: Command = Command {
     aliases: &["dock_telegram"],
+    platform: Some("telegram"),
     ..Command::new(
         "dock-telegram",
         Category::Docks,
@@ -21,6 +22,7 @@ pub(super) const TELEGRAM: Command = Command {
 };
 pub(super) const DISCORD: Command = Command {
     aliases: &["dock_discord"],
+    platform: Some("discord"),
     ..Command::new(
         "dock-discord",
         Category::Docks,
@@ -30,6 +32,7 @@ pub(super) const DISCORD: Command = Command {
 };
 pub(super) const SLACK: Command = Command {
     aliases: &["dock_slack"],
+    platform: Some("slack"),
     ..Command::new(
         "dock-slack",
         Category::Docks,

@@ -2,10 +2,9 @@
 //! comes in pages that turn in place.
 
 use openclaw_agent::skills::SkillCommand;
-use openclaw_config::settings::Commands;
 
 use super::response::{Response, Showing, button};
-use super::table::{Category, Command, Does, Offered};
+use super::table::{Category, Command, Does, MenuFacts, Offered};
 use super::{Answering, COMMANDS, Context};
 
 pub(super) const HELP: Command = Command {
@@ -24,31 +23,35 @@ const HERE: &str = "commands_page_noop";
 const TURN: &str = "commands_page_";
 
 fn help<'a>(context: &'a Context<'a>, _: &'a str) -> Answering<'a> {
-    Box::pin(async move { Ok(help_text(&context.settings.config.commands)) })
+    Box::pin(async move {
+        let platforms = context.platforms();
+        Ok(help_text(context.menu_facts(&platforms)))
+    })
 }
 
 fn list<'a>(context: &'a Context<'a>, _: &'a str) -> Showing<'a> {
     Box::pin(async move {
         let skills = context.skills().await;
-        let commands = &context.settings.config.commands;
+        let platforms = context.platforms();
+        let facts = context.menu_facts(&platforms);
         Ok(if context.shows_buttons() {
-            page(commands, &skills, 1, context.agent.id.as_str())
+            page(facts, &skills, 1, context.agent.id.as_str())
         } else {
-            whole(commands, &skills).into()
+            whole(facts, &skills).into()
         })
     })
 }
 
-/// Returns the rows of a category that the configuration has.
-fn of(category: Category, settings: &Commands) -> impl Iterator<Item = &'static Command> {
-    COMMANDS.iter().filter(move |row| row.category == category && row.is_listed(settings))
+/// Returns the rows of a category that are shown.
+fn of(category: Category, facts: MenuFacts<'_>) -> impl Iterator<Item = &'static Command> {
+    COMMANDS.iter().filter(move |row| row.category == category && row.is_listed(facts))
 }
 
 /// Text of `/help`, one line per category.
-fn help_text(settings: &Commands) -> String {
+fn help_text(facts: MenuFacts<'_>) -> String {
     let mut blocks = vec!["ℹ️ Help".to_owned()];
     for category in [Category::Session, Category::Options, Category::Status, Category::Tools] {
-        let shown: Vec<String> = of(category, settings).map(written).collect();
+        let shown: Vec<String> = of(category, facts).map(written).collect();
         if !shown.is_empty() {
             blocks.push(format!("{}\n  {}", category.title(), shown.join("  |  ")));
         }
@@ -74,11 +77,11 @@ struct Line {
     text: String,
 }
 
-fn lines(settings: &Commands, skills: &[SkillCommand]) -> Vec<Line> {
+fn lines(facts: MenuFacts<'_>, skills: &[SkillCommand]) -> Vec<Line> {
     let mut lines = Vec::new();
     for category in Category::ALL {
         let heading = category.title();
-        lines.extend(of(category, settings).map(|row| Line { heading, text: line(row) }));
+        lines.extend(of(category, facts).map(|row| Line { heading, text: line(row) }));
         if category == Category::Tools {
             let skill = |skill: &SkillCommand| format!("  /{} - {}", skill.name, skill.description);
             lines.extend(skills.iter().map(|one| Line { heading, text: skill(one) }));
@@ -97,8 +100,8 @@ fn line(row: &Command) -> String {
     format!("  /{name}{aliases}{text} - {}", row.about)
 }
 
-fn whole(settings: &Commands, skills: &[SkillCommand]) -> String {
-    format!("ℹ️ Slash commands\n\n{}", grouped(&lines(settings, skills)))
+fn whole(facts: MenuFacts<'_>, skills: &[SkillCommand]) -> String {
+    format!("ℹ️ Slash commands\n\n{}", grouped(&lines(facts, skills)))
 }
 
 fn grouped(lines: &[Line]) -> String {
@@ -112,8 +115,8 @@ fn grouped(lines: &[Line]) -> String {
 }
 
 /// Page of the list, with the buttons that turn it; a number past the end gives the last page.
-fn page(settings: &Commands, skills: &[SkillCommand], wanted: usize, agent: &str) -> Response {
-    let lines = lines(settings, skills);
+fn page(facts: MenuFacts<'_>, skills: &[SkillCommand], wanted: usize, agent: &str) -> Response {
+    let lines = lines(facts, skills);
     let pages = lines.len().div_ceil(PAGE).max(1);
     let page = wanted.clamp(1, pages);
     let shown = lines.get((page - 1) * PAGE..lines.len().min(page * PAGE)).unwrap_or_default();
@@ -131,7 +134,8 @@ fn page(settings: &Commands, skills: &[SkillCommand], wanted: usize, agent: &str
 /// The page that a pressed button asks for.
 pub(super) async fn pressed(context: &Context<'_>, wanted: usize) -> Response {
     let skills = context.skills().await;
-    page(&context.settings.config.commands, &skills, wanted, context.agent.id.as_str())
+    let platforms = context.platforms();
+    page(context.menu_facts(&platforms), &skills, wanted, context.agent.id.as_str())
 }
 
 /// Button of the list that was pressed.
@@ -154,7 +158,13 @@ pub(super) fn read_press(data: &str) -> Option<Press> {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_config::settings::Commands;
+
     use super::*;
+
+    fn facts(settings: &Commands) -> MenuFacts<'_> {
+        MenuFacts { settings, platforms: &["telegram"] }
+    }
 
     fn skill(name: &str) -> SkillCommand {
         SkillCommand { name: name.into(), skill: name.into(), description: "Does it.".into(), tool: None }
@@ -162,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_list_has_every_command_that_is_on_by_category() {
-        let text = whole(&Commands::default(), &[skill("weather")]);
+        let text = whole(facts(&Commands::default()), &[skill("weather")]);
         assert!(text.starts_with("ℹ️ Slash commands\n\nSession\n  /new - "), "{text}");
         let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what} in\n{text}"));
         let order = [
@@ -180,21 +190,21 @@ mod tests {
             "\n  /approve - ",
             "\n  /exec - ",
             "\n  /weather - Does it.",
-            "\n  /dock_slack - ",
+            "\n  /dock_telegram - ",
         ] {
             at(line);
         }
-        for hidden in ["/config", "/debug", "/tts", "/bash"] {
+        for hidden in ["/config", "/debug", "/tts", "/bash", "/dock_slack"] {
             assert!(!text.contains(hidden), "{hidden} is not on:\n{text}");
         }
         let on = Commands { config: true, debug: true, ..Commands::default() };
-        assert!(["/config - ", "/debug - "].iter().all(|line| whole(&on, &[]).contains(line)));
+        assert!(["/config - ", "/debug - "].iter().all(|line| whole(facts(&on), &[]).contains(line)));
     }
 
     #[test]
     fn pages_have_eight_commands_and_turn() {
         let settings = Commands::default();
-        let all = lines(&settings, &[]).len();
+        let all = lines(facts(&settings), &[]).len();
         let pages = all.div_ceil(8);
         let said = |response: &Response| {
             response
@@ -207,7 +217,7 @@ mod tests {
         let button = |text: &str, data: &str| (text.to_owned(), data.to_owned());
         let count =
             |response: &Response| response.text.lines().filter(|line| line.starts_with("  /")).count();
-        let first = page(&settings, &[], 1, "main");
+        let first = page(facts(&settings), &[], 1, "main");
         assert!(
             first.text.starts_with(&format!("ℹ️ Commands (1/{pages})\n\nSession\n  /new - ")),
             "{}",
@@ -216,7 +226,7 @@ mod tests {
         assert_eq!(count(&first), 8);
         let here = format!("1/{pages}");
         assert_eq!(said(&first), [button(&here, HERE), button("Next ▶", "commands_page_2:main")]);
-        let last = page(&settings, &[], 99, "main");
+        let last = page(facts(&settings), &[], 99, "main");
         assert_eq!(count(&last), all - (pages - 1) * 8);
         let before = format!("commands_page_{}:main", pages - 1);
         assert_eq!(said(&last), [button("◀ Prev", &before), button(&format!("{pages}/{pages}"), HERE)]);
@@ -238,7 +248,7 @@ mod tests {
 
     #[test]
     fn help_names_what_is_used_most() {
-        let text = help_text(&Commands::default());
+        let text = help_text(facts(&Commands::default()));
         assert!(text.starts_with("ℹ️ Help\n\nSession\n  /new [model] [text]  |  /reset"), "{text}");
         assert!(text.ends_with("\n\nMore: /commands for the full list"), "{text}");
     }

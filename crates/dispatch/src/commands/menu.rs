@@ -7,11 +7,11 @@ use openclaw_channels::MenuCommand;
 use openclaw_config::settings::Commands;
 
 use super::COMMANDS;
-use super::table::{By, Category, Command, Offered, is_in_menu};
+use super::table::{By, Category, Command, MenuFacts, Offered};
 
 /// The commands for a menu: those that are there and on, then those of skills.
-pub(crate) fn menu(settings: &Commands, skills: &[SkillCommand]) -> Vec<MenuCommand> {
-    let native = COMMANDS.iter().filter(|row| is_in_menu(row, settings));
+pub(crate) fn menu(facts: MenuFacts<'_>, skills: &[SkillCommand]) -> Vec<MenuCommand> {
+    let native = COMMANDS.iter().filter(|row| row.offered == Offered::Native && row.is_listed(facts));
     let native = native.map(|row| MenuCommand {
         name: row.name.to_owned(),
         description: row.about.to_owned(),
@@ -85,7 +85,8 @@ fn place(row: &Command) -> String {
     };
     let edits = row.edits_need.map(|setting| format!(", changes with `{setting}=true`")).unwrap_or_default();
     let inline = if row.inline { ", inline" } else { "" };
-    format!("{place}{inline}{needs}{edits}")
+    let platform = row.platform.map(|id| format!(", where {id} is set up")).unwrap_or_default();
+    format!("{place}{inline}{needs}{edits}{platform}")
 }
 
 fn who(row: &Command) -> &'static str {
@@ -100,7 +101,8 @@ mod tests {
     use super::*;
 
     fn names(settings: &Commands, skills: &[SkillCommand]) -> Vec<String> {
-        menu(settings, skills).into_iter().map(|row| row.name).collect()
+        let facts = MenuFacts { settings, platforms: &["telegram"] };
+        menu(facts, skills).into_iter().map(|row| row.name).collect()
     }
 
     /// Spec `channels.md` §2, "Native command names".
@@ -131,7 +133,7 @@ mod tests {
         for name in native {
             assert!(found.iter().any(|row| row == name), "{name}");
         }
-        for name in ["allowlist", "compact", "bash", "config", "debug", "tts"] {
+        for name in ["allowlist", "compact", "bash", "config", "debug", "tts", "dock-discord", "dock-slack"] {
             assert!(!found.iter().any(|row| row == name), "{name}");
         }
         let on = Commands { config: true, debug: true, ..Commands::default() };
@@ -148,6 +150,7 @@ mod tests {
             "| `/whoami` (`/id`) | Show who you are to this gateway. | menu, inline | whoever may give commands |",
             "| `/send on\\|off\\|inherit` | Let this session send, or not. | menu | the owner |",
             "| `/config show\\|get\\|set\\|unset` | Show or change the configuration. | menu, with `commands.config=true` | whoever may give commands |",
+            "| `/dock-slack` (`/dock_slack`) | Send this session's answers to Slack. | menu, where slack is set up | whoever may give commands |",
             "| `/compact [instructions]` | Replace the conversation so far by a summary. | text | whoever may give commands |",
         ] {
             assert!(page.lines().any(|own| own == line), "no {line} in\n{page}");

@@ -3,6 +3,7 @@
 use openclaw_config::ResolvedAgent;
 use openclaw_journal::intent::{Hints, ModelChoice};
 use openclaw_models::{Choices, Chosen, ModelRef, Models, ProviderId};
+use openclaw_runtime::session_model::{AskedModel, is_forbidden};
 use openclaw_sessions::reset::trigger::strip_prefix_without_case;
 
 use super::argument_menu::ArgumentMenu;
@@ -11,7 +12,6 @@ use super::line::{Hit, cut, ends_name, skip_colon, slashes};
 use super::response::{Response, Showing};
 use super::table::{Category, Command, Does, Takes};
 use super::{CommandError, Context, cards, models};
-use crate::session_model::{AskedModel, is_forbidden};
 
 pub(super) const NAME: &str = "model";
 pub(super) const DIRECTIVE: Directive =

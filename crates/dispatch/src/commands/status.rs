@@ -1,23 +1,23 @@
-//! `/status`: how a session stands (spec `messages.md` §9). What is known is gathered here; the card is [`crate::status_card`].
+//! `/status`: how a session stands (spec `messages.md` §9). What is known is gathered here; the card is [`openclaw_delivery::status_card`].
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use openclaw_config::settings::{QueueMode, SandboxMode};
+use openclaw_delivery::status_card::{QueueLine, StatusCard};
 use openclaw_journal::api::RunPhase;
 use openclaw_journal::queue::{QueueSettings, QueueWish};
 use openclaw_models::catalog::Catalog;
 use openclaw_models::credentials::AuthLabel;
 use openclaw_models::quota::text::summary;
 use openclaw_models::{ModelRef, ThinkingLevel};
+use openclaw_runtime::events::Verbose;
 use openclaw_sessions::SessionEntry;
 use openclaw_tools::sandbox::{SandboxSettings, program_of};
 
 use super::table::{Category, Command, Does};
 use super::{Answering, Context, activation};
-use crate::events::Verbose;
 use crate::runner::prepare::verbose;
-use crate::status_card::{QueueLine, StatusCard};
 
 pub(super) const COMMAND: Command = Command {
     inline: true,

@@ -38,6 +38,17 @@ pub(super) struct Command {
     pub(super) is_on: fn(&Commands) -> bool,
     /// Setting that has to be true for changes, if the command also shows things without.
     pub(super) edits_need: Option<&'static str>,
+    /// Platform without which the command is of no use.
+    pub(super) platform: Option<&'static str>,
+}
+
+/// Facts that decide which commands are shown in lists and menus.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MenuFacts<'a> {
+    /// Settings of commands.
+    pub(crate) settings: &'a Commands,
+    /// Ids of the platforms that have a usable account.
+    pub(crate) platforms: &'a [&'static str],
 }
 
 /// Category of a command, in the order of the list.
@@ -150,6 +161,7 @@ impl Command {
             argument_menu: ArgumentMenu::None,
             is_on: |_| true,
             edits_need: None,
+            platform: None,
         }
     }
 
@@ -183,9 +195,15 @@ impl Command {
         !matches!(self.does, Does::Missing)
     }
 
-    /// True if it is shown in lists and menus.
-    pub(super) fn is_listed(&self, settings: &Commands) -> bool {
+    /// True if it is implemented and the configuration has it.
+    pub(super) fn can_be_given(&self, settings: &Commands) -> bool {
         self.is_there() && (self.is_on)(settings)
+    }
+
+    /// True if it is shown in lists and menus.
+    pub(super) fn is_listed(&self, facts: MenuFacts<'_>) -> bool {
+        let has_platform = self.platform.is_none_or(|platform| facts.platforms.contains(&platform));
+        has_platform && self.can_be_given(facts.settings)
     }
 }
 
@@ -233,9 +251,9 @@ pub(super) fn is_native(name: &str) -> bool {
     COMMANDS.iter().any(|row| row.name == name && row.offered == Offered::Native && row.is_there())
 }
 
-/// True if a row is in the menus of platforms under these settings.
+/// True if menus of platforms may have a row under these settings.
 pub(super) fn is_in_menu(row: &Command, settings: &Commands) -> bool {
-    row.offered == Offered::Native && row.is_listed(settings)
+    row.offered == Offered::Native && row.can_be_given(settings)
 }
 
 /// True if `/<name>` is one of these commands.

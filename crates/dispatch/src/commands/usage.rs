@@ -1,17 +1,17 @@
 //! `/usage [off|tokens|full|cost]`: the line below answers, and the tokens that were spent (spec
-//! `messages.md` §5). The line itself is [`crate::usage_footer`].
+//! `messages.md` §5). The line itself is [`openclaw_delivery::usage_footer`].
 
 use openclaw_models::usage::{dollars, short_count};
 use openclaw_protocol::params::usage::{
     DailyCost, Date, Days, SessionsUsageParams, UsageCostParams, UsageCostResult, UsageTotals,
 };
+use openclaw_runtime::surroundings::{Surroundings, prices};
 use openclaw_sessions::entry::ResponseUsage;
 use openclaw_sessions::usage::{self, Ledger, UsageError};
 
 use super::argument_menu::ArgumentMenu;
 use super::table::{Category, Command, Does, Takes};
 use super::{Answering, Context};
-use crate::surroundings::{Surroundings, prices};
 
 pub(super) const COMMAND: Command = Command::new(
     "usage",

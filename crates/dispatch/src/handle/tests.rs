@@ -11,6 +11,7 @@ mod system_events;
 
 use openclaw_journal::api::{AbortTarget, Accepted, RunOutcome, RunPhase, RunRecord, Waited};
 use openclaw_journal::journal::memory;
+use openclaw_journal::run_result::RunResult;
 use serde_json::{Value, json};
 
 use super::*;
@@ -26,12 +27,7 @@ fn dir() -> tempfile::TempDir {
 }
 
 fn texts(record: &RunRecord) -> Vec<&str> {
-    let result = match &record.outcome {
-        RunOutcome::Ok { result } => Some(result),
-        RunOutcome::Error { result, .. } | RunOutcome::Aborted { result, .. } => result.as_ref(),
-    };
-    let payloads = result.and_then(|result| result["payloads"].as_array()).map_or(&[][..], Vec::as_slice);
-    payloads.iter().filter_map(|payload| payload["text"].as_str()).collect()
+    record.outcome.result().into_iter().flat_map(RunResult::texts).collect()
 }
 
 async fn send(rig: &Rig, run_id: &str, text: &str) {
@@ -605,6 +601,7 @@ async fn the_agent_method_keeps_what_the_request_says_of_the_session() {
     drop(rig.agent(message).await.unwrap());
     let told = rig.dispatch.ended(&RunId::new("r1")).await.unwrap().told();
     let RunOutcome::Ok { result } = &told else { panic!("{told:?}") };
+    let result = result.clone().into_json();
     assert_eq!(result.pointer("/meta/agentMeta/sessionId"), Some(&Value::from("my-session")));
     assert!(result.pointer("/meta/systemPromptReport").is_some());
     let entry = rig.entry().await;

@@ -13,13 +13,13 @@ use openclaw_agent::hooks::{Bundled, EventKind, HookBus};
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::workspace_file;
 use openclaw_config::ResolvedAgent;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::SessionKey;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{context, has_program, shown_config};
 use crate::runner::{NotBegun, Runner};
-use crate::setup::Settings;
 
 const SOUL: &str = "SOUL.md";
 /// Bytes of another soul that are read at most.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use openclaw_agent::hooks::HookPoint;
 use openclaw_agent::hooks::payload::{HookContext, MessageSent};
 use openclaw_channels::{Address, Part};
+use openclaw_delivery::outbox::{Became, TellSent};
 use openclaw_sessions::SessionKey;
 use serde_json::json;
 
 use super::context;
-use crate::outbox::{Became, TellSent};
 use crate::runner::Runner;
 
 impl Runner {

@@ -16,12 +16,12 @@ use openclaw_models::{
     Ask, AskedThinking, CacheRetention, KeptRequest, ModelEvent, ModelRequest, Models, ThinkingLevel,
 };
 use openclaw_protocol::message::{Message, StopReason, UserMessage};
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{SessionEntry, SessionKey, history};
 use tokio_util::sync::CancellationToken;
 
 use crate::runner::{Runner, Shield};
-use crate::setup::Settings;
 
 /// Time that a model may take to find a name (spec `agent-runtime.md` §8.3).
 const NAMING: Duration = Duration::from_secs(15);

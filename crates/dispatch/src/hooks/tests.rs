@@ -3,14 +3,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::tz::TimeZone;
 use openclaw_channels::{Address, Attempt, ChannelFuture, Outgoing, Part, Receipt, Repeats, SendError};
+use openclaw_delivery::outbox::Enqueued;
+use openclaw_delivery::testing::send_only::{SendOnly, Sends};
 use openclaw_journal::clock::Clock;
 use openclaw_journal::delivery::{Author, Delivery};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::outbox::Enqueued;
-use crate::testing::send_only::{SendOnly, Sends};
 use crate::testing::{FakeModel, KEY, Rig, chat, key_of};
 
 const DAY: i64 = 24 * 60 * 60_000;

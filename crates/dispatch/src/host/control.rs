@@ -2,11 +2,11 @@
 
 use openclaw_agent::host::{ControlAsk, ControlCall, ControlHost, HostError, HostFuture};
 use openclaw_protocol::SessionKey;
+use openclaw_runtime::surroundings::Control;
 use openclaw_sessions::store::spelled;
 use serde_json::Value;
 
 use super::RunHost;
-use crate::surroundings::Control;
 
 const NO_RESTART: &str = "Gateway restart is disabled. Set commands.restart=true to enable.";
 const NO_GATEWAY: &str = "This run is made without a gateway.";

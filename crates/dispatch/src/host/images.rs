@@ -25,7 +25,8 @@ impl ImagesHost for RunHost {
             let choice = models.image_choice(settings, &agent.id, &agent.agent_dir).await;
             let choice = choice.ok_or_else(|| refused(NoImageModel))?;
             let references = image_candidates(settings, &choice, question.model).map_err(refused)?;
-            let candidates = models.bind_image_models(settings, &agent.agent_dir, references).await;
+            let candidates =
+                models.bind_image_models(settings, &agent.id, &agent.agent_dir, references).await;
             first_answer(candidates, &question).await
         })
     }

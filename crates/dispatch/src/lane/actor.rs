@@ -16,6 +16,7 @@ use openclaw_journal::job::Job;
 use openclaw_journal::journal::Update;
 use openclaw_journal::queue::DropRule;
 use openclaw_protocol::{RunId, SessionKey};
+use openclaw_runtime::shared::Shared;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
@@ -27,7 +28,6 @@ use super::machine::{ChangeId, Effect, Input, Machine};
 use super::running::{Running, next_event};
 use super::supervisor::Supervisor;
 use crate::runner::{Ending, Runner};
-use crate::shared::Shared;
 
 /// Time for which an idle lane waits for a sender who seemed about to send.
 const LINGER: Duration = Duration::from_secs(1);

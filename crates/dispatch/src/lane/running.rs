@@ -6,10 +6,10 @@ use openclaw_agent::event::{RunEnd, RunEvent};
 use openclaw_journal::api::{Broadcast, RunOutcome, RunRecord};
 use openclaw_journal::beat::{BeatAnswer, BeatChat};
 use openclaw_journal::job::Job;
+use openclaw_runtime::events::Emitter;
 use tokio::sync::mpsc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::events::Emitter;
 use crate::runner::RunControl;
 
 /// The run under way.

@@ -13,10 +13,9 @@ use openclaw_agent::place::off_limits::{OffLimits, Purpose};
 use openclaw_agent::place::{Place, PlaceError};
 use openclaw_channels::AnswerMedia;
 use openclaw_config::{Config, without_dots};
+use openclaw_delivery::outbox::files::FOLDER;
 use openclaw_models::net::public;
 use openclaw_sessions::ids;
-
-use crate::outbox::files::FOLDER;
 
 /// Largest file that is taken, in bytes: more than any platform takes.
 const LARGEST: u64 = 100 * 1_000_000;

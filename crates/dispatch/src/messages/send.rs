@@ -8,6 +8,9 @@ use openclaw_agent::text::directive;
 use openclaw_agent::text::silent::{is_silent, spoken};
 use openclaw_agent::{ReplyPayload, ReplyTo};
 use openclaw_channels::{Answer, Content, Part};
+use openclaw_delivery::outbox::{Enqueued, Posted};
+use openclaw_delivery::reply::settings::{ReplySettings, Surface};
+use openclaw_delivery::reply::threading::ReplyFilter;
 use openclaw_journal::delivery::{Author, Delivery};
 use openclaw_protocol::SessionKey;
 use serde_json::{Map, Value, json};
@@ -18,9 +21,6 @@ use super::guard::Mark;
 use super::perform::Acting;
 use super::place::Place;
 use crate::handle::DeliverError;
-use crate::outbox::{Enqueued, Posted};
-use crate::reply::settings::{ReplySettings, Surface};
-use crate::reply::threading::ReplyFilter;
 
 /// Time that a platform may take before the caller is told that the message waits.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -233,7 +233,7 @@ fn reply_to(acting: &Acting<'_>, place: &Place, args: Arguments<'_>, tag: Option
     let surface = Surface {
         channel: &place.address.channel,
         account: Some(&place.address.account),
-        chat: crate::reply::settings::ChatKind::default(),
+        chat: openclaw_delivery::reply::settings::ChatKind::default(),
     };
     let mode =
         ReplySettings::of(&acting.config, openclaw_config::settings::HumanDelay::default(), surface).reply_to;

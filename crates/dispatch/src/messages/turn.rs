@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use openclaw_agent::ReplyPayload;
 use openclaw_channels::Address;
+use openclaw_delivery::reply::sent_by_tool::{SentByTool, SentTo};
+use openclaw_delivery::reply::threading::Quoted;
 use openclaw_journal::rights::Rights;
 use openclaw_protocol::message::{Message, ToolResultMessage};
 use openclaw_protocol::{RunId, SessionKey};
@@ -15,8 +17,6 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
 use super::actions;
-use crate::reply::sent_by_tool::{SentByTool, SentTo};
-use crate::reply::threading::Quoted;
 
 /// The tool.
 pub(crate) const TOOL: &str = "message";

@@ -4,11 +4,9 @@
 use openclaw_agent::tool_policy::{self, Caller, Candidate, PolicyStep};
 use openclaw_config::settings::{ToolPolicy, WorkspaceAccess};
 use openclaw_protocol::SessionKey;
+use openclaw_runtime::tool_access::{self, RunOf, WRITING_TOOLS};
 use openclaw_tools::CATALOGUE;
 use openclaw_tools::sandbox::{ActiveSandbox, SandboxPolicy, Source};
-
-use super::sandbox::WRITING_TOOLS;
-use crate::tool_access::{self, RunOf};
 
 /// Returns the tools that only the sandbox keeps from a run, each with the text for a call of it.
 pub(super) fn explained(

@@ -16,6 +16,7 @@ use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMess
 use openclaw_sessions::transcript::{self, Compaction, EntryId, Injector, Transcript, TurnState, View};
 use tokio_util::sync::CancellationToken;
 
+use super::compaction_note::CompactionNotes;
 use super::obstacle::Obstacle;
 use super::{RunControl, inject};
 use crate::messages::turn::MessageTurn;
@@ -31,6 +32,8 @@ pub(super) struct RunBranch {
     control: Arc<RunControl>,
     /// Record of what the run sends by tools.
     turn: Option<Arc<MessageTurn>>,
+    /// Notes for clients about compactions, if they follow the run.
+    compactions: Option<CompactionNotes>,
     /// Journal in which it is noted that the run takes a message that was steered into it, and the
     /// run's id.
     notes: Option<(Arc<dyn Journal>, RunId)>,
@@ -68,8 +71,13 @@ impl RunBranch {
         kill: CancellationToken,
     ) -> Self {
         let (context, own_from, steered) = (Arc::new(context), None, Vec::new());
-        let (turn, notes, is_secured) = (None, None, false);
-        Self { transcript, context, own_from, steered, control, turn, notes, kill, is_secured }
+        let (turn, compactions, notes, is_secured) = (None, None, None, false);
+        Self { transcript, context, own_from, steered, control, turn, compactions, notes, kill, is_secured }
+    }
+
+    /// Sets how clients are told of compactions.
+    pub(super) fn telling(self, compactions: Option<CompactionNotes>) -> Self {
+        Self { compactions, ..self }
     }
 
     /// Sets where messages steered into this run are noted as taken by it, which is done before
@@ -115,13 +123,7 @@ impl RunBranch {
 
     /// True if the turn ends with a whole answer.
     pub(super) fn is_answered(&self) -> bool {
-        match self.context.last().map(Arc::as_ref) {
-            Some(Message::Assistant(last)) => {
-                !matches!(last.stop_reason, StopReason::Error | StopReason::Aborted)
-                    && last.tool_calls().next().is_none()
-            }
-            Some(Message::User(_) | Message::ToolResult(_)) | None => false,
-        }
+        self.context.last().is_some_and(|last| is_whole_answer(last))
     }
 
     /// Writes an answer to a turn that has none.
@@ -314,6 +316,26 @@ fn behind_own(context: &[Arc<Message>], steered: usize) -> usize {
     said.get(own).map_or(0, |at| at + 1)
 }
 
+/// True for an answer of a model that is complete and asks for nothing more.
+fn is_whole_answer(message: &Message) -> bool {
+    match message {
+        Message::Assistant(answer) => {
+            !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
+                && answer.tool_calls().next().is_none()
+        }
+        Message::User(_) | Message::ToolResult(_) => false,
+    }
+}
+
+/// An answer that came after its clients were told of a stop: it is kept like the beginning of one.
+fn cut_short(answer: &Message) -> Message {
+    let mut answer = answer.clone();
+    if let Message::Assistant(answer) = &mut answer {
+        answer.stop_reason = StopReason::Aborted;
+    }
+    answer
+}
+
 /// The id of the message that an entry belongs to: of those written again it comes first.
 fn message_of(id: &EntryId) -> &str {
     const UUID: usize = 36;
@@ -347,12 +369,21 @@ impl openclaw_agent::Transcript for RunBranch {
 
     fn append<'a>(&'a mut self, message: &'a Message, id: Option<&'a str>) -> Written<'a, ()> {
         Box::pin(async move {
-            while let Err(error) = self.write(message, id).await {
+            let is_answer = is_whole_answer(message);
+            let mut late = None;
+            loop {
+                if is_answer && !self.control.end.answer() {
+                    late = late.or_else(|| Some(Box::new(cut_short(message))));
+                }
+                let written = self.write(late.as_deref().unwrap_or(message), id).await;
+                if !is_answer || written.is_err() {
+                    self.control.end.give_up_answer();
+                }
+                let Err(error) = written else { return Ok(()) };
                 if !self.takes_it_again(&error).await {
                     return Err(error);
                 }
             }
-            Ok(())
         })
     }
 
@@ -383,6 +414,10 @@ impl openclaw_agent::Transcript for RunBranch {
             };
             inject::without_preface(&mut context.messages);
             self.context = Arc::new(context.messages);
+            if let Some(notes) = &mut self.compactions {
+                let verbose = self.control.verbose.get().copied().unwrap_or_default();
+                notes.add(verbose, &self.transcript.injector()).await;
+            }
             Ok(())
         })
     }

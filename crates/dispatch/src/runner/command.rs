@@ -17,12 +17,15 @@ use openclaw_journal::inbox::{Asked, Queued, Row};
 use openclaw_journal::intent::Intent;
 use openclaw_journal::job::Job;
 use openclaw_journal::journal::Update;
+use openclaw_journal::run_result::RunResult;
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Message;
+use openclaw_runtime::session_model::RequestedModel;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::transcript::inject::injected;
 use openclaw_sessions::transcript::{NewTranscript, TranscriptRef};
 use openclaw_sessions::{SessionEntry, SessionKey};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -32,8 +35,6 @@ use super::replies::Said;
 use super::session::Session;
 use super::{Ending, NotBegun, RunControl, Runner, done, finish, record, skill_tool};
 use crate::commands::{self, Context, Response, Then};
-use crate::session_model::RequestedModel;
-use crate::setup::Settings;
 
 /// Destination of a message's words.
 pub(super) enum Route {
@@ -189,23 +190,18 @@ pub(crate) fn outcome(said: Option<&Message>) -> RunOutcome {
         Message::Assistant(said) => Some(said.text()),
         Message::User(_) | Message::ToolResult(_) => None,
     });
-    let payloads: Vec<_> = text.into_iter().map(|text| json!({"text": text, "mediaUrl": null})).collect();
-    RunOutcome::Ok { result: json!({"payloads": payloads, "meta": {}}) }
+    RunOutcome::Ok { result: RunResult::of_command(text.as_deref()) }
 }
 
 /// True if a message ended with such an answer: a run has fields in its `meta`.
 pub(crate) fn is_answer(outcome: &RunOutcome) -> bool {
-    let meta = match outcome {
-        RunOutcome::Ok { result } => result.get("meta").and_then(Value::as_object),
-        RunOutcome::Error { .. } | RunOutcome::Aborted { .. } => None,
-    };
-    meta.is_some_and(Map::is_empty) && text_of(outcome).is_some()
+    matches!(outcome, RunOutcome::Ok { result } if result.is_of_command())
 }
 
 /// Returns the text of such an answer.
 fn text_of(outcome: &RunOutcome) -> Option<String> {
     match outcome {
-        RunOutcome::Ok { result } => Some(result.pointer("/payloads/0/text")?.as_str()?.to_owned()),
+        RunOutcome::Ok { result } => result.texts().next().map(str::to_owned),
         RunOutcome::Error { .. } | RunOutcome::Aborted { .. } => None,
     }
 }

@@ -7,10 +7,14 @@ use openclaw_agent::compaction::work::{CompactError, Compacted, Compacting, comp
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::{ReplyPayload, RunModel};
 use openclaw_channels::Address;
+use openclaw_delivery::reply::prefix::PrefixContext;
+use openclaw_delivery::reply::threading::Quoted;
 use openclaw_journal::delivery::Author;
 use openclaw_models::Selected;
 use openclaw_models::usage::short_count;
 use openclaw_protocol::{RunId, SessionId, SessionKey};
+use openclaw_runtime::global_lanes::LanePermit;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::transcript::{NewTranscript, TranscriptLock};
 use openclaw_sessions::{SessionEntry, StoreError};
@@ -23,10 +27,6 @@ use super::replies::{Destination, Reply};
 use super::result::{compacted, note_compactions};
 use super::session::Session;
 use super::{NotBegun, RunControl, Runner, context_settings};
-use crate::global_lanes::LanePermit;
-use crate::reply::prefix::PrefixContext;
-use crate::reply::threading::Quoted;
-use crate::setup::Settings;
 use openclaw_sessions::time::now_ms;
 
 /// A run that is over and whose conversation is to be compacted, with all that it holds.

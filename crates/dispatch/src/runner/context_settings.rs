@@ -5,12 +5,12 @@ use std::path::Path;
 use openclaw_agent::compaction::{CompactionSettings, FileSettings};
 use openclaw_agent::prompt::SystemPromptReport;
 use openclaw_agent::tokens::tokens_of;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::SessionEntry;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::session::Session;
-use crate::setup::Settings;
 
 /// OpenClaw's own settings file beside an agent's credentials.
 const SETTINGS_FILE: &str = "settings.json";

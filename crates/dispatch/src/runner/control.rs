@@ -3,15 +3,16 @@
 use std::sync::OnceLock;
 
 use openclaw_journal::api::AbortReason;
+use openclaw_runtime::events::Verbose;
+use openclaw_runtime::global_lanes::Wait;
 use openclaw_sessions::transcript::Injector;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::Attempt;
+use super::end_claim::EndClaim;
 use super::obstacle::BlockedTime;
 use super::steering::SteeringQueue;
-use crate::events::Verbose;
-use crate::global_lanes::Wait;
 
 /// Controls by which a lane steers one run, and facts that it learns of the run meanwhile.
 #[derive(Default)]
@@ -25,6 +26,8 @@ pub(crate) struct RunControl {
     pub(crate) overtaken: CancellationToken,
     /// Reason of the stop.
     pub(crate) reason: OnceLock<AbortReason>,
+    /// Decides whether clients are told of an answer or of a stop.
+    pub(crate) end: EndClaim,
     /// Messages of the user that come meanwhile.
     pub(crate) steering: SteeringQueue,
     /// Verbosity of the run's tool events for clients; set before the run begins.

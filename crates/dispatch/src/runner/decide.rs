@@ -10,6 +10,7 @@ use openclaw_journal::rights::Rights;
 use openclaw_journal::rights::settle::{self, Within};
 use openclaw_models::reference::ModelNames;
 use openclaw_protocol::AgentId;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::entry::SendPolicy;
 use openclaw_sessions::send_policy::{self, SendSubject};
 use openclaw_sessions::{SessionEntry, SessionKey};
@@ -17,7 +18,6 @@ use openclaw_sessions::{SessionEntry, SessionKey};
 use super::Runner;
 use crate::acceptance;
 use crate::commands::{self, Names};
-use crate::setup::Settings;
 
 impl Runner {
     /// True if the session may send to a channel.

@@ -2,6 +2,8 @@
 
 use openclaw_agent::ReplyPayload;
 use openclaw_channels::{Address, ConversationKind};
+use openclaw_delivery::outbox::Enqueued;
+use openclaw_delivery::reply::threading::Quoted;
 use openclaw_journal::api::{DispatchError, RunOutcome};
 use openclaw_journal::delivery::Delivery;
 use openclaw_protocol::{RunId, SessionKey};
@@ -10,8 +12,6 @@ use openclaw_sessions::entry::{DeliveryContext, delivery};
 use super::Runner;
 use super::replies::{Destination, Reply};
 use crate::handle::DeliverError;
-use crate::outbox::Enqueued;
-use crate::reply::threading::Quoted;
 
 /// Message that the gateway sends to a conversation by itself.
 #[derive(Debug, Clone)]

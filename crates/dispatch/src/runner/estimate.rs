@@ -7,6 +7,7 @@ use openclaw_agent::prompt::{ReportSource, SystemPromptReport};
 use openclaw_config::ResolvedAgent;
 use openclaw_journal::rights::groups::{self, Spawner};
 use openclaw_journal::rights::settle;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use openclaw_tools::ImageSetup;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use super::prepare::{Asking, PromptParts};
 use super::session::Session;
 use super::{NotBegun, Runner};
-use crate::setup::Settings;
 
 impl Runner {
     /// Builds a prompt now, and returns its report.

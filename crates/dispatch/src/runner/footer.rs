@@ -4,6 +4,7 @@
 use openclaw_agent::reply::RunUsage;
 use openclaw_agent::text::silent::is_silent;
 use openclaw_agent::{Outcome, ReplyPayload};
+use openclaw_delivery::usage_footer::{append, footer};
 use openclaw_models::catalog::Catalog;
 use openclaw_models::usage::settle;
 use openclaw_protocol::message::Usage;
@@ -11,7 +12,6 @@ use openclaw_sessions::entry::ResponseUsage;
 
 use super::Runner;
 use super::prepare::Prepared;
-use crate::usage_footer::{append, footer};
 
 impl Runner {
     /// Adds the footer to the last text that is left to be said; if blocks have said all of it, the

@@ -8,6 +8,7 @@ use std::time::Duration;
 use openclaw_journal::api::{InjectError, InjectMessage, Injected, StillActive};
 use openclaw_journal::inbox::Row;
 use openclaw_protocol::message::Message;
+use openclaw_runtime::events::injected as injected_event;
 use openclaw_sessions::transcript::inject::{injected, is_injected, mirrored};
 use openclaw_sessions::transcript::{
     Body, Entry, EntryId, Injector, LockError, NewTranscript, Part, StoredMessage, Transcript,
@@ -18,7 +19,6 @@ use tokio::time::Instant;
 
 use super::Runner;
 use super::command::AnsweredIn;
-use crate::events::injected as injected_event;
 use crate::lane::RunBeside;
 use openclaw_sessions::time::now_ms;
 

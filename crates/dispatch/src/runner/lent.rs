@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use openclaw_protocol::RunId;
+use openclaw_runtime::global_lanes::{GlobalLanes, LanePermit};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{RunControl, Runner};
-use crate::global_lanes::{GlobalLanes, LanePermit};
 
 /// A run's place.
 pub(crate) struct LanePlace {
@@ -116,7 +116,7 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
-    use crate::global_lanes::LaneSizes;
+    use openclaw_runtime::global_lanes::LaneSizes;
 
     fn lanes() -> GlobalLanes {
         GlobalLanes::new(LaneSizes { main: 1, ..LaneSizes::default() })

@@ -11,23 +11,23 @@ use openclaw_agent::text::thoughts;
 use openclaw_agent::tool::Catalogue;
 use openclaw_agent::{ReasoningVisibility, ReplyPayload};
 use openclaw_channels::{Activity, SendError};
+use openclaw_delivery::outbox::{Enqueued, Paced};
+use openclaw_delivery::reply::coalescer::{BlockReply, Coalescer};
+use openclaw_delivery::reply::draft::{DraftEffect, DraftStream, draft_id};
+use openclaw_delivery::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd, media};
+use openclaw_delivery::reply::prefix::PrefixContext;
+use openclaw_delivery::reply::sent_blocks::name_of;
+use openclaw_delivery::reply::tool_notes::ToolNotes;
+use openclaw_delivery::reply::typing::{self, Typing, TypingEffect, TypingSignal};
 use openclaw_journal::inbox::Row;
 use openclaw_journal::steady_id::uuid_of;
+use openclaw_runtime::events::Verbose;
 use openclaw_sessions::ids;
 use tokio::sync::mpsc;
 
 use super::Runner;
 use super::replies::{Destination, Reply};
-use crate::events::Verbose;
 use crate::messages::turn::{MessageTurn, SendsBlocks};
-use crate::outbox::{Enqueued, Paced};
-use crate::reply::coalescer::{BlockReply, Coalescer};
-use crate::reply::draft::{DraftEffect, DraftStream, draft_id};
-use crate::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd, media};
-use crate::reply::prefix::PrefixContext;
-use crate::reply::sent_blocks::name_of;
-use crate::reply::tool_notes::ToolNotes;
-use crate::reply::typing::{self, Typing, TypingEffect, TypingSignal};
 
 /// Delay of the typing indicator, so that the model is asked first.
 const BEHIND_THE_MODEL: Duration = Duration::from_millis(5);

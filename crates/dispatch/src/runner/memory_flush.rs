@@ -17,6 +17,8 @@ use openclaw_journal::request::{Decisions, Kind, MAIN_LANE, Request};
 use openclaw_journal::rights::Rights;
 use openclaw_models::Candidate;
 use openclaw_protocol::{RunId, SessionId};
+use openclaw_runtime::session_model::RequestedModel;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::store::{Edit, Refused};
 use tokio::sync::mpsc;
@@ -25,8 +27,6 @@ use super::lent::LanePlace;
 use super::prepare::{Flush, Preparation};
 use super::session::Session;
 use super::{NotBegun, RunControl, Runner, result, run_agent, sandbox};
-use crate::session_model::RequestedModel;
-use crate::setup::Settings;
 use openclaw_sessions::time::now_ms;
 
 /// True if memory is to be saved before a message's turn. False for a message that a crash has cut

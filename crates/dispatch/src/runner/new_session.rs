@@ -1,6 +1,7 @@
 //! Notice to a chat whose conversation somebody began anew by a command (spec `sessions.md` §5.5).
 
 use openclaw_agent::ReplyPayload;
+use openclaw_delivery::reply::threading::Quoted;
 use openclaw_journal::delivery::Author;
 use openclaw_journal::inbox::Row;
 use openclaw_sessions::reset::notice;
@@ -8,7 +9,6 @@ use openclaw_sessions::reset::notice;
 use super::Runner;
 use super::prepare::Prepared;
 use super::replies::Reply;
-use crate::reply::threading::Quoted;
 
 impl Runner {
     /// Tells it once, before all that the run says: a run that is begun again after a crash gives its notice the same id.

@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 
+use openclaw_delivery::reply::prefix::PrefixContext;
+use openclaw_delivery::reply::settings::prefix_of;
 use openclaw_journal::api::RunOutcome;
 use openclaw_journal::inbox::Row;
+use openclaw_journal::run_result::RunResult;
 use openclaw_models::ModelRef;
 use openclaw_sessions::{SessionEntry, SessionKey};
 
 use super::Runner;
 use super::prepare::Prepared;
-use super::replies::{Destination, result_of, surface};
-use crate::reply::prefix::PrefixContext;
-use crate::reply::settings::prefix_of;
+use super::replies::{Destination, surface};
 
 impl Runner {
     /// Values for the prefix of an answer: the model that the run reports, or, for a command and a
@@ -24,11 +25,9 @@ impl Runner {
         outcome: &RunOutcome,
         thinking: Option<String>,
     ) -> PrefixContext {
-        let meta = |name: &str| {
-            let found = result_of(outcome)?.pointer("/meta/agentMeta")?.get(name)?.as_str()?;
-            Some(found.to_owned())
-        };
-        let (provider, model) = (meta("provider"), meta("model"));
+        let result = outcome.result();
+        let provider = result.and_then(RunResult::provider).map(str::to_owned);
+        let model = result.and_then(RunResult::model).map(str::to_owned);
         if model.is_none() {
             return self.prefix_of_session(key, to).await;
         }

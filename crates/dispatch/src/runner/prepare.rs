@@ -23,11 +23,16 @@ use openclaw_journal::beat::BeatAnswer;
 use openclaw_journal::inbox::Row;
 use openclaw_journal::intent::{Hints, Reasoning};
 use openclaw_journal::request::Request;
-use openclaw_models::credentials::SessionState;
+use openclaw_models::credentials::{AgentFlag, SessionState};
 use openclaw_models::select::Skipped;
-use openclaw_models::{Ask, AskedThinking, Candidate, Selected, ThinkingLevel};
+use openclaw_models::{Ask, Candidate, Selected, ThinkingLevel};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{AssistantMessage, StopReason};
+use openclaw_runtime::events::Verbose;
+use openclaw_runtime::session_model::RequestedModel;
+use openclaw_runtime::session_model::profile_pin::Keep;
+use openclaw_runtime::session_model::thinking;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::{Json, VerboseLevel};
 use openclaw_sessions::transcript::TranscriptLock;
@@ -41,11 +46,7 @@ use super::secrets::Shield;
 use super::session::Session;
 use super::{NotBegun, RunControl, Runner, history_limit, memory_flush};
 use crate::commands;
-use crate::events::Verbose;
 use crate::hooks;
-use crate::session_model::RequestedModel;
-use crate::session_model::profile_pin::Keep;
-use crate::setup::Settings;
 pub(super) use begin::circumstances;
 use begin::{Beginning, Begun, ReadAhead};
 use openclaw_sessions::time::now_ms;
@@ -59,6 +60,8 @@ pub(super) struct Prepared {
     pub(super) models: Vec<Candidate>,
     /// Notices about models that were left out.
     pub(super) passed_over: Vec<String>,
+    /// Flag with which commands mean the agent.
+    pub(super) agent_flag: AgentFlag,
     /// The credential profile the session goes on with.
     pub(super) pin: Keep,
     pub(super) tools: Toolbox,
@@ -254,6 +257,7 @@ impl Runner {
         let _ = control.verbose.set(verbose(hints, &session.entry, &settings));
         control.transcript.send_replace(Some(branch.injector()));
         Ok(Preparation::Ready(Box::new(Prepared {
+            agent_flag: AgentFlag::of(&settings.models, &session.agent.id),
             session,
             models,
             passed_over,
@@ -355,16 +359,6 @@ impl Runner {
         let occasion =
             if *is_new { Occasion::Begins } else { Occasion::GoesOn(entry.skills_snapshot.as_ref()) };
         self.deps.skills.for_turn(wanted, occasion).await
-    }
-}
-
-/// The level that the message asks for, or else its session.
-pub(crate) fn thinking(asked: Option<ThinkingLevel>, entry: &SessionEntry) -> AskedThinking {
-    let stored = entry.thinking_level.as_deref().and_then(|level| level.parse().ok());
-    match (asked, stored) {
-        (Some(level), _) => AskedThinking::Explicit(level),
-        (None, Some(level)) => AskedThinking::Stored(level),
-        (None, None) => AskedThinking::Default,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use openclaw_config::settings::Exec;
 use openclaw_journal::intent::ExecWish;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde::Deserialize;
@@ -9,7 +10,6 @@ use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
 
 use super::NotBegun;
-use crate::setup::Settings;
 
 /// Checks that the run may begin. `entry` is its session's row, if it has one.
 pub(super) fn check(

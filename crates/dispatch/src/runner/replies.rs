@@ -9,6 +9,13 @@ use openclaw_agent::text::silent::is_silent;
 use openclaw_agent::{NO_ANSWER, ReplyPayload};
 use openclaw_channels::text::{Limit, chunk_text};
 use openclaw_channels::{Account, Address, Answer, Button, ConversationKind, Part};
+use openclaw_delivery::outbox::OutboxError;
+use openclaw_delivery::reply::normalise::{failed_run, normalised};
+use openclaw_delivery::reply::pipeline::media;
+use openclaw_delivery::reply::prefix::{PrefixContext, prefix};
+use openclaw_delivery::reply::sent_blocks::SentBlocks;
+use openclaw_delivery::reply::settings::{ChatKind, ReplySettings, Surface};
+use openclaw_delivery::reply::threading::{Quoted, ReplyFilter};
 use openclaw_journal::api::{AbortReason, RunOutcome, RunRecord};
 use openclaw_journal::delivery::{Author, Delivery, DeliveryState};
 use openclaw_journal::inbox::{Asked, Row};
@@ -16,22 +23,15 @@ use openclaw_journal::journal::NewDelivery;
 use openclaw_journal::origin::Origin;
 use openclaw_journal::request::Request;
 use openclaw_journal::rights::{Rights, settle};
+use openclaw_journal::run_result::RunResult;
 use openclaw_protocol::{AgentId, RunId};
 use openclaw_sessions::SessionKey;
-use serde_json::Value;
 
 use super::Runner;
 use super::live::file_name;
 use super::reply_media::LoadedMedia;
 use super::sandbox;
 use crate::messages::turn::MessageTurn;
-use crate::outbox::OutboxError;
-use crate::reply::normalise::{failed_run, normalised};
-use crate::reply::pipeline::media;
-use crate::reply::prefix::{PrefixContext, prefix};
-use crate::reply::sent_blocks::SentBlocks;
-use crate::reply::settings::{ChatKind, ReplySettings, Surface};
-use crate::reply::threading::{Quoted, ReplyFilter};
 
 /// Longest error text in a group, in characters.
 const GROUP_ERROR_CHARS: usize = 160;
@@ -416,13 +416,6 @@ fn chat_kind(kind: ConversationKind) -> ChatKind {
     }
 }
 
-pub(super) fn result_of(outcome: &RunOutcome) -> Option<&Value> {
-    match outcome {
-        RunOutcome::Ok { result } => Some(result),
-        RunOutcome::Error { result, .. } | RunOutcome::Aborted { result, .. } => result.as_ref(),
-    }
-}
-
 /// True if people want to read the outcome: false for a run that somebody stopped.
 pub(super) fn is_worth_telling(outcome: &RunOutcome) -> bool {
     match outcome {
@@ -436,8 +429,7 @@ fn told(outcome: &RunOutcome) -> Vec<ReplyPayload> {
     if !is_worth_telling(outcome) {
         return Vec::new();
     }
-    let payloads = result_of(outcome).and_then(|result| result.get("payloads")?.as_array());
-    let payloads: Vec<ReplyPayload> = payloads.into_iter().flatten().map(read).collect();
+    let payloads = outcome.result().map(RunResult::payloads).unwrap_or_default();
     match outcome.failure() {
         Some(failure) if !payloads.iter().any(|payload| payload.is_error) => {
             let text = match outcome {
@@ -473,17 +465,4 @@ fn in_short(text: &str) -> String {
     }
     let cut: String = line.chars().take(GROUP_ERROR_CHARS - 1).collect();
     format!("{}…", cut.trim_end())
-}
-
-/// Reads a payload as it is stored with an outcome.
-fn read(stored: &Value) -> ReplyPayload {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let urls = stored.get("mediaUrls").and_then(Value::as_array);
-    ReplyPayload {
-        text: stored.get("text").and_then(text).unwrap_or_default(),
-        media_url: stored.get("mediaUrl").and_then(text),
-        media_urls: urls.into_iter().flatten().filter_map(text).collect(),
-        is_error: stored.get("isError").and_then(Value::as_bool).unwrap_or_default(),
-        ..ReplyPayload::default()
-    }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use openclaw_agent::ReplyPayload;
 use openclaw_channels::AnswerMedia;
+use openclaw_delivery::reply::pipeline::media;
 
 use super::Runner;
 use crate::messages::files::{ClientFiles, Files, Reach};
-use crate::reply::pipeline::media;
 
 /// The files of one reply.
 #[derive(Debug, Default)]

@@ -4,13 +4,13 @@ use openclaw_agent::event::RunEnd;
 use openclaw_agent::reply::{RunError, RunErrorKind};
 use openclaw_agent::{Outcome, ReplyPayload, RunMeta};
 use openclaw_journal::api::{AbortReason, RunOutcome, TIME_IS_UP};
+use openclaw_journal::run_result::RunResult;
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Usage;
+use openclaw_runtime::global_lanes::Wait;
+use openclaw_runtime::session_model::profile_pin::{self, Keep};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::Json;
-
-use crate::global_lanes::Wait;
-use crate::session_model::profile_pin::{self, Keep};
 
 /// Returns the reason if the run ran out of time: its own limit, or the deadline of its message.
 pub(super) fn time_is_up(ended: &mut Outcome, reason: Option<AbortReason>) -> Option<String> {
@@ -23,9 +23,17 @@ pub(super) fn time_is_up(ended: &mut Outcome, reason: Option<AbortReason>) -> Op
     late.then(|| ended.meta.error.get_or_insert_with(deadline).message.clone())
 }
 
+/// Makes a run whose answer came too late end as its clients were told: stopped.
+pub(super) fn stopped_as_told(ended: &mut Outcome) {
+    if ended.end == RunEnd::Completed {
+        ended.end = RunEnd::Aborted;
+        ended.meta.aborted = true;
+    }
+}
+
 /// Returns the outcome that is stored. `reason` names the source of a stop, if there was one.
 pub(super) fn outcome(ended: &Outcome, reason: Option<AbortReason>) -> RunOutcome {
-    let result = ended.to_result();
+    let result = RunResult::of(ended);
     match &ended.end {
         RunEnd::Completed => RunOutcome::Ok { result },
         RunEnd::Failed(message) => RunOutcome::Error { message: message.clone(), result: Some(result) },
@@ -35,7 +43,7 @@ pub(super) fn outcome(ended: &Outcome, reason: Option<AbortReason>) -> RunOutcom
 }
 
 /// An outcome for a run that was stopped.
-pub(super) fn aborted(reason: AbortReason, result: Option<serde_json::Value>) -> RunOutcome {
+pub(super) fn aborted(reason: AbortReason, result: Option<RunResult>) -> RunOutcome {
     RunOutcome::Aborted { reason: reason.as_str().to_owned(), result }
 }
 

@@ -8,6 +8,8 @@ use openclaw_agent::skills::Snapshot;
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::{ToolPolicy, WorkspaceAccess};
 use openclaw_journal::rights::Rights;
+use openclaw_runtime::setup::Settings;
+use openclaw_runtime::tool_access::WRITING_TOOLS;
 use openclaw_sessions::SessionKey;
 use openclaw_tools::Confinement;
 use openclaw_tools::sandbox::{
@@ -16,10 +18,6 @@ use openclaw_tools::sandbox::{
 
 use super::session::Session;
 use super::{NotBegun, Runner};
-use crate::setup::Settings;
-
-/// Tools that a sandbox which may only read does not have.
-pub(crate) const WRITING_TOOLS: [&str; 3] = ["write", "edit", "apply_patch"];
 
 /// Returns the sandbox settings of a run; `None` if it is not held in a sandbox.
 pub(crate) fn settings_of(

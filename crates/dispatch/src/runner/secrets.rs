@@ -10,12 +10,12 @@ use openclaw_agent::skills::Overlay;
 use openclaw_agent::{MIN_SECRET_CHARS, Redactor};
 use openclaw_config::redact::is_secret_name;
 use openclaw_config::{Config, gateway_options};
+use openclaw_runtime::setup::Settings;
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::NotBegun;
 use super::device_secrets::DeviceSecrets;
-use crate::setup::Settings;
 
 /// Number of credentials from runs that are remembered; logins get new ones every hour.
 const REMEMBERED: usize = 256;

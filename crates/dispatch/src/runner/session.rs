@@ -14,6 +14,8 @@ use openclaw_journal::rights::settle;
 use openclaw_models::Chosen;
 use openclaw_models::choose::Opening;
 use openclaw_protocol::{AgentId, SessionId};
+use openclaw_runtime::session_model::RequestedModel;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::entry::{ResetKind, new_session_id};
 use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::layout::{BadSessionId, checked_id};
@@ -28,8 +30,6 @@ use tokio_util::sync::CancellationToken;
 use super::contact::Contact;
 use super::{NotBegun, Runner, fork, protections};
 use crate::hooks::{Chat, Restart};
-use crate::session_model::RequestedModel;
-use crate::setup::Settings;
 
 /// The conversation of one run.
 pub(super) struct Session {

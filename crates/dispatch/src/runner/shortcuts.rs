@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use openclaw_journal::inbox::{Queued, Row};
 use openclaw_protocol::message::Message;
+use openclaw_runtime::events::injected as injected_event;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::transcript::EntryId;
 use openclaw_sessions::transcript::inject::injected;
@@ -16,7 +17,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Aside, NotBegun, Runner};
 use crate::commands::{self, Response};
-use crate::events::injected as injected_event;
 use crate::lane::{Change, ChangeKind, Command, Supervisor};
 
 /// Begins to answer the shortcuts of a message once the returned value is dropped, which means that

@@ -2,8 +2,7 @@
 
 use openclaw_agent::tool_policy::Candidate;
 use openclaw_config::settings::ToolPolicy;
-
-use crate::tool_access::{self, RunOf};
+use openclaw_runtime::tool_access::{self, RunOf};
 
 /// Returns the names that pass every step of the policy, in the order in which a model is offered
 /// them.

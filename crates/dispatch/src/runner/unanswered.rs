@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use openclaw_delivery::outbox::Paced;
 use openclaw_journal::api::AbortReason;
 use openclaw_journal::inbox::{Queued, Row};
 use openclaw_protocol::message::{AssistantMessage, StopReason};
@@ -15,11 +16,10 @@ use super::branch::{Prompted, RunBranch};
 use super::prepare::circumstances;
 use super::wording::{self, Circumstances};
 use super::{Ending, NotBegun, RunControl, Runner, done, failed, result};
-use crate::outbox::Paced;
 
 /// Writes the message of a stopped row into the transcript, unless it is there, and closes the row. What was said to the gateway
 /// is nothing the agent should read. An answer that an earlier process has written is left to be
-/// sent, unless a person wants to hear no more.
+/// sent: clients may have been told it.
 pub(super) async fn close(
     runner: &Runner,
     row: &Row<Queued>,
@@ -62,7 +62,7 @@ pub(super) async fn fail(
 pub(super) enum Recorded {
     /// The message is there, or can't be.
     Done,
-    /// The message is there with its answer, which another message's coming does not take back.
+    /// The message is there with its answer, which a stop does not take back.
     Answered,
     /// The gateway stops, and the next start does it.
     NotYet,
@@ -108,14 +108,7 @@ impl Why<'_> {
         })
     }
 
-    /// True if an answer that is there is sent all the same.
-    fn leaves_answer(self) -> bool {
-        match self {
-            Self::Stopped(reason) => !reason.is_by_a_person(),
-            Self::Failed(_) | Self::GivenUp(_) => false,
-        }
-    }
-
+    /// True for a stop. An answer that is there is sent all the same.
     fn is_stop(self) -> bool {
         match self {
             Self::Stopped(_) => true,
@@ -213,7 +206,7 @@ impl Runner {
         };
         let (kept, asked) = self.kept.take(&session.transcript).unzip();
         let transcript = lock.reopen(kept, new).await?;
-        let may_be_answered = row.recovered && why.leaves_answer();
+        let may_be_answered = row.recovered && why.is_stop();
         let context = match answer.is_some() || may_be_answered {
             true => transcript.context().await?.messages,
             false => Vec::new(),

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use openclaw_channels::{Account, Activity, Address};
 use openclaw_config::settings::TypingMode;
+use openclaw_delivery::reply::typing;
 use openclaw_journal::inbox::{Queued, Row};
 
 use super::Runner;
-use crate::reply::typing;
 
 /// Place at which it is shown.
 struct Shown {

@@ -12,7 +12,6 @@ use openclaw_journal::request::Request;
 use openclaw_journal::rights::Rights;
 use openclaw_journal::talk::{StepEnd, is_unannounced};
 use openclaw_protocol::{RunId, SessionKey};
-use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::intake::{self, Placing};
@@ -21,11 +20,10 @@ use crate::runner::Runner;
 
 /// The last thing a run says.
 pub(super) fn reply_of(outcome: &RunOutcome) -> Option<&str> {
-    let RunOutcome::Ok { result } = outcome else { return None };
-    let payloads = result.get("payloads")?.as_array()?;
-    let is_answer = |payload: &&Value| payload.get("isError").and_then(Value::as_bool) != Some(true);
-    let texts = payloads.iter().rev().filter(is_answer).filter_map(|payload| payload.get("text")?.as_str());
-    texts.map(str::trim).find(|text| !text.is_empty())
+    match outcome {
+        RunOutcome::Ok { result } => result.last_text(),
+        RunOutcome::Error { .. } | RunOutcome::Aborted { .. } => None,
+    }
 }
 
 fn end_of(record: &RunRecord) -> StepEnd<'_> {
@@ -152,7 +150,7 @@ mod tests {
             (json!(null), None),
         ];
         for (payloads, expect) in rows {
-            let outcome = RunOutcome::Ok { result: json!({"payloads": payloads}) };
+            let outcome = RunOutcome::Ok { result: json!({"payloads": payloads}).into() };
             assert_eq!(reply_of(&outcome), expect, "{payloads}");
         }
         let failed = RunOutcome::Error { message: "boom".to_owned(), result: None };
@@ -163,7 +161,7 @@ mod tests {
     fn who_is_stopped_by_a_person_says_no_more() {
         let aborted = |reason: AbortReason| RunOutcome::Aborted {
             reason: reason.as_str().to_owned(),
-            result: Some(json!({"payloads": [{"text": "half"}]})),
+            result: Some(json!({"payloads": [{"text": "half"}]}).into()),
         };
         let rows = [
             (aborted(AbortReason::Stop), StepEnd::Stopped),
@@ -171,10 +169,10 @@ mod tests {
             (aborted(AbortReason::Timeout), StepEnd::Silent),
             (RunOutcome::Error { message: "x".to_owned(), result: None }, StepEnd::Silent),
             (
-                RunOutcome::Ok { result: json!({"payloads": [{"text": "a"}]}) },
+                RunOutcome::Ok { result: json!({"payloads": [{"text": "a"}]}).into() },
                 StepEnd::Replied { text: "a", took_ms: 7 },
             ),
-            (RunOutcome::Ok { result: json!({"payloads": []}) }, StepEnd::Silent),
+            (RunOutcome::Ok { result: json!({"payloads": []}).into() }, StepEnd::Silent),
         ];
         for (outcome, expect) in rows {
             assert_eq!(end_of(&record(1, 8, outcome)), expect);
@@ -194,7 +192,7 @@ mod tests {
             (&unmeasured, 1, hour + 1, hour),
             (&unmeasured, hour, 1, 0),
         ] {
-            let outcome = RunOutcome::Ok { result: result.clone() };
+            let outcome = RunOutcome::Ok { result: result.clone().into() };
             let expect = StepEnd::Replied { text: "a", took_ms: expect };
             assert_eq!(end_of(&record(started_at, ended_at, outcome)), expect, "{started_at} {ended_at}");
         }

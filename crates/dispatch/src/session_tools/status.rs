@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use openclaw_agent::host::{HostError, StatusAnswer, StatusWish};
 use openclaw_agent::user_time::{HourFormat, user_zone};
+use openclaw_delivery::status_card::time_line;
 use openclaw_journal::inbox::Row;
 use openclaw_models::{Choices, SelectError};
 use openclaw_sessions::Row as SessionRow;
@@ -12,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Caller, Found, Purpose, Trouble, unreadable};
 use crate::commands;
-use crate::status_card::time_line;
 
 /// The word for the agent's own model.
 const DEFAULT: &str = "default";
@@ -43,7 +43,7 @@ impl Caller<'_> {
             overtaken: None,
         };
         let card = commands::status_card(&context).await;
-        let text = crate::status_card::StatusCard { time: self.time(), ..card }.text();
+        let text = openclaw_delivery::status_card::StatusCard { time: self.time(), ..card }.text();
         let key = self.shown(&row.key);
         let details = json!({"ok": true, "sessionKey": key, "changedModel": changed, "statusText": text});
         Ok(StatusAnswer { text, details })

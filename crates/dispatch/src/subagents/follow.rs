@@ -288,7 +288,7 @@ async fn stats(runner: &Runner, run: &ChildRun, record: Option<&RunRecord>) -> S
     let agent = runner.key_rules().agent_of(key);
     let transcript = entry.and_then(|entry| runner.deps.transcripts.find(&agent, entry));
     let by_wall = || run.started_at.zip(run.ended_at).map(|(from, to)| to.saturating_sub(from));
-    let runtime_ms = record.and_then(|record| record.outcome.duration_ms()).or_else(by_wall);
+    let runtime_ms = record.and_then(|record| record.outcome.result()?.duration_ms()).or_else(by_wall);
     Stats {
         runtime_ms,
         total: entry.and_then(|entry| entry.total_tokens),

@@ -9,7 +9,6 @@ use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::history;
 use openclaw_sessions::transcript::inject::is_injected;
-use serde_json::Value;
 
 use crate::runner::Runner;
 
@@ -40,15 +39,7 @@ pub(super) fn is_stopped(record: Option<&RunRecord>) -> bool {
 
 /// The last text that a run answered with.
 pub(crate) fn last_words(record: &RunRecord) -> Option<String> {
-    let result = match &record.outcome {
-        RunOutcome::Ok { result } => Some(result),
-        RunOutcome::Error { result, .. } | RunOutcome::Aborted { result, .. } => result.as_ref(),
-    };
-    let payloads = result?.get("payloads")?.as_array()?;
-    let said =
-        payloads.iter().rev().filter(|payload| payload.get("isError").and_then(Value::as_bool) != Some(true));
-    let mut texts = said.filter_map(|payload| payload.get("text")?.as_str()).map(str::trim);
-    texts.find(|text| !text.is_empty()).map(str::to_owned)
+    record.outcome.result()?.last_text().map(str::to_owned)
 }
 
 /// Last words of a child.

@@ -13,6 +13,7 @@ use openclaw_models::thinking::has_xhigh;
 use openclaw_models::{Choices, ModelRef, ThinkingLevel};
 use openclaw_protocol::message::{Provenance, ProvenanceKind};
 use openclaw_protocol::{AgentId, RunId, SessionKey};
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::DeliveryContext;
 use openclaw_sessions::methods::{MAX_LABEL, PatchError};
@@ -23,7 +24,6 @@ use tokio_util::sync::CancellationToken;
 use super::context;
 use crate::handle::Dispatch;
 use crate::runner::Runner;
-use crate::setup::Settings;
 
 /// The global lane of sub-agents.
 const LANE: &str = "subagent";

@@ -95,7 +95,8 @@ pub(crate) async fn health(state: &GatewayState, probe: Option<Duration>) -> Cha
                 shown.extend(snapshot.get(key).map(|value| (key.to_owned(), value.clone())));
             }
             let why = obstacle_of(state, &config, channel.as_ref(), &id);
-            let said = answer(shown.get("probe"), why.as_deref(), &shown);
+            let stands = state.platforms.at_work(info.id, &id).map(|at_work| at_work.status.now());
+            let said = answer(shown.get("probe"), why.as_deref(), stands.as_ref());
             shown.extend(said.map(|said| ("probe".to_owned(), said)));
             (id, Value::Object(shown))
         };
@@ -555,10 +556,11 @@ fn snapshot(
     if stands.clock_ahead_ms != 0 {
         fields.insert("clockAheadMs".to_owned(), json!(stands.clock_ahead_ms));
     }
+    let probed = facts.probed.as_ref().and_then(|probe| probe.details.get("bot"));
+    if let Some(bot) = probed.or_else(|| stands.identity.get("bot")) {
+        fields.insert("bot".to_owned(), bot.clone());
+    }
     if let Some(probe) = facts.probed {
-        if let Some(bot) = probe.details.get("bot") {
-            fields.insert("bot".to_owned(), bot.clone());
-        }
         if let Some(audit) = probe.audit {
             fields.insert("audit".to_owned(), audit);
         }

@@ -3,7 +3,7 @@
 
 use openclaw_channels::{AccountStatus, Channel};
 use openclaw_config::Config;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::state::GatewayState;
 
@@ -48,16 +48,15 @@ pub(crate) fn why_not(state: &GatewayState, channel: &str, id: &str) -> Option<S
 }
 
 /// Probe result of the platform, for the health snapshot. A good result counts only for an account
-/// that works. Without a probe, the state of the account's own connection stands in its place:
-/// OpenClaw 2026.2.9 asks every minute, and shows an account without an answer as no more than
-/// `configured`.
+/// that works. Without a probe, the state of the account's own connection stands in its place, with
+/// what the platform said of the account at its start: OpenClaw 2026.2.9 asks every minute, and
+/// shows an account without an answer as no more than `configured`.
 pub(super) fn answer(
     asked: Option<&Value>,
     obstacle: Option<&str>,
-    fields: &Map<String, Value>,
+    stands: Option<&AccountStatus>,
 ) -> Option<Value> {
     let was_good = asked.and_then(|asked| asked.get("ok")) == Some(&json!(true));
-    let is_connected = fields.get("connected") == Some(&json!(true));
     match (asked, obstacle) {
         (Some(asked), None) => Some(asked.clone()),
         (Some(asked), Some(_)) if !was_good => Some(asked.clone()),
@@ -70,10 +69,13 @@ pub(super) fn answer(
             shown.entry("elapsedMs").or_insert(json!(0));
             Some(Value::Object(shown))
         }
-        (None, None) if is_connected => {
-            Some(json!({"ok": true, "status": null, "error": null, "elapsedMs": 0}))
+        (None, None) => {
+            let connected = stands.filter(|stands| stands.connected)?;
+            let mut shown = connected.identity.clone();
+            let works = json!({"ok": true, "status": null, "error": null, "elapsedMs": 0});
+            shown.extend(works.as_object().cloned().unwrap_or_default());
+            Some(Value::Object(shown))
         }
-        (None, None) => None,
     }
 }
 
@@ -83,24 +85,27 @@ mod tests {
 
     #[test]
     fn an_answer_counts_for_an_account_that_works() {
-        let fields = |connected: bool| {
-            let value = json!({"connected": connected});
-            value.as_object().cloned().unwrap_or_default()
+        let bot = json!({"username": "b"});
+        let status = |connected: bool| {
+            let identity = [("bot".to_owned(), bot.clone())].into_iter().collect();
+            AccountStatus { connected, identity, ..AccountStatus::default() }
         };
-        let good =
-            json!({"ok": true, "status": 200, "error": null, "elapsedMs": 3, "bot": {"username": "b"}});
+        let good = json!({"ok": true, "status": 200, "error": null, "elapsedMs": 3, "bot": bot});
         let bad = json!({"ok": false, "status": 401, "error": "Unauthorized", "elapsedMs": 3});
+        let (stopped, unauthorized) = (json!("it is stopped"), json!("Unauthorized"));
+        let nobody = Value::Null;
         let rows = [
-            (Some(&good), None, true, Some((true, Value::Null))),
-            (Some(&good), Some("it is stopped"), false, Some((false, json!("it is stopped")))),
-            (Some(&bad), Some("it is stopped"), false, Some((false, json!("Unauthorized")))),
-            (None, Some("it is stopped"), false, Some((false, json!("it is stopped")))),
-            (None, None, true, Some((true, Value::Null))),
+            (Some(&good), None, true, Some((true, &nobody, &bot))),
+            (Some(&good), Some("it is stopped"), false, Some((false, &stopped, &bot))),
+            (Some(&bad), Some("it is stopped"), false, Some((false, &unauthorized, &nobody))),
+            (None, Some("it is stopped"), false, Some((false, &stopped, &nobody))),
+            (None, None, true, Some((true, &nobody, &bot))),
             (None, None, false, None),
         ];
         for (asked, obstacle, connected, expect) in rows {
-            let shown = answer(asked, obstacle, &fields(connected));
-            let shown = shown.map(|shown| (shown["ok"] == json!(true), shown["error"].clone()));
+            let shown = answer(asked, obstacle, Some(&status(connected)));
+            let shown =
+                shown.as_ref().map(|shown| (shown["ok"] == json!(true), &shown["error"], &shown["bot"]));
             assert_eq!(shown, expect, "{asked:?} {obstacle:?} {connected}");
         }
     }

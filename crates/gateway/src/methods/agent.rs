@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use openclaw_channels::registry;
+use openclaw_dispatch::RunResult;
 use openclaw_dispatch::api::{Accepted, AgentMessage, Occasion, RunOutcome, Waited};
 use openclaw_protocol::access::Access;
 use openclaw_protocol::params::agent::{
@@ -13,7 +14,7 @@ use openclaw_protocol::{AgentId, Call, ErrorShape, Payload, RunId, SessionId, pa
 use openclaw_sessions::layout::checked_id;
 use openclaw_sessions::store::{Rows, key_of_transcript};
 use openclaw_sessions::{SessionEntry, SessionKey};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::agent_delivery::{self, Plan};
 use super::keys::{given, require_known_agent, require_same_agent, session_key};
@@ -67,15 +68,19 @@ fn interrupted() -> AgentStatus {
 fn ended(outcome: RunOutcome) -> AgentStatus {
     let failure = outcome.failure().map(str::to_owned);
     match outcome {
-        RunOutcome::Ok { result } => AgentStatus::Ok { summary: "completed".to_owned(), result },
+        RunOutcome::Ok { result } => {
+            AgentStatus::Ok { summary: "completed".to_owned(), result: result.into_json() }
+        }
         RunOutcome::Aborted { reason: _, result } => {
             if let Some(summary) = failure {
-                return AgentStatus::Error { summary, result };
+                return AgentStatus::Error { summary, result: result.map(RunResult::into_json) };
             }
-            let result = result.unwrap_or_else(|| json!({"payloads": [], "meta": {"aborted": true}}));
+            let result = result.unwrap_or_else(RunResult::of_stopped).into_json();
             AgentStatus::Ok { summary: "aborted".to_owned(), result }
         }
-        RunOutcome::Error { message, result } => AgentStatus::Error { summary: message, result },
+        RunOutcome::Error { message, result } => {
+            AgentStatus::Error { summary: message, result: result.map(RunResult::into_json) }
+        }
     }
 }
 
@@ -119,7 +124,7 @@ fn wrong(text: &str) -> Failure {
     ErrorShape::invalid_params(params::agent::Agent::NAME, text).into()
 }
 
-/// The images among the attachments; what was dropped is logged.
+/// The images among the attachments, and words in the place of what is left out, which is logged.
 pub(super) fn images(items: &[Value]) -> Result<Vec<openclaw_protocol::message::Block>, Failure> {
     let decoded = attachments::decode(items)?;
     for warning in &decoded.warnings {
@@ -268,6 +273,8 @@ fn wait_result(run_id: &RunId, waited: Waited) -> AgentWaitResult {
 mod tests {
     use openclaw_dispatch::api::RunRecord;
 
+    use serde_json::json;
+
     use super::*;
 
     fn params(value: &Value) -> AgentParams {
@@ -283,7 +290,7 @@ mod tests {
     #[test]
     fn outcomes_are_answered_as_clients_know_them() {
         let told = |outcome| serde_json::to_string(&answer(&RunId::new("r"), ended(outcome))).unwrap();
-        let ok = told(RunOutcome::Ok { result: json!({"payloads": []}) });
+        let ok = told(RunOutcome::Ok { result: json!({"payloads": []}).into() });
         let expect =
             json!({"runId": "r", "status": "ok", "summary": "completed", "result": {"payloads": []}});
         assert_eq!(ok, expect.to_string());
@@ -296,7 +303,7 @@ mod tests {
         assert_eq!(failed, expect.to_string());
         let late = told(RunOutcome::Aborted {
             reason: "timeout".into(),
-            result: Some(json!({"payloads": [], "meta": {"error": {"message": "timed out"}}})),
+            result: Some(json!({"payloads": [], "meta": {"error": {"message": "timed out"}}}).into()),
         });
         let result = json!({"payloads": [], "meta": {"error": {"message": "timed out"}}});
         let expect = json!({"runId": "r", "status": "error", "summary": "timed out", "result": result});
@@ -309,7 +316,7 @@ mod tests {
         let rows = [
             (Waited::TimedOut, json!({"runId": "r", "status": "timeout"})),
             (
-                Waited::Ended(record(RunOutcome::Ok { result: Value::Null })),
+                Waited::Ended(record(RunOutcome::Ok { result: Value::Null.into() })),
                 json!({"runId": "r", "status": "ok", "startedAt": 1, "endedAt": 2}),
             ),
             (
@@ -319,7 +326,9 @@ mod tests {
             (
                 Waited::Ended(record(RunOutcome::Aborted {
                     reason: "timeout".into(),
-                    result: Some(json!({"meta": {"error": {"kind": "timeout", "message": "too long"}}})),
+                    result: Some(
+                        json!({"meta": {"error": {"kind": "timeout", "message": "too long"}}}).into(),
+                    ),
                 })),
                 json!({"runId": "r", "status": "error", "startedAt": 1, "endedAt": 2, "error": "too long"}),
             ),

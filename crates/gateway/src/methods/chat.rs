@@ -120,7 +120,7 @@ mod tests {
         let rows = [
             (Accepted::New { accepted_at: 1 }, "started"),
             (Accepted::InFlight { accepted_at: 1 }, "in_flight"),
-            (record(RunOutcome::Ok { result: Value::Null }), "ok"),
+            (record(RunOutcome::Ok { result: Value::Null.into() }), "ok"),
             (record(RunOutcome::Aborted { reason: "rpc".into(), result: None }), "ok"),
         ];
         for (accepted, status) in rows {

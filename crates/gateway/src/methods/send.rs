@@ -7,8 +7,8 @@ use std::time::Duration;
 use openclaw_channels::{
     Account, Address, Answer, Button, Channel, Content, Part, Target, TargetError, registry, told_unusable,
 };
+use openclaw_delivery::outbox::{Enqueued, Posted};
 use openclaw_dispatch::delivery::{Author, Delivery};
-use openclaw_dispatch::outbox::{Enqueued, Posted};
 use openclaw_dispatch::{ClientFiles, Digest, MessageError, MessageRequest, Mirrored};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::access::Access;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use openclaw_channels::{Address, Content, UnknownAccount, Unusable, registry};
+use openclaw_delivery::outbox::{Outbox, OutboxError};
 use openclaw_dispatch::delivery::{DeliveryFailure, DeliveryState, DeliveryStatus, ListedDelivery};
-use openclaw_dispatch::outbox::{Outbox, OutboxError};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::channels::{
     FailedMessage, MessageDiscardResult, MessageFailedParams, MessageFailedResult, MessageIdsParams,

@@ -1,7 +1,6 @@
 //! `usage.status`, `usage.cost` and `sessions.usage*` (spec `gateway-protocol.md` §6.1, §6.2). The
 //! counting is done in [`openclaw_sessions::usage`]; here models get their prices.
 
-use openclaw_dispatch::surroundings::prices;
 use openclaw_protocol::params::Ignored;
 use openclaw_protocol::params::usage::{
     SessionsUsage, SessionsUsageLogsParams, SessionsUsageLogsResult, SessionsUsageParams,
@@ -9,6 +8,7 @@ use openclaw_protocol::params::usage::{
     UsageCostParams, UsageCostResult, UsageStatusResult,
 };
 use openclaw_protocol::{AgentId, Call, ErrorShape};
+use openclaw_runtime::surroundings::prices;
 use openclaw_sessions::usage::{self, Ledger, UsageError};
 
 use crate::request::{Failure, RequestContext};

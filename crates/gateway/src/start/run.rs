@@ -13,10 +13,10 @@ use openclaw_config::{
     Config, Environment, ExposedState, InvalidConfig, Loaded, Unmet, exposed_state, left_workspaces,
     shared_place, unheeded_approvals, unmet_protections,
 };
-use openclaw_dispatch::outbox::OutboxError;
-use openclaw_dispatch::tool_access::unknown_names;
+use openclaw_delivery::outbox::OutboxError;
 use openclaw_dispatch::{Settings, StartError as DispatchStartError};
 use openclaw_models::Ask;
+use openclaw_runtime::tool_access::unknown_names;
 use openclaw_sessions::StoreError;
 use openclaw_tools::exec_approvals::store::ApprovalsStore;
 use tokio::sync::oneshot;

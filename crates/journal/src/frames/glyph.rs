@@ -1,26 +1,32 @@
-//! Characters as people see them, for a comparison that no other spelling gets around: small letters, without accents, the width of East
-//! Asian writing and characters that can't be seen; letters and signs that look like a Latin one are that one.
+//! Characters as people see them, for a comparison that no other spelling gets around: small letters, without accents and strokes, the
+//! width of East Asian writing, markup and characters that can't be seen; letters and signs that look like a Latin one are that one.
+//!
+//! A line is read as it is compared, glyph by glyph: nothing of it is copied.
 
 use openclaw_protocol::printable::{is_control, is_shapeless};
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
+/// Characters of other scripts, each with the one of ASCII that it looks like, in order (`build.rs`): four bytes a row, the lowest of
+/// which is the look.
+static LOOK_ALIKES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/look_alikes.bin"));
+/// Most glyphs that one character is read as; more of them are passed over.
+const MOST: usize = 6;
+/// Longest name of an HTML tag in bytes.
+const LONGEST_TAG: usize = 10;
+/// Pairs of letters that look like one.
+const PAIRS: [(char, [char; 2]); 3] = [('m', ['r', 'n']), ('w', ['v', 'v']), ('d', ['c', 'l'])];
+
 /// Character of a line.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Glyph {
     /// Character that it looks like.
     pub(super) shown: char,
-    /// Range of bytes in the line.
+    /// Range of bytes in the text.
     pub(super) from: usize,
     pub(super) to: usize,
-    /// True if something that can't be seen stands before it.
+    /// True if markup, or something that can't be seen, stands before it.
     pub(super) is_apart: bool,
-    /// Text to insert before it.
-    pub(super) before: Option<&'static str>,
-    /// Text to write in its place.
-    pub(super) instead: Option<&'static str>,
-    /// Text to insert behind it.
-    pub(super) after: Option<&'static str>,
 }
 
 impl Glyph {
@@ -29,115 +35,241 @@ impl Glyph {
         matches!(self.shown, ' ' | '\n')
     }
 
-    /// Writes another text in its place, which looks like `shown`.
-    pub(super) fn turn_into(&mut self, shown: char, text: &'static str) {
-        (self.shown, self.instead) = (shown, Some(text));
+    /// True if it may stand between two words.
+    pub(super) fn parts_words(&self) -> bool {
+        self.is_blank() || self.shown == '_'
     }
 }
 
-/// Reads a line. Several blanks are one, and characters without a shape none.
-pub(super) fn read(line: &str, glyphs: &mut Vec<Glyph>) {
-    glyphs.clear();
-    let (mut was_blank, mut is_apart) = (false, false);
-    for (from, c) in line.char_indices() {
-        let to = from + c.len_utf8();
-        let mut push = |shown| {
-            let glyph = Glyph { shown, from, to, is_apart, before: None, instead: None, after: None };
-            glyphs.push(glyph);
-        };
-        if c.is_whitespace() {
-            let is_break = matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-            if is_break || !was_blank {
-                push(if is_break { '\n' } else { ' ' });
+/// The glyphs of a line. Several blanks are one, and characters without a shape none.
+#[derive(Debug, Clone)]
+pub(super) struct Glyphs<'a> {
+    text: &'a str,
+    /// Byte behind the last character that was read.
+    at: usize,
+    end: usize,
+    /// Last character that was read.
+    last: Glyph,
+    /// Glyphs of that character that are left, the next one first.
+    left: Parts,
+}
+
+impl<'a> Glyphs<'a> {
+    /// The glyphs of a part of a text.
+    pub(super) fn of(text: &'a str, from: usize, to: usize) -> Self {
+        Self { text, at: from, end: to, last: Glyph::default(), left: Parts::default() }
+    }
+
+    /// Byte behind the last glyph.
+    pub(super) fn end(&self) -> usize {
+        self.end
+    }
+
+    /// Returns the glyphs behind these words, if the line goes on with them as people see it.
+    pub(super) fn behind(&self, words: &str) -> Option<Self> {
+        let mut rest = self.clone();
+        for wanted in words.chars() {
+            let mut ahead = rest.clone();
+            let glyph = ahead.next()?;
+            let wanted = wanted.to_ascii_lowercase();
+            let is_same = match wanted {
+                ' ' => glyph.parts_words(),
+                _ if alike(glyph.shown) == alike(wanted) => true,
+                _ => may_be(glyph.shown, wanted) && ahead.closes_pair(wanted),
+            };
+            if is_same {
+                rest = ahead;
+            } else if wanted != ' ' || !glyph.is_apart {
+                // What can't be seen passes for a blank.
+                return None;
             }
-            (was_blank, is_apart) = (true, false);
-        } else if is_shapeless(c) || is_control(c) {
-            is_apart = true;
-        } else {
-            look(c, push);
-            (was_blank, is_apart) = (false, false);
+        }
+        Some(rest)
+    }
+
+    /// True if a letter or digit stands before and behind the character that was just read.
+    fn is_within_word(&self) -> bool {
+        let rest = self.text.get(self.at..self.end).unwrap_or_default();
+        self.last.shown.is_alphanumeric() && rest.starts_with(char::is_alphanumeric)
+    }
+
+    /// Reads the second letter of the pair that looks like `wanted`.
+    fn closes_pair(&mut self, wanted: char) -> bool {
+        let second = self.next().map(|glyph| glyph.shown);
+        PAIRS.iter().any(|(one, [_, closing])| *one == wanted && Some(*closing) == second)
+    }
+}
+
+impl Iterator for Glyphs<'_> {
+    type Item = Glyph;
+
+    fn next(&mut self) -> Option<Glyph> {
+        let mut is_apart = false;
+        loop {
+            if let Some(shown) = self.left.next() {
+                self.last.shown = shown;
+                return Some(self.last);
+            }
+            let rest = self.text.get(self.at..self.end)?;
+            let c = rest.chars().next()?;
+            let (from, tag) = (self.at, tag(rest));
+            self.at += if tag > 0 { tag } else { c.len_utf8() };
+            self.left = match tag {
+                0 if c == '_' && self.is_within_word() => Parts::of(['_']),
+                0 => look(c),
+                _ => Parts::default(),
+            };
+            is_apart |= self.left.is_empty();
+            if self.last.is_blank() && self.left.is_blank() {
+                self.left = Parts::default();
+            }
+            if !self.left.is_empty() {
+                self.last = Glyph { shown: ' ', from, to: self.at, is_apart };
+            }
         }
     }
+}
+
+/// Glyphs that one character is read as.
+#[derive(Debug, Clone, Copy, Default)]
+struct Parts {
+    shown: [char; MOST],
+    from: u8,
+    to: u8,
+}
+
+impl Parts {
+    fn of(shown: impl IntoIterator<Item = char>) -> Self {
+        let mut parts = Self::default();
+        for (place, shown) in parts.shown.iter_mut().zip(shown) {
+            *place = shown;
+            parts.to += 1;
+        }
+        parts
+    }
+
+    fn is_empty(&self) -> bool {
+        self.from == self.to
+    }
+
+    fn is_blank(&self) -> bool {
+        self.shown.first() == Some(&' ')
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let shown = *self.shown.get(usize::from(self.from)).filter(|_| !self.is_empty())?;
+        self.from += 1;
+        Some(shown)
+    }
+}
+
+/// True if what begins with this glyph may look like this letter.
+pub(super) fn may_be(shown: char, wanted: char) -> bool {
+    alike(shown) == alike(wanted) || PAIRS.iter().any(|(one, [begins, _])| *one == wanted && *begins == shown)
+}
+
+/// The same for letters and digits that can hardly be told apart.
+fn alike(c: char) -> char {
+    match c {
+        'i' | '1' => 'l',
+        '0' => 'o',
+        _ if c.is_numeric() => look_alike(c).unwrap_or(c),
+        _ => c,
+    }
+}
+
+/// Returns the character of ASCII that another one looks like.
+fn look_alike(c: char) -> Option<char> {
+    let (rows, _) = LOOK_ALIKES.as_chunks::<4>();
+    let at = rows.binary_search_by_key(&u32::from(c), |row| u32::from_le_bytes(*row) >> 8).ok()?;
+    rows.get(at).map(|[look, ..]| char::from(*look))
+}
+
+/// True for a character that begins a new line wherever text is read.
+pub(super) fn is_break(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// True for a character that looks like a blank.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}' | '\u{1d159}')
+}
+
+/// True for an escape, or a mark of emphasis or of code.
+fn is_markup(c: char) -> bool {
+    matches!(c, '*' | '_' | '~' | '`' | '|' | '\\')
+}
+
+/// Returns the length in bytes of the HTML tag at the beginning of a text; 0 if there is none.
+fn tag(text: &str) -> usize {
+    let Some(rest) = text.as_bytes().strip_prefix(b"<") else { return 0 };
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'/';
+    let name = rest.iter().take(LONGEST_TAG).take_while(is_name).count();
+    if name > 0 && rest.get(name) == Some(&b'>') { name + 2 } else { 0 }
 }
 
 /// Returns the sign that a character looks like, if it is one that frames are made of.
 pub(super) fn sign(c: char) -> Option<char> {
     if c.is_ascii() {
-        return matches!(c, '[' | ']' | '(' | ')' | ':' | '#').then_some(c);
+        return is_sign(c).then_some(c);
     }
     Some(match c {
-        '［' | '【' | '〔' | '〖' | '〘' | '〚' | '⟦' | '⟬' | '⁅' | '❲' | '⦋' | '⦍' | '⦏' | '﹝' | '︹'
-        | '︻' | '︗' | '﹇' => '[',
-        '］' | '】' | '〕' | '〗' | '〙' | '〛' | '⟧' | '⟭' | '⁆' | '❳' | '⦌' | '⦎' | '⦐' | '﹞' | '︺'
-        | '︼' | '︘' | '﹈' => ']',
-        '（' | '﹙' | '︵' | '⁽' | '₍' | '❨' | '❪' | '⟮' | '⦅' | '｟' | '⸨' => '(',
-        '）' | '﹚' | '︶' | '⁾' | '₎' | '❩' | '❫' | '⟯' | '⦆' | '｠' | '⸩' => ')',
-        '：' | '﹕' | '︓' | '︰' | '∶' | '꞉' | 'ː' | '˸' | '։' | '׃' | '⁚' | '܃' | '܄' | '᛬' => {
+        '〔' | '〖' | '〘' | '〚' | '⟬' | '⁅' | '❲' | '﹝' | '︹' | '︻' | '﹇' | '⌈' | '⌊' | '⎡' | '⎢'
+        | '⎣' | '⦗' | '⟅' | '⸢' | '⸤' | '「' | '『' | '｢' | '﹁' | '﹃' | '⎴' | '⌜' | '⌞' | '༺' | '᚛' => {
+            '['
+        }
+        '〕' | '〗' | '〙' | '〛' | '⟭' | '⁆' | '❳' | '﹞' | '︺' | '︼' | '﹈' | '⌉' | '⌋' | '⎤' | '⎥'
+        | '⎦' | '⦘' | '⟆' | '⸣' | '⸥' | '」' | '』' | '｣' | '﹂' | '﹄' | '⎵' | '⌝' | '⌟' | '༻' | '᚜' => {
+            ']'
+        }
+        '⸨' | '⎛' | '⎜' | '⎝' | '⦇' | '⸦' | '༼' => '(',
+        '⸩' | '⎞' | '⎟' | '⎠' | '⸧' | '༽' => ')',
+        // Letters, as Unicode has it.
+        'ː' | 'ꓽ' | 'ः' | 'ঃ' | 'ਃ' | 'ઃ' | 'ః' | 'ಃ' | 'ഃ' | 'ඃ' | 'း' | 'ះ' | 'ៈ' => {
             ':'
         }
-        '＃' | '﹟' | '♯' | '⌗' => '#',
-        _ => return None,
+        _ if c.is_alphanumeric() => return None,
+        _ => return look_alike(c).filter(|look| is_sign(*look)),
     })
 }
 
-/// Tells what a character looks like: mostly one character, several for one such as `㏂`.
-fn look(c: char, mut push: impl FnMut(char)) {
+fn is_sign(c: char) -> bool {
+    matches!(c, '[' | ']' | '(' | ')' | ':' | '#')
+}
+
+/// Returns the glyphs that a character looks like: mostly one, several for one such as `ﬁ`, none for markup and for what can't be seen.
+fn look(c: char) -> Parts {
+    if is_break(c) {
+        return Parts::of(['\n']);
+    }
+    if is_blank(c) {
+        return Parts::of([' ']);
+    }
+    if is_markup(c) || is_control(c) || is_shapeless(c) {
+        return Parts::default();
+    }
     if c.is_ascii() {
-        return push(c.to_ascii_lowercase());
+        return Parts::of([c.to_ascii_lowercase()]);
     }
-    if let Some(same) = sign(c).or_else(|| letter(c)) {
-        return push(same);
+    if let Some(sign) = sign(c) {
+        return Parts::of([sign]);
     }
-    // Ideographs and syllables of Hangul have no other form that matters.
-    if matches!(c, '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}') {
-        return push(c);
-    }
-    for part in c.nfkd().filter(|part| !is_combining_mark(*part)) {
+    match look_alike(c).filter(|_| !is_digit(c)) {
+        Some(look) if is_markup(look) => Parts::default(),
+        Some(look) if !is_sign(look) => Parts::of([look]),
         // A bracket that is one with its content, as in `⑴`, is none that could be replaced.
-        if sign(part).is_none() {
-            let small = || part.to_lowercase().next().unwrap_or(part);
-            push(letter(part).unwrap_or_else(small));
-        }
+        _ => Parts::of(c.nfkd().filter(|part| !is_combining_mark(*part) && sign(*part).is_none()).map(small)),
     }
 }
 
-/// Returns the Latin letter that a letter of another script, or a dressed one, looks like. Whole alphabets that have a plain form in
-/// Unicode (wide, mathematical, circled) need no row.
-fn letter(c: char) -> Option<char> {
-    let nth = |first: u32| char::from_u32(u32::from('a') + u32::from(c) - first);
-    Some(match c {
-        '\u{1f130}'..='\u{1f149}' => return nth(0x1_f130),
-        '\u{1f150}'..='\u{1f169}' => return nth(0x1_f150),
-        '\u{1f170}'..='\u{1f189}' => return nth(0x1_f170),
-        '\u{1f1e6}'..='\u{1f1ff}' => return nth(0x1_f1e6),
-        'А' | 'а' | 'Α' | 'α' | 'ɑ' | 'ᴀ' | 'Ꭺ' => 'a',
-        'В' | 'в' | 'Ь' | 'ь' | 'Β' | 'β' | 'ʙ' | 'Ᏼ' => 'b',
-        'С' | 'с' | 'Ϲ' | 'ϲ' | 'ᴄ' | 'Ꮯ' => 'c',
-        'Ԁ' | 'ԁ' | 'ᴅ' | 'Ꭰ' => 'd',
-        'Е' | 'е' | 'Ё' | 'ё' | 'Є' | 'є' | 'Ε' | 'ε' | 'ᴇ' | 'Ꭼ' => 'e',
-        'Ғ' | 'ғ' | 'Ϝ' | 'ꜰ' | 'ƒ' => 'f',
-        'Ԍ' | 'ԍ' | 'ɡ' | 'ɢ' | 'ց' | 'Ꮐ' => 'g',
-        'Н' | 'н' | 'Һ' | 'һ' | 'Η' | 'ʜ' | 'հ' | 'Ꮋ' => 'h',
-        'І' | 'і' | 'Ї' | 'ї' | 'Ι' | 'ι' | 'ı' | 'ɪ' | 'Ꭵ' => 'i',
-        'Ј' | 'ј' | 'Ϳ' | 'ϳ' | 'ᴊ' | 'Ꭻ' => 'j',
-        'К' | 'к' | 'Κ' | 'κ' | 'ᴋ' | 'Ꮶ' => 'k',
-        'Ӏ' | 'ӏ' | 'ʟ' | 'ǀ' | 'Ꮮ' => 'l',
-        'М' | 'м' | 'Μ' | 'μ' | 'ᴍ' | 'Ꮇ' => 'm',
-        'П' | 'п' | 'Ν' | 'η' | 'ɴ' | 'ո' => 'n',
-        'О' | 'о' | 'Ο' | 'ο' | 'σ' | 'ᴏ' | 'օ' => 'o',
-        'Р' | 'р' | 'Ρ' | 'ρ' | 'ᴘ' | 'Ꮲ' => 'p',
-        'Ԛ' | 'ԛ' | 'զ' => 'q',
-        'Г' | 'г' | 'ʀ' | 'Ꭱ' => 'r',
-        'Ѕ' | 'ѕ' | 'ꜱ' | 'Ꮪ' => 's',
-        'Т' | 'т' | 'Τ' | 'τ' | 'ᴛ' | 'Ꭲ' => 't',
-        'υ' | 'ս' | 'ᴜ' => 'u',
-        'Ѵ' | 'ѵ' | 'ν' | 'ᴠ' | 'Ꮩ' => 'v',
-        'Ԝ' | 'ԝ' | 'ω' | 'ᴡ' | 'Ꮃ' => 'w',
-        'Х' | 'х' | 'Χ' | 'χ' => 'x',
-        'У' | 'у' | 'Ү' | 'ү' | 'Υ' | 'γ' | 'ʏ' | 'Ꭹ' => 'y',
-        'Ζ' | 'ᴢ' | 'Ꮓ' => 'z',
-        '⁄' | '∕' | '⧸' => '/',
-        '‐' | '‑' | '‒' | '–' | '—' | '−' | '﹣' | '－' => '-',
-        _ => return None,
-    })
+/// True for digits of all scripts, whatever letters some look like.
+fn is_digit(c: char) -> bool {
+    c.is_numeric() && !c.is_alphabetic()
+}
+
+/// Returns the small letter that a part of a character looks like.
+fn small(part: char) -> char {
+    let look = look_alike(part).filter(|look| look.is_ascii_alphabetic() && !is_digit(part));
+    look.unwrap_or_else(|| part.to_lowercase().next().unwrap_or(part))
 }

@@ -112,7 +112,8 @@ async fn accept(journal: &Arc<dyn Journal>, row: Row) -> Insert {
 
 fn finished(run_id: &str, text: &str) -> RunRecord {
     let ended_at = openclaw_sessions::time::now_ms();
-    let outcome = RunOutcome::Ok { result: json!({"payloads": [{"text": text}], "meta": {"durationMs": 5}}) };
+    let outcome =
+        RunOutcome::Ok { result: json!({"payloads": [{"text": text}], "meta": {"durationMs": 5}}).into() };
     RunRecord { run_id: run(run_id), started_at: Some(ended_at - 5), ended_at, outcome, report: None }
 }
 
@@ -355,6 +356,16 @@ async fn a_dropped_message_has_ended_or_waits_to_be_told_of(open: Open) {
     assert_eq!(journal.update(drop.clone()).await, Ok(true));
     assert_eq!(journal.update(drop).await, Ok(false));
     assert_eq!(journal.message(&run("a")).await, Ok(Some(Known::Finished(record))));
+    // Sent again it is new, even with other words; one that was read is not.
+    accept(&journal, chat("c", "hello")).await;
+    let read = finished("c", "read");
+    let drop = Update::Drop { record: read.clone(), rule: DropRule::Read, arrivals: Box::default() };
+    assert_eq!(journal.update(drop).await, Ok(true));
+    assert_eq!(accept(&journal, chat("c", "hello")).await, Insert::Known(Known::Finished(read)));
+    assert_eq!(accept(&journal, chat("a", "once more")).await, Insert::New);
+    assert!(matches!(journal.message(&run("a")).await, Ok(Some(Known::Unfinished { .. }))));
+    assert_eq!(accept(&journal, chat("a", "and more")).await, Insert::Conflict);
+    assert_eq!(journal.update(Update::Finish(finished("a", "x"), Vec::new())).await, Ok(true));
     let cut = Update::Cut { run_id: run("b"), arrivals: Box::default(), dropped: 7, now: 1 };
     assert_eq!(journal.update(cut).await, Ok(true));
     assert_eq!(only(open, dir.path()).waited, Waited { cut: Some(7), ..Waited::default() });

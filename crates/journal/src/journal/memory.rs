@@ -74,6 +74,8 @@ pub struct Message {
     pub waited: Waited,
     /// Run that it was put together with, if it was.
     pub taken_by: Option<RunId>,
+    /// True if it was dropped, and counts as new when it is sent again.
+    pub may_repeat: bool,
 }
 
 /// A delivery.
@@ -213,6 +215,7 @@ impl State {
                 noted.told_in.get_or_insert(row.run_id.clone());
             }
         }
+        self.messages.retain(|message| !message.may_repeat || message.row.run_id != row.run_id);
         let Some(known) = self.message(&row.run_id) else {
             self.messages.push(Message {
                 row,
@@ -220,6 +223,7 @@ impl State {
                 attempts: Attempts::default(),
                 waited: Waited::default(),
                 taken_by: None,
+                may_repeat: false,
             });
             return Insert::New;
         };
@@ -387,7 +391,12 @@ impl State {
             }
             Update::Drop { record, rule, arrivals } => {
                 self.drop_run(&arrivals, rule, record.ended_at);
-                self.finish(record)
+                let run_id = record.run_id.clone();
+                let is_over = self.finish(record);
+                if let Some(message) = self.message(&run_id).filter(|_| is_over) {
+                    message.may_repeat = rule.may_be_sent_again();
+                }
+                is_over
             }
             Update::Buttons { note, receipt } => {
                 let (id, now) = (note.delivery.id.clone(), note.accepted_at);

@@ -1,18 +1,45 @@
 //! Advice for a provider that has no credential.
 
+use std::fmt;
+
+use openclaw_protocol::AgentId;
+
 use crate::catalog::own_key_variables;
 use crate::reference::ProviderId;
+use crate::settings::ModelSettings;
+
+/// `--agent <id>` of a command, for an agent other than the default one. Each agent has credentials
+/// of its own, and commands mean the default agent's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentFlag(Option<AgentId>);
+
+impl AgentFlag {
+    /// Returns the flag that commands need for an agent.
+    pub fn of(settings: &ModelSettings, agent: &AgentId) -> Self {
+        Self((*agent != settings.default_agent).then(|| agent.clone()))
+    }
+}
+
+impl fmt::Display for AgentFlag {
+    /// Formats the flag with a blank before it; nothing for the default agent.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(agent) => write!(f, " --agent {agent}"),
+            None => Ok(()),
+        }
+    }
+}
 
 /// Returns a sentence that explains how to add a credential.
-pub fn how_to_add(provider: &ProviderId) -> String {
-    let paste = format!("run `openclaw models auth paste-token --provider {provider}`");
+pub fn how_to_add(provider: &ProviderId, agent: &AgentFlag) -> String {
+    let auth = format!("openclaw models auth{agent}");
+    let paste = format!("run `{auth} paste-token --provider {provider}`");
     match (provider.as_str(), own_key_variables(provider).last()) {
         ("anthropic", _) => {
-            "Set ANTHROPIC_API_KEY, or run `claude setup-token`, then `openclaw models auth setup-token`."
-                .to_owned()
+            format!("Set ANTHROPIC_API_KEY, or run `claude setup-token`, then `{auth} setup-token`.")
         }
-        ("openai-codex", _) => "Run `openclaw models auth login --provider openai-codex`.".to_owned(),
-        ("github-copilot", _) => "Run `openclaw models auth login-github-copilot`.".to_owned(),
+        ("openai-codex", _) => format!("Run `{auth} login --provider openai-codex`."),
+        ("github-copilot", _) => format!("Run `{auth} login-github-copilot`."),
         (_, Some(name)) => format!("Set {name}, or {paste}."),
         (_, None) => format!("Set models.providers.{provider}.apiKey in the config, or {paste}."),
     }
@@ -23,18 +50,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_advice_names_what_can_be_done() {
+    fn the_advice_names_what_can_be_done_and_the_agent_if_it_is_another() {
+        let settings = ModelSettings::default();
         let rows = [
-            ("openai", "Set OPENAI_API_KEY, or run `openclaw models auth paste-token --provider openai`."),
-            ("openai-codex", "Run `openclaw models auth login --provider openai-codex`."),
+            (
+                "openai",
+                "main",
+                "Set OPENAI_API_KEY, or run `openclaw models auth paste-token --provider openai`.",
+            ),
+            (
+                "openai",
+                "work",
+                "Set OPENAI_API_KEY, or run `openclaw models auth --agent work paste-token --provider openai`.",
+            ),
+            ("openai-codex", "main", "Run `openclaw models auth login --provider openai-codex`."),
+            ("github-copilot", "work", "Run `openclaw models auth --agent work login-github-copilot`."),
             (
                 "mine",
+                "main",
                 "Set models.providers.mine.apiKey in the config, or run `openclaw models auth paste-token --provider mine`.",
             ),
+            (
+                "anthropic",
+                "work",
+                "Set ANTHROPIC_API_KEY, or run `claude setup-token`, then `openclaw models auth --agent work setup-token`.",
+            ),
         ];
-        for (provider, expect) in rows {
-            assert_eq!(how_to_add(&ProviderId::normalize(provider)), expect);
+        for (provider, agent, expect) in rows {
+            let flag = AgentFlag::of(&settings, &AgentId::normalize(agent));
+            assert_eq!(how_to_add(&ProviderId::normalize(provider), &flag), expect);
         }
-        assert!(how_to_add(&ProviderId::normalize("anthropic")).contains("claude setup-token"));
     }
 }

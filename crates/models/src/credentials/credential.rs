@@ -3,7 +3,7 @@
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
-use super::usage::millis;
+use super::cooldown::millis;
 use crate::oauth::codex;
 use crate::reference::ProviderId;
 

@@ -13,10 +13,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use super::cooldown::failure_reason;
 use super::file::OnDamage;
 use super::legacy::Surroundings;
 use super::store::AuthStore;
-use super::usage::failure_reason;
 use crate::background::Background;
 use crate::clock::Clock;
 use crate::settings::CooldownRules;

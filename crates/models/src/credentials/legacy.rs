@@ -6,9 +6,9 @@ use openclaw_config::shared_place;
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 
+use super::cooldown::millis;
 use super::credential::{Credential, Secret};
 use super::store::AuthStore;
-use super::usage::millis;
 use crate::reference::ProviderId;
 use crate::variables::Variables;
 

@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio_util::task::TaskTracker;
 
+use super::cooldown::millis;
 use super::credential::{Credential, Secret};
 use super::error::CredentialError;
 use super::file::{self, FILE, OnDamage};
 use super::legacy::Surroundings;
 use super::lock::{LONGEST_HOLD, PATIENCE, StoreLock};
 use super::store::AuthStore;
-use super::usage::millis;
 use crate::google::adc::{self, Adc, GoogleTokens};
 use crate::net::Http;
 use crate::oauth::endpoint::{self, EndpointError};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::advice::how_to_add;
+use super::advice::{AgentFlag, how_to_add};
 use super::command::KeyCommands;
 use super::credential::{Credential, Secret};
 use super::error::CredentialError;
@@ -38,6 +38,8 @@ pub(crate) struct Keyring<'a> {
     pub(crate) commands: &'a KeyCommands,
     pub(crate) logins: &'a Logins,
     pub(crate) agent_dir: &'a Path,
+    /// Flag of the agent, for advice.
+    pub(crate) agent: AgentFlag,
     /// Unix milliseconds.
     pub(crate) now: i64,
     /// Time at which a person chose the model that is asked, in Unix milliseconds. If no profile is ready, those are tried whose last
@@ -377,7 +379,7 @@ impl Keyring<'_> {
             provider: provider.to_string(),
             store: self.agent_dir.join(FILE).display().to_string(),
             agent_dir: self.agent_dir.display().to_string(),
-            fix: how_to_add(provider),
+            fix: how_to_add(provider, &self.agent),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::cooldown::UsageStats;
 use super::credential::Credential;
-use super::usage::UsageStats;
 use crate::reference::ProviderId;
 use crate::settings::CooldownRules;
 use crate::stream::FailureKind;

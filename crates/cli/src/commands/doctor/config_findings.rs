@@ -3,10 +3,10 @@
 use openclaw_config::gateway_options::{GatewayFlags, gateway_options};
 use openclaw_config::settings::GatewayMode;
 use openclaw_config::{ExposedState, exposed_state};
-use openclaw_dispatch::tool_access::unknown_names;
 use openclaw_models::ModelSettings;
 use openclaw_models::catalog::Catalog;
 use openclaw_models::select::fallbacks_left_out;
+use openclaw_runtime::tool_access::unknown_names;
 use openclaw_sessions::checkup::{Finding, Severity};
 
 use super::unknown_keys;

@@ -1,11 +1,11 @@
 //! Answers of `/subagents`. Pure.
 
 use jiff::Timestamp;
+use openclaw_delivery::status_card::ago;
 use openclaw_journal::child_run::ChildRun;
 use openclaw_protocol::message::{Block, Message, UserContent};
 use openclaw_sessions::SessionEntry;
 
-use crate::status_card::ago;
 use crate::subagents::compact_duration;
 
 pub(super) const NONE: &str = "🧭 Subagents: none for this session.";

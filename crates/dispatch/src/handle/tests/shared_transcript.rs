@@ -66,7 +66,7 @@ async fn a_run_that_another_overtook_is_answered_by_itself() {
         run_id: RunId::new("r1"),
         started_at: None,
         ended_at: 0,
-        outcome: RunOutcome::Ok { result: json!({}) },
+        outcome: RunOutcome::Ok { result: json!({}).into() },
         report: None,
     };
     memory::edit(crashed.path(), |message| {

@@ -9,14 +9,14 @@ use openclaw_journal::beat::BeatChat;
 use openclaw_journal::inbox::{Gathering, Row};
 use openclaw_journal::job::Job;
 use openclaw_protocol::RunId;
+use openclaw_runtime::events::Emitter;
+use openclaw_runtime::global_lanes::{Wait, long_wait};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::{Actor, Told};
-use crate::events::Emitter;
-use crate::global_lanes::{Wait, long_wait};
 use crate::lane::machine::{Batch, Input};
 use crate::lane::running::Running;
 use crate::runner::compaction::{self, AfterRun};

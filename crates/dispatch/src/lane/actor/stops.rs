@@ -63,7 +63,8 @@ impl Actor {
         // The first reason stays.
         let _ = running.control.reason.set(reason);
         running.control.cancel.cancel();
-        if !running.begun && running.job.may_be_answered(reason) {
+        let may_be_answered = !running.begun && running.job.may_be_answered();
+        if may_be_answered || !running.control.end.stop() {
             // How it ends is told then.
             return;
         }
@@ -92,7 +93,7 @@ impl Actor {
     /// Announces that a waiting message is stopped: for clients that is its end. Its turn comes
     /// after the run under way; then it is written into the transcript and its row is closed.
     pub(super) async fn announce_stopped(&mut self, job: &Job, reason: AbortReason) {
-        if job.may_be_answered(reason) {
+        if job.may_be_answered() {
             self.deadlines.retain(|(_, run_id)| *run_id != job.row.run_id);
             return;
         }

@@ -6,11 +6,10 @@ use std::collections::VecDeque;
 use openclaw_agent::event::{Attachment, Quote};
 use openclaw_agent::{ReplyPayload, ReplyTo};
 use openclaw_config::settings::BlockStreamingBreak;
-
-use crate::reply::chunker::{Block, BlockChunker, Continues, Drain};
-use crate::reply::coalescer::BlockReply;
-use crate::reply::pipeline::is_audio;
-use crate::reply::settings::ReplySettings;
+use openclaw_delivery::reply::chunker::{Block, BlockChunker, Continues, Drain};
+use openclaw_delivery::reply::coalescer::BlockReply;
+use openclaw_delivery::reply::pipeline::is_audio;
+use openclaw_delivery::reply::settings::ReplySettings;
 
 /// The blocks of one answer.
 pub(super) struct Blocks {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_channels::{Account, Activity, Address};
+use openclaw_delivery::outbox::Outbox;
+use openclaw_delivery::reply::typing::{self, Typing};
+use openclaw_runtime::shared::Shared;
 
 use super::part_id;
-use crate::outbox::Outbox;
-use crate::reply::typing::{self, Typing};
 use crate::runner::replies::Reply;
-use crate::shared::Shared;
 
 /// Times at which the blocks of one answer go out.
 #[derive(Debug, Default)]

@@ -9,6 +9,8 @@ use openclaw_agent::user_time::user_zone;
 use openclaw_journal::inbox::Row;
 use openclaw_models::Candidate;
 use openclaw_protocol::message::{Block, Message};
+use openclaw_runtime::setup::Settings;
+use openclaw_runtime::system_events;
 use openclaw_sessions::transcript::{
     Context, KeptTranscript, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError,
     TranscriptLock, TurnMessage,
@@ -17,12 +19,11 @@ use tokio::task::JoinHandle;
 
 use crate::hooks;
 use crate::runner::branch::{self, Prompted, RunBranch};
+use crate::runner::compaction_note::CompactionNotes;
 use crate::runner::kept::Remembered;
 use crate::runner::session::Session;
 use crate::runner::wording::{self, Circumstances};
 use crate::runner::{NotBegun, RunControl, Runner, inject};
-use crate::setup::Settings;
-use crate::system_events;
 
 /// A transcript that is read while a run is prepared.
 pub(super) type ReadAhead = JoinHandle<Option<KeptTranscript>>;
@@ -95,6 +96,7 @@ impl Runner {
         }
         context.messages.extend(new);
         let branch = RunBranch::new(transcript, context.messages, Arc::clone(control), kill);
+        let branch = branch.telling(CompactionNotes::of(&self.shared, row, session));
         let mut branch = branch.noting(Arc::clone(&self.shared.journal), row.run_id.clone());
         if let Some(message) = known {
             match branch.prompted(row, self.entries_since(row).await).await? {

@@ -4,12 +4,12 @@ use openclaw_agent::Toolbox;
 use openclaw_journal::request::Request;
 use openclaw_models::Candidate;
 use openclaw_protocol::message::Block;
+use openclaw_runtime::setup::Settings;
 use openclaw_tools::PromptPictures;
 use openclaw_tools::sandbox::ActiveSandbox;
 use tokio_util::sync::CancellationToken;
 
 use crate::runner::session::Session;
-use crate::setup::Settings;
 
 /// The tools with which the agent could look at the file itself.
 const LOOKING: [&str; 2] = ["read", "image"];

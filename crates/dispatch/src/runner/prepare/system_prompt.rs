@@ -17,6 +17,7 @@ use openclaw_config::{Config, ResolvedAgent};
 use openclaw_journal::request::WEBCHAT;
 use openclaw_models::Candidate;
 use openclaw_models::reference::ModelNames;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::time::now_ms;
 use openclaw_tools::sandbox::ActiveSandbox;
@@ -25,7 +26,6 @@ use super::reasoning;
 use crate::runner::Runner;
 use crate::runner::sandbox;
 use crate::runner::session::Session;
-use crate::setup::Settings;
 
 /// The capability of a channel that shows buttons, as OpenClaw names it.
 const INLINE_BUTTONS: &str = "inlineButtons";

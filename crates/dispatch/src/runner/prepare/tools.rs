@@ -12,6 +12,8 @@ use openclaw_journal::origin::Origin;
 use openclaw_journal::request::Request;
 use openclaw_journal::rights::{elevated, settle};
 use openclaw_protocol::SessionKey;
+use openclaw_runtime::setup::Settings;
+use openclaw_runtime::tool_access::RunOf;
 use openclaw_tools::sandbox::ActiveSandbox;
 use openclaw_tools::{ExecSettings, ImageSetup, Setup, SkillBins, WebSettings, apply_patch, toolbox};
 
@@ -19,8 +21,6 @@ use crate::commands::Context;
 use crate::runner::secrets::Shield;
 use crate::runner::session::Session;
 use crate::runner::{NotBegun, Runner, blocked_tools, protections, sandbox, tools};
-use crate::setup::Settings;
-use crate::tool_access::RunOf;
 
 /// Origin of a run's message, and its wishes about commands.
 #[derive(Clone, Copy, Default)]

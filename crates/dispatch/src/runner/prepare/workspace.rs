@@ -7,13 +7,13 @@ use openclaw_agent::bootstrap::{BootstrapFile, BootstrapScope, Wanted};
 use openclaw_agent::hooks::{EventKind, HookBus};
 use openclaw_agent::workspace::Fill;
 use openclaw_config::settings::WorkspaceAccess;
+use openclaw_runtime::setup::Settings;
 use openclaw_tools::sandbox::ActiveSandbox;
 use tokio_util::sync::CancellationToken;
 
 use crate::hooks::bootstrap::Bootstrap;
 use crate::runner::session::Session;
 use crate::runner::{NotBegun, Runner, sandbox};
-use crate::setup::Settings;
 
 impl Runner {
     /// Makes the workspace ready and gives the files that go into the prompt. Where the session has a copy of them in a sandbox, hooks

@@ -122,6 +122,7 @@ CREATE INDEX arrivals_noted ON arrivals (channel, account, target, seq) WHERE fa
     IDENTIFIED,
     IDENTIFIED_FORMERLY,
     AUTHORED,
+    SENT_AGAIN,
 ];
 
 /// Adds columns for messages that are run together, or dropped by a full queue.
@@ -199,6 +200,11 @@ UPDATE arrivals SET identity = channel || char(10) || account || char(10) || nat
 const AUTHORED: &str = "
 ALTER TABLE outbox ADD COLUMN author TEXT;
 UPDATE outbox SET author = 'gateway' WHERE id GLOB 'approval:*:asked:[0-9]*';
+";
+
+/// Adds a mark for dropped messages whose key counts as new when they are sent again.
+const SENT_AGAIN: &str = "
+ALTER TABLE inbox ADD COLUMN may_repeat INTEGER NOT NULL DEFAULT 0;
 ";
 
 /// Adds the promises and lines that agents are owed about their commands.

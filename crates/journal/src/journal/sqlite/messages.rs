@@ -15,6 +15,7 @@ use crate::inbox::{
 };
 use crate::journal::{Durability, JournalError};
 use crate::origin::Origin;
+use crate::queue::DropRule;
 use crate::request::Request;
 
 /// Finished rows answer repeated idempotency keys for a day, and are among the newest so many rows.
@@ -85,7 +86,8 @@ impl Change for Accept {
                 ("queue_mode", &row.payload.queue_mode.as_str()),
             ],
         };
-        let is_new = queue::insert::<MessageState>(db, &item)?;
+        let is_new = queue::insert::<MessageState>(db, &item)?
+            || forget_dropped(db, &row.run_id)? && queue::insert::<MessageState>(db, &item)?;
         arrivals::become_run(db, &row.payload.arrivals, &row.run_id, row.accepted_at)?;
         if is_new {
             return Ok(Insert::New);
@@ -208,6 +210,22 @@ pub(super) fn finish(db: &Connection, record: &RunRecord) -> Result<bool, Journa
             ("unprepared", &0),
         ],
     )
+}
+
+/// Stores that a rule has dropped a message.
+pub(super) fn dropped(db: &Connection, record: &RunRecord, rule: DropRule) -> Result<bool, JournalError> {
+    let is_over = finish(db, record)?;
+    if is_over && rule.may_be_sent_again() {
+        let sql = "UPDATE inbox SET may_repeat = 1 WHERE run_id = ?1";
+        execute(db, sql, params![record.run_id.as_str()])?;
+    }
+    Ok(is_over)
+}
+
+/// Forgets a dropped message, so that its key is free; true if it was one that may be sent again.
+fn forget_dropped(db: &Connection, run_id: &RunId) -> Result<bool, JournalError> {
+    let sql = "DELETE FROM inbox WHERE run_id = ?1 AND state = 'finished' AND may_repeat = 1";
+    execute(db, sql, params![run_id.as_str()])
 }
 
 /// Stores the end of runs that have ended together, all like this one.

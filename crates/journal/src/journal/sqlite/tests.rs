@@ -520,7 +520,7 @@ fn check_laws<S: States + std::fmt::Debug>() {
 }
 
 fn finish(run: &str, ended_at: i64) -> Update {
-    let outcome = RunOutcome::Ok { result: serde_json::json!({"payloads": []}) };
+    let outcome = RunOutcome::Ok { result: serde_json::json!({"payloads": []}).into() };
     Update::Finish(
         RunRecord { run_id: RunId::new(run), started_at: None, ended_at, outcome, report: None },
         Vec::new(),

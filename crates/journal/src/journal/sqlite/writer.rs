@@ -102,7 +102,7 @@ impl Change for Update {
             }
             Self::Drop { record, rule, arrivals } => {
                 arrivals::drop_run(db, arrivals, *rule, record.ended_at)?;
-                messages::finish(db, record)
+                messages::dropped(db, record, *rule)
             }
             Self::Sending { id, attempts } => deliveries::sending(db, id, *attempts),
             Self::Buttons { note, receipt } => deliveries::note_buttons(db, note, receipt),

@@ -28,6 +28,7 @@ async fn check(
         commands: &KeyCommands::default(),
         logins: &Logins::default(),
         agent_dir: Path::new("/agents/main/agent"),
+        agent: AgentFlag::default(),
         now: NOW,
     };
     let found = keyring.keys(&ProviderId::normalize(asked.0), asked.1.map_or(Wish::Any, Wish::Only)).await;

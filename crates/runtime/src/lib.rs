@@ -1,0 +1,19 @@
+//! State that the running gateway shares between runs, commands and clients.
+//!
+//! [`setup`] has the settings snapshot and what a dispatcher is made from, [`shared`] the state of
+//! one dispatcher: clock, journal, outbox, [`registry`] of runs under way and the lanes that all
+//! sessions share ([`global_lanes`]). [`events`] tells clients of runs, [`system_events`] keeps lines
+//! for the next prompt of a session, [`session_model`] resolves the model a session asks for, and
+//! [`tool_access`] decides which tools a run has. Begin with [`shared::Shared`].
+//!
+//! The crate runs nothing: runs, commands and lanes are in `openclaw-dispatch`.
+
+pub mod events;
+pub mod global_lanes;
+pub mod registry;
+pub mod session_model;
+pub mod setup;
+pub mod shared;
+pub mod surroundings;
+pub mod system_events;
+pub mod tool_access;
