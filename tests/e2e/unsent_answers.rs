@@ -1,7 +1,7 @@
 //! Answers that were whole in the transcript when the gateway was killed, before the end of their run was stored: the next start sends
-//! them, also where a newer message takes the place of the run before it is taken up again (queue mode `interrupt`).
+//! them, also where a newer message (queue mode `interrupt`) or a person stops the run before it is taken up again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use openclaw_testkit::faulty_disk::{DiskCall, Fault, FaultyDisk};
@@ -44,11 +44,21 @@ impl Stage {
     /// Kills the gateway once the answer to its first message is in the transcript, and starts it
     /// while another program has that. Returns the lock.
     async fn dies_behind_the_answer(&mut self) -> PathBuf {
+        let transcript = self.answers().await;
+        self.dies(&transcript).await
+    }
+
+    /// Waits for the answer to the first message, whose end the disk refuses. Returns the
+    /// transcript.
+    async fn answers(&self) -> PathBuf {
         self.model.arrived(1).await;
         let refused = Fault::once(DiskCall::Write).of("gateway.sqlite-wal").for_good();
         self.disk.arm(&[refused]).unwrap();
         self.gate.open();
-        let transcript = self.answered_transcript().await;
+        self.answered_transcript().await
+    }
+
+    async fn dies(&mut self, transcript: &Path) -> PathBuf {
         self.gateway.kill().await.unwrap();
         self.disk.disarm().unwrap();
         let lock = PathBuf::from(format!("{}.lock", transcript.display()));
@@ -122,4 +132,31 @@ async fn a_client_hears_the_answer_although_a_newer_message_interrupts_its_run()
     assert_eq!(done["status"], "ok", "{done}");
     let told = ["user: one", "assistant: re one", "user: two", "assistant: re two"];
     assert_eq!(history(&mut client, "main").await, told);
+}
+
+/// The second time the stop is stored already when the gateway is killed once more.
+#[tokio::test]
+async fn a_client_that_was_told_the_answer_is_not_told_of_a_stop_after_a_crash() {
+    for dies_again in [false, true] {
+        let Some(mut stage) = Stage::new().await else { return };
+        let mut client = stage.gateway.client().await.unwrap();
+        send(&mut client, "main", "one", "run-1").await;
+        let transcript = stage.answers().await;
+        assert_eq!(end(&mut client, "run-1").await["state"], "final", "{}", stage.gateway.log());
+        let lock = stage.dies(&transcript).await;
+        let mut client = stage.gateway.client().await.unwrap();
+        let stop = json!({"sessionKey": "main", "runId": "run-1"});
+        let stopped = client.request("chat.abort", stop).await.unwrap();
+        assert_eq!(stopped["aborted"], true, "{stopped}");
+        if dies_again {
+            stage.gateway.crash_and_restart().await.unwrap();
+            client = stage.gateway.client().await.unwrap();
+        }
+        std::fs::remove_file(&lock).unwrap();
+        assert_eq!(end(&mut client, "run-1").await["state"], "final", "{}", stage.gateway.log());
+        let done = client.request("agent.wait", json!({"runId": "run-1"})).await.unwrap();
+        assert_eq!(done["status"], "ok", "{done}\n{}", stage.gateway.log());
+        assert_eq!(history(&mut client, "main").await, ["user: one", "assistant: re one"]);
+        assert_eq!(stage.model.requests().len(), 1, "an answer that is there is not asked for");
+    }
 }
