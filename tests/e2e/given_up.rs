@@ -96,39 +96,45 @@ async fn a_run_that_a_stop_in_order_cuts_short_three_times_is_answered_by_the_ne
     assert_eq!(wait(&mut client, "run-1").await["status"], "ok");
 }
 
-/// A model that asks for the same again is not helped by hearing that it may have happened.
+/// A model that asks for the same again is not helped by hearing that it may have happened. The second time it looks at something harmless
+/// in between.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_whose_command_kills_the_gateway_three_times_is_given_up_and_says_why() {
-    let command = Arc::new(OnceLock::<String>::new());
-    let told = Arc::clone(&command);
-    let model = ModelServer::answering(move |request| match request.last_user_text().contains("kill") {
-        true => Reply::tool(
-            &format!("c{}", request.messages().len()),
-            "exec",
-            &json!({"command": told.get().unwrap()}),
-        ),
-        false => Reply::text("here I am"),
-    })
-    .await;
-    let mut gateway = crate::gateway().fake_model(&model.v1()).start().await.unwrap();
-    command.set(crate::power_cuts::suicide(&gateway)).unwrap();
-    let mut client = gateway.client().await.unwrap();
-    send(&mut client, "main", "the one that kills", "run-1").await;
-    gateway.exited().await.unwrap();
-    for _ in 1..3 {
-        // The gateway may die before it listens.
-        let _ = gateway.start().await;
+async fn a_run_whose_commands_kill_the_gateway_again_and_again_is_given_up_and_says_why() {
+    for (looks, deaths, times) in [(false, 3, "3 times in a row"), (true, 5, "5 times")] {
+        let command = Arc::new(OnceLock::<String>::new());
+        let told = Arc::clone(&command);
+        let model = ModelServer::answering(move |request| {
+            let last = request.messages().last().map(ToString::to_string).unwrap_or_default();
+            let id = format!("c{}", request.messages().len());
+            match request.last_user_text().contains("kill") {
+                true if looks && last.contains("interrupted during this call") => {
+                    Reply::tool(&id, "read", &json!({"path": "none.txt"}))
+                }
+                true => Reply::tool(&id, "exec", &json!({"command": told.get().unwrap()})),
+                false => Reply::text("here I am"),
+            }
+        })
+        .await;
+        let mut gateway = crate::gateway().fake_model(&model.v1()).start().await.unwrap();
+        command.set(crate::power_cuts::suicide(&gateway)).unwrap();
+        let mut client = gateway.client().await.unwrap();
+        send(&mut client, "main", "the one that kills", "run-1").await;
         gateway.exited().await.unwrap();
+        for _ in 1..deaths {
+            // The gateway may die before it listens.
+            let _ = gateway.start().await;
+            gateway.exited().await.unwrap();
+        }
+        gateway.start().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        let end = wait(&mut client, "run-1").await;
+        let told = end["error"].as_str().unwrap_or_default();
+        assert!(told.contains(&format!("given up: the gateway ended unexpectedly {times} while")), "{end}");
+        assert!(told.contains("exec"), "{end}");
+        assert_eq!(model.requests().len(), if looks { 2 * deaths - 1 } else { deaths });
+        assert_eq!(turn(&mut client, "main", "and now?", "run-2").await, "here I am");
+        gateway.crash_and_restart().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        assert_eq!(wait(&mut client, "run-1").await["error"], json!(told), "it stays given up");
     }
-    gateway.start().await.unwrap();
-    let mut client = gateway.client().await.unwrap();
-    let end = wait(&mut client, "run-1").await;
-    let told = end["error"].as_str().unwrap_or_default();
-    assert!(told.contains("given up: the gateway ended unexpectedly 3 times in a row"), "{end}");
-    assert!(told.contains("exec"), "{end}");
-    assert_eq!(model.requests().len(), 3);
-    assert_eq!(turn(&mut client, "main", "and now?", "run-2").await, "here I am");
-    gateway.crash_and_restart().await.unwrap();
-    let mut client = gateway.client().await.unwrap();
-    assert_eq!(wait(&mut client, "run-1").await["error"], json!(told), "it stays given up");
 }

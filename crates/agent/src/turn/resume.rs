@@ -17,7 +17,10 @@ use crate::text::silent::{is_silent, spoken};
 use crate::text::tags::{TagRules, strip};
 
 /// Deaths of the gateway within the tool calls of one step after which a run is given up.
-const DEATHS: u32 = 3;
+const DEATHS_IN_STEP: u32 = 3;
+/// Deaths of the gateway within any tool calls of a run after which it is given up, whatever went
+/// well between them.
+const DEATHS_IN_ALL: u32 = 5;
 
 /// Calls that were under way when an earlier process ended.
 #[derive(Debug, Default)]
@@ -45,33 +48,55 @@ impl History<'_> {
         self.context.get(self.own_from..).unwrap_or_default()
     }
 
-    /// True if the gateway died so often within the calls of the last step that they are not made once more.
+    /// True if the gateway died so often within the calls of the run that none is made once more.
     fn is_given_up(&self) -> bool {
-        self.deaths >= DEATHS && deaths_in_step(self.own()) >= DEATHS
+        self.too_many_deaths().is_some()
+    }
+
+    /// Returns how often the gateway died within the calls of the run, in words, if that was too
+    /// often.
+    fn too_many_deaths(&self) -> Option<String> {
+        let Deaths { in_step, in_all } = Deaths::of(self.own());
+        if self.deaths.min(in_step) >= DEATHS_IN_STEP {
+            return Some(format!("{DEATHS_IN_STEP} times in a row"));
+        }
+        (self.deaths.min(in_all) >= DEATHS_IN_ALL).then(|| format!("{DEATHS_IN_ALL} times"))
     }
 }
 
-/// Counts how many times in a row a process ended during the calls of an answer, by what the run has written so far. An orderly stop leaves
-/// the same traces, so the number of deaths may be lower.
-fn deaths_in_step(own: &[Arc<Message>]) -> u32 {
-    let (mut deaths, mut results) = (0, Vec::new());
-    for message in own.iter().rev() {
-        match &**message {
-            Message::ToolResult(result) => results.push(result),
-            Message::Assistant(answer) if answer.tool_calls().next().is_some() => {
-                let is_whole = |call: &ToolCall| {
-                    results.iter().any(|result| result.tool_call_id == call.id && !is_interrupted(result))
-                };
-                if answer.tool_calls().all(is_whole) {
-                    break;
+/// Answers of a run during whose calls a process ended, by what the run has written so far. An
+/// orderly stop leaves the same traces, so the number of deaths may be lower.
+#[derive(Debug, Default)]
+struct Deaths {
+    /// Number of them at the end, without one between them all of whose calls have results.
+    in_step: u32,
+    in_all: u32,
+}
+
+impl Deaths {
+    fn of(own: &[Arc<Message>]) -> Self {
+        let (mut deaths, mut results) = (Self::default(), Vec::new());
+        let mut went_well = false;
+        for message in own.iter().rev() {
+            match &**message {
+                Message::ToolResult(result) => results.push(result),
+                Message::Assistant(answer) if answer.tool_calls().next().is_some() => {
+                    let is_whole = |call: &ToolCall| {
+                        results.iter().any(|result| result.tool_call_id == call.id && !is_interrupted(result))
+                    };
+                    if answer.tool_calls().all(is_whole) {
+                        went_well = true;
+                    } else {
+                        deaths.in_all += 1;
+                        deaths.in_step += u32::from(!went_well);
+                    }
+                    results.clear();
                 }
-                deaths += 1;
-                results.clear();
+                Message::Assistant(_) | Message::User(_) => {}
             }
-            Message::Assistant(_) | Message::User(_) => {}
         }
+        deaths
     }
-    deaths
 }
 
 /// True if the result stands for a call that was under way when the gateway ended: it may have happened.
@@ -79,8 +104,8 @@ pub fn is_interrupted(result: &ToolResultMessage) -> bool {
     matches!(result.content.as_slice(), [Block::Text(only)] if only.text == INTERRUPTED)
 }
 
-/// The answer to a message whose tool calls end the gateway.
-fn given_up(own: &[Arc<Message>]) -> String {
+/// The answer to a message whose tool calls have ended the gateway this often.
+fn given_up(own: &[Arc<Message>], how_often: &str) -> String {
     let asking = own.iter().rev().find_map(|message| match &**message {
         Message::Assistant(answer) if answer.tool_calls().next().is_some() => Some(answer),
         _ => None,
@@ -88,7 +113,7 @@ fn given_up(own: &[Arc<Message>]) -> String {
     let names: Vec<&str> =
         asking.iter().flat_map(|answer| answer.tool_calls()).map(|call| call.name.as_str()).collect();
     format!(
-        "This message was given up: the gateway ended unexpectedly {DEATHS} times in a row while it made tool calls for it, \
+        "This message was given up: the gateway ended unexpectedly {how_often} while it made tool calls for it, \
          the last time: {}. The gateway's log may tell why. Send it again when the cause is mended.",
         names.join(", ")
     )
@@ -102,8 +127,9 @@ impl Turn {
         let last = history.context.last().map(Arc::as_ref);
         let CutShort { again, closed } = history.cut_short(repeatable);
         self.close(&closed, INTERRUPTED, now);
-        if history.is_given_up() && !matches!(last, Some(Message::User(_))) {
-            let text = given_up(history.own());
+        let too_many_deaths = history.too_many_deaths();
+        if let Some(how_often) = too_many_deaths.filter(|_| !matches!(last, Some(Message::User(_)))) {
+            let text = given_up(history.own(), &how_often);
             return self.stop_at_limit(&VecDeque::new(), "gateway_died", text, now);
         }
         if !again.is_empty() {
