@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use nix::errno::Errno;
 use openclaw_testkit::faulty_disk::{DiskCall, Fault, FaultyDisk};
-use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::message;
+use crate::conversation::{end, history, message, send, sessions_dir, turn, well_formed};
 use crate::kills::set;
 
 /// Duration of the test in seconds, unless `OPENCLAW_TEST_DISK_SECONDS` says otherwise.
@@ -231,6 +231,53 @@ async fn every_accepted_message_ends_in_order_and_once_whichever_call_of_the_dis
     for tally in <[_; 4]>::from(sweeps).into_iter().flatten() {
         println!("{tally}");
         ensure!(tally.met > 0, "nothing failed: the test tests nothing");
+    }
+    Ok(())
+}
+
+/// Half a line is written, and the disk refuses to cut it off, once more at each try: of a message, whose transcript is opened anew for
+/// each, and of an answer, whose run has it open.
+#[tokio::test]
+async fn half_a_line_that_can_not_be_cut_off_for_a_while_is_kept_once_and_the_conversation_goes_on()
+-> Result<()> {
+    for (of_message, copies) in [(true, 1), (false, 0)] {
+        let Some(disk) = FaultyDisk::new()? else { return Ok(()) };
+        let (gate, is_second) = (Gate::new(), |request: &Captured| request.messages().len() > 3);
+        let held = gate.clone();
+        let model = ModelServer::answering(move |request| match is_second(request) {
+            true => Reply::text("answer").after(Step::Wait(held.clone())),
+            false => Reply::text("answer"),
+        })
+        .await;
+        let gateway = disk.under(crate::gateway().fake_model(&model.v1())).start().await?;
+        let mut client = gateway.client().await?;
+        turn(&mut client, "main", "one", "run-1").await;
+        let refused = |fault: Fault| fault.of(".jsonl");
+        let faults = [
+            refused(Fault { error: None, ..Fault::once(DiskCall::Write) }),
+            refused(Fault::once(DiskCall::Write)),
+            refused(Fault { times: 4, ..Fault::once(DiskCall::Truncate) }),
+        ];
+        if of_message {
+            disk.arm(&faults)?;
+            send(&mut client, "main", "two", "run-2").await;
+        } else {
+            send(&mut client, "main", "two", "run-2").await;
+            model.arrived(2).await;
+            disk.arm(&faults)?;
+        }
+        gate.open();
+        ensure!(end(&mut client, "run-2").await["state"] == "final", "{}", gateway.log());
+        ensure!(disk.disarm()?.len() == faults.len(), "a fault was not met\n{}", gateway.log());
+        let told = ["user: one", "assistant: answer", "user: two", "assistant: answer"];
+        ensure!(history(&mut client, "main").await == told, "{}", gateway.log());
+        let files = std::fs::read_dir(sessions_dir(&gateway))?.map(|file| Ok(file?.path()));
+        let files = files.collect::<Result<Vec<_>>>()?;
+        let kept = files.iter().filter(|path| path.display().to_string().contains(".jsonl.bak-"));
+        ensure!(kept.count() == copies, "{files:?}");
+        for path in files.iter().filter(|path| path.extension().is_some_and(|is| is == "jsonl")) {
+            well_formed(path);
+        }
     }
     Ok(())
 }

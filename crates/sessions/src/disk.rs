@@ -174,18 +174,31 @@ impl Stamp {
     }
 }
 
+/// Suffix of the copies that are made of a file before it is changed, before their numbers.
+const BACKUP: &str = "bak-";
+
 /// `<file>.bak-<pid>-<ms>`, a name that is not in use.
 pub(crate) fn backup_path(path: &Path) -> PathBuf {
     let mut ms = now_ms();
     loop {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".bak-{}-{ms}", std::process::id()));
-        let backup = PathBuf::from(name);
+        let backup = beside(path, &format!("{BACKUP}{}-{ms}", std::process::id()));
         if !backup.exists() {
             return backup;
         }
         ms += 1;
     }
+}
+
+/// Returns the backups that are there of a file.
+pub(crate) fn backups(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let (Some(dir), Some(prefix)) = (path.parent(), beside(path, BACKUP).file_name().map(OsString::from))
+    else {
+        return Ok(Vec::new());
+    };
+    let is_backup =
+        |name: &OsString| name.as_encoded_bytes().starts_with(prefix.as_encoded_bytes()) && *name != prefix;
+    let names = RealDisk.list(dir)?.into_iter().filter(is_backup);
+    Ok(names.map(|name| dir.join(name)).collect())
 }
 
 /// `<file>.<suffix>`

@@ -50,6 +50,8 @@ pub enum DiskCall {
     Rename = 3,
     /// `open`, for whatever it is.
     Open = 4,
+    /// `ftruncate`.
+    Truncate = 5,
 }
 
 /// Calls that fail, and the way in which they fail.

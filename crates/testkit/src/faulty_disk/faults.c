@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { OFF, WRITE, SYNC, RENAME, OPEN };
+enum { OFF, WRITE, SYNC, RENAME, OPEN, TRUNCATE };
 enum { SLOTS = 4, SUFFIX = 64 };
 
 /* As crates/testkit/src/faulty_disk.rs lays it out. */
@@ -135,6 +135,16 @@ ssize_t writev(int fd, const struct iovec *parts, int count) {
     REAL(writev);
     int refusal = refused(WRITE, fd);
     return refusal < 0 ? -1 : real(fd, parts, refusal == 1 ? 1 : count);
+}
+
+int ftruncate(int fd, off_t length) {
+    REAL(ftruncate);
+    return refused(TRUNCATE, fd) < 0 ? -1 : real(fd, length);
+}
+
+int ftruncate64(int fd, off64_t length) {
+    REAL(ftruncate64);
+    return refused(TRUNCATE, fd) < 0 ? -1 : real(fd, length);
 }
 
 static void note_sync(int fd) {

@@ -1,8 +1,8 @@
 //! Reading a file into the index, from its end as far as it is needed, and repairing a torn end.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Seek, SeekFrom};
-use std::path::Path;
+use std::io::{self, BufReader, Read as _, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use openclaw_config::shared_place;
 
@@ -88,17 +88,30 @@ impl TranscriptFile {
     /// Keeps the bytes behind the known ones, so many, in a copy and cuts them off.
     fn cut_torn_tail(&mut self, bytes: u64) -> Result<(), TranscriptError> {
         let offset = self.len;
-        let kept = disk::backup_path(&self.path);
-        self.file.seek(SeekFrom::Start(offset)).map_err(|source| self.fail("read", source))?;
-        let copy =
-            disk::Temporary::write(&RealDisk, &kept, |copy| io::copy(&mut self.file, copy).map(|_| ()));
-        let copied = copy.and_then(|copy| copy.persist(&kept));
-        copied.map_err(|source| self.fail("back up", source))?;
+        let kept = self.copy_tail(bytes).map_err(|source| self.fail("back up", source))?;
         let cut = self.file.set_len(offset).and_then(|()| self.file.sync_data());
         cut.map_err(|source| self.fail("repair", source))?;
         let file = self.path.display();
         tracing::warn!(%file, kept = %kept.display(), bytes, "cut off a torn last line");
         Ok(())
+    }
+
+    /// Copies the bytes behind the known ones, so many, unless that was done before: then the disk
+    /// did not cut them off. Returns the copy.
+    fn copy_tail(&mut self, bytes: u64) -> io::Result<PathBuf> {
+        for copy in disk::backups(&self.path)? {
+            let mut earlier = shared_place::open(&copy)?;
+            self.file.seek(SeekFrom::Start(self.len))?;
+            if earlier.metadata()?.len() == bytes && same_bytes(&mut earlier, &mut self.file)? {
+                return Ok(copy);
+            }
+        }
+        let kept = disk::backup_path(&self.path);
+        self.file.seek(SeekFrom::Start(self.len))?;
+        let copy =
+            disk::Temporary::write(&RealDisk, &kept, |copy| io::copy(&mut self.file, copy).map(|_| ()))?;
+        copy.persist(&kept)?;
+        Ok(kept)
     }
 
     /// True if the last known entry is still in its place.
@@ -136,6 +149,18 @@ impl TranscriptFile {
             }
         }
         Ok(())
+    }
+}
+
+/// True if both have the same bytes from where they are.
+fn same_bytes(one: &mut File, other: &mut File) -> io::Result<bool> {
+    let (mut one, mut other) = (BufReader::new(one).bytes(), BufReader::new(other).bytes());
+    loop {
+        match (one.next().transpose()?, other.next().transpose()?) {
+            (None, None) => return Ok(true),
+            (one, other) if one != other => return Ok(false),
+            _ => {}
+        }
     }
 }
 
