@@ -96,6 +96,45 @@ async fn a_picture_that_models_do_not_take_is_told_of_in_words() {
     assert_eq!(stored.count(), 1);
 }
 
+/// Nothing that a client attaches vanishes without a word, and the log names what is left out.
+#[tokio::test]
+async fn an_attachment_that_is_not_shown_is_told_of_in_words() {
+    const UNSEEN: &str = "[an image is left out here: the model does not take it]";
+    for (input, sees) in [(&["text", "image"][..], true), (&["text"][..], false)] {
+        let (model, gateway) = crate::prompt_pictures::talk(input, json!({})).await;
+        let mut client = gateway.client().await.unwrap();
+        let mut params = message("main", "look", "run-1");
+        params["attachments"] = json!([
+            {"fileName": "report.pdf", "mimeType": "application/pdf", "content": STANDARD.encode(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")},
+            {"fileName": "none.png", "mimeType": "image/png", "content": ""},
+            {"mimeType": "image/png", "content": STANDARD.encode(black(20, 10))},
+        ]);
+        client.request("chat.send", params).await.unwrap();
+        let end = end(&mut client, "run-1").await;
+        assert_eq!(end["state"], "final", "{end}");
+        let told = model.requests()[0].messages().last().unwrap().clone();
+        let told: Vec<&str> = told["content"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|part| part["text"].as_str().unwrap_or("image"))
+            .collect();
+        let [said, told @ ..] = told.as_slice() else { panic!("{told:?}") };
+        assert!(said.contains("look\n"), "{said}");
+        let expect = [
+            "[Attachment \"report.pdf\" is not shown to you: application/pdf is no image.]",
+            "[Attachment \"none.png\" is not shown to you: it is empty.]",
+            if sees { "image" } else { UNSEEN },
+        ];
+        assert_eq!(told, expect);
+        gateway
+            .logged("attachment report.pdf: detected non-image (application/pdf), dropping")
+            .await
+            .unwrap();
+        gateway.logged("attachment none.png: empty, dropping").await.unwrap();
+    }
+}
+
 /// A whole turn with pictures.
 async fn show(client: &mut WsClient, run: &str, pictures: &[&[u8]]) {
     show_as(client, run, "image/png", pictures).await;

@@ -15,7 +15,7 @@ use crate::pictures::black;
 use crate::telegram::merge;
 
 /// A model that says "done", and a gateway whose workspace has a picture `a.png`.
-async fn talk(input: &[&str], more: Value) -> (ModelServer, GatewayUnderTest) {
+pub(crate) async fn talk(input: &[&str], more: Value) -> (ModelServer, GatewayUnderTest) {
     let model = ModelServer::answering(|_| Reply::text("done")).await;
     let seeing =
         json!([{"id": "fake-1", "name": "Fake", "input": input, "contextWindow": 32000, "maxTokens": 4096}]);

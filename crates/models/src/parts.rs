@@ -10,10 +10,14 @@ pub(crate) const CALL_FIELDS: &str = "providerFields";
 /// User message put before a conversation whose own beginning is gone, since the first message must be the user's.
 pub(crate) const BOOTSTRAP: &str = "(session bootstrap)";
 
+/// Text in the place of an image that the model does not take.
+pub(crate) const IMAGE_LEFT_OUT: &str = "[an image is left out here: the model does not take it]";
+
 /// Stand-in for missing arguments.
 static NO_ARGUMENTS: LazyLock<Value> = LazyLock::new(|| json!({}));
 
 /// Returns the parts of a user message: texts that are not blank, and the images that are accepted.
+/// The model is told of those that are not.
 pub(crate) fn user_parts<'a, P>(
     content: &'a UserContent,
     text: impl Fn(&'a str) -> Option<P>,
@@ -25,7 +29,7 @@ pub(crate) fn user_parts<'a, P>(
             .iter()
             .filter_map(|block| match block {
                 Block::Text(said) => text(&said.text),
-                Block::Image(shown) => image(shown),
+                Block::Image(shown) => image(shown).or_else(|| text(IMAGE_LEFT_OUT)),
                 Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
             })
             .collect(),

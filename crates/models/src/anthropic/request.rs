@@ -16,7 +16,7 @@ use crate::model_spec::ModelSpec;
 use crate::net::{Headers, JSON, NetError};
 use crate::parts::{BOOTSTRAP, arguments, result_images, user_parts};
 use crate::request::{ModelRequest, ToolSpec};
-use crate::result_text::texts;
+use crate::result_text::texts_for;
 use crate::wire::{Head, add_headers};
 use crate::{openrouter, thinking};
 
@@ -224,7 +224,7 @@ fn tool_result<'a>(spec: &ModelSpec, result: &'a ToolResultMessage) -> Json<'a> 
         }
         Json::Array(blocks)
     } else {
-        match texts(result) {
+        match texts_for(spec, result) {
             Cow::Borrowed(text) => clean(spec, text).into(),
             Cow::Owned(text) => clean(spec, &text).into_owned().into(),
         }

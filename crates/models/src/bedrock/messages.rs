@@ -87,7 +87,7 @@ fn reasoning(text: Json<'_>) -> Json<'_> {
 }
 
 fn result_block<'a>(spec: &ModelSpec, result: &'a ToolResultMessage) -> Json<'a> {
-    let mut content = vec![object! {"text": result_text(result)}];
+    let mut content = vec![object! {"text": result_text(spec, result)}];
     content.extend(result_images(result).filter_map(|image| image_block(spec, image)));
     let status = if result.is_error { "error" } else { "success" };
     object! {"toolResult": object! {"toolUseId": &result.tool_call_id, "content": content, "status": status}}

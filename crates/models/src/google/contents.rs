@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
 
     fn result(&mut self, result: &'a ToolResultMessage) {
         let name = self.names.get(result.tool_call_id.as_str()).copied().unwrap_or(&result.tool_name);
-        let text = result_text(result);
+        let text = result_text(self.spec, result);
         let images: Vec<Json<'a>> =
             result_images(result).filter_map(|image| self.image_part(image)).collect();
         if self.told.contains(result.tool_call_id.as_str()) {

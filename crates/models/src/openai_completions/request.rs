@@ -114,7 +114,7 @@ fn messages<'a>(spec: &ModelSpec, dialect: &Dialect<'_>, history: &'a [Arc<Messa
     let mut images: Vec<Json<'a>> = Vec::new();
     for message in history.iter().map(Arc::as_ref) {
         if let Message::ToolResult(result) = message {
-            out.push(tool_result(dialect, result));
+            out.push(tool_result(spec, dialect, result));
             images.extend(result_images(result).filter_map(|image| image_part(spec, image)));
             after_results = true;
             continue;
@@ -226,8 +226,8 @@ fn tool_call(call: &ToolCall) -> Json<'_> {
     sent
 }
 
-fn tool_result<'a>(dialect: &Dialect<'_>, result: &'a ToolResultMessage) -> Json<'a> {
-    let content = result_text(result);
+fn tool_result<'a>(spec: &ModelSpec, dialect: &Dialect<'_>, result: &'a ToolResultMessage) -> Json<'a> {
+    let content = result_text(spec, result);
     let mut message = object! {"role": "tool", "tool_call_id": &result.tool_call_id, "content": content};
     if dialect.tool_result_name {
         message.put("name", &result.tool_name);

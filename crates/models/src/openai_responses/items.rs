@@ -30,7 +30,7 @@ pub(super) fn items<'a>(spec: &ModelSpec, history: &'a [Arc<Message>], first: us
             Message::Assistant(answer) => answer_items(spec, answer, at, &mut out),
             Message::ToolResult(result) => {
                 let (call, _) = call_and_item(&result.tool_call_id);
-                let output = result_text(result);
+                let output = result_text(spec, result);
                 out.push(object! {"type": "function_call_output", "call_id": call, "output": output});
                 images.extend(result_images(result).filter_map(|image| image_part(spec, image)));
             }

@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::history::IdRule;
+use crate::parts::IMAGE_LEFT_OUT;
 use crate::thinking::ThinkingLevel;
 
 /// The body as a value.
@@ -262,7 +263,7 @@ fn reasoning_is_given_back_with_its_signature() {
 }
 
 #[test]
-fn blank_text_and_images_for_the_blind_are_dropped_with_their_message() {
+fn blank_text_is_dropped_with_its_message_and_the_blind_are_told_of_images() {
     let blocks = UserContent::Blocks(
         serde_json::from_value(json!([
             {"type": "text", "text": " \n"},
@@ -275,9 +276,10 @@ fn blank_text_and_images_for_the_blind_are_dropped_with_their_message() {
         Message::User(UserMessage { content: UserContent::Text("hi".to_owned()), ..UserMessage::default() });
     let mut blind = opus();
     blind.images = false;
+    let told = |text: &str| json!({"type": "text", "text": text});
     assert_eq!(
-        messages_of(&blind, vec![image.clone(), plain]),
-        json!([{"role": "user", "content": [{"type": "text", "text": "hi"}]}])
+        messages_of(&blind, vec![user(" "), image.clone(), plain]),
+        json!([{"role": "user", "content": [told(IMAGE_LEFT_OUT), told("hi")]}])
     );
     assert_eq!(messages_of(&opus(), vec![image])[0]["content"][0]["type"], "image");
 }

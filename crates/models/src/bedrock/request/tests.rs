@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::history::IdRule;
+use crate::parts::IMAGE_LEFT_OUT;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
@@ -139,7 +140,8 @@ fn turns_alternate_and_begin_with_the_user() {
             {"role": "user", "content": [
                 {"toolResult": {"toolUseId": "t", "content": [{"text": "(no output)"}], "status": "error"}},
                 {"text": "a"},
-                {"image": {"format": "jpeg", "source": {"bytes": "QQ=="}}}]}])
+                {"image": {"format": "jpeg", "source": {"bytes": "QQ=="}}},
+                {"text": IMAGE_LEFT_OUT}]}])
     );
 }
 

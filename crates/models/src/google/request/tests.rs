@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::history::IdRule;
+use crate::parts::IMAGE_LEFT_OUT;
 use crate::thinking::ThinkingLevel;
 
 /// The body as a value.
@@ -173,7 +174,8 @@ fn images_of_results_follow_them_where_they_cannot_be_inside() {
     let shown: Vec<Block> =
         serde_json::from_value(json!([{"type": "image", "data": "QQ==", "mimeType": "image/png"}])).unwrap();
     let shown = Message::User(UserMessage { content: UserContent::Blocks(shown), ..UserMessage::default() });
-    assert_eq!(contents_of(&blind, vec![shown.clone()]), json!([]));
+    let told = json!([{"parts": [{"text": IMAGE_LEFT_OUT}], "role": "user"}]);
+    assert_eq!(contents_of(&blind, vec![shown.clone()]), told);
     assert_eq!(contents_of(&spec, vec![shown]), json!([{"parts": [image], "role": "user"}]));
 }
 

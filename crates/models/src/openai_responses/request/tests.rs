@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::history::IdRule;
+use crate::parts::IMAGE_LEFT_OUT;
 use crate::thinking::ThinkingLevel;
 
 /// Address and headers.
@@ -247,7 +248,7 @@ fn reasoning_without_its_encrypted_content_is_left_out_with_the_ids_that_belong_
 }
 
 #[test]
-fn images_are_shown_to_models_that_see() {
+fn images_are_shown_to_models_that_see_and_others_are_told_of_them() {
     let image = json!({"type": "image", "data": "QQ==", "mimeType": "image/png"});
     let blocks: Vec<Block> = serde_json::from_value(json!([{"type": "text", "text": ""}, image])).unwrap();
     let shown = Message::User(UserMessage { content: UserContent::Blocks(blocks), ..UserMessage::default() });
@@ -255,10 +256,12 @@ fn images_are_shown_to_models_that_see() {
     assert_eq!(input_of(&gpt(), vec![shown.clone()]), json!([{"role": "user", "content": [part]}]));
     let blind = ModelSpec { images: false, ..gpt() };
     let called = answer(json!([{"type": "toolCall", "id": "c", "name": "x", "arguments": {}}]));
+    let told = json!({"type": "input_text", "text": IMAGE_LEFT_OUT});
     assert_eq!(
         input_of(&blind, vec![shown, called, result("c", json!([image]))]),
-        json!([{"type": "function_call", "call_id": "c", "name": "x", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": "c", "output": "(see attached image)"}])
+        json!([{"role": "user", "content": [told]},
+            {"type": "function_call", "call_id": "c", "name": "x", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c", "output": IMAGE_LEFT_OUT}])
     );
 }
 
