@@ -149,7 +149,7 @@ impl<'a> Framed<'a> {
             return;
         }
         let mut glyphs = Glyphs::of(self.text, from, to);
-        let mut head = Head::of(&glyphs);
+        let mut head = LineStart::of(&glyphs);
         let mut brackets = Brackets::default();
         while let Some(glyph) = glyphs.next() {
             if let Some((from, to)) = head.number.filter(|(_, to)| glyph.from >= *to) {
@@ -171,7 +171,7 @@ impl<'a> Framed<'a> {
 
 /// Facts about the beginning of a line, behind blanks and punctuation.
 #[derive(Debug, Default)]
-struct Head {
+struct LineStart {
     /// Byte at which its first letter or digit begins.
     first: usize,
     /// True if it begins like an envelope, so that the brackets before it are frames.
@@ -184,7 +184,7 @@ struct Head {
     number: Option<(usize, usize)>,
 }
 
-impl Head {
+impl LineStart {
     fn of(line: &Glyphs<'_>) -> Self {
         let (mut begun, mut ahead) = (line.clone(), line.clone());
         let first = loop {
@@ -269,7 +269,7 @@ impl Brackets {
 
     /// Returns what is to be written instead of a bracket of a frame. Of frames these are the brackets at the beginning of the line,
     /// behind nothing but blanks and punctuation, and those with words that only frames have, wherever they stand.
-    fn instead(&mut self, glyph: &Glyph, behind: &Glyphs<'_>, head: &Head) -> Option<&'static str> {
+    fn instead(&mut self, glyph: &Glyph, behind: &Glyphs<'_>, head: &LineStart) -> Option<&'static str> {
         match glyph.shown {
             '[' => {
                 let is_frame = head.told == Some(glyph.from)

@@ -51,13 +51,13 @@ pub(super) struct Glyphs<'a> {
     /// Last character that was read.
     last: Glyph,
     /// Glyphs of that character that are left, the next one first.
-    left: Parts,
+    left: Looks,
 }
 
 impl<'a> Glyphs<'a> {
     /// The glyphs of a part of a text.
     pub(super) fn of(text: &'a str, from: usize, to: usize) -> Self {
-        Self { text, at: from, end: to, last: Glyph::default(), left: Parts::default() }
+        Self { text, at: from, end: to, last: Glyph::default(), left: Looks::default() }
     }
 
     /// Byte behind the last glyph.
@@ -115,13 +115,13 @@ impl Iterator for Glyphs<'_> {
             let (from, tag) = (self.at, tag(rest));
             self.at += if tag > 0 { tag } else { c.len_utf8() };
             self.left = match tag {
-                0 if c == '_' && self.is_within_word() => Parts::of(['_']),
+                0 if c == '_' && self.is_within_word() => Looks::of(['_']),
                 0 => look(c),
-                _ => Parts::default(),
+                _ => Looks::default(),
             };
             is_apart |= self.left.is_empty();
             if self.last.is_blank() && self.left.is_blank() {
-                self.left = Parts::default();
+                self.left = Looks::default();
             }
             if !self.left.is_empty() {
                 self.last = Glyph { shown: ' ', from, to: self.at, is_apart };
@@ -132,20 +132,20 @@ impl Iterator for Glyphs<'_> {
 
 /// Glyphs that one character is read as.
 #[derive(Debug, Clone, Copy, Default)]
-struct Parts {
+struct Looks {
     shown: [char; MOST],
     from: u8,
     to: u8,
 }
 
-impl Parts {
+impl Looks {
     fn of(shown: impl IntoIterator<Item = char>) -> Self {
-        let mut parts = Self::default();
-        for (place, shown) in parts.shown.iter_mut().zip(shown) {
+        let mut looks = Self::default();
+        for (place, shown) in looks.shown.iter_mut().zip(shown) {
             *place = shown;
-            parts.to += 1;
+            looks.to += 1;
         }
-        parts
+        looks
     }
 
     fn is_empty(&self) -> bool {
@@ -239,27 +239,27 @@ fn is_sign(c: char) -> bool {
 }
 
 /// Returns the glyphs that a character looks like: mostly one, several for one such as `ﬁ`, none for markup and for what can't be seen.
-fn look(c: char) -> Parts {
+fn look(c: char) -> Looks {
     if is_break(c) {
-        return Parts::of(['\n']);
+        return Looks::of(['\n']);
     }
     if is_blank(c) {
-        return Parts::of([' ']);
+        return Looks::of([' ']);
     }
     if is_markup(c) || is_control(c) || is_shapeless(c) {
-        return Parts::default();
+        return Looks::default();
     }
     if c.is_ascii() {
-        return Parts::of([c.to_ascii_lowercase()]);
+        return Looks::of([c.to_ascii_lowercase()]);
     }
     if let Some(sign) = sign(c) {
-        return Parts::of([sign]);
+        return Looks::of([sign]);
     }
     match look_alike(c).filter(|_| !is_digit(c)) {
-        Some(look) if is_markup(look) => Parts::default(),
-        Some(look) if !is_sign(look) => Parts::of([look]),
+        Some(look) if is_markup(look) => Looks::default(),
+        Some(look) if !is_sign(look) => Looks::of([look]),
         // A bracket that is one with its content, as in `⑴`, is none that could be replaced.
-        _ => Parts::of(c.nfkd().filter(|part| !is_combining_mark(*part) && sign(*part).is_none()).map(small)),
+        _ => Looks::of(c.nfkd().filter(|part| !is_combining_mark(*part) && sign(*part).is_none()).map(small)),
     }
 }
 
