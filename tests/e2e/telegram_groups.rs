@@ -393,6 +393,15 @@ async fn two_bots_answer_their_own_people() {
         }
     }
     let mut client = gateway.client().await.unwrap();
+    // Nobody has asked the platforms: each account knows its bot since it began.
+    let health = client.request("health", json!({})).await.unwrap();
+    let unasked = client.request("channels.status", json!({})).await.unwrap();
+    for (at, (account, id)) in [("one", TelegramServer::BOT), ("two", 7001)].into_iter().enumerate() {
+        let probe = &health["channels"]["telegram"]["accounts"][account]["probe"];
+        let (bot, listed) = (&probe["bot"], &unasked["channelAccounts"]["telegram"][at]["bot"]);
+        assert_eq!((&probe["ok"], &bot["username"]), (&json!(true), &json!("fake_test_bot")), "{health}");
+        assert_eq!((&bot["id"], listed), (&json!(id), bot), "{account}");
+    }
     let status = client.request("channels.status", json!({"probe": true})).await.unwrap();
     let accounts = status["channelAccounts"]["telegram"].as_array().unwrap();
     assert_eq!(accounts.len(), 2);

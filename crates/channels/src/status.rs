@@ -11,6 +11,9 @@ pub struct AccountStatus {
     pub connected: bool,
     /// Method of receiving, such as `polling` or `webhook`.
     pub mode: Option<&'static str>,
+    /// Identity of the account on its platform, as [`Probe::details`](crate::Probe::details) shows
+    /// it; empty until the platform has told it.
+    pub identity: serde_json::Map<String, serde_json::Value>,
     /// Error for people while the account does not work; absent when it works again.
     pub last_error: Option<String>,
     /// Tries to connect since it last worked.

@@ -122,8 +122,7 @@ impl Bot {
         if let Some(me) = self.me.lock().clone() {
             return Ok(me);
         }
-        let user = self.client.call("getMe", &json!({})).await?;
-        let me = Me::read(&user).ok_or_else(|| ApiError::Lost("getMe names no bot".to_owned()))?;
+        let me = Me::read(&self.client.call("getMe", &json!({})).await?)?;
         *self.me.lock() = Some(me.clone());
         Ok(me)
     }

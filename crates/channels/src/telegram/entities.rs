@@ -3,25 +3,56 @@
 
 use std::ops::Range;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::failure::ApiError;
 use super::wire::Wire as _;
 use crate::Mentions;
 
 /// Marks of one message that are looked at; Telegram has at most a hundred.
 const MOST: usize = 200;
 
-/// Identity of the bot, for mentions.
+/// Identity of the bot, for mentions and for people.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Me {
     pub(super) id: i64,
     pub(super) username: Option<String>,
+    /// Rights of the bot, where `getMe` tells them.
+    pub(super) rights: Rights,
+}
+
+/// Rights of a bot that BotFather gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Rights {
+    pub(super) joins_groups: Option<bool>,
+    pub(super) reads_all_of_groups: Option<bool>,
+    pub(super) takes_inline_queries: Option<bool>,
 }
 
 impl Me {
-    /// As `getMe` says.
-    pub(super) fn read(user: &Value) -> Option<Self> {
-        Some(Self { id: user.int("id")?, username: user.text("username").map(str::to_owned) })
+    /// Reads the answer to `getMe`.
+    ///
+    /// # Errors
+    /// [`ApiError::Lost`] for an answer without an id.
+    pub(super) fn read(user: &Value) -> Result<Self, ApiError> {
+        let id = user.int("id").ok_or_else(|| ApiError::Lost("getMe names no bot".to_owned()))?;
+        let rights = Rights {
+            joins_groups: user.at("can_join_groups").as_bool(),
+            reads_all_of_groups: user.at("can_read_all_group_messages").as_bool(),
+            takes_inline_queries: user.at("supports_inline_queries").as_bool(),
+        };
+        Ok(Self { id, username: user.text("username").map(str::to_owned), rights })
+    }
+
+    /// The member `bot` of an account's status, under the names that clients know.
+    pub(super) fn shown(&self) -> Value {
+        json!({
+            "id": self.id,
+            "username": self.username,
+            "canJoinGroups": self.rights.joins_groups,
+            "canReadAllGroupMessages": self.rights.reads_all_of_groups,
+            "supportsInlineQueries": self.rights.takes_inline_queries,
+        })
     }
 
     /// Returns true if this is the bot's name, with or without `@`.
@@ -158,7 +189,7 @@ mod tests {
     use super::*;
 
     fn me() -> Me {
-        Me { id: 7, username: Some("Our_Bot".to_owned()) }
+        Me { id: 7, username: Some("Our_Bot".to_owned()), ..Me::default() }
     }
 
     fn check(text: &str, marks: &Value, expect: &str) -> Read {

@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_chat_that_speaks_is_the_sender() {
-        let me = Me { id: 7, username: None };
+        let me = Me { id: 7, ..Me::default() };
         let anonymous = json!({"from": {"id": 1_087_968_824, "is_bot": true}, "sender_chat": {"id": -100, "title": "Team"}});
         let found = sender(&anonymous, &me).unwrap();
         assert_eq!((found.id.as_str(), found.name.as_deref()), ("-100", Some("Team")));

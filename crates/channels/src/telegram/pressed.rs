@@ -140,7 +140,7 @@ mod tests {
     const NOW: i64 = 1_000 * MINUTE;
 
     fn said(minutes_ago: i64) -> Update {
-        let me = Me { id: 1, username: None };
+        let me = Me { id: 1, ..Me::default() };
         let seconds = (NOW - minutes_ago * MINUTE) / 1_000;
         let message = json!({"message_id": 1, "date": seconds, "text": "x", "chat": {"id": 5, "type": "private"},
             "from": {"id": 5, "is_bot": false, "first_name": "A"}});

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::account::Bot;
 use super::audit::{self, Audit};
+use super::entities::Me;
 use super::failure::ApiError;
 use super::wire::Wire as _;
 use crate::Probe;
@@ -14,10 +15,10 @@ use crate::Probe;
 pub(super) async fn probe(bot: &Bot, timeout: Duration) -> Probe {
     let start = Instant::now();
     let nothing = json!({});
-    let user = bot.client.call_within("getMe", &nothing, timeout).await;
+    let me = bot.client.call_within("getMe", &nothing, timeout).await.and_then(|user| Me::read(&user));
     let elapsed = || u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let user = match user {
-        Ok(user) => user,
+    let me = match me {
+        Ok(me) => me,
         Err(error) => {
             let status = match &error {
                 ApiError::Refused { status, .. } => Some(*status),
@@ -34,29 +35,17 @@ pub(super) async fn probe(bot: &Bot, timeout: Duration) -> Probe {
     let left = timeout.saturating_sub(start.elapsed()).max(Duration::from_millis(1));
     let webhook = bot.client.call_within("getWebhookInfo", &nothing, left).await.ok();
     let mut details = Map::new();
-    details.insert("bot".to_owned(), who(&user));
+    details.insert("bot".to_owned(), me.shown());
     if let Some(webhook) = webhook {
         details.insert("webhook".to_owned(), hook(&webhook));
     }
     let elapsed_ms = elapsed();
     let left = timeout.saturating_sub(start.elapsed()).max(Duration::from_millis(1));
-    let audit = audit::audit(bot, user.int("id").unwrap_or_default(), left).await;
-    let issues = audit
-        .as_ref()
-        .map(|audit| audit.issues(user.flag("can_read_all_group_messages")))
-        .unwrap_or_default();
+    let audit = audit::audit(bot, me.id, left).await;
+    let reads_all = me.rights.reads_all_of_groups == Some(true);
+    let issues = audit.as_ref().map(|audit| audit.issues(reads_all)).unwrap_or_default();
     let audit = audit.as_ref().map(Audit::shown);
     Probe { ok: true, status: Some(200), error: None, elapsed_ms, details, audit, issues }
-}
-
-fn who(user: &Value) -> Value {
-    json!({
-        "id": user.int("id"),
-        "username": user.text("username"),
-        "canJoinGroups": user.at("can_join_groups").as_bool(),
-        "canReadAllGroupMessages": user.at("can_read_all_group_messages").as_bool(),
-        "supportsInlineQueries": user.at("supports_inline_queries").as_bool(),
-    })
 }
 
 fn hook(webhook: &Value) -> Value {

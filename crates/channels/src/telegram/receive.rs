@@ -70,7 +70,11 @@ async fn ready(bot: &Bot, io: &AccountIo) -> Result<(Me, PollerSlot), Exit> {
     let mut polling = Polling::new(None);
     loop {
         match bot.me().await {
-            Ok(me) => return Ok((me, slot)),
+            Ok(me) => {
+                let identity = [("bot".to_owned(), me.shown())].into_iter().collect();
+                io.status.update(|status| status.identity = identity);
+                return Ok((me, slot));
+            }
             Err(error) => match failed(&mut polling, &error, io) {
                 Next::Pause(wait) => tokio::time::sleep(wait).await,
                 // The answer to `getMe` has no updates in it.
