@@ -2,12 +2,13 @@
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
+use openclaw_testkit::{DeviceIdentity, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
 use crate::command::openclaw;
 use crate::conversation::{history, sessions_dir, turn};
 use crate::gateway;
-use crate::telegram::{bot, open};
+use crate::telegram::{bot, merge, open};
 
 /// Returns a transcript of one message and its answer.
 fn transcript(id: &str, text: &str) -> String {
@@ -24,7 +25,20 @@ fn transcript(id: &str, text: &str) -> String {
 
 #[tokio::test]
 async fn a_group_of_an_old_version_goes_on_where_its_row_names_the_channel() {
-    for old in ["group:-100", "agent:main:unknown:group:-100"] {
+    let telegram = json!({"channel": "telegram"});
+    let delivered = json!({"deliveryContext": {"channel": "telegram", "to": "telegram:-100"}});
+    let looked_into =
+        json!({"channel": "webchat", "origin": {"provider": "telegram", "surface": "telegram"}});
+    let rows = [
+        ("group:-100", &telegram),
+        ("agent:main:unknown:group:-100", &telegram),
+        ("agent:main:group:-100", &delivered),
+        ("agent:main:group:-100", &json!({"lastChannel": "telegram"})),
+        ("group:-100", &json!({"lastProvider": "telegram"})),
+        ("group:-100", &looked_into),
+        ("group:-100", &json!({"channel": "webchat", "origin": {"surface": "telegram"}})),
+    ];
+    for (old, facts) in rows {
         let server = TelegramServer::start().await;
         let model = ModelServer::answering(|_| Reply::text("hi")).await;
         let config = json!({
@@ -38,18 +52,18 @@ async fn a_group_of_an_old_version_goes_on_where_its_row_names_the_channel() {
         let dir = sessions_dir(&gateway);
         std::fs::create_dir_all(&dir).unwrap();
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
-        let row =
-            json!({"sessionId": "s-old", "updatedAt": u64::try_from(now).unwrap(), "channel": "telegram"});
+        let mut row = json!({"sessionId": "s-old", "updatedAt": u64::try_from(now).unwrap()});
+        merge(&mut row, facts.clone());
         std::fs::write(dir.join("sessions.json"), json!({old: row}).to_string()).unwrap();
         std::fs::write(dir.join("s-old.jsonl"), transcript("s-old", "said long ago")).unwrap();
         gateway.start().await.unwrap();
         server.push(group_message(-100, 5, "and today"));
         server.has_made("the answer", |made| made.len() == 1).await;
         let asked = model.requests().last().unwrap().body["messages"].to_string();
-        assert!(asked.contains("said long ago") && asked.contains("and today"), "{old}: {asked}");
+        assert!(asked.contains("said long ago") && asked.contains("and today"), "{old} {facts}: {asked}");
         let mut client = gateway.client().await.unwrap();
         let said = history(&mut client, "agent:main:telegram:group:-100").await;
-        assert!(said[0].contains("said long ago") && said.len() == 4, "{old}: {said:?}");
+        assert!(said[0].contains("said long ago") && said.len() == 4, "{old} {facts}: {said:?}");
     }
 }
 
@@ -105,4 +119,31 @@ async fn the_log_tells_under_which_name_a_client_and_its_reports_are_present() {
     let log = gateway.log();
     let has = |words: [&str; 2]| log.lines().any(|line| words.iter().all(|word| line.contains(word)));
     assert!(has(["presence reported", "mac-1"]) && has(["connected", "presence="]), "{log}");
+}
+
+/// Decision 32: a client and its beacon are one row, whether it proves a device or not.
+#[tokio::test]
+async fn a_client_and_its_beacon_are_present_once_under_the_instance_id() {
+    let gateway = gateway().start().await.unwrap();
+    for (seed, instance) in [(None, "tab-1"), (Some(7), "mac-1")] {
+        let client = json!({"id": "test", "version": "1.0.0", "platform": "linux", "mode": "test", "instanceId": instance});
+        let login = Login::token(TOKEN).with("client", client);
+        let login = match seed {
+            Some(seed) => login.device(DeviceIdentity::from_seed(seed)),
+            None => login,
+        };
+        let (mut client, _) = WsClient::connect(gateway.port(), login).await.unwrap();
+        let beacon = json!({"text": "Node: Mac (192.0.2.7) · app 1 · mode ui · reason launch", "instanceId": instance});
+        for _ in 0..2 {
+            client.request("system-event", beacon.clone()).await.unwrap();
+        }
+        let list = client.request("system-presence", json!({})).await.unwrap();
+        let own = list.as_array().unwrap().iter().filter(|row| row["mode"] != "gateway");
+        let mine: Vec<&Value> = own
+            .filter(|row| row["instanceId"] == instance || seed.is_some() && row.get("deviceId").is_some())
+            .collect();
+        assert_eq!(mine.len(), 1, "{instance}: {list}");
+        assert_eq!(mine[0]["instanceId"], instance, "{list}");
+        assert_eq!(mine[0].get("deviceId").is_some(), seed.is_some(), "{list}");
+    }
 }

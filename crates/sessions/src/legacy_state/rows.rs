@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use openclaw_protocol::AgentId;
 
 use crate::SessionEntry;
+use crate::key::group::surface;
 use crate::key::{KeyForm, KeyRules, KeyShape, SessionKey, legacy};
 use crate::store::on_disk::StoredRow;
 
@@ -56,10 +57,10 @@ impl Owner<'_> {
     /// The same of a row, which may name the channel of a group that its key does not.
     fn key_of_row(&self, (stored, entry): &StoredRow) -> Option<SessionKey> {
         let key = self.key_of(stored)?;
-        let named =
-            key.rest().strip_prefix(UNNAMED_GROUP).zip(group_channel(entry)).and_then(|(id, channel)| {
-                SessionKey::parse(&format!("agent:{}:{channel}:group:{id}", self.rules.agent_of(&key))).ok()
-            });
+        let named = unnamed_group(key.rest()).and_then(|id| {
+            let channel = group_channel(id, entry)?;
+            SessionKey::parse(&format!("agent:{}:{channel}:group:{id}", self.rules.agent_of(&key))).ok()
+        });
         Some(named.unwrap_or(key))
     }
 
@@ -88,27 +89,54 @@ impl Owner<'_> {
     }
 }
 
-/// Part behind the agent in the key of a group whose channel is not known.
-const UNNAMED_GROUP: &str = "unknown:group:";
+/// Starts of the part behind the agent, in keys of groups whose channel is not known.
+const UNNAMED_GROUP: [&str; 2] = ["unknown:group:", "group:"];
 /// Channels that have no groups.
 const WITHOUT_GROUPS: [&str; 3] = ["unknown", "webchat", "internal"];
+/// Suffix of WhatsApp's group ids.
+const WHATSAPP_GROUP: &str = "@g.us";
+
+/// Id of a group, if its key names no channel. `rest` is the part behind the agent.
+fn unnamed_group(rest: &str) -> Option<&str> {
+    UNNAMED_GROUP.iter().find_map(|start| rest.strip_prefix(start)).filter(|id| !id.is_empty())
+}
 
 /// True if a stored key belongs to a group whose channel is not known.
 pub(crate) fn is_unnamed_group(stored: &str) -> bool {
-    stored.split(':').nth(2) == Some("unknown") && stored.contains(UNNAMED_GROUP)
+    let rest = stored.strip_prefix("agent:").and_then(|rest| rest.split_once(':'));
+    rest.is_some_and(|(_, rest)| unnamed_group(rest).is_some())
 }
 
-/// The channel that a row of a group names. Where its answers go counts most: all the rest may be of a client that only looked in.
-fn group_channel(entry: &SessionEntry) -> Option<&str> {
-    let delivery = entry.delivery_context.as_deref().and_then(|context| context.channel.as_deref());
-    let origin = entry.origin.as_deref().and_then(|origin| origin.provider.as_deref());
-    let named = [delivery, entry.last_channel.as_deref(), origin, entry.channel.as_deref()];
+/// The channel of a group, by its id or as its row names it. The place where its answers go counts
+/// most, then the source of the conversation: everything else may be of a client that only looked in.
+fn group_channel<'a>(id: &str, entry: &'a SessionEntry) -> Option<&'a str> {
+    if id.ends_with(WHATSAPP_GROUP) {
+        return Some("whatsapp");
+    }
+    let delivery = entry.delivery_context.as_deref();
+    let origin = entry.origin.as_deref();
+    let named = [
+        delivery.and_then(|context| context.channel.as_deref()),
+        entry.last_channel.as_deref(),
+        origin.and_then(|origin| origin.provider.as_deref()),
+        origin.and_then(|origin| origin.surface.as_deref()),
+        entry.channel.as_deref(),
+    ];
+    let addresses = [
+        delivery.and_then(|context| context.to.as_deref()),
+        entry.last_to.as_deref(),
+        origin.and_then(|origin| origin.from.as_deref()),
+        origin.and_then(|origin| origin.to.as_deref()),
+    ];
     let is_channel = |name: &&str| {
         !name.is_empty()
             && !name.contains(':')
             && !WITHOUT_GROUPS.iter().any(|other| name.eq_ignore_ascii_case(other))
     };
-    named.into_iter().flatten().map(str::trim).find(is_channel)
+    let platform = |address: &'a str| surface(address.split_once(':')?.0);
+    let by_address = || addresses.into_iter().flatten().filter_map(platform).find(is_channel);
+    let by_name = named.into_iter().flatten().map(str::trim).find(is_channel);
+    by_name.map(|name| surface(name).unwrap_or(name)).or_else(by_address)
 }
 
 /// Puts rows in order. The same key may stand there more than once, as when two stores become one. `now` in Unix

@@ -83,16 +83,26 @@ fn a_group_without_its_channel_goes_to_the_one_that_its_row_names() {
         ),
         (json!({"lastChannel": "slack", "origin": {"provider": "signal"}, "channel": "discord"}), "slack"),
         (json!({"origin": {"provider": "signal"}, "channel": "discord"}), "signal"),
+        (json!({"channel": "webchat", "origin": {"provider": "telegram"}}), "telegram"),
+        (json!({"channel": "webchat", "origin": {"provider": "webchat", "surface": "telegram"}}), "telegram"),
+        (json!({"lastChannel": "google-chat"}), "googlechat"),
+        (json!({"lastTo": "telegram:-100"}), "telegram"),
+        (json!({"channel": "webchat", "origin": {"from": "slack:group:-100"}}), "slack"),
+        (json!({"lastTo": "-100", "origin": {"from": "webchat:me"}}), "unknown"),
         (json!({"channel": "unknown"}), "unknown"),
         (json!({}), "unknown"),
     ];
     let agent = AgentId::default();
     let owner = Owner { agent: &agent, rules: &rules, is_shared: false };
     for (named, channel) in rows {
-        for old in ["group:-100", "agent:main:unknown:group:-100"] {
+        for old in ["group:-100", "agent:main:unknown:group:-100", "agent:main:group:-100"] {
             let mut row = json!({"sessionId": "a", "updatedAt": 5});
             row.as_object_mut().unwrap().extend(named.as_object().unwrap().clone());
-            let new = format!("agent:main:{channel}:group:-100");
+            let new = match (channel, old) {
+                // Somebody's own name for a session looks the same.
+                ("unknown", "agent:main:group:-100") => old.to_owned(),
+                (channel, _) => format!("agent:main:{channel}:group:-100"),
+            };
             let (after, _) = tidied(&json!({old: row}), &rules);
             assert_eq!(after[&new]["sessionId"], "a", "{old} {named}: {after}");
             let rows = stored(&json!({old: row}));
