@@ -495,6 +495,42 @@ async fn a_client_is_told_that_its_message_was_dropped() {
     }
 }
 
+/// A message that was dropped counts as new under its own key, in the same process and after a crash;
+/// one that was answered does not.
+#[tokio::test]
+async fn a_dropped_message_is_taken_again_under_its_key() {
+    for (drop, dropped) in [("old", "r2"), ("new", "r3")] {
+        let gate = Gate::new();
+        let held = gate.clone();
+        let model =
+            ModelServer::answering(move |_| Reply::text("done").after(Step::Wait(held.clone()))).await;
+        let config = queue(&json!({"mode": "followup", "debounceMs": 1, "cap": 1, "drop": drop}));
+        let mut gateway = crate::gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        for run in ["r1", "r2", "r3"] {
+            client.request("chat.send", message("main", run, run)).await.unwrap();
+            if run == "r1" {
+                model.arrived(1).await;
+            }
+        }
+        let told = client.event("chat", |payload| payload["runId"] == dropped).await.unwrap();
+        assert_eq!(told["state"], "error", "{drop}");
+        gate.open();
+        let wait = json!({"runId": if dropped == "r2" { "r3" } else { "r2" }, "timeoutMs": 20_000});
+        assert_eq!(client.request("agent.wait", wait).await.unwrap()["status"], "ok", "{drop}");
+        gateway.crash_and_restart().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        for expect in ["started", "ok"] {
+            let sent = client.request("chat.send", message("main", dropped, dropped)).await.unwrap();
+            assert_eq!(sent["status"], expect, "{drop}");
+            let wait = json!({"runId": dropped, "timeoutMs": 20_000});
+            assert_eq!(client.request("agent.wait", wait).await.unwrap()["status"], "ok", "{drop}");
+        }
+        let said: Vec<String> = model.requests().iter().map(last_said).collect();
+        assert_eq!(said.iter().filter(|said| said.contains(dropped)).count(), 1, "{drop}: {said:?}");
+    }
+}
+
 /// Messages of people in all transcripts.
 fn said(gateway: &GatewayUnderTest) -> Vec<String> {
     let dir = gateway.state_dir().join("agents/main/sessions");
