@@ -418,6 +418,69 @@ async fn who_wants_to_know_everything_is_told_that_a_run_was_compacted() {
     assert_eq!((&used["input"], &used["output"]), (&json!(200), &json!(14)), "the summary and the answer");
 }
 
+/// The web chat and the TUI are told by an event, and by a line of the history, which they read anew.
+#[tokio::test]
+async fn a_client_that_wants_to_know_everything_is_told_of_a_compaction_within_a_run() {
+    for level in ["on", "off"] {
+        let model = ModelServer::answering(strict(|| Reply::text(SUMMARY))).await;
+        let (_gateway, mut client) = started(&model, unguarded()).await;
+        turn(&mut client, KEY, &pad(0), "pad-0").await;
+        client.request("sessions.patch", json!({"key": KEY, "verboseLevel": level})).await.unwrap();
+        assert_eq!(turn(&mut client, KEY, &half_pad(), "over").await, "It fits.");
+        let shown = history(&mut client, KEY).await;
+        let asked = shown.iter().rposition(|line| line.starts_with("user: ")).unwrap();
+        let (answer, between) = shown[asked + 1..].split_last().unwrap();
+        assert_eq!(answer, "assistant: It fits.");
+        assert_eq!(between.iter().any(|line| line == NOTE), level == "on", "{between:?}");
+        assert_eq!(turn(&mut client, KEY, "go on", "next").await, "It fits.");
+        is_told_once(&mut client, &model, level).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_wants_to_know_everything_is_told_of_a_compaction_after_a_run() {
+    for level in ["on", "off"] {
+        let model = ModelServer::answering(stub).await;
+        let (_gateway, mut client) = started(&model, plain()).await;
+        for n in 0..3 {
+            turn(&mut client, KEY, &pad(n), &format!("pad-{n}")).await;
+        }
+        client.request("sessions.patch", json!({"key": KEY, "verboseLevel": level})).await.unwrap();
+        assert_eq!(turn(&mut client, KEY, "BIGUSAGE now", "big").await, "Enough.");
+        assert_eq!(compaction(&mut client, "big").await["phase"], "start");
+        assert_eq!(compaction(&mut client, "big").await["phase"], "end");
+        let shown = history(&mut client, KEY).await;
+        assert_eq!(shown.last().unwrap() == NOTE, level == "on", "{:?}", shown.last());
+        turn(&mut client, KEY, "go on", "next").await;
+        is_told_once(&mut client, &model, level).await;
+    }
+}
+
+/// As the history shows it.
+const NOTE: &str = "assistant: 🧹 Auto-compaction complete (count 1).";
+
+/// Checks that clients heard of one compaction if they want to, and that no model was asked to go on
+/// from the note.
+async fn is_told_once(client: &mut WsClient, model: &ModelServer, level: &str) {
+    let count = usize::from(level == "on");
+    let shown = history(client, KEY).await;
+    assert_eq!(shown.iter().filter(|line| *line == NOTE).count(), count, "{level}");
+    let is_note =
+        |frame: &Value| frame["payload"]["runId"].as_str().is_some_and(|run| run.starts_with("inject-"));
+    // An answer comes after all events before it.
+    let told: Vec<Value> = client.take_passed().into_iter().filter(is_note).collect();
+    assert_eq!(told.len(), count, "{level}: {told:?}");
+    for event in told {
+        let (state, said) = (&event["payload"]["state"], &event["payload"]["message"]["content"][0]["text"]);
+        assert_eq!(
+            (state, format!("assistant: {}", said.as_str().unwrap()).as_str()),
+            (&json!("final"), NOTE)
+        );
+    }
+    let last: Vec<Value> = model.requests().iter().filter_map(|it| it.messages().last().cloned()).collect();
+    assert!(last.iter().all(|message| message["role"] != "assistant"), "{level}: {last:?}");
+}
+
 #[tokio::test]
 async fn a_chat_that_wants_to_know_everything_is_told_of_a_compaction_after_a_run() {
     for level in ["on", "off"] {
