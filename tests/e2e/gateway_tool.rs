@@ -1,16 +1,17 @@
 //! The `gateway` tool and the methods behind it, through the real program: the owner's agent reads and changes the configuration, and what
 //! was asked for is told after the restart.
 
+use std::process::Stdio;
 use std::time::Instant;
 
-use openclaw_testkit::DEADLINE;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
+use openclaw_testkit::{DEADLINE, Login, ReservedPort, TOKEN, WsClient};
 use serde_json::{Value, json};
 
 use crate::conversation::turn;
 use crate::gateway;
-use crate::telegram::{bot, last_said};
+use crate::telegram::{bot, last_said, merge};
 
 /// Results of tools in a request, in order.
 fn results(request: &Captured) -> Vec<String> {
@@ -54,7 +55,7 @@ async fn the_owners_agent_reads_and_changes_the_configuration() {
     let got = read(&told[0]);
     assert_eq!((&got["ok"], &got["result"]["valid"]), (&json!(true), &json!(true)));
     assert_eq!(got["result"]["parsed"]["gateway"]["auth"]["token"], "__OPENCLAW_REDACTED__");
-    assert!(!told[0].contains(openclaw_testkit::TOKEN) && !told[0].contains("fake-key"), "{}", told[0]);
+    assert!(!told[0].contains(TOKEN) && !told[0].contains("fake-key"), "{}", told[0]);
     let patched = read(&told[1]);
     assert_eq!(patched["result"]["config"]["messages"]["responsePrefix"], "b");
     assert_eq!(
@@ -74,7 +75,7 @@ async fn the_owners_agent_reads_and_changes_the_configuration() {
 
     let file = std::fs::read_to_string(gateway.state_dir().join("openclaw.json")).unwrap();
     assert_eq!(read(&file)["messages"]["responsePrefix"], "b");
-    assert!(file.contains(openclaw_testkit::TOKEN), "the secret is still there");
+    assert!(file.contains(TOKEN), "the secret is still there");
     let sentinel = std::fs::read_to_string(gateway.state_dir().join("restart-sentinel.json")).unwrap();
     let sentinel = &read(&sentinel)["payload"];
     assert_eq!(
@@ -238,11 +239,7 @@ async fn clients_change_the_configuration() {
     let whole = json!({"raw": raw["raw"], "baseHash": raw["hash"]});
     let same = client.request("config.apply", whole).await.unwrap();
     assert_eq!((&same["ok"], same.get("restart")), (&json!(true), None));
-    assert!(
-        std::fs::read_to_string(gateway.state_dir().join("openclaw.json"))
-            .unwrap()
-            .contains(openclaw_testkit::TOKEN)
-    );
+    assert!(std::fs::read_to_string(gateway.state_dir().join("openclaw.json")).unwrap().contains(TOKEN));
 }
 
 #[tokio::test]
@@ -268,5 +265,57 @@ async fn a_set_config_that_needs_a_restart_has_one_and_any_other_has_none() {
     while gateway.log().matches("gateway started").count() < 2 {
         assert!(Instant::now() < deadline, "{}", gateway.log());
         tokio::task::yield_now().await;
+    }
+}
+
+/// A client of the gateway on this port, once it listens there.
+async fn client_at(port: u16) -> WsClient {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        match WsClient::connect(port, Login::token(TOKEN)).await {
+            Ok((client, _)) => return client,
+            Err(error) => assert!(Instant::now() < deadline, "{port}: {error}"),
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_changed_config_is_in_force_after_the_restart_that_it_needs() {
+    for method in ["config.set", "config.patch", "config.apply"] {
+        let [before, after] = [ReservedPort::any().unwrap(), ReservedPort::any().unwrap()];
+        let [before, after] = [&before, &after].map(|port| port.number().unwrap());
+        let setup = gateway().config(json!({"gateway": {"port": before}}));
+        let gateway = setup.fake_model("http://127.0.0.1:9/v1").prepare().unwrap();
+        let mut run = gateway.command();
+        let mut process =
+            run.args(["gateway", "run"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut client = client_at(before).await;
+        let now = client.request("config.get", json!({})).await.unwrap();
+        let store = gateway.home().join("moved/sessions.json").display().to_string();
+        let edit = json!({"gateway": {"port": after}, "session": {"store": store}});
+        let raw = match method {
+            "config.patch" => edit,
+            _ => {
+                let mut whole = now["parsed"].clone();
+                merge(&mut whole, edit);
+                whole
+            }
+        };
+        let mut params = json!({"raw": raw.to_string(), "baseHash": now["hash"]});
+        if method != "config.set" {
+            params["restartDelayMs"] = json!(0);
+        }
+        let written = client.request(method, params).await.unwrap();
+        assert_eq!(written.get("restart").is_some(), method != "config.set", "{written}");
+        let notice = client.event("shutdown", |_| true).await.unwrap();
+        assert_eq!(notice, json!({"reason": "gateway restarting", "restartExpectedMs": 1_500}), "{method}");
+        assert_eq!(client.closed().await.unwrap(), (1012, "service restart".to_owned()), "{method}");
+        let mut client = client_at(after).await;
+        client.request("sessions.patch", json!({"key": "main", "label": "moved"})).await.unwrap();
+        let listed = client.request("sessions.list", json!({})).await.unwrap();
+        assert_eq!((&listed["path"], &listed["count"]), (&json!(store), &json!(1)), "{method}");
+        assert!(WsClient::connect(before, Login::token(TOKEN)).await.is_err(), "{method}");
+        assert!(process.try_wait().unwrap().is_none(), "the same process");
     }
 }
