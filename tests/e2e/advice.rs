@@ -253,5 +253,36 @@ async fn a_missing_key_comes_with_how_to_add_one() {
     let gateway = gateway().config(primary).start().await.unwrap();
     let ended = agent(&gateway, &[]).await;
     ended.failed(&["groq", "Set GROQ_API_KEY", "openclaw models auth paste-token --provider groq"]);
-    lacks(&ended, &["agents add", "main agentDir"]);
+    lacks(&ended, &["agents add", "main agentDir", "--agent main"]);
+}
+
+/// Commands mean the default agent, whose credentials no other agent uses.
+#[tokio::test]
+async fn advice_on_credentials_names_an_agent_that_is_not_the_default_one() {
+    let model =
+        ModelServer::answering(|_| Reply::openai_error(401, "invalid_request_error", "bad key")).await;
+    let groq = json!({"id": "other", "model": "groq/llama-3.3-70b-versatile"});
+    let agents = json!({"agents": {"list": [{"id": "main", "default": true}, {"id": "work"}, groq]}});
+    let gateway = gateway().fake_model(&model.v1()).config(agents).start().await.unwrap();
+    let ask =
+        async |agent: &str| openclaw(&gateway, &["agent", "--agent", agent, "--message", "hello"]).await;
+    ask("work").await.failed(&[
+        "run `openclaw models auth --agent work paste-token --provider fake`",
+        "`openclaw models status --agent work` shows which credential is used",
+    ]);
+    ask("other").await.failed(&["run `openclaw models auth --agent other paste-token --provider groq`"]);
+    ask("main").await.failed(&["run `openclaw models auth paste-token --provider fake`"]);
+    let status = openclaw(&gateway, &["models", "status", "--agent", "other"]).await;
+    has(&status.out, &["openclaw models auth --agent other paste-token --provider groq"]);
+}
+
+#[tokio::test]
+async fn a_base_url_without_a_scheme_is_told_by_a_run_with_the_model_and_what_was_meant() {
+    let gateway = gateway().fake_model("localhost:1234/v1").start().await.unwrap();
+    agent(&gateway, &[]).await.failed(&[
+        "\"localhost:1234/v1\" is not an http(s) address; check the provider's baseUrl: http://localhost:1234/v1 or \
+         https://localhost:1234/v1",
+        "This came of asking fake (model fake-1). ",
+        "models.providers.fake.baseUrl is the address",
+    ]);
 }

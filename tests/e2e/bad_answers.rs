@@ -20,7 +20,7 @@ fn refusal(status: u16, kind: &str, message: &str) -> Reply {
     Reply::anthropic_error(status, kind, message).header("retry-after", "0")
 }
 
-const CASES: [Case; 11] = [
+const CASES: [Case; 13] = [
     (
         "400",
         || refusal(400, "invalid_request_error", "max_tokens: too big"),
@@ -47,9 +47,31 @@ const CASES: [Case; 11] = [
     (
         "403",
         || refusal(403, "permission_error", "not for you"),
-        "HTTP 403 permission_error: not for you\nThis is the answer of anthropic (model claude-opus-4-6). Set \
-         ANTHROPIC_API_KEY, or run `claude setup-token`, then `openclaw models auth setup-token`. `openclaw models status` \
-         shows which credential is used.",
+        "HTTP 403 permission_error: not for you\nThis is the answer of anthropic (model claude-opus-4-6). It knows the \
+         credential and does not permit this: check the plan, the rights and the region at the provider. /model \
+         <provider>/<model> asks another model. Another credential may be permitted. Set ANTHROPIC_API_KEY, or run `claude \
+         setup-token`, then `openclaw models auth setup-token`. `openclaw models status` shows which credential is used.",
+        1,
+    ),
+    (
+        "tools",
+        || refusal(400, "invalid_request_error", "gemma does not support tools"),
+        "LLM request rejected: gemma does not support tools\nThis is the answer of anthropic (model claude-opus-4-6). The model \
+         takes no tools, which every agent offers. /model <provider>/<model> asks another model; with \
+         tools.byProvider[\"anthropic/claude-opus-4-6\"].deny: [\"*\"] in the config it is offered none.",
+        1,
+    ),
+    (
+        "error inside",
+        || {
+            Reply::plain(
+                200,
+                "application/json",
+                r#"{"type":"error","error":{"type":"odd","message":"no luck"}}"#,
+            )
+        },
+        "LLM error odd: no luck\nThis came of asking anthropic (model claude-opus-4-6). /model <provider>/<model> asks another \
+         model; `openclaw models status --probe` shows what answers.",
         1,
     ),
     (
@@ -155,7 +177,8 @@ async fn a_delta_of_fifty_megabytes_ends_the_run_and_nothing_else() {
     send(&mut client, "main", "flood", "run-1").await;
     assert_eq!(
         failure(&mut client, "main", "flood", "run-1").await,
-        "the model's answer is larger than 32 MiB"
+        "the model's answer is larger than 32 MiB\nThis came of asking fake (model fake-1). /model <provider>/<model> asks \
+         another model; `openclaw models status --probe` shows what answers."
     );
     assert_eq!(turn(&mut client, "other", "still there?", "run-2").await, "fine");
 }

@@ -39,7 +39,8 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     let facts = params.models.iter().map(facts).collect();
     let mut stop = Stop::new(params.cancel.clone(), params.limits.timeout);
     let repeatable = params.tools.repeatable();
-    let candidates = Candidates { facts, passed_over: params.passed_over.to_vec(), repeatable };
+    let (passed_over, agent) = (params.passed_over.to_vec(), params.agent.clone());
+    let candidates = Candidates { facts, passed_over, agent, repeatable };
     let (context, own_from) = (params.transcript.context(), params.transcript.own_from());
     let history = History { context, own_from, deaths: params.deaths };
     for call in history.cut_short(&candidates.repeatable).closed {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_models::KeptRequest;
+use openclaw_models::credentials::AgentFlag;
 use openclaw_protocol::SessionId;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +34,8 @@ pub struct RunParams<'a> {
     /// Models that were left out from the start, as `provider/model: why`; shown if all candidates
     /// fail.
     pub passed_over: &'a [String],
+    /// Flag with which commands mean the agent, for advice.
+    pub agent: AgentFlag,
     /// The system prompt, byte-stable for the session.
     pub system_prompt: &'a Arc<str>,
     /// The tools, policy applied.

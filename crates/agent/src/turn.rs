@@ -22,6 +22,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_models::credentials::AgentFlag;
 use openclaw_models::{FailureKind, ModelFailure, ThinkingLevel, history};
 use openclaw_protocol::message::cap::STORED;
 use openclaw_protocol::message::{
@@ -134,6 +135,8 @@ pub(crate) struct Candidates {
     pub(crate) facts: Vec<CandidateFacts>,
     /// Models that were left out from the start, as texts for people.
     pub(crate) passed_over: Vec<String>,
+    /// Flag of the agent, for advice.
+    pub(crate) agent: AgentFlag,
     /// Tools of which a call that a crash cut short is made again.
     pub(crate) repeatable: Vec<&'static str>,
 }

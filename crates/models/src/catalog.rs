@@ -5,6 +5,7 @@
 mod assemble;
 mod forward;
 mod lookup;
+mod not_listed;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::sync::LazyLock;
 pub use assemble::{Found, Layers};
 pub use lookup::LookupError;
 pub(crate) use lookup::{NEW_CONTEXT_WINDOW, NEW_MAX_TOKENS};
+pub use not_listed::NotListed;
 
 pub use crate::model_spec::ModelSpec;
 pub use crate::provider_entry::ProviderEntry;

@@ -19,7 +19,7 @@ pub use opening::Opening;
 pub use profile::ProfileError;
 
 use crate::catalog::Catalog;
-use crate::credentials::how_to_add;
+use crate::credentials::{AgentFlag, how_to_add};
 use crate::offline;
 use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef, ProviderId, usual_model};
 use crate::select::{Allowlist, Models, SelectError, stand_ins};
@@ -41,6 +41,8 @@ pub struct Choices {
     without_credential: Vec<ProviderId>,
     /// Models that runs try instead if the chosen model can't be called.
     stand_ins: Vec<ModelRef>,
+    /// Flag of the agent, for advice.
+    agent: AgentFlag,
 }
 
 /// A model that was found.
@@ -89,7 +91,8 @@ impl Models {
         let choices = Choices::over(known.catalog, settings, listed, primary.reference.clone());
         let Choices { names, allowlist, .. } = &choices;
         let stand_ins = stand_ins(settings, names, allowlist, &primary, agent, &mut Vec::new());
-        Choices { without_credential: known.without_credential, stand_ins, ..choices }
+        let (without_credential, agent) = (known.without_credential, AgentFlag::of(settings, agent));
+        Choices { without_credential, stand_ins, agent, ..choices }
     }
 }
 
@@ -116,6 +119,7 @@ impl Choices {
             default,
             without_credential: Vec::new(),
             stand_ins: Vec::new(),
+            agent: AgentFlag::default(),
         }
     }
 
@@ -135,17 +139,20 @@ impl Choices {
         self.allowlist.models().is_some()
     }
 
-    /// Returns a warning for a person who chooses this model: what runs do without a credential,
-    /// and how to add one.
+    /// Returns a warning for a person who chooses this model: what runs do without a credential, and
+    /// how to add one; else that neither the owner nor its provider lists it.
     pub fn warning(&self, model: &ModelRef) -> Option<String> {
         let can_be_called =
             |one: &&ModelRef| *one != model && !self.without_credential.contains(&one.provider);
-        match self.stand_ins.iter().find(can_be_called) {
+        let lacks = match self.stand_ins.iter().find(can_be_called) {
             Some(next) => {
                 self.lacks(&model.provider, &format!(": runs fall back to {next} until there is one."))
             }
             None => self.lacks(&model.provider, ": runs fail until there is one."),
-        }
+        };
+        let is_owners = || self.names.listed().any(|listed| listed == model);
+        let not_listed = || self.catalog.not_listed(model).filter(|_| !is_owners());
+        lacks.or_else(|| not_listed().map(|unknown| unknown.to_string()))
     }
 
     /// Returns a message if a model can't be called because a credential is missing, with advice.
@@ -156,7 +163,7 @@ impl Choices {
     fn lacks(&self, provider: &ProviderId, what_follows: &str) -> Option<String> {
         let is_lacking = self.without_credential.contains(provider);
         is_lacking.then(|| {
-            let fix = how_to_add(provider);
+            let fix = how_to_add(provider, &self.agent);
             format!("There is no credential for {provider}{what_follows} {fix}")
         })
     }

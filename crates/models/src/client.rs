@@ -18,7 +18,7 @@ use crate::debug_log::CallLog;
 use crate::failure;
 use crate::history;
 use crate::model_spec::ModelSpec;
-use crate::net::{Http, Incoming, NetError};
+use crate::net::{Http, Incoming, NetError, address_fault};
 use crate::protocols::protocol;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
@@ -168,7 +168,8 @@ impl HttpModel {
             log.context(&posting.request, key);
             log.posted(posting.request.session_id.as_deref(), &body, key);
         }
-        let incoming = self.http.post_json(&url, headers, body).await?;
+        let posted = self.http.post_json(&url, headers, body).await;
+        let incoming = posted.map_err(|error| self.as_written(error))?;
         if (200..300).contains(&incoming.status) {
             return Ok(incoming);
         }
@@ -178,6 +179,15 @@ impl HttpModel {
             failure.message = key.redact(&failure.message);
         }
         Err(Refused { failure, time })
+    }
+
+    /// Names an address that is none as the owner wrote it, without what the protocol puts behind it.
+    fn as_written(&self, error: NetError) -> NetError {
+        let written = Some(&self.spec.base_url).filter(|url| !url.is_empty());
+        match (&error, written) {
+            (NetError::Address(_), Some(url)) => address_fault(url).unwrap_or(error),
+            _ => error,
+        }
     }
 
     async fn refused(&self, incoming: Incoming) -> ModelFailure {

@@ -5,6 +5,8 @@ mod pattern;
 mod text;
 
 pub(crate) use classify::affordable_tokens;
-pub use classify::{classify_answer, classify_text, is_compaction_failure, is_context_overflow};
+pub use classify::{
+    classify_answer, classify_text, is_compaction_failure, is_context_overflow, refuses_tools,
+};
 pub(crate) use text::WEB_PAGE;
 pub use text::{is_web_page, user_text};

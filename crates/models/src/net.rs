@@ -277,7 +277,7 @@ impl Incoming {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetError {
     /// The address is none; the configuration must change.
-    #[error("\"{0}\" is not an http(s) address; check the provider's baseUrl")]
+    #[error("\"{0}\" is not an http(s) address; check the provider's baseUrl{meant}", meant = meant(.0))]
     Address(String),
     /// The region name would change the host of the provider's address; the configuration or the
     /// environment must change.
@@ -349,9 +349,9 @@ impl NetError {
     /// The class of failure.
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::Address(_) | Self::Region(_) | Self::Header(_) | Self::Setup(_) | Self::TooLong { .. } => {
-                FailureKind::Other
-            }
+            // Nothing is there, so that another provider may be asked.
+            Self::Address(_) => FailureKind::Gone,
+            Self::Region(_) | Self::Header(_) | Self::Setup(_) | Self::TooLong { .. } => FailureKind::Other,
             // A failure that never reached the provider says nothing about the credential.
             Self::Refused(_) | Self::Connect { .. } | Self::ConnectTimeout { .. } | Self::Broken { .. } => {
                 FailureKind::Transient
@@ -371,6 +371,14 @@ impl NetError {
         } else {
             Self::Broken { place }
         }
+    }
+}
+
+/// Addresses that were meant by one without a scheme.
+fn meant(shown: &str) -> String {
+    match shown.contains("://") {
+        true => String::new(),
+        false => format!(": http://{shown} or https://{shown}"),
     }
 }
 
@@ -446,6 +454,23 @@ mod tests {
         ];
         for (input, shown) in rows {
             assert_eq!(parse_url(input), Err(NetError::Address(shown.to_owned())), "{input}");
+        }
+    }
+
+    #[test]
+    fn an_address_without_a_scheme_is_named_with_one() {
+        let rows = [
+            ("localhost:1234", ": http://localhost:1234 or https://localhost:1234"),
+            ("ftp://host/x", "check the provider's baseUrl"),
+        ];
+        for (address, end) in rows {
+            let fault = address_fault(address).unwrap();
+            let start = format!("\"{address}\" is not an http(s) address; check the provider's baseUrl");
+            assert!(fault.to_string().starts_with(&start) && fault.to_string().ends_with(end), "{fault}");
+            assert_eq!(fault.kind(), FailureKind::Gone, "another model may be asked");
+        }
+        for right in ["http://localhost:1234/v1", "https://api.example.org"] {
+            assert_eq!(address_fault(right), None, "{right}");
         }
     }
 

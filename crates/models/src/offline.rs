@@ -325,7 +325,14 @@ mod tests {
             .collect();
         assert_eq!(message.text(), streamed);
         assert!(events.len() > 10);
-        for part in ["not a language model", "read <file>", "ANTHROPIC_API_KEY", "models", "ollama"] {
+        for part in [
+            "not a language model",
+            "read <file>",
+            "ANTHROPIC_API_KEY",
+            "restart the gateway",
+            "models auth paste-token",
+            "ollama",
+        ] {
             assert!(message.text().contains(part), "{part}");
         }
         assert!(!message.text().contains("search memory"), "only what is on offer is explained");

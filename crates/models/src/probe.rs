@@ -15,7 +15,7 @@ use crate::api::Api;
 use crate::catalog::Catalog;
 use crate::client::HttpModel;
 use crate::context_window::ContextWindow;
-use crate::credentials::Wish;
+use crate::credentials::{AgentFlag, Keyring, Wish};
 use crate::model_spec::ModelSpec;
 use crate::request::ModelRequest;
 use crate::select::Models;
@@ -33,6 +33,8 @@ const LEAST_RESPONSES_TOKENS: u32 = 16;
 pub struct Probe<'a> {
     /// Directory of the agent whose credentials are used.
     pub agent_dir: &'a Path,
+    /// Flag of the agent, for advice.
+    pub agent: AgentFlag,
     /// The model.
     pub spec: ModelSpec,
     /// The profile; without one the first credential that a run would take.
@@ -162,14 +164,14 @@ impl Models {
         probe: Probe<'_>,
         stop: &CancellationToken,
     ) -> Result<AssistantMessage, ProbeError> {
-        let Probe { agent_dir, mut spec, profile, request, .. } = probe;
+        let Probe { agent_dir, agent, mut spec, profile, request, .. } = probe;
         let refused = |message: String| ProbeError { kind: ProbeFailure::Auth, message };
         let (store, damage) = self.credentials(agent_dir).await;
         if let Some(damage) = damage {
             return Err(refused(damage));
         }
         let catalog = Catalog::new(settings);
-        let keyring = self.keyring(settings, &catalog, &store, agent_dir);
+        let keyring = Keyring { agent, ..self.keyring(settings, &catalog, &store, agent_dir) };
         let keys = keyring.keys(&spec.reference.provider, profile.map_or(Wish::Any, Wish::Only)).await;
         let key = match keys.map(|keys| keys.into_iter().next()) {
             Ok(Some(key)) => key,

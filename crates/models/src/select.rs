@@ -35,7 +35,8 @@ use crate::catalog::{Catalog, LookupError, ModelRow};
 use crate::clock::Clock;
 use crate::context_window::{ContextWindow, WindowTooSmall};
 use crate::credentials::{
-    AuthLabel, AuthStore, CredentialError, KeyCommands, Keyring, Ledger, Logins, Pin, PinSource, SessionState,
+    AgentFlag, AuthLabel, AuthStore, CredentialError, KeyCommands, Keyring, Ledger, Logins, Pin, PinSource,
+    SessionState,
 };
 use crate::debug_log::DebugLogs;
 use crate::discovery::Discovery;
@@ -363,7 +364,7 @@ impl Models {
         self.settle().await;
     }
 
-    /// Returns the places in which the keys of one agent are looked up.
+    /// Returns the places in which the keys of one agent are looked up; advice is for the default agent.
     pub(crate) fn keyring<'a>(
         &'a self,
         settings: &'a ModelSettings,
@@ -372,8 +373,19 @@ impl Models {
         agent_dir: &'a Path,
     ) -> Keyring<'a> {
         let Self { variables, commands, logins, clock, .. } = self;
-        let now = clock.now_ms();
-        Keyring { store, settings, catalog, variables, commands, logins, agent_dir, now, chosen_at: None }
+        let (now, agent) = (clock.now_ms(), AgentFlag::default());
+        Keyring {
+            store,
+            settings,
+            catalog,
+            variables,
+            commands,
+            logins,
+            agent_dir,
+            agent,
+            now,
+            chosen_at: None,
+        }
     }
 
     /// Chooses and binds the models of a run. Reads the agent's credentials, may run a key command.
@@ -527,8 +539,9 @@ impl Models {
         let now = self.clock.now_ms();
         let Look { catalog, store, .. } = look;
         let primary = primary.reference;
+        let agent = AgentFlag::of(settings, ask.agent);
         let (agent_dir, chosen_at) = (ask.agent_dir, ask.chosen_at);
-        Ok(Run { models: self, settings, catalog, store, primary, plan, agent_dir, now, chosen_at })
+        Ok(Run { models: self, settings, catalog, store, primary, plan, agent, agent_dir, now, chosen_at })
     }
 }
 

@@ -19,6 +19,8 @@ const HOUR: i64 = 60 * 60_000;
 /// The model settings of the whole installation.
 #[derive(Debug, Clone, Default)]
 pub struct ModelSettings {
+    /// Agent that is meant where none is named.
+    pub default_agent: AgentId,
     /// `agents.defaults.model`
     pub default_model: ModelChoice,
     /// `agents.defaults.imageModel`

@@ -9,6 +9,7 @@ mod told;
 
 use std::time::Duration;
 
+use openclaw_models::credentials::AgentFlag;
 use openclaw_models::failure::user_text;
 use openclaw_models::thinking::next_supported;
 use openclaw_models::{FailureKind, ModelFailure, ThinkingLevel};
@@ -27,6 +28,7 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 pub(super) struct Attempts {
     candidates: Vec<CandidateFacts>,
     passed_over: Vec<String>,
+    agent: AgentFlag,
     candidate: usize,
     thinking: ThinkingLevel,
     tried_levels: Vec<ThinkingLevel>,
@@ -49,11 +51,12 @@ pub(super) enum Next {
 
 impl Attempts {
     pub(super) fn new(candidates: Candidates, retries: u32) -> Self {
-        let Candidates { facts, passed_over, repeatable: _ } = candidates;
+        let Candidates { facts, passed_over, agent, repeatable: _ } = candidates;
         Self {
             thinking: facts.first().map_or(ThinkingLevel::Off, |first| first.thinking),
             candidates: facts,
             passed_over,
+            agent,
             candidate: 0,
             tried_levels: Vec::new(),
             barred: Vec::new(),
@@ -194,8 +197,11 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reply::{CandidateFailure, NO_ANSWER, RunError, RunErrorKind};
+    use crate::reply::{CandidateFailure, NO_ANSWER, RunErrorKind};
     use crate::retry_notice::NextTry;
+
+    const AFTER_ALL: &str = "`openclaw models status --probe` shows which of them answer; `openclaw models fallbacks add \
+                             <provider>/<model>` names another.";
 
     fn failure(kind: FailureKind) -> ModelFailure {
         ModelFailure { kind, status: None, retry_after: None, message: "boom".into() }
@@ -362,13 +368,14 @@ mod tests {
         let failures = [seen(0, FailureKind::Auth), seen(1, FailureKind::Billing)];
         let error = two.error(&failures, &failure(FailureKind::Billing));
         let list = "All models failed (2): p/m0: boom (auth) | p/m1: boom (billing)";
-        assert_eq!(error.message, format!("{list}\n{}", told::AFTER_ALL));
+        assert_eq!(error.message, format!("{list}\n{AFTER_ALL}"));
         // Each has one line, whatever its provider's words are.
         let page = CandidateFailure { message: "500 <a>\nb".into(), ..seen(0, FailureKind::Transient) };
         let said = two.error(&[page, seen(1, FailureKind::Billing)], &failure(FailureKind::Billing)).message;
         assert_eq!(said.lines().count(), 2, "{said}");
         let alone = attempts(1).error(&failures[..1], &failure(FailureKind::Auth));
-        assert_eq!(alone, RunError { kind: RunErrorKind::Auth, message: "boom".into() });
+        assert_eq!(alone.kind, RunErrorKind::Auth);
+        assert!(alone.message.starts_with("boom\nThis came of asking p (model m0). "), "{}", alone.message);
     }
 
     #[test]
@@ -394,9 +401,39 @@ mod tests {
                 "\nThis came of asking openai (model gpt, credential openai:me). Try again in a moment; `openclaw models \
                  status --probe` shows whether it answers.",
             ),
-            // A failure that never reached a provider says by itself what to do.
-            (FailureKind::Auth, None, ""),
-            (FailureKind::Other, Some(418), ""),
+            // An error inside an answer comes without a status.
+            (
+                FailureKind::Auth,
+                None,
+                "\nThis came of asking openai (model gpt, credential openai:me). Set OPENAI_API_KEY, or run `openclaw models \
+                 auth paste-token --provider openai`. `openclaw models status` shows which credential is used.",
+            ),
+            (
+                FailureKind::Auth,
+                Some(403),
+                "\nThis is the answer of openai (model gpt, credential openai:me). It knows the credential and does not permit \
+                 this: check the plan, the rights and the region at the provider. /model <provider>/<model> asks another \
+                 model. Another credential may be permitted. Set OPENAI_API_KEY, or run `openclaw models auth paste-token \
+                 --provider openai`. `openclaw models status` shows which credential is used.",
+            ),
+            (
+                FailureKind::Other,
+                Some(418),
+                "\nThis is the answer of openai (model gpt, credential openai:me). /model <provider>/<model> asks another \
+                 model; `openclaw models status --probe` shows what answers.",
+            ),
+            (
+                FailureKind::Other,
+                None,
+                "\nThis came of asking openai (model gpt, credential openai:me). /model <provider>/<model> asks another \
+                 model; `openclaw models status --probe` shows what answers.",
+            ),
+            (
+                FailureKind::Timeout,
+                None,
+                "\nThis came of asking openai (model gpt, credential openai:me). Try again in a moment; `openclaw models \
+                 status --probe` shows whether it answers.",
+            ),
             (
                 FailureKind::Format,
                 Some(400),
@@ -431,6 +468,33 @@ mod tests {
             let told = with_credentials(&[("openai/gpt", "openai:me")], &[]).error(&[], &last).message;
             let whose = "boom\nThis is the answer of openai (model gpt, credential openai:me). It ";
             assert!(told.starts_with(whose) && told.contains(advice), "{told}");
+        }
+    }
+
+    #[test]
+    fn advice_is_for_the_agent_whose_credentials_were_used() {
+        let settings = openclaw_models::ModelSettings::default();
+        let agent = AgentFlag::of(&settings, &openclaw_protocol::AgentId::normalize("work"));
+        let mut one = with_credentials(&[("openai/gpt", "openai:me")], &[]);
+        one.agent = agent;
+        let told = |kind| one.error(&[], &ModelFailure { status: Some(401), ..failure(kind) }).message;
+        for part in [
+            "run `openclaw models auth --agent work paste-token --provider openai`",
+            "`openclaw models status --agent work` shows which credential is used",
+        ] {
+            assert!(told(FailureKind::Auth).contains(part), "{}", told(FailureKind::Auth));
+        }
+        let told = told(FailureKind::Timeout);
+        assert!(told.contains("`openclaw models status --agent work --probe`"), "{told}");
+    }
+
+    #[test]
+    fn a_model_without_tools_comes_with_two_ways_out() {
+        let refused =
+            ModelFailure { message: "gemma does not support tools".into(), ..failure(FailureKind::Format) };
+        let told = with_credentials(&[("ollama/gemma", "")], &[]).error(&[], &refused).message;
+        for part in ["/model <provider>/<model>", "tools.byProvider[\"ollama/gemma\"].deny: [\"*\"]"] {
+            assert!(told.contains(part), "{told}");
         }
     }
 
@@ -485,9 +549,10 @@ mod tests {
             "All models failed (4): r/m: Unknown model: r/m | p/big: boom (rate_limit) | p/small: Provider p is in \
              cooldown (all profiles unavailable) (rate_limit) | q/m: boom (rate_limit)\n"
                 .to_owned()
-                + told::AFTER_ALL
+                + AFTER_ALL
         );
         let two_profiles = with_credentials(&[("p/m", "p:a"), ("p/m", "p:b")], &[]);
-        assert_eq!(two_profiles.error(&[seen(0), seen(1)], &limited).message, "boom");
+        let told = two_profiles.error(&[seen(0), seen(1)], &limited).message;
+        assert!(told.starts_with("boom\nThis came of asking p (model m, credential p:a). "), "{told}");
     }
 }

@@ -60,6 +60,20 @@ const GONE: &[Pattern] = &[
     Both("model", "has been retired"),
 ];
 
+/// Texts that say that the model takes no tools.
+const NO_TOOLS: &[Pattern] = &[
+    Has("not support tools"),
+    Has("not support tool use"),
+    Has("not support tool call"),
+    Has("not support function call"),
+    // OpenRouter, of a model that no provider serves with tools.
+    Has("no endpoints found that support tool use"),
+    Has("tools are not supported"),
+    Has("tool use is not supported"),
+    Has("tool calling is not supported"),
+    Has("function calling is not supported"),
+];
+
 /// First match wins.
 const KINDS: &[(FailureKind, &[Pattern])] = &[
     (
@@ -163,6 +177,11 @@ const COMPACTION: &[Pattern] = &[Has("summarization failed"), Has("auto-compacti
 /// Returns true if a text says that the prompt does not fit the model.
 pub fn is_context_overflow(text: &str) -> bool {
     any(OVERFLOW, &text.to_lowercase())
+}
+
+/// Returns true if a text says that the model takes no tools.
+pub fn refuses_tools(text: &str) -> bool {
+    any(NO_TOOLS, &text.to_lowercase())
 }
 
 /// Returns true if a text says that compaction failed, so that trying it again is pointless.
@@ -402,6 +421,20 @@ mod tests {
         let said = "This request requires more credits, or fewer max_tokens. You requested up to 32000 tokens, but can only afford 1200.";
         assert_eq!(affordable_tokens(said), Some(1200));
         assert_eq!(affordable_tokens("402 payment required"), None);
+    }
+
+    #[test]
+    fn a_model_without_tools_is_recognised() {
+        let rows = [
+            ("400 registry.ollama.ai/library/gemma does not support tools", true),
+            ("404 No endpoints found that support tool use.", true),
+            ("400 Function calling is not supported with this model", true),
+            ("400 tool_choice 'required' is not supported", false),
+            ("400 tools.0.name: too long", false),
+        ];
+        for (text, expect) in rows {
+            assert_eq!(refuses_tools(text), expect, "{text}");
+        }
     }
 
     /// Vectors of `models.md` §9.4.

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::listing::sees;
 use super::{Found, Tried};
+use crate::credentials::AgentFlag;
 use crate::model_spec::ModelSpec;
 use crate::probe::{Probe, Probed};
 use crate::request::{ModelRequest, ToolSpec};
@@ -34,7 +35,8 @@ pub(super) async fn try_one(
     spec.images = sees(model.modality.as_deref());
     spec.context_window = model.context_length.or(spec.context_window);
     let ask = async |request: ModelRequest| {
-        let probe = Probe { agent_dir, spec: spec.clone(), profile: None, request, deadline };
+        let (spec, agent) = (spec.clone(), AgentFlag::default());
+        let probe = Probe { agent_dir, agent, spec, profile: None, request, deadline };
         models.probe(settings, probe).await
     };
     model.tool = outcome(ask(tool_question()).await, |blocks| {

@@ -13,7 +13,9 @@ use crate::cache_retention::CacheRetention;
 use crate::catalog::Catalog;
 use crate::client::HttpModel;
 use crate::context_window::ContextWindow;
-use crate::credentials::{Account, AuthStore, Key, Keyring, Pin, Surroundings, Wish, pin, profile_order};
+use crate::credentials::{
+    Account, AgentFlag, AuthStore, Key, Keyring, Pin, Surroundings, Wish, pin, profile_order,
+};
 use crate::debug_log::CallLog;
 use crate::model_spec::ModelSpec;
 use crate::offline::{self, OfflineGuide};
@@ -37,6 +39,8 @@ pub(super) struct Run<'a> {
     /// The agent's own model.
     pub(super) primary: ModelRef,
     pub(super) plan: Plan,
+    /// Flag of the agent, for advice.
+    pub(super) agent: AgentFlag,
     pub(super) agent_dir: &'a Path,
     /// Unix milliseconds.
     pub(super) now: i64,
@@ -56,7 +60,8 @@ pub(super) struct Bound {
 
 impl Run<'_> {
     pub(super) fn keyring(&self) -> Keyring<'_> {
-        self.models.keyring(self.settings, &self.catalog, &self.store, self.agent_dir)
+        let Self { models, settings, catalog, store, agent_dir, .. } = self;
+        Keyring { agent: self.agent.clone(), ..models.keyring(settings, catalog, store, agent_dir) }
     }
 
     /// The provider of the first model, and its profiles in order.

@@ -10,7 +10,7 @@ use super::look::Look;
 use super::plan::Plan;
 use super::{Allowlist, AskedThinking, Candidate, Models, Primary, SelectError, Skipped};
 use crate::catalog::Catalog;
-use crate::credentials::{Connections, Wish};
+use crate::credentials::{AgentFlag, Connections, Wish};
 use crate::image_model::{NoImageModel, image_models};
 use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef};
 use crate::retry::Patience;
@@ -81,6 +81,7 @@ impl Models {
     pub async fn bind_image_models(
         &self,
         settings: &ModelSettings,
+        agent: &AgentId,
         agent_dir: &Path,
         references: Vec<ModelRef>,
     ) -> Vec<ImageCandidate> {
@@ -90,9 +91,10 @@ impl Models {
         let now = self.clock.now_ms();
         let Look { catalog, store, .. } = look;
         let plan = Plan { references, warnings: Vec::new(), override_ignored: false };
-        let primary = ModelRef::default();
+        let (primary, agent) = (ModelRef::default(), AgentFlag::of(settings, agent));
+        let chosen_at = None;
         let run =
-            Run { models: self, settings, catalog, store, primary, plan, agent_dir, now, chosen_at: None };
+            Run { models: self, settings, catalog, store, primary, plan, agent, agent_dir, now, chosen_at };
         let mut bound = Vec::new();
         for reference in &run.plan.references {
             let off = AskedThinking::Stored(ThinkingLevel::Off);

@@ -230,7 +230,15 @@ async fn models_that_do_not_exist_or_are_not_allowed_are_told() {
              `openclaw models auth paste-token --provider openai`."
         )
     );
-    assert_eq!([warning("b"), warning("offline")], [None, None]);
+    assert_eq!([warning("offline"), choices.warning(&ModelRef::new("b", "z"))], [None, None]);
+    assert!(warning("b").unwrap().starts_with("b does not list \"m\" (models.providers.b.models has: z)."));
+    let work = AgentId::normalize("work");
+    let choices = place.models().choices(&place.settings, &work, place.dir.path()).await;
+    let warning = choices.warning(&ModelRef::new("openai", "m")).unwrap();
+    assert!(
+        warning.ends_with("`openclaw models auth --agent work paste-token --provider openai`."),
+        "{warning}"
+    );
     let mut place = place.primary("openai/gpt-5");
     let rows: [(&[&str], &str); 2] = [(&["b/z"], "runs fall back to b/z until"), (&[], "runs fail until")];
     for (fallbacks, expect) in rows {

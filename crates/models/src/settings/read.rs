@@ -16,6 +16,7 @@ impl From<&Config> for ModelSettings {
     fn from(config: &Config) -> Self {
         let defaults = &config.agents.defaults;
         Self {
+            default_agent: config.default_agent(),
             default_model: defaults.model.clone().unwrap_or_default(),
             image_model: defaults.image_model.clone().unwrap_or_default(),
             agent_models: config

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::stream;
+use openclaw_models::credentials::AgentFlag;
 use openclaw_models::history::{self, IdRule, Rules};
 use openclaw_models::{
     FailureKind, KeptRequest, Model, ModelEvent, ModelFacts, ModelFailure, ModelRequest, ModelStream,
@@ -528,6 +529,7 @@ impl Stage {
         }
         let params = RunParams {
             passed_over: &[],
+            agent: AgentFlag::default(),
             session_id: SessionId::new("s1"),
             models: &models,
             system_prompt: &"system".into(),

@@ -1,18 +1,15 @@
 //! The error for people when no model is left to try: which failed, by what, and what to do.
 
 use openclaw_models::credentials::how_to_add;
-use openclaw_models::failure::{is_compaction_failure, is_web_page, user_text};
+use openclaw_models::failure::{is_compaction_failure, is_web_page, refuses_tools, user_text};
 use openclaw_models::{FailureKind, ModelFailure, ProviderId};
 use openclaw_protocol::printable::one_line;
 
 use super::Attempts;
 use crate::reply::{CandidateFailure, NO_ANSWER, RunError, RunErrorKind};
 
-/// Next step when several models failed.
-pub(super) const AFTER_ALL: &str = "`openclaw models status --probe` shows which of them answer; `openclaw models fallbacks \
-                                    add <provider>/<model>` names another.";
-/// Next step when a server may be well again soon.
-const IN_A_MOMENT: &str = "Try again in a moment; `openclaw models status --probe` shows whether it answers.";
+/// Next step that is always there in a chat.
+const ANOTHER: &str = "/model <provider>/<model> asks another model";
 
 impl Attempts {
     /// Returns the error for people when nothing is left to try. `failures` are all of this run,
@@ -37,7 +34,13 @@ impl Attempts {
         }
         RunError {
             kind: last.kind.into(),
-            message: format!("All models failed ({}): {}\n{AFTER_ALL}", each.len(), each.join(" | ")),
+            message: format!(
+                "All models failed ({}): {}\n{} shows which of them answer; `openclaw models fallbacks add \
+                 <provider>/<model>` names another.",
+                each.len(),
+                each.join(" | "),
+                self.probe()
+            ),
         }
     }
 
@@ -51,9 +54,9 @@ impl Attempts {
             }
         }
         format!(
-            "{NO_ANSWER}\nThe answer was empty, also when asked again: {}. /model <provider>/<model> asks another model; \
-             `openclaw models status --probe` shows what answers.",
-            named.join(", ")
+            "{NO_ANSWER}\nThe answer was empty, also when asked again: {}. {ANOTHER}; {} shows what answers.",
+            named.join(", "),
+            self.probe()
         )
     }
 
@@ -66,42 +69,63 @@ impl Attempts {
             Some(profile) => format!("model {model}, credential {profile}"),
             None => format!("model {model}"),
         };
-        let what = match (failure.kind, failure.status) {
-            (FailureKind::Auth, Some(_)) if !is_web_page(&failure.message) => {
-                let fix = how_to_add(&ProviderId::normalize(provider));
-                format!("{fix} `openclaw models status` shows which credential is used.")
-            }
-            (FailureKind::Billing | FailureKind::Unaffordable, Some(_)) => {
-                "`openclaw models status` shows which credential is used.".to_owned()
-            }
+        let what = match failure.kind {
+            FailureKind::Auth if is_web_page(&failure.message) => self.in_a_moment(),
+            FailureKind::Auth if failure.status == Some(NOT_PERMITTED) => format!(
+                "It knows the credential and does not permit this: check the plan, the rights and the region at the \
+                 provider. {ANOTHER}. Another credential may be permitted. {}",
+                self.how_to_add(provider)
+            ),
+            FailureKind::Auth => self.how_to_add(provider),
+            FailureKind::Billing | FailureKind::Unaffordable => self.which_credential(),
             // The failure's own text says what to do.
-            (FailureKind::Transient, None) if failure.message.to_lowercase().contains("overloaded") => {
-                return None;
-            }
-            (FailureKind::Auth | FailureKind::Timeout, Some(_))
-            | (FailureKind::Transient, Some(500..529) | None) => IN_A_MOMENT.to_owned(),
-            (FailureKind::RateLimit, Some(429)) => {
+            FailureKind::Transient if is_overloaded(failure) => return None,
+            FailureKind::Transient | FailureKind::Timeout => self.in_a_moment(),
+            FailureKind::RateLimit => {
                 "It takes no more requests for now: try again later, or name another model that \
                 answers meanwhile: `openclaw models fallbacks add <provider>/<model>`."
                     .to_owned()
             }
-            (FailureKind::Gone, None) => format!(
-                "That is no model's answer: models.providers.{provider}.baseUrl is the address; `openclaw models status \
-                 --probe` shows whether a model answers there."
+            FailureKind::Format | FailureKind::Gone if refuses_tools(&failure.message) => format!(
+                "The model takes no tools, which every agent offers. {ANOTHER}; with \
+                 tools.byProvider[\"{provider}/{model}\"].deny: [\"*\"] in the config it is offered none."
             ),
-            (FailureKind::Gone, Some(_)) => format!(
+            FailureKind::Gone if failure.status.is_none() => format!(
+                "No such model is there: `openclaw models list --all --provider {provider}` shows the known models, \
+                 models.providers.{provider}.baseUrl is the address; {} shows whether a model answers there.",
+                self.probe()
+            ),
+            FailureKind::Gone => format!(
                 "It has no such model, or is not at this address: `openclaw models list --all --provider {provider}` shows \
                  the known models, models.providers.{provider}.baseUrl is the address."
             ),
-            (FailureKind::Format, Some(_)) => {
-                "It refuses the request as it is: /model <provider>/<model> asks another model, /new begins a conversation \
-                 without this history."
-                    .to_owned()
-            }
-            _ => return None,
+            FailureKind::Format => format!(
+                "It refuses the request as it is: {ANOTHER}, /new begins a conversation without this history."
+            ),
+            FailureKind::Other => format!("{ANOTHER}; {} shows what answers.", self.probe()),
+            FailureKind::Empty | FailureKind::ContextOverflow => return None,
         };
         let from = if failure.status.is_some() { "is the answer of" } else { "came of asking" };
         Some(format!("This {from} {provider} ({whose}). {what}"))
+    }
+
+    /// Command that asks the agent's models for a tiny answer.
+    fn probe(&self) -> String {
+        format!("`openclaw models status{} --probe`", self.agent)
+    }
+
+    /// Next step when a server may be well again soon.
+    fn in_a_moment(&self) -> String {
+        format!("Try again in a moment; {} shows whether it answers.", self.probe())
+    }
+
+    fn how_to_add(&self, provider: &str) -> String {
+        let fix = how_to_add(&ProviderId::normalize(provider), &self.agent);
+        format!("{fix} {}", self.which_credential())
+    }
+
+    fn which_credential(&self) -> String {
+        format!("`openclaw models status{}` shows which credential is used.", self.agent)
     }
 
     /// A line a model: what was left out from the start, then what came of the others.
@@ -127,6 +151,18 @@ impl Attempts {
             });
         }
         lines
+    }
+}
+
+/// Status of a request that is understood and not permitted.
+const NOT_PERMITTED: u16 = 403;
+/// Status of Anthropic's overloaded servers.
+const OVERLOADED: u16 = 529;
+
+fn is_overloaded(failure: &ModelFailure) -> bool {
+    match failure.status {
+        Some(status) => status == OVERLOADED,
+        None => failure.message.to_lowercase().contains("overloaded"),
     }
 }
 

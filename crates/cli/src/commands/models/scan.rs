@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
-use openclaw_models::credentials::how_to_add;
+use openclaw_models::credentials::{AgentFlag, how_to_add};
 use openclaw_models::scan::{Found, PROVIDER, Pace, Picks, Tried, Wanted, pick, ranked};
 use openclaw_models::{Http, ModelRef, Models, ProviderId};
 use serde::Serialize;
@@ -53,7 +53,7 @@ pub(super) fn run(args: &ScanArgs, context: &Context) -> Outcome {
     let has_key = view.is_usable(&ProviderId::normalize(PROVIDER));
     if !has_key && !args.no_probe && changes_primary {
         return Err(Failure::new("no-key", "Cannot try models without a key for OpenRouter.")
-            .hint(format!("{} Then run the command again.", how_to_add(&ProviderId::normalize(PROVIDER)))));
+            .hint(format!("{} Then run the command again.", how_to_add_key())));
     }
     let tries = has_key && !args.no_probe;
     let found = ranked(look(&view, &plan, tries)?);
@@ -120,6 +120,11 @@ impl Plan {
     }
 }
 
+/// Scans use the default agent's credentials.
+fn how_to_add_key() -> String {
+    how_to_add(&ProviderId::normalize(PROVIDER), &AgentFlag::default())
+}
+
 fn look(view: &View, plan: &Plan, tries: bool) -> Result<Vec<Found>, Failure> {
     let models = Models::new(view.variables.clone(), Http::default());
     let settings = &view.settings;
@@ -142,7 +147,7 @@ fn listed_only(found: &[Found], args: &ScanArgs, has_key: bool) {
     }
     if !has_key && !args.no_probe {
         output::line("Free models of OpenRouter want a key too: they are listed, and none was tried.");
-        output::line(&how_to_add(&ProviderId::normalize(PROVIDER)));
+        output::line(&how_to_add_key());
     }
     output::line(&format!("Found {} OpenRouter free models (metadata only).", found.len()));
     table(found).iter().for_each(|line| output::line(line));

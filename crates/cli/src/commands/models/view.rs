@@ -3,7 +3,7 @@
 use openclaw_config::ResolvedAgent;
 use openclaw_config::clock::now_ms;
 use openclaw_models::catalog::Catalog;
-use openclaw_models::credentials::{AuthStore, Connections, Surroundings};
+use openclaw_models::credentials::{AgentFlag, AuthStore, Connections, Surroundings};
 use openclaw_models::offline;
 use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames};
 use openclaw_models::select::{Primary, fallbacks_left_out};
@@ -72,6 +72,11 @@ impl View {
         }
         warn_of_fallbacks(&view.settings, &view.catalog, context);
         Ok(view)
+    }
+
+    /// Flag with which commands mean this agent.
+    pub(super) fn agent_flag(&self) -> AgentFlag {
+        AgentFlag::of(&self.settings, &self.agent.id)
     }
 
     fn connections(&self) -> Connections<'_> {

@@ -1,7 +1,7 @@
 //! `agents.defaults` while it is changed.
 
+use openclaw_config::value_path;
 use openclaw_config::write::{self, Actor};
-use openclaw_config::{nearest, value_path};
 use openclaw_models::catalog::{Catalog, key_variables};
 use openclaw_models::credentials::{AuthStore, Connections};
 use openclaw_models::reference::{DEFAULT_PROVIDER, ModelNames};
@@ -101,35 +101,15 @@ impl<'a> Defaults<'a> {
         let remark = match (self.catalog.lookup(target), choice) {
             (Err(error), _) => format!("{error}. It is kept; runs with it fail."),
             (Ok(_), _) if !self.can_call(&target.provider) => self.no_credential(&target.provider),
-            (Ok(_), _) if !self.lists(target) => self.not_listed(target),
-            (Ok(spec), Choice::Image) if !spec.images => {
-                format!("{target} takes no images, as far as is known.")
-            }
-            (Ok(_), Choice::Text | Choice::Image) => return,
+            (Ok(spec), _) => match (self.catalog.not_listed(target), choice) {
+                (Some(unknown), _) => unknown.to_string(),
+                (None, Choice::Image) if !spec.images => {
+                    format!("{target} takes no images, as far as is known.")
+                }
+                (None, Choice::Text | Choice::Image) => return,
+            },
         };
         self.remarks.push(remark);
-    }
-
-    /// False where a provider lists models and this one is not among them; a provider without a list may have any.
-    fn lists(&self, target: &ModelRef) -> bool {
-        let provider =
-            self.catalog.provider(&target.provider).filter(|_| self.catalog.is_configured(&target.provider));
-        provider.is_none_or(|provider| {
-            provider.models.is_empty() || provider.models.iter().any(|model| model.id == target.model)
-        })
-    }
-
-    fn not_listed(&self, target: &ModelRef) -> String {
-        let ModelRef { provider, model } = target;
-        let models = self.catalog.provider(provider).into_iter().flat_map(|entry| &entry.models);
-        let known: Vec<&str> = models.map(|model| model.id.as_str()).collect();
-        let meant = nearest(model, known.iter().copied());
-        let meant = meant.map(|meant| format!(" Did you mean {provider}/{meant}?")).unwrap_or_default();
-        format!(
-            "{provider} does not list \"{model}\" (models.providers.{provider}.models has: {}).{meant} It is kept and asked for by that \
-             name; runs fail if the server does not have it.",
-            known.join(", ")
-        )
     }
 
     /// True if the default agent has a credential of a provider, or needs none.

@@ -122,7 +122,7 @@ impl Auth {
 /// A provider that nobody knows needs more than a key.
 fn how_to_add_missing(view: &View, provider: &ProviderId) -> String {
     match view.catalog.provider(provider) {
-        Some(_) => how_to_add(provider),
+        Some(_) => how_to_add(provider, &view.agent_flag()),
         None => {
             format!("Not a known provider. Add models.providers.{provider} with its baseUrl to the config.")
         }

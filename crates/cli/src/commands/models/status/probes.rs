@@ -215,6 +215,7 @@ async fn ask(models: &Models, view: &View, pace: &Pace, mut outcome: Outcome) ->
     let request = tiny_question(&spec, u32::try_from(pace.max_tokens).unwrap_or(u32::MAX));
     let probe = Probe {
         agent_dir: &view.agent.agent_dir,
+        agent: view.agent_flag(),
         spec,
         profile: outcome.profile_id.as_deref(),
         request,
