@@ -61,6 +61,18 @@ async fn a_model_that_its_provider_does_not_list_is_told_with_those_it_has() {
     has(&set.err, &["fake does not list \"fake-2\"", "has: fake-1", "Did you mean fake/fake-1?"]);
     let right = openclaw(&gateway, &["models", "set", "fake/fake-1"]).await;
     assert_eq!((right.code, right.err.as_str()), (Some(0), ""), "{right:?}");
+    let gateway = crate::gateway().fake_model("http://127.0.0.1:1/v1").start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let told = turn(&mut client, "main", "/model fake/other", "r1").await;
+    has(
+        &told,
+        &[
+            "Model set to fake/other.",
+            "fake does not list \"other\" (models.providers.fake.models has: fake-1)",
+        ],
+    );
+    let told = turn(&mut client, "main", "/model fake/fake-1", "r2").await;
+    assert_eq!(told, "Model reset to default (fake/fake-1).");
 }
 
 #[tokio::test]
@@ -101,7 +113,7 @@ async fn the_doctor_says_that_all_is_well_after_a_new_conversation() {
         &[
             "State is in order.",
             "runs and answers.",
-            "Agent main answers with fake/fake-1.",
+            "Agent main uses fake/fake-1. Its server can be reached.",
             "Kept from earlier conversations",
         ],
     );

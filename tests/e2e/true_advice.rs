@@ -25,7 +25,7 @@ async fn unaware(gateway: &GatewayUnderTest, args: &[&str]) -> Ended {
     Ended::of(command).await
 }
 
-const ALL_CLEAR: &[&str] = &["State is in order", "Agent main answers with"];
+const ALL_CLEAR: &[&str] = &["State is in order", "Agent main uses"];
 
 #[tokio::test]
 async fn the_doctor_names_an_address_without_a_scheme_and_a_host_that_is_not_there() {
@@ -70,6 +70,75 @@ async fn the_doctor_says_that_a_key_came_after_the_gateways_start() {
     let told = ok(&gateway, &["doctor"]).await;
     has(&told, &["nothing answers at http://nosuchhost.invalid"]);
     lacks(&told, &["restart the gateway", "no credential"]);
+}
+
+/// With no model chosen a gateway without a key has none: what is found here is not what it uses.
+#[tokio::test]
+async fn the_doctor_says_that_the_gateway_has_no_model_though_a_key_came_after_its_start() {
+    let gateway = gateway().start().await.unwrap();
+    let told = ok(&gateway, &["doctor"]).await;
+    has(
+        &told,
+        &[
+            "No model is connected: the built-in offline/guide answers.",
+            "~/.openclaw/.env",
+            "models auth add",
+        ],
+    );
+    lacks(&told, &["says what is missing"]);
+    std::fs::write(gateway.state_dir().join(".env"), "ANTHROPIC_API_KEY=fake-key\n").unwrap();
+    let told = ok(&gateway, &["doctor"]).await;
+    let pid = gateway.pid().unwrap();
+    has(
+        &told,
+        &[
+            &format!(
+                "The running gateway (pid {pid}) has no model and answers with the built-in offline/guide."
+            ),
+            "anthropic/claude-opus-4-6 is found here",
+            &format!("stop it (pid {pid}) and start it again: openclaw gateway"),
+        ],
+    );
+    lacks(&told, ALL_CLEAR);
+}
+
+#[tokio::test]
+async fn the_doctor_claims_no_more_of_a_model_than_it_checked() {
+    let model =
+        ModelServer::answering(|_| Reply::openai_error(401, "invalid_request_error", "bad key")).await;
+    let typo = json!({"agents": {"defaults": {"model": {"primary": "fake/typo"}}}});
+    let unknown = gateway().fake_model(&model.v1()).config(typo).prepare().unwrap();
+    let told = ok(&unknown, &["doctor"]).await;
+    has(
+        &told,
+        &[
+            "Agent main uses fake/typo: fake does not list \"typo\" (models.providers.fake.models has: fake-1).",
+        ],
+    );
+    lacks(&told, &["State is in order"]);
+
+    let mut refused = gateway().fake_model(&model.v1()).prepare().unwrap();
+    let dir = refused.state_dir().join("agents/main/agent");
+    std::fs::create_dir_all(&dir).unwrap();
+    let profile = json!({"type": "api_key", "provider": "fake", "key": "fake-key"});
+    let store = json!({"version": 1, "profiles": {"fake:manual": profile}});
+    std::fs::write(dir.join("auth-profiles.json"), store.to_string()).unwrap();
+    let reached = "Agent main uses fake/fake-1. Its server can be reached. Whether it answers: openclaw models status --probe";
+    has(&ok(&refused, &["doctor"]).await, &[reached]);
+    refused.start().await.unwrap();
+    let run = openclaw(&refused, &["agent", "--agent", "main", "--message", "hello"]).await;
+    run.failed(&["401"]);
+    // How a credential did is written at the end at the latest.
+    refused.terminate().await.unwrap();
+    let told = ok(&refused, &["doctor"]).await;
+    has(
+        &told,
+        &[
+            "The last calls of fake/fake-1 with credential fake:manual failed (auth). Whether it answers now: openclaw models \
+             status --probe",
+        ],
+    );
+    lacks(&told, ALL_CLEAR);
 }
 
 #[tokio::test]
@@ -185,6 +254,16 @@ async fn another_port_in_the_config_is_not_offered_to_be_taken_back() {
         "If gateway.port was changed since the gateway started",
     ]);
     lacks(&ended.err, &["openclaw config set gateway.port"]);
+    let doctor = unaware(&gateway, &["doctor"]).await.out;
+    has(
+        &doctor,
+        &[
+            &format!("listens on port {own}; this command asked"),
+            &format!("(port from gateway.port). Pass OPENCLAW_GATEWAY_PORT={own} to this command."),
+            &format!("stop it (pid {pid}) and start it again: openclaw gateway"),
+        ],
+    );
+    lacks(&doctor, &["does not answer as it should"]);
 }
 
 #[tokio::test]
@@ -194,11 +273,14 @@ async fn a_program_that_holds_the_port_is_named_and_a_free_port_with_it() {
     let port: u16 = url.rsplit(':').next().unwrap().trim_end_matches('/').parse().unwrap();
     let gateway = gateway().config(json!({"gateway": {"port": port}})).prepare().unwrap();
     let held = format!("Port {port} is held by ");
-    for page in [&["health"][..], &["status"], &["gateway", "status"]] {
+    for page in [&["health"][..], &["status"], &["gateway", "status"], &["doctor"]] {
         let ended = unaware(&gateway, page).await;
         let said = format!("{}{}", ended.out, ended.err);
         has(&said, &[&held, "Choose another port", "openclaw config set gateway.port "]);
-        lacks(&said, &["Start a gateway", "Need a gateway?     openclaw gateway"]);
+        lacks(
+            &said,
+            &["Start a gateway", "Need a gateway?     openclaw gateway", "To start one", "State is in order"],
+        );
     }
     let run = unaware(&gateway, &["gateway", "run"]).await;
     run.failed(&[&format!("port {port} is held by"), " is free: openclaw config set gateway.port "]);

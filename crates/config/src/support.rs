@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::Loaded;
-use crate::check::schema::join;
+use crate::check::schema::{self, join};
 use crate::legacy;
 
 /// Prefixes of the paths that the product acts on; `*` is any key or index. A line is added when a feature is;
@@ -319,16 +319,21 @@ const SUPPORTED: &[&str] = &[
     "gateway.controlUi.dangerouslyDisableDeviceAuth",
 ];
 
-/// The paths of the file that are accepted but not acted on yet, the shortest that says it.
+/// The paths of the file that are accepted but not acted on yet, the shortest that says it. Keys
+/// that nobody knows are none of them: no later version will act on them.
 pub fn unsupported(loaded: &Loaded) -> Vec<String> {
-    unsupported_in(&loaded.snapshot.parsed)
+    let is_sound = loaded.snapshot.issues.is_empty();
+    let unknown: fn(&Value) -> Vec<Vec<String>> =
+        if is_sound { |_| Vec::new() } else { schema::unknown_keys };
+    unsupported_in(&loaded.snapshot.parsed, unknown)
 }
 
-fn unsupported_in(document: &Value) -> Vec<String> {
+fn unsupported_in(document: &Value, unknown_keys: fn(&Value) -> Vec<Vec<String>>) -> Vec<String> {
     let mut found = Vec::new();
     // Keys that are moved in memory are judged by their new place.
     let moved = legacy::migrate(document).map(|(moved, _)| moved);
-    walk(moved.as_ref().unwrap_or(document), &mut Vec::new(), &mut found);
+    let document = moved.as_ref().unwrap_or(document);
+    walk(document, &unknown_keys(document), &mut Vec::new(), &mut found);
     found
 }
 
@@ -337,8 +342,8 @@ pub fn acts_on(path: &[String]) -> bool {
     support_of(path) == Support::Full
 }
 
-/// True if anything below is acted on; paths that are not go to `found`.
-fn walk(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) -> bool {
+/// True if anything below is acted on; paths that are not go to `found`, but for `unknown` ones.
+fn walk(value: &Value, unknown: &[Vec<String>], path: &mut Vec<String>, found: &mut Vec<String>) -> bool {
     let mut any = false;
     let children: Vec<(String, &Value)> = match value {
         Value::Object(map) => map.iter().map(|(key, each)| (key.clone(), each)).collect(),
@@ -353,7 +358,7 @@ fn walk(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) -> bool 
             Support::Partial if is_empty(each) => {}
             Support::Partial => {
                 let before = found.len();
-                let is_acted_on = walk(each, path, found);
+                let is_acted_on = walk(each, unknown, path, found);
                 // A platform of which nothing is acted on gets one line, not one for each of its
                 // keys.
                 let asks_for_something = found.len() > before;
@@ -364,6 +369,7 @@ fn walk(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) -> bool 
                 }
                 any |= is_acted_on;
             }
+            Support::None if unknown.contains(path) => {}
             Support::None => found.push(dotted(path)),
         }
         path.pop();
@@ -415,8 +421,19 @@ mod tests {
             (json!({"slack": {"botToken": "t"}}), vec!["channels"]),
         ];
         for (document, expect) in rows {
-            assert_eq!(unsupported_in(&document), expect, "{document}");
+            assert_eq!(unsupported_in(&document, |_| Vec::new()), expect, "{document}");
         }
+    }
+
+    #[test]
+    fn misspelt_keys_are_none_that_a_later_version_will_act_on() {
+        let document = json!({
+            "gatway": {"port": 1},
+            "gateway": {"prot": 1, "tls": {"enabled": true}},
+            "telegram": {"botTokn": "t"},
+            "agents": {"defaults": {"thinking": "low"}},
+        });
+        assert_eq!(unsupported_in(&document, schema::unknown_keys), ["gateway.tls"]);
     }
 
     #[test]
@@ -429,12 +446,12 @@ mod tests {
             "channels": {"discord": {"token": "t"}},
         });
         let mut found = Vec::new();
-        walk(&document, &mut Vec::new(), &mut found);
+        walk(&document, &[], &mut Vec::new(), &mut found);
         assert_eq!(found, ["gateway.tls", "agents.list.0.groupChat.historyLimit", "cron", "channels"]);
         let telegram = json!({"botToken": "t", "x": {"y": 1}, "accounts": {"a": {"name": "A", "z": {"5": {"historyLimit": 1}}}, "default": {}}});
         let document = json!({"channels": {"telegram": telegram, "slack": {"botToken": "t", "dms": {}}}});
         found.clear();
-        walk(&document, &mut Vec::new(), &mut found);
+        walk(&document, &[], &mut Vec::new(), &mut found);
         let expect = ["channels.telegram.x", "channels.telegram.accounts.a.z", "channels.slack"];
         assert_eq!(found, expect);
         // Keys that OpenClaw 2026.2.9 refuses and that are acted on here are not listed.
@@ -442,7 +459,7 @@ mod tests {
         let telegram =
             json!({"botToken": "t", "errorPolicy": "once", "silentErrorReplies": true, "groups": groups});
         found.clear();
-        walk(&json!({"channels": {"telegram": telegram}}), &mut Vec::new(), &mut found);
+        walk(&json!({"channels": {"telegram": telegram}}), &[], &mut Vec::new(), &mut found);
         assert_eq!(found, [""; 0]);
     }
 }

@@ -8,6 +8,7 @@ mod absent;
 mod at_work;
 mod config_findings;
 mod devices;
+mod model_at_work;
 mod moved_keys;
 mod places;
 mod report;
@@ -77,7 +78,8 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
     };
     let before = session.look();
     let mut after = if args.fix || args.repair { session.repair(before.clone())? } else { before.clone() };
-    let at_work = at_work::look(context, session.running);
+    let mut at_work = at_work::look(context, session.running);
+    model_at_work::look(context, session.running, &mut at_work);
     after.extend(at_work.findings);
     if session.running.is_some() && check_database(&context.paths().database()) == DatabaseState::InUse {
         session.notes.push(
