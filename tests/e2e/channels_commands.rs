@@ -112,7 +112,10 @@ async fn the_commands_tell_what_is_there() {
     assert!(out.starts_with("Gateway not reachable; showing config-only status.\nConfig: "), "{out}");
     assert!(
         out.contains("Mode: local\n")
-            && out.contains("- Telegram default: enabled, configured, stopped, mode:polling, token:config"),
+            && out.contains(
+                "- Telegram default: enabled, configured, not known whether it runs (no gateway runs here), mode:polling, \
+                 token:config"
+            ),
         "{out}"
     );
 }

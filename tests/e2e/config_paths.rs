@@ -4,7 +4,7 @@ use openclaw_testkit::GatewayUnderTest;
 use serde_json::{Value, json};
 
 use crate::channel_troubles::ok;
-use crate::command::openclaw;
+use crate::command::{Ended, openclaw};
 use crate::gateway;
 
 fn with_models() -> GatewayUnderTest {
@@ -66,6 +66,27 @@ async fn broken_json5_is_refused_and_a_plain_word_is_a_text() {
     assert_eq!(file(&gateway)["messages"]["responsePrefix"], "[{model}]");
 }
 
+/// The first line is OpenClaw's, which scripts match.
+#[tokio::test]
+async fn a_key_that_is_not_there_comes_with_the_default_that_is_in_force() {
+    let gateway = gateway().prepare().unwrap();
+    for (path, told) in [
+        ("gateway.port", "The config does not have it; in force is 18789 (the default).\n"),
+        ("gateway.bind", "The config does not have it; in force is loopback (the default).\n"),
+        (
+            "agents.defaults.workspace",
+            "The config does not have it; in force is ~/.openclaw/workspace (the default).\n",
+        ),
+        ("gateway.nope", ""),
+    ] {
+        let mut command = gateway.command();
+        command.args(["config", "get", path]);
+        let ended = Ended::of(command).await;
+        assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""), "{ended:?}");
+        assert_eq!(ended.err, format!("Config path not found: {path}\n{told}"));
+    }
+}
+
 #[tokio::test]
 async fn unknown_keys_are_named_and_taken_out_where_somebody_asks() {
     let rows = [
@@ -81,6 +102,7 @@ async fn unknown_keys_are_named_and_taken_out_where_somebody_asks() {
         let told =
             format!("Unknown keys are kept: {key}. To take them out: openclaw doctor --remove-unknown.");
         assert!(fixed.contains(&told), "{fixed}");
+        assert!(!fixed.contains("does not act on"), "nobody will ever act on it: {fixed}");
         assert_eq!(file(&gateway), before);
         openclaw(&gateway, &["agents", "list"]).await.failed(&["openclaw doctor --remove-unknown"]);
 

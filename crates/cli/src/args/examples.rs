@@ -272,6 +272,9 @@ pub(crate) const NOT_THERE: &[NotThere] = &[
     no_platform("message ban"),
 ];
 
+/// Bytes of an example on a line, with room for the indentation on a terminal of 80 columns.
+const LINE: usize = 74;
+
 /// Examples of a group that has none of its own: the first of so many of its commands.
 const OF_A_GROUP: usize = 4;
 
@@ -297,7 +300,24 @@ fn below(command: Command, path: &str) -> Command {
 }
 
 fn shown(examples: &[&str]) -> String {
-    format!("Examples:\n  {}", examples.join("\n  "))
+    let folded: Vec<String> = examples.iter().map(|example| folded(example)).collect();
+    format!("Examples:\n  {}", folded.join("\n  "))
+}
+
+/// Splits an example that is too long for a line before its options, so that a shell still takes it.
+fn folded(example: &str) -> String {
+    let mut lines = Vec::new();
+    let mut rest = example;
+    while rest.len() > LINE {
+        let Some(at) = rest.match_indices(" --").map(|(at, _)| at).take_while(|at| *at <= LINE).last() else {
+            break;
+        };
+        let (line, more) = rest.split_at(at);
+        lines.push(line);
+        rest = more.trim_start();
+    }
+    lines.push(rest);
+    lines.join(" \\\n      ")
 }
 
 fn of_group(path: &str) -> Vec<&'static str> {
@@ -306,4 +326,23 @@ fn of_group(path: &str) -> Vec<&'static str> {
     let own = own.filter_map(|(_, examples)| examples.first().copied());
     let instead = NOT_THERE.iter().filter(|not| is_below(not.path)).map(|not| not.instead);
     own.chain(instead.take(1)).take(OF_A_GROUP).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_examples_are_folded_as_a_shell_takes_them() {
+        let long = "openclaw message poll --target -1001234567890 --poll-question \"Lunch?\" --poll-option Pizza --poll-option Soup";
+        let expect = "openclaw message poll --target -1001234567890 --poll-question \"Lunch?\" \\\n      --poll-option Pizza --poll-option Soup";
+        assert_eq!(folded(long), expect);
+        for (_, examples) in EXAMPLES {
+            for example in *examples {
+                let shown = folded(example);
+                assert_eq!(shown.replace(" \\\n      ", " "), *example);
+                assert!(shown.lines().all(|line| line.chars().count() <= 78), "{shown}");
+            }
+        }
+    }
 }

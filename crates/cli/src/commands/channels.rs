@@ -16,6 +16,7 @@ use std::time::Duration;
 use openclaw_channels::{Channel, Platforms, Unusable, registry, switched_off};
 use openclaw_config::Config;
 use openclaw_config::write::WriteError;
+use openclaw_gateway::running_gateway;
 use openclaw_protocol::Call;
 use openclaw_protocol::params::channels::{ChannelsLogout, ChannelsStart, ChannelsStatus, ChannelsStop};
 use serde_json::{Map, Value, json};
@@ -239,7 +240,7 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
         Ok(asked) => asked,
         // A gateway that answers, and refuses, is there.
         Err(failure) if json || REFUSALS.contains(&failure.code) => return Err(failure),
-        Err(failure) => return offline(context, &failure),
+        Err(failure) => return offline(context, target, &failure),
     };
     if json {
         output::json(&answer);
@@ -258,7 +259,8 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
             {
                 continue;
             }
-            output::row(&line_of(label, account));
+            let is_running = account.get("running").and_then(Value::as_bool).unwrap_or_default();
+            output::row(&line_of(label, account, if is_running { "running" } else { "stopped" }));
             warnings.extend(warnings::told(id, account).iter().map(Warning::line));
         }
     }
@@ -279,13 +281,14 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
     Ok(0)
 }
 
-fn line_of(label: &str, account: &Value) -> String {
+/// Status line of an account; `runs` says whether it runs.
+fn line_of(label: &str, account: &Value, runs: &str) -> String {
     let text = |key: &str| account.get(key).and_then(Value::as_str);
     let is = |key: &str| account.get(key).and_then(Value::as_bool).unwrap_or_default();
     let mut words = vec![
         if is("enabled") { "enabled" } else { "disabled" }.to_owned(),
         if is("configured") { "configured" } else { "not configured" }.to_owned(),
-        if is("running") { "running" } else { "stopped" }.to_owned(),
+        runs.to_owned(),
     ];
     if is("running") {
         words.push(if is("connected") { "connected" } else { "disconnected" }.to_owned());
@@ -319,20 +322,25 @@ fn line_of(label: &str, account: &Value) -> String {
 }
 
 /// Prints the status from the configuration, where no gateway answers.
-fn offline(context: &Context, failure: &Failure) -> Outcome {
+fn offline(context: &Context, target: &TargetArgs, failure: &Failure) -> Outcome {
     let config = context.config()?;
     context.print_warnings_about(&["channels"]);
     output::error_line(&format!("Gateway not reachable: {}", failure.message));
     output::line("Gateway not reachable; showing config-only status.");
     output::line(&format!("Config: {}", context.paths().config_path().display()));
     let mode = config.document().pointer("/gateway/mode").and_then(Value::as_str);
+    let is_here = target.url.is_none() && mode != Some("remote");
     let mode = mode.unwrap_or("not set (openclaw setup sets it)");
     output::line(&format!("Mode: {mode}"));
     output::line("");
     let warnings = warnings::of_configuration(config);
+    let runs = match is_here && running_gateway(&context.loaded).is_none() {
+        true => "not known whether it runs (no gateway runs here)",
+        false => "not known whether it runs (the gateway can't be asked)",
+    };
     for channel in Platforms::default().channels() {
         for account in channel.account_ids(config) {
-            output::row(&offline_line(config, channel.as_ref(), &account));
+            output::row(&offline_line(config, channel.as_ref(), &account, runs));
         }
     }
     if !warnings.is_empty() {
@@ -344,7 +352,7 @@ fn offline(context: &Context, failure: &Failure) -> Outcome {
 }
 
 /// Status line as a running gateway would print it, as far as the configuration knows.
-fn offline_line(config: &Config, channel: &dyn Channel, account: &str) -> String {
+fn offline_line(config: &Config, channel: &dyn Channel, account: &str, runs: &str) -> String {
     let source = channel.credential_source(config, account);
     let made = channel.account(config, account);
     let section = config.document().pointer(&format!("/channels/{}", channel.info().id));
@@ -357,7 +365,7 @@ fn offline_line(config: &Config, channel: &dyn Channel, account: &str) -> String
         "mode": if pushes { "webhook" } else { "polling" },
         "tokenSource": source,
     });
-    line_of(channel.info().label, &stands)
+    line_of(channel.info().label, &stands, runs)
 }
 
 fn refused(error: &WriteError) -> Failure {

@@ -1,7 +1,10 @@
 //! `openclaw config get|set|unset` (spec `cli.md` §4.1).
 
-use openclaw_config::gateway_options::{GatewayFlags, gateway_options};
+use openclaw_config::gateway_options::{
+    GatewayFlags, PortSource, gateway_options, gateway_port, gateway_port_source,
+};
 use openclaw_config::profile::hints_in;
+use openclaw_config::settings::BindMode;
 use openclaw_config::write::{self, Actor, WriteError};
 use openclaw_config::{Issue, Loaded, json5, redact, value_path};
 use openclaw_gateway::{Running, applies_at_once, running_gateway};
@@ -44,7 +47,13 @@ fn get(context: &Context, path: &str, json: bool, show_secrets: bool) -> Outcome
     let snapshot = &context.loaded.snapshot;
     let found =
         value_path::get(&snapshot.config, &segments).or_else(|| value_path::get(&snapshot.parsed, &segments));
-    let Some(value) = found else { return Err(not_found(context, path, &segments)) };
+    let Some(value) = found else {
+        let failure = not_found(context, path, &segments);
+        return Err(match in_force(context, path) {
+            Some(told) if failure.hint.is_none() => failure.hint(told),
+            Some(_) | None => failure,
+        });
+    };
     let mut value = value.clone();
     // A value that was asked for by its own path is shown; secrets inside an object only on demand.
     if !show_secrets && (value.is_object() || value.is_array()) {
@@ -60,6 +69,28 @@ fn get(context: &Context, path: &str, json: bool, show_secrets: bool) -> Outcome
 fn not_found(context: &Context, path: &str, segments: &[String]) -> Failure {
     let failure = Failure::new("path-not-found", format!("Config path not found: {path}"));
     with_meant_key(failure, context, segments)
+}
+
+/// Sentence about the value that holds although the config does not have the key; for keys that
+/// people ask for after a setup, which does not write them.
+fn in_force(context: &Context, path: &str) -> Option<String> {
+    let config = context.config().ok()?;
+    let (value, source) = match path {
+        "gateway.port" => {
+            let port = gateway_port(config, context.env()).ok()?.to_string();
+            match gateway_port_source(config, context.env()) {
+                PortSource::Variable(name) => (port, format!("from {name}")),
+                PortSource::Config | PortSource::Default => (port, "the default".to_owned()),
+            }
+        }
+        "gateway.bind" => (BindMode::default().as_str().to_owned(), "the default".to_owned()),
+        "agents.defaults.workspace" => {
+            let workspace = context.paths().workspace(&config.default_agent(), true);
+            (context.short(&workspace), "the default".to_owned())
+        }
+        _ => return None,
+    };
+    Some(format!("The config does not have it; in force is {value} ({source})."))
 }
 
 /// The same with the path that was meant, where a dot in it belongs to a key.
