@@ -1,6 +1,6 @@
 //! Rights of runs: a run has the rights of the least trusted caller whose words it was given, and
 //! nothing that it causes gains any. There is a test per way in; all combinations of caller, way
-//! and tool are in the table in `crates/dispatch/src/tool_access/tests/table.rs`.
+//! and tool are in the table in `crates/runtime/src/tool_access/tests/table.rs`.
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};

@@ -17,9 +17,9 @@ const LAYERS: &[&str] = &[
     "openclaw",
     "openclaw-gateway",
     "openclaw-dispatch",
-    "openclaw-journal",
-    "openclaw-delivery",
     "openclaw-runtime",
+    "openclaw-delivery",
+    "openclaw-journal",
     "openclaw-channels",
     "openclaw-tools",
     "openclaw-agent",
@@ -39,7 +39,7 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
 ];
 
 /// Number of modules in the largest import cycle of a crate, by its folder; 0 for those that are not named. The numbers only fall.
-const LARGEST_CYCLES: &[(&str, usize)] = &[("dispatch", 17), ("gateway", 14)];
+const LARGEST_CYCLES: &[(&str, usize)] = &[("dispatch", 12), ("gateway", 14)];
 
 const TESTKIT: &str = "openclaw-testkit";
 

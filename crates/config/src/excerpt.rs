@@ -3,8 +3,8 @@
 
 mod mask;
 
-use crate::Issue;
 use crate::json5::SyntaxError;
+use crate::{ConfigIssueKind, Issue};
 use mask::mask;
 
 /// Characters shown before and after the place.
@@ -14,7 +14,9 @@ const AFTER: usize = 20;
 /// Issue for a text that does not parse. The message is the one that OpenClaw's clients know; the
 /// line and what stands there are for people.
 pub(crate) fn syntax_issue(text: &str, error: &SyntaxError) -> Issue {
-    Issue::new("", format!("JSON5 parse failed: SyntaxError: {error}")).detailed(place(text, error))
+    let issue =
+        Issue::new("", format!("JSON5 parse failed: SyntaxError: {error}")).detailed(place(text, error));
+    Issue { kind: ConfigIssueKind::Syntax, ..issue }
 }
 
 /// `line 3, column 5, at "port: }"`

@@ -71,7 +71,7 @@ pub use protections::{Unmet, unmet_protections};
 pub use schema_document::{config_schema, unlisted_keys};
 pub use settings::{Config, ResolvedAgent, Secret};
 pub use shell_env::imports_shell_env;
-pub use snapshot::{Issue, Snapshot};
+pub use snapshot::{ConfigIssueKind, Issue, Snapshot};
 pub use support::{acts_on, unsupported};
 pub use unknown_keys::unknown_keys;
 

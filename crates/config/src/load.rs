@@ -16,8 +16,8 @@ use crate::redact::REDACTED;
 use crate::shell_env;
 use crate::substitute::Unresolved;
 use crate::{
-    Config, Environment, Issue, Paths, Snapshot, defaults, dotenv, includes, json5, legacy, shared_place,
-    substitute,
+    Config, ConfigIssueKind, Environment, Issue, Paths, Snapshot, defaults, dotenv, includes, json5, legacy,
+    shared_place, substitute,
 };
 
 /// Largest config file that is read, in bytes.
@@ -378,7 +378,7 @@ fn check_document(document: &Value, paths: &Paths, env: &Environment) -> Finding
         return findings;
     }
     let (unknown, issues): (Vec<Issue>, Vec<Issue>) =
-        findings.issues.into_iter().partition(|issue| issue.message.starts_with("Unrecognized key"));
+        findings.issues.into_iter().partition(|issue| issue.kind == ConfigIssueKind::UnknownKey);
     Findings { issues, warnings: findings.warnings.into_iter().chain(unknown).collect() }
 }
 

@@ -10,9 +10,23 @@ use crate::redact::{redact, redact_text};
 /// Ending of OpenClaw's texts about old keys.
 pub(crate) const MOVED: &str = " (auto-migrated on load).";
 
+/// Kind of a finding about the config, for code that acts on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ConfigIssueKind {
+    /// The text is no JSON5.
+    Syntax,
+    /// No version knows the key.
+    UnknownKey,
+    /// Any other fault.
+    #[default]
+    Other,
+}
+
 /// Finding about the config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
+    /// Kind of the finding. Not sent on the wire.
+    pub kind: ConfigIssueKind,
     /// Dotted path with numeric indices; empty is the root.
     pub path: String,
     /// Description of the fault, in the texts that OpenClaw's clients know (spec `config.md` §4.1).
@@ -27,7 +41,13 @@ pub struct Issue {
 impl Issue {
     /// A finding without advice.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into(), suggestion: None, detail: None }
+        Self {
+            kind: ConfigIssueKind::Other,
+            path: path.into(),
+            message: message.into(),
+            suggestion: None,
+            detail: None,
+        }
     }
 
     /// The same with a detail.
@@ -90,7 +110,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// True if the text could be parsed, valid or not.
     pub fn is_parsable(&self) -> bool {
-        self.raw.is_none() || !self.issues.iter().any(|issue| issue.message.starts_with("JSON5 parse failed"))
+        self.raw.is_none() || !self.issues.iter().any(|issue| issue.kind == ConfigIssueKind::Syntax)
     }
 
     /// The answer to `config.get`: everything, secrets taken out.

@@ -178,8 +178,8 @@ pub(crate) enum Ending {
     Answered(RunRecord, Option<Box<Message>>),
     /// Interrupted by a shutdown; the message is taken up again by the next start.
     Interrupted,
-    /// It was stopped, but an earlier process has written its answer, which is still to be sent:
-    /// [`work`] does that.
+    /// Stopped, but an earlier process has written the answer, which is still to be sent: [`work`]
+    /// does that.
     Unsent,
 }
 

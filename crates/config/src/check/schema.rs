@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::choices;
 use crate::value_path::{locate, texts};
-use crate::{Issue, nearest};
+use crate::{ConfigIssueKind, Issue, nearest};
 
 /// Schema that `config.schema` answers with.
 const SCHEMA: &str = include_str!("../../data/schema.json");
@@ -122,6 +122,10 @@ impl Fault {
         let quote = |value: &Value| value.to_string();
         let mut suggested = None;
         let mut detail = None;
+        let kind = match self.kind {
+            FaultKind::Unknown { .. } => ConfigIssueKind::UnknownKey,
+            _ => ConfigIssueKind::Other,
+        };
         let message = match self.kind {
             FaultKind::Type { expected, received } => {
                 format!("Invalid input: expected {expected}, received {received}")
@@ -148,7 +152,7 @@ impl Fault {
             FaultKind::Limit(text) => text,
             FaultKind::RecordKey => "Invalid key in record".to_owned(),
         };
-        Issue { path: self.path, message, suggestion: suggested, detail }
+        Issue { kind, path: self.path, message, suggestion: suggested, detail }
     }
 }
 

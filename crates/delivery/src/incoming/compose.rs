@@ -28,7 +28,7 @@ const MOST_DESCRIPTIONS: usize = 8;
 pub struct Utterance<'a> {
     /// The event.
     pub event: &'a Inbound,
-    /// Its message.
+    /// The message in it.
     pub message: &'a InboundMessage,
 }
 
