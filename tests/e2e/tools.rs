@@ -83,3 +83,46 @@ async fn a_call_that_is_repeated_while_its_result_changes_is_no_circle() {
     assert_eq!(end["message"]["content"][0]["text"], "six lines", "{end}");
     assert!(!model.requests().last().unwrap().body.to_string().contains("times in a row"));
 }
+
+/// Decision 65: the name as it is written, and a tidied one only where that is not there.
+#[tokio::test]
+async fn files_are_found_and_written_under_their_exact_names() {
+    let names = ["meeting\u{202f}3\u{a0}PM.txt", "@team.txt", "\u{3000}wide.txt", "@with\u{a0}both.txt"];
+    let mut calls = Vec::new();
+    for name in names {
+        calls.push(("read", json!({"path": name})));
+        calls.push(("edit", json!({"path": name, "oldText": "old", "newText": "edited"})));
+        calls.push(("write", json!({"path": name, "content": format!("new {name}")})));
+        calls.push(("read", json!({"path": name})));
+    }
+    // Where there is none of this name, the tidied one is meant.
+    calls.push(("write", json!({"path": "@plain\u{a0}name.txt", "content": "tidied"})));
+    let replies =
+        calls.iter().enumerate().map(|(at, (tool, args))| Reply::tool(&format!("c{at}"), tool, args));
+    let model = ModelServer::queue(replies.chain([Reply::text("done")]).collect::<Vec<_>>()).await;
+    let gateway = gateway().fake_model(&model.v1()).prepare();
+    let mut gateway = gateway.unwrap();
+    let workspace = gateway.state_dir().join("workspace");
+    std::fs::create_dir_all(&workspace).unwrap();
+    for name in names {
+        std::fs::write(workspace.join(name), format!("old {name}")).unwrap();
+    }
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    send(&mut client, "main", "go", "run-1").await;
+    end(&mut client, "run-1").await;
+    let last = model.requests().pop().unwrap();
+    let tools = last.messages().iter().filter(|message| message["role"] == "tool");
+    let results: Vec<&str> = tools.map(|message| message["content"].as_str().unwrap()).collect();
+    for (at, name) in names.into_iter().enumerate() {
+        let [read, edited, written, again] = results[4 * at..4 * at + 4] else { panic!("{results:?}") };
+        assert_eq!(read, format!("old {name}"));
+        assert!(edited.contains(name) && written.contains(name), "{edited} {written}");
+        assert_eq!(again, format!("new {name}"));
+        assert_eq!(std::fs::read_to_string(workspace.join(name)).unwrap(), format!("new {name}"));
+    }
+    assert!(results.last().unwrap().ends_with(" to plain name.txt"), "{results:?}");
+    let files = std::fs::read_dir(&workspace).unwrap().map(|entry| entry.unwrap().file_name().into_string());
+    let made = files.filter(|name| name.as_ref().unwrap().ends_with(".txt")).count();
+    assert_eq!(made, names.len() + 1, "no other file was made");
+}

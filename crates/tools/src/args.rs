@@ -15,9 +15,10 @@ pub(crate) struct Either(pub(crate) &'static str, pub(crate) &'static str);
 pub(crate) const PATH: Either = Either("path", "file_path");
 
 impl Args {
-    /// The `path`, trimmed.
+    /// The `path` as it was written: spaces around it may belong to the name
+    /// ([`crate::path::Resolver::absolute`]).
     pub(crate) fn path(&self) -> Result<String, ToolError> {
-        let found = self.either(PATH).map(str::trim).filter(|path| !path.is_empty());
+        let found = self.either(PATH).filter(|path| !path.trim().is_empty());
         found.map(str::to_owned).ok_or_else(|| missing(PATH))
     }
 
@@ -91,7 +92,7 @@ mod tests {
     #[test]
     fn both_naming_styles_are_read() {
         for (args, path) in [
-            (json!({"path": " a.txt "}), Ok("a.txt")),
+            (json!({"path": " a.txt "}), Ok(" a.txt ")),
             (json!({"file_path": "b.txt"}), Ok("b.txt")),
             (json!({"path": "a", "file_path": "b"}), Ok("a")),
             (json!({}), Err("Missing required parameter: path (path or file_path)")),

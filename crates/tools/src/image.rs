@@ -88,7 +88,7 @@ async fn look(setup: &Setup, args: Args, context: ToolContext) -> Result<ToolOut
     let written = args.required("image")?;
     let Some(reference) = Reference::read(written) else { return Ok(unsupported(written)) };
     let loader = Loader { setup, context: &context, max_bytes: max_bytes(&args) };
-    let Loaded { picture, rewritten_from } = tokio::select! { biased;
+    let Loaded { picture, name, rewritten_from } = tokio::select! { biased;
         () = context.cancel.cancelled() => return Err(ToolError::Aborted),
         loaded = loader.load(&reference) => loaded?,
     };
@@ -106,7 +106,7 @@ async fn look(setup: &Setup, args: Args, context: ToolContext) -> Result<ToolOut
         HostError::Aborted => ToolError::Aborted,
         error => ToolError::Failed(error.to_string()),
     })?;
-    let details = details(&reference, rewritten_from, &answer);
+    let details = details(&name, rewritten_from, &answer);
     Ok(ToolOutput { details: Some(details), ..ToolOutput::text(answer.text) })
 }
 
@@ -131,13 +131,12 @@ fn max_bytes(args: &Args) -> usize {
     asked.unwrap_or(MAX_BYTES).clamp(1, MAX_BYTES)
 }
 
-fn details(reference: &Reference, rewritten_from: Option<String>, answer: &ImageAnswer) -> Value {
+fn details(image: &str, rewritten_from: Option<String>, answer: &ImageAnswer) -> Value {
     let attempts: Vec<Value> = answer
         .attempts
         .iter()
         .map(|attempt| json!({"provider": attempt.provider, "model": attempt.model, "error": attempt.error}))
         .collect();
-    let image = if rewritten_from.is_some() { load::inbound(reference) } else { reference.shown() };
     match rewritten_from {
         None => json!({"model": answer.model, "image": image, "attempts": attempts}),
         Some(from) => {

@@ -194,12 +194,21 @@ impl Resolver {
         if inside.as_os_str().is_empty() { Err(escapes()) } else { Ok(inside.to_owned()) }
     }
 
-    /// `path` as an absolute path without `.` and `..`: the exact name where it is there, else one with plain spaces and without the
-    /// `@` that models put in front of files (decision 65).
+    /// `path` as an absolute path without `.` and `..`: the exact name where it is there, else one
+    /// without spaces around it, with plain spaces in it, and without the `@` that models put in
+    /// front of files (decision 65).
     pub(crate) fn absolute(&self, path: &str) -> PathBuf {
+        let trimmed = path.trim();
+        let exact = || Some(self.expanded(path)).filter(|exact| is_there(exact));
+        let spaced = (trimmed != path).then(exact).flatten();
+        spaced.unwrap_or_else(|| self.tidied(trimmed))
+    }
+
+    /// The same of a path without spaces around it.
+    fn tidied(&self, path: &str) -> PathBuf {
         let exact = self.with_plain_spaces(path);
         let Some(rest) = path.strip_prefix('@') else { return exact };
-        let plain = self.with_plain_spaces(rest);
+        let plain = self.with_plain_spaces(rest.trim_start());
         let has_directory = || path.contains('/') && exact.parent().is_some_and(is_there);
         if is_there(&exact) || (!is_there(&plain) && has_directory()) { exact } else { plain }
     }
@@ -322,6 +331,8 @@ mod tests {
             "e\u{202f}f/x",
             "@dir/x",
             "dir/y",
+            "\u{3000}wide.txt",
+            " spaced.txt ",
         ] {
             let path = dir.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -337,6 +348,11 @@ mod tests {
             ("@dir/x", "@dir/x"),
             ("@dir/y", "dir/y"),
             ("@c\u{a0}d.txt", "c d.txt"),
+            ("@ c d.txt", "c d.txt"),
+            ("\u{3000}wide.txt", "\u{3000}wide.txt"),
+            (" spaced.txt ", " spaced.txt "),
+            (" plain.md\n", "plain.md"),
+            ("\u{a0}new.md ", "new.md"),
             // A path that does not exist yet gets a plain name, in an existing directory under its
             // own name.
             ("new\u{a0}file.txt", "new file.txt"),

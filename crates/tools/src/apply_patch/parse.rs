@@ -190,7 +190,8 @@ impl<'a> Rest<'_, 'a> {
 fn hunk<'a>(header: &'a str, rest: &mut Rest<'_, 'a>) -> Result<Hunk<'a>, ParseError> {
     let number = rest.number;
     let wrong = |problem| ParseError::Hunk { line: number, problem };
-    let named = header.trim();
+    // Unusual spaces at the end belong to the name.
+    let named = header.trim_start().trim_ascii_end();
     rest.skip();
     if let Some(path) = named.strip_prefix(ADD) {
         let mut content = String::new();
@@ -206,7 +207,7 @@ fn hunk<'a>(header: &'a str, rest: &mut Rest<'_, 'a>) -> Result<Hunk<'a>, ParseE
     let Some(path) = named.strip_prefix(UPDATE) else {
         return Err(wrong(HunkProblem::Header(header.to_owned())));
     };
-    let move_to = rest.take_if(|line| line.trim().strip_prefix(MOVE));
+    let move_to = rest.take_if(|line| line.trim_start().trim_ascii_end().strip_prefix(MOVE));
     let mut chunks = Vec::new();
     rest.skip_blank();
     while rest.first().is_some_and(|line| !line.starts_with("***")) {

@@ -37,6 +37,8 @@ pub(super) struct Loader<'a> {
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) picture: Encoded,
+    /// Name of the picture for the answer.
+    pub(super) name: String,
     /// The path that was named, where another one was taken.
     pub(super) rewritten_from: Option<String>,
 }
@@ -44,7 +46,7 @@ pub(super) struct Loaded {
 impl Loader<'_> {
     pub(super) async fn load(&self, reference: &Reference) -> Result<Loaded, ToolError> {
         let is_held = self.setup.confinement != Confinement::Host;
-        let as_named = |picture| Loaded { picture, rewritten_from: None };
+        let as_named = |picture| Loaded { picture, name: reference.shown(), rewritten_from: None };
         match reference {
             Reference::Web(_) if is_held => Err(ToolError::Failed(NO_WEB.to_owned())),
             Reference::Web(address) => {
@@ -54,8 +56,14 @@ impl Loader<'_> {
             Reference::Path(path) => {
                 let (resolver, path, inbound) =
                     (self.setup.resolver(self.context), path.clone(), is_held.then(|| inbound(reference)));
-                let (file, rewritten_from) = blocking(move || open(&resolver, &path, inbound)).await?;
-                Ok(Loaded { picture: self.shown(file).await?, rewritten_from })
+                let (file, name, rewritten_from) = blocking(move || {
+                    let (file, rewritten_from) = open(&resolver, &path, inbound.clone())?;
+                    let name = inbound.filter(|_| rewritten_from.is_some());
+                    let name = name.unwrap_or_else(|| resolver.name_of_existing(&path));
+                    Ok((file, name, rewritten_from))
+                })
+                .await?;
+                Ok(Loaded { picture: self.shown(file).await?, name, rewritten_from })
             }
         }
     }
@@ -107,12 +115,13 @@ pub(crate) async fn shown(
 }
 
 /// The path below [`INBOUND`] of a file of the same name.
-pub(super) fn inbound(reference: &Reference) -> String {
+fn inbound(reference: &Reference) -> String {
     in_inbound(&reference.shown())
 }
 
 /// Returns the path below [`INBOUND`] of a file with this path.
 pub(crate) fn in_inbound(path: &str) -> String {
+    let path = path.trim_start_matches('@').trim_start();
     let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
     format!("{INBOUND}/{name}")
 }

@@ -23,7 +23,8 @@ impl Reference {
         let named = written.strip_prefix('@').map_or(written, str::trim);
         let own = || named.to_owned();
         match scheme(named).as_deref() {
-            None => Some(Self::Path(own())),
+            // An `@` may belong to the name.
+            None => Some(Self::Path(written.to_owned())),
             Some("file") => file_path(named).map(Self::Path),
             Some("data") => Some(Self::Data(own())),
             Some("http" | "https") => Some(Self::Web(own())),
@@ -88,8 +89,8 @@ mod tests {
         let path = |text: &str| Some(Reference::Path(text.to_owned()));
         let rows = [
             ("a.png", path("a.png")),
-            (" @ a b.png ", path("a b.png")),
-            ("@~/a.png", path("~/a.png")),
+            (" @ a b.png ", path("@ a b.png")),
+            ("@~/a.png", path("@~/a.png")),
             ("/x/a.png", path("/x/a.png")),
             ("C:\\x\\a.png", path("C:\\x\\a.png")),
             ("c:/x/a.png", path("c:/x/a.png")),

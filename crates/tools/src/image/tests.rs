@@ -102,6 +102,7 @@ fn png(width: u32) -> Vec<u8> {
 async fn an_image_is_found_and_asked_about() {
     let bench = Bench::new();
     let path = bench.with("a b.png", &png(5));
+    bench.with("@c.png", &png(7));
     let url = format!("file://{}", path.display()).replace(' ', "%20");
     let data = format!("data:image/png;base64,{}", STANDARD.encode(png(6)));
     let attempts = json!([{"provider": "a", "model": "b", "error": "busy"}]);
@@ -109,6 +110,7 @@ async fn an_image_is_found_and_asked_about() {
     let rows = [
         ("a b.png", "a b.png", 5),
         ("@a b.png", "a b.png", 5),
+        ("@c.png", "@c.png", 7),
         (&absolute, &absolute, 5),
         (&url, &absolute, 5),
         (&data, "data:image/png;base64", 6),

@@ -21,6 +21,7 @@ fn patches_are_read() {
         ("*** Add File: hello.txt\n+hello\n", vec![add("hello.txt", "hello\n")]),
         ("*** Add File: a b.txt\n*** Add File: c\n++x\n+\n", vec![add("a b.txt", ""), add("c", "+x\n\n")]),
         ("  *** Delete File: a.txt  \n", vec![Hunk::Delete { path: "a.txt" }]),
+        ("*** Delete File: \u{3000}a\u{a0} \n", vec![Hunk::Delete { path: "\u{3000}a\u{a0}" }]),
         (
             "*** Update File: source.txt\n*** Move to: dest.txt\n@@\n foo\n-bar\n+baz\n",
             vec![update(
