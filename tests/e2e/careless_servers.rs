@@ -70,17 +70,56 @@ fn asked(server: &ModelServer) -> Vec<String> {
 
 #[tokio::test]
 async fn calls_whose_names_ids_or_indexes_come_late_or_oddly_are_made() {
-    let whole = "{\"path\":\"a.txt\"}";
-    let call = |call: Value| json!({"tool_calls": [call]});
-    let shapes: [(&str, Vec<Value>); 5] = [
+    const READ: &str = r#"{"path":"a.txt"}"#;
+    const OTHER: &str = r#"{"path":"b.txt"}"#;
+    let pieces = |calls: Value| vec![json!({"tool_calls": calls})];
+    let call = |more: Value| {
+        let mut call = json!({"index": 0});
+        merge(&mut call, more);
+        json!({"tool_calls": [call]})
+    };
+    let function = |function: Value| call(json!({"function": function}));
+    let opened = |function: Value| call(json!({"id": "call_1", "type": "function", "function": function}));
+    let whole = json!({"name": "read", "arguments": READ});
+    let shapes: Vec<(&str, Vec<Value>)> = vec![
         (
-            "late name",
+            "no name at first",
             vec![
-                call(json!({"index": 0, "id": "call_1", "function": {"name": null, "arguments": ""}})),
-                call(json!({"index": 0, "function": {"name": "read"}})),
-                call(json!({"index": 0, "function": {"arguments": whole}})),
+                opened(json!({"arguments": ""})),
+                function(json!({"name": "read"})),
+                function(json!({"arguments": READ})),
             ],
         ),
+        (
+            "an empty name at first",
+            vec![
+                opened(json!({"name": "", "arguments": ""})),
+                call(json!({"id": "", "function": {"name": "read", "arguments": ""}})),
+                call(json!({"id": "", "function": {"name": "", "arguments": READ}})),
+            ],
+        ),
+        (
+            "null at first, then named under the same id",
+            vec![opened(json!({"name": null, "arguments": null})), opened(whole.clone())],
+        ),
+        (
+            "arguments before the id",
+            vec![
+                function(json!({"arguments": r#"{"pa"#})),
+                opened(json!({"name": "read", "arguments": r#"th":"#})),
+                function(json!({"arguments": r#""a.txt"}"#})),
+            ],
+        ),
+        (
+            "the id second, with the name again",
+            vec![function(json!({"name": "read", "arguments": ""})), opened(whole.clone())],
+        ),
+        (
+            "two calls with neither index nor id",
+            pieces(json!([{"function": whole}, {"function": {"name": "read", "arguments": OTHER}}])),
+        ),
+        ("a number as id", vec![call(json!({"id": 0, "function": whole}))]),
+        ("the index as text", vec![call(json!({"index": "0", "id": "call_1", "function": whole}))]),
         (
             "odd types beside",
             vec![
@@ -92,38 +131,50 @@ async fn calls_whose_names_ids_or_indexes_come_late_or_oddly_are_made() {
         ),
         (
             "an empty object first",
-            vec![
-                call(
-                    json!({"index": 0, "id": "call_1", "function": {"name": "functions.read", "arguments": "{}"}}),
-                ),
-                call(json!({"index": 0, "function": {"arguments": whole}})),
-            ],
+            vec![opened(json!({"name": "read", "arguments": "{}"})), function(json!({"arguments": READ}))],
+        ),
+        ("all of it with each piece", vec![opened(whole.clone()), opened(whole.clone())]),
+        (
+            "fenced arguments",
+            vec![opened(json!({"name": "read", "arguments": format!("```json\n{READ}\n```")}))],
+        ),
+        (
+            "a prefix of the name",
+            vec![call(
+                json!({"id": "functions.read:0", "function": {"name": "functions.read", "arguments": READ}}),
+            )],
         ),
         (
             "as text",
             vec![
-                json!({"content": format!("<tool_call>{{\"name\":\"read\",\"arguments\":{whole}}}</tool_call>")}),
+                json!({"content": format!("<tool_call>\n{{\"name\":\"read\",\"arguments\":{READ}}}\n</tool_call>")}),
             ],
         ),
-        ("the old way", vec![json!({"function_call": {"name": "read", "arguments": whole}})]),
+        ("the old way", vec![json!({"content": null, "function_call": whole})]),
     ];
-    for (what, deltas) in shapes {
-        let server = ModelServer::queue([stream(&deltas, "stop"), Reply::text("FINE")]).await;
-        let gateway = served(&server, json!({})).await;
-        let mut client = gateway.client().await.unwrap();
-        assert_eq!(turn(&mut client, "main", "look", "r1").await, "FINE", "{what}");
+    let replies = shapes.iter().flat_map(|(_, deltas)| {
+        // A strict server takes what it is shown of the call later, too.
+        [stream(deltas, "stop"), Reply::text("FINE"), Reply::text("AGAIN")]
+    });
+    let server = ModelServer::queue(replies.collect::<Vec<_>>()).await;
+    let gateway = served(&server, json!({})).await;
+    std::fs::write(gateway.state_dir().join("workspace/b.txt"), "CONTENT-B\n").unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for (at, (what, deltas)) in shapes.iter().enumerate() {
+        let key = format!("shape-{at}");
+        assert_eq!(turn(&mut client, &key, "look", &format!("{key}-a")).await, "FINE", "{what}");
+        assert_eq!(turn(&mut client, &key, "and?", &format!("{key}-b")).await, "AGAIN", "{what}");
         let again = server.requests().pop().unwrap().body;
         let messages = again["messages"].as_array().unwrap();
-        let calls: Vec<&Value> = messages
-            .iter()
-            .filter_map(|message| message["tool_calls"].get(0))
-            .map(|call| &call["function"]["name"])
-            .collect();
-        assert_eq!(calls, [&json!("read")], "{what}: {again}");
-        assert!(
-            messages.last().unwrap()["content"].as_str().unwrap().contains("CONTENT-A"),
-            "{what}: {again}"
-        );
+        let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
+        let names: Vec<&Value> = calls.map(|call| &call["function"]["name"]).collect();
+        let count = deltas[0]["tool_calls"].as_array().map_or(1, Vec::len);
+        assert_eq!(names, vec!["read"; count], "{what}: {again}");
+        let results: Vec<&Value> = messages.iter().filter(|message| message["role"] == "tool").collect();
+        assert_eq!(results.len(), count, "{what}: {again}");
+        for (result, content) in results.iter().zip(["CONTENT-A\n", "CONTENT-B\n"]) {
+            assert_eq!(result["content"], content, "{what}: {again}");
+        }
     }
 }
 
@@ -176,6 +227,23 @@ async fn an_empty_answer_is_asked_for_once_more() {
 }
 
 #[tokio::test]
+async fn an_empty_answer_behind_a_tool_is_asked_for_once_more_and_the_tool_is_not_called_again() {
+    let call = json!({"content": null, "tool_calls": [{"index": 0, "id": "call_1", "type": "function",
+        "function": {"name": "read", "arguments": "{\"path\":\"a.txt\"}"}}]});
+    let server = ModelServer::queue([
+        stream(&[call], "tool_calls"),
+        stream(&[json!({"content": ""})], "stop"),
+        Reply::text("FINE"),
+    ])
+    .await;
+    let gateway = served(&server, json!({})).await;
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "look", "r1").await, "FINE");
+    let last = server.requests().pop().unwrap().body["messages"].to_string();
+    assert_eq!((server.requests().len(), last.matches("CONTENT-A").count()), (3, 1), "{last}");
+}
+
+#[tokio::test]
 async fn a_model_that_says_nothing_twice_gives_way_to_the_fallback_and_then_a_sentence_is_said() {
     let fallbacks = json!({"agents": {"defaults": {"model": {"primary": "one/m", "fallbacks": ["two/m"]}}}});
     let empty = || stream(&[], "stop");
@@ -201,9 +269,10 @@ async fn a_model_that_says_nothing_twice_gives_way_to_the_fallback_and_then_a_se
 async fn an_empty_answer_is_a_sentence_in_a_private_chat_and_silence_in_a_group() {
     let groups = json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
     let server = TelegramServer::start().await;
-    let model = ModelServer::answering(|request| match request.last_user_text().contains("quiet") {
-        true => Reply::text("NO_REPLY"),
-        false => stream(&[json!({"reasoning_content": "hm"})], "stop"),
+    let model = ModelServer::answering(|request| match request.last_user_text() {
+        said if said.contains("quiet") => Reply::text("NO_REPLY"),
+        said if said.contains("stars") => Reply::text("***"),
+        _ => stream(&[json!({"reasoning_content": "hm"})], "stop"),
     })
     .await;
     let gateway = bot(&server, &model, groups, json!({})).await;
@@ -219,6 +288,10 @@ async fn an_empty_answer_is_a_sentence_in_a_private_chat_and_silence_in_a_group(
     assert!(told.contains("fake/fake-1") && told.contains("openclaw models status --probe"), "{told}");
     gateway.fates().await.unwrap();
     assert_eq!((model.requests().len(), server.calls("sendMessage").len()), (5, 1));
+    // Words of which a platform would show nothing.
+    server.push(private_message(5, "stars please"));
+    let told = server.nth_call("sendMessage", 2).await.params["text"].as_str().unwrap().to_owned();
+    assert!(told.starts_with("No response generated. Please try again."), "{told}");
 }
 
 #[tokio::test]
@@ -258,6 +331,7 @@ async fn a_throttle_in_the_words_of_a_used_up_quota_is_a_rate_limit() {
             json!({"error": {"code": "1113", "message": "Insufficient balance or no resource package. Please recharge."}}),
             true,
         ),
+        (429, json!({"code": "Throttling.AllocationQuota", "message": "Allocated quota exceeded"}), false),
         (410, json!({"error": {"message": "gone for good"}}), false),
     ];
     for (status, body, is_disabled) in rows {
@@ -324,13 +398,19 @@ async fn a_server_that_knows_no_tools_is_asked_once() {
 #[tokio::test]
 async fn a_fallback_that_is_not_among_the_allowed_models_is_named_at_the_start_by_doctor_and_by_status() {
     let server = ModelServer::answering(|_| Reply::text("fine")).await;
-    let config = json!({"agents": {"defaults": {"model": {"primary": "one/m", "fallbacks": ["two/m"]}, "models": {"one/m": {}}}}});
-    let gateway = served(&server, config).await;
-    let told = "fallback two/m is not in agents.defaults.models and is left out";
-    gateway.logged(told).await.unwrap();
-    for command in [&["models", "status"][..], &["doctor"], &["models", "fallbacks", "list"]] {
-        let said = format!("{:?}", openclaw(&gateway, command).await);
-        assert_eq!(said.matches(told).count(), 1, "{command:?}: {said}");
+    let model = json!({"primary": "one/m", "fallbacks": ["two/m"]});
+    let configs = [
+        json!({"agents": {"defaults": {"model": model, "models": {"one/m": {}}}}}),
+        json!({"agents": {"defaults": {"models": {"one/m": {}}}, "list": [{"id": "main", "model": model}]}}),
+    ];
+    for config in configs {
+        let gateway = served(&server, config.clone()).await;
+        let told = "fallback two/m is not in agents.defaults.models and is left out";
+        gateway.logged(told).await.unwrap();
+        for command in [&["models", "status"][..], &["doctor"], &["models", "fallbacks", "list"]] {
+            let said = format!("{:?}", openclaw(&gateway, command).await);
+            assert_eq!(said.matches(told).count(), 1, "{config} {command:?}: {said}");
+        }
     }
 }
 

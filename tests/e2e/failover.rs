@@ -105,10 +105,16 @@ async fn when_no_profile_is_left_the_fallback_answers_and_the_session_says_so() 
 #[tokio::test]
 async fn what_is_no_models_answer_makes_the_fallback_answer() {
     type Answers = fn() -> Reply;
-    let strange: [(&str, Answers); 3] = [
+    let strange: [(&str, Answers); 6] = [
         ("a web page", || Reply::html(200, "Sign in")),
         ("a redirect", || Reply::plain(302, "text/plain", "").header("location", "http://elsewhere/")),
         ("another method", || Reply::plain(405, "text/plain", "no")),
+        // Decision 61: the model is gone, and its credential is as good as before.
+        ("no such model", || {
+            Reply::openai_error(404, "invalid_request_error", "The model `m` does not exist")
+        }),
+        ("a model that is gone", || Reply::openai_error(410, "gone", "This model has been retired")),
+        ("a model that is not found", || Reply::openai_error(400, "model_not_found", "Model not found: m")),
     ];
     for (what, reply) in strange {
         let server = ModelServer::answering(move |request| match key_of(request) {

@@ -92,6 +92,7 @@ mod models_probes;
 mod mount;
 mod nesting;
 mod newcomer;
+mod odd_frames;
 mod off_limits;
 mod offline;
 mod orphans;

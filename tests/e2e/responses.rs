@@ -46,3 +46,34 @@ async fn a_model_of_openai_thinks_uses_a_tool_and_gets_its_reasoning_back() {
     assert_eq!((&said["content"][0]["text"], &said["status"]), (&json!("It is there."), &json!("completed")));
     assert_eq!(next[..after_the_tool.len()], after_the_tool[..], "what was sent stays as it was");
 }
+
+/// The server keeps nothing: what is named by its id alone is not found, and neither is what belongs to it.
+#[tokio::test]
+async fn reasoning_that_came_without_its_content_is_not_sent_back_and_the_conversation_goes_on() {
+    let is_lost = |item: &Value| item["type"] == "reasoning" && item["encrypted_content"].as_str().is_none();
+    let server = ModelServer::answering(move |request| {
+        let input = request.body["input"].as_array().unwrap();
+        match input.iter().find(|item| is_lost(item)) {
+            Some(item) => {
+                let said = format!("Item with id '{}' not found. Items are not persisted.", item["id"]);
+                Reply::error(404, &json!({"error": {"message": said}}))
+            }
+            None if request.ends_with_tool_result() => Reply::text("It is there."),
+            None if request.last_user_text().contains("sure?") => Reply::text("Yes."),
+            None => Reply::tool("call_1", "write", &json!({"path": "a.txt", "content": "one\n"}))
+                .after(Step::Thinking("A file is wanted.".to_owned())),
+        }
+    })
+    .await;
+    let elsewhere = json!({"models": {"providers": {"openai": {"baseUrl": server.v1(), "models": []}}}});
+    let gateway = gateway().config(elsewhere).env("OPENAI_API_KEY", "sk-fake-key").start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    assert_eq!(turn(&mut client, "main", "make a note", "run-1").await, "It is there.");
+    assert_eq!(turn(&mut client, "main", "sure?", "run-2").await, "Yes.");
+    let requests = server.requests();
+    assert_eq!(requests.len(), 3, "nothing was refused");
+    for request in &requests[1..] {
+        let input = request.body["input"].to_string();
+        assert!(input.contains("call_1") && !input.contains("rs_") && !input.contains("fc_"), "{input}");
+    }
+}
