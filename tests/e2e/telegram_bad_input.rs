@@ -189,6 +189,52 @@ async fn five_hundred_fences_within_each_other_are_sent_and_read_well() {
     assert!(to(&server, 101)[0].starts_with("before"));
 }
 
+/// Messages are cut by their length as they are sent: words that are much longer as HTML arrive in few
+/// messages.
+#[tokio::test]
+async fn words_that_are_much_longer_as_html_arrive_in_few_messages_and_whole() {
+    const LIMIT: usize = 4096;
+    let links = |n: usize| format!("[w{n}](https://a.example/{}/{n}) ", "long".repeat(20));
+    let texts = [
+        (0..200).map(links).collect::<String>(),
+        format!("```\n{}```", "if (a < b && c > d) { e & f }\n".repeat(300)),
+        (0..1500).map(|n| format!("`<{n}>` ")).collect::<String>(),
+    ];
+    for text in texts {
+        let server = TelegramServer::start().await;
+        let told = format!("{text}\n\nthe end");
+        let model = ModelServer::answering(move |_| Reply::text(&told)).await;
+        let gateway = open(&server, &model).await;
+        server.push(numbered(101, 41, "go"));
+        server
+            .has_made("the end of the answer", |made| {
+                made.iter().any(|made| visible(made).trim_end().ends_with("the end"))
+            })
+            .await;
+        all_sent(&gateway).await;
+        let calls = server.calls("sendMessage");
+        let sent: Vec<&str> = calls.iter().map(|call| call.params["text"].as_str().unwrap()).collect();
+        let (_, full) = sent.split_last().unwrap();
+        assert!(!full.is_empty(), "{sent:?}");
+        for html in full {
+            let length = html.encode_utf16().count();
+            assert!((LIMIT / 2..=LIMIT).contains(&length), "{length} of {}: {html}", sent.len());
+        }
+    }
+}
+
+#[tokio::test]
+async fn links_and_pictures_in_a_table_keep_their_address() {
+    let server = TelegramServer::start().await;
+    let table = "| a | b |\n|---|---|\n| [docs](https://a.example/x) | ![cat](https://a.example/c.png) |";
+    let model = ModelServer::answering(move |_| Reply::text(table)).await;
+    let _gateway = open(&server, &model).await;
+    server.push(numbered(101, 41, "go"));
+    server.nth_answer("sendMessage", 1).await;
+    let sent = server.calls("sendMessage")[0].params["text"].as_str().unwrap().to_owned();
+    assert!(sent.contains("https://a.example/x") && sent.contains("https://a.example/c.png"), "{sent}");
+}
+
 /// Every way out of a topic stays in it, errors and the gateway's own words too.
 #[tokio::test]
 async fn a_topic_is_never_left() {

@@ -48,6 +48,19 @@ async fn kinds_without_words_are_told_as_what_they_are() {
             json!({"paid_media": {"star_count": 1, "paid_media": [{"type": "photo"}]}, "caption": "look"}),
             "⭐ Paid media: photo: 1 stars\nlook",
         ),
+        (
+            json!({"invoice": {"title": "Tea", "description": "black", "currency": "USD", "total_amount": 500}}),
+            "🧾 Invoice: Tea: 500 USD (in its smallest unit): black",
+        ),
+        (
+            json!({"successful_payment": {"currency": "XTR", "total_amount": 5}}),
+            "💳 Paid: 5 XTR (in its smallest unit)",
+        ),
+        (json!({"gift": {"gift": {"sticker": {"emoji": "🧸"}}, "text": "for you"}}), "🎁 Gift: 🧸: for you"),
+        (
+            json!({"giveaway": {"winner_count": 3, "prize_description": "tea"}}),
+            "🎉 Giveaway: tea: winners: 3",
+        ),
         (json!({"dice": {"emoji": "🎲", "value": 4}}), "🎲 4"),
         (
             json!({"kind_of_tomorrow": {"a": 1}}),
@@ -57,13 +70,14 @@ async fn kinds_without_words_are_told_as_what_they_are() {
         (json!({"contact": {"first_name": "Eve /status", "phone_number": "+1555"}}), "👤 Eve /status +1555"),
         (json!({"checklist": {"title": "/new", "tasks": []}}), "/new"),
     ];
+    let count = rows.len();
     for (at, (fields, expect)) in rows.into_iter().enumerate() {
         let said = read(&server, &model, with(&fields), at + 1).await;
         assert!(said.contains(&format!("] {expect}\n[message_id")), "{said}");
     }
     // A new member is not a message of anybody.
     server.push(with(&json!({"new_chat_members": [{"id": 9, "is_bot": false, "first_name": "N"}]})));
-    let said = read(&server, &model, private_message(5, "and now?"), 10).await;
+    let said = read(&server, &model, private_message(5, "and now?"), count + 1).await;
     assert!(said.contains("and now?"), "{said}");
 }
 
@@ -170,6 +184,20 @@ async fn an_answer_to_a_topic_that_was_deleted_comes_without_it() {
     server.has_made("the answer", |made| !made.is_empty()).await;
     let made = server.made().remove(0);
     assert_eq!((&made["chat_id"], made.get("message_thread_id")), (&json!(-100), None));
+}
+
+/// Nobody may write there any more: asked once, and kept to be sent by hand.
+#[tokio::test]
+async fn an_answer_to_a_topic_that_was_closed_is_given_up_and_kept() {
+    let section = json!({"groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
+    let (server, _model, gateway) = scene(section).await;
+    server.fail("sendMessage", Fault::Refuse(400, "Bad Request: TOPIC_CLOSED"));
+    server.push(forum_message(-100, 42, 5, "hi"));
+    server.nth_answer("sendMessage", 1).await;
+    gateway.fates().await.unwrap();
+    let (_, out, _) = run(&gateway, &["message", "failed"]).await;
+    assert!(out.contains("TOPIC_CLOSED"), "{out}");
+    assert_eq!(server.calls("sendMessage").len(), 1);
 }
 
 /// JSON that a browser reads is read, and what nobody can read keeps no other from being heard.
