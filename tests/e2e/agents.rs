@@ -335,3 +335,24 @@ async fn a_workspace_is_in_the_home_directory_and_files_elsewhere_are_told() {
         gateway.client().await.unwrap().request("agents.files.list", json!({"agentId": "main"})).await;
     assert_eq!(agents.unwrap()["workspace"], workspace.display().to_string());
 }
+
+/// The default agent's is in the home directory, those of other agents are in the profile's own one.
+#[tokio::test]
+async fn the_other_agents_of_a_profile_share_no_workspace_with_another_profile() {
+    let home = gateway().prepare().unwrap();
+    let list = json!({"agents": {"list": [{"id": "main", "default": true}, {"id": "ops"}]}});
+    for profile in ["job", "home"] {
+        let state = home.home().join(format!(".openclaw-{profile}"));
+        std::fs::create_dir_all(&state).unwrap();
+        std::fs::write(state.join("openclaw.json"), list.to_string()).unwrap();
+        let mut command = home.command();
+        command.env_remove("OPENCLAW_STATE_DIR").args(["--profile", profile, "agents", "list", "--json"]);
+        let listed = Ended::of(command).await;
+        let listed: Value = serde_json::from_str(&listed.out).unwrap();
+        let places: Vec<&Value> =
+            listed.as_array().unwrap().iter().map(|agent| &agent["workspace"]).collect();
+        let main = home.home().join(format!(".openclaw/workspace-{profile}"));
+        let expect = [main, state.join("workspace-ops")].map(|path| json!(path.display().to_string()));
+        assert_eq!(places, expect.iter().collect::<Vec<_>>(), "{listed}");
+    }
+}

@@ -125,6 +125,14 @@ async fn settings_are_changed_from_a_chat_in_the_file_or_for_this_process() {
             "/config set messages.groupChat.mentionPatterns=[\"a  b\"]",
             "⚙️ Config updated: `messages.groupChat.mentionPatterns=[\"a  b\"]`",
         ),
+        (
+            r#"/config set agents.defaults.models["openai/gpt-5.2"].alias=gpt"#,
+            "⚙️ Config updated: `agents.defaults.models[\"openai/gpt-5.2\"].alias=\"gpt\"`",
+        ),
+        (
+            r"/config get agents.defaults.models.openai/gpt-5\.2.alias",
+            "⚙️ Config `agents.defaults.models.openai/gpt-5\\.2.alias`:\n```json\n\"gpt\"\n```",
+        ),
         ("/debug show", "⚙️ Debug overrides: (none)"),
         (
             "/debug set messages.responsePrefix=[dbg]",

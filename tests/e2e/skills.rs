@@ -272,3 +272,33 @@ async fn strange_files_in_the_place_of_skills_hold_nothing_up() {
         gateway.logged(&format!("{name}/SKILL.md is not a regular file")).await.unwrap();
     }
 }
+
+/// OpenClaw's own programs read it in the answers and in the rows behind them.
+#[tokio::test]
+async fn the_row_remembers_the_skills_over_a_patch_and_a_reset() {
+    let model = model().await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    turn(&mut client, "main", "hello", "run-1").await;
+    let kept = row(&gateway, "agent:main:main").await["skillsSnapshot"].clone();
+    assert!(kept["skills"].is_array(), "{kept}");
+    let rows = [
+        ("sessions.patch", json!({"key": "main", "thinkingLevel": "low"})),
+        ("sessions.reset", json!({"key": "main"})),
+    ];
+    for (method, params) in rows {
+        let answer = client.request(method, params).await.unwrap();
+        assert_eq!(answer["entry"]["skillsSnapshot"], kept, "{method}: {answer}");
+        let file = sessions_dir(&gateway).join("sessions.json");
+        let begun = Instant::now();
+        loop {
+            let rows: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap_or_default();
+            let row = &rows["agent:main:main"];
+            if (&row["sessionId"], &row["skillsSnapshot"]) == (&answer["entry"]["sessionId"], &kept) {
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{method}: {row}");
+            tokio::task::yield_now().await;
+        }
+    }
+}
