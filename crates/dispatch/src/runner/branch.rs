@@ -482,6 +482,24 @@ mod tests {
         prompted
     }
 
+    /// What clients are told of a run is what its transcript shows.
+    #[tokio::test]
+    async fn of_an_answer_and_a_stop_the_first_one_counts() {
+        use openclaw_agent::Transcript as _;
+        for is_stopped in [false, true] {
+            let all: Arc<dyn Transcripts> = Arc::new(MemoryTranscripts::default());
+            let mut branch = opened(&all).await;
+            begin(&mut branch, &row("one", 1)).await;
+            assert!(!is_stopped || branch.control.end.stop());
+            branch.append(&answer("to one"), None).await.unwrap();
+            assert_eq!((last_text(&branch), branch.is_answered()), ("to one".to_owned(), !is_stopped));
+            assert_eq!(branch.control.end.stop(), is_stopped);
+            // A message that is steered in behind the answer is not answered yet.
+            branch.append(&Message::User(UserMessage::text("more", 2)), None).await.unwrap();
+            assert!(branch.control.end.stop());
+        }
+    }
+
     /// Two keys lead to one transcript, and the crash came after the first answer or before it.
     #[tokio::test]
     async fn a_resumed_message_takes_its_own_answer_and_no_other() {
