@@ -8,6 +8,7 @@ use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedCall,
 use serde_json::{Value, json};
 
 use crate::bad_model::failure;
+use crate::command::openclaw;
 use crate::conversation::{end, send, turn, words};
 use crate::gateway;
 
@@ -149,6 +150,25 @@ async fn every_refusal_is_told_in_words_for_people() {
         assert_eq!(model.requests().len() - before, times, "{name}");
     }
     assert!(!gateway.log().contains(KEY), "{}", gateway.log());
+}
+
+/// The advice for a model without tools works.
+#[tokio::test]
+async fn a_model_without_tools_answers_where_it_is_offered_none() {
+    let model = ModelServer::answering(|request| match request.tool_names().is_empty() {
+        true => Reply::text("just words"),
+        false => Reply::openai_error(400, "invalid_request_error", "fake-1 does not support tools"),
+    })
+    .await;
+    let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
+    let hello = ["agent", "--agent", "main", "--message", "hello"];
+    openclaw(&gateway, &hello)
+        .await
+        .failed(&["tools.byProvider[\"fake/fake-1\"].deny: [\"*\"] in the config"]);
+    let path = "tools.byProvider[\"fake/fake-1\"].deny";
+    let set = openclaw(&gateway, &["config", "set", path, "[\"*\"]"]).await;
+    assert_eq!(set.code, Some(0), "{set:?}");
+    assert_eq!(openclaw(&gateway, &hello).await.out, "just words\n");
 }
 
 #[tokio::test]

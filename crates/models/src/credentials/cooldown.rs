@@ -239,6 +239,18 @@ mod tests {
     }
 
     #[test]
+    fn failures_of_the_credential_are_told_until_it_succeeds() {
+        let mut stats = UsageStats::default();
+        fail(&mut stats, FailureKind::Transient, NOW);
+        assert_eq!(stats.failures_of_credential(), [""; 0], "the server's own trouble");
+        fail(&mut stats, FailureKind::Billing, NOW);
+        fail(&mut stats, FailureKind::Auth, NOW);
+        assert_eq!(stats.failures_of_credential(), ["auth", "billing"]);
+        stats.record_success(NOW);
+        assert_eq!(stats.failures_of_credential(), [""; 0]);
+    }
+
+    #[test]
     fn payment_failures_disable_for_hours() {
         let mut stats = UsageStats::default();
         let cooldowns: Vec<i64> = (0..5)
