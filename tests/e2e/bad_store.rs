@@ -315,7 +315,10 @@ async fn edits_every_ten_milliseconds_and_the_gateways_own_leave_each_other_alon
     // On a busy machine the gateway may look at the file, be held up, and replace it behind the last edit
     // (`docs/durability.md`).
     let (counter, note) = (&rows["agent:main:by-hand"]["counter"], &rows["agent:main:s0"]["note"]);
-    assert!(counter == note && [last, last - 1].contains(&counter.as_u64().unwrap()), "{counter} {note} {last}");
+    assert!(
+        counter == note && [last, last - 1].contains(&counter.as_u64().unwrap()),
+        "{counter} {note} {last}"
+    );
     for round in 0..2 * ROUNDS {
         assert_eq!(rows[format!("agent:main:p{round}")]["label"], format!("label {round}"));
     }

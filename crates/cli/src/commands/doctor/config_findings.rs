@@ -81,7 +81,8 @@ fn unusable(context: &Context) -> Option<(&'static str, String)> {
     }
     let issues: Vec<String> = snapshot.issues.iter().map(openclaw_config::Issue::line).collect();
     let id = if snapshot.is_parsable() { "config.invalid" } else { "config.unreadable" };
-    let is_unknown = |issue: &openclaw_config::Issue| issue.kind == openclaw_config::ConfigIssueKind::UnknownKey;
+    let is_unknown =
+        |issue: &openclaw_config::Issue| issue.kind == openclaw_config::ConfigIssueKind::UnknownKey;
     let fix = match unknown_keys::told(context).filter(|_| snapshot.is_parsable()) {
         Some(told) if snapshot.issues.iter().all(is_unknown) => told,
         Some(told) => format!("{told} Fix the rest by hand."),
