@@ -96,7 +96,7 @@ async fn a_picture_that_models_do_not_take_is_told_of_in_words() {
     assert_eq!(stored.count(), 1);
 }
 
-/// Nothing that a client attaches vanishes without a word, and the log names what is left out.
+/// Attachments of clients never vanish without a word, and the log names those that are left out.
 #[tokio::test]
 async fn an_attachment_that_is_not_shown_is_told_of_in_words() {
     const UNSEEN: &str = "[an image is left out here: the model does not take it]";

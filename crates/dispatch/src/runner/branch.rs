@@ -482,7 +482,7 @@ mod tests {
         prompted
     }
 
-    /// What clients are told of a run is what its transcript shows.
+    /// Clients are told of a run as its transcript shows it.
     #[tokio::test]
     async fn of_an_answer_and_a_stop_the_first_one_counts() {
         use openclaw_agent::Transcript as _;
