@@ -42,6 +42,14 @@ pub(super) async fn check(program: &Path, original: &Original, report: &mut Repo
     let written = row["lastTo"] == address && row["deliveryContext"]["to"] == address;
     report.check("the row of a direct chat names its channel before the id", written, &format!("{row:#}"));
 
+    let health = original.call(&gateway, "health", &json!({})).await?;
+    let bot = &health["channels"]["telegram"]["probe"]["bot"]["username"];
+    report.check(
+        "health names the bot before anybody probes",
+        bot == "fake_test_bot",
+        &format!("{health:#}"),
+    );
+
     gateway.terminate().await?;
     let variables = [
         ("NODE_OPTIONS", format!("--import={}", root().join("xtask/src/compat/telegram.mjs").display())),

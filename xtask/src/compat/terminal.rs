@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result};
+use openclaw_testkit::model_server::{ModelServer, Reply, ScriptedUsage};
 use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -13,6 +14,7 @@ use tokio::time::timeout;
 use super::model;
 use super::original::{Original, PATIENCE, environment};
 use super::report::Report;
+use super::state::turn;
 
 /// Input to type: a command that the gateway answers at once, and a message to the model.
 const TYPED: [&str; 2] = ["/context", "hello from the terminal"];
@@ -26,6 +28,37 @@ pub(super) async fn check(program: &Path, original: &Original, report: &mut Repo
     for scope in ["per-sender", "global"] {
         comes_to_rest(program, original, report, scope).await?;
     }
+    is_told_of_a_compaction(program, original, report).await
+}
+
+/// Checks a verbose session: OpenClaw's gateway tells chats of a compaction, and the terminal nothing.
+async fn is_told_of_a_compaction(program: &Path, original: &Original, report: &mut Report) -> Result<()> {
+    let model = ModelServer::answering(|request| match request.last_user_text() {
+        text if text.starts_with("<conversation>") => Reply::text("## Goal\nTo fill the window."),
+        text if text.contains("fill it") => {
+            let usage = ScriptedUsage { input: 31_500, output: 7, ..ScriptedUsage::default() };
+            Reply::text("It is full.").usage(usage)
+        }
+        _ => Reply::text("Go on."),
+    })
+    .await;
+    let config = json!({
+        "agents": {"defaults": {"verboseDefault": "on", "compaction": {"memoryFlush": {"enabled": false}}}},
+        "tools": {"allow": ["read"]},
+    });
+    let gateway = GatewaySetup::new(program).fake_model(&model.v1()).config(config).start().await?;
+    let mut client = gateway.client().await?;
+    for n in 0..3 {
+        turn(&mut client, "main", &"lorem ipsum ".repeat(3_400), &format!("pad-{n}")).await?;
+    }
+    let Ok(mut terminal) = Terminal::open(original, &gateway) else { return Ok(()) };
+    let told = async {
+        terminal.shows(IDLE).await?;
+        terminal.types("fill it").await?;
+        terminal.shows("Auto-compaction complete (count 1).").await
+    };
+    let told = told.await;
+    report.check("a verbose terminal is told of a compaction", told.is_ok(), &terminal.seen);
     Ok(())
 }
 
