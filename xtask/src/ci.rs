@@ -1,6 +1,6 @@
 //! The gate. Steps run in order of how soon they fail; the first failure ends it.
 
-mod tests;
+mod test_lanes;
 
 use std::process::Command;
 use std::time::Instant;
@@ -90,7 +90,7 @@ pub(crate) fn run(_: &[String]) -> anyhow::Result<()> {
     for step in STEPS {
         match step {
             Step::Run { name, program, args, env } => timed(name, program, args, env)?,
-            Step::Tests => tests::run()?,
+            Step::Tests => test_lanes::run()?,
         }
     }
     advisories()

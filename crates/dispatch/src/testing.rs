@@ -535,14 +535,14 @@ pub(crate) fn crash(dir: &Path) -> tempfile::TempDir {
     memory::copy(dir, to.path());
     match Storage::of(dir) {
         Some(Storage::Memory(rows, transcripts)) => {
-            let transcripts = transcripts.copied(|| copy_files(dir, to.path()));
+            let transcripts = transcripts.copied(|| copy_files(dir, to.path()).unwrap());
             STORAGES.lock().insert(to.path().to_path_buf(), Storage::Memory(rows.copied(), transcripts));
         }
         Some(Storage::Files(_)) => {
-            copy_files(dir, to.path());
+            copy_files(dir, to.path()).unwrap();
             in_files(to.path());
         }
-        None => copy_files(dir, to.path()),
+        None => copy_files(dir, to.path()).unwrap(),
     }
     to
 }

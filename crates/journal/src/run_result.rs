@@ -36,7 +36,8 @@ impl RunResult {
 
     /// True if a command was answered, rather than a run.
     pub fn is_of_command(&self) -> bool {
-        self.0["meta"].as_object().is_some_and(Map::is_empty) && self.texts().next().is_some()
+        let meta = self.0.get("meta").and_then(Value::as_object);
+        meta.is_some_and(Map::is_empty) && self.texts().next().is_some()
     }
 
     /// Returns the payloads, with what a chat is sent of each.
@@ -100,7 +101,7 @@ impl RunResult {
     }
 
     fn stored(&self) -> std::slice::Iter<'_, Value> {
-        self.0["payloads"].as_array().map_or(&[][..], Vec::as_slice).iter()
+        self.0.get("payloads").and_then(Value::as_array).map_or(&[][..], Vec::as_slice).iter()
     }
 }
 
@@ -112,15 +113,15 @@ impl From<Value> for RunResult {
 }
 
 fn is_error(stored: &Value) -> bool {
-    stored["isError"].as_bool().unwrap_or_default()
+    stored.get("isError").and_then(Value::as_bool).unwrap_or_default()
 }
 
 fn read(stored: &Value) -> ReplyPayload {
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let urls = stored["mediaUrls"].as_array();
+    let urls = stored.get("mediaUrls").and_then(Value::as_array);
     ReplyPayload {
-        text: text(&stored["text"]).unwrap_or_default(),
-        media_url: text(&stored["mediaUrl"]),
+        text: stored.get("text").and_then(text).unwrap_or_default(),
+        media_url: stored.get("mediaUrl").and_then(text),
         media_urls: urls.into_iter().flatten().filter_map(text).collect(),
         is_error: is_error(stored),
         ..ReplyPayload::default()

@@ -93,21 +93,22 @@ pub(crate) fn crash(dir: &std::path::Path) -> tempfile::TempDir {
 
 /// Copies a state directory as a crash would leave it: written data is there, nothing is closed.
 ///
-/// # Panics
+/// # Errors
 /// If a file that stays can't be copied.
-pub fn copy_files(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for item in std::fs::read_dir(from).unwrap() {
-        let item = item.unwrap();
+pub fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for item in std::fs::read_dir(from)? {
+        let item = item?;
         let target = to.join(item.file_name());
-        if item.file_type().unwrap().is_dir() {
-            copy_files(&item.path(), &target);
+        if item.file_type()?.is_dir() {
+            copy_files(&item.path(), &target)?;
         } else if !item.file_name().to_string_lossy().ends_with("-shm") {
             match std::fs::copy(item.path(), target) {
                 // A lock or temporary file that was removed after the listing: the crash came a little later.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                copied => drop(copied.unwrap()),
+                copied => drop(copied?),
             }
         }
     }
+    Ok(())
 }

@@ -120,7 +120,7 @@ impl<T> Machine<T> {
     }
 
     /// Number of messages that are held.
-    pub fn len(&self) -> usize {
+    pub fn message_count(&self) -> usize {
         self.held.iter().map(|held| held.items.len()).sum()
     }
 
@@ -313,7 +313,7 @@ mod tests {
         machine.push(start, "c", WINDOW, part(3, 0), 3);
         assert!(machine.awaits("b") && !machine.awaits("a"));
         assert_eq!(machine.flush("a", |items| items.contains(&3)), [vec![1], vec![3]]);
-        assert_eq!(machine.len(), 1);
+        assert_eq!(machine.message_count(), 1);
     }
 
     proptest! {

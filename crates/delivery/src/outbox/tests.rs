@@ -25,7 +25,7 @@ fn crash(dir: &Path) -> tempfile::TempDir {
     let to = tempfile::tempdir().unwrap();
     // First: what was written meanwhile is found to be ahead of it, never behind.
     memory::copy(dir, to.path());
-    copy_files(dir, to.path());
+    copy_files(dir, to.path()).unwrap();
     to
 }
 

@@ -100,7 +100,8 @@ impl Desk {
     /// True if one more message may be kept in memory: it has a permit of the limit over all desks,
     /// or this desk has nothing else or waits for it.
     fn has_room(&self, has_part: bool) -> bool {
-        let gathering = Gathering { held: self.gathering.len(), holds_a_part: self.gathering.holds_a_part() };
+        let gathering =
+            Gathering { held: self.gathering.message_count(), holds_a_part: self.gathering.holds_a_part() };
         let is_needed = gathering.holds_a_part || self.has_nothing_in_memory();
         self.backlog.has_room(gathering) && (has_part || is_needed)
     }
