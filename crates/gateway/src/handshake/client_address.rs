@@ -234,14 +234,17 @@ fn names_us(origination: &Origination, book: &AddressBook) -> bool {
 }
 
 /// The name part of a `Host` header: lower case, without port, brackets and the dot that marks a full name.
+/// A header whose port is no number stays whole, so that it is nobody's name.
 pub(crate) fn host_name(host: &str) -> String {
     let host = host.trim().to_ascii_lowercase();
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let bracketed = host.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    if let Some((address, _)) = bracketed.filter(|(_, port)| port.is_empty() || port.starts_with(':')) {
+    let is_whole = |behind: &str| behind.is_empty() || behind.strip_prefix(':').is_some_and(is_port);
+    if let Some((address, _)) = bracketed.filter(|(_, behind)| is_whole(behind)) {
         return address.to_owned();
     }
     let name = match host.rsplit_once(':') {
-        Some((name, _)) if !name.contains(':') => name,
+        Some((name, port)) if !name.contains(':') && is_port(port) => name,
         _ => &host,
     };
     name.strip_suffix('.').unwrap_or(name).to_owned()
@@ -416,6 +419,9 @@ mod tests {
             ("[::1].x", "[::1].x"),
             ("x", "x"),
             ("x.y.:1", "x.y"),
+            ("127.0.0.1:80@evil", "127.0.0.1:80@evil"),
+            ("127.0.0.1:21425.evil.com", "127.0.0.1:21425.evil.com"),
+            ("[::1]:x", "[::1]:x"),
             ("", ""),
         ];
         for (host, expect) in rows {

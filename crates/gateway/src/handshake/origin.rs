@@ -129,6 +129,7 @@ mod tests {
             (Some("http://192.168.1.10:18789"), Some("192.168.1.10:18789"), &none, true),
             (Some("null"), Some("127.0.0.1:18789"), &none, false),
             (Some("http://x@localhost"), Some("127.0.0.1:18789"), &none, false),
+            (Some("http://127.0.0.1:21425.evil.example"), Some("127.0.0.1:18789"), &none, false),
             (None, Some("127.0.0.1:18789"), &listed, false),
             (Some("http://[::1]:18789"), Some("localhost:18789"), &none, true),
             // A page whose name was pointed at this host after it was loaded.
