@@ -26,6 +26,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{Request, Response, StatusCode};
@@ -78,6 +79,8 @@ pub struct Call {
     pub params: Value,
     /// The files of a form.
     pub uploads: Vec<Upload>,
+    /// Time at which it came.
+    pub at: Instant,
 }
 
 /// State of the server and its signals.
@@ -599,7 +602,7 @@ async fn read(method: &str, request: Request<Body>) -> Result<Call, std::io::Err
     for (key, value) in query {
         params[key.as_ref()] = multipart::value(&value);
     }
-    Ok(Call { method: method.to_owned(), params, uploads })
+    Ok(Call { method: method.to_owned(), params, uploads, at: Instant::now() })
 }
 
 /// The same with the time of a clock that is wrong.
