@@ -7,7 +7,7 @@
 //! | where the history is cut, what becomes of each part | `cut`, `plan` |
 //! | tool results that are too long to be kept whole | `long_results` |
 //! | sizes of the parts that are summarised one by one | `chunks` |
-//! | what the summarising model is told | `conversation`, `wording` |
+//! | what the summarising model is told | `conversation`, `quoted`, `wording` |
 //! | what is added to a summary: files, failures of tools | `files`, `tool_failures` |
 //! | the calls themselves | `summarise` |
 //! | all of it, from an open transcript to the entry in it | [`work`] |
@@ -21,6 +21,7 @@ mod files;
 mod long_results;
 pub mod memory_flush;
 mod plan;
+mod quoted;
 mod settings;
 mod summarise;
 mod tool_failures;
