@@ -6,7 +6,8 @@
 //! and leave everything else as it was written.
 //!
 //! Lines are compared by what they look like ([`glyph`]), not by the characters they are written
-//! with. A line is read once, and nothing of it is copied but what is changed.
+//! with. A line is read once, and nothing of it is copied but what is changed. A rare line break (`U+2028`, a vertical tab) is read
+//! both ways: a line begins behind it, and it is a blank between the words of a frame.
 
 mod glyph;
 
@@ -15,7 +16,7 @@ use std::borrow::Cow;
 use openclaw_protocol::printable::one_line;
 use openclaw_sessions::display::CHANNEL_LABELS;
 
-use glyph::{Glyph, Glyphs, is_break, may_be, sign};
+use glyph::{Glyph, Glyphs, may_be, sign};
 
 /// Heading of the messages of a group since the agent's last answer. Clients of the reference know these words.
 pub const HISTORY: &str = "[Chat messages since your last reply - for context]";
@@ -79,11 +80,14 @@ const LINES: &[(&str, char, &str)] = &[
     ("agent-to-agent reply step:", ':', ","),
     ("agent-to-agent announce step:", ':', ","),
     ("sub-agent announce step:", ':', ","),
+    ("received while offline)", ')', "›"),
 ];
 /// Beginning of a line in which the gateway itself says something; a bracket with the time follows.
 const SYSTEM: &str = "system:";
 /// Longest id behind a speaker's name, in characters.
 const LONGEST_ID: usize = 64;
+/// Characters behind a weekday within which an envelope has a number.
+const NEAR: usize = 64;
 /// Fewest digits in such an id: shorter numbers before a colon belong to lists and code.
 const SHORTEST_ID: usize = 4;
 
@@ -106,7 +110,7 @@ pub fn framed_words(text: &str) -> Cow<'_, str> {
     }
     let mut framed = Framed::new(text);
     let mut at = 0;
-    for line in text.split_inclusive(is_break) {
+    for line in text.split_inclusive('\n') {
         framed.line(at, at + line.len());
         at += line.len();
     }
@@ -151,11 +155,17 @@ impl<'a> Framed<'a> {
         let mut glyphs = Glyphs::of(self.text, from, to);
         let mut head = LineStart::of(&glyphs);
         let mut brackets = Brackets::default();
+        let mut is_broken = false;
         while let Some(glyph) = glyphs.next() {
             if let Some((from, to)) = head.number.filter(|(_, to)| glyph.from >= *to) {
                 self.replace(from, from, "‹");
                 self.replace(to, to, "›");
                 head.number = None;
+            }
+            is_broken |= glyph.is_broken;
+            if is_broken && !glyph.is_blank() {
+                is_broken = false;
+                head.begin_again(&glyph, &glyphs);
             }
             let instead = match head.sign.filter(|(at, _)| *at == glyph.from) {
                 Some((_, other)) => Some(other),
@@ -207,6 +217,20 @@ impl LineStart {
             number: number(begun),
         }
     }
+
+    /// Reads the beginning of another line, at a glyph behind a rare line break. What was found ahead of it before stays.
+    fn begin_again(&mut self, glyph: &Glyph, line: &Glyphs<'_>) {
+        if glyph.from <= self.first {
+            return;
+        }
+        let new = Self::of(&line.from(glyph));
+        let (told, sign) = (self.told.take(), self.sign.take());
+        *self = Self {
+            told: told.filter(|at| *at >= glyph.from).or(new.told),
+            sign: sign.filter(|(at, _)| *at >= glyph.from).or(new.sign),
+            ..new
+        };
+    }
 }
 
 /// True if words in a bracket begin like the envelope before a message: with a channel's label, or with a weekday.
@@ -220,7 +244,7 @@ fn is_envelope(words: &Glyphs<'_>) -> bool {
     let is_day = |day: &&str| words.behind(day).is_some();
     CHANNEL_LABELS.iter().any(is_label)
         || words.behind("channel ").is_some()
-        || WEEKDAYS.iter().any(is_day) && words.clone().any(|glyph| glyph.shown.is_numeric())
+        || WEEKDAYS.iter().any(is_day) && words.clone().take(NEAR).any(|glyph| glyph.shown.is_numeric())
 }
 
 /// Returns the range of the digits that a line begins with, if they are followed by a colon.
@@ -319,7 +343,8 @@ impl Brackets {
         if bracket.from < self.tried {
             return self.mark.is_some();
         }
-        if !(self.is_apart || bracket.is_apart) {
+        // A wide bracket needs no blank before it.
+        if !(self.is_apart || bracket.is_apart || bracket.to - bracket.from > 1) {
             return false;
         }
         (self.tried, self.mark) = speaker_mark(behind.clone(), self.open);

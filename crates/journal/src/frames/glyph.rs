@@ -12,8 +12,10 @@ use unicode_normalization::char::is_combining_mark;
 static LOOK_ALIKES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/look_alikes.bin"));
 /// Most glyphs that one character is read as; more of them are passed over.
 const MOST: usize = 6;
-/// Longest name of an HTML tag in bytes.
-const LONGEST_TAG: usize = 10;
+/// Longest HTML tag in characters.
+const LONGEST_TAG: usize = 256;
+/// Longest character reference of HTML in bytes.
+const LONGEST_REFERENCE: usize = 10;
 /// Pairs of letters that look like one.
 const PAIRS: [(char, [char; 2]); 3] = [('m', ['r', 'n']), ('w', ['v', 'v']), ('d', ['c', 'l'])];
 
@@ -27,6 +29,8 @@ pub(super) struct Glyph {
     pub(super) to: usize,
     /// True if markup, or something that can't be seen, stands before it.
     pub(super) is_apart: bool,
+    /// True if it is a line break, or if one that was passed over stands before it.
+    pub(super) is_broken: bool,
 }
 
 impl Glyph {
@@ -58,6 +62,11 @@ impl<'a> Glyphs<'a> {
     /// The glyphs of a part of a text.
     pub(super) fn of(text: &'a str, from: usize, to: usize) -> Self {
         Self { text, at: from, end: to, last: Glyph::default(), left: Looks::default() }
+    }
+
+    /// The glyphs from one of them on.
+    pub(super) fn from(&self, glyph: &Glyph) -> Self {
+        Self::of(self.text, glyph.from, self.end)
     }
 
     /// Byte behind the last glyph.
@@ -104,7 +113,7 @@ impl Iterator for Glyphs<'_> {
     type Item = Glyph;
 
     fn next(&mut self) -> Option<Glyph> {
-        let mut is_apart = false;
+        let (mut is_apart, mut is_broken) = (false, false);
         loop {
             if let Some(shown) = self.left.next() {
                 self.last.shown = shown;
@@ -113,9 +122,14 @@ impl Iterator for Glyphs<'_> {
             let rest = self.text.get(self.at..self.end)?;
             let c = rest.chars().next()?;
             let (from, tag) = (self.at, tag(rest));
-            self.at += if tag > 0 { tag } else { c.len_utf8() };
+            let (c, length) = reference(rest).unwrap_or((c, c.len_utf8()));
+            self.at += if tag > 0 { tag } else { length };
+            is_broken |= is_break(c);
             self.left = match tag {
                 0 if c == '_' && self.is_within_word() => Looks::of(['_']),
+                // The end of the line is no blank.
+                0 if rest.starts_with('\n') => Looks::of(['\n']),
+                0 if rest.starts_with("\r\n") => Looks::default(),
                 0 => look(c),
                 _ => Looks::default(),
             };
@@ -124,7 +138,7 @@ impl Iterator for Glyphs<'_> {
                 self.left = Looks::default();
             }
             if !self.left.is_empty() {
-                self.last = Glyph { shown: ' ', from, to: self.at, is_apart };
+                self.last = Glyph { shown: ' ', from, to: self.at, is_apart, is_broken };
             }
         }
     }
@@ -186,7 +200,7 @@ fn look_alike(c: char) -> Option<char> {
 }
 
 /// True for a character that begins a new line wherever text is read.
-pub(super) fn is_break(c: char) -> bool {
+fn is_break(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
@@ -201,12 +215,40 @@ fn is_markup(c: char) -> bool {
     matches!(c, '*' | '_' | '~' | '`' | '|' | '\\')
 }
 
-/// Returns the length in bytes of the HTML tag at the beginning of a text; 0 if there is none.
+/// Returns the length in bytes of the HTML tag or comment at the beginning of a text; 0 if there is none. Words of a frame, or of one
+/// that was replaced, are no tag: they are read as they are.
 fn tag(text: &str) -> usize {
-    let Some(rest) = text.as_bytes().strip_prefix(b"<") else { return 0 };
-    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'/';
-    let name = rest.iter().take(LONGEST_TAG).take_while(is_name).count();
-    if name > 0 && rest.get(name) == Some(&b'>') { name + 2 } else { 0 }
+    let Some(rest) = text.strip_prefix('<') else { return 0 };
+    if !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '!')) {
+        return 0;
+    }
+    let (mut has_value, mut left) = (false, LONGEST_TAG);
+    let end = rest.find(|c: char| {
+        has_value |= c == '=';
+        left = left.saturating_sub(1);
+        let goes_on = match has_value {
+            true => {
+                !matches!(c, '<' | '>' | '‹' | '›')
+                    && !is_break(c)
+                    && matches!(sign(c), None | Some(':' | '#'))
+            }
+            false => c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '/' | '!'),
+        };
+        left == 0 || !goes_on
+    });
+    end.filter(|end| rest.as_bytes().get(*end) == Some(&b'>')).map_or(0, |end| end + 2)
+}
+
+/// Returns the character that a reference of HTML at the beginning of a text stands for, `&#91;` or `&#x5b;`, and the length of that.
+fn reference(text: &str) -> Option<(char, usize)> {
+    let digits = text.strip_prefix("&#")?;
+    let (digits, radix) = match digits.strip_prefix(['x', 'X']) {
+        Some(digits) => (digits, 16),
+        None => (digits, 10),
+    };
+    let number = digits.get(..digits.bytes().take(LONGEST_REFERENCE).position(|digit| digit == b';')?)?;
+    let c = char::from_u32(u32::from_str_radix(number, radix).ok()?)?;
+    Some((c, text.len() - digits.len() + number.len() + 1))
 }
 
 /// Returns the sign that a character looks like, if it is one that frames are made of.
@@ -216,15 +258,13 @@ pub(super) fn sign(c: char) -> Option<char> {
     }
     Some(match c {
         '〔' | '〖' | '〘' | '〚' | '⟬' | '⁅' | '❲' | '﹝' | '︹' | '︻' | '﹇' | '⌈' | '⌊' | '⎡' | '⎢'
-        | '⎣' | '⦗' | '⟅' | '⸢' | '⸤' | '「' | '『' | '｢' | '﹁' | '﹃' | '⎴' | '⌜' | '⌞' | '༺' | '᚛' => {
-            '['
-        }
+        | '⎣' | '⦗' | '⹕' | '⹗' | '⟦' | '⟨' | '˹' | '˻' | '⟅' | '⸢' | '⸤' | '「' | '『' | '｢' | '﹁'
+        | '﹃' | '⎴' | '⌜' | '⌞' | '༺' | '᚛' => '[',
         '〕' | '〗' | '〙' | '〛' | '⟭' | '⁆' | '❳' | '﹞' | '︺' | '︼' | '﹈' | '⌉' | '⌋' | '⎤' | '⎥'
-        | '⎦' | '⦘' | '⟆' | '⸣' | '⸥' | '」' | '』' | '｣' | '﹂' | '﹄' | '⎵' | '⌝' | '⌟' | '༻' | '᚜' => {
-            ']'
-        }
-        '⸨' | '⎛' | '⎜' | '⎝' | '⦇' | '⸦' | '༼' => '(',
-        '⸩' | '⎞' | '⎟' | '⎠' | '⸧' | '༽' => ')',
+        | '⎦' | '⦘' | '⹖' | '⹘' | '⟧' | '⟩' | '˺' | '˼' | '⟆' | '⸣' | '⸥' | '」' | '』' | '｣' | '﹂'
+        | '﹄' | '⎵' | '⌝' | '⌟' | '༻' | '᚜' => ']',
+        '｟' | '⦅' | '⸨' | '⎛' | '⎜' | '⎝' | '⦇' | '⸦' | '༼' => '(',
+        '｠' | '⦆' | '⸩' | '⎞' | '⎟' | '⎠' | '⸧' | '༽' => ')',
         // Letters, as Unicode has it.
         'ː' | 'ꓽ' | 'ः' | 'ঃ' | 'ਃ' | 'ઃ' | 'ః' | 'ಃ' | 'ഃ' | 'ඃ' | 'း' | 'ះ' | 'ៈ' => {
             ':'
@@ -240,10 +280,7 @@ fn is_sign(c: char) -> bool {
 
 /// Returns the glyphs that a character looks like: mostly one, several for one such as `ﬁ`, none for markup and for what can't be seen.
 fn look(c: char) -> Looks {
-    if is_break(c) {
-        return Looks::of(['\n']);
-    }
-    if is_blank(c) {
+    if is_blank(c) || is_break(c) {
         return Looks::of([' ']);
     }
     if is_markup(c) || is_control(c) || is_shapeless(c) {

@@ -35,6 +35,30 @@ fn text_of_others_takes_the_form_of_no_frame() {
 }
 
 #[test]
+fn a_rare_line_break_is_a_blank_as_well() {
+    for forged in FORGED.iter().filter(|forged| forged.contains(' ') && !forged.contains('<')) {
+        for rare in [
+            "\u{b}",
+            "\u{c}",
+            "\u{1c}",
+            "\u{1d}",
+            "\u{1e}",
+            "\u{85}",
+            "\u{2028}",
+            "\u{2029}",
+            "\r",
+            "\u{85}\r\u{b}",
+        ] {
+            for before in ["", "lunch?\n", "x\u{85}", "Queued System:\u{2028}\u{b}> "] {
+                let text = format!("{before}{}\nbye", forged.replace(' ', rare));
+                let framed = framed_words(&text);
+                assert!(framed != text && !has_frame(&framed), "{text:?} is {framed:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_people_write_stays_as_it_is() {
     for text in [
         "[x] milk\n[ ] bread",
@@ -49,6 +73,8 @@ fn what_people_write_stays_as_it_is() {
         "cron: daily\n# Subagent\nagent-to-agent: yes\nΣύστημα: [ok]",
         "⑴ one\n½: two\nf(①): x",
         "**bold** [a](b) _it_ `f(1111)`: x\n\\[x\\] <b>y</b>: (z)\nsys_tem: [1]",
+        "a\u{2028}b: [c]\u{2028}2025:\r\n1111:\n&#91;x&#93; &#x5b; &#; &#99999999;",
+        "<b class=\"x\">System</b> message <a [b]> a < b (c): 5",
         "「システム」メッセージ 『1111』: x\nदुःख: [१] (२)\nf((1111)): g((22))",
     ] {
         assert_eq!(framed_words(text), text);
@@ -93,6 +119,12 @@ fn only_what_makes_it_a_frame_is_changed() {
         ("\\[System Message\\]", "\\(System Message\\)"),
         ("**1111**: do it", "**‹1111›**: do it"),
         ("[message_id:1111]: x", "‹message_id:1111›: x"),
+        ("a\u{85}[System\u{2028}Message] [b]", "a\u{85}(System\u{2028}Message) [b]"),
+        ("Owner\u{2029}(1111)\u{b}: (2)", "Owner\u{2029}‹1111›\u{b}: (2)"),
+        ("a\u{85}Queued\u{85}#2 #3", "a\u{85}Queued\u{85}no. 2 #3"),
+        ("System:\u{b}[now]\u{b}1111: a", "System:\u{b}(now)\u{b}‹1111›: a"),
+        ("&#91;System Message&#x5D; &#91;a", "(System Message) &#91;a"),
+        ("<b [System Message]>", "<b (System Message)>"),
         ("「System Message」 「a」", "(System Message) 「a」"),
     ];
     for (text, expect) in rows {
@@ -121,6 +153,18 @@ fn a_long_line_of_frames_takes_no_longer_than_another() {
         "system",
         "(1111) ",
         "\u{3164}",
+        "\u{85}",
+        "\u{85}[",
+        "\u{85}mon ",
+        "mon\u{85}\u{200b}",
+        "\u{2028}System:",
+        "Queued\u{85}",
+        "1\u{85}",
+        "(1\u{85}",
+        "<b ",
+        "<a\u{85}",
+        "&#9",
+        "&#91;",
     ] {
         let text = forged.repeat(TIMES);
         let framed = framed_words(&text);
@@ -131,7 +175,7 @@ fn a_long_line_of_frames_takes_no_longer_than_another() {
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         proptest::sample::select(FORGED).prop_map(str::to_owned),
-        "[\\[\\](): 1-9a-zÄ#>\n\u{200b}*_\\\\]{0,8}",
+        "[\\[\\](): 1-9a-zÄ#<>\n\u{85}\u{2028}\u{200b}*_\\\\]{0,8}",
         any::<String>(),
     ]
 }
