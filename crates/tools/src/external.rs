@@ -136,18 +136,10 @@ fn cut(text: &str, max_chars: usize) -> (&str, bool) {
 
 /// The text with everything replaced that reads like a marker.
 fn sanitized(text: &str) -> Cow<'_, str> {
-    let folded = Folded::of(text);
-    let mut found: Vec<(usize, usize, &str)> = Vec::new();
-    for (marker, instead) in [(BEGIN, BEGIN_SANITIZED), (END, END_SANITIZED)] {
-        let places = folded.text.match_indices(marker).map(|(at, _)| at);
-        found.extend(
-            places.filter_map(|at| folded.span(at, marker.len()).map(|(from, to)| (from, to, instead))),
-        );
-    }
+    let found = markers(text);
     if found.is_empty() {
         return Cow::Borrowed(text);
     }
-    found.sort_unstable();
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     for (from, to, instead) in found {
@@ -159,25 +151,58 @@ fn sanitized(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A text as a careless reader sees it, one byte a character, and where each one stands in the text.
+/// Finds what reads like a marker: where it stands, and what is to stand there instead.
+fn markers(text: &str) -> Vec<(usize, usize, &'static str)> {
+    let folded = Folded::of(text);
+    let mut found = Vec::new();
+    let mut shown = folded.shown.as_slice();
+    while let Some((_, rest)) = shown.split_first() {
+        for (marker, instead) in [(BEGIN, BEGIN_SANITIZED), (END, END_SANITIZED)] {
+            let at = folded.shown.len() - shown.len();
+            let span = length(shown, marker).and_then(|length| folded.span(at, length));
+            found.extend(span.map(|(from, to)| (from, to, instead)));
+        }
+        shown = rest;
+    }
+    found
+}
+
+/// Returns how much of the beginning of a folded text reads like this marker.
+fn length(shown: &[u8], marker: &str) -> Option<usize> {
+    let wanted = marker.bytes().filter(|wanted| *wanted != b'_');
+    let mut length = 0;
+    for wanted in wanted {
+        let shown = *shown.get(length)?;
+        if shown != wanted && !(shown == FOREIGN && wanted.is_ascii_alphabetic()) {
+            return None;
+        }
+        length += 1;
+    }
+    Some(length)
+}
+
+/// Stands for a letter that ASCII lacks: it may look like any.
+const FOREIGN: u8 = 0;
+
+/// A text as a careless reader sees it, one byte a letter, and where each one stands in the text.
 struct Folded {
-    text: String,
+    shown: Vec<u8>,
     /// Beginning and end of the character.
     places: Vec<(usize, usize)>,
 }
 
 impl Folded {
     fn of(text: &str) -> Self {
-        let mut folded = Self { text: String::new(), places: Vec::new() };
+        let mut folded = Self { shown: Vec::new(), places: Vec::new() };
         // Without an angle bracket there is no marker.
-        if !text.chars().any(|c| fold(c) == Some('<')) {
+        if !text.contains(|c| matches!(fold(c), Some((b'<', _)))) {
             return folded;
         }
         for (at, c) in text.char_indices() {
-            let width = c.len_utf8();
-            if let Some(c) = fold(c) {
-                folded.text.push(c);
-                folded.places.push((at, at + width));
+            let Some((shown, times)) = fold(c) else { continue };
+            for _ in 0..times {
+                folded.shown.push(shown);
+                folded.places.push((at, at + c.len_utf8()));
             }
         }
         folded
@@ -191,25 +216,31 @@ impl Folded {
     }
 }
 
-/// The ASCII character that this one looks like, in capitals; `None` if it is passed over, and NUL for all that are in no marker.
-fn fold(c: char) -> Option<char> {
+/// Returns the letter or angle bracket of ASCII that a character looks like, in capitals, and how many of them; `None` for blanks,
+/// punctuation and all that can't be seen, which are passed over.
+fn fold(c: char) -> Option<(u8, usize)> {
     let plain = match c {
         // Full-width forms of ASCII.
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
-        '\u{2039}' | '\u{2329}' | '\u{27e8}' | '\u{3008}' | '\u{fe64}' => '<',
-        '\u{203a}' | '\u{232a}' | '\u{27e9}' | '\u{3009}' | '\u{fe65}' => '>',
-        '\u{ad}'
-        | '\u{180e}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2060}'..='\u{2064}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}' => return None,
-        // Markdown writes markers with backslashes.
-        '\\' => return None,
-        c if c.is_whitespace() => '_',
+        '\u{2039}' | '\u{2329}' | '\u{27e8}' | '\u{3008}' | '\u{fe64}' | '\u{276e}' | '\u{29fc}'
+        | '\u{2c2}' => '<',
+        '\u{203a}' | '\u{232a}' | '\u{27e9}' | '\u{3009}' | '\u{fe65}' | '\u{276f}' | '\u{29fd}'
+        | '\u{2c3}' => '>',
+        '«' | '≪' | '⟪' | '《' => return Some((b'<', 2)),
+        '»' | '≫' | '⟫' | '》' => return Some((b'>', 2)),
+        '⋘' => return Some((b'<', 3)),
+        '⋙' => return Some((b'>', 3)),
+        '0' => 'O',
+        '1' | '|' => 'L',
         c => c,
     };
-    Some(if plain.is_ascii() { plain.to_ascii_uppercase() } else { '\0' })
+    match u8::try_from(plain) {
+        Ok(plain) if plain.is_ascii_alphanumeric() || matches!(plain, b'<' | b'>') => {
+            Some((plain.to_ascii_uppercase(), 1))
+        }
+        _ if plain.is_alphanumeric() => Some((FOREIGN, 1)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
