@@ -177,6 +177,13 @@ async fn a_program_of_the_workspace_is_allowed_by_its_content_and_asked_about_ag
     let list = &approvals_file(&gateway)["agents"]["main"]["allowlist"];
     assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
     assert_ne!(list[0]["sha256"], entry["sha256"]);
+
+    // Behind a change of directory its name means another file: nothing is remembered.
+    put_script(&gateway, "sub/b.sh", "#!/bin/sh\necho below\n");
+    put_script(&gateway, "b.sh", "#!/bin/sh\necho never shown\n");
+    let heard = decided(&mut client, ("cd sub && ./b.sh", "run-4"), "allow-always", || ()).await;
+    assert!(heard.ends_with("code 0) below"), "{heard}");
+    assert_eq!(&approvals_file(&gateway)["agents"]["main"]["allowlist"], list);
 }
 
 #[tokio::test]
@@ -184,20 +191,26 @@ async fn what_was_shown_is_what_runs() {
     let model = runner().await;
     let gateway = gateway().fake_model(&model.v1()).config(on_this_host(json!({}))).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
-    for (at, (command, decision)) in [
-        ("./build.sh", "allow-once"),
-        ("./build.sh", "allow-always"),
-        ("sh build.sh", "allow-once"),
-        ("sh -c 'A=1; ./build.sh'", "allow-once"),
+    let never_made = gateway.state_dir().join("workspace/never-made");
+    for (at, (command, script, decision)) in [
+        ("./build.sh", "build.sh", "allow-once"),
+        ("./build.sh", "build.sh", "allow-always"),
+        ("sh build.sh", "build.sh", "allow-once"),
+        ("sh -c 'A=1; ./build.sh'", "build.sh", "allow-once"),
+        ("cd sub && ./build.sh", "sub/build.sh", "allow-always"),
+        ("(cd sub && ./build.sh)", "sub/build.sh", "allow-once"),
+        (". ./build.sh", "build.sh", "allow-once"),
+        ("cat build.sh | sh", "build.sh", "allow-once"),
     ]
     .into_iter()
     .enumerate()
     {
-        put_script(&gateway, "build.sh", "#!/bin/sh\necho shown\n");
-        let change = || put_script(&gateway, "build.sh", "#!/bin/sh\ntouch never-made\n");
+        put_script(&gateway, script, "#!/bin/sh\necho shown\n");
+        let change =
+            || put_script(&gateway, script, &format!("#!/bin/sh\ntouch '{}'\n", never_made.display()));
         let heard = decided(&mut client, (command, &format!("run-{at}")), decision, change).await;
         assert!(heard.contains("changed-since-asked"), "{command}: {heard}");
-        assert!(!gateway.state_dir().join("workspace/never-made").exists(), "{command}");
+        assert!(!never_made.exists(), "{command}");
     }
     let file = approvals_file_or_none(&gateway);
     assert!(!file.contains("build.sh"), "{file}");

@@ -53,8 +53,17 @@ fn tell(state: &Arc<GatewayState>, forwarder: &Arc<Forwarder>, event: ApprovalEv
 }
 
 fn subject(request: &ApprovalRequest) -> ExecApprovalSubject {
-    let ApprovalRequest { command, cwd, host, security, ask, agent_id, resolved_path, session_key } =
-        request.clone();
+    let ApprovalRequest {
+        command,
+        cwd,
+        host,
+        security,
+        ask,
+        agent_id,
+        resolved_path,
+        session_key,
+        is_partial: _,
+    } = request.clone();
     ExecApprovalSubject { command, cwd, host, security, ask, agent_id, resolved_path, session_key }
 }
 

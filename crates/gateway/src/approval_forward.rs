@@ -182,6 +182,12 @@ fn asking(question: &Question) -> String {
     lines.extend(
         parts.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", path(value.as_ref()?)))),
     );
+    if request.is_partial {
+        lines.push(
+            "⚠️ It may run files that it does not name. They can change before it runs, and that is not noticed."
+                .to_owned(),
+        );
+    }
     let seconds = (question.expires_at - question.created_at) / 1000;
     lines.push(format!("It waits for {seconds} s."));
     lines.push(format!("ID: {}", question.id));
@@ -355,6 +361,9 @@ mod tests {
         }
         let text = asking(&question);
         assert!(text.contains("Command: ls\nAgent: main\nIt waits for 120 s.\nID: q\n"), "{text}");
+        let request = ApprovalRequest { is_partial: true, ..question.request.clone() };
+        let text = asking(&Question { request, ..question });
+        assert!(text.contains("Agent: main\n⚠️ It may run files that it does not name. "), "{text}");
         assert!(
             buttons("0f8fad5b-d9cb-469f-a165-70867728950e")
                 .concat()

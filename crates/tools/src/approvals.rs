@@ -44,6 +44,9 @@ pub struct ApprovalRequest {
     pub resolved_path: Option<String>,
     /// Session that asks.
     pub session_key: Option<String>,
+    /// True if the command may run files that it does not name, which nothing holds to what they are now.
+    #[serde(skip)]
+    pub is_partial: bool,
 }
 
 /// Decision of a person.

@@ -32,6 +32,7 @@ pub(super) async fn request(
         agent_id: params.agent_id,
         resolved_path: params.resolved_path,
         session_key: params.session_key,
+        is_partial: false,
     };
     let asked = ctx.gateway.approvals.ask(id, request, wait);
     let (question, deciding) = asked.map_err(|error| ErrorShape::invalid(error.to_string()))?;

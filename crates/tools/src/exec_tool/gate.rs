@@ -107,6 +107,7 @@ impl Case {
             home: &self.home,
             sets_variables: !self.variables.is_empty(),
             writable: &self.writable,
+            is_root: nix::unistd::geteuid().is_root(),
             files: &OnDisk,
         }
     }
@@ -156,6 +157,7 @@ impl Case {
             agent_id: Some(self.agent.clone()).filter(|agent| !agent.is_empty()),
             resolved_path: judged.found.first_resolved().map(shown),
             session_key: self.session_key.clone(),
+            is_partial: self.shown.get().is_some_and(Shown::is_partial),
         }
     }
 }

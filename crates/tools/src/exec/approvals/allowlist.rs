@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::analysis::{NotAnalysable, Segment, analyse, reads_like_posix};
+use super::analysis::{NotAnalysable, Segment, analyse, leaves_directory, reads_like_posix};
 use super::command_runners::is_command_runner;
-use super::executable::{Content, Files, resolve};
+use super::executable::{Content, Files, depends_on_directory, resolve};
 use super::file::{AllowlistEntry, Remembered};
 use super::pattern;
 use super::safe_bins;
@@ -41,6 +41,8 @@ pub struct Surroundings<'a> {
     pub sets_variables: bool,
     /// Directories that tools write to, besides the working directory and the home: the workspace, the state, temporary files.
     pub writable: &'a [PathBuf],
+    /// True if commands run as root, who can change every program.
+    pub is_root: bool,
     /// The files.
     pub files: &'a dyn Files,
 }
@@ -56,7 +58,45 @@ impl Surroundings<'_> {
             || files.is_protected(file) && file.parent().is_some_and(|dir| files.is_protected(dir));
         is_below(cwd) || is_below(home) || writable.iter().any(|dir| is_below(dir)) || !is_protected()
     }
+
+    /// Returns true for a program that commands can change, or put another in the place of.
+    pub(super) fn is_changeable_program(&self, file: &Path) -> bool {
+        self.is_root || self.is_changeable(file)
+    }
+
+    /// Returns the content of a program, together with those of the interpreters of its `#!` line that commands can change.
+    pub(super) fn content_of(&self, program: &Path) -> Content {
+        let mut content = self.files.content(program);
+        let mut script = program.to_path_buf();
+        for _ in 0..MOST_INTERPRETERS {
+            let interpreters = self.interpreters(&script);
+            for file in interpreters.iter().filter(|file| self.is_changeable_program(file)) {
+                content = content.with(self.files.content(file));
+            }
+            match interpreters.into_iter().next_back() {
+                Some(last) => script = last,
+                None => return content,
+            }
+        }
+        Content::Unknown
+    }
+
+    /// The program of a `#!` line, and the one that `env` looks up.
+    fn interpreters(&self, script: &Path) -> Vec<PathBuf> {
+        let Self { path, cwd, files, .. } = *self;
+        let words = files.interpreter_words(script);
+        let Some((first, rest)) = words.split_first() else { return Vec::new() };
+        let first = cwd.join(first);
+        let is_env = first.file_name().is_some_and(|name| name == "env");
+        let is_name = |word: &&String| !word.starts_with('-') && !word.contains('=');
+        let second = rest.iter().find(is_name).filter(|_| is_env);
+        let second = second.and_then(|word| resolve(word, path, cwd, files));
+        [Some(first), second].into_iter().flatten().collect()
+    }
 }
+
+/// Scripts that may be each other's interpreters; Linux runs no more.
+const MOST_INTERPRETERS: usize = 5;
 
 /// Reason why a program may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,15 +201,24 @@ fn find(
         return Err(NotAnalysable::Variables);
     }
     let segments = analyse(command)?;
-    Ok(segments.iter().map(|segment| judge(segment, rules, surroundings)).collect())
+    let mut is_elsewhere = false;
+    let judged = segments.iter().map(|segment| {
+        let finding = judge(segment, is_elsewhere, rules, surroundings);
+        is_elsewhere |= leaves_directory(&segment.program);
+        finding
+    });
+    Ok(judged.collect())
 }
 
-fn judge(segment: &Segment, rules: Rules<'_>, surroundings: Surroundings<'_>) -> Finding {
+/// `is_elsewhere`: the shell may have left the working directory by then.
+fn judge(segment: &Segment, is_elsewhere: bool, rules: Rules<'_>, surroundings: Surroundings<'_>) -> Finding {
     let Surroundings { path, cwd, files, .. } = surroundings;
-    let resolved = resolve(&segment.program, path, cwd, files);
+    let is_sure = !is_elsewhere || !depends_on_directory(&segment.program, path);
+    let resolved = resolve(&segment.program, path, cwd, files).filter(|_| is_sure);
     let allowed_by = resolved.as_deref().and_then(|file| allowed_by(file, segment, rules, surroundings));
-    let unsure = resolved.as_deref().filter(|file| allowed_by.is_none() && surroundings.is_changeable(file));
-    let extent = unsure.map_or(Extent::Path, |file| match files.content(file) {
+    let unsure =
+        resolved.as_deref().filter(|file| allowed_by.is_none() && surroundings.is_changeable_program(file));
+    let extent = unsure.map_or(Extent::Path, |file| match surroundings.content_of(file) {
         Content::Sha256(sha256) => Extent::Content(sha256),
         Content::Nothing | Content::Unknown => Extent::Once,
     });
@@ -184,7 +233,7 @@ fn allowed_by(
 ) -> Option<AllowedBy> {
     let Surroundings { cwd, home, files, .. } = surroundings;
     let is_meant = |entry: &&AllowlistEntry| {
-        let has_content = |sha256: &String| files.content(file) == Content::Sha256(sha256.clone());
+        let has_content = |sha256: &String| surroundings.content_of(file) == Content::Sha256(sha256.clone());
         pattern::matches(&entry.pattern, file, home) && entry.sha256.as_ref().is_none_or(has_content)
     };
     if let Some(entry) = rules.allowlist.iter().find(is_meant) {

@@ -9,7 +9,7 @@ mod scanner;
 mod shell_words;
 
 pub use scanner::analyse;
-pub use shell_words::{is_builtin, reads_like_posix};
+pub use shell_words::{is_builtin, leaves_directory, reads_like_posix, runs_code};
 
 /// Longest command line that is read, in bytes.
 const MAX_BYTES: usize = 64 * 1024;

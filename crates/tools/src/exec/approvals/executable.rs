@@ -1,6 +1,6 @@
 //! Resolves the name of a program to a file: the search on `PATH`, as a shell does it.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Component, Path, PathBuf};
@@ -16,10 +16,14 @@ pub trait Files {
     fn is_executable(&self, path: &Path) -> bool;
     /// True if the path is something other than a directory.
     fn is_file(&self, path: &Path) -> bool;
+    /// True if the path leads to a directory.
+    fn is_directory(&self, path: &Path) -> bool;
     /// True if only the system's administrator can change the file or put another in its place.
     fn is_protected(&self, path: &Path) -> bool;
     /// Returns the file's present content.
     fn content(&self, path: &Path) -> Content;
+    /// Returns the words of the `#!` line of a script, without the `#!`.
+    fn interpreter_words(&self, path: &Path) -> Vec<String>;
 }
 
 /// Content of a file.
@@ -35,6 +39,8 @@ pub enum Content {
 
 /// Larger files are not read through: nobody approves such a program.
 const MAX_CONTENT: u64 = 1 << 30;
+/// Bytes at the beginning of a script that systems look for the name of its interpreter in.
+const MAX_INTERPRETER_LINE: u64 = 4096;
 
 /// The files of this host. Blocking.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +64,10 @@ impl Files for OnDisk {
         }
     }
 
+    fn is_directory(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
     fn is_protected(&self, path: &Path) -> bool {
         const OTHERS_WRITE: u32 = 0o022;
         let Ok(path) = path.canonicalize() else { return false };
@@ -74,18 +84,52 @@ impl Files for OnDisk {
         }
         digest(path).map_or(Content::Unknown, Content::Sha256)
     }
+
+    fn interpreter_words(&self, path: &Path) -> Vec<String> {
+        let mut beginning = Vec::new();
+        let read = open(path).map(|file| file.take(MAX_INTERPRETER_LINE).read_to_end(&mut beginning));
+        let line = beginning.split(|byte| *byte == b'\n').next().and_then(|line| line.strip_prefix(b"#!"));
+        match (read, line) {
+            (Some(Ok(_)), Some(line)) => {
+                String::from_utf8_lossy(line).split_whitespace().map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
 }
 
-/// The SHA-256 of a regular file. A pipe is not waited for.
-fn digest(path: &Path) -> Option<String> {
+/// Opens a regular file. A pipe is not waited for.
+fn open(path: &Path) -> Option<File> {
     let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path).ok()?;
-    let found = file.metadata().ok()?;
-    if !found.is_file() || found.len() > MAX_CONTENT {
+    file.metadata().is_ok_and(|found| found.is_file()).then_some(file)
+}
+
+/// The SHA-256 of a regular file.
+fn digest(path: &Path) -> Option<String> {
+    let file = open(path)?;
+    if file.metadata().ok()?.len() > MAX_CONTENT {
         return None;
     }
     let (mut hasher, mut file) = (Sha256::new(), file.take(MAX_CONTENT));
     io::copy(&mut file, &mut hasher).ok()?;
-    Some(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(hexadecimal(hasher))
+}
+
+fn hexadecimal(hasher: Sha256) -> String {
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Content {
+    /// Returns the content of both: known if both are.
+    pub(super) fn with(self, other: Self) -> Self {
+        let digits = |content| match content {
+            Self::Nothing => Some(String::new()),
+            Self::Sha256(digits) => Some(digits),
+            Self::Unknown => None,
+        };
+        let Some((first, second)) = digits(self).zip(digits(other)) else { return Self::Unknown };
+        Self::Sha256(hexadecimal(Sha256::new().chain_update(format!("{first} {second}"))))
+    }
 }
 
 /// The file that a shell would run for this word, if it is sure which.
@@ -116,6 +160,11 @@ pub fn resolve(program: &str, path: &str, cwd: &Path, files: &dyn Files) -> Opti
     None
 }
 
+/// True if the working directory has a say in which file a shell runs for this word.
+pub fn depends_on_directory(program: &str, path: &str) -> bool {
+    !program.starts_with('/') && (program.contains('/') || path.split(':').any(|dir| !dir.starts_with('/')))
+}
+
 fn candidate(dir: &Path, program: &str) -> Option<PathBuf> {
     let path = dir.join(program);
     let goes_up = path.components().any(|part| matches!(part, Component::ParentDir));
@@ -137,8 +186,14 @@ mod tests {
         fn is_file(&self, path: &Path) -> bool {
             self.0.contains(path)
         }
+        fn is_directory(&self, _: &Path) -> bool {
+            false
+        }
         fn is_protected(&self, _: &Path) -> bool {
             true
+        }
+        fn interpreter_words(&self, _: &Path) -> Vec<String> {
+            Vec::new()
         }
         fn content(&self, _: &Path) -> Content {
             Content::Nothing
@@ -197,6 +252,24 @@ mod tests {
         ] {
             assert_eq!(OnDisk.content(&path), expect, "{path:?}");
         }
+    }
+
+    #[test]
+    fn a_script_names_its_interpreter() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        for (text, expect) in [
+            ("#!/bin/sh\necho", &["/bin/sh"][..]),
+            ("#! /usr/bin/env  -S python3 -u", &["/usr/bin/env", "-S", "python3", "-u"]),
+            ("#!", &[]),
+            ("echo #!/bin/sh", &[]),
+            ("\n#!/bin/sh", &[]),
+            ("", &[]),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(OnDisk.interpreter_words(&file), expect, "{text:?}");
+        }
+        assert!(OnDisk.interpreter_words(dir.path()).is_empty());
     }
 
     #[test]

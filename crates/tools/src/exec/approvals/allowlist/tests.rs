@@ -57,6 +57,17 @@ impl Files for Host {
     fn is_file(&self, path: &Path) -> bool {
         self.is_executable(path) || path == Path::new("/w/notes.txt") || path == Path::new("/w/dir/x")
     }
+    fn is_directory(&self, _: &Path) -> bool {
+        false
+    }
+    fn interpreter_words(&self, path: &Path) -> Vec<String> {
+        let words: &[&str] = match path.to_str() {
+            Some("/w/node_modules/.bin/skill") => &["/usr/bin/env", "tool"],
+            Some("/home/o/bin/sub/deep") => &["/usr/bin/sh"],
+            _ => &[],
+        };
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
     fn is_protected(&self, path: &Path) -> bool {
         path.starts_with("/usr")
     }
@@ -116,6 +127,7 @@ fn surroundings(setup: &Setup) -> Surroundings<'_> {
         home: Path::new("/home/o"),
         sets_variables: setup.sets_variables,
         writable: &[],
+        is_root: false,
         files: &Host,
     }
 }
@@ -194,6 +206,51 @@ fn a_program_that_tools_can_change_is_remembered_by_its_content() {
         let remembered = found.to_allow_always().into_iter().map(|found| (found.pattern, found.sha256));
         assert_eq!(remembered.collect::<Vec<_>>(), expect, "{command}");
     }
+}
+
+#[test]
+fn behind_a_change_of_directory_nothing_is_remembered_that_depends_on_it() {
+    let none = Setup { patterns: &[], ..PLAIN };
+    for (command, path, expect) in [
+        ("cd sub && ./rg x", PATH, vec![]),
+        ("pushd sub; ./rg x", PATH, vec![]),
+        ("cd sub; popd; ./rg x", PATH, vec![]),
+        ("command cd sub && ./rg x", PATH, vec![]),
+        (". ./env && ./rg x", PATH, vec![]),
+        ("cd sub && rg x", "/usr/bin:.", vec![]),
+        ("env -C sub ./rg x", PATH, vec![]),
+        ("(cd sub && ./rg x)", PATH, vec![]),
+        ("sh -c 'cd sub && ./rg x'", PATH, vec![]),
+        ("./rg x && cd sub", PATH, vec!["/w/rg"]),
+        ("test -e y && ./rg x", PATH, vec!["/w/rg"]),
+        ("cd sub && rg x && /opt/loose/head", PATH, vec!["/usr/bin/rg", "/opt/loose/head"]),
+    ] {
+        let found = judged(&Setup { path, ..none }, command);
+        let remembered = found.to_allow_always().into_iter().map(|found| found.pattern);
+        assert_eq!(remembered.collect::<Vec<_>>(), expect, "{command}");
+    }
+}
+
+#[test]
+fn an_interpreter_that_tools_can_change_is_part_of_the_content() {
+    let setup = Setup { path: "/usr/bin:/home/o/bin", ..PLAIN };
+    let of = |path: &str| Content::Sha256(format!("of {path}"));
+    let (script, other) = ("/w/node_modules/.bin/skill", "/home/o/bin/sub/deep");
+    let with = |path: &str| surroundings(&setup).content_of(Path::new(path));
+    assert_eq!(with(script), of(script).with(of("/home/o/bin/tool")));
+    assert_ne!(with(script), of(script).with(of("/home/o/bin/wc")));
+    assert_eq!(with(other), of(other), "root alone can change its interpreter");
+    assert_eq!(of(script).with(Content::Unknown), Content::Unknown);
+}
+
+#[test]
+fn as_root_every_program_is_remembered_by_its_content() {
+    let rules = Rules { allowlist: &[], safe_bins: &[], skill_bins: &Default::default() };
+    let found = evaluate("rg x", rules, Surroundings { is_root: true, ..surroundings(&PLAIN) });
+    assert_eq!(
+        found.to_allow_always(),
+        [Remembered { pattern: "/usr/bin/rg", sha256: Some("of /usr/bin/rg") }]
+    );
 }
 
 #[test]

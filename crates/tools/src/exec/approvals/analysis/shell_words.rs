@@ -130,6 +130,15 @@ const BUILTINS: &[&str] = &[
     "zstyle",
 ];
 
+/// Builtins that change the working directory and run nothing.
+const DIRECTORY_BUILTINS: &[&str] = &["cd", "chdir", "dirs", "popd", "pushd"];
+
+/// Builtins that neither change the working directory nor run what they are given.
+const PLAIN_BUILTINS: &[&str] = &[
+    ":", "[", "break", "continue", "exit", "export", "jobs", "print", "printf", "read", "readonly", "return",
+    "set", "shift", "test", "times", "type", "ulimit", "umask", "unset", "wait",
+];
+
 /// Shells whose reading of a command line [`super::analyse`] knows.
 const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "ksh93", "mksh", "sh", "zsh"];
 
@@ -140,6 +149,16 @@ pub(super) fn is_reserved(word: &str) -> bool {
 /// Returns true if a shell runs a builtin for this name, whatever `PATH` holds.
 pub fn is_builtin(name: &str) -> bool {
     BUILTINS.contains(&name)
+}
+
+/// Returns true if the shell may be in another directory after this command.
+pub fn leaves_directory(name: &str) -> bool {
+    is_builtin(name) && !PLAIN_BUILTINS.contains(&name)
+}
+
+/// Returns true if this is a builtin that may run what it is given: `.`, `exec`, `eval`.
+pub fn runs_code(name: &str) -> bool {
+    leaves_directory(name) && !DIRECTORY_BUILTINS.contains(&name)
 }
 
 /// Returns true if this shell reads a command in the way [`super::analyse`] does. csh and fish do
