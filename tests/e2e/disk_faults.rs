@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 use crate::conversation::{end, history, message, send, sessions_dir, turn, well_formed};
 use crate::kills::set;
+use crate::telegram::bot_setup;
+use crate::telegram_blocks::{in_blocks, small};
 
 /// Duration of the test in seconds, unless `OPENCLAW_TEST_DISK_SECONDS` says otherwise.
 const SECONDS: u64 = 75;
@@ -232,6 +234,41 @@ async fn every_accepted_message_ends_in_order_and_once_whichever_call_of_the_dis
         println!("{tally}");
         ensure!(tally.met > 0, "nothing failed: the test tests nothing");
     }
+    Ok(())
+}
+
+/// A block of an answer that the disk refuses for a moment is stored a little later, in its place, and nothing is said twice.
+#[tokio::test]
+async fn a_block_that_can_not_be_stored_for_a_moment_is_said_once_and_in_its_place() -> Result<()> {
+    let Some(disk) = FaultyDisk::new()? else { return Ok(()) };
+    let server = TelegramServer::start().await;
+    let gate = Gate::new();
+    let paragraphs =
+        ["One", "Two", "Three", "Four"].map(|word| format!("{word} is what this one says. ").repeat(3));
+    let paragraphs = paragraphs.map(|one| format!("{}\n\n", one.trim()));
+    let (held, written) = (gate.clone(), paragraphs.clone());
+    let model = ModelServer::answering(move |_| {
+        let mut steps = written.clone().map(Step::Text).to_vec();
+        steps.insert(2, Step::Wait(held.clone()));
+        Reply::steps(steps)
+    })
+    .await;
+    let setup = bot_setup(&server, &model, in_blocks(), small());
+    let gateway = disk.under(setup).start().await?;
+    server.push(private_message(5, "tell me"));
+    server.has_made("the first block", |made| !made.is_empty()).await;
+    let refused = Fault { times: 3, ..Fault::once(DiskCall::Write) }.of("gateway.sqlite-wal");
+    disk.arm(&[refused])?;
+    gate.open();
+    server
+        .has_made("the end", |made| made.iter().any(|one| one["text"].to_string().contains("Four is")))
+        .await;
+    gateway.fates().await?;
+    ensure!(disk.disarm()?.len() == 1, "the fault was not met\n{}", gateway.log());
+    let said: Vec<String> =
+        server.made().iter().map(|one| one["text"].as_str().unwrap_or_default().trim().to_owned()).collect();
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    ensure!(words(&said.join(" ")) == words(&paragraphs.concat()), "{said:?}\n{}", gateway.log());
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
-use openclaw_testkit::model_server::{ModelServer, Reply, ScriptedCall, Step};
+use openclaw_testkit::model_server::{Gate, ModelServer, Reply, ScriptedCall, Step};
 use openclaw_testkit::{Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
@@ -84,6 +84,37 @@ async fn a_steered_message_skips_the_calls_that_are_left_and_is_read_next() {
     assert_eq!(roles, ["tool", "tool", "tool", "user"]);
     let steered = request.last_user_text();
     assert!(steered.contains("] STEERME now\n[message_id: q3]"), "{steered}");
+}
+
+/// A stop is stored for the messages that the run took too: a crash right behind it brings none of them back.
+#[tokio::test]
+async fn a_message_that_a_stopped_run_has_taken_stays_stopped_over_a_crash() {
+    let (first, never) = (Gate::new(), Gate::new());
+    let (of_first, of_second) = (first.clone(), never.clone());
+    let model = ModelServer::answering(move |request| {
+        let gate = if request.last_user_text().contains("two") { &of_second } else { &of_first };
+        Reply::text("answer").after(Step::Wait(gate.clone()))
+    })
+    .await;
+    let config = json!({"messages": {"queue": {"mode": "steer"}}});
+    let mut gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    send(&mut client, "main", "one", "run-1").await;
+    model.arrived(1).await;
+    send(&mut client, "main", "two", "run-2").await;
+    first.open();
+    // The run goes on with the second message, which stands behind its whole answer to the first.
+    model.arrived(2).await;
+    let aborted = client.request("chat.abort", json!({"sessionKey": "main"})).await.unwrap();
+    assert_eq!(aborted["aborted"], true, "{aborted}");
+    gateway.crash_and_restart().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for run in ["run-1", "run-2"] {
+        let wait = json!({"runId": run, "timeoutMs": 20_000});
+        let ended = client.request("agent.wait", wait).await.unwrap();
+        assert_ne!(ended["status"], "timeout", "{run}: {ended}\n{}", gateway.log());
+    }
+    assert_eq!(model.requests().len(), 2, "a stopped message was answered\n{}", gateway.log());
 }
 
 /// The frames up to the event that pleases, with it.

@@ -10,14 +10,15 @@ use crate::queue_modes::{numbered, traced};
 use crate::telegram::{bot, last_said, merge, open};
 
 /// Config in which each paragraph is a message.
-fn in_blocks() -> Value {
+pub(crate) fn in_blocks() -> Value {
     let mut section = open();
     let coalesce = json!({"minChars": 1, "maxChars": 60, "idleMs": 10});
     merge(&mut section, json!({"blockStreaming": true, "blockStreamingCoalesce": coalesce}));
     section
 }
 
-fn small() -> Value {
+/// Chunks of about a paragraph.
+pub(crate) fn small() -> Value {
     let chunk = json!({"minChars": 20, "maxChars": 100, "breakPreference": "newline"});
     json!({"agents": {"defaults": {"blockStreamingChunk": chunk}}})
 }

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::TelegramServer;
+use openclaw_testkit::{GatewayUnderTest, TOKEN};
 use serde_json::{Value, json};
 
 use crate::channel_troubles::{has, json_of, ok};
@@ -273,13 +273,22 @@ async fn a_program_that_holds_the_port_is_named_and_a_free_port_with_it() {
     let port: u16 = url.rsplit(':').next().unwrap().trim_end_matches('/').parse().unwrap();
     let gateway = gateway().config(json!({"gateway": {"port": port}})).prepare().unwrap();
     let held = format!("Port {port} is held by ");
-    for page in [&["health"][..], &["status"], &["gateway", "status"], &["doctor"]] {
+    let pages: [&[&str]; 5] =
+        [&["health"], &["status"], &["gateway", "status"], &["doctor"], &["dashboard", "--no-open"]];
+    for page in pages {
         let ended = unaware(&gateway, page).await;
         let said = format!("{}{}", ended.out, ended.err);
         has(&said, &[&held, "Choose another port", "openclaw config set gateway.port "]);
         lacks(
             &said,
-            &["Start a gateway", "Need a gateway?     openclaw gateway", "To start one", "State is in order"],
+            &[
+                "Start a gateway",
+                "Need a gateway?     openclaw gateway",
+                "To start one",
+                "State is in order",
+                // The other program would learn it from the address.
+                TOKEN,
+            ],
         );
     }
     let run = unaware(&gateway, &["gateway", "run"]).await;

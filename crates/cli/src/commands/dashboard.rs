@@ -26,6 +26,12 @@ pub(super) fn run(args: &DashboardArgs, context: &Context) -> Outcome {
             context.hint_command("openclaw config set gateway.controlUi.enabled true")
         )));
     }
+    // The address has the token in it: nobody but the gateway may be shown it.
+    if running_gateway(&context.loaded).is_none()
+        && let Some(why) = client::another_program(context, &target)
+    {
+        return Err(Failure::new("port", "The web chat can't be opened: no gateway has its port.").hint(why));
+    }
     let page = Page::of(context, config, &target);
     output::line(&format!("Dashboard URL: {}", page.address));
     let helpers = Helpers::of(context.env());

@@ -11,7 +11,7 @@ use openclaw_agent::text::thoughts;
 use openclaw_agent::tool::Catalogue;
 use openclaw_agent::{ReasoningVisibility, ReplyPayload};
 use openclaw_channels::{Activity, SendError};
-use openclaw_delivery::outbox::{Enqueued, Paced};
+use openclaw_delivery::outbox::{Enqueued, OutboxError, Paced};
 use openclaw_delivery::reply::coalescer::{BlockReply, Coalescer};
 use openclaw_delivery::reply::draft::{DraftEffect, DraftStream, draft_id};
 use openclaw_delivery::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd, media};
@@ -20,6 +20,7 @@ use openclaw_delivery::reply::sent_blocks::name_of;
 use openclaw_delivery::reply::tool_notes::ToolNotes;
 use openclaw_delivery::reply::typing::{self, Typing, TypingEffect, TypingSignal};
 use openclaw_journal::inbox::Row;
+use openclaw_journal::journal::NewDelivery;
 use openclaw_journal::steady_id::uuid_of;
 use openclaw_runtime::events::Verbose;
 use openclaw_sessions::ids;
@@ -35,6 +36,8 @@ const BEHIND_THE_MODEL: Duration = Duration::from_millis(5);
 /// Time for which the last draft is awaited: the answer comes after it, and not much later because
 /// of it.
 const LAST_DRAFT: Duration = Duration::from_secs(1);
+/// Pause before a block that the disk refused is stored again, until [`SEND_TIMEOUT`] is over.
+const BLOCK_BACKOFF: Duration = Duration::from_millis(200);
 
 mod blocks;
 mod pacing;
@@ -490,17 +493,33 @@ impl<'a> Reply<'a> {
                     if at == 0 {
                         new.not_before += i64::try_from(pause.as_millis()).unwrap_or_default();
                     }
-                    match reply.runner.shared.outbox.accept_new(new).await {
-                        Ok(Enqueued::New | Enqueued::Known(_) | Enqueued::Withheld) => {}
-                        Err(error) => {
-                            tracing::warn!(delivery = id, %error, "a block of an answer was not taken: its words come at the end");
-                            return SendEnd::Failed;
-                        }
+                    if !reply.taken(new).await {
+                        return SendEnd::Failed;
                     }
                 }
                 SendEnd::Sent
             };
             tokio::time::timeout(SEND_TIMEOUT, sending).await.unwrap_or(SendEnd::TimedOut)
+        }
+    }
+}
+
+impl Reply<'_> {
+    /// Puts a part of a block into the outbox; `false` if the outbox has no room for it. A disk that
+    /// refuses is asked again: without the block, the end would repeat the whole answer.
+    async fn taken(&self, part: NewDelivery) -> bool {
+        loop {
+            let error = match self.runner.shared.outbox.accept_new(part.clone()).await {
+                Ok(Enqueued::New | Enqueued::Known(_) | Enqueued::Withheld) => return true,
+                Err(error) => error,
+            };
+            let delivery = &part.delivery.id;
+            if !matches!(error, OutboxError::Journal(_)) {
+                tracing::warn!(delivery, %error, "a block of an answer was not taken: its words come at the end");
+                return false;
+            }
+            tracing::warn!(delivery, %error, "a block of an answer was not taken: it is tried again");
+            tokio::time::sleep(BLOCK_BACKOFF).await;
         }
     }
 }

@@ -131,6 +131,11 @@ impl SteeringQueue {
         state.taken.clone()
     }
 
+    /// Returns the ids of the messages that the run took.
+    pub(crate) fn taken(&self) -> Vec<RunId> {
+        self.state.lock().taken.iter().map(|job| job.row.run_id.clone()).collect()
+    }
+
     /// Takes out the messages that the run took.
     pub(crate) fn drain_taken(&self) -> Vec<Job> {
         std::mem::take(&mut self.state.lock().taken)

@@ -44,9 +44,14 @@ impl Actor {
             // that they are.
             ids.extend(self.running.iter().flat_map(|running| running.job.row.others()));
         }
-        let stored = match ids.as_slice() {
+        // So are those that the run took while it was under way; to callers they are that run.
+        let mut stored = ids.clone();
+        if effects.iter().any(|effect| matches!(effect, Effect::Cancel(_))) {
+            stored.extend(self.running.iter().flat_map(|running| running.control.steering.taken()));
+        }
+        let stored = match stored.as_slice() {
             [] => Ok(true),
-            ids => self.shared.journal.update(Update::Abort(ids.to_vec(), reason)).await,
+            stored => self.shared.journal.update(Update::Abort(stored.to_vec(), reason)).await,
         };
         self.perform(effects).await;
         match stored {
