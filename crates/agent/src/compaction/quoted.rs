@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use openclaw_protocol::printable::is_shapeless;
 
-/// Labels of the turns, as [`Words`] reads them.
+/// Labels of the turns, as [`QuotedWords`] reads them.
 const LABELS: [&str; 5] = ["user", "assistant", "assistantthinking", "assistanttoolcalls", "toolresult"];
 /// Tags around the parts, read likewise.
 const TAGS: [&str; 3] = ["conversation", "previoussummary", "summary"];
@@ -60,7 +60,7 @@ pub(super) fn quoted(text: &str) -> Cow<'_, str> {
 /// Returns the range of the bracket that closes the label beginning here, if a colon follows.
 fn label_end(text: &str, at: usize) -> Option<(usize, usize)> {
     let rest = text.get(at..)?;
-    let mut words = Words::default();
+    let mut words = QuotedWords::default();
     let mut chars = rest.char_indices();
     let (end, bracket) = chars.by_ref().find(|(_, c)| !words.goes_on(*c, is_bracket))?;
     let is_said = chars.find(|(_, c)| !is_passed(*c) && !is_bracket(*c) || is_colon(*c));
@@ -70,7 +70,7 @@ fn label_end(text: &str, at: usize) -> Option<(usize, usize)> {
 
 /// True if the text behind an angle bracket goes on as one of the tags does.
 fn begins_tag(rest: &str) -> bool {
-    let mut words = Words::default();
+    let mut words = QuotedWords::default();
     let is_end = |c: char| c == '>' || is_wide(c) || c.is_whitespace();
     let name =
         rest.trim_start_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '\n' | '>') && !opens_tag(c));
@@ -79,14 +79,14 @@ fn begins_tag(rest: &str) -> bool {
 
 /// Letters of a label or a tag, as a careless reader sees them.
 #[derive(Default)]
-struct Words {
+struct QuotedWords {
     read: String,
     length: usize,
     /// True if a letter of another script is among them: it may look like any.
     is_foreign: bool,
 }
 
-impl Words {
+impl QuotedWords {
     /// Reads a character; false at the end of the words.
     fn goes_on(&mut self, c: char, is_end: impl Fn(char) -> bool) -> bool {
         self.length += usize::from(!c.is_whitespace() && !is_shapeless(c));
