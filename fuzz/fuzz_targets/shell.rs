@@ -21,11 +21,17 @@ impl Files for Host {
     fn is_file(&self, path: &Path) -> bool {
         path.to_str().is_none_or(|path| path.contains('x'))
     }
+    fn is_directory(&self, path: &Path) -> bool {
+        !self.is_file(path)
+    }
     fn is_protected(&self, path: &Path) -> bool {
         path.starts_with("/usr/bin")
     }
     fn content(&self, _: &Path) -> Content {
         Content::Unknown
+    }
+    fn interpreter_words(&self, _: &Path) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -44,6 +50,7 @@ fuzz_target!(|command: &str| {
             home: Path::new("/home/o"),
             sets_variables: false,
             writable: &[],
+            is_root: false,
             files: &Host,
         },
     );
