@@ -39,19 +39,20 @@ impl Actor {
                 | Effect::Aside(_) => None,
             })
             .collect();
-        if effects.iter().any(|effect| matches!(effect, Effect::Cancel(_))) {
+        let mut taken = Vec::new();
+        if effects.iter().any(|effect| matches!(effect, Effect::Cancel(_)))
+            && let Some(running) = &self.running
+        {
             // Messages that are run together are stopped together, also before the journal knows
             // that they are.
-            ids.extend(self.running.iter().flat_map(|running| running.job.row.others()));
+            ids.extend(running.job.row.others());
+            // So are those that the run took while it was under way; to callers they are that run.
+            taken = running.control.steering.taken();
         }
-        // So are those that the run took while it was under way; to callers they are that run.
-        let mut stored = ids.clone();
-        if effects.iter().any(|effect| matches!(effect, Effect::Cancel(_))) {
-            stored.extend(self.running.iter().flat_map(|running| running.control.steering.taken()));
-        }
-        let stored = match stored.as_slice() {
-            [] => Ok(true),
-            stored => self.shared.journal.update(Update::Abort(stored.to_vec(), reason)).await,
+        let all = [ids.as_slice(), &taken].concat();
+        let stored = match all.is_empty() {
+            true => Ok(true),
+            false => self.shared.journal.update(Update::Abort(all, reason)).await,
         };
         self.perform(effects).await;
         match stored {
