@@ -7,11 +7,12 @@ use openclaw_agent::tool_policy::Candidate;
 use openclaw_config::settings::Config;
 use openclaw_journal::api::Occasion;
 use openclaw_journal::request::{Kind, Request};
-use openclaw_journal::rights::settle::{Within, of_nobody, of_owner, settled};
+use openclaw_journal::rights::settle::{Asked, Within, of_nobody, of_owner, settled};
 use openclaw_journal::rights::{Maker, Rights, groups};
 use openclaw_journal::testing::{direct, group};
 use openclaw_protocol::SessionKey;
 use openclaw_sessions::{KeyRules, SessionEntry, SessionSettings};
+use openclaw_tools::CATALOGUE;
 use serde_json::json;
 
 use crate::tool_access::{self, RunOf};
@@ -35,6 +36,33 @@ struct Caller {
     session: &'static str,
     request: Request,
 }
+
+/// A way by which a caller's words, or what they cause, come to be acted on. One that is not in this list is not tested: a new variant
+/// belongs into [`WAYS`] and gets an arm in [`World::led`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Message,
+    Collected,
+    Steered,
+    SubAgent,
+    SessionsSend,
+    Process,
+    Button,
+    Hook,
+    ToolsInvoke,
+}
+
+const WAYS: [Way; 9] = [
+    Way::Message,
+    Way::Collected,
+    Way::Steered,
+    Way::SubAgent,
+    Way::SessionsSend,
+    Way::Process,
+    Way::Button,
+    Way::Hook,
+    Way::ToolsInvoke,
+];
 
 /// Session and rights that a way in led to.
 struct Reached {
@@ -61,7 +89,72 @@ impl World {
     }
 
     fn settled(&self, key: &str, request: &Request, started_with: Option<&Rights>) -> Rights {
+        // Whoever adds a fact that rights depend on adds callers or ways that differ in it.
+        let Asked { carried: _, speaker: _, button: _, may_administer: _, by_person: _, by_anybody: _ } =
+            request.asked();
         self.within(key, started_with, |within| settled(request.asked(), within))
+    }
+
+    /// Rights that the way leads the caller to, each with the rights that it may not exceed.
+    fn led(&self, caller: &Caller, way: Way) -> Vec<(Rights, Reached)> {
+        let (session, own) = (caller.session, self.settled(caller.session, &caller.request, None));
+        let bound_by_own = |reached: Reached| (own.clone(), reached);
+        let caused = |by: &[&str]| -> Vec<(Rights, Reached)> {
+            let all = caused(self, session, &own).into_iter();
+            all.filter(|reached| by.iter().any(|by| reached.way.contains(by))).map(bound_by_own).collect()
+        };
+        match way {
+            Way::Message => {
+                let rights = own.clone();
+                vec![bound_by_own(Reached { way: "message".to_owned(), session, rights })]
+            }
+            // The words of two callers are in one run only where both have the same rights alone: it has neither more than the one nor
+            // more than the other.
+            Way::Collected | Way::Steered => {
+                let others = callers().into_iter().filter(|other| other.session == session);
+                let joined = others.filter_map(|other| {
+                    let theirs = self.settled(session, &other.request, None);
+                    let way = format!("{way:?} with {}", other.name);
+                    (theirs == own).then(|| (theirs, Reached { way, session, rights: own.clone() }))
+                });
+                joined.collect()
+            }
+            Way::SubAgent => caused(&[CHILD, FREE_CHILD]),
+            Way::SessionsSend => caused(&["sessions_send", "reply"]),
+            Way::Process => caused(&["woken"]),
+            Way::Button => {
+                let pressed = callers().into_iter().map(|presser| {
+                    let press =
+                        Request { button: Some(Maker::Known(own.clone())), ..presser.request.clone() };
+                    let rights = self.settled(session, &press, None);
+                    bound_by_own(Reached {
+                        way: format!("button that {} presses", presser.name),
+                        session,
+                        rights,
+                    })
+                });
+                pressed.collect()
+            }
+            // `BOOT.md` is the owner's: who may not run any command unasked can't write it.
+            Way::Hook => {
+                let boot = Request {
+                    kind: Kind::Agent,
+                    occasion: Occasion::Heartbeat,
+                    may_administer: true,
+                    ..Request::default()
+                };
+                let bound = self.within(session, None, |within| of_owner(Vec::new(), within));
+                let rights = self.settled(session, &boot, None);
+                vec![(bound, Reached { way: "BOOT.md".to_owned(), session, rights })]
+            }
+            Way::ToolsInvoke => {
+                let key = SessionKey::parse(session).unwrap();
+                let of_group = groups::of_client(&self.config, &key, &SessionEntry::default(), (None, None));
+                let bound = self.settled(session, &of_client(true), None);
+                let rights = self.within(session, None, |within| of_owner(of_group, within));
+                vec![(bound, Reached { way: "tools/invoke".to_owned(), session, rights })]
+            }
+        }
     }
 
     fn within<T>(&self, key: &str, started_with: Option<&Rights>, decide: impl FnOnce(Within<'_>) -> T) -> T {
@@ -90,7 +183,7 @@ impl World {
             sender: rights.sender(),
             has_image_model: true,
         };
-        let tools: Vec<Candidate<'_>> = openclaw_tools::built_in().map(Candidate::from).collect();
+        let tools: Vec<Candidate<'_>> = CATALOGUE.facts().map(Candidate::from).collect();
         tool_access::select(run, &tools, rights.tool_policies(), None).names().collect()
     }
 }
@@ -177,6 +270,36 @@ fn no_more(world: &World, of: &str, bound: &Rights, found: &Reached) {
     let (may, has) = (world.tools(session, bound), world.tools(session, rights));
     assert!(has.iter().all(|tool| may.contains(tool)), "{of} by {way}: {has:?} of {may:?}");
     assert!(has.contains(&"exec") || !has.contains(&"process"), "{of} by {way}");
+}
+
+/// Every caller, by every way in, with every tool there is.
+#[test]
+fn no_caller_has_a_tool_by_any_way_in_that_the_rule_does_not_give() {
+    let world = World::new();
+    let names: Vec<&str> = CATALOGUE.facts().map(|facts| facts.name).collect();
+    let mut cells = 0;
+    for way in WAYS {
+        let mut is_open = false;
+        for caller in callers() {
+            let name = caller.name;
+            for (bound, reached) in world.led(&caller, way) {
+                is_open = true;
+                no_more(&world, name, &bound, &reached);
+                let (may, has) =
+                    (world.tools(reached.session, &bound), world.tools(reached.session, &reached.rights));
+                for tool in &names {
+                    cells += 1;
+                    assert!(
+                        !has.contains(tool) || may.contains(tool),
+                        "{name} has {tool} by {}",
+                        reached.way
+                    );
+                }
+            }
+        }
+        assert!(is_open, "{way:?} leads nobody anywhere");
+    }
+    assert!(cells > WAYS.len() * callers().len() * names.len(), "{cells}");
 }
 
 #[test]
