@@ -12,41 +12,53 @@ fn used_before() -> GatewayUnderTest {
     let gateway = gateway()
         .config(json!({
             "channels": {"discord": {"token": "x"}},
+            "agents": {"defaults": {"memorySearch": {"provider": "openai"}}},
             "plugins": {"entries": {"voice-call": {"enabled": true}, "discord": {"enabled": true}}},
         }))
         .prepare()
         .unwrap();
     let jobs = json!({"version": 1, "jobs": [{"id": "j1", "name": "Morning brief", "enabled": true, "schedule": {"kind": "every", "everyMs": 1}}]});
-    let cron = gateway.state_dir().join("cron");
-    std::fs::create_dir(&cron).unwrap();
-    std::fs::write(cron.join("jobs.json"), jobs.to_string()).unwrap();
+    let nodes = json!({"n1": {"nodeId": "n1", "displayName": "Kitchen", "token": "t"}});
+    for (dir, file, content) in [("cron", "jobs.json", jobs), ("nodes", "paired.json", nodes)] {
+        let dir = gateway.state_dir().join(dir);
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join(file), content.to_string()).unwrap();
+    }
     gateway
 }
 
 const CRON: &str = "This version runs no scheduled jobs; they stay in the file: Morning brief.";
 const CHANNELS: &str = "This version does not have these channels: nobody's message comes in there, and nothing is sent: Discord.";
 const PLUGINS: &str = "This version loads no plugins: voice-call.";
+const MEMORY: &str = "This version searches no memory: ";
+const NODES: &str = "This version sends no commands to nodes: Kitchen.";
 
 #[tokio::test]
 async fn features_of_an_existing_directory_that_will_not_work_are_told_once_everywhere() {
     let mut gateway = used_before();
     gateway.start().await.unwrap();
-    for told in [CRON, CHANNELS, PLUGINS] {
+    for told in [CRON, CHANNELS, PLUGINS, MEMORY, NODES] {
         gateway.logged(told).await.unwrap();
         assert_eq!(gateway.log().matches(told).count(), 1, "{}", gateway.log());
     }
     assert!(!gateway.log().contains("not supported yet: channels"), "{}", gateway.log());
     for page in [&["status"][..], &["doctor"], &["health"]] {
         let out = ok(&gateway, page).await;
-        has(&out, &[CRON, CHANNELS, PLUGINS]);
-        assert_eq!(out.matches(CRON).count(), 1, "{page:?}: {out}");
+        has(&out, &[CRON, CHANNELS, PLUGINS, MEMORY, NODES]);
+        for told in [CRON, MEMORY, NODES] {
+            assert_eq!(out.matches(told).count(), 1, "{page:?}: {out}");
+        }
     }
     let names = |list: &Value| -> Vec<String> {
         list.as_array().unwrap().iter().map(|one| one["feature"].as_str().unwrap().to_owned()).collect()
     };
     for page in [&["status", "--json"][..], &["health", "--json"]] {
         let document = json_of(&gateway, page).await;
-        assert_eq!(names(&document["absentFeatures"]), ["channels", "cron", "plugins"], "{page:?}");
+        assert_eq!(
+            names(&document["absentFeatures"]),
+            ["channels", "cron", "plugins", "memory", "nodes"],
+            "{page:?}"
+        );
     }
 }
 

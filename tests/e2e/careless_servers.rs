@@ -381,6 +381,9 @@ async fn a_credit_that_is_enough_for_a_shorter_answer_gives_one() {
     let mut client = gateway.client().await.unwrap();
     assert_eq!(turn(&mut client, "main", "hello", "r1").await, "short");
     assert_eq!(server.requests().len(), 2);
+    drop(client);
+    assert!(gateway.terminate().await.unwrap().success());
+    assert_eq!(usage_stats(&gateway)["one:a"].get("disabledUntil"), None, "its key is as good as before");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::time::{Duration, Instant};
 
 use openclaw_testkit::many_sessions::{self, Skills};
 use openclaw_testkit::{Login, TOKEN, WsClient, long_sessions};
@@ -16,6 +17,17 @@ const MIB: usize = 1024 * 1024;
 
 fn reader() -> Login {
     Login::token(TOKEN).with("scopes", json!(["operator.read"]))
+}
+
+/// Checks that health checks are answered at once. The quickest of some counts, since other programs may hold this test up.
+async fn healthz_answers_at_once(port: u16) {
+    let mut quickest = Duration::MAX;
+    for _ in 0..10 {
+        let begun = Instant::now();
+        assert!(get(port, "/healthz").await.contains("200 OK"));
+        quickest = quickest.min(begun.elapsed());
+    }
+    assert!(quickest < Duration::from_millis(100), "{quickest:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,7 +49,7 @@ async fn a_client_that_asks_for_the_cost_again_and_again_costs_the_memory_of_one
     for id in &ids[..10] {
         assert!(asker.answer(id).await.unwrap().ok);
     }
-    assert!(get(gateway.port(), "/healthz").await.contains("200 OK"));
+    healthz_answers_at_once(gateway.port()).await;
     // Another client's light requests wait for nothing, heavy ones for one of the others.
     let mut other = gateway.client().await.unwrap();
     other.request("health", json!({})).await.unwrap();
@@ -77,6 +89,7 @@ async fn ten_clients_that_ask_for_a_long_history_at_once_cost_bounded_memory_and
             history["messages"].as_array().unwrap().len()
         });
     }
+    healthz_answers_at_once(gateway.port()).await;
     assert_eq!(asking.join_all().await, [6; CLIENTS], "6 MiB are shown");
     let grown = resident_at_most(&gateway) - before;
     assert!(grown < 100 * MIB, "the gateway grew by {} MiB", grown / MIB);

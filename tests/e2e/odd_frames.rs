@@ -91,6 +91,25 @@ fn responses(usage: &Value) -> String {
     ])
 }
 
+/// OpenAI's Responses with more or other fields in their item, and in the events about it.
+#[expect(clippy::needless_pass_by_value, reason = "reads better at the call")]
+fn item(in_item: Value, in_events: Value) -> String {
+    let with = |mut whole: Value, more: &Value| {
+        crate::telegram::merge(&mut whole, more.clone());
+        whole
+    };
+    let added = with(json!({"type": "message", "id": "msg_1"}), &in_item);
+    let content = json!([{"type": "output_text", "text": SAID}]);
+    let done = with(json!({"type": "message", "id": "msg_1", "content": content}), &in_item);
+    let frames = [
+        json!({"type": "response.output_item.added", "output_index": 0, "item": added}),
+        json!({"type": "response.output_text.delta", "output_index": 0, "delta": SAID}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": done}),
+        json!({"type": "response.completed", "response": {"status": "completed"}}),
+    ];
+    events(&frames.map(|frame| with(frame, &in_events)))
+}
+
 /// Asks a provider of this protocol, each time in a session of its own, and returns the usage of each
 /// answer as the history has it. Each answer has to come whole and at the first try.
 async fn asked(api: &str, bodies: Vec<(String, String)>) -> Vec<Value> {
@@ -163,6 +182,17 @@ async fn a_field_that_nobody_needs_loses_no_answer_whatever_its_type() {
     let rows =
         [("a thought that is a word", part(json!({"thought": "false"}), json!({"promptTokenCount": 10})))];
     asked("google-generative-ai", named(rows)).await;
+
+    let rows = [
+        ("an item with odd fields", item(json!({"status": 7, "phase": [], "role": {}}), json!({}))),
+        ("an item whose id is a number", item(json!({"id": 7}), json!({}))),
+        ("the index of an item as text", item(json!({}), json!({"output_index": "0"}))),
+        (
+            "events with odd fields",
+            item(json!({}), json!({"sequence_number": {}, "logprobs": "x", "obfuscation": 5, "item_id": []})),
+        ),
+    ];
+    asked("openai-responses", named(rows)).await;
 }
 
 /// A call whose input is an empty text has none.

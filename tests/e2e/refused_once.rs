@@ -2,12 +2,14 @@
 
 use nix::errno::Errno;
 use openclaw_testkit::faulty_disk::{DiskCall, Fault, FaultyDisk};
-use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
+use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::{Value, json};
 
 use crate::conversation::{end, message, send, sessions_dir, told, transcript_path, turn, well_formed};
+use crate::queue_modes::{numbered, traced};
+use crate::telegram::last_said;
 
 /// Waits until Telegram has been asked for `count` messages. Panics with the gateway's log if that takes too long.
 async fn seen(server: &TelegramServer, gateway: &GatewayUnderTest, count: usize) {
@@ -26,16 +28,23 @@ struct Stage {
 
 impl Stage {
     async fn new() -> Option<Self> {
+        Self::answering(|_| "here I am".to_owned()).await
+    }
+
+    async fn answering(answer: fn(&Captured) -> String) -> Option<Self> {
         let disk = FaultyDisk::new().unwrap()?;
         let server = TelegramServer::start().await;
         let gate = Gate::new();
         let held = gate.clone();
-        let model =
-            ModelServer::answering(move |_| Reply::text("here I am").after(Step::Wait(held.clone()))).await;
+        let model = ModelServer::answering(move |request| {
+            Reply::text(&answer(request)).after(Step::Wait(held.clone()))
+        })
+        .await;
         let telegram = json!({
             "botToken": server.token(), "apiRoot": server.root(), "dmPolicy": "open", "allowFrom": ["*"],
         });
-        let config = json!({"channels": {"telegram": telegram}});
+        let queue = json!({"mode": "followup", "debounceMs": 0});
+        let config = json!({"channels": {"telegram": telegram}, "messages": {"queue": queue}});
         let setup = crate::gateway().fake_model(&model.v1()).config(config);
         let gateway = disk.under(setup).start().await.unwrap();
         Some(Self { disk, server, model, gate, gateway })
@@ -76,6 +85,26 @@ async fn an_answer_that_the_disk_refused_for_a_moment_is_sent_as_soon_as_it_is_s
         stage.gate.open();
         seen(&stage.server, &stage.gateway, 1).await;
         assert_eq!(stage.disk.disarm().unwrap().len(), 1, "nothing was refused");
+    }
+}
+
+/// The end of the first of two runs can't be stored for some seconds, the end of the second behind it can.
+#[tokio::test]
+async fn answers_do_not_overtake_each_other_while_the_database_can_not_be_synced() {
+    let word = |request: &Captured| last_said(request).split("] ").nth(1).unwrap_or_default()[..3].to_owned();
+    for call in [DiskCall::Sync, DiskCall::Write] {
+        let Some(stage) = Stage::answering(word).await else { return };
+        for (id, words) in [(1, "one, please"), (2, "two, please"), (3, "six, please")] {
+            stage.server.push(numbered(private_message(5, words), id));
+            traced(&stage.gateway, id, |event| event["fate"] == "run").await;
+        }
+        let refused = Fault { times: 5, ..Fault::once(call).of("gateway.sqlite-wal") };
+        stage.disk.arm(&[refused]).unwrap();
+        stage.gate.open();
+        seen(&stage.server, &stage.gateway, 3).await;
+        assert_eq!(stage.disk.disarm().unwrap().len(), 1, "nothing was refused");
+        assert_eq!(stage.gateway.fates().await.unwrap(), json!({"run": 3}));
+        assert_eq!(stage.texts(), ["one", "two", "six"], "{call:?}\n{}", stage.gateway.log());
     }
 }
 

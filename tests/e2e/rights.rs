@@ -67,8 +67,9 @@ fn call(tool: &str, args: &Value) -> String {
     format!("call {}", json!({"tool": tool, "args": args}))
 }
 
-#[tokio::test]
-async fn a_strangers_words_are_not_collected_into_a_run_with_more_rights() {
+/// Returns the runs of an owner's message and of three that wait behind it, the first of them a stranger's: the words of each, and whether
+/// it may run commands.
+async fn runs_with(queue: Value) -> Vec<(String, bool)> {
     let (gate, server) = (Gate::new(), TelegramServer::start().await);
     let held = gate.clone();
     let model = ModelServer::answering(move |request| match last_said(request) {
@@ -76,8 +77,7 @@ async fn a_strangers_words_are_not_collected_into_a_run_with_more_rights() {
         _ => Reply::text("heard"),
     })
     .await;
-    let queue = json!({"messages": {"queue": {"mode": "collect", "debounceMs": 1}}});
-    let gateway = bot(&server, &model, group(), queue).await;
+    let gateway = bot(&server, &model, group(), json!({"messages": {"queue": queue}})).await;
     server.push(numbered(group_message(GROUP, OWNER, "first"), 1));
     model.arrived(1).await;
     for (id, (from, words)) in (2..).zip([(STRANGER, "second"), (OWNER, "third"), (OWNER, "fourth")]) {
@@ -90,10 +90,28 @@ async fn a_strangers_words_are_not_collected_into_a_run_with_more_rights() {
         let is_said = |word: &&str| said.contains(*word);
         ["first", "second", "third", "fourth"].into_iter().filter(is_said).collect::<Vec<_>>().join(" ")
     };
-    let runs: Vec<(String, bool)> =
-        model.requests().iter().map(|request| (said(request), may_run_commands(request))).collect();
+    model.requests().iter().map(|request| (said(request), may_run_commands(request))).collect()
+}
+
+#[tokio::test]
+async fn a_strangers_words_are_not_collected_into_a_run_with_more_rights() {
+    let runs = runs_with(json!({"mode": "collect", "debounceMs": 1})).await;
     let expect = [("first", true), ("second", false), ("third fourth", true)];
     assert_eq!(runs, expect.map(|(words, may)| (words.to_owned(), may)));
+}
+
+/// Of a message that a full queue drops the agent is told in a summary.
+#[tokio::test]
+async fn a_strangers_words_are_not_summarized_into_a_run_with_more_rights() {
+    for (mode, expect) in [
+        ("collect", vec![("first", true), ("second", false), ("third fourth", true)]),
+        ("followup", vec![("first", true), ("second", false), ("third", true), ("fourth", true)]),
+    ] {
+        let runs = runs_with(json!({"mode": mode, "debounceMs": 1, "cap": 2, "drop": "summarize"})).await;
+        let runs: Vec<(&str, bool)> = runs.iter().map(|(words, may)| (words.as_str(), *may)).collect();
+        assert_eq!(runs, expect[..runs.len()], "{mode}");
+        assert!(runs.len() >= 3, "{mode}: {runs:?}");
+    }
 }
 
 #[tokio::test]
@@ -154,7 +172,7 @@ async fn a_message_to_another_session_takes_the_rights_of_its_caller_along() {
     let mut client = gateway.client().await.unwrap();
     turn(&mut client, "main", "hello", "first").await;
     std::fs::write(gateway.state_dir().join("workspace/MEMORY.md"), "CANARY").unwrap();
-    for (n, to) in ["main", "agent:main:anew"].into_iter().enumerate() {
+    for (n, to) in ["main", "agent:main:telegram:dm:1111", "agent:main:anew"].into_iter().enumerate() {
         let words = format!("please number {n}");
         let args = json!({"sessionKey": to, "message": words, "timeoutSeconds": 0});
         server.push(group_message(GROUP, STRANGER, &call("sessions_send", &args)));
@@ -382,6 +400,23 @@ async fn nobody_is_taken_for_another_by_the_name_they_give_themselves() {
         server.push(update);
         server.nth_answer("sendMessage", n + 1).await;
         assert!(!may_run_commands(&asked(&model, &words)), "{field} {name}");
+    }
+}
+
+/// No row says to which account the group of such a session belongs.
+#[tokio::test]
+async fn the_rules_of_an_accounts_groups_hold_also_where_no_row_names_the_account() {
+    let model = model().await;
+    let rules = json!({"groups": {GROUP.to_string(): {"tools": {"deny": ["exec"]}}}});
+    let telegram = json!({"enabled": false, "accounts": {"work": rules}});
+    let config = json!({"channels": {"telegram": telegram}});
+    let gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    for (group, may) in [(GROUP, false), (GROUP - 1, true)] {
+        let words = format!("hello, {group}");
+        let key = format!("agent:main:telegram:group:{group}");
+        turn(&mut client, &key, &words, &words).await;
+        assert_eq!(may_run_commands(&asked(&model, &words)), may, "{group}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! Slash commands made of skills, and `openclaw skills`.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
@@ -121,6 +123,30 @@ async fn a_tool_call_is_stopped_and_after_a_crash_not_made_again() {
     );
     let again = client.request("chat.send", message("main", second, "run-2")).await.unwrap();
     assert_eq!(count("second"), 1, "{again}");
+}
+
+/// A program that commands in a sandbox may have written would run outside of it.
+#[tokio::test]
+async fn a_program_from_where_a_sandbox_may_write_is_none_that_a_skill_has() {
+    for (access, may_use) in [("rw", false), ("ro", true)] {
+        let shared = tempfile::tempdir().unwrap();
+        let program = shared.path().join("bin/its-own-program");
+        std::fs::create_dir(program.parent().unwrap()).unwrap();
+        std::fs::write(&program, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let sandbox = json!({"mode": "all", "workspaceAccess": access});
+        let work = json!({"id": "work", "workspace": shared.path(), "sandbox": sandbox});
+        let config = json!({"agents": {"list": [{"id": "main", "default": true}, work]}});
+        let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+        let home = gateway().config(config).env("PATH", path).prepare().unwrap();
+        write(
+            &own(&home),
+            "needy",
+            "metadata: {\"openclaw\":{\"requires\":{\"bins\":[\"its-own-program\"]}}}",
+        );
+        let info = crate::channel_troubles::json_of(&home, &["skills", "info", "needy", "--json"]).await;
+        assert_eq!(info["eligible"], may_use, "{access}: {info}");
+    }
 }
 
 #[tokio::test]

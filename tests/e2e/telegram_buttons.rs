@@ -131,8 +131,10 @@ async fn where_elevated_commands_are_allowed_their_levels_are_buttons() {
 }
 
 /// Callback data that an agent may give its buttons.
-const DATA: [&str; 10] = [
+const DATA: [&str; 12] = [
     "/elevated full",
+    "/bash touch made",
+    "! touch made",
     "/exec security=full",
     "/approve 0f8fad5b-d9cb-469f-a165-70867728950e allow-always",
     "/new",
@@ -171,11 +173,12 @@ async fn a_button_that_the_agent_made_says_words_whatever_it_carries() {
     let model = maker().await;
     let rest = json!({
         "tools": {"elevated": {"enabled": true, "allowFrom": {"telegram": [5]}}},
+        "commands": {"bash": true},
         // The press may come before the run is over that made the button.
         "messages": {"queue": {"mode": "followup", "debounceMs": 0}},
     });
     let section = json!({"allowFrom": [5]});
-    let _gateway = bot(&server, &model, section, rest).await;
+    let gateway = bot(&server, &model, section, rest).await;
     for (number, data) in DATA.into_iter().enumerate() {
         // The agent answers with the tool's result.
         server.push(private_message(5, &format!("make {number} of them")));
@@ -190,6 +193,7 @@ async fn a_button_that_the_agent_made_says_words_whatever_it_carries() {
         server.made().iter().map(said).filter(|text| text != "read" && text != "Shall I?").collect();
     assert_eq!(others, Vec::<String>::new(), "nothing was done by the gateway");
     assert_eq!(server.calls("editMessageText").len(), 0);
+    assert!(!gateway.state_dir().join("workspace/made").exists());
 }
 
 #[tokio::test]

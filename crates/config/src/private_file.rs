@@ -33,7 +33,11 @@ pub fn replace(path: &Path, content: &[u8], durability: Durability) -> io::Resul
     if durability != Durability::Renewable {
         file.as_file().sync_all()?;
     }
-    file.persist(path).map_err(|error| error.error)?;
+    // `persist` renames behind the back of the C library, where no test of failing disks could meet it.
+    let temporary = file.into_temp_path();
+    fs::rename(&temporary, path)?;
+    // Nothing is left to be removed.
+    drop(temporary.keep());
     if durability == Durability::Synced {
         File::open(dir)?.sync_all()?;
     }

@@ -36,6 +36,8 @@ const LAST: usize = 512;
 /// Bytes of its six numbers.
 const NUMBERS: usize = 24;
 const SLOT: usize = NUMBERS + SUFFIX + LAST;
+/// Beginning of the log's lines about a file that took the place of another.
+const RENAMED: &str = "> ";
 /// Byte offset in a slot of the number of calls that failed.
 const FAILED: usize = 20;
 
@@ -182,11 +184,33 @@ impl FaultyDisk {
     pub fn synced(&self) -> Result<BTreeMap<PathBuf, Synced>> {
         let mut files: BTreeMap<PathBuf, Synced> = BTreeMap::new();
         for line in std::fs::read_to_string(syncs(self.dir.path()))?.lines() {
-            let (length, path) = line.split_once(' ').context("a length and a path")?;
-            let file = files.entry(PathBuf::from(path)).or_default();
-            *file = Synced { times: file.times + 1, length: length.parse()? };
+            if !line.starts_with(RENAMED) {
+                note_sync(&mut files, line)?;
+            }
         }
         Ok(files)
+    }
+
+    /// Returns the files whose place another took so far, and whether each of those was synced whole before: otherwise a power cut
+    /// may leave an empty file under that name.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn replaced(&self) -> Result<BTreeMap<PathBuf, bool>> {
+        let (mut files, mut replaced) = (BTreeMap::new(), BTreeMap::new());
+        for line in std::fs::read_to_string(syncs(self.dir.path()))?.lines() {
+            let Some(renamed) = line.strip_prefix(RENAMED) else {
+                note_sync(&mut files, line)?;
+                continue;
+            };
+            let (length, names) = renamed.split_once(' ').context("a length and names")?;
+            let (from, to) = names.split_once('\t').context("two names")?;
+            let synced: Option<Synced> = files.remove(Path::new(from));
+            let is_synced = synced.is_some_and(|synced| Ok(synced.length) == length.parse());
+            let was_always = replaced.entry(PathBuf::from(to)).or_insert(true);
+            *was_always &= is_synced;
+        }
+        Ok(replaced)
     }
 
     /// Cuts the transcripts in a directory of sessions as a power cut may: everything that was not synced is gone.
@@ -204,6 +228,14 @@ impl FaultyDisk {
         }
         Ok(())
     }
+}
+
+/// Adds a line of the log to the syncs of its file.
+fn note_sync(files: &mut BTreeMap<PathBuf, Synced>, line: &str) -> Result<()> {
+    let (length, path) = line.split_once(' ').context("a length and a path")?;
+    let file = files.entry(PathBuf::from(path)).or_default();
+    *file = Synced { times: file.times + 1, length: length.parse()? };
+    Ok(())
 }
 
 /// The syncs of a file.
