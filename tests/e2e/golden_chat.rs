@@ -45,16 +45,20 @@ fn skip(lines: std::ops::RangeInclusive<usize>, why: &'static str) -> Deviation 
     Deviation { lines, why, change: Change::Skip }
 }
 
-/// Error of the run that the model refuses: the recorded words, then the model and what to do.
+/// Error of a person's run that the model refuses: the recorded words, then the model and what to do.
 const REFUSED: &str = "400 fake model rejected the request\nThis is the answer of fake (model fake-1). It refuses the request as it is: \
                  /model <provider>/<model> asks another model, /new begins a conversation without this history.";
+/// Error of a program's run: its words are no commands.
+const PROGRAM_REFUSED: &str = "400 fake model rejected the request\nThis is the answer of fake (model fake-1). It refuses the request as \
+                 it is: `openclaw models set <provider>/<model>` sets another model, `openclaw agent --session-id <new id>` begins a \
+                 conversation without this history.";
 
 /// A failed run says so (KB-16); the reference ends it as if all were well.
-fn failed_run(run: &str, key: &str) -> (Value, Value) {
-    let data = json!({"phase": "error", "error": REFUSED, "endedAt": 0});
+fn failed_run(run: &str, key: &str, error: &str) -> (Value, Value) {
+    let data = json!({"phase": "error", "error": error, "endedAt": 0});
     let agent =
         json!({"runId": run, "stream": "lifecycle", "data": data, "sessionKey": key, "seq": 2, "ts": 0});
-    let chat = json!({"runId": run, "sessionKey": key, "seq": 2, "state": "error", "errorMessage": REFUSED});
+    let chat = json!({"runId": run, "sessionKey": key, "seq": 2, "state": "error", "errorMessage": error});
     (
         json!({"type": "event", "event": "agent", "payload": agent}),
         json!({"type": "event", "event": "chat", "payload": chat}),
@@ -72,8 +76,8 @@ fn chat_send(replay: Replay<'_>) -> Replay<'_> {
     };
     replay.deviations([
         skip(29..=31, "commands are another issue"),
-        differs(35, "KB-16", Change::Instead(|| failed_run("run-fail-1", "agent:main:main").0)),
-        differs(36, "KB-16", Change::Instead(|| failed_run("run-fail-1", "agent:main:main").1)),
+        differs(35, "KB-16", Change::Instead(|| failed_run("run-fail-1", "agent:main:main", REFUSED).0)),
+        differs(36, "KB-16", Change::Instead(|| failed_run("run-fail-1", "agent:main:main", REFUSED).1)),
         differs(38, "silence is not shown, commands are another issue", Change::Edit(history)),
         differs(40, "KB-18", Change::Edit(canonical_key)),
     ])
@@ -117,8 +121,8 @@ fn agent_and_wait(replay: Replay<'_>) -> Replay<'_> {
     };
     let failed = |frame: &mut Value| {
         let payload = &mut frame["payload"];
-        (payload["status"], payload["summary"]) = (json!("error"), json!(REFUSED));
-        payload["result"]["payloads"][0]["text"] = json!(REFUSED);
+        (payload["status"], payload["summary"]) = (json!("error"), json!(PROGRAM_REFUSED));
+        payload["result"]["payloads"][0]["text"] = json!(PROGRAM_REFUSED);
         payload["result"]["payloads"][0]["…"] = json!("…");
         payload["result"]["meta"] = json!({"…": "…"});
     };
@@ -130,8 +134,8 @@ fn agent_and_wait(replay: Replay<'_>) -> Replay<'_> {
         frame["payload"]["status"] = json!("error");
         frame["payload"]["…"] = json!("…");
     };
-    let lifecycle = || failed_run("run-agent-3", "agent:main:side").0;
-    let chat = || failed_run("run-agent-3", "agent:main:side").1;
+    let lifecycle = || failed_run("run-agent-3", "agent:main:side", PROGRAM_REFUSED).0;
+    let chat = || failed_run("run-agent-3", "agent:main:side", PROGRAM_REFUSED).1;
     replay.passing_over(end_of_an_aborted_run).deviations([
         differs(38, "cut", Change::Edit(report)),
         differs(40, "a run's record holds no prompt report", Change::Edit(no_report)),

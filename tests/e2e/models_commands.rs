@@ -27,7 +27,8 @@ const DIFFERENT: &[(&str, &str)] = &[
     // There is no wizard; the variable is named.
     (
         "Run `openclaw configure` or set an API key env var.",
-        "Set OPENAI_API_KEY, or run `openclaw models auth paste-token --provider openai`.",
+        "Set OPENAI_API_KEY in <STATE>/.env or in the environment of the gateway's service and restart the \
+         gateway; or, without a restart, run `openclaw models auth paste-token --provider openai`.",
     ),
 ];
 

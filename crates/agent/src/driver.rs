@@ -40,7 +40,8 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     let mut stop = Stop::new(params.cancel.clone(), params.limits.timeout);
     let repeatable = params.tools.repeatable();
     let (passed_over, agent) = (params.passed_over.to_vec(), params.agent.clone());
-    let candidates = Candidates { facts, passed_over, agent, repeatable };
+    let candidates =
+        Candidates { facts, passed_over, agent, error_surface: params.error_surface, repeatable };
     let (context, own_from) = (params.transcript.context(), params.transcript.own_from());
     let history = History { context, own_from, deaths: params.deaths };
     for call in history.cut_short(&candidates.repeatable).closed {

@@ -33,6 +33,7 @@ pub mod bootstrap;
 pub mod compaction;
 mod context;
 mod driver;
+pub mod error_surface;
 pub mod event;
 pub mod file_watch;
 pub mod frontmatter;

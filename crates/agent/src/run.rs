@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::compaction::CompactionSettings;
+use crate::error_surface::ErrorSurface;
 use crate::event::RunEvent;
 use crate::hooks::RunHooks;
 use crate::host::Host;
@@ -36,6 +37,8 @@ pub struct RunParams<'a> {
     pub passed_over: &'a [String],
     /// Flag with which commands mean the agent, for advice.
     pub agent: AgentFlag,
+    /// Reader of the error if the run fails, for advice.
+    pub error_surface: ErrorSurface,
     /// The system prompt, byte-stable for the session.
     pub system_prompt: &'a Arc<str>,
     /// The tools, policy applied.

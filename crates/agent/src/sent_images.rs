@@ -156,6 +156,11 @@ fn changed(message: &Message, changes: Vec<(usize, Block)>) -> Message {
     }
 }
 
+/// Returns the number of images of a message that are sent.
+pub(crate) fn pictures(message: &Message) -> usize {
+    blocks(message).iter().filter(|block| is_image(block)).count()
+}
+
 /// The blocks whose images are sent.
 fn blocks(message: &Message) -> &[Block] {
     match message {

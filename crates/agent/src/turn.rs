@@ -31,6 +31,7 @@ use openclaw_protocol::message::{
 use serde_json::json;
 
 use crate::answer::Answered;
+use crate::error_surface::ErrorSurface;
 use crate::event::{RunEnd, RunEvent};
 use crate::gateway_result::SKIPPED;
 use crate::payload::{Answer, ToolFailure};
@@ -137,6 +138,8 @@ pub(crate) struct Candidates {
     pub(crate) passed_over: Vec<String>,
     /// Flag of the agent, for advice.
     pub(crate) agent: AgentFlag,
+    /// Reader of the error, for advice.
+    pub(crate) error_surface: ErrorSurface,
     /// Tools of which a call that a crash cut short is made again.
     pub(crate) repeatable: Vec<&'static str>,
 }

@@ -96,6 +96,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 
 use openclaw_agent::bootstrap::WorkspaceFiles;
+use openclaw_agent::error_surface::ErrorSurface;
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::prompt::{RepoRoots, SystemPromptReport};
 use openclaw_agent::user_time::user_zone;
@@ -542,6 +543,10 @@ async fn run_agent(
         models: &models,
         passed_over: &prepared.passed_over,
         agent: prepared.agent_flag.clone(),
+        error_surface: match row.payload.is_programs() {
+            true => ErrorSurface::CommandLine,
+            false => ErrorSurface::Chat,
+        },
         system_prompt: &prepared.system_prompt,
         tools: &prepared.tools,
         host: runner.host_of(run),

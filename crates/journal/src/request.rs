@@ -206,6 +206,12 @@ impl Request {
         self.origin.is_some() || self.is_chat()
     }
 
+    /// True if a program asked over `agent` and reads the answer itself, as `openclaw agent` does. None of its words are commands.
+    pub fn is_programs(&self) -> bool {
+        let is_asked = self.expected() == Expected::Words && self.spawned.is_none();
+        is_asked && !self.is_chat() && self.conversation().is_none()
+    }
+
     /// True if its sender may change how commands are guarded. On chat platforms everybody who may give commands may.
     pub fn may_set_guards(&self) -> bool {
         self.origin.is_some() || self.may_approve || self.may_administer

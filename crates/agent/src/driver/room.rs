@@ -13,6 +13,7 @@ use crate::event::RunEvent;
 use crate::pruning::{Window, is_cached};
 use crate::run::RunParams;
 use crate::run_model::RunModel;
+use crate::sent_images::pictures;
 use crate::stop::Stop;
 use crate::tokens::{all_tokens, context_tokens};
 use crate::turn::{Room, RoomMade, Sizes, Turn};
@@ -44,10 +45,12 @@ pub(super) fn seen(turn: &Turn, params: &RunParams<'_>) -> Arc<Vec<Arc<Message>>
 }
 
 pub(super) fn sizes(turn: &Turn, params: &RunParams<'_>, candidate: &RunModel<'_>) -> Sizes {
+    let messages = seen(turn, params);
     Sizes {
         window: candidate.model.context_window(),
         fixed: params.fixed_tokens,
-        messages: all_tokens(&seen(turn, params)),
+        messages: all_tokens(&messages),
+        pictures: messages.iter().map(|message| pictures(message)).sum(),
     }
 }
 

@@ -181,7 +181,10 @@ async fn an_overflow_is_said_clearly() {
         "prompt is too long: 208423 tokens > 200000 maximum",
     )]);
     let outcome = stage.run("go").await;
-    let words = "Context overflow: prompt too large for the model. Try again with less input or a larger-context model.";
+    let words = "Context overflow: prompt too large for the model. Try again with less input or a larger-context model.\n\
+                 fake (model m0) takes no request of this size. About 1 tokens were sent, of 200,000 that its window holds, and \
+                 could not be made fewer. Send less at once; /new begins a conversation without this history; /model \
+                 <provider>/<model> asks another model.";
     assert_eq!(outcome.end, RunEnd::Failed(words.into()));
     assert_eq!(outcome.meta.error.map(|error| error.kind), Some(RunErrorKind::ContextOverflow));
     assert_eq!(stage.events()[..1], ["start"], "there is nothing to compact");

@@ -15,6 +15,7 @@ use openclaw_models::thinking::next_supported;
 use openclaw_models::{FailureKind, ModelFailure, ThinkingLevel};
 
 use super::{CandidateFacts, Candidates};
+use crate::error_surface::ErrorSurface;
 
 /// First wait; it doubles each time.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
@@ -29,6 +30,7 @@ pub(super) struct Attempts {
     candidates: Vec<CandidateFacts>,
     passed_over: Vec<String>,
     agent: AgentFlag,
+    error_surface: ErrorSurface,
     candidate: usize,
     thinking: ThinkingLevel,
     tried_levels: Vec<ThinkingLevel>,
@@ -51,12 +53,13 @@ pub(super) enum Next {
 
 impl Attempts {
     pub(super) fn new(candidates: Candidates, retries: u32) -> Self {
-        let Candidates { facts, passed_over, agent, repeatable: _ } = candidates;
+        let Candidates { facts, passed_over, agent, error_surface, repeatable: _ } = candidates;
         Self {
             thinking: facts.first().map_or(ThinkingLevel::Off, |first| first.thinking),
             candidates: facts,
             passed_over,
             agent,
+            error_surface,
             candidate: 0,
             tried_levels: Vec::new(),
             barred: Vec::new(),
@@ -199,6 +202,7 @@ mod tests {
     use super::*;
     use crate::reply::{CandidateFailure, NO_ANSWER, RunErrorKind};
     use crate::retry_notice::NextTry;
+    use crate::turn::Sizes;
 
     const AFTER_ALL: &str = "`openclaw models status --probe` shows which of them answer; `openclaw models fallbacks add \
                              <provider>/<model>` names another.";
@@ -384,7 +388,9 @@ mod tests {
             (
                 FailureKind::Auth,
                 Some(401),
-                "\nThis is the answer of openai (model gpt, credential openai:me). Set OPENAI_API_KEY, or run \
+                "\nThis is the answer of openai (model gpt, credential openai:me). Set OPENAI_API_KEY in \
+                 ~/.openclaw/.env or in the environment of the gateway's service and restart the gateway; or, \
+                 without a restart, run \
                  `openclaw models auth paste-token --provider openai`. `openclaw models status` shows which credential is \
                  used.",
             ),
@@ -405,7 +411,9 @@ mod tests {
             (
                 FailureKind::Auth,
                 None,
-                "\nThis came of asking openai (model gpt, credential openai:me). Set OPENAI_API_KEY, or run `openclaw models \
+                "\nThis came of asking openai (model gpt, credential openai:me). Set OPENAI_API_KEY in \
+                 ~/.openclaw/.env or in the environment of the gateway's service and restart the gateway; or, \
+                 without a restart, run `openclaw models \
                  auth paste-token --provider openai`. `openclaw models status` shows which credential is used.",
             ),
             (
@@ -413,7 +421,9 @@ mod tests {
                 Some(403),
                 "\nThis is the answer of openai (model gpt, credential openai:me). It knows the credential and does not permit \
                  this: check the plan, the rights and the region at the provider. /model <provider>/<model> asks another \
-                 model. Another credential may be permitted. Set OPENAI_API_KEY, or run `openclaw models auth paste-token \
+                 model. Another credential may be permitted. Set OPENAI_API_KEY in ~/.openclaw/.env or in the \
+                 environment of the gateway's service and restart the gateway; or, without a restart, run \
+                 `openclaw models auth paste-token \
                  --provider openai`. `openclaw models status` shows which credential is used.",
             ),
             (
@@ -486,6 +496,40 @@ mod tests {
         }
         let told = told(FailureKind::Timeout);
         assert!(told.contains("`openclaw models status --agent work --probe`"), "{told}");
+    }
+
+    #[test]
+    fn advice_names_commands_that_work_where_it_is_read() {
+        let ordering =
+            ModelFailure { message: "400 roles must alternate".into(), ..failure(FailureKind::Format) };
+        let nothing = failure(FailureKind::Empty);
+        let empty = CandidateFailure { candidate: 0, kind: FailureKind::Empty, message: String::new() };
+        let told = |surface| {
+            let mut one = with_credentials(&[("openai/gpt", "openai:me")], &[]);
+            one.error_surface = surface;
+            let kinds = [FailureKind::Format, FailureKind::Other, FailureKind::Gone].map(failure);
+            let denied = ModelFailure { status: Some(403), ..failure(FailureKind::Auth) };
+            let no_tools =
+                ModelFailure { message: "gpt does not support tools".into(), ..failure(FailureKind::Format) };
+            let all = kinds.into_iter().chain([denied, no_tools, ordering.clone()]);
+            let mut told: Vec<String> = all.map(|last| one.error(&[], &last).message).collect();
+            told.push(one.error(std::slice::from_ref(&empty), &nothing).message);
+            let sizes = Sizes { window: 9, fixed: 1, messages: 1, pictures: 2 };
+            told.extend(one.too_large(sizes));
+            told.join("\n")
+        };
+        let chat = told(ErrorSurface::Chat);
+        assert_eq!(
+            (chat.matches("/model <provider>").count(), chat.matches("/new").count()),
+            (6, 3),
+            "{chat}"
+        );
+        assert!(!chat.contains("openclaw models set") && !chat.contains("--session-id"), "{chat}");
+        let terminal = told(ErrorSurface::CommandLine);
+        assert!(!terminal.contains("/model <"), "{terminal}");
+        assert_eq!(terminal.matches("`openclaw models set <provider>/<model>`").count(), 6, "{terminal}");
+        assert_eq!(terminal.matches("`openclaw agent --session-id <new id>`").count(), 3, "{terminal}");
+        assert!(terminal.contains("Send fewer or smaller pictures; "), "{terminal}");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(crate) enum RoomMade {
     Failed(String),
 }
 
-/// Sizes of the parts of a request, in tokens.
+/// Sizes of the parts of a request: tokens, and the number of pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sizes {
     /// The model's window.
@@ -42,6 +42,8 @@ pub(crate) struct Sizes {
     pub(crate) fixed: u64,
     /// The messages.
     pub(crate) messages: u64,
+    /// Number of pictures in them.
+    pub(crate) pictures: usize,
 }
 
 /// Progress of a run with making room.
@@ -155,7 +157,7 @@ impl Turn {
         false
     }
 
-    /// Ends the run if nothing helps: the person is told the sizes.
+    /// Ends the run if nothing helps: the person is told the model, the sizes and the ways out.
     fn no_room(&mut self, mut message: AssistantMessage) {
         let failed = self.record.compaction_failure.take();
         let overflow = user_text(message.error_message.as_deref().unwrap_or_default());
@@ -163,7 +165,8 @@ impl Turn {
             Some(_) => RunErrorKind::CompactionFailure,
             None => RunErrorKind::ContextOverflow,
         };
-        let lines: Vec<String> = [Some(overflow), self.sizes.told(), failed].into_iter().flatten().collect();
+        let lines = [Some(overflow), self.attempts.too_large(self.sizes), failed];
+        let lines: Vec<String> = lines.into_iter().flatten().collect();
         let text = lines.join("\n");
         message.error_text = Some(text.clone());
         self.steps.push_back(Step::Append(Message::Assistant(message), None));
@@ -172,24 +175,36 @@ impl Turn {
 }
 
 impl Sizes {
-    /// Returns the sizes in words for people; `None` if everything should fit, so that the sizes
-    /// explain nothing.
-    fn told(self) -> Option<String> {
-        let Self { window, fixed, messages } = self;
-        if fixed + messages <= window / 10 * 9 {
-            return None;
-        }
-        let (window, fixed, messages) = (grouped(window), grouped(fixed), grouped(messages));
-        if self.fixed >= self.window {
-            return Some(format!(
+    /// Returns true if there is no room for any conversation.
+    pub(super) fn are_beyond_help(self) -> bool {
+        self.fixed >= self.window
+    }
+
+    /// Returns the sizes in words for people.
+    pub(super) fn told(self) -> String {
+        let total = self.fixed + self.messages;
+        let is_over = total > self.window / 10 * 9;
+        let [window, fixed, messages, total] = [self.window, self.fixed, self.messages, total].map(grouped);
+        if self.are_beyond_help() {
+            return format!(
                 "The system prompt and the tools alone take about {fixed} tokens, and the model's window holds {window}: choose a model \
                  with a larger window, shorten the workspace files or offer fewer tools."
-            ));
+            );
         }
-        Some(format!(
-            "The model's window holds {window} tokens; the system prompt and the tools take about {fixed}, and what is left of the \
-             conversation about {messages}, which could not be made smaller."
-        ))
+        let pictures = match self.pictures {
+            0 => String::new(),
+            1 => " with 1 picture".to_owned(),
+            many => format!(" with {many} pictures"),
+        };
+        if is_over {
+            return format!(
+                "The model's window holds {window} tokens; the system prompt and the tools take about {fixed}, and what is left of the \
+                 conversation{pictures} about {messages}, which could not be made smaller."
+            );
+        }
+        format!(
+            "About {total} tokens{pictures} were sent, of {window} that its window holds, and could not be made fewer."
+        )
     }
 }
 
@@ -234,10 +249,18 @@ mod tests {
     #[test]
     fn sizes_are_told_in_words() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
-        let told = Sizes { window: 8_000, fixed: 9_000, messages: 5 }.told().unwrap();
-        assert!(told.contains("alone take about 9,000 tokens") && told.contains("holds 8,000"), "{told}");
-        let told = Sizes { window: 8_000, fixed: 1_000, messages: 50_000 }.told().unwrap();
-        assert_eq!(Sizes { window: 8_000, fixed: 1_000, messages: 6_000 }.told(), None);
-        assert!(told.contains("about 50,000") && told.contains("8,000") && told.contains("1,000"), "{told}");
+        let told = |fixed, messages, pictures| Sizes { window: 8_000, fixed, messages, pictures }.told();
+        let alone = told(9_000, 5, 0);
+        assert!(alone.contains("alone take about 9,000 tokens") && alone.contains("holds 8,000"), "{alone}");
+        let over = told(1_000, 50_000, 0);
+        assert!(over.contains("about 50,000") && over.contains("8,000") && over.contains("1,000"), "{over}");
+        for (pictures, expect) in [(0, ""), (1, " with 1 picture"), (3, " with 3 pictures")] {
+            assert_eq!(
+                told(1_000, 2_000, pictures),
+                format!(
+                    "About 3,000 tokens{expect} were sent, of 8,000 that its window holds, and could not be made fewer."
+                )
+            );
+        }
     }
 }

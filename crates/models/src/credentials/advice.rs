@@ -36,13 +36,22 @@ pub fn how_to_add(provider: &ProviderId, agent: &AgentFlag) -> String {
     let paste = format!("run `{auth} paste-token --provider {provider}`");
     match (provider.as_str(), own_key_variables(provider).last()) {
         ("anthropic", _) => {
-            format!("Set ANTHROPIC_API_KEY, or run `claude setup-token`, then `{auth} setup-token`.")
+            let set = set_variable("ANTHROPIC_API_KEY");
+            format!("{set}; or, without a restart, run `claude setup-token`, then `{auth} setup-token`.")
         }
         ("openai-codex", _) => format!("Run `{auth} login --provider openai-codex`."),
         ("github-copilot", _) => format!("Run `{auth} login-github-copilot`."),
-        (_, Some(name)) => format!("Set {name}, or {paste}."),
+        (_, Some(name)) => format!("{}; or, without a restart, {paste}.", set_variable(name)),
         (_, None) => format!("Set models.providers.{provider}.apiKey in the config, or {paste}."),
     }
+}
+
+/// Returns the clause that says where a variable is set so that the gateway has it: it reads its environment and `.env` when it starts,
+/// and a service has no variables of a shell.
+fn set_variable(name: &str) -> String {
+    format!(
+        "Set {name} in ~/.openclaw/.env or in the environment of the gateway's service and restart the gateway"
+    )
 }
 
 #[cfg(test)]
@@ -56,12 +65,16 @@ mod tests {
             (
                 "openai",
                 "main",
-                "Set OPENAI_API_KEY, or run `openclaw models auth paste-token --provider openai`.",
+                "Set OPENAI_API_KEY in ~/.openclaw/.env or in the environment of the gateway's service and \
+                 restart the gateway; or, without a restart, run `openclaw models auth paste-token --provider \
+                 openai`.",
             ),
             (
                 "openai",
                 "work",
-                "Set OPENAI_API_KEY, or run `openclaw models auth --agent work paste-token --provider openai`.",
+                "Set OPENAI_API_KEY in ~/.openclaw/.env or in the environment of the gateway's service and \
+                 restart the gateway; or, without a restart, run `openclaw models auth --agent work paste-token \
+                 --provider openai`.",
             ),
             ("openai-codex", "main", "Run `openclaw models auth login --provider openai-codex`."),
             ("github-copilot", "work", "Run `openclaw models auth --agent work login-github-copilot`."),
@@ -73,7 +86,9 @@ mod tests {
             (
                 "anthropic",
                 "work",
-                "Set ANTHROPIC_API_KEY, or run `claude setup-token`, then `openclaw models auth --agent work setup-token`.",
+                "Set ANTHROPIC_API_KEY in ~/.openclaw/.env or in the environment of the gateway's service and \
+                 restart the gateway; or, without a restart, run `claude setup-token`, then `openclaw models \
+                 auth --agent work setup-token`.",
             ),
         ];
         for (provider, agent, expect) in rows {

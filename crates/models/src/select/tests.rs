@@ -226,7 +226,9 @@ async fn models_that_do_not_exist_or_are_not_allowed_are_told() {
     assert_eq!(
         warning("openai").as_deref(),
         Some(
-            "There is no credential for openai: runs fall back to a/x until there is one. Set OPENAI_API_KEY, or run \
+            "There is no credential for openai: runs fall back to a/x until there is one. Set OPENAI_API_KEY in \
+             ~/.openclaw/.env or in the environment of the gateway's service and restart the gateway; or, \
+             without a restart, run \
              `openclaw models auth paste-token --provider openai`."
         )
     );

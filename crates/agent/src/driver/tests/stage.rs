@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::images::picture;
 use crate::compaction::CompactionSettings;
+use crate::error_surface::ErrorSurface;
 use crate::event::{RunEnd, RunEvent, TextChange};
 use crate::hooks::RunHooks;
 use crate::host::Host;
@@ -530,6 +531,7 @@ impl Stage {
         let params = RunParams {
             passed_over: &[],
             agent: AgentFlag::default(),
+            error_surface: ErrorSurface::default(),
             session_id: SessionId::new("s1"),
             models: &models,
             system_prompt: &"system".into(),

@@ -6,10 +6,9 @@ use openclaw_models::{FailureKind, ModelFailure, ProviderId};
 use openclaw_protocol::printable::one_line;
 
 use super::Attempts;
+use crate::error_surface::ErrorSurface;
 use crate::reply::{CandidateFailure, NO_ANSWER, RunError, RunErrorKind};
-
-/// Next step that is always there in a chat.
-const ANOTHER: &str = "/model <provider>/<model> asks another model";
+use crate::turn::Sizes;
 
 impl Attempts {
     /// Returns the error for people when nothing is left to try. `failures` are all of this run,
@@ -26,7 +25,10 @@ impl Attempts {
             let kind = kind_of(last, &text);
             // Some kinds have a text of their own that says it all.
             let advice = self.advice(last).filter(|_| kind == last.kind.into() && !text.contains("/new"));
-            let message = match advice {
+            let names_command = text.contains("/new") && self.error_surface != ErrorSurface::Chat;
+            let instead =
+                names_command.then(|| format!("Here {}.", self.error_surface.another_conversation()));
+            let message = match advice.or(instead) {
                 Some(advice) => format!("{text}\n{advice}"),
                 None => text,
             };
@@ -53,8 +55,9 @@ impl Attempts {
                 named.push(&candidate.name);
             }
         }
+        let another = self.error_surface.another_model();
         format!(
-            "{NO_ANSWER}\nThe answer was empty, also when asked again: {}. {ANOTHER}; {} shows what answers.",
+            "{NO_ANSWER}\nThe answer was empty, also when asked again: {}. {another}; {} shows what answers.",
             named.join(", "),
             self.probe()
         )
@@ -63,17 +66,13 @@ impl Attempts {
     /// Returns a sentence that names the model and credential behind a failure and says what to do, as the provider's own message names
     /// neither.
     fn advice(&self, failure: &ModelFailure) -> Option<String> {
-        let candidate = self.current()?;
-        let (provider, model) = candidate.name.split_once('/')?;
-        let whose = match &candidate.credential {
-            Some(profile) => format!("model {model}, credential {profile}"),
-            None => format!("model {model}"),
-        };
+        let another = self.error_surface.another_model();
+        let (provider, model) = self.current()?.name.split_once('/')?;
         let what = match failure.kind {
             FailureKind::Auth if is_web_page(&failure.message) => self.in_a_moment(),
             FailureKind::Auth if failure.status == Some(NOT_PERMITTED) => format!(
                 "It knows the credential and does not permit this: check the plan, the rights and the region at the \
-                 provider. {ANOTHER}. Another credential may be permitted. {}",
+                 provider. {another}. Another credential may be permitted. {}",
                 self.how_to_add(provider)
             ),
             FailureKind::Auth => self.how_to_add(provider),
@@ -87,7 +86,7 @@ impl Attempts {
                     .to_owned()
             }
             FailureKind::Format | FailureKind::Gone if refuses_tools(&failure.message) => format!(
-                "The model takes no tools, which every agent offers. {ANOTHER}; with \
+                "The model takes no tools, which every agent offers. {another}; with \
                  tools.byProvider[\"{provider}/{model}\"].deny: [\"*\"] in the config it is offered none."
             ),
             FailureKind::Gone if failure.status.is_none() => format!(
@@ -100,13 +99,36 @@ impl Attempts {
                  the known models, models.providers.{provider}.baseUrl is the address."
             ),
             FailureKind::Format => format!(
-                "It refuses the request as it is: {ANOTHER}, /new begins a conversation without this history."
+                "It refuses the request as it is: {another}, {}.",
+                self.error_surface.another_conversation()
             ),
-            FailureKind::Other => format!("{ANOTHER}; {} shows what answers.", self.probe()),
+            FailureKind::Other => format!("{another}; {} shows what answers.", self.probe()),
             FailureKind::Empty | FailureKind::ContextOverflow => return None,
         };
         let from = if failure.status.is_some() { "is the answer of" } else { "came of asking" };
-        Some(format!("This {from} {provider} ({whose}). {what}"))
+        Some(format!("This {from} {}. {what}", self.asked()?))
+    }
+
+    /// Returns `provider (model m, credential c)` of the candidate that was asked.
+    fn asked(&self) -> Option<String> {
+        let candidate = self.current()?;
+        let (provider, model) = candidate.name.split_once('/')?;
+        Some(match &candidate.credential {
+            Some(profile) => format!("{provider} (model {model}, credential {profile})"),
+            None => format!("{provider} (model {model})"),
+        })
+    }
+
+    /// Returns sentences about a request that is too large for the model, and that compaction made no smaller.
+    pub(in crate::turn) fn too_large(&self, sizes: Sizes) -> Option<String> {
+        let fault = format!("{} takes no request of this size. {}", self.asked()?, sizes.told());
+        if sizes.are_beyond_help() {
+            return Some(fault);
+        }
+        let less = if sizes.pictures > 0 { "Send fewer or smaller pictures" } else { "Send less at once" };
+        let (another, without) =
+            (self.error_surface.another_model(), self.error_surface.another_conversation());
+        Some(format!("{fault} {less}; {without}; {another}."))
     }
 
     /// Command that asks the agent's models for a tiny answer.

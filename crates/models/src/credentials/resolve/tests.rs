@@ -136,7 +136,8 @@ async fn a_provider_that_wants_the_chain_of_aws_gets_nothing_else() {
     let asked = ("groq", Some("groq:a"));
     check(stored(), wants.clone(), &[key, aws], asked, Ok(&["api-key profile:groq:a=from-profile"])).await;
     let text = "No API key found for provider \"groq\". Auth store: /agents/main/agent/auth-profiles.json (agentDir: \
-                /agents/main/agent). Set GROQ_API_KEY, or run `openclaw models auth paste-token --provider groq`.";
+                /agents/main/agent). Set GROQ_API_KEY in ~/.openclaw/.env or in the environment of the gateway's service \
+                and restart the gateway; or, without a restart, run `openclaw models auth paste-token --provider groq`.";
     check(stored(), wants, &[key], ("groq", None), Err(text)).await;
 }
 

@@ -130,7 +130,11 @@ impl<'a> Defaults<'a> {
         let mut names = key_variables(provider);
         let name = names.find(|name| name.ends_with("_API_KEY")).or_else(|| key_variables(provider).next());
         let ways = match name {
-            Some(name) => format!("put {name}=… into {env_file}, or run: {paste}"),
+            Some(name) => {
+                format!(
+                    "put {name}=… into {env_file} and restart the gateway if it runs, or, without a restart, run: {paste}"
+                )
+            }
             None => format!("run: {paste}"),
         };
         format!("There is no credential for {provider}: runs fail until there is one. To add it, {ways}")
