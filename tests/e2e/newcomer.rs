@@ -250,7 +250,25 @@ async fn a_broken_config_is_told_what_to_put_back() {
     std::fs::write(&path, "{ agent: { nosuch: 1 } }").unwrap();
     let old = openclaw(&gateway, &["agents", "list"]).await;
     old.failed(&["Legacy config keys detected:\n  - agent: agent.* was moved", "Fix what is named above"]);
-    assert!(!old.err.contains("auto-migrated") && !old.err.contains("Problem:"), "{old:?}");
+    assert!(!old.err.contains("auto-migrated"), "{old:?}");
+
+    // An old key alone would be moved; every surface tells what else keeps the file from use.
+    std::fs::write(&path, "{ agent: { skipBootstrap: true, nosuch: 1 }, gateway: { port: 'x' } }").unwrap();
+    let mistakes = [
+        "agents.defaults: Unrecognized key: \"nosuch\"",
+        "gateway.port: Invalid input: expected number, received string",
+    ];
+    for args in [&["agents", "list"][..], &["gateway", "run"]] {
+        let told = openclaw(&gateway, args).await;
+        told.failed(&["agent: agent.* was moved", "\nProblem:\n", mistakes[0], mistakes[1]]);
+    }
+    for args in [&["doctor"][..], &["status"], &["gateway", "status"]] {
+        let told = openclaw(&gateway, args).await;
+        let all = format!("{}{}", told.out, told.err);
+        assert!(mistakes.iter().all(|mistake| all.contains(mistake)), "{args:?}: {told:?}");
+    }
+    let set = openclaw(&gateway, &["config", "set", "logging.level", "info"]).await;
+    set.failed(&["Config validation failed:", mistakes[0]]);
 }
 
 #[tokio::test]
@@ -351,6 +369,7 @@ async fn choosing_a_model_without_a_credential_says_how_to_add_one() {
     for words in [
         "There is no credential for anthropic",
         "ANTHROPIC_API_KEY=",
+        "restart the gateway if it runs",
         "models auth paste-token --provider anthropic",
     ] {
         assert!(set.err.contains(words), "{set:?}");

@@ -100,17 +100,15 @@ impl Context {
     /// Failure for a config that can't be used.
     pub(crate) fn invalid_config(&self) -> Failure {
         let snapshot = &self.loaded.snapshot;
-        let list = |issues: &[Issue]| {
-            issues.iter().map(|issue| format!("  - {}", issue.line())).collect::<Vec<_>>().join("\n")
-        };
-        // Old keys that could not be moved are issues, and then the only ones.
-        let heading =
-            if snapshot.issues == snapshot.legacy_issues { "Legacy config keys detected" } else { "Problem" };
-        let text = format!(
-            "Config invalid\nFile: {}\n{heading}:\n{}",
-            self.short(&snapshot.path),
-            list(&snapshot.issues)
-        );
+        let (old, mistakes): (Vec<&Issue>, Vec<&Issue>) =
+            snapshot.issues.iter().partition(|issue| issue.is_old_key());
+        let mut text = format!("Config invalid\nFile: {}", self.short(&snapshot.path));
+        for (heading, issues) in [("Legacy config keys detected", old), ("Problem", mistakes)] {
+            if !issues.is_empty() {
+                let lines: Vec<String> = issues.iter().map(|issue| format!("  - {}", issue.line())).collect();
+                text.push_str(&format!("\n{heading}:\n{}", lines.join("\n")));
+            }
+        }
         Failure::new("config-invalid", text)
             .hint(format!("\n{}, then run the command again.", self.config_fix()))
     }
@@ -163,7 +161,8 @@ impl Context {
     /// on with.
     pub(crate) fn unusable_config(&self) -> String {
         let snapshot = &self.loaded.snapshot;
-        let why = snapshot.issues.first().map(|issue| format!(" ({})", issue.line())).unwrap_or_default();
+        let why =
+            Issue::foremost(&snapshot.issues).map(|issue| format!(" ({})", issue.line())).unwrap_or_default();
         format!("The config {} cannot be used{why}", self.short(&snapshot.path))
     }
 

@@ -353,6 +353,7 @@ fn accept(document: Value, paths: &Paths, env: &Environment, read: &mut Interpre
         add_warnings(&document, read);
         return Some(document);
     }
+    let mut rest = findings.issues;
     if let Some((moved, changes)) = legacy::migrate(&document) {
         let after = check_document(&moved, paths, env);
         if after.issues.is_empty() {
@@ -361,13 +362,12 @@ fn accept(document: Value, paths: &Paths, env: &Environment, read: &mut Interpre
             add_warnings(&moved, read);
             return Some(moved);
         }
+        if !read.legacy_issues.is_empty() {
+            rest = after.issues;
+        }
     }
-    // As in the reference: while there are old keys, they alone are reported.
-    read.issues.extend(if read.legacy_issues.is_empty() {
-        findings.issues
-    } else {
-        read.legacy_issues.clone()
-    });
+    // The reference reports old keys alone. Here those are moved on load, so what keeps the file from use is behind them.
+    read.issues.extend(read.legacy_issues.iter().cloned().chain(rest));
     None
 }
 

@@ -60,12 +60,22 @@ impl Issue {
     /// Issue as one line for people: `gateway: Unrecognized key: "prot" (did you mean "port"?)`.
     pub fn line(&self) -> String {
         let path = if self.path.is_empty() { "<root>" } else { &self.path };
-        // An old key that is an issue was not moved, whatever OpenClaw's text says.
+        // An old key that is an issue was not moved, although OpenClaw's text says so.
         let message = self.message.strip_suffix(MOVED).unwrap_or(&self.message);
         match self.advice() {
             Some(advice) => format!("{path}: {message} ({advice})"),
             None => format!("{path}: {message}"),
         }
+    }
+
+    /// True if a key of an older version was found. It is moved on load once nothing else is wrong.
+    pub fn is_old_key(&self) -> bool {
+        self.message.ends_with(MOVED)
+    }
+
+    /// Returns the issue to name where only one is: the first that is no old key, if there is one.
+    pub fn foremost(issues: &[Self]) -> Option<&Self> {
+        issues.iter().find(|issue| !issue.is_old_key()).or(issues.first())
     }
 
     /// Issue as clients are told.

@@ -110,8 +110,7 @@ impl WriteError {
 }
 
 fn first_line(issues: &[Issue]) -> String {
-    issues
-        .first()
+    Issue::foremost(issues)
         .map(|issue| {
             let path = if issue.path.is_empty() { "<root>" } else { &issue.path };
             format!("{path}: {}", issue.message)

@@ -226,7 +226,7 @@ pub(super) fn write_failure(error: WriteError) -> Failure {
     match &error {
         WriteError::Invalid { issues } => {
             let failure = Failure::new("config-invalid", text);
-            match issues.first().and_then(Issue::advice) {
+            match Issue::foremost(issues).and_then(Issue::advice) {
                 Some(advice) => failure.hint(sentence(&advice)),
                 None => failure,
             }

@@ -1,7 +1,7 @@
 //! `/config show|get|set|unset`: the config file from a chat (spec `messages.md` §5). Secrets are not shown.
 
 use openclaw_config::write::{Actor, WriteError, set_value, unset_value};
-use openclaw_config::{Environment, Loaded, load, redact, value_path};
+use openclaw_config::{Environment, Issue, Loaded, load, redact, value_path};
 use serde_json::Value;
 
 use super::config_words::{Place, Wish, block, code, read};
@@ -89,7 +89,7 @@ pub(super) fn redacted(path: &[String], value: &Value) -> Value {
 
 pub(super) fn refused(verb: &str, error: &WriteError) -> String {
     match error {
-        WriteError::Invalid { issues } => match issues.first() {
+        WriteError::Invalid { issues } => match Issue::foremost(issues) {
             Some(issue) if issue.path.is_empty() => {
                 format!("⚠️ Config invalid after {verb} ({}).", issue.message)
             }

@@ -84,7 +84,7 @@ fn unusable(context: &Context) -> Option<(&'static str, String)> {
     let is_unknown =
         |issue: &openclaw_config::Issue| issue.kind == openclaw_config::ConfigIssueKind::UnknownKey;
     let fix = match unknown_keys::told(context).filter(|_| snapshot.is_parsable()) {
-        Some(told) if snapshot.issues.iter().all(is_unknown) => told,
+        Some(told) if snapshot.issues.iter().all(|issue| issue.is_old_key() || is_unknown(issue)) => told,
         Some(told) => format!("{told} Fix the rest by hand."),
         None => "Fix it by hand.".to_owned(),
     };
