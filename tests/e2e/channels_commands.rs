@@ -121,6 +121,28 @@ async fn the_commands_tell_what_is_there() {
 }
 
 #[tokio::test]
+async fn a_channel_that_nobody_set_up_is_not_listed() {
+    let none = "- none\n\nAdd one: openclaw channels add --channel telegram --token <token>\n";
+    let mut gateway = crate::gateway().start().await.unwrap();
+    let mut listed = vec![ok(&gateway, &["channels", "status"]).await];
+    assert!(
+        listed[0].starts_with(&format!("Checking channel status…\nGateway reachable.\n{none}")),
+        "{listed:?}"
+    );
+    gateway.terminate().await.unwrap();
+    listed.push(ok(&gateway, &["channels", "status"]).await);
+    listed.push(ok(&gateway, &["channels", "list"]).await);
+    for listed in &listed {
+        assert!(listed.contains(none) && !listed.contains("Telegram"), "{listed}");
+        assert!(!listed.contains("Warnings:"), "{listed}");
+    }
+    // Half of a set-up is one.
+    ok(&gateway, &["config", "set", "channels.telegram.dmPolicy", "pairing"]).await;
+    let status = ok(&gateway, &["channels", "status"]).await;
+    assert!(status.contains("- Telegram default: enabled, not configured"), "{status}");
+}
+
+#[tokio::test]
 async fn a_token_that_is_revoked_is_told_with_what_to_do() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("here")).await;

@@ -227,6 +227,15 @@ async fn an_account_that_was_added_a_moment_ago_is_taken_up_or_said_to_be() {
     has(&status, &["- Telegram default: enabled, configured"]);
     lacks(&status, &["not configured"]);
 
+    let slow = json!({"gateway": {"reload": {"debounceMs": 60_000}}});
+    let slow = gateway().config(section.clone()).config(slow).start().await.unwrap();
+    // The gateway has read the file once more, so that it waits for the end of the next edit.
+    ok(&slow, &["channels", "logout", "--channel", "telegram"]).await;
+    ok(&slow, &add).await;
+    let status = ok(&slow, &["channels", "status"]).await;
+    has(&status, &["- Telegram default: added, the gateway is taking it up; ask again in a moment\n"]);
+    lacks(&status, &["not configured", "- none"]);
+
     let by_hand = json!({"gateway": {"reload": {"mode": "off"}}});
     let by_hand = gateway().config(section).config(by_hand).start().await.unwrap();
     ok(&by_hand, &add).await;

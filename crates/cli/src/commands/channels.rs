@@ -161,9 +161,7 @@ fn list(context: &Context, json: bool, with_usage: bool) -> Outcome {
     }
     output::line("Chat channels:");
     if configured.is_empty() {
-        output::line("- none");
-        output::line("");
-        output::line("Add one: openclaw channels add --channel telegram --token <token>");
+        tell_none();
     }
     for channel in configured {
         for account in channel.account_ids(config) {
@@ -186,6 +184,13 @@ fn list(context: &Context, json: bool, with_usage: bool) -> Outcome {
     output::line("");
     output::line("Docs: https://docs.openclaw.ai/gateway/configuration");
     Ok(0)
+}
+
+/// Tells that no account is set up, and how to add one.
+fn tell_none() {
+    output::line("- none");
+    output::line("");
+    output::line("Add one: openclaw channels add --channel telegram --token <token>");
 }
 
 /// The credential profiles of the default agent.
@@ -249,16 +254,21 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
     output::line("Checking channel status…");
     output::line("Gateway reachable.");
     let accounts = answer.get("channelAccounts").and_then(Value::as_object);
+    // What another gateway's configuration names is not known here.
+    let set_up = target.url.is_none().then(|| warnings::set_up(&context.config_or_default()));
+    let is_wanted = |id: &str| set_up.as_ref().is_none_or(|set_up| set_up.contains(&id));
+    let mut has_any = !pending.is_empty();
     let mut warnings = Vec::new();
     for (id, list) in accounts.into_iter().flatten() {
         let label = registry::by_name(id).map_or(id.as_str(), |info| info.label);
         for account in list.as_array().into_iter().flatten() {
-            if pending
-                .iter()
-                .any(|(channel, of)| channel == id && account.get("accountId") == Some(&json!(of)))
-            {
+            let is_pending = |(channel, of): &(String, String)| {
+                channel == id && account.get("accountId") == Some(&json!(of))
+            };
+            if pending.iter().any(is_pending) || !(is_wanted(id) || is_in_use(account)) {
                 continue;
             }
+            has_any = true;
             let is_running = account.get("running").and_then(Value::as_bool).unwrap_or_default();
             output::row(&line_of(label, account, if is_running { "running" } else { "stopped" }));
             warnings.extend(warnings::told(id, account).iter().map(Warning::line));
@@ -267,6 +277,9 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
     for (id, account) in &pending {
         let label = registry::by_name(id).map_or(id.as_str(), |info| info.label);
         output::row(&format!("- {label} {account}: {when}"));
+    }
+    if !has_any {
+        tell_none();
     }
     if !warnings.is_empty() {
         output::line("");
@@ -279,6 +292,12 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
         "Tip: https://docs.openclaw.ai/cli#status adds gateway health probes to status output (requires a reachable gateway).",
     );
     Ok(0)
+}
+
+/// True if an account has credentials or messages, whether the configuration names it or not.
+fn is_in_use(account: &Value) -> bool {
+    let has = |key: &str| account.get(key).and_then(Value::as_u64).is_some_and(|count| count > 0);
+    account.get("configured") == Some(&Value::Bool(true)) || has("outboxPending") || has("outboxFailed")
 }
 
 /// Status line of an account; `runs` says whether it runs.
@@ -338,7 +357,13 @@ fn offline(context: &Context, target: &TargetArgs, failure: &Failure) -> Outcome
         true => "not known whether it runs (no gateway runs here)",
         false => "not known whether it runs (the gateway can't be asked)",
     };
-    for channel in Platforms::default().channels() {
+    let platforms = Platforms::default();
+    let configured: Vec<_> =
+        platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref())).collect();
+    if configured.is_empty() {
+        tell_none();
+    }
+    for channel in configured {
         for account in channel.account_ids(config) {
             output::row(&offline_line(config, channel.as_ref(), &account, runs));
         }
