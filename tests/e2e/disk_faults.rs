@@ -3,6 +3,7 @@
 //! `OPENCLAW_TEST_DISK_SECONDS` sets how long it goes on; what is not reached by then is left out.
 
 use std::fmt;
+use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -12,6 +13,7 @@ use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::conversation::{end, history, message, send, sessions_dir, turn, well_formed};
 use crate::kills::set;
@@ -56,14 +58,17 @@ struct Tally {
     refused: u32,
     /// Number of the first call that a turn no longer makes, for each kind of call.
     ends: Vec<(DiskCall, u32)>,
+    /// The same for kinds of which calls are left when the time is over: the first that was not tried.
+    left: Vec<(DiskCall, u32)>,
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { met, failed, refused, ends } = self;
+        let Self { met, failed, refused, ends, left } = self;
         write!(
             f,
-            "{met} faults, {failed} messages ended with an error, {refused} requests refused, all calls met of {ends:?}"
+            "{met} faults, {failed} messages ended with an error, {refused} requests refused, all calls met of {ends:?}, \
+             not tried from {left:?}"
         )
     }
 }
@@ -98,14 +103,29 @@ impl World {
     async fn exchange(&mut self, number: u32, fault: &Fault) -> Result<bool> {
         let names = ["a", "b"].map(|which| format!("no-{which}-{:?}-{number}-{:?}", fault.call, fault.error));
         let chapter = i64::from(number / CHAPTER);
+        let store = self.store();
         self.disk.arm(std::slice::from_ref(fault))?;
         match self.asker {
             Asker::Client => self.ask_as_client(&format!("talk-{chapter}"), &names).await?,
             Asker::Chat => self.ask_in_chat(100 + chapter, &names).await?,
         }
+        // The sessions are written a second behind the turn: the last of what it renames.
+        if fault.call == DiskCall::Rename {
+            let written = async {
+                while self.store() == store {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            };
+            tokio::time::timeout(PATIENCE, written).await.context("the sessions are never written")?;
+        }
         let met = self.disk.disarm()?;
         self.tally.met += u32::from(!met.is_empty());
         Ok(!met.is_empty())
+    }
+
+    /// The file of the sessions, by its number: another one takes its place at each writing.
+    fn store(&self) -> Option<u64> {
+        std::fs::metadata(sessions_dir(&self.gateway).join("sessions.json")).ok().map(|file| file.ino())
     }
 
     async fn ask_as_client(&mut self, session: &str, names: &[String; 2]) -> Result<()> {
@@ -186,13 +206,19 @@ impl World {
     }
 }
 
-/// Lets the first call of each kind fail, then the second, until a turn has no such call any more, or the time is over.
-async fn sweep(asker: Asker, kinds: Vec<(DiskCall, Option<Errno>)>, until: Instant) -> Result<Option<Tally>> {
+/// What one gateway is tried with: every `step`-th call of these kinds, beginning with `first`.
+struct Share {
+    asker: Asker,
+    kinds: Vec<(DiskCall, Option<Errno>)>,
+    first: u32,
+    step: u32,
+}
+
+/// Lets the first call of each kind fail, then the next, until a turn has no such call any more, or the time is over.
+async fn sweep(share: Share, until: Instant) -> Result<Option<Tally>> {
+    let Share { asker, kinds: mut open, first: mut number, step } = share;
     let Some(mut world) = World::start(asker).await? else { return Ok(None) };
-    let mut open = kinds;
-    let mut number = 0;
     while !open.is_empty() && Instant::now() < until {
-        number += 1;
         for (call, error) in open.clone() {
             let fault = Fault { first: number, error, ..Fault::once(call) };
             let met = world.exchange(number, &fault).await;
@@ -202,7 +228,9 @@ async fn sweep(asker: Asker, kinds: Vec<(DiskCall, Option<Errno>)>, until: Insta
                 world.tally.ends.push((call, number));
             }
         }
+        number += step;
     }
+    world.tally.left = open.into_iter().map(|(call, _)| (call, number)).collect();
     // A start finds nothing that is left to do, and asks no model.
     let asked = world.model.requests().len();
     world.gateway.crash_and_restart().await?;
@@ -215,22 +243,25 @@ async fn sweep(asker: Asker, kinds: Vec<(DiskCall, Option<Errno>)>, until: Insta
 async fn every_accepted_message_ends_in_order_and_once_whichever_call_of_the_disk_fails() -> Result<()> {
     use DiskCall::{Open, Rename, Sync, Write};
     let until = Instant::now() + Duration::from_secs(set("OPENCLAW_TEST_DISK_SECONDS", SECONDS)?);
+    let (failing, full) = (Some(Errno::EIO), Some(Errno::ENOSPC));
     // Half a write is an error of its own.
-    let failing = vec![
-        (Sync, Some(Errno::EIO)),
-        (Write, Some(Errno::EIO)),
-        (Rename, Some(Errno::EIO)),
-        (Open, Some(Errno::EIO)),
-        (Write, None),
+    let writes = [failing, None, full];
+    let few = |error| [Sync, Rename, Open].map(|call| (call, error)).to_vec();
+    let share = |asker, kinds, first, step| Share { asker, kinds, first, step };
+    let mut shares = vec![
+        share(Asker::Client, [few(failing), few(full)].concat(), 1, 1),
+        share(Asker::Client, writes.map(|error| (Write, error)).to_vec(), 1, 1),
+        share(Asker::Chat, few(failing), 1, 1),
+        share(Asker::Chat, few(full), 1, 1),
     ];
-    let full = [Sync, Write, Rename, Open].map(|call| (call, Some(Errno::ENOSPC))).to_vec();
-    let sweeps = tokio::try_join!(
-        sweep(Asker::Client, failing.clone(), until),
-        sweep(Asker::Client, full.clone(), until),
-        sweep(Asker::Chat, failing, until),
-        sweep(Asker::Chat, full, until),
-    )?;
-    for tally in <[_; 4]>::from(sweeps).into_iter().flatten() {
+    // What a chat brings is written many times, and waits a while behind each refusal.
+    for error in writes {
+        shares.extend((1..=3).map(|first| share(Asker::Chat, vec![(Write, error)], first, 3)));
+    }
+    let mut sweeps: JoinSet<Result<Option<Tally>>> =
+        shares.into_iter().map(|share| sweep(share, until)).collect();
+    while let Some(tally) = sweeps.join_next().await {
+        let Some(tally) = tally?? else { continue };
         println!("{tally}");
         ensure!(tally.met > 0, "nothing failed: the test tests nothing");
     }

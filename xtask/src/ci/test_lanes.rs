@@ -24,6 +24,7 @@ const ENV: &[(&str, &str)] = &[
     ("OPENCLAW_TEST_TORTURE_KILLS", "100"),
     ("OPENCLAW_CRASH_RUNS", "2000"),
     ("OPENCLAW_STORE_KILLS", "400"),
+    ("OPENCLAW_TEST_DISK_SECONDS", "110"),
 ];
 
 /// Executable with tests.
