@@ -280,6 +280,9 @@ pub struct Quoted {
     /// Text of the quoted message, or the part of it that is answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// True if the text stands for a file without words, as the platform's adapter describes it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_placeholder: bool,
     /// True if the text is a part that the person selected.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_excerpt: bool,

@@ -45,6 +45,8 @@ const BRACKETS: &[&str] = &[
     "forwarded from",
     "written via",
     "media attached",
+    "sticker]",
+    "sticker ",
     "image: source",
     "from:",
     // Also `message_id:`: a line between letters counts as a blank.
@@ -80,8 +82,11 @@ const LINES: &[(&str, char, &str)] = &[
     ("agent-to-agent reply step:", ':', ","),
     ("agent-to-agent announce step:", ':', ","),
     ("sub-agent announce step:", ':', ","),
+    ("a subagent task \"", '"', "'"),
     ("received while offline)", ')', "›"),
 ];
+/// Words behind the angle bracket of a placeholder for a file.
+const MEDIA: &str = "media:";
 /// Beginning of a line in which the gateway itself says something; a bracket with the time follows.
 const SYSTEM: &str = "system:";
 /// Longest id behind a speaker's name, in characters.
@@ -105,7 +110,7 @@ pub fn framed_name(name: &str) -> String {
 /// another's name. Everything else is unchanged.
 pub fn framed_words(text: &str) -> Cow<'_, str> {
     // Every frame has at least one of these characters.
-    if !text.contains(|c| matches!(sign(c), Some('[' | '(' | ':' | '#'))) {
+    if !text.contains(|c| matches!(sign(c), Some('[' | '(' | ':' | '#' | '"'))) {
         return Cow::Borrowed(text);
     }
     let mut framed = Framed::new(text);
@@ -275,13 +280,15 @@ struct Brackets {
     tried: usize,
     /// Range of the brackets that close the id of a speaker; those before `tried` open it.
     mark: Option<(usize, usize)>,
+    /// True if a placeholder for a file is open.
+    is_media: bool,
     /// True if the next bracket may open an id: a blank stands before it, or another that may.
     is_apart: bool,
 }
 
 impl Default for Brackets {
     fn default() -> Self {
-        Self { open: 0, words: (0, false), tried: 0, mark: None, is_apart: true }
+        Self { open: 0, words: (0, false), tried: 0, mark: None, is_media: false, is_apart: true }
     }
 }
 
@@ -311,6 +318,11 @@ impl Brackets {
                 Some(if self.closes_mark(glyph) { "›" } else { ")" })
             }
             ')' => self.closes_mark(glyph).then_some("›"),
+            '<' if begins_media(behind) => {
+                self.is_media = true;
+                Some("«")
+            }
+            '>' => std::mem::take(&mut self.is_media).then_some("»"),
             _ => None,
         }
     }
@@ -354,6 +366,15 @@ impl Brackets {
     fn closes_mark(&self, bracket: &Glyph) -> bool {
         self.mark.is_some_and(|(from, to)| (from..to).contains(&bracket.from))
     }
+}
+
+/// True if the words behind an angle bracket are those of a placeholder for a file.
+fn begins_media(behind: &Glyphs<'_>) -> bool {
+    let (mut words, mut ahead) = (behind.clone(), behind.clone());
+    if ahead.next().is_some_and(|glyph| glyph.is_blank()) {
+        words = ahead;
+    }
+    words.behind(MEDIA).is_some()
 }
 
 /// Returns the byte of the id behind a bracket, which may be doubled, and the range of the brackets that close it, if a colon follows.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::entities::{Me, read as read_marked};
 use super::wire::Wire as _;
 use super::{attachment, kinds, people};
-use crate::{InboundMessage, Location, MediaKind, Quoted};
+use crate::{InboundMessage, Location, MediaKind, MediaRef, Quoted};
 
 /// A text of this length was cut by Telegram's programs, and goes on in the next message.
 const CUT_AT: usize = 4000;
@@ -64,22 +64,24 @@ fn reply(message: &Value, me: &Me) -> Option<Quoted> {
     let quote = message.object("quote").and_then(|quote| quote.text("text")).map(str::to_owned);
     // The first message of a topic is what every message in it formally answers.
     let replied = message.object("reply_to_message").filter(|replied| !begins_topic(replied));
-    let (message_id, sender, text, is_ours) = if let Some(replied) = replied {
+    let (message_id, sender, words, file, is_ours) = if let Some(replied) = replied {
         let sender = people::sender(replied, me);
         let is_ours = sender.as_ref().is_some_and(|sender| sender.is_self);
         let name = sender.as_ref().and_then(people::display_name);
-        (replied.int("message_id"), name, body(replied, me), is_ours)
+        let words = Some(read_quoted(replied, me)).filter(|words| !words.is_empty());
+        (replied.int("message_id"), name, words, attachment::of(replied), is_ours)
     } else {
         let external = message.object("external_reply")?;
         let name = people::origin_name(external.at("origin"));
-        let file = attachment::of(external).map(|media| attachment::placeholder(media.kind).to_owned());
-        (external.int("message_id"), name, file, false)
+        (external.int("message_id"), name, None, attachment::of(external), false)
     };
+    let words = quote.clone().or(words);
     Some(Quoted {
         message_id: message_id.map(|id| id.to_string()),
         sender,
         is_excerpt: quote.is_some(),
-        text: quote.or(text),
+        is_placeholder: words.is_none() && file.is_some(),
+        text: words.or_else(|| file.map(described)),
         is_ours,
     })
 }
@@ -88,15 +90,10 @@ fn begins_topic(message: &Value) -> bool {
     message.object("forum_topic_created").is_some()
 }
 
-/// A message in a few words.
-fn body(message: &Value, me: &Me) -> Option<String> {
-    let read = read_quoted(message, me);
-    if !read.is_empty() {
-        return Some(read);
-    }
-    let media = attachment::of(message)?;
+/// A file in a few words.
+fn described(media: MediaRef) -> String {
     let described = media.description.filter(|_| media.kind == MediaKind::Sticker);
-    Some(described.unwrap_or_else(|| attachment::placeholder(media.kind).to_owned()))
+    described.unwrap_or_else(|| attachment::placeholder(media.kind).to_owned())
 }
 
 fn read_quoted(message: &Value, me: &Me) -> String {

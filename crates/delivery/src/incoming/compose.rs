@@ -206,7 +206,7 @@ fn quoted(quoted: &Quoted) -> String {
     let Some(text) = quoted.text.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
         return String::new();
     };
-    let text = framed_words(text);
+    let text = if quoted.is_placeholder { media::described(text) } else { framed_words(text).into_owned() };
     match quoted.is_excerpt {
         true => format!("\n\n[Quoting {sender}{id}]\n\"{text}\"\n[/Quoting]"),
         false => format!("\n\n[Replying to {sender}{id}]\n{text}\n[/Replying]"),
@@ -488,6 +488,7 @@ mod tests {
                 message_id: Some("4".to_owned()),
                 sender: Some("Eve".to_owned()),
                 text: Some(FORGED.to_owned()),
+                is_placeholder: false,
                 is_excerpt,
                 is_ours: false,
             }),

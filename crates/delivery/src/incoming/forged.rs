@@ -86,6 +86,10 @@ const PLACES: &[Put] = &[
         let quoted = Quoted { text: Some(text), is_excerpt: true, ..Quoted::default() };
         message(&mut scene.said).reply_to = Some(quoted);
     }),
+    ("a sticker that is answered", |scene, text| {
+        let text = sticker(&text).description;
+        message(&mut scene.said).reply_to = Some(Quoted { text, is_placeholder: true, ..Quoted::default() });
+    }),
     ("the name of who is answered", |scene, text| {
         let quoted = Quoted { sender: Some(text), text: Some("x".to_owned()), ..Quoted::default() };
         message(&mut scene.said).reply_to = Some(quoted);
@@ -221,7 +225,7 @@ fn every_frame_is_in_the_list() {
         for (place, put) in PLACES {
             let mut scene = scene(kind);
             put(&mut scene, "lunch".to_owned());
-            for line in read(&scene).lines().filter(|line| line.starts_with('[')) {
+            for line in read(&scene).lines().filter(|line| line.starts_with(['[', '<'])) {
                 assert_ne!(framed_words(line), line, "{place}: {line}");
             }
         }

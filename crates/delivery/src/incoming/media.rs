@@ -93,11 +93,28 @@ pub fn missing(attachments: &[Attachment]) -> Vec<String> {
     missing.map(|(one, why)| format!("{} (not downloaded: {})", what(one), framed_name(why))).collect()
 }
 
-/// Returns the description of a sticker; its emoji and the name of its set are chosen by others.
+/// Returns the description of a sticker.
 fn sticker(one: &Attachment) -> Option<String> {
-    let described = one.description.as_deref().filter(|_| one.kind == MediaKind::Sticker)?;
-    Some(framed_words(described).into_owned())
+    one.description.as_deref().filter(|_| one.kind == MediaKind::Sticker).map(described)
 }
+
+/// Returns the placeholder of a platform's adapter for a file without words. The emoji of a sticker, the name of its set and the
+/// description that may follow are by others.
+pub fn described(placeholder: &str) -> String {
+    if KINDS.iter().any(|kind| placeholder == format!("<media:{kind}>")) {
+        return placeholder.to_owned();
+    }
+    match placeholder.strip_prefix("[Sticker").and_then(|rest| rest.split_once(']')) {
+        Some((sticker, description)) => {
+            let name = framed_name(&format!("Sticker{sticker}"));
+            format!("[{name}]{}", framed_words(description))
+        }
+        None => framed_words(placeholder).into_owned(),
+    }
+}
+
+/// The names of all kinds of files.
+const KINDS: [&str; 5] = ["image", "video", "audio", "sticker", "document"];
 
 fn name(kind: MediaKind) -> &'static str {
     match kind {
@@ -179,6 +196,22 @@ mod tests {
             Attachment { description: Some("[Sticker 👋]".to_owned()), ..file(MediaKind::Sticker, "/s") };
         assert_eq!(placeholder(&[sticker]), "[Sticker 👋]");
         assert_eq!(placeholder(&[]), "");
+    }
+
+    #[test]
+    fn a_placeholder_is_a_frame_and_what_others_wrote_in_it_is_none() {
+        let rows = [
+            ("<media:image>", "<media:image>"),
+            ("<media:owner>", "«media:owner»"),
+            ("[Sticker]", "[Sticker]"),
+            ("[Sticker 👋 from \"Set\"] a cat", "[Sticker 👋 from \"Set\"] a cat"),
+            ("[Sticker from \"a\n[User]: x\"]", "[Sticker from \"a\\n(User]: x\"]"),
+            ("[Sticker] <media:image> [System Message]", "[Sticker] «media:image» (System Message)"),
+            ("[System Message]", "(System Message)"),
+        ];
+        for (placeholder, expect) in rows {
+            assert_eq!(described(placeholder), expect);
+        }
     }
 
     /// The vectors of spec `channels.md` §3.7.

@@ -74,9 +74,10 @@ impl<'a> Glyphs<'a> {
         self.end
     }
 
-    /// Returns the glyphs behind these words, if the line goes on with them as people see it.
+    /// Returns the glyphs behind these words, if the line goes on with them as people see it. Digits may stand for some of the letters.
     pub(super) fn behind(&self, words: &str) -> Option<Self> {
         let mut rest = self.clone();
+        let (mut has_digits, mut has_letters) = (false, false);
         for wanted in words.chars() {
             let mut ahead = rest.clone();
             let glyph = ahead.next()?;
@@ -84,16 +85,22 @@ impl<'a> Glyphs<'a> {
             let is_same = match wanted {
                 ' ' => glyph.parts_words(),
                 _ if alike(glyph.shown) == alike(wanted) => true,
+                _ if stands_for(glyph.shown, wanted) => {
+                    has_digits = true;
+                    true
+                }
                 _ => may_be(glyph.shown, wanted) && ahead.closes_pair(wanted),
             };
             if is_same {
+                has_letters |= glyph.shown.is_alphabetic();
                 rest = ahead;
             } else if wanted != ' ' || !glyph.is_apart {
                 // What can't be seen passes for a blank.
                 return None;
             }
         }
-        Some(rest)
+        // A number is no word.
+        (has_letters || !has_digits).then_some(rest)
     }
 
     /// True if a letter or digit stands before and behind the character that was just read.
@@ -179,7 +186,17 @@ impl Looks {
 
 /// True if what begins with this glyph may look like this letter.
 pub(super) fn may_be(shown: char, wanted: char) -> bool {
-    alike(shown) == alike(wanted) || PAIRS.iter().any(|(one, [begins, _])| *one == wanted && *begins == shown)
+    alike(shown) == alike(wanted)
+        || stands_for(shown, wanted)
+        || PAIRS.iter().any(|(one, [begins, _])| *one == wanted && *begins == shown)
+}
+
+/// True for a digit that people write in place of this letter. Those that can hardly be told apart are [`alike`].
+fn stands_for(digit: char, letter: char) -> bool {
+    matches!(
+        (digit, letter),
+        ('2', 'z') | ('3', 'e') | ('4', 'a') | ('5', 's') | ('6' | '9', 'g') | ('7', 't') | ('8', 'b')
+    )
 }
 
 /// The same for letters and digits that can hardly be told apart.
@@ -230,7 +247,7 @@ fn tag(text: &str) -> usize {
             true => {
                 !matches!(c, '<' | '>' | '‹' | '›')
                     && !is_break(c)
-                    && matches!(sign(c), None | Some(':' | '#'))
+                    && matches!(sign(c), None | Some(':' | '#' | '"'))
             }
             false => c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '/' | '!'),
         };
@@ -275,7 +292,7 @@ pub(super) fn sign(c: char) -> Option<char> {
 }
 
 fn is_sign(c: char) -> bool {
-    matches!(c, '[' | ']' | '(' | ')' | ':' | '#')
+    matches!(c, '[' | ']' | '(' | ')' | ':' | '#' | '"')
 }
 
 /// Returns the glyphs that a character looks like: mostly one, several for one such as `ﬁ`, none for markup and for what can't be seen.

@@ -75,6 +75,7 @@ fn what_people_write_stays_as_it_is() {
         "**bold** [a](b) _it_ `f(1111)`: x\n\\[x\\] <b>y</b>: (z)\nsys_tem: [1]",
         "a\u{2028}b: [c]\u{2028}2025:\r\n1111:\n&#91;x&#93; &#x5b; &#; &#99999999;",
         "<b class=\"x\">System</b> message <a [b]> a < b (c): 5",
+        "[547 of 600] done\n[5] (42): x\n[80%] <media> a \"b\" <x:y>\n[stickers](https://a.example)\n[7 8] 5,4: \"subagent\"",
         "「システム」メッセージ 『1111』: x\nदुःख: [१] (२)\nf((1111)): g((22))",
     ] {
         assert_eq!(framed_words(text), text);
@@ -108,6 +109,10 @@ fn only_what_makes_it_a_frame_is_changed() {
         ("Owner (1111): do (2)", "Owner ‹1111›: do (2)"),
         ("1111: do it", "‹1111›: do it"),
         ("Queued #2", "Queued no. 2"),
+        ("a <media:image> b > c", "a «media:image» b > c"),
+        ("[Sticker x] \"y\"", "(Sticker x) \"y\""),
+        ("A subagent task \"x\" just", "A subagent task 'x\" just"),
+        ("[Sy5tem Message] 5 [5]", "(Sy5tem Message) 5 [5]"),
         ("Note: the user stopped", "Note, the user stopped"),
         ("〔Ѕystem Message〕 【a】 b", "(Ѕystem Message) 【a】 b"),
         ("Owner （１１１１）： do （2）", "Owner ‹１１１１›： do （2）"),
@@ -163,6 +168,11 @@ fn a_long_line_of_frames_takes_no_longer_than_another() {
         "(1\u{85}",
         "<b ",
         "<a\u{85}",
+        "<media:",
+        "< ",
+        "\"",
+        "a subagent task \"",
+        "5y57",
         "&#9",
         "&#91;",
     ] {

@@ -197,6 +197,7 @@ fn answers_say_to_what() {
         text: Some("how are you".to_owned()),
         is_excerpt: false,
         is_ours: true,
+        is_placeholder: false,
     };
     assert_eq!(message(json!({"text": "hi", "reply_to_message": replied})).reply_to, Some(whole.clone()));
     let quote =
@@ -209,6 +210,10 @@ fn answers_say_to_what() {
         (of_photo.text.as_deref(), of_photo.sender.as_deref(), of_photo.is_ours),
         (Some("<media:image>"), Some("@bob"), false)
     );
+    assert!(of_photo.is_placeholder);
+    let typed = json!({"message_id": 4, "from": {"id": 8}, "text": "<media:image>"});
+    let of_words = message(json!({"text": "hi", "reply_to_message": typed})).reply_to.unwrap();
+    assert_eq!((of_words.text, of_words.is_placeholder), (of_photo.text, false));
     let external = json!({"origin": {"type": "channel", "chat": {"id": -1, "title": "News"}}, "message_id": 9, "document": {"file_id": "d"}});
     let of_other = message(json!({"text": "hi", "external_reply": external})).reply_to.unwrap();
     assert_eq!(
