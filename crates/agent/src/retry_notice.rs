@@ -174,7 +174,7 @@ mod tests {
             let told = notice(FailureKind::Transient, &words, false, again(0)).for_people(&redactor).error;
             assert!(!told.contains("sk-"), "{told}");
         }
-        let long = notice(FailureKind::Transient, &"é ".repeat(500), false, again(0));
+        let long = notice(FailureKind::Transient, &"éé ".repeat(500), false, again(0));
         assert_eq!(long.for_people(&redactor).error.chars().count(), MAX_ERROR_CHARS + 1);
     }
 }

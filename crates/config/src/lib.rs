@@ -65,7 +65,7 @@ pub use mention_pattern::mention_pattern;
 pub use merge_patch::merge_patch;
 pub use nearest::nearest;
 pub use overrides::Overrides;
-pub use paths::{Paths, approvals_files};
+pub use paths::{APPROVALS_FILE, Paths, approvals_files};
 pub use plugin_switches::{PluginSwitch, plugin_switches, turn_on_command};
 pub use protections::{Unmet, unmet_protections};
 pub use schema_document::{config_schema, unlisted_keys};

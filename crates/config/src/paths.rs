@@ -163,9 +163,12 @@ impl Paths {
     }
 }
 
-/// Places of `exec-approvals.json`: the state directory, and `~/.openclaw`, where OpenClaw has it whatever the state directory is.
+/// Name of the file with the rules and answers about commands.
+pub const APPROVALS_FILE: &str = "exec-approvals.json";
+
+/// Places of [`APPROVALS_FILE`]: the state directory, and `~/.openclaw`, where OpenClaw has it whatever the state directory is.
 pub fn approvals_files(state_dir: &Path, home: &Path) -> [PathBuf; 2] {
-    [state_dir, &home.join(".openclaw")].map(|dir| dir.join("exec-approvals.json"))
+    [state_dir, &home.join(".openclaw")].map(|dir| dir.join(APPROVALS_FILE))
 }
 
 fn default_state_dir(home: &Path) -> PathBuf {

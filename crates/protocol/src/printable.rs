@@ -56,7 +56,7 @@ pub fn is_shapeless(c: char) -> bool {
 /// The text up to so many characters, with `…` behind them if there are more.
 pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
-        Some((at, _)) => Cow::Owned(format!("{}…", text.get(..at).unwrap_or_default())),
+        Some((at, _)) => Cow::Owned(format!("{}…", text.get(..at).unwrap_or_default().trim_end())),
         None => Cow::Borrowed(text),
     }
 }
@@ -109,6 +109,7 @@ mod tests {
         for (most, expect) in [(0, "…"), (2, "🦞é…"), (3, "🦞éa"), (9, "🦞éa")] {
             assert_eq!(excerpt("🦞éa", most), expect);
         }
+        assert_eq!(excerpt("a b", 2), "a…", "no blank stands before the mark");
     }
 
     #[test]

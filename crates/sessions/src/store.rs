@@ -38,7 +38,7 @@ use crate::key::{KeyRules, SessionKey};
 pub use file::{FileStore, FileStoreOptions};
 #[cfg(any(test, feature = "contract"))]
 pub use memory::{MemoryStore, StoredRows};
-pub use on_disk::{StoredRow, read_newest_rows, read_rows};
+pub use on_disk::{StoredRow, read_newest_rows, read_row, read_rows};
 pub use query::{Hidden, Query, Selection};
 
 /// A future of the storage interface.

@@ -1,7 +1,6 @@
 //! `openclaw tools explain`: which tools a run has, by the same rules as the run itself. Reads the config and the stored session; no
 //! gateway is needed.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use openclaw_channels::Platforms;
@@ -9,7 +8,7 @@ use openclaw_config::Config;
 use openclaw_models::ModelRef;
 use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_runtime::tool_access::{Access, Explanation, RunOf, Sender, ToolAccess, explain, unknown_names};
-use openclaw_sessions::store::read_rows;
+use openclaw_sessions::store::read_row;
 use openclaw_sessions::{SessionEntry, SessionSettings};
 use openclaw_tools::CATALOGUE;
 use serde::Serialize;
@@ -25,7 +24,7 @@ pub(super) fn run(args: &ToolsArgs, context: &Context) -> Outcome {
     let config = context.config()?;
     context.print_warnings_about(&["tools"]);
     let (agent, session) = place(context, config, args)?;
-    let (session, entry) = stored(&config.session_store(&agent), session)?;
+    let (session, entry) = stored(config, &agent, session)?;
     let models = DefaultModels::load(config, context.env());
     let model = match args.model.as_deref() {
         Some(text) => named_model(text)?,
@@ -88,15 +87,18 @@ fn place(
 }
 
 /// The session as its row names it, and the row; one that does not exist yet says nothing.
-fn stored(store: &Path, session: SessionKey) -> Result<(SessionKey, SessionEntry), Failure> {
-    let rows = read_rows(store)
+fn stored(
+    config: &Config,
+    agent: &AgentId,
+    session: SessionKey,
+) -> Result<(SessionKey, SessionEntry), Failure> {
+    let (store, rules) = (config.session_store(agent), SessionSettings::from(config).key_rules());
+    let found = read_row(&store, agent, &rules, &session)
         .map_err(|error| Failure::new("store", format!("could not read {}: {error}", store.display())))?;
-    let is_its = |key: &str| key == session.as_str() || session.is_direct_spelling(key);
-    let own = rows.into_iter().filter(|(key, _)| is_its(key));
-    match own.max_by_key(|(_, entry)| entry.updated_at_ms()) {
-        Some((key, entry)) => Ok((session.spelled_as(&Arc::from(key)), Arc::unwrap_or_clone(entry))),
-        None => Ok((session, SessionEntry::default())),
-    }
+    Ok(match found {
+        Some((key, entry)) => (session.spelled_as(&Arc::from(key)), Arc::unwrap_or_clone(entry)),
+        None => (session, SessionEntry::default()),
+    })
 }
 
 fn named_model(text: &str) -> Result<ModelRef, Failure> {

@@ -1,6 +1,8 @@
 //! Texts that an agent reads of messages that waited together, and of those a full queue has
 //! dropped (spec `queue.md` §4). The texts are exact: agents and people know them.
 
+use openclaw_protocol::printable::excerpt;
+
 use crate::frames::{OVERFLOW, QUEUED_ANNOUNCES, QUEUED_ITEM, QUEUED_MESSAGES, framed_words};
 
 /// Kind of waiting messages.
@@ -68,11 +70,7 @@ pub fn overflow(what: Waiting, dropped: u64, lines: &[String]) -> String {
 /// long. The line stands among those of others.
 pub fn line(text: &str) -> String {
     let words = framed_words(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
-    if words.chars().count() <= LINE {
-        return words;
-    }
-    let cut: String = words.chars().take(LINE - 1).collect();
-    format!("{}…", cut.trim_end())
+    if words.chars().count() <= LINE { words } else { excerpt(&words, LINE - 1).into_owned() }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(unix)]
 use nix::unistd::{AccessFlags, access};
+use openclaw_config::APPROVALS_FILE;
 
 use super::{Finding, Premises, Repair, Severity, finding, such_as};
 
@@ -206,7 +207,7 @@ fn things(premises: &Premises) -> io::Result<Vec<Thing>> {
     for (store, _) in premises.state.stores() {
         single(&store, &mut things);
     }
-    let names = ["exec-approvals.json", ".env", "gateway.sqlite", "gateway.sqlite-wal", "gateway.sqlite-shm"];
+    let names = [APPROVALS_FILE, ".env", "gateway.sqlite", "gateway.sqlite-wal", "gateway.sqlite-shm"];
     names.iter().for_each(|name| single(&state_dir.join(name), &mut things));
     let config = premises.config_path.as_os_str().to_string_lossy();
     for suffix in [".bak", ".bak.1", ".bak.2", ".bak.3", ".bak.4"] {

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use openclaw_config::APPROVALS_FILE;
+
 use super::{Finding, Premises, Repair, Severity, finding, such_as};
 use crate::disk;
 use crate::lockfile::LockFile;
@@ -45,7 +47,7 @@ pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result
 
 /// Files that the system locks for as long as a write takes, and that stay: removing one would let two write at once.
 fn staying_locks(premises: &Premises) -> [PathBuf; 2] {
-    let approvals = premises.state.layout.state_dir().join("exec-approvals.json");
+    let approvals = premises.state.layout.state_dir().join(APPROVALS_FILE);
     [&premises.config_path, &approvals].map(|file| disk::beside(file, "lock"))
 }
 

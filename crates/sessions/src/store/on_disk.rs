@@ -9,13 +9,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_config::shared_place;
+use openclaw_protocol::AgentId;
 
 use super::document::{self, Document};
 use super::journal::{Journal, Replayed};
 use super::rows::Rows;
 use super::stored::{RowText, Stored};
+use super::table::Table;
 use crate::disk::{self, SharedDisk, Stamp};
 use crate::entry::SessionEntry;
+use crate::key::{KeyRules, SessionKey};
 use crate::lockfile::{LockFile, LockKind};
 
 /// A row by the file's spelling of its key.
@@ -105,6 +108,20 @@ fn stored_row(key: &str, row: &RowText) -> StoredRow {
 /// When the file or its journal can't be read.
 pub fn read_rows(path: &Path) -> io::Result<Vec<StoredRow>> {
     Ok(StoreOnDisk::read(path)?.rows())
+}
+
+/// The row that stands for a key, as an open store finds it. As [`read_rows`] otherwise.
+///
+/// # Errors
+/// When the file or its journal can't be read.
+pub fn read_row(
+    path: &Path,
+    agent: &AgentId,
+    rules: &KeyRules,
+    key: &SessionKey,
+) -> io::Result<Option<StoredRow>> {
+    let table = Table::new(StoreOnDisk::read(path)?.document.rows, agent.clone(), rules.clone());
+    Ok(table.find(key).map(|(stored, row)| stored_row(stored, row)))
 }
 
 /// The newest rows of a store by key, newest first, and how many rows there are. As [`read_rows`] otherwise.

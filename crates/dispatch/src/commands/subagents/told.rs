@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use openclaw_delivery::status_card::ago;
 use openclaw_journal::child_run::ChildRun;
 use openclaw_protocol::message::{Block, Message, UserContent};
+use openclaw_protocol::printable::excerpt;
 use openclaw_sessions::SessionEntry;
 
 use crate::subagents::compact_duration;
@@ -71,7 +72,7 @@ pub(super) fn info(run: &ChildRun, state: &str, entry: Option<&SessionEntry>, no
     let lines = [
         ("Status", Some(state.to_owned())),
         ("Label", Some(label(run))),
-        ("Task", Some(cut(&run.task, ENTRY))),
+        ("Task", Some(excerpt(&run.task, ENTRY).into_owned())),
         ("Run", Some(run.run_id.clone())),
         ("Session", Some(run.child_session_key.to_string())),
         ("SessionId", Some(session_id.unwrap_or_else(|| "n/a".to_owned()))),
@@ -103,7 +104,7 @@ pub(super) fn line(message: &Message, with_tools: bool) -> Option<String> {
         }
     };
     let text = text.trim();
-    (!text.is_empty()).then(|| format!("{who}: {}", cut(text, ENTRY)))
+    (!text.is_empty()).then(|| format!("{who}: {}", excerpt(text, ENTRY)))
 }
 
 fn user_text(content: &UserContent) -> String {
@@ -123,19 +124,12 @@ fn blocks_text(blocks: &[Block]) -> String {
 
 /// Name of a child for people, in one line.
 pub(super) fn label(run: &ChildRun) -> String {
-    cut(&run.name().split_whitespace().collect::<Vec<_>>().join(" "), LABEL)
+    excerpt(&run.name().split_whitespace().collect::<Vec<_>>().join(" "), LABEL).into_owned()
 }
 
 /// Short form of a run id: its first characters.
 pub(super) fn short(run_id: &str) -> String {
     run_id.chars().take(ID).collect()
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default().trim_end()),
-        None => text.to_owned(),
-    }
 }
 
 fn time(ms: i64) -> String {
