@@ -36,7 +36,6 @@ use crate::runner::Runner;
 pub(crate) use address::{origin_of, webchat};
 pub(crate) use follow::provenance;
 pub(crate) use registry::Runs;
-pub(crate) use result::last_words;
 pub(crate) use spawn::Spawner;
 pub(crate) use stop::told as told_of_stop;
 pub(crate) use telling::compact_duration;

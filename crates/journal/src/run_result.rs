@@ -138,6 +138,7 @@ mod tests {
             (json!({"payloads": [{"text": "a"}, {"text": " b "}]}), Some("b")),
             (json!({"payloads": [{"text": "a"}, {"text": "  "}, {"mediaUrl": "/x.png"}]}), Some("a")),
             (json!({"payloads": [{"text": "a"}, {"text": "failed", "isError": true}]}), Some("a")),
+            (json!({"payloads": [{"text": "⚠️ boom", "isError": true}]}), None),
             (json!({"payloads": []}), None),
             (json!({"payloads": "none"}), None),
             (json!({}), None),

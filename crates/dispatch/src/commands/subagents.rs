@@ -14,7 +14,6 @@ use openclaw_protocol::message::Message;
 use super::table::{Category, Command, Does, Takes};
 use super::{Answering, CommandError, Context};
 use crate::handle::Dispatch;
-use crate::subagents::last_words;
 
 pub(super) const COMMAND: Command =
     Command::new("subagents", Category::Management, Does::Answers(run), "List and steer sub-agents.")
@@ -172,8 +171,10 @@ async fn send(context: &Context<'_>, runs: &[ChildRun], rest: &str) -> Result<St
     Ok(match waited {
         Waited::TimedOut => format!("⏳ Subagent still running (run {short})."),
         Waited::Ended(record) => match &record.outcome {
-            RunOutcome::Ok { .. } => last_words(&record)
-                .unwrap_or_else(|| format!("✅ Sent to {} (run {short}).", told::label(run))),
+            RunOutcome::Ok { result } => match result.last_text() {
+                Some(text) => text.to_owned(),
+                None => format!("✅ Sent to {} (run {short}).", told::label(run)),
+            },
             RunOutcome::Error { message, .. } => format!("⚠️ Subagent error: {message} (run {short})."),
             RunOutcome::Aborted { reason, .. } => {
                 format!("⚠️ Subagent error: stopped ({reason}) (run {short}).")

@@ -198,14 +198,6 @@ pub(crate) fn is_answer(outcome: &RunOutcome) -> bool {
     matches!(outcome, RunOutcome::Ok { result } if result.is_of_command())
 }
 
-/// Returns the text of such an answer.
-fn text_of(outcome: &RunOutcome) -> Option<String> {
-    match outcome {
-        RunOutcome::Ok { result } => result.texts().next().map(str::to_owned),
-        RunOutcome::Error { .. } | RunOutcome::Aborted { .. } => None,
-    }
-}
-
 impl Runner {
     /// True if a message is answered at once although a run of its session is under way. False for
     /// one that starts a new conversation: it takes the run's place.
@@ -278,7 +270,8 @@ impl Runner {
         let Session { key, agent, entry, id, transcript, .. } = &session;
         let place = AnsweredIn::new(transcript.clone(), id, &agent.workspace);
         if let Some(record) = &row.answered {
-            return Ok(answer_of(row, text_of(&record.outcome).map(Response::from), place));
+            let text = record.outcome.result().and_then(|result| result.texts().next());
+            return Ok(answer_of(row, text.map(Response::from), place));
         }
         let context = self.context(&settings, key, agent, entry, row, &control.cancel);
         let context = Context { was_begun, overtaken: Some(&control.overtaken), ..context };

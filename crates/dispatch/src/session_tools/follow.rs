@@ -18,17 +18,9 @@ use crate::intake::{self, Placing};
 use crate::lane::Supervisor;
 use crate::runner::Runner;
 
-/// The last thing a run says.
-pub(super) fn reply_of(outcome: &RunOutcome) -> Option<&str> {
-    match outcome {
-        RunOutcome::Ok { result } => result.last_text(),
-        RunOutcome::Error { .. } | RunOutcome::Aborted { .. } => None,
-    }
-}
-
 fn end_of(record: &RunRecord) -> StepEnd<'_> {
     match &record.outcome {
-        RunOutcome::Ok { .. } => match reply_of(&record.outcome) {
+        RunOutcome::Ok { result } => match result.last_text() {
             Some(text) => StepEnd::Replied { text, took_ms: record.took_ms() },
             None => StepEnd::Silent,
         },
@@ -124,7 +116,10 @@ impl Runner {
         if self.of_request(row, |request| request.exchange.clone()).await.is_none() {
             return payloads;
         }
-        let is_said = reply_of(&record.outcome).is_some_and(|text| !is_unannounced(text));
+        let is_said = match &record.outcome {
+            RunOutcome::Ok { result } => result.last_text().is_some_and(|text| !is_unannounced(text)),
+            RunOutcome::Error { .. } | RunOutcome::Aborted { .. } => false,
+        };
         let has_failed = |payload: &ReplyPayload| payload.is_error;
         match is_said {
             true => payloads.into_iter().filter(|payload| !has_failed(payload)).collect(),
@@ -138,24 +133,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn the_last_words_are_the_reply() {
-        let rows = [
-            (json!([{"text": "let me look"}, {"text": " done "}]), Some("done")),
-            (json!([{"text": "done"}, {"text": "⚠️ exec failed", "isError": true}]), Some("done")),
-            (json!([{"text": "done"}, {"text": " ", "mediaUrl": "a.png"}]), Some("done")),
-            (json!([{"text": "⚠️ boom", "isError": true}]), None),
-            (json!([]), None),
-            (json!(null), None),
-        ];
-        for (payloads, expect) in rows {
-            let outcome = RunOutcome::Ok { result: json!({"payloads": payloads}).into() };
-            assert_eq!(reply_of(&outcome), expect, "{payloads}");
-        }
-        let failed = RunOutcome::Error { message: "boom".to_owned(), result: None };
-        assert_eq!(reply_of(&failed), None);
-    }
 
     #[test]
     fn who_is_stopped_by_a_person_says_no_more() {

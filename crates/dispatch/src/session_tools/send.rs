@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::announce_target::channel_of;
-use super::follow::reply_of;
 use super::{Caller, Found, Purpose, Refusal, Trouble, unreadable};
 use crate::runner::Runner;
 
@@ -105,9 +104,9 @@ impl Caller<'_> {
                 json!({"runId": run_id.as_str(), "status": "timeout", "error": why, "sessionKey": shown})
             }
             Waited::Ended(record) => match &record.outcome {
-                RunOutcome::Ok { .. } => {
+                RunOutcome::Ok { result } => {
                     let run = run_id.as_str();
-                    match reply_of(&record.outcome) {
+                    match result.last_text() {
                         Some(reply) => {
                             json!({"runId": run, "status": "ok", "reply": reply, "sessionKey": shown, "delivery": delivery})
                         }

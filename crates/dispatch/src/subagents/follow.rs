@@ -20,7 +20,7 @@ use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::SessionEntry;
 
 use super::context;
-use super::result::{Said, is_stopped, last_words, outcome};
+use super::result::{Said, is_stopped, outcome};
 use super::sweep;
 use super::telling::{Stats, Told, posted, trigger};
 use crate::handle::Dispatch;
@@ -225,19 +225,19 @@ async fn step(dispatch: &Dispatch, run: &ChildRun) -> Option<Step> {
         ..Request::default()
     };
     let run_id = RunId::new(format!("{}:step", run.run_id));
-    let record = match ask(dispatch, run_id.clone(), key, request).await {
+    let outcome = match ask(dispatch, run_id, key, request).await {
         Asked::GoingDown => return None,
         Asked::Refused(why) => return Some(Step::Failed(why)),
         Asked::Unknown => return Some(Step::None),
-        Asked::Ended(outcome) => RunRecord { run_id, started_at: None, ended_at: 0, outcome, report: None },
+        Asked::Ended(outcome) => outcome,
     };
-    Some(match &record.outcome {
-        RunOutcome::Ok { .. } => match last_words(&record) {
-            Some(words) if is_silent(&words) => Step::Silent,
-            Some(words) => Step::Words(words),
+    Some(match outcome {
+        RunOutcome::Ok { result } => match result.last_text() {
+            Some(words) if is_silent(words) => Step::Silent,
+            Some(words) => Step::Words(words.to_owned()),
             None => Step::Silent,
         },
-        RunOutcome::Error { message, .. } => Step::Failed(message.clone()),
+        RunOutcome::Error { message, .. } => Step::Failed(message),
         RunOutcome::Aborted { reason, .. } => Step::Failed(format!("stopped ({reason})")),
     })
 }

@@ -37,11 +37,6 @@ pub(super) fn is_stopped(record: Option<&RunRecord>) -> bool {
     matches!(outcome, Some(RunOutcome::Aborted { reason, .. }) if reason != AbortReason::Timeout.as_str())
 }
 
-/// The last text that a run answered with.
-pub(crate) fn last_words(record: &RunRecord) -> Option<String> {
-    record.outcome.result()?.last_text().map(str::to_owned)
-}
-
 /// Last words of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Said {
@@ -64,8 +59,8 @@ impl Said {
 impl Runner {
     /// Returns the words that its run has answered, or else those in its transcript.
     pub(super) async fn said_by(&self, key: &SessionKey, record: Option<&RunRecord>) -> Said {
-        if let Some(words) = record.and_then(last_words) {
-            return Said::Words(words);
+        if let Some(words) = record.and_then(|record| record.outcome.result()?.last_text()) {
+            return Said::Words(words.to_owned());
         }
         let messages = self.messages_of(key, LOOKED_AT).await;
         let texts =
