@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::model_server::{ModelServer, Reply, ScriptedCall, Step};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
@@ -97,10 +97,15 @@ async fn a_run_that_a_stop_in_order_cuts_short_three_times_is_answered_by_the_ne
 }
 
 /// A model that asks for the same again is not helped by hearing that it may have happened. The second time it looks at something harmless
-/// in between.
+/// in between, the third time it stops the gateway in order.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_whose_commands_kill_the_gateway_again_and_again_is_given_up_and_says_why() {
-    for (looks, deaths, times) in [(false, 3, "3 times in a row"), (true, 5, "5 times")] {
+    let rows = [
+        ("-9", false, 3, "ended unexpectedly 3 times in a row"),
+        ("-9", true, 5, "ended unexpectedly 5 times"),
+        ("-TERM", false, 5, "was stopped 5 times in a row"),
+    ];
+    for (signal, looks, deaths, times) in rows {
         let command = Arc::new(OnceLock::<String>::new());
         let told = Arc::clone(&command);
         let model = ModelServer::answering(move |request| {
@@ -110,15 +115,18 @@ async fn a_run_whose_commands_kill_the_gateway_again_and_again_is_given_up_and_s
                 true if looks && last.contains("interrupted during this call") => {
                     Reply::tool(&id, "read", &json!({"path": "none.txt"}))
                 }
-                true => Reply::tool(&id, "exec", &json!({"command": told.get().unwrap()})),
+                true => {
+                    let call = ScriptedCall::new(&id, "exec", &json!({"command": told.get().unwrap()}));
+                    Reply::steps([Step::Text(format!("try {id}")), Step::ToolCalls(vec![call])])
+                }
                 false => Reply::text("here I am"),
             }
         })
         .await;
         let mut gateway = crate::gateway().fake_model(&model.v1()).start().await.unwrap();
-        command.set(crate::power_cuts::suicide(&gateway)).unwrap();
+        command.set(crate::power_cuts::suicide(&gateway, signal)).unwrap();
         let mut client = gateway.client().await.unwrap();
-        send(&mut client, "main", "the one that kills", "run-1").await;
+        client.request("agent", message("main", "the one that kills", "run-1")).await.unwrap();
         gateway.exited().await.unwrap();
         for _ in 1..deaths {
             // The gateway may die before it listens.
@@ -129,8 +137,13 @@ async fn a_run_whose_commands_kill_the_gateway_again_and_again_is_given_up_and_s
         let mut client = gateway.client().await.unwrap();
         let end = wait(&mut client, "run-1").await;
         let told = end["error"].as_str().unwrap_or_default();
-        assert!(told.contains(&format!("given up: the gateway ended unexpectedly {times} while")), "{end}");
+        assert!(told.contains(&format!("given up: the gateway {times} while")), "{end}");
         assert!(told.contains("exec"), "{end}");
+        let known = client.call("agent", message("main", "the one that kills", "run-1")).await.unwrap();
+        let payloads = known.payload["result"]["payloads"].as_array().unwrap();
+        let said: Vec<&str> = payloads.iter().map(|payload| payload["text"].as_str().unwrap()).collect();
+        let (last, before) = said.split_last().unwrap();
+        assert_eq!((*last, before.len()), (told, deaths), "the notice stands behind the words: {said:?}");
         assert_eq!(model.requests().len(), if looks { 2 * deaths - 1 } else { deaths });
         assert_eq!(turn(&mut client, "main", "and now?", "run-2").await, "here I am");
         gateway.crash_and_restart().await.unwrap();

@@ -16,10 +16,10 @@ use crate::subagents::{is_child, listed};
 /// A session beside the main one.
 const SIDE: &str = "agent:main:side";
 
-/// Kills the gateway of this state directory.
-pub(crate) fn suicide(gateway: &GatewayUnderTest) -> String {
+/// Sends a signal to the gateway of this state directory.
+pub(crate) fn suicide(gateway: &GatewayUnderTest, signal: &str) -> String {
     let lock = gateway.state_dir().join("gateway.lock");
-    format!("kill -9 $(grep -o '\"pid\":[0-9]*' '{}' | cut -d: -f2); sleep 60", lock.display())
+    format!("kill {signal} $(grep -o '\"pid\":[0-9]*' '{}' | cut -d: -f2); sleep 60", lock.display())
 }
 
 async fn wait(gateway: &GatewayUnderTest, run: &str) -> Value {
@@ -38,7 +38,7 @@ async fn a_command_that_a_power_cut_met_is_told_to_the_model_and_not_run_once_mo
     })
     .await;
     let mut gateway = disk.under(crate::gateway().fake_model(&model.v1())).start().await.unwrap();
-    command.set(format!("echo once >> did; {}", suicide(&gateway))).unwrap();
+    command.set(format!("echo once >> did; {}", suicide(&gateway, "-9"))).unwrap();
     let mut client = gateway.client().await.unwrap();
     send(&mut client, "main", "go", "run-1").await;
     gateway.exited().await.unwrap();
@@ -75,7 +75,7 @@ async fn a_message_that_a_tool_has_sent_before_a_power_cut_is_not_sent_again() {
         json!({"botToken": server.token(), "apiRoot": server.root(), "dmPolicy": "open", "allowFrom": ["*"]});
     let setup = crate::gateway().fake_model(&model.v1()).config(json!({"channels": {"telegram": telegram}}));
     let mut gateway = disk.under(setup).start().await.unwrap();
-    command.set(suicide(&gateway)).unwrap();
+    command.set(suicide(&gateway, "-9")).unwrap();
     server.push(private_message(5, "go"));
     gateway.exited().await.unwrap();
     disk.cut_power(&sessions_dir(&gateway)).unwrap();
@@ -113,7 +113,7 @@ async fn what_another_session_was_given_to_do_before_a_power_cut_is_given_once()
         })
         .await;
         let mut gateway = disk.under(crate::gateway().fake_model(&model.v1())).start().await.unwrap();
-        command.set(suicide(&gateway)).unwrap();
+        command.set(suicide(&gateway, "-9")).unwrap();
         let mut client = gateway.client().await.unwrap();
         send(&mut client, "main", "go and give", "run-1").await;
         gateway.exited().await.unwrap();

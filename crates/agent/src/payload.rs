@@ -4,7 +4,7 @@ use openclaw_protocol::message::{AssistantMessage, Block, ToolResultMessage};
 
 use crate::event::RunEnd;
 use crate::reasoning_visibility::ReasoningVisibility;
-use crate::reply::{NO_ANSWER, ReplyPayload, RunError};
+use crate::reply::{NO_ANSWER, ReplyPayload, RunError, RunErrorKind};
 use crate::text::directive;
 use crate::text::silent::{is_silent, spoken};
 use crate::text::tags::{TagRules, strip};
@@ -111,10 +111,15 @@ pub(crate) struct Replies<'a> {
 }
 
 impl Replies<'_> {
-    /// The replies in order: error, reasoning, answers, tool failure. Empty and silent ones are left out.
+    /// The replies in order: error, reasoning, answers, tool failure. Empty and silent ones are left
+    /// out. A limit of ours ended the run behind what was answered.
     pub(crate) fn payloads(&self) -> Vec<ReplyPayload> {
         let mut out: Vec<ReplyPayload> = Vec::new();
-        if let Some(error) = self.error {
+        let (limit, error) = match self.error {
+            Some(error) if error.kind == RunErrorKind::Limit => (Some(error), None),
+            error => (None, error),
+        };
+        if let Some(error) = error {
             // The error is not a provider's, for which people would be told other words.
             let sign = if *self.end == RunEnd::TimedOut { "⚠️ " } else { "" };
             out.push(self.failure(format!("{sign}{}", error.message)));
@@ -128,6 +133,7 @@ impl Replies<'_> {
             let told = self.failure(format!("⚠️ {call} failed{error}"));
             out.push(ReplyPayload { is_fallback: true, ..told });
         }
+        out.extend(limit.map(|error| self.failure(error.message.clone())));
         out
     }
 
@@ -179,7 +185,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::reply::{ReplyTo, RunErrorKind};
+    use crate::reply::ReplyTo;
     use crate::toolbox::Toolbox;
 
     fn answer(content: Vec<Block>) -> Answer {
@@ -248,6 +254,10 @@ mod tests {
         let all =
             Replies { error: Some(&error), end: &RunEnd::Failed("boom".into()), ..replies(&answers, None) };
         assert_eq!(all.payloads(), [failure("boom".into()), text("part")]);
+        let limit = RunError { kind: RunErrorKind::Limit, message: "Stopped: enough.".into() };
+        let end = RunEnd::Failed(limit.message.clone());
+        let all = Replies { error: Some(&limit), end: &end, ..replies(&answers[..1], None) };
+        assert_eq!(all.payloads(), [text("part"), failure("Stopped: enough.".into())], "what ended it");
     }
 
     /// Vector of spec `streaming.md` §6 "Reasoning visibility".

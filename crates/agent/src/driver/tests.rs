@@ -9,7 +9,7 @@ mod stage;
 use std::num::NonZeroU32;
 
 use openclaw_models::FailureKind;
-use openclaw_protocol::message::{Message, UserMessage};
+use openclaw_protocol::message::{Block, Message, UserMessage};
 use serde_json::json;
 
 use crate::event::{RunEnd, RunEvent};
@@ -330,10 +330,23 @@ async fn a_model_that_goes_in_circles_is_warned_then_stopped() {
     assert_eq!(results.len(), 30);
     assert_eq!((results[8].as_str(), results[9].contains("made 10 times in a row")), ("R x", true));
     assert_eq!(outcome.meta.stop_reason, Some("tool_loop"));
-    assert_eq!(
-        outcome.end,
-        RunEnd::Failed("Stopped: the model made the same echo call 30 times in a row.".into())
-    );
+    let stopped = RunEnd::Failed("Stopped: the model made the same echo call 30 times in a row.".into());
+    assert_eq!(outcome.end, stopped);
+
+    // The gateway ends in between, once all calls so far have their results.
+    let asked = Message::Assistant(stage::assistant("", &[call("c", "echo", json!({"text": "x"}))]));
+    let made = |n: usize| {
+        let Message::ToolResult(mut result) = stage::result("c", "x") else { unreachable!() };
+        result
+            .content
+            .extend((n >= 10).then(|| Block::text(format!("[openclaw] This exact call was made {n} times"))));
+        [asked.clone(), Message::ToolResult(result)]
+    };
+    let mut stage = Stage::new(std::iter::repeat_with(circle).take(40));
+    let own = (1..=20).flat_map(made);
+    stage.set_transcript(std::iter::once(Message::User(UserMessage::text("go", 1))).chain(own).collect());
+    assert_eq!(stage.resume().await.end, stopped);
+    assert_eq!(stage.requests().len(), 10);
 }
 
 #[tokio::test]
@@ -441,10 +454,10 @@ async fn resuming_makes_open_calls_of_repeatable_tools_again() {
     assert_eq!(outcome.payloads, [text("Working."), text("sorted out")]);
 }
 
-/// A step counts once, however many of its calls were under way; one that went well begins the count of a row anew, not that of all, and a
-/// stop in order is no death.
+/// A step counts once, however many of its calls were under way; one that went well begins the count of a row anew, not that of all. Of
+/// stops in order more are borne.
 #[tokio::test]
-async fn a_run_whose_calls_end_the_gateway_three_times_in_a_row_or_five_times_is_given_up() {
+async fn a_run_whose_calls_end_the_gateway_again_and_again_is_given_up() {
     let open = |id: &str| Message::Assistant(stage::assistant("", &[call(id, "boom", json!({}))]));
     let closed = |id: &str| stage::result(id, INTERRUPTED);
     let well = |id: &str| [open(id), stage::result(id, "done")];
@@ -454,9 +467,18 @@ async fn a_run_whose_calls_end_the_gateway_three_times_in_a_row_or_five_times_is
         each.collect::<Vec<_>>().concat()
     };
     let rows = [
-        (3, [died(&["a", "b"]), vec![open("c")]].concat(), Some("3 times in a row")),
+        (3, [died(&["a", "b"]), vec![open("c")]].concat(), Some("ended unexpectedly 3 times in a row")),
         // The process died once more before that was reported.
-        (3, died(&["a", "b", "c"]), Some("3 times in a row")),
+        (3, died(&["a", "b", "c"]), Some("ended unexpectedly 3 times in a row")),
+        // Stops in order, by the call or by the owner.
+        (0, [died(&["a", "b", "d"]), vec![open("c")]].concat(), None),
+        (0, [died(&["a", "b", "d", "e"]), vec![open("c")]].concat(), Some("was stopped 5 times in a row")),
+        (0, [looks_and_dies(&["1", "2", "3", "4", "5", "6", "7", "8"]), vec![open("c")]].concat(), None),
+        (
+            0,
+            [looks_and_dies(&["1", "2", "3", "4", "5", "6", "7", "8", "9"]), vec![open("c")]].concat(),
+            Some("was stopped 10 times"),
+        ),
         (9, [died(&["a"]), vec![open("c")]].concat(), None),
         (2, [died(&["a", "b"]), vec![open("c")]].concat(), None),
         (9, [died(&["a", "b"]), well("w").to_vec(), vec![open("c")]].concat(), None),
@@ -464,7 +486,11 @@ async fn a_run_whose_calls_end_the_gateway_three_times_in_a_row_or_five_times_is
         // The model looks at something harmless before each call that ends the gateway.
         (9, [looks_and_dies(&["a", "b", "d"]), vec![open("c")]].concat(), None),
         (4, [looks_and_dies(&["a", "b", "d", "e"]), vec![open("c")]].concat(), None),
-        (5, [looks_and_dies(&["a", "b", "d", "e"]), vec![open("c")]].concat(), Some("5 times")),
+        (
+            5,
+            [looks_and_dies(&["a", "b", "d", "e"]), vec![open("c")]].concat(),
+            Some("ended unexpectedly 5 times"),
+        ),
     ];
     for (deaths, own, given_up) in rows {
         let mut stage = Stage::new(given_up.is_none().then(|| Reply::say("sorted out")));
@@ -473,7 +499,7 @@ async fn a_run_whose_calls_end_the_gateway_three_times_in_a_row_or_five_times_is
         let outcome = stage.resume().await;
         let error = outcome.meta.error.map(|error| error.message).unwrap_or_default();
         let says_why =
-            |times| error.contains(&format!("unexpectedly {times} while")) && error.contains("boom");
+            |times| error.contains(&format!("the gateway {times} while")) && error.contains("boom");
         assert_eq!(given_up.is_some_and(says_why), !error.is_empty(), "{deaths}: {error:?}");
         assert_eq!(given_up.is_some(), !error.is_empty(), "{deaths}: {error:?}");
         let transcript = stage.transcript();

@@ -43,9 +43,20 @@ fn digest(result: &[Block]) -> Option<[u8; 32]> {
     Some(digest.finalize().into())
 }
 
+/// Beginning of the warning.
+const WARNING: &str = "[openclaw] This exact call was made";
+
+/// Returns a result without the warning.
+pub(super) fn without_warning(result: &[Block]) -> &[Block] {
+    match result.split_last() {
+        Some((Block::Text(last), before)) if last.text.starts_with(WARNING) => before,
+        Some(_) | None => result,
+    }
+}
+
 /// Returns the warning for the model.
 pub(super) fn warning(count: u32) -> String {
     format!(
-        "[openclaw] This exact call was made {count} times in a row, with the same result. Doing it again will not change the result: try something else, or tell the user what is in the way."
+        "{WARNING} {count} times in a row, with the same result. Doing it again will not change the result: try something else, or tell the user what is in the way."
     )
 }

@@ -7,7 +7,7 @@ use openclaw_models::history;
 use openclaw_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage};
 
 use super::empty::has_told;
-use super::{History, Step, Turn};
+use super::{History, Step, Turn, repetition};
 use crate::event::{RunEnd, RunEvent, TextChange};
 use crate::gateway_result::INTERRUPTED;
 use crate::payload::Answer;
@@ -21,6 +21,10 @@ const DEATHS_IN_STEP: u32 = 3;
 /// Deaths of the gateway within any tool calls of a run after which it is given up, whatever went
 /// well between them.
 const DEATHS_IN_ALL: u32 = 5;
+/// The same for ends of any kind: a call may also stop the gateway in order, as its owner may while
+/// it is under way.
+const ENDS_IN_STEP: u32 = 5;
+const ENDS_IN_ALL: u32 = 10;
 
 /// Calls that were under way when an earlier process ended.
 #[derive(Debug, Default)]
@@ -48,34 +52,40 @@ impl History<'_> {
         self.context.get(self.own_from..).unwrap_or_default()
     }
 
-    /// True if the gateway died so often within the calls of the run that none is made once more.
+    /// True if the gateway ended so often within the calls of the run that none is made once more.
     fn is_given_up(&self) -> bool {
-        self.too_many_deaths().is_some()
+        self.too_many_ends().is_some()
     }
 
-    /// Returns how often the gateway died within the calls of the run, in words, if that was too
+    /// Returns how often the gateway ended within the calls of the run, in words, if that was too
     /// often.
-    fn too_many_deaths(&self) -> Option<String> {
-        let Deaths { in_step, in_all } = Deaths::of(self.own());
+    fn too_many_ends(&self) -> Option<String> {
+        let Ends { in_step, in_all } = Ends::of(self.own());
         if self.deaths.min(in_step) >= DEATHS_IN_STEP {
-            return Some(format!("{DEATHS_IN_STEP} times in a row"));
+            return Some(format!("ended unexpectedly {DEATHS_IN_STEP} times in a row"));
         }
-        (self.deaths.min(in_all) >= DEATHS_IN_ALL).then(|| format!("{DEATHS_IN_ALL} times"))
+        if self.deaths.min(in_all) >= DEATHS_IN_ALL {
+            return Some(format!("ended unexpectedly {DEATHS_IN_ALL} times"));
+        }
+        if in_step >= ENDS_IN_STEP {
+            return Some(format!("was stopped {ENDS_IN_STEP} times in a row"));
+        }
+        (in_all >= ENDS_IN_ALL).then(|| format!("was stopped {ENDS_IN_ALL} times"))
     }
 }
 
-/// Answers of a run during whose calls a process ended, by what the run has written so far. An
-/// orderly stop leaves the same traces, so the number of deaths may be lower.
+/// Answers of a run during whose calls a process ended, by what the run has written so far. A death
+/// and an orderly stop leave the same traces.
 #[derive(Debug, Default)]
-struct Deaths {
+struct Ends {
     /// Number of them at the end, without one between them all of whose calls have results.
     in_step: u32,
     in_all: u32,
 }
 
-impl Deaths {
+impl Ends {
     fn of(own: &[Arc<Message>]) -> Self {
-        let (mut deaths, mut results) = (Self::default(), Vec::new());
+        let (mut ends, mut results) = (Self::default(), Vec::new());
         let mut went_well = false;
         for message in own.iter().rev() {
             match &**message {
@@ -87,15 +97,15 @@ impl Deaths {
                     if answer.tool_calls().all(is_whole) {
                         went_well = true;
                     } else {
-                        deaths.in_all += 1;
-                        deaths.in_step += u32::from(!went_well);
+                        ends.in_all += 1;
+                        ends.in_step += u32::from(!went_well);
                     }
                     results.clear();
                 }
                 Message::Assistant(_) | Message::User(_) => {}
             }
         }
-        deaths
+        ends
     }
 }
 
@@ -113,7 +123,7 @@ fn given_up(own: &[Arc<Message>], how_often: &str) -> String {
     let names: Vec<&str> =
         asking.iter().flat_map(|answer| answer.tool_calls()).map(|call| call.name.as_str()).collect();
     format!(
-        "This message was given up: the gateway ended unexpectedly {how_often} while it made tool calls for it, \
+        "This message was given up: the gateway {how_often} while it made tool calls for it, \
          the last time: {}. The gateway's log may tell why. Send it again when the cause is mended.",
         names.join(", ")
     )
@@ -127,8 +137,8 @@ impl Turn {
         let last = history.context.last().map(Arc::as_ref);
         let CutShort { again, closed } = history.cut_short(repeatable);
         self.close(&closed, INTERRUPTED, now);
-        let too_many_deaths = history.too_many_deaths();
-        if let Some(how_often) = too_many_deaths.filter(|_| !matches!(last, Some(Message::User(_)))) {
+        let too_many_ends = history.too_many_ends();
+        if let Some(how_often) = too_many_ends.filter(|_| !matches!(last, Some(Message::User(_)))) {
             let text = given_up(history.own(), &how_often);
             return self.stop_at_limit(&VecDeque::new(), "gateway_died", text, now);
         }
@@ -151,8 +161,9 @@ impl Turn {
     }
 
     /// Adds what was answered since the run's own message to its reply, also from before a message
-    /// that was steered in.
+    /// that was steered in. A model that went in circles before is found to go on so.
     fn remember(&mut self, own: &[Arc<Message>]) {
+        let mut asking = None;
         for message in own {
             match &**message {
                 Message::User(_) => {
@@ -163,8 +174,19 @@ impl Turn {
                     self.record.usage.add(&answer.usage);
                     self.record.answers.push(Answer::of(answer).to(self.record.steered));
                 }
-                Message::ToolResult(result) => self.record.has_told |= has_told(result),
+                Message::ToolResult(result) => {
+                    self.record.has_told |= has_told(result);
+                    let is_its = |call: &&ToolCall| call.id == result.tool_call_id;
+                    if let Some(call) =
+                        asking.and_then(|answer: &AssistantMessage| answer.tool_calls().find(is_its))
+                    {
+                        self.repetition.count(call, repetition::without_warning(&result.content));
+                    }
+                }
                 Message::Assistant(_) => {}
+            }
+            if let Message::Assistant(answer) = &**message {
+                asking = Some(answer);
             }
         }
     }
