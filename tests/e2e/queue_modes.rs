@@ -8,6 +8,7 @@ use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, private_m
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::{Value, json};
 
+use crate::channel_troubles::ok;
 use crate::conversation::{end, message, send};
 use crate::gateway;
 use crate::telegram::{bot, last_said, open};
@@ -492,6 +493,56 @@ async fn a_client_is_told_that_its_message_was_dropped() {
     for run in ["r1", "r2"] {
         let waited = client.request("agent.wait", json!({"runId": run, "timeoutMs": 20_000})).await.unwrap();
         assert_eq!(waited["status"], "ok", "{run}");
+    }
+}
+
+/// A message of a client of which the agent is told in a summary has one end, that it was dropped, also where
+/// a crash comes before the summary; its trace says so. In the second row nothing is left but the summary.
+#[tokio::test]
+async fn a_message_of_a_client_that_is_summarised_ends_as_dropped_alone() {
+    for (mode, crashes) in [("collect", false), ("collect", true), ("followup", false), ("followup", true)] {
+        let gate = Gate::new();
+        let held = gate.clone();
+        let model =
+            ModelServer::answering(move |_| Reply::text("done").after(Step::Wait(held.clone()))).await;
+        let config = queue(&json!({"mode": mode, "debounceMs": 1, "cap": 1, "drop": "summarize"}));
+        let mut gateway = crate::gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        for run in ["r1", "r2", "r3"] {
+            client.request("chat.send", message("main", run, run)).await.unwrap();
+            if run == "r1" {
+                model.arrived(1).await;
+            }
+        }
+        let told = end(&mut client, "r2").await;
+        assert_eq!(told["state"], "error", "{told}");
+        let traced = client.request("trace", json!({"id": "r2"})).await.unwrap()["runs"][0].clone();
+        assert_eq!((&traced["dropped"], &traced["state"]), (&json!(true), &json!("error")), "{traced:#}");
+        if crashes {
+            gateway.crash_and_restart().await.unwrap();
+            client = gateway.client().await.unwrap();
+        }
+        gate.open();
+        for (run, status) in [("r1", "ok"), ("r3", "ok"), ("r2", "error")] {
+            let wait = json!({"runId": run, "timeoutMs": 20_000});
+            let ended = client.request("agent.wait", wait).await.unwrap();
+            assert_eq!(ended["status"], status, "{mode}, crash: {crashes}, {run}: {ended}");
+        }
+        let runs = if mode == "collect" { 2 } else { 3 };
+        model.arrived(runs + usize::from(crashes)).await;
+        let summary = "[Queue overflow] Dropped 1 message due to cap.\nSummary:\n- r2";
+        let told = model.requests().iter().filter(|request| last_said(request).contains(summary)).count();
+        assert_eq!(told, 1, "{mode}, crash: {crashes}");
+        gateway.crash_and_restart().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        let ended = client.request("agent.wait", json!({"runId": "r2"})).await.unwrap();
+        assert_eq!(ended["status"], "error", "{mode}, crash: {crashes}: {ended}");
+        let traced = ok(&gateway, &["trace", "r2"]).await;
+        assert!(
+            traced.contains("dropped by a full queue") && traced.contains("queue-cap-summarized"),
+            "{traced}"
+        );
+        assert!(!traced.contains("whose answer is its answer"), "{traced}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_journal::api::{Accepted, DispatchError};
+use openclaw_journal::api::{Accepted, DispatchError, RunRecord};
 use openclaw_journal::backlog::{InHand, Share};
 use openclaw_journal::inbox::{
     Attempts, Found, Gathering, Insert, Known, Queued, Row, Stored, Unfinished, UnfinishedBeat, Waited,
@@ -13,6 +13,7 @@ use openclaw_journal::inbox::{
 use openclaw_journal::job::Job;
 use openclaw_journal::journal::{Durability, JournalError, JournalFuture};
 use openclaw_journal::origin::Origin;
+use openclaw_journal::queue::DropRule;
 use openclaw_journal::request::Request;
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::entry::new_session_id;
@@ -171,7 +172,7 @@ pub(crate) async fn recover(
     if !found.is_empty() {
         tracing::info!(messages = found.len(), "taking up messages the last process did not finish");
     }
-    for Unfinished { row, .. } in &mut found {
+    for Unfinished { row, waited, .. } in &mut found {
         // The config may name the main session otherwise by now.
         if let Ok(key) = runner.key_rules().canonical(row.session_key.as_str()) {
             row.session_key = spelled(&*runner.deps.store, key).await;
@@ -179,6 +180,13 @@ pub(crate) async fn recover(
         runner.shared.registry.enter(&row.run_id, &row.session_key, row.accepted_at);
         if let Some(record) = &row.answered {
             runner.shared.registry.conclude(record.clone());
+        }
+        if waited.cut.is_some() {
+            // What is left is to tell the agent.
+            let (run_id, outcome) = (row.run_id.clone(), DropRule::Summarized.outcome());
+            let ended_at = runner.shared.clock.now_ms();
+            let record = RunRecord { run_id, started_at: None, ended_at, outcome, report: None };
+            runner.shared.registry.conclude(record);
         }
     }
     let beats = unfinished_beats(&found);
@@ -206,13 +214,15 @@ async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinishe
     let Waited { cut, answer_to, collected_by } = waited;
     let gathering =
         if leads { Some(Arc::new(gathering(runner, others, cut, answer_to).await)) } else { None };
+    // Of one that was dropped clients have heard.
+    let end_announced = cut.is_some() && row.abort.is_some();
     // A stopped message is closed like any other.
     let cut = cut.filter(|_| collected_by.is_none() && row.abort.is_none());
     let row = Row { gathering, ..waiting(runner, row, attempts).await };
     let gate = CancellationToken::new();
     let key = row.session_key.clone();
     let row = Arc::new(row);
-    let job = Job { cut, ..Job::new(Arc::clone(&row), gate.clone()) };
+    let job = Job { cut, end_announced, ..Job::new(Arc::clone(&row), gate.clone()) };
     lanes.send(&key, Command::Message { job, arrival: Arrival::Recovered }).await;
     let gathered = row.gathering.iter().flat_map(|gathering| &gathering.items);
     for other in gathered.filter(|other| other.payload.facts.wants.shortcuts) {

@@ -75,7 +75,7 @@ impl Job {
     pub fn stop(&mut self, reason: AbortReason) {
         let abort = self.row.abort.or(Some(reason));
         self.row = Arc::new(Row { abort, ..Row::clone(&self.row) });
-        self.end_announced = !self.may_be_answered();
+        self.end_announced = self.cut.is_some() || !self.may_be_answered();
     }
 }
 

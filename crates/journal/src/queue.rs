@@ -10,6 +10,8 @@ use openclaw_config::settings::{Queue, QueueDrop, QueueMode};
 use openclaw_sessions::SessionEntry;
 use serde::{Deserialize, Serialize};
 
+use crate::api::RunOutcome;
+
 /// Quiet time before queued messages run, in milliseconds (spec `queue.md` §2).
 const DEBOUNCE_MS: u64 = 1_000;
 /// Longest queue (spec `queue.md` §2).
@@ -138,6 +140,11 @@ impl DropRule {
             Self::Duplicate => "the same message is waiting already",
         };
         format!("This message was dropped ({}): {why}.", self.as_str())
+    }
+
+    /// The end of the message's run.
+    pub fn outcome(self) -> RunOutcome {
+        RunOutcome::Error { message: self.told(), result: None }
     }
 }
 

@@ -29,6 +29,15 @@ struct Slot {
     end: watch::Sender<Option<RunRecord>>,
 }
 
+/// Tells the end of a run. The one that was told first stays.
+fn tell(end: &watch::Sender<Option<RunRecord>>, record: RunRecord) {
+    end.send_if_modified(|told| {
+        let is_first = told.is_none();
+        told.get_or_insert(record);
+        is_first
+    });
+}
+
 impl Registry {
     /// Adds an accepted run.
     pub fn enter(&self, run_id: &RunId, session_key: &SessionKey, accepted_at: i64) {
@@ -87,7 +96,7 @@ impl Registry {
         let (end, session_key) = (slot.end.clone(), slot.run.session_key.clone());
         runs.leave_session(&session_key, &record.run_id);
         drop(runs);
-        end.send_replace(Some(record));
+        tell(&end, record);
     }
 
     /// Takes a run out and tells everybody who waits for it its end.
@@ -96,7 +105,7 @@ impl Registry {
         let Some(slot) = runs.slots.remove(&record.run_id) else { return };
         runs.leave_session(&slot.run.session_key, &record.run_id);
         drop(runs);
-        slot.end.send_replace(Some(record));
+        tell(&slot.end, record);
     }
 
     /// Forgets all runs: they go on after the next start. Who waits learns that there is nothing to wait for.

@@ -12,6 +12,7 @@ use openclaw_journal::delivery::{DeliveryFailure, DeliveryState, DeliveryStatus}
 use openclaw_journal::inbox::{AskedRecords, Known, MessageRecord};
 use openclaw_journal::job::copies_of;
 use openclaw_journal::journal::JournalError;
+use openclaw_journal::queue::DropRule;
 use openclaw_journal::run_result::RunResult;
 use openclaw_protocol::RunId;
 use openclaw_protocol::params::channels::{TraceDelivery, TraceEvent, TraceResult, TraceRun};
@@ -163,7 +164,8 @@ impl Dispatch {
         let known = journal.message(run_id).await?;
         let own = journal.arrival_records(Some(run_id.as_str()), MOST).await?;
         let mut deliveries = journal.deliveries_of(run_id).await?;
-        if let Some(by) = message.as_ref().and_then(|message| message.taken_by.as_ref()) {
+        let answered = message.as_ref().filter(|message| !message.is_cut);
+        if let Some(by) = answered.and_then(|message| message.taken_by.as_ref()) {
             // The answer of that run is its answer.
             deliveries.extend(journal.deliveries_of(by).await?);
         }
@@ -196,6 +198,11 @@ impl Dispatch {
             run.taken_by = message.taken_by.map(|by| by.to_string());
             run.attempts = Some(message.attempts);
             run.stopped_by = message.stop;
+            run.is_dropped = message.is_cut.then_some(true);
+            if message.is_cut && run.state == "accepted" {
+                // Its row is closed with the run that is told of it.
+                (run.state, run.error) = ("error".to_owned(), Some(DropRule::Summarized.told()));
+            }
         }
         run.read_by = read_by.map(|by| by.to_string());
         if let Some(Work { model_calls, tools, silence, read_before }) = work {

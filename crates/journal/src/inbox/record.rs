@@ -39,6 +39,8 @@ pub struct MessageRecord {
     pub attempts: u32,
     /// Reason of the stop, if somebody asked to stop it.
     pub stop: Option<String>,
+    /// True if a full queue has dropped it, and the agent is told of it in a line.
+    pub is_cut: bool,
 }
 
 impl MessageRecord {

@@ -369,6 +369,13 @@ async fn a_dropped_message_has_ended_or_waits_to_be_told_of(open: Open) {
     let cut = Update::Cut { run_id: run("b"), arrivals: Box::default(), dropped: 7, now: 1 };
     assert_eq!(journal.update(cut).await, Ok(true));
     assert_eq!(only(open, dir.path()).waited, Waited { cut: Some(7), ..Waited::default() });
+    // Its end is that it was dropped, whatever becomes of the run that is told of it.
+    let end = Update::FinishAll(finished("d", "x"), vec![run("b")], Vec::new());
+    assert_eq!(journal.update(end).await, Ok(false), "there is no such run");
+    let Ok(Some(Known::Finished(record))) = journal.message(&run("b")).await else { panic!("it has ended") };
+    assert_eq!((record.outcome, record.started_at), (DropRule::Summarized.outcome(), None));
+    let records = journal.message_records(AskedRecords::Run(run("b")), 1).await.unwrap();
+    assert!(records[0].is_cut, "{records:?}");
 }
 
 async fn the_prompt_report_is_not_kept(open: Open) {
@@ -466,6 +473,7 @@ async fn what_a_message_was_and_who_took_it_is_remembered(open: Open) {
         taken_by: None,
         attempts: 1,
         stop: None,
+        is_cut: false,
     };
     assert_eq!(record, expected);
 }

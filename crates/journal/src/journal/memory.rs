@@ -246,7 +246,12 @@ impl State {
         self.lines.retain(|line| line.told_by.as_ref() != Some(&record.run_id));
         let open = self.message(&record.run_id).filter(|message| message.finished.is_none());
         let is_open = open.map(|message| {
-            message.finished = Some(RunRecord { report: None, ..record });
+            let is_cut = message.waited.cut.is_some();
+            let (outcome, started_at) = match is_cut {
+                true => (DropRule::Summarized.outcome(), None),
+                false => (record.outcome, record.started_at),
+            };
+            message.finished = Some(RunRecord { report: None, outcome, started_at, ..record });
             message.attempts.unprepared = 0;
         });
         is_open.is_some()
@@ -553,6 +558,7 @@ impl Message {
             taken_by: self.taken_by(),
             attempts: self.attempts.all,
             stop: abort.map(|reason| reason.as_str().to_owned()),
+            is_cut: self.waited.cut.is_some(),
         }
     }
 

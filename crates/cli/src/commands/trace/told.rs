@@ -92,8 +92,16 @@ fn run(run: &TraceRun) -> Vec<String> {
         let mode = run.queue_mode.as_ref().map(|mode| format!(", queue mode {mode}")).unwrap_or_default();
         lines.push(format!("  {}  accepted{mode}", iso(at)));
     }
-    if let Some(by) = &run.taken_by {
-        lines.push(format!("  taken into run {by}, whose answer is its answer"));
+    match &run.taken_by {
+        Some(by) if run.is_dropped == Some(true) => lines.push(format!(
+            "  dropped by a full queue (messages.queue.cap): run {by} tells the agent its first words in a summary"
+        )),
+        Some(by) => lines.push(format!("  taken into run {by}, whose answer is its answer")),
+        None if run.is_dropped == Some(true) => lines.push(
+            "  dropped by a full queue (messages.queue.cap): the agent is told its first words in a summary"
+                .to_owned(),
+        ),
+        None => {}
     }
     if !run.took.is_empty() {
         lines.push(format!("  it took into itself: {}", run.took.join(", ")));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_journal::api::{RunOutcome, RunRecord};
+use openclaw_journal::api::RunRecord;
 use openclaw_journal::job::Job;
 use openclaw_journal::journal::Update;
 use openclaw_journal::queue::DropRule;
@@ -28,7 +28,8 @@ impl Actor {
         self.settle(record);
     }
 
-    /// Drops a message of which the next run is told: its row is closed with that run.
+    /// Drops a message of which the next run is told: its row is closed with that run. It has ended
+    /// with this.
     pub(super) async fn cut_message(&mut self, job: Job) {
         let rule = DropRule::Summarized;
         let record = self.dropped(&job, rule);
@@ -45,9 +46,9 @@ impl Actor {
     }
 
     fn dropped(&self, job: &Job, rule: DropRule) -> RunRecord {
-        let outcome = RunOutcome::Error { message: rule.told(), result: None };
         let ended_at = self.shared.clock.now_ms();
-        RunRecord { run_id: job.row.run_id.clone(), started_at: None, ended_at, outcome, report: None }
+        let (run_id, outcome) = (job.row.run_id.clone(), rule.outcome());
+        RunRecord { run_id, started_at: None, ended_at, outcome, report: None }
     }
 
     async fn store_drop(&self, job: &Job, rule: DropRule, update: Update) {

@@ -158,7 +158,7 @@ pub(super) fn records(
     let mut statement = db.prepare_cached(&format!(
         "SELECT run_id, kind, session_key, session_id, entry_id, fresh_id, accepted_at, queue_mode,
                 coalesce(taken_by, nullif(collected_by, run_id)), attempts,
-                abort_reason
+                abort_reason, cut IS NOT NULL
          FROM inbox WHERE {which} ORDER BY seq LIMIT ?2"
     ))?;
     let rows = statement.query_map(params![id, most], |row| {
@@ -173,6 +173,7 @@ pub(super) fn records(
             taken_by: row.get::<_, Option<String>>(8)?.map(RunId::new),
             attempts: row.get(9)?,
             stop: row.get(10)?,
+            is_cut: row.get(11)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -198,7 +199,7 @@ pub(super) fn answered(db: &Connection, record: &RunRecord) -> Result<bool, Jour
 /// Stores the end of a run.
 pub(super) fn finish(db: &Connection, record: &RunRecord) -> Result<bool, JournalError> {
     let outcome = serde_json::to_string(&record.outcome)?;
-    queue::advance(
+    let is_over = queue::advance(
         db,
         record.run_id.as_str(),
         MessageState::Finished,
@@ -209,7 +210,20 @@ pub(super) fn finish(db: &Connection, record: &RunRecord) -> Result<bool, Journa
             ("ended_at", &record.ended_at),
             ("unprepared", &0),
         ],
-    )
+    )?;
+    if is_over {
+        keep_cut(db, &record.run_id)?;
+    }
+    Ok(is_over)
+}
+
+/// Keeps the end of a message that a full queue had dropped before, whatever became of the run that
+/// was told of it.
+fn keep_cut(db: &Connection, run_id: &RunId) -> Result<(), JournalError> {
+    let outcome = serde_json::to_string(&DropRule::Summarized.outcome())?;
+    let sql = "UPDATE inbox SET outcome = ?2, started_at = NULL WHERE run_id = ?1 AND cut IS NOT NULL";
+    execute(db, sql, params![run_id.as_str(), outcome])?;
+    Ok(())
 }
 
 /// Stores that a rule has dropped a message.
