@@ -405,6 +405,41 @@ async fn a_crash_behind_the_first_answer_of_a_run_says_the_second_too() {
     }
 }
 
+/// The second time each paragraph is a message, and the answer to the second message has begun when it is stopped.
+#[tokio::test]
+async fn a_stop_leaves_the_answer_to_the_message_before_the_one_that_is_stopped() {
+    for in_blocks in [false, true] {
+        let gates = [Gate::new(), Gate::new()];
+        let held = gates.clone();
+        let model = ModelServer::answering(move |request| match words(request).join(" ").as_str() {
+            "one" => Reply::text("re one").after(Step::Wait(held[0].clone())),
+            _ => Reply::steps([Step::Text("the beginning".to_owned()), Step::Wait(held[1].clone())]),
+        })
+        .await;
+        let server = TelegramServer::start().await;
+        let mut section = open();
+        if in_blocks {
+            section["blockStreaming"] = json!(true);
+        }
+        let gateway = bot(&server, &model, section, queue(&json!({"mode": "steer", "debounceMs": 1}))).await;
+        begin(&server, &model).await;
+        push(&server, &gateway, from(5, 2, "two")).await;
+        gates[0].open();
+        model.arrived(2).await;
+        server.push(from(5, 3, "/stop"));
+        let both = |made: &[Value]| {
+            ["re one", "⚙️ Agent was aborted."]
+                .iter()
+                .all(|text| made.iter().any(|made| made["text"] == *text))
+        };
+        server.has_made("the answer, and that it was stopped", both).await;
+        for (id, state) in [(1, "ok"), (2, "aborted")] {
+            traced(&gateway, id, |event| event["run"]["state"] == state).await;
+        }
+        assert_eq!(texts(&server).len(), 2, "{:?}", texts(&server));
+    }
+}
+
 #[tokio::test]
 async fn an_interrupting_message_takes_the_place_of_the_run_and_of_what_waits() {
     let gate = Gate::new();

@@ -6,7 +6,7 @@ use openclaw_testkit::model_server::{Gate, ModelServer, Reply, ScriptedCall, Ste
 use openclaw_testkit::{Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, send};
+use crate::conversation::{end, history, send};
 use crate::gateway;
 
 /// Lines of `golden/agent-steer-events.json` that do not depend on time: the pieces in which text
@@ -86,35 +86,52 @@ async fn a_steered_message_skips_the_calls_that_are_left_and_is_read_next() {
     assert!(steered.contains("] STEERME now\n[message_id: q3]"), "{steered}");
 }
 
-/// A stop is stored for the messages that the run took too: a crash right behind it brings none of them back.
+/// A whole answer stays that of its message although a stop meets the run at a message behind it.
+/// That is stopped, also where a crash comes right behind the stop.
 #[tokio::test]
-async fn a_message_that_a_stopped_run_has_taken_stays_stopped_over_a_crash() {
-    let (first, never) = (Gate::new(), Gate::new());
-    let (of_first, of_second) = (first.clone(), never.clone());
-    let model = ModelServer::answering(move |request| {
-        let gate = if request.last_user_text().contains("two") { &of_second } else { &of_first };
-        Reply::text("answer").after(Step::Wait(gate.clone()))
-    })
-    .await;
-    let config = json!({"messages": {"queue": {"mode": "steer"}}});
-    let mut gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
-    let mut client = gateway.client().await.unwrap();
-    send(&mut client, "main", "one", "run-1").await;
-    model.arrived(1).await;
-    send(&mut client, "main", "two", "run-2").await;
-    first.open();
-    // The run goes on with the second message, which stands behind its whole answer to the first.
-    model.arrived(2).await;
-    let aborted = client.request("chat.abort", json!({"sessionKey": "main"})).await.unwrap();
-    assert_eq!(aborted["aborted"], true, "{aborted}");
-    gateway.crash_and_restart().await.unwrap();
-    let mut client = gateway.client().await.unwrap();
-    for run in ["run-1", "run-2"] {
-        let wait = json!({"runId": run, "timeoutMs": 20_000});
-        let ended = client.request("agent.wait", wait).await.unwrap();
-        assert_ne!(ended["status"], "timeout", "{run}: {ended}\n{}", gateway.log());
+async fn a_stop_ends_the_message_that_is_answered_and_leaves_the_answer_before_it() {
+    for crashes in [false, true] {
+        let (first, never) = (Gate::new(), Gate::new());
+        let (of_first, of_second) = (first.clone(), never.clone());
+        let model = ModelServer::answering(move |request| {
+            let second = request.last_user_text().contains("two");
+            let before = Step::Text(if second { "beginning" } else { "" }.to_owned());
+            let gate = if second { &of_second } else { &of_first };
+            Reply::steps([before, Step::Wait(gate.clone()), Step::Text("answer".to_owned())])
+        })
+        .await;
+        let config = json!({"messages": {"queue": {"mode": "steer"}}});
+        let mut gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        send(&mut client, "main", "one", "run-1").await;
+        model.arrived(1).await;
+        send(&mut client, "main", "two", "run-2").await;
+        let taken = end(&mut client, "run-2").await;
+        assert_eq!((&taken["state"], &taken["message"]), (&json!("final"), &Value::Null), "{taken}");
+        first.open();
+        // The run goes on with the second message, which stands behind its whole answer to the first.
+        let grows = |payload: &Value| payload["data"]["text"] == "beginning";
+        client.event("agent", grows).await.unwrap();
+        let aborted = client.request("chat.abort", json!({"sessionKey": "main"})).await.unwrap();
+        assert_eq!((&aborted["aborted"], &aborted["runIds"]), (&json!(true), &json!(["run-1"])));
+        if crashes {
+            gateway.crash_and_restart().await.unwrap();
+            client = gateway.client().await.unwrap();
+        }
+        for (run, state) in [("run-1", "ok"), ("run-2", "aborted")] {
+            client.request("agent.wait", json!({"runId": run, "timeoutMs": 20_000})).await.unwrap();
+            let traced = client.request("trace", json!({"id": run})).await.unwrap();
+            assert_eq!(traced["runs"][0]["state"], state, "crash: {crashes}, {run}\n{}", gateway.log());
+        }
+        if !crashes {
+            let told = end(&mut client, "run-1").await;
+            let text = &told["message"]["content"][0]["text"];
+            assert_eq!((&told["state"], text), (&json!("final"), &json!("answer")), "{told}");
+        }
+        let said = history(&mut client, "main").await;
+        assert_eq!(said[..3], ["user: one", "assistant: answer", "user: two"], "crash: {crashes}");
+        assert_eq!(model.requests().len(), 2, "a stopped message was answered\n{}", gateway.log());
     }
-    assert_eq!(model.requests().len(), 2, "a stopped message was answered\n{}", gateway.log());
 }
 
 /// The frames up to the event that pleases, with it.

@@ -97,7 +97,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use openclaw_agent::bootstrap::WorkspaceFiles;
 use openclaw_agent::error_surface::ErrorSurface;
-use openclaw_agent::event::RunEvent;
+use openclaw_agent::event::{RunEnd, RunEvent};
 use openclaw_agent::prompt::{RepoRoots, SystemPromptReport};
 use openclaw_agent::user_time::user_zone;
 use openclaw_agent::{Outcome, RunModel, RunParams, Transcript as _};
@@ -417,6 +417,13 @@ async fn drive(
     if control.end.is_stop() {
         result::stopped_as_told(&mut ended);
     }
+    let unanswered = control.steering.behind_answer();
+    // A run that ran out of time tells so, with its answer.
+    let is_stopped = ended.end == RunEnd::Aborted && reason != Some(AbortReason::Timeout);
+    let answered = (is_stopped && unanswered > 0).then(|| turn.steered_in().saturating_sub(unanswered));
+    if let Some(said_to) = answered {
+        let _ = control.answer_before_stop.set(result::end_with_answer(&mut ended, said_to));
+    }
     if let Some(why) = result::time_is_up(&mut ended, reason) {
         prepared.close_timed_out(ended.candidate, why).await;
     }
@@ -453,7 +460,10 @@ async fn drive(
         }
         None if !is_worth_telling(&outcome) => Said::nothing(),
         Some(live) => {
-            let (left, paced) = live.finish(ended.payloads.clone()).await;
+            let (left, paced) = match answered {
+                Some(said_to) => live.finish_at(said_to, ended.payloads.clone()).await,
+                None => live.finish(ended.payloads.clone()).await,
+            };
             unsent = paced;
             let (had_some, mut payloads) = match row.recovered {
                 true => runner.left_of_resumed(&turn, left).await,
@@ -474,7 +484,10 @@ async fn drive(
         }
         None => Said::nothing(),
     };
-    let figures = prepared.figures(ended, row, &outcome, reason);
+    let mut figures = prepared.figures(ended, row, &outcome, reason);
+    if answered.is_some() {
+        figures.abort = reason;
+    }
     let storing = async {
         let session = &prepared.session;
         match dead_end {
@@ -497,7 +510,8 @@ async fn drive(
         tracing::error!(run_id = %row.run_id, %error, "transcript could not be synced: a power cut may take the end of it");
     }
     for taken in control.steering.close() {
-        let record = record(runner, &taken.row, Some(started_at), outcome.clone());
+        let end = control.end_of_taken(&taken.row.run_id, &outcome);
+        let record = record(runner, &taken.row, Some(started_at), end);
         finish(runner, &taken.row, &record, Said::nothing()).await;
     }
     let report = prepared.kept_report.clone();

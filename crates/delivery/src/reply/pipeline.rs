@@ -198,6 +198,14 @@ impl BlockPipeline {
         self.next()
     }
 
+    /// Drops what was not sent yet of the answers to messages behind this one, by
+    /// [`ReplyPayload::said_to`].
+    pub fn cut_behind(&mut self, said_to: usize) {
+        self.gather();
+        self.waiting.retain(|waiting| waiting.payload.said_to <= said_to);
+        self.audio.retain(|payload| payload.said_to <= said_to);
+    }
+
     /// Sends out everything that is held, recordings too, because the turn is at its end.
     pub fn finish(&mut self) -> Option<Effect> {
         let held = self.flush();

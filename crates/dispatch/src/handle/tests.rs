@@ -9,7 +9,7 @@ mod shared_transcript;
 mod stopped;
 mod system_events;
 
-use openclaw_journal::api::{AbortTarget, Accepted, RunOutcome, RunPhase, RunRecord, Waited};
+use openclaw_journal::api::{AbortTarget, Accepted, Broadcast, RunOutcome, RunPhase, RunRecord, Waited};
 use openclaw_journal::journal::memory;
 use openclaw_journal::run_result::RunResult;
 use serde_json::{Value, json};

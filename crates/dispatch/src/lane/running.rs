@@ -26,11 +26,19 @@ pub(super) struct Running {
 }
 
 impl Running {
+    /// True if an earlier process may have answered it, which shows once it is taken up.
+    pub(super) fn may_be_answered(&self) -> bool {
+        !self.begun && self.job.may_be_answered()
+    }
+
     /// Returns the last events that clients get of a run, made from the stored record. `now` is in
     /// Unix milliseconds.
     pub(super) fn last_events(&mut self, record: &RunRecord, now: i64) -> Vec<Broadcast> {
         let is_chat = self.job.row.payload.is_chat();
         let is_refused = record.started_at.is_none();
+        if let Some(answer) = self.control.answer_before_stop.get() {
+            return self.emitter.ended_with_answer(now, record.ended_at, answer);
+        }
         let end = match &record.outcome {
             RunOutcome::Ok { .. } => RunEnd::Completed,
             // The client of an `agent` request hears it in the answer (golden `gw-agent-and-wait`, run-agent-4).

@@ -125,6 +125,16 @@ impl MessageTurn {
         self.state.lock().messages.iter().filter_map(|heard| heard.run_id.clone()).collect()
     }
 
+    /// Returns the number of messages that were steered in.
+    pub(crate) fn steered_in(&self) -> usize {
+        self.state.lock().messages.len().saturating_sub(1)
+    }
+
+    /// Returns the runs that the messages behind one would have, by [`ReplyPayload::said_to`].
+    pub(crate) fn runs_behind(&self, said_to: usize) -> Vec<RunId> {
+        self.state.lock().messages.iter().skip(said_to + 1).filter_map(|heard| heard.run_id.clone()).collect()
+    }
+
     /// Returns the run that an answer to a message belongs to, by [`ReplyPayload::said_to`].
     pub(crate) fn run_of(&self, said_to: usize) -> RunId {
         self.state.lock().run_of(said_to).unwrap_or(&self.run_id).clone()

@@ -379,7 +379,12 @@ impl openclaw_agent::Transcript for RunBranch {
                 if !is_answer || written.is_err() {
                     self.control.end.give_up_answer();
                 }
-                let Err(error) = written else { return Ok(()) };
+                let Err(error) = written else {
+                    if is_answer && late.is_none() {
+                        self.control.steering.answered();
+                    }
+                    return Ok(());
+                };
                 if !self.takes_it_again(&error).await {
                     return Err(error);
                 }

@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 
-use openclaw_journal::api::AbortReason;
+use openclaw_journal::api::{AbortReason, RunOutcome};
+use openclaw_protocol::RunId;
 use openclaw_runtime::events::Verbose;
 use openclaw_runtime::global_lanes::Wait;
 use openclaw_sessions::transcript::Injector;
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::attempt::Attempt;
 use super::end_claim::EndClaim;
 use super::obstacle::BlockedTime;
+use super::result;
 use super::steering::SteeringQueue;
 
 /// Controls by which a lane steers one run, and facts that it learns of the run meanwhile.
@@ -28,6 +30,9 @@ pub(crate) struct RunControl {
     pub(crate) reason: OnceLock<AbortReason>,
     /// Decides whether clients are told of an answer or of a stop.
     pub(crate) end: EndClaim,
+    /// Text of the whole answer with which the run ends, although it was stopped: it was at a
+    /// message behind that answer.
+    pub(crate) answer_before_stop: OnceLock<String>,
     /// Messages of the user that come meanwhile.
     pub(crate) steering: SteeringQueue,
     /// Verbosity of the run's tool events for clients; set before the run begins.
@@ -45,5 +50,14 @@ pub(crate) struct RunControl {
 impl RunControl {
     pub(crate) fn new(cancel: CancellationToken, has_waited: bool) -> Self {
         Self { cancel, has_waited, ..Self::default() }
+    }
+
+    /// Returns how a message ends that the run took: as the run, unless the run was stopped at it,
+    /// behind an answer.
+    pub(crate) fn end_of_taken(&self, run_id: &RunId, outcome: &RunOutcome) -> RunOutcome {
+        match self.answer_before_stop.get().is_some() && self.steering.is_unanswered(run_id) {
+            true => result::aborted(self.reason.get().copied().unwrap_or(AbortReason::Stop), None),
+            false => outcome.clone(),
+        }
     }
 }

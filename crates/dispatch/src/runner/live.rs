@@ -22,6 +22,7 @@ use openclaw_delivery::reply::typing::{self, Typing, TypingEffect, TypingSignal}
 use openclaw_journal::inbox::Row;
 use openclaw_journal::journal::NewDelivery;
 use openclaw_journal::steady_id::uuid_of;
+use openclaw_protocol::RunId;
 use openclaw_runtime::events::Verbose;
 use openclaw_sessions::ids;
 use tokio::sync::mpsc;
@@ -185,13 +186,32 @@ impl<'a> Live<'a> {
         self.text_ends();
         let effect = self.pipeline.finish();
         self.send(effect);
+        self.all_sent().await;
+        let unsent = self.pacing.unsent(&self.typing, &self.reply);
+        self.typing.on(Instant::now(), TypingSignal::Idle);
+        (self.pipeline.remaining(payloads), unsent)
+    }
+
+    /// Ends the view of a run that was stopped at a message behind this one: as
+    /// [`Live::finish`], but nothing more is said to the messages behind.
+    pub(super) async fn finish_at(
+        mut self,
+        said_to: usize,
+        payloads: Vec<ReplyPayload>,
+    ) -> (Vec<ReplyPayload>, Option<Unsent>) {
+        self.blocks = None;
+        self.pipeline.cut_behind(said_to);
+        self.all_sent().await;
+        self.take_back(self.turn.runs_behind(said_to)).await;
+        self.finish(payloads).await
+    }
+
+    /// Waits until all that was handed to the pipeline is in the outbox.
+    async fn all_sent(&mut self) {
         while self.sending.is_some() {
             let step = self.next(None).await;
             self.done(step);
         }
-        let unsent = self.pacing.unsent(&self.typing, &self.reply);
-        self.typing.on(Instant::now(), TypingSignal::Idle);
-        (self.pipeline.remaining(payloads), unsent)
     }
 
     /// Ends the view after somebody has stopped the run: blocks on their way to the outbox get
@@ -200,9 +220,14 @@ impl<'a> Live<'a> {
         if let Some(sending) = self.sending.take() {
             sending.await;
         }
+        self.take_back(self.turn.runs()).await;
+    }
+
+    /// Takes back the blocks of these runs that wait for their pause.
+    async fn take_back(&mut self, runs: Vec<RunId>) {
         if self.pacing.has_paused() {
             let outbox = &self.reply.runner.shared.outbox;
-            for run_id in self.turn.runs() {
+            for run_id in runs {
                 if let Err(error) = outbox.withdraw(Paced::OfRun(&run_id)).await {
                     tracing::warn!(%run_id, %error, "what a stopped run had left to say is said");
                 }

@@ -31,6 +31,15 @@ pub(super) fn stopped_as_told(ended: &mut Outcome) {
     }
 }
 
+/// Makes a run that was stopped at a message behind a whole answer end with that answer: to its own
+/// message, and to the first `said_to` of those that were steered in. Returns the answer's text.
+pub(super) fn end_with_answer(ended: &mut Outcome, said_to: usize) -> String {
+    ended.end = RunEnd::Completed;
+    ended.meta.aborted = false;
+    ended.payloads.retain(|payload| payload.said_to <= said_to);
+    ended.payloads.last().map(|payload| payload.text.clone()).unwrap_or_default()
+}
+
 /// Returns the outcome that is stored. `reason` names the source of a stop, if there was one.
 pub(super) fn outcome(ended: &Outcome, reason: Option<AbortReason>) -> RunOutcome {
     let result = RunResult::of(ended);

@@ -36,6 +36,10 @@ struct State {
     is_closed: bool,
     /// Messages that are to be stopped, but that could not be kept from the run any more.
     stopped: Vec<(RunId, AbortReason)>,
+    /// True once the transcript has a whole answer of the run.
+    has_answered: bool,
+    /// Messages in the transcript since the last whole answer, copies too.
+    unanswered: Vec<RunId>,
 }
 
 impl SteeringQueue {
@@ -110,6 +114,7 @@ impl SteeringQueue {
     pub(crate) fn written(&self) {
         let mut state = self.state.lock();
         let Some(written) = state.polled.pop_front() else { return };
+        state.unanswered.push(written.row.run_id.clone());
         if !written.is_copy {
             return state.taken.push(written);
         }
@@ -121,6 +126,25 @@ impl SteeringQueue {
             }
             None => state.read.push(run_id),
         }
+    }
+
+    /// A whole answer is in the transcript, to all messages before it.
+    pub(crate) fn answered(&self) {
+        let mut state = self.state.lock();
+        state.has_answered = true;
+        state.unanswered.clear();
+    }
+
+    /// Returns the number of messages that the run has read behind its last whole answer; 0 without
+    /// such an answer.
+    pub(crate) fn behind_answer(&self) -> usize {
+        let state = self.state.lock();
+        if state.has_answered { state.unanswered.len() } else { 0 }
+    }
+
+    /// True if the run has read a message since its last whole answer.
+    pub(crate) fn is_unanswered(&self, run_id: &RunId) -> bool {
+        self.state.lock().unanswered.contains(run_id)
     }
 
     /// Returns the messages that the run took and answers; the run takes none after this. The

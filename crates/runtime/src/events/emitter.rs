@@ -220,6 +220,12 @@ impl Emitter {
         std::iter::once(last).chain(chat).collect()
     }
 
+    /// Returns the events at the end of a run that was stopped behind an answer, which is its end.
+    pub fn ended_with_answer(&mut self, now: i64, ended_at: i64, answer: &str) -> Vec<Broadcast> {
+        self.text.replace(answer);
+        self.ended(now, ended_at, &RunEnd::Completed)
+    }
+
     fn last_lifecycle(&mut self, now: i64, ended_at: i64, end: &RunEnd) -> Broadcast {
         let lifecycle = match end {
             RunEnd::Completed => Lifecycle::End { ended_at, aborted: None },

@@ -67,6 +67,32 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
     }
 }
 
+/// A client that reads slowly holds the lane, so that the stop is there before the run's end.
+#[tokio::test]
+async fn a_stop_that_comes_behind_the_answer_says_that_it_stopped_nothing() {
+    let (dir, model) = (dir(), FakeModel::start([Answer::Text("one"), Answer::Text("two")]).await);
+    let mut rig = Rig::start(dir.path(), &model).await;
+    let mut slow = rig.dispatch.subscribe();
+    send(&rig, "r0", "first").await;
+    rig.events_until("r0 chat final one").await;
+    let told = slow.recv().await.unwrap();
+    for _ in 0..100 {
+        rig.dispatch.shared.hub.publish(Broadcast { droppable: true, ..told.clone() }).await;
+    }
+    send(&rig, "r1", "second").await;
+    let answered = async {
+        while said(dir.path()).len() < 4 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, answered).await.expect("the answer is in the transcript");
+    let stopping = rig.dispatch.abort(&key_of(KEY), AbortTarget::All, AbortReason::Rpc).await;
+    drop(slow);
+    assert_eq!(stopping.outcome().await.unwrap(), [], "there was nothing left to stop");
+    assert!(matches!(rig.end("r1").await.outcome, RunOutcome::Ok { .. }));
+    rig.events_until("r1 chat final two").await;
+}
+
 /// Spec `queue.md` §6.2.
 #[tokio::test]
 async fn a_message_that_is_stopped_before_its_run_begins_is_noted_in_the_next_turn() {

@@ -180,13 +180,18 @@ impl Actor {
             self.publish(broadcasts).await;
         }
         for job in running.control.steering.drain_taken() {
-            self.settle(RunRecord { run_id: job.row.run_id.clone(), ..record.clone() });
+            let run_id = job.row.run_id.clone();
+            let outcome = running.control.end_of_taken(&run_id, &record.outcome);
+            self.settle(RunRecord { run_id, outcome, ..record.clone() });
         }
         for run_id in running.job.row.others() {
             self.settle(RunRecord { run_id, ..record.clone() });
         }
         // Messages that a run has read without answering anything are not answered.
-        let read = running.control.steering.drain_read();
+        let mut read = running.control.steering.drain_read();
+        if running.control.answer_before_stop.get().is_some() {
+            read.retain(|run_id| !running.control.steering.is_unanswered(run_id));
+        }
         let is_answered = matches!(record.outcome, RunOutcome::Ok { .. });
         self.settle(record);
         if is_answered {

@@ -20,10 +20,12 @@ impl Actor {
     pub(super) async fn abort(&mut self, target: AbortTarget, reason: AbortReason) -> Stopped {
         let active = self.machine.active().cloned();
         let effects = self.machine.on(Instant::now(), Input::Abort { target, reason });
+        let cancels = effects.iter().any(|effect| matches!(effect, Effect::Cancel(_)));
+        let is_stopped = cancels && self.claims_end();
         let mut ids: Vec<RunId> = effects
             .iter()
             .filter_map(|effect| match effect {
-                Effect::Cancel(_) => active.clone(),
+                Effect::Cancel(_) => active.clone().filter(|_| is_stopped),
                 Effect::Withdraw(run_id, _) => self.can_withdraw(run_id).then(|| run_id.clone()),
                 Effect::Discard(job, _) => Some(job.row.run_id.clone()),
                 Effect::Start(_)
@@ -39,17 +41,21 @@ impl Actor {
                 | Effect::Aside(_) => None,
             })
             .collect();
-        let mut taken = Vec::new();
-        if effects.iter().any(|effect| matches!(effect, Effect::Cancel(_)))
-            && let Some(running) = &self.running
-        {
+        // A stop is stored for them too, but callers are not told of them.
+        let mut untold = Vec::new();
+        if let Some(running) = self.running.as_ref().filter(|_| cancels) {
             // Messages that are run together are stopped together, also before the journal knows
             // that they are.
-            ids.extend(running.job.row.others());
+            let others = running.job.row.others();
+            match is_stopped {
+                true => ids.extend(others),
+                // Should the answer not get to the disk, a start does not ask for it once more.
+                false => untold.extend(active.into_iter().chain(others)),
+            }
             // So are those that the run took while it was under way; to callers they are that run.
-            taken = running.control.steering.taken();
+            untold.extend(running.control.steering.taken());
         }
-        let all = [ids.as_slice(), &taken].concat();
+        let all = [ids.as_slice(), &untold].concat();
         let stored = match all.is_empty() {
             true => Ok(true),
             false => self.shared.journal.update(Update::Abort(all, reason)).await,
@@ -69,8 +75,8 @@ impl Actor {
         // The first reason stays.
         let _ = running.control.reason.set(reason);
         running.control.cancel.cancel();
-        let may_be_answered = !running.begun && running.job.may_be_answered();
-        if may_be_answered || !running.control.end.stop() {
+        let has_answer = running.may_be_answered() || running.control.steering.behind_answer() > 0;
+        if has_answer || !running.control.end.stop() {
             // How it ends is told then.
             return;
         }
@@ -81,6 +87,12 @@ impl Actor {
             }
         };
         self.publish(broadcasts).await;
+    }
+
+    /// Claims the end of the run under way for a stop; `false` if it has a whole answer, which is
+    /// its end.
+    fn claims_end(&self) -> bool {
+        self.running.as_ref().is_none_or(|running| running.may_be_answered() || running.control.end.stop())
     }
 
     fn can_withdraw(&self, run_id: &RunId) -> bool {
