@@ -55,7 +55,7 @@ impl Stage {
         let refused = Fault::once(DiskCall::Write).of("gateway.sqlite-wal").for_good();
         self.disk.arm(&[refused]).unwrap();
         self.gate.open();
-        self.answered_transcript().await
+        answered_transcripts(&self.gateway, 1).await.remove(0)
     }
 
     async fn dies(&mut self, transcript: &Path) -> PathBuf {
@@ -68,27 +68,29 @@ impl Stage {
         lock
     }
 
-    async fn answered_transcript(&self) -> PathBuf {
-        let dir = sessions_dir(&self.gateway);
-        let looking = async {
-            loop {
-                let files = std::fs::read_dir(&dir).unwrap().map(|file| file.unwrap().path());
-                let mut transcripts = files.filter(|path| path.extension().is_some_and(|is| is == "jsonl"));
-                let is_answered =
-                    |path: &PathBuf| std::fs::read_to_string(path).unwrap_or_default().contains("re one");
-                if let Some(path) = transcripts.find(is_answered) {
-                    return path;
-                }
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(DEADLINE, looking).await.expect("the answer is in the transcript")
-    }
-
     fn texts(&self) -> Vec<String> {
         let made = self.server.made();
         made.iter().map(|made| made["text"].as_str().unwrap_or_default().to_owned()).collect()
     }
+}
+
+/// Waits for the answer in so many transcripts.
+async fn answered_transcripts(gateway: &GatewayUnderTest, count: usize) -> Vec<PathBuf> {
+    let dir = sessions_dir(gateway);
+    let looking = async {
+        loop {
+            let files = std::fs::read_dir(&dir).unwrap().map(|file| file.unwrap().path());
+            let transcripts = files.filter(|path| path.extension().is_some_and(|is| is == "jsonl"));
+            let is_answered =
+                |path: &PathBuf| std::fs::read_to_string(path).unwrap_or_default().contains("re one");
+            let answered: Vec<PathBuf> = transcripts.filter(is_answered).collect();
+            if answered.len() == count {
+                return answered;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, looking).await.expect("the answer is in the transcripts")
 }
 
 /// The second time the stop of the run is stored already when the gateway is killed once more.
@@ -159,4 +161,45 @@ async fn a_client_that_was_told_the_answer_is_not_told_of_a_stop_after_a_crash()
         assert_eq!(history(&mut client, "main").await, ["user: one", "assistant: re one"]);
         assert_eq!(stage.model.requests().len(), 1, "an answer that is there is not asked for");
     }
+}
+
+/// Gone is the key of the model; the run ended well, and its client was told.
+#[tokio::test]
+async fn an_answer_that_is_there_is_the_end_of_its_run_although_its_model_is_gone() {
+    let Some(disk) = FaultyDisk::new().unwrap() else { return };
+    let (server, gate) = (TelegramServer::start().await, Gate::new());
+    let held = gate.clone();
+    let model = ModelServer::answering(move |_| Reply::text("re one").after(Step::Wait(held.clone()))).await;
+    let dir = tempfile::tempdir().unwrap();
+    let key = dir.path().join("key");
+    std::fs::write(&key, "a-key").unwrap();
+    let keyed = json!({
+        "baseUrl": model.v1(), "apiKey": format!("!cat '{}'", key.display()), "api": "openai-completions",
+        "models": [{"id": "keyed-1", "name": "Keyed"}],
+    });
+    let config = json!({
+        "models": {"providers": {"keyed": keyed}}, "agents": {"defaults": {"model": {"primary": "keyed/keyed-1"}}},
+    });
+    let mut gateway = disk.under(bot_setup(&server, &model, open(), config)).start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    server.push(numbered(private_message(5, "one"), 1));
+    model.arrived(1).await;
+    send(&mut client, "other", "one", "run-1").await;
+    model.arrived(2).await;
+    disk.arm(&[Fault::once(DiskCall::Write).of("gateway.sqlite-wal").for_good()]).unwrap();
+    gate.open();
+    assert_eq!(end(&mut client, "run-1").await["state"], "final", "{}", gateway.log());
+    answered_transcripts(&gateway, 2).await;
+    gateway.kill().await.unwrap();
+    disk.disarm().unwrap();
+    std::fs::remove_file(&key).unwrap();
+    gateway.start().await.unwrap();
+    let mut client = gateway.client().await.unwrap();
+    let wait = json!({"runId": "run-1", "timeoutMs": 20_000});
+    let done = client.request("agent.wait", wait).await.unwrap();
+    assert_eq!(done["status"], "ok", "{done}\n{}", gateway.log());
+    server.has_made("the answer", |made| made.iter().any(|made| made["text"] == "re one")).await;
+    traced(&gateway, 1, |event| event["run"]["state"] == "ok").await;
+    assert_eq!(history(&mut client, "other").await, ["user: one", "assistant: re one"]);
+    assert_eq!(model.requests().len(), 2, "no model is asked");
 }

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | parameters, limits; candidate models | [`mod@run`], `run_model` |
 //! | the loop as a pure machine; retries; going on after a crash | `turn` |
+//! | ending with an answer that is there, without a model | `standing_answer` |
 //! | performing its steps: waiting, writing, calling | `driver`, `answer` (model), `tool_call` (tools), `stop` |
 //! | what a run tells and returns | [`event`], [`reply`], `payload`, `tool_event`, `retry_notice`; in place of a tool that gave no result, `gateway_result` |
 //! | reasoning tags, directives, the silent token | [`text`] |
@@ -56,6 +57,7 @@ pub mod run;
 mod run_model;
 pub mod sent_images;
 pub mod skills;
+mod standing_answer;
 mod stop;
 pub mod text;
 pub mod tokens;
@@ -77,6 +79,7 @@ pub use redaction::{MIN_SECRET_CHARS, Redactor};
 pub use reply::{NO_ANSWER, Outcome, ReplyPayload, ReplyTo, RunMeta};
 pub use run::{Expected, Limits, RunParams};
 pub use run_model::RunModel;
+pub use standing_answer::standing_answer;
 pub use tool::{Effect, Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 pub use tool_call::DirectCall;
 pub use toolbox::Toolbox;

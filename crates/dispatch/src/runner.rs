@@ -221,7 +221,7 @@ async fn work_or_close(
 ) -> Ending {
     let waiting = &job.row;
     if let Some(given_up) = GivenUp::after(waiting.payload.attempts) {
-        return given_up::close(runner, waiting, given_up, control).await;
+        return Box::pin(given_up::close(runner, waiting, given_up, control, &events)).await;
     }
     if let Err(ending) = gathered::decide(runner, waiting, control).await {
         return ending;
@@ -318,7 +318,8 @@ async fn answered_or_run(
                 }
                 // Boxed: it is as large as a turn and rare.
                 let is_beat = row.payload.beat.is_some();
-                return Box::pin(unanswered::fail(runner, &job.row, message, is_beat, control)).await;
+                return Box::pin(unanswered::fail(runner, &job.row, message, is_beat, control, &events))
+                    .await;
             }
         };
         drop(permit.take());

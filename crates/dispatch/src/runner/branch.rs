@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::transcript::Written;
-use openclaw_agent::{Transcript as _, TranscriptError};
+use openclaw_agent::{Outcome, RunEvent, Transcript as _, TranscriptError};
 use openclaw_journal::api::{AbortReason, TIME_IS_UP};
 use openclaw_journal::inbox::Row;
 use openclaw_journal::job::is_copy;
 use openclaw_journal::journal::{Journal, Update};
-use openclaw_protocol::RunId;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
+use openclaw_protocol::{RunId, SessionId};
 use openclaw_sessions::transcript::{self, Compaction, EntryId, Injector, Transcript, TurnState, View};
 use tokio_util::sync::CancellationToken;
 
@@ -124,6 +124,16 @@ impl RunBranch {
     /// True if the turn ends with a whole answer.
     pub(super) fn is_answered(&self) -> bool {
         self.context.last().is_some_and(|last| is_whole_answer(last))
+    }
+
+    /// Returns the events and the outcome of the run whose whole answer the turn ends with.
+    pub(super) fn standing_answer(
+        &self,
+        session_id: SessionId,
+        now: i64,
+    ) -> Option<(Vec<RunEvent>, Outcome)> {
+        let own_from = self.own_from.unwrap_or(self.context.len());
+        openclaw_agent::standing_answer(&self.context, own_from, session_id, now)
     }
 
     /// Writes an answer to a turn that has none.

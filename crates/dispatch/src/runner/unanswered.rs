@@ -1,21 +1,26 @@
-//! Messages whose run never began: they were said, so they are in the history.
+//! Messages whose run never began: they were said, so they are in the history. One whose whole
+//! answer an earlier process has written ends with that, without a model.
 
 use std::sync::Arc;
 
+use openclaw_agent::{Outcome, RunEvent, Transcript as _};
 use openclaw_delivery::outbox::Paced;
 use openclaw_journal::api::AbortReason;
 use openclaw_journal::inbox::{Queued, Row};
+use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::time::now_ms;
 use openclaw_sessions::transcript::{NewTranscript, TranscriptLock};
 use openclaw_sessions::{SessionKey, StoreError};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::branch::{Prompted, RunBranch};
 use super::prepare::circumstances;
 use super::wording::{self, Circumstances};
-use super::{Ending, NotBegun, RunControl, Runner, done, failed, result};
+use super::{Ending, NotBegun, RunControl, Runner, Said, done, failed, finish, result};
+use crate::messages::turn::MessageTurn;
 
 /// Writes the message of a stopped row into the transcript, unless it is there, and closes the row. What was said to the gateway
 /// is nothing the agent should read. An answer that an earlier process has written is left to be
@@ -30,7 +35,7 @@ pub(super) async fn close(
     if !facts.wants.command {
         match record(runner, row, Why::Stopped(reason), control).await {
             Recorded::Done => {}
-            Recorded::Answered => return Ending::Unsent,
+            Recorded::Answered(_) => return Ending::Unsent,
             Recorded::NotYet => return Ending::Interrupted,
         }
         if reason.is_by_a_person() && facts.beat.is_none() {
@@ -50,22 +55,64 @@ pub(super) async fn fail(
     message: String,
     is_beat: bool,
     control: &RunControl,
+    events: &mpsc::Sender<RunEvent>,
 ) -> Ending {
-    if !is_beat && record(runner, row, Why::Failed(&message), control).await == Recorded::NotYet {
-        return Ending::Interrupted;
+    let recorded = match is_beat {
+        true => Recorded::Done,
+        false => record(runner, row, Why::Failed(&message), control).await,
+    };
+    end(runner, row, recorded, message, events).await
+}
+
+/// Ends a message that is recorded: with this error, unless it has its answer.
+pub(super) async fn end(
+    runner: &Runner,
+    row: &Row<Queued>,
+    recorded: Recorded,
+    message: String,
+    events: &mpsc::Sender<RunEvent>,
+) -> Ending {
+    match recorded {
+        Recorded::Done => failed(runner, row, message).await,
+        Recorded::NotYet => Ending::Interrupted,
+        Recorded::Answered(standing) => {
+            tracing::info!(run_id = %row.run_id, session = %row.session_key, "the answer was there already: it is sent");
+            for event in standing.events {
+                // A lane that is gone hears nothing any more.
+                let _ = events.send(event).await;
+            }
+            let (started_at, outcome) = (standing.ended.started_at, result::outcome(&standing.ended, None));
+            let turn = standing.turn;
+            let payloads = match standing.is_told {
+                true => Vec::new(),
+                false => runner.left_of_resumed(&turn, standing.ended.payloads).await.1,
+            };
+            let said = Said { payloads: Some(payloads), quoted: turn.quoted.clone(), ..Said::default() };
+            let record = super::record(runner, row, Some(started_at), outcome);
+            finish(runner, row, &record, said).await;
+            Ending::Done(record)
+        }
     }
-    failed(runner, row, message).await
 }
 
 /// State of a message in the transcript when it was to be written there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recorded {
     /// The message is there, or can't be.
     Done,
-    /// The message is there with its answer, which a stop does not take back.
-    Answered,
+    /// The message is there with its answer, which nothing takes back.
+    Answered(Box<Standing>),
     /// The gateway stops, and the next start does it.
     NotYet,
+}
+
+/// Whole answer that an earlier process has written.
+pub(super) struct Standing {
+    ended: Outcome,
+    /// Events by which clients are told.
+    events: Vec<RunEvent>,
+    turn: Arc<MessageTurn>,
+    /// True if another run has told it.
+    is_told: bool,
 }
 
 /// Reason for which a message has no answer of a model.
@@ -184,6 +231,23 @@ impl Runner {
         }
     }
 
+    /// Returns the answer that the message's turn ends with; `None` if there is no whole one.
+    async fn standing(
+        &self,
+        row: &Row,
+        branch: &mut RunBranch,
+        session_id: SessionId,
+    ) -> Result<Option<Standing>, NotBegun> {
+        let now = self.shared.clock.now_ms();
+        let Some((events, ended)) = branch.standing_answer(session_id, now) else { return Ok(None) };
+        branch.sync().await?;
+        self.takes_on(row, branch.steered()).await;
+        let turn = self.message_turn(row);
+        branch.tell(&turn);
+        let is_told = self.is_told_by_another(row, branch.context()).await;
+        Ok(Some(Standing { ended, events, turn, is_told }))
+    }
+
     async fn record_unanswered(
         &self,
         row: &Row,
@@ -206,8 +270,7 @@ impl Runner {
         };
         let (kept, asked) = self.kept.take(&session.transcript).unzip();
         let transcript = lock.reopen(kept, new).await?;
-        let may_be_answered = row.recovered && why.is_stop();
-        let context = match answer.is_some() || may_be_answered {
+        let context = match answer.is_some() || row.recovered {
             true => transcript.context().await?.messages,
             false => Vec::new(),
         };
@@ -218,11 +281,13 @@ impl Runner {
             Prompted::Overtaken(_) if why.is_stop() => (None, None),
             // The answer has to follow the message.
             Prompted::Overtaken(id) => (answer.is_some().then_some(id), answer),
-            Prompted::Yes if may_be_answered && branch.is_answered() => {
-                self.kept.put(branch.into_transcript(), asked.unwrap_or_default());
-                return Ok(Recorded::Answered);
+            Prompted::Yes => {
+                if let Some(standing) = self.standing(row, &mut branch, session.id.clone()).await? {
+                    self.kept.put(branch.into_transcript(), asked.unwrap_or_default());
+                    return Ok(Recorded::Answered(Box::new(standing)));
+                }
+                (None, answer)
             }
-            Prompted::Yes => (None, answer),
             Prompted::Failed(_) => (None, None),
         };
         if let Some(id) = unsaid {
