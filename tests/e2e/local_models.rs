@@ -78,3 +78,25 @@ async fn a_run_writes_models_json_without_a_secret_and_reads_what_it_adds() {
     assert_eq!(written["providers"]["theirs"], theirs["providers"]["theirs"]);
     assert_eq!(written["providers"]["fake"]["apiKey"], "openclaw-ref:config");
 }
+
+/// What a power cut left of it.
+#[tokio::test]
+async fn a_models_json_that_is_empty_or_cut_short_is_made_anew() {
+    for (left, is_kept) in [("", false), ("{\"providers\": {", true)] {
+        let server = ModelServer::answering(|_| Reply::text("hi")).await;
+        let mut gateway = crate::gateway().fake_model(&server.v1()).prepare().unwrap();
+        let dir = gateway.state_dir().join("agents/main/agent");
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("models.json"), left).unwrap();
+        gateway.start().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "hi", "{left:?}");
+        gateway.terminate().await.unwrap();
+        let text = std::fs::read_to_string(dir.join("models.json")).unwrap();
+        let written: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text:?}"));
+        assert_eq!(written["providers"]["fake"]["apiKey"], "openclaw-ref:config", "{left:?}");
+        let mut names = std::fs::read_dir(&dir).unwrap().map(|file| file.unwrap().file_name());
+        let was_kept = names.any(|name| name.to_string_lossy().starts_with("models.json.damaged-"));
+        assert_eq!(was_kept, is_kept, "{left:?}");
+    }
+}
