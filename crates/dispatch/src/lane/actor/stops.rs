@@ -75,8 +75,8 @@ impl Actor {
         // The first reason stays.
         let _ = running.control.reason.set(reason);
         running.control.cancel.cancel();
-        let has_answer = running.may_be_answered() || running.control.steering.behind_answer() > 0;
-        if has_answer || !running.control.end.stop() {
+        let is_stop = !running.may_be_answered() && running.control.end.stop();
+        if !is_stop || running.control.steering.behind_answer() > 0 {
             // How it ends is told then.
             return;
         }
