@@ -206,8 +206,8 @@ impl World {
     }
 }
 
-/// What one gateway is tried with: every `step`-th call of these kinds, beginning with `first`.
-struct Share {
+/// Calls that one gateway is tried with: every `step`-th of these kinds, beginning with `first`.
+struct CallShare {
     asker: Asker,
     kinds: Vec<(DiskCall, Option<Errno>)>,
     first: u32,
@@ -215,8 +215,8 @@ struct Share {
 }
 
 /// Lets the first call of each kind fail, then the next, until a turn has no such call any more, or the time is over.
-async fn sweep(share: Share, until: Instant) -> Result<Option<Tally>> {
-    let Share { asker, kinds: mut open, first: mut number, step } = share;
+async fn sweep(share: CallShare, until: Instant) -> Result<Option<Tally>> {
+    let CallShare { asker, kinds: mut open, first: mut number, step } = share;
     let Some(mut world) = World::start(asker).await? else { return Ok(None) };
     while !open.is_empty() && Instant::now() < until {
         for (call, error) in open.clone() {
@@ -247,7 +247,7 @@ async fn every_accepted_message_ends_in_order_and_once_whichever_call_of_the_dis
     // Half a write is an error of its own.
     let writes = [failing, None, full];
     let few = |error| [Sync, Rename, Open].map(|call| (call, error)).to_vec();
-    let share = |asker, kinds, first, step| Share { asker, kinds, first, step };
+    let share = |asker, kinds, first, step| CallShare { asker, kinds, first, step };
     let mut shares = vec![
         share(Asker::Client, [few(failing), few(full)].concat(), 1, 1),
         share(Asker::Client, writes.map(|error| (Write, error)).to_vec(), 1, 1),

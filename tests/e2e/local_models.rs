@@ -79,7 +79,7 @@ async fn a_run_writes_models_json_without_a_secret_and_reads_what_it_adds() {
     assert_eq!(written["providers"]["fake"]["apiKey"], "openclaw-ref:config");
 }
 
-/// What a power cut left of it.
+/// A power cut may leave either.
 #[tokio::test]
 async fn a_models_json_that_is_empty_or_cut_short_is_made_anew() {
     for (left, is_kept) in [("", false), ("{\"providers\": {", true)] {

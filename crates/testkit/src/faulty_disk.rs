@@ -195,7 +195,7 @@ impl FaultyDisk {
     /// may leave an empty file under that name.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// If the log can't be read.
     pub fn replaced(&self) -> Result<BTreeMap<PathBuf, bool>> {
         let (mut files, mut replaced) = (BTreeMap::new(), BTreeMap::new());
         for line in std::fs::read_to_string(syncs(self.dir.path()))?.lines() {
