@@ -100,13 +100,13 @@ pub(super) enum Recorded {
     /// The message is there, or can't be.
     Done,
     /// The message is there with its answer, which nothing takes back.
-    Answered(Box<Standing>),
+    Answered(Box<StandingAnswer>),
     /// The gateway stops, and the next start does it.
     NotYet,
 }
 
 /// Whole answer that an earlier process has written.
-pub(super) struct Standing {
+pub(super) struct StandingAnswer {
     ended: Outcome,
     /// Events by which clients are told.
     events: Vec<RunEvent>,
@@ -237,7 +237,7 @@ impl Runner {
         row: &Row,
         branch: &mut RunBranch,
         session_id: SessionId,
-    ) -> Result<Option<Standing>, NotBegun> {
+    ) -> Result<Option<StandingAnswer>, NotBegun> {
         let now = self.shared.clock.now_ms();
         let Some((events, ended)) = branch.standing_answer(session_id, now) else { return Ok(None) };
         branch.sync().await?;
@@ -245,7 +245,7 @@ impl Runner {
         let turn = self.message_turn(row);
         branch.tell(&turn);
         let is_told = self.is_told_by_another(row, branch.context()).await;
-        Ok(Some(Standing { ended, events, turn, is_told }))
+        Ok(Some(StandingAnswer { ended, events, turn, is_told }))
     }
 
     async fn record_unanswered(

@@ -445,7 +445,7 @@ pub struct TraceRun {
     pub queue_mode: Option<String>,
     /// The run that took the message into itself: it was steered into that, or collected.
     pub taken_by: Option<String>,
-    /// Whether a full queue dropped it, and the run that took it tells the agent no more than its first words. Ours.
+    /// `true` where a full queue dropped it, and the run that took it tells the agent no more than its first words. Ours.
     #[serde(rename = "dropped")]
     pub is_dropped: Option<bool>,
     /// The messages that this run took into itself, by their runs.
