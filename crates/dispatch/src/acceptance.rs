@@ -33,7 +33,7 @@ pub(crate) fn decide(
 
 /// Returns the text behind `/new` or `/reset`; `None` without such a trigger, and always for `agent` requests.
 fn behind_reset(request: &Request, settings: &Settings) -> Option<String> {
-    if request.kind == Kind::Agent || request.is_forwarded() {
+    if request.source.kind() == Kind::Agent || request.is_forwarded() {
         return None;
     }
     let triggers = settings.sessions.section.triggers();
@@ -57,17 +57,17 @@ fn intent(
     settings: &Settings,
     skills: &[SkillCommand],
 ) -> Intent {
-    if request.announces == Some(Announces::Words) {
+    if request.source.announces() == Some(Announces::Words) {
         return Intent::Announcement;
     }
-    if request.kind == Kind::Agent || request.is_forwarded() || !request.text.contains(['/', '!']) {
+    if request.source.kind() == Kind::Agent || request.is_forwarded() || !request.text.contains(['/', '!']) {
         return Intent::Prompt;
     }
     let spoken = Spoken {
         text: behind_reset.unwrap_or_else(|| request.command_text()),
         attached: !request.images.is_empty(),
         by: request.authority(),
-        is_addressed: request.origin.as_ref().is_none_or(|origin| origin.is_direct() || origin.is_named),
+        is_addressed: request.source.origin().is_none_or(|origin| origin.is_direct() || origin.is_named),
         commands: TextCommands::on(request.channel(), settings.config.commands.text),
     };
     let models = ModelNames::new(&settings.models.listed);
@@ -82,7 +82,7 @@ fn queue(
     own: Option<&SessionEntry>,
     settings: &Settings,
 ) -> QueueSettings {
-    if request.kind == Kind::Agent && !request.is_announcement() {
+    if request.source.kind() == Kind::Agent && !request.is_announcement() {
         return QueueSettings::with(QueueMode::Followup);
     }
     let wish = intent.hints().and_then(|hints| hints.queue).unwrap_or_default();

@@ -379,7 +379,7 @@ impl Context<'_> {
         if !self.row.payload.to_gateway().is_for_gateway_alone() {
             return false;
         }
-        let Some(origin) = &self.row.payload.origin else { return false };
+        let Some(origin) = self.row.payload.source.origin() else { return false };
         self.runner.deps.platforms.shows_buttons(&self.settings.config, &origin.address)
     }
 
@@ -394,7 +394,7 @@ impl Context<'_> {
 
     /// Returns the refusal if the channel of the message may not change the configuration.
     fn writes_refused(&self) -> Option<String> {
-        let address = &self.row.payload.origin.as_ref()?.address;
+        let address = &self.row.payload.source.origin()?.address;
         let access = AccessSettings::of(&self.settings.config, &address.channel, &address.account);
         let may_write = access.is_ok_and(|access| access.may_write_config());
         (!may_write).then(|| writes_refused_on(&address.channel))

@@ -317,7 +317,7 @@ async fn answered_or_run(
                     return done(runner, &row, None, RunOutcome::Error { message, result: None }).await;
                 }
                 // Boxed: it is as large as a turn and rare.
-                let is_beat = row.payload.beat.is_some();
+                let is_beat = row.payload.source.beat().is_some();
                 return Box::pin(unanswered::fail(runner, &job.row, message, is_beat, control, &events))
                     .await;
             }
@@ -442,7 +442,7 @@ async fn drive(
         dead_end.tell(&mut ended);
     }
     let mut outcome = result::outcome(&ended, reason);
-    let answer = row.payload.beat.as_ref().and_then(|beat| BeatAnswer::read(beat, &ended));
+    let answer = row.payload.source.beat().and_then(|beat| BeatAnswer::read(beat, &ended));
     let is_left = prepared.leave_forgettable(row, answer.as_ref()).await;
     if let Some(answer) = &answer {
         answer.note(&mut outcome);
@@ -479,7 +479,7 @@ async fn drive(
             Said { payloads, thinking, quoted: turn.quoted.clone(), ..Said::default() }
         }
         // A program asked, and its answer is for a chat platform.
-        None if row.payload.deliver_to.is_some() => {
+        None if row.payload.source.deliver_to().is_some() => {
             let payloads = Some(turn.remaining(ended.payloads.clone()));
             Said { payloads, thinking, quoted: turn.quoted.clone(), ..Said::default() }
         }
@@ -522,7 +522,7 @@ async fn drive(
         unsent.show(&runner.shared);
     }
     if is_full {
-        let origin = row.payload.origin.as_deref().filter(|_| notes != Verbose::Off);
+        let origin = row.payload.source.origin().filter(|_| notes != Verbose::Off);
         let chat = origin.map(|origin| ToldChat {
             run_id: row.run_id.clone(),
             to: origin.into(),
@@ -546,7 +546,7 @@ async fn run_agent(
         turn: Arc::clone(turn),
         agent: prepared.session.agent.clone(),
         rights: prepared.session.rights.clone(),
-        origin: row.payload.origin.clone(),
+        origin: row.payload.source.origin().cloned().map(Box::new),
         by_person: row.payload.is_chat(),
         lineage: row.payload.lineage,
         place: Some(Arc::clone(place)),

@@ -25,6 +25,8 @@ use std::sync::Arc;
 
 use openclaw_journal::child_run::ChildRun;
 use openclaw_journal::inbox::{Found, Unfinished};
+use openclaw_journal::request::Request;
+use openclaw_journal::source::Source;
 use openclaw_protocol::SessionKey;
 use openclaw_sessions::time::now_ms;
 use tokio_util::sync::CancellationToken;
@@ -106,10 +108,8 @@ impl Subagents {
                 Found::Whole(request) => Some((**request).clone()),
                 Found::OnDisk(_) => runner.shared.journal.payload(run_id).await.ok(),
             };
-            let Some((text, Some(spawned))) = request.map(|request| (request.text, request.spawned)) else {
-                continue;
-            };
-            added = Some(self.runs.add(ChildRun { task: text, ..*spawned }));
+            let Some(Request { text, source: Source::SubagentTask(task), .. }) = request else { continue };
+            added = Some(self.runs.add(ChildRun { task: text, ..task.run }));
         }
         self.tasks.spawn(Arc::clone(&self.runs).write_behind(self.closing.clone()));
         if let Some(added) = added {

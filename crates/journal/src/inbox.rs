@@ -27,8 +27,9 @@ pub use unfinished::{Found, Unfinished, regrouped};
 pub use unfinished_beat::{UnfinishedBeat, unfinished_beats};
 
 use crate::api::{AbortReason, RunRecord};
-use crate::request::{Kind, Request};
+use crate::request::Request;
 use crate::rights::Rights;
+use crate::source::Source;
 
 /// A message in the inbox, with its request in the form that the stage needs: [`Request`] while it
 /// is worked on, [`Stored`] on its way to disk, [`Queued`] while it waits.
@@ -119,7 +120,7 @@ impl Row {
         Self {
             run_id: RunId::new(openclaw_sessions::ids::uuid().to_string()),
             session_key: session_key.clone(),
-            payload: Request { kind: Kind::Agent, ..Request::default() },
+            payload: Request { source: Source::program(), ..Request::default() },
             accepted_at: now,
             entry_id: String::new(),
             fresh_id: new_session_id(),

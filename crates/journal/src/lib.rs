@@ -25,6 +25,7 @@ pub mod queue;
 pub mod request;
 pub mod rights;
 pub mod run_result;
+pub mod source;
 pub mod steady_id;
 pub mod talk;
 #[cfg(any(test, feature = "testing"))]

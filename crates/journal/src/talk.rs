@@ -8,7 +8,8 @@ use openclaw_protocol::message::{Provenance, ProvenanceKind};
 use openclaw_protocol::{RunId, SessionKey};
 
 use crate::exchange::{Exchange, Party, Step};
-use crate::request::{Kind, Request};
+use crate::request::Request;
+use crate::source::{Source, TalkSource};
 
 /// Global lane of messages between sessions.
 pub const LANE: &str = "nested";
@@ -96,19 +97,20 @@ impl Exchange {
             Step::Primary | Step::Turn(_) | Step::Announce => &self.target,
         };
         Request {
-            kind: Kind::Agent,
             text,
             agent_id: Some(to.agent.clone()),
             lane: Some(LANE.to_owned()),
             extra_system_prompt: Some(context),
-            deliver_to: self.announce_to.clone().filter(|_| step == Step::Announce),
-            provenance: Some(Provenance {
-                kind: ProvenanceKind::InterSession,
-                source_session_key: Some(from.key.shown().to_owned()),
-                source_channel: from.channel.clone(),
-                source_tool: Some(TOOL.to_owned()),
-            }),
-            exchange: Some(Box::new(Self { step, ..self })),
+            source: Source::Talk(Box::new(TalkSource {
+                deliver_to: self.announce_to.clone().filter(|_| step == Step::Announce),
+                provenance: Some(Provenance {
+                    kind: ProvenanceKind::InterSession,
+                    source_session_key: Some(from.key.shown().to_owned()),
+                    source_channel: from.channel.clone(),
+                    source_tool: Some(TOOL.to_owned()),
+                }),
+                exchange: Self { step, ..self },
+            })),
             ..Request::default()
         }
     }
@@ -216,7 +218,8 @@ mod tests {
         let mut request = talk(max_turns).begin();
         let mut told = vec![format!("r {} {}", "agent:work:main", request.text)];
         for end in ends {
-            let Some((id, key, next)) = request.exchange.take().and_then(|talk| talk.next(*end)) else {
+            let Some((id, key, next)) = request.source.exchange().and_then(|talk| talk.clone().next(*end))
+            else {
                 told.push("over".to_owned());
                 break;
             };
@@ -273,7 +276,7 @@ mod tests {
     #[test]
     fn a_session_does_not_talk_to_itself() {
         let alone = Exchange { target: party("main", None), ..talk(5) };
-        let (id, key, _) = alone.begin().exchange.unwrap().next(said("a")).unwrap();
+        let (id, key, _) = alone.begin().source.exchange().unwrap().clone().next(said("a")).unwrap();
         assert_eq!((id.as_str(), key.as_str()), ("r:announce", "agent:main:main"));
     }
 
@@ -287,11 +290,12 @@ mod tests {
              Agent 1 (requester) channel: webchat.\n\
              Agent 2 (target) session: agent:work:main."
         );
-        assert_eq!((first.lane.as_deref(), &first.deliver_to), (Some("nested"), &None));
-        let from = |request: &Request| request.provenance.clone().unwrap().source_session_key.unwrap();
+        assert_eq!((first.lane.as_deref(), first.source.deliver_to()), (Some("nested"), None));
+        let from =
+            |request: &Request| request.source.provenance().cloned().unwrap().source_session_key.unwrap();
         assert_eq!(from(&first), "agent:main:main");
 
-        let (_, _, turn) = first.exchange.unwrap().next(said("fine")).unwrap();
+        let (_, _, turn) = first.source.exchange().unwrap().clone().next(said("fine")).unwrap();
         assert_eq!(
             turn.extra_system_prompt.as_deref().unwrap(),
             "Agent-to-agent reply step:\n\
@@ -306,7 +310,7 @@ mod tests {
         assert_eq!(from(&turn), "agent:work:main");
         assert_eq!(turn.agent_id, Some(AgentId::normalize("main")));
 
-        let (_, _, announce) = turn.exchange.unwrap().next(said("REPLY_SKIP")).unwrap();
+        let (_, _, announce) = turn.source.exchange().unwrap().clone().next(said("REPLY_SKIP")).unwrap();
         assert_eq!(
             announce.extra_system_prompt.as_deref().unwrap(),
             "Agent-to-agent announce step:\n\
@@ -321,7 +325,7 @@ mod tests {
              Any other reply will be posted to the target channel.\n\
              After this reply, the agent-to-agent conversation is over."
         );
-        assert_eq!(announce.deliver_to.unwrap().target, "5");
+        assert_eq!(announce.source.deliver_to().unwrap().target, "5");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use openclaw_journal::frames::framed_name;
 use openclaw_journal::journal::JournalError;
 use openclaw_journal::origin::Origin;
 use openclaw_journal::request::Request;
+use openclaw_journal::source::{PlatformSource, Source};
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::{Block, ImageBlock};
 use openclaw_sessions::SessionKey;
@@ -201,7 +202,7 @@ async fn hand(
             return Ok(Some(Fate::handled("empty")));
         };
         let key = last.route.session_key.clone();
-        let origin = request.origin.clone();
+        let origin = request.source.origin().cloned().map(Box::new);
         let received = origin.as_deref().and_then(|origin| {
             let from = (&origin.address, &origin.sender);
             dispatch.runner().received_from(&key, from, &origin.message_id, &request.text)
@@ -398,16 +399,18 @@ async fn composed(
     let request = Request {
         text: composed.words,
         images: images(attachments).await,
-        sender: sender.name.clone().or(sender.username.clone()),
+        source: Source::Platform(Box::new(PlatformSource {
+            name: sender.name.clone().or(sender.username.clone()),
+            parent_session_key: last.route.parent_session_key.clone(),
+            button: said.iter().find_map(|one| one.button.clone()),
+            origin: Box::new(origin),
+        })),
         agent_id: Some(last.route.agent_id.clone()),
-        parent_session_key: last.route.parent_session_key.clone(),
         extra_system_prompt: last
             .group
             .as_ref()
             .map(|group| group_intro(group, last.event.conversation.title.as_deref(), about.channel)),
         arrivals: Arrivals { said: numbers.to_vec(), context, route: Some(routed) },
-        button: said.iter().find_map(|one| one.button.clone()),
-        origin: Some(Box::new(origin)),
         ..Request::default()
     };
     Ok((run_id, Some(request)))

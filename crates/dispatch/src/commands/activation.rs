@@ -53,7 +53,7 @@ fn name(mode: GroupActivation) -> &'static str {
 
 /// True if the command was given in a group, or in the session of one.
 fn is_group(context: &Context<'_>) -> bool {
-    match &context.row.payload.origin {
+    match context.row.payload.source.origin() {
         Some(origin) => !origin.is_direct(),
         None => matches!(context.entry.chat_type, Some(ChatType::Group | ChatType::Channel)),
     }
@@ -67,7 +67,7 @@ pub(super) fn effective(context: &Context<'_>) -> Option<&'static str> {
     }
     let SessionEntry { group_activation, .. } = context.entry;
     let configured = || {
-        let origin = context.row.payload.origin.as_deref()?;
+        let origin = context.row.payload.source.origin()?;
         let address = &origin.address;
         let access = AccessSettings::of(&context.settings.config, &address.channel, &address.account).ok()?;
         let topic = address.thread.as_deref().filter(|_| origin.conversation.is_forum);

@@ -64,7 +64,7 @@ impl Place {
     /// Returns the named account, else the one of the message's conversation; otherwise the text to
     /// answer with.
     fn of(context: &Context<'_>, asked: &Asked) -> Result<Self, String> {
-        let origin = context.row.payload.origin.as_deref();
+        let origin = context.row.payload.source.origin();
         let id = match &asked.channel {
             Some(name) => by_name(name).map(|info| info.id),
             None => origin.map(|origin| origin.address.channel.as_str()),

@@ -1,5 +1,6 @@
 //! `/approve ⟨id⟩ allow-once|allow-always|deny`: decides on a command that waits for a person's word.
 
+use openclaw_journal::source::Source;
 use openclaw_tools::approvals::{Decision, NotResolved};
 
 use super::table::{Category, Command, Does, Takes};
@@ -22,16 +23,16 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move {
         let Some((id, decision)) = read(arguments) else { return Ok(USAGE.to_owned()) };
         let request = &context.row.payload;
-        if request.origin.is_none() && !request.may_approve {
-            return Ok(MAY_NOT.to_owned());
-        }
-        let by = match &request.origin {
-            Some(origin) => {
-                let sender = &origin.sender;
+        let by = match &request.source {
+            Source::Platform(platform) => {
+                let (sender, origin) = (&platform.origin.sender, &platform.origin);
                 let name = sender.name.as_deref().or(sender.username.as_deref()).unwrap_or(&sender.id);
                 format!("{name} ({})", origin.address.channel)
             }
-            None => request.sender.clone().unwrap_or_else(|| "a client".to_owned()),
+            Source::Client(client) if client.may_approve => {
+                client.name.clone().unwrap_or_else(|| "a client".to_owned())
+            }
+            _ => return Ok(MAY_NOT.to_owned()),
         };
         Ok(match context.runner.deps.approvals.resolve(id, decision, Some(&by)) {
             Ok(_) => format!("✅ Exec approval {} submitted for {id}.", decision.as_str()),

@@ -74,7 +74,7 @@ async fn dock(context: &Context<'_>, channel: &'static str) -> Result<String, Co
 async fn route(context: &Context<'_>, channel: &str) -> Result<Option<DeliveryContext>, CommandError> {
     let runner = context.runner;
     let account = runner.deps.platforms.sending_account(&context.settings.config, channel);
-    if let Some(origin) = &context.row.payload.origin {
+    if let Some(origin) = context.row.payload.source.origin() {
         // A sender in the channel's direct chat stays there.
         if origin.address.channel == channel && origin.conversation.kind == ConversationKind::Direct {
             return Ok(Some(origin.route()));

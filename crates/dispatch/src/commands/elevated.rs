@@ -46,7 +46,7 @@ pub(super) fn asker<'a>(context: &'a Context<'_>) -> Asker<'a> {
     Asker {
         agent: &context.agent.id,
         key: context.key,
-        speaker: context.row.payload.origin.as_deref().map(Origin::speaker),
+        speaker: context.row.payload.source.origin().map(Origin::speaker),
         by_person: true,
     }
 }

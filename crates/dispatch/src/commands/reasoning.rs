@@ -52,6 +52,6 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
 /// False on a chat platform whose account has no drafts, where the thoughts would be shown
 /// nowhere.
 fn has_drafts(context: &Context<'_>) -> bool {
-    let origin = context.row.payload.origin.as_deref();
+    let origin = context.row.payload.source.origin();
     origin.is_none_or(|origin| context.runner.has_drafts(origin, &context.agent.id))
 }

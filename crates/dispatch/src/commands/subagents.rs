@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use openclaw_journal::api::{DispatchError, RunOutcome, Waited};
 use openclaw_journal::child_run::ChildRun;
-use openclaw_journal::request::{Kind, Request};
+use openclaw_journal::request::Request;
 use openclaw_journal::rights::Rights;
+use openclaw_journal::source::Source;
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::Message;
 
@@ -140,11 +141,10 @@ async fn send(context: &Context<'_>, runs: &[ChildRun], rest: &str) -> Result<St
     };
     let Some(dispatch) = dispatch(context) else { return Ok(GOING_DOWN.to_owned()) };
     let request = Request {
-        kind: Kind::Agent,
+        source: Source::SubagentMessage(crate::subagents::provenance(context.key)),
         agent_id: Some(context.runner.key_rules().agent_of(&run.child_session_key)),
         text: message.to_owned(),
         lane: Some(LANE.to_owned()),
-        provenance: Some(crate::subagents::provenance(context.key)),
         rights: context.row.payload.rights.as_ref().map(Rights::caused),
         ..Request::default()
     };

@@ -350,7 +350,9 @@ pub(super) fn refusal(context: &Context<'_>, command: &Command, arguments: &str)
     let (is_allowed, scope) = match command.needs {
         Needs::Writing => return None,
         Needs::Approvals => (arguments.trim().is_empty() || request.may_set_guards(), "operator.approvals"),
-        Needs::Admin => (request.origin.is_some() || request.may_administer, "operator.admin"),
+        Needs::Admin => {
+            (request.source.origin().is_some() || request.source.may_administer(), "operator.admin")
+        }
     };
     (!is_allowed).then(|| needs_scope(command.name, scope))
 }

@@ -13,7 +13,7 @@ pub(super) const COMMAND: Command = Command {
 };
 
 fn run<'a>(context: &'a Context<'a>, _: &'a str) -> Answering<'a> {
-    Box::pin(async move { Ok(text(context.row.payload.origin.as_deref())) })
+    Box::pin(async move { Ok(text(context.row.payload.source.origin())) })
 }
 
 fn text(origin: Option<&Origin>) -> String {

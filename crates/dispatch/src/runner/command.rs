@@ -242,7 +242,7 @@ impl Runner {
     /// Returns the model that is configured for a heartbeat. A model that does not exist is
     /// reported in the log, and the session's own is used.
     async fn model_of_beat(&self, row: &Row) -> Option<RequestedModel> {
-        let asked = row.payload.beat.as_ref()?.model.as_deref()?;
+        let asked = row.payload.source.beat()?.model.as_deref()?;
         let settings = self.settings();
         let agent = settings.config.agent(&row.payload.agent_id.clone()?);
         let choices = self.models.all.choices(&settings.models, &agent.id, &agent.agent_dir).await;
@@ -390,7 +390,7 @@ fn answer_of(row: &Row, response: Option<Response>, place: AnsweredIn) -> Answer
     };
     let mut message = injected(&text, None, row.accepted_at);
     if let Message::Assistant(said) = &mut message {
-        match &row.payload.provenance {
+        match row.payload.source.provenance() {
             Some(provenance) => said.extra.insert("provenance".to_owned(), json!(provenance)),
             // Ours: a page that is loaded later shows what was asked beside the answer. The command itself is no entry, as in OpenClaw 2026.2.9.
             None => said.extra.insert("command".to_owned(), json!(row.payload.text)),
@@ -403,5 +403,5 @@ fn answer_of(row: &Row, response: Option<Response>, place: AnsweredIn) -> Answer
 /// client, and none of those on a chat platform. The announcement of a sub-agent is kept for the
 /// agent wherever it is told.
 fn is_kept(row: &Row) -> bool {
-    row.payload.origin.is_none() || matches!(row.payload.to_gateway(), Intent::Announcement)
+    row.payload.source.origin().is_none() || matches!(row.payload.to_gateway(), Intent::Announcement)
 }

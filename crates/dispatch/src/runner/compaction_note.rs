@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_journal::inbox::Row;
+use openclaw_journal::source::Source;
 use openclaw_protocol::SessionKey;
 use openclaw_runtime::events::{Verbose, injected as injected_event};
 use openclaw_runtime::shared::Shared;
@@ -32,7 +33,7 @@ impl CompactionNotes {
     /// Notes of the run of a `chat.send`; `None` for any other run.
     pub(super) fn of(shared: &Arc<Shared>, row: &Row, session: &Session) -> Option<Self> {
         let request = &row.payload;
-        let is_clients = request.is_chat() && request.origin.is_none() && !request.is_memory_flush;
+        let is_clients = matches!(request.source, Source::Client(_));
         is_clients.then(|| Self {
             shared: Arc::clone(shared),
             session_key: row.session_key.clone(),

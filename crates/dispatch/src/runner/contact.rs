@@ -3,8 +3,9 @@
 
 use openclaw_journal::inbox::Row;
 use openclaw_journal::origin::Origin as Place;
-use openclaw_journal::request::{Kind, WEBCHAT};
+use openclaw_journal::request::WEBCHAT;
 use openclaw_journal::rights::Rights;
+use openclaw_journal::source::Source;
 use openclaw_sessions::entry::delivery::{INTERNAL_CHANNELS, update_last_route};
 use openclaw_sessions::entry::{ChatType, DeliveryContext, Origin};
 use openclaw_sessions::send_policy::chat_type_of;
@@ -31,12 +32,16 @@ pub(super) enum Contact {
 
 impl Contact {
     pub(super) fn of(row: &Row, key: &SessionKey) -> Self {
-        if let Some(origin) = &row.payload.origin {
-            return Self::Platform(origin.clone(), key.clone());
-        }
-        match row.payload.kind {
-            Kind::Chat => Self::Person { chat_type: chat_type(key), name: row.payload.sender.clone() },
-            Kind::Agent => Self::Unknown,
+        match &row.payload.source {
+            Source::Platform(platform) => Self::Platform(platform.origin.clone(), key.clone()),
+            Source::Client(client) => Self::Person { chat_type: chat_type(key), name: client.name.clone() },
+            Source::Program(_)
+            | Source::Heartbeat(_)
+            | Source::MemoryFlush
+            | Source::SubagentTask(_)
+            | Source::SubagentMessage(_)
+            | Source::Announcement(_)
+            | Source::Talk(_) => Self::Unknown,
         }
     }
 
@@ -76,7 +81,7 @@ impl Runner {
     /// `sessions.md` §3.8). What others say in theirs leads nothing of the owner's there.
     pub(super) async fn lead_main(&self, row: &Row) -> Result<(), NotBegun> {
         let is_owners = || row.payload.rights.as_ref().is_some_and(Rights::see_other_sessions);
-        let Some(origin) = row.payload.origin.as_deref().filter(|origin| origin.is_direct() && is_owners())
+        let Some(origin) = row.payload.source.origin().filter(|origin| origin.is_direct() && is_owners())
         else {
             return Ok(());
         };

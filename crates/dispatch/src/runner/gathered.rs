@@ -8,6 +8,8 @@ use openclaw_agent::user_time::user_zone;
 use openclaw_journal::inbox::{Gathering, Queued, Row};
 use openclaw_journal::journal::{JournalError, Update};
 use openclaw_journal::queue::prompt::{self, Waiting};
+use openclaw_journal::request::Gathered;
+use openclaw_journal::source::Source;
 
 use super::{Ending, RunControl, Runner, stopped_early, wording};
 
@@ -51,7 +53,11 @@ impl Runner {
             named.append(&mut item.payload.named_pictures());
             images.append(&mut item.payload.images);
             // Messages without an address go along.
-            row.payload.deliver_to = row.payload.deliver_to.or(item.payload.deliver_to);
+            if let (Source::Announcement(leading), Source::Announcement(other)) =
+                (&mut row.payload.source, item.payload.source)
+            {
+                leading.deliver_to = leading.deliver_to.take().or(other.deliver_to);
+            }
         }
         for cut in &gathering.cut {
             let cut = self.load_alone(cut).await?.payload;
@@ -71,7 +77,7 @@ impl Runner {
         };
         let overflow = (gathering.dropped > 0)
             .then(|| prompt::overflow(Waiting::of(row.payload.is_announcement()), gathering.dropped, &lines));
-        row.payload.gathered = match (leading, overflow) {
+        let text = match (leading, overflow) {
             (None, overflow) => overflow,
             (Some(leading), overflow) => {
                 prompts.push(leading);
@@ -81,11 +87,11 @@ impl Runner {
         };
         images.append(&mut row.payload.images);
         row.payload.images = images;
-        row.payload.gathered_pictures = named;
+        row.payload.gathered = text.map(|text| Gathered { text, pictures: named });
         // All have the same rights, unless an older version put them together.
         row.payload.rights = Some(rights);
         if let Some(origin) = &gathering.answer_to {
-            row.payload.origin = Some(origin.clone());
+            row.payload.source.said_at(origin.clone());
         }
         Ok(row)
     }

@@ -113,13 +113,13 @@ impl<'a> Live<'a> {
         turn: &Arc<MessageTurn>,
         shows: Shows,
     ) -> Option<Self> {
-        let origin = row.payload.origin.as_deref()?;
+        let origin = row.payload.source.origin()?;
         let (is_direct, was_mentioned) = (origin.is_direct(), origin.was_mentioned);
         let has_thread = origin.address.thread.is_some();
         let reply = Reply::new(runner, row, Destination::from(origin), context, turn.quoted.clone());
         let settings = runner.settings();
         let (agents, session) = (&settings.config.agents.defaults, &settings.config.session);
-        let is_beat = row.payload.beat.is_some();
+        let is_beat = row.payload.source.beat().is_some();
         let mode = typing::mode(is_beat, session.typing_mode, agents.typing_mode, is_direct || was_mentioned);
         let interval = typing::interval(
             agents.typing_interval_seconds,

@@ -9,12 +9,12 @@ use openclaw_agent::compaction::memory_flush::{MemoryFlush, SessionFill, can_be_
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::user_time::user_zone;
 use openclaw_config::settings::QueueMode;
-use openclaw_journal::api::Occasion;
 use openclaw_journal::inbox::Row;
 use openclaw_journal::intent::Intent;
 use openclaw_journal::queue::QueueSettings;
-use openclaw_journal::request::{Decisions, Kind, MAIN_LANE, Request};
+use openclaw_journal::request::{Decisions, MAIN_LANE, Request};
 use openclaw_journal::rights::Rights;
+use openclaw_journal::source::Source;
 use openclaw_models::Candidate;
 use openclaw_protocol::{RunId, SessionId};
 use openclaw_runtime::session_model::RequestedModel;
@@ -84,12 +84,10 @@ fn turn(row: &Row, session_id: &SessionId, flush: &MemoryFlush, settings: &Setti
         time_limit: row.payload.run_time().map(|limit| limit.as_secs()),
     };
     let payload = Request {
-        kind: Kind::Agent,
+        source: Source::MemoryFlush,
         text: flush.prompt(now, &zone),
         extra_system_prompt: Some(extra.collect::<Vec<_>>().join("\n\n")),
         agent_id: row.payload.agent_id.clone(),
-        occasion: Occasion::Heartbeat,
-        is_memory_flush: true,
         rights: row.payload.rights.as_ref().map(Rights::caused),
         decided: Some(decided),
         ..Request::default()

@@ -24,7 +24,7 @@ impl Runner {
         let request = &row.payload;
         let bound = request.conversation().map(|address| Bound {
             address: address.clone(),
-            message_id: request.origin.as_ref().map(|origin| origin.message_id.clone()),
+            message_id: request.source.origin().map(|origin| origin.message_id.clone()),
         });
         let needs_target = row.session_key.is_subagent() || request.is_isolated();
         let rights = request.rights.clone().unwrap_or_default();

@@ -14,7 +14,7 @@ impl Runner {
     /// Tells it once, before all that the run says: a run that is begun again after a crash gives its notice the same id.
     pub(super) async fn tell_new_session(&self, row: &Row, prepared: &Prepared) {
         let session = &prepared.session;
-        let Some(origin) = row.payload.origin.as_deref().filter(|_| session.reset.is_some()) else { return };
+        let Some(origin) = row.payload.source.origin().filter(|_| session.reset.is_some()) else { return };
         let Some(first) = prepared.models.first() else { return };
         let agent = &session.agent;
         let choices = self.models.all.choices(&self.settings().models, &agent.id, &agent.agent_dir).await;

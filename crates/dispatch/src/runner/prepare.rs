@@ -172,7 +172,7 @@ impl Prepared {
             tokens_after: ended.tokens_after,
             abort,
             said_at: row.payload.is_interaction().then_some(row.accepted_at),
-            is_beat: row.payload.beat.is_some(),
+            is_beat: row.payload.source.beat().is_some(),
             pin: self.pin.clone(),
             skills: self.skills_mark.clone(),
             adds_up: self.session.key.is_subagent(),
@@ -208,7 +208,7 @@ impl Runner {
         self.secrets.learn_keys(&skills.overlay);
         let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
         let model = (first.model.provider(), first.model.id());
-        let origin = row.payload.origin.as_deref();
+        let origin = row.payload.source.origin();
         let skills = match origin.and_then(|origin| origin.skills.as_deref()) {
             Some(offered) => Arc::new(skills.only(offered, &settings.config)),
             None => skills,
@@ -415,7 +415,7 @@ pub(crate) fn verbose(hints: Option<&Hints>, entry: &SessionEntry, settings: &Se
 /// Returns the level of notes about tools that a chat is shown. Notes name files and commands, so a group is shown only the level that an
 /// owner has set in it (decision 55).
 pub(super) fn notes(row: &Row, entry: &SessionEntry, verbose: Verbose) -> Verbose {
-    let Some(group) = row.payload.origin.as_deref().filter(|origin| !origin.is_direct()) else {
+    let Some(group) = row.payload.source.origin().filter(|origin| !origin.is_direct()) else {
         return verbose;
     };
     let asked = row.payload.to_gateway().hints().and_then(|hints| hints.verbose);

@@ -99,7 +99,7 @@ impl Destination {
             message_id: None,
             is_private: false,
         };
-        request.origin.as_deref().map(Self::from).or_else(|| request.deliver_to.as_ref().map(told))
+        request.source.origin().map(Self::from).or_else(|| request.source.deliver_to().map(told))
     }
 }
 
@@ -375,7 +375,7 @@ impl Runner {
 
     /// Returns the conversation in which a message was said, if on a chat platform.
     pub(crate) async fn origin_of<P: Asked>(&self, row: &Row<P>) -> Option<Box<Origin>> {
-        self.of_request(row, |request| request.origin.clone()).await
+        self.of_request(row, |request| request.source.origin().cloned().map(Box::new)).await
     }
 
     /// Takes a value from a message's request, which is on disk if it is big.

@@ -162,7 +162,7 @@ impl Runner {
                 }
                 let file = (!is_named).then(|| transcript.clone());
                 let said_at = row.payload.is_interaction().then_some(row.accepted_at);
-                let is_beat = row.payload.beat.is_some();
+                let is_beat = row.payload.source.beat().is_some();
                 let renewal = Renewal { id: id.clone(), contact, choice, file, said_at, is_beat };
                 let entry = self.write_row(&key, row, renewal).await?;
                 if !same {
@@ -276,7 +276,7 @@ impl Runner {
         };
         let sender = row.payload.sender_id();
         let key = &row.session_key;
-        let origin = row.payload.origin.as_deref().filter(|_| asked == IsAsked::ByMessage);
+        let origin = row.payload.source.origin().filter(|_| asked == IsAsked::ByMessage);
         let chat = origin.map(|origin| Chat { at: origin.into(), id: format!("{}:thooks", row.run_id) });
         let restart = Restart { key, previous, current, command, source, sender, chat };
         Box::pin(self.restarted(restart, stop)).await;
@@ -303,7 +303,7 @@ impl Runner {
         agent: &ResolvedAgent,
         is_known: bool,
     ) -> Option<TranscriptRef> {
-        let parent = row.payload.parent_session_key.clone()?;
+        let parent = row.payload.source.parent_session_key().cloned()?;
         if is_known || row.abort.is_some() || parent == *key {
             return None;
         }
@@ -384,12 +384,18 @@ fn change_row(edit: Edit<'_>, renewal: &Renewal, patch: Option<&Map<String, Valu
 }
 
 fn entry_patch(row: &Row) -> Option<&Map<String, Value>> {
-    Some(&row.payload.entry_patch).filter(|patch| !patch.is_empty())
+    row.payload.source.entry_patch()
 }
 
 /// The session id the request names; it becomes a file name.
 fn named_session(row: &Row) -> Result<Option<&str>, NotBegun> {
-    let named = row.payload.session_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
+    let named = row
+        .payload
+        .source
+        .as_program()
+        .and_then(|program| program.session_id.as_deref())
+        .map(str::trim)
+        .filter(|id| !id.is_empty());
     Ok(named.map(checked_id).transpose()?)
 }
 
@@ -410,15 +416,15 @@ fn agent_of(row: &Row, settings: &Settings) -> AgentId {
 /// command line's does.
 fn goes_on(row: &Row, entry: &SessionEntry, settings: &Settings, zone: &TimeZone) -> bool {
     let key = &row.session_key;
-    let channel = match row.payload.kind {
+    let channel = match row.payload.source.kind() {
         Kind::Chat => group_channel(key, entry).unwrap_or_else(|| row.payload.channel()),
-        Kind::Agent => match row.payload.occasion {
+        Kind::Agent => match row.payload.source.occasion() {
             Occasion::Request | Occasion::Heartbeat => return true,
             Occasion::Isolated => return false,
             Occasion::Command => entry.last_channel.as_deref().unwrap_or_default(),
         },
     };
-    let in_thread = row.payload.parent_session_key.is_some();
+    let in_thread = row.payload.source.parent_session_key().is_some();
     let kind = ResetType::of(key, in_thread, false);
     let policy = reset::policy(&settings.sessions.section, kind, Some(channel));
     reset::is_fresh(&policy, entry.last_used_at(), row.accepted_at, zone)

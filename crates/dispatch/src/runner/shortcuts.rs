@@ -58,7 +58,7 @@ async fn answer(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, row: &Row<Queued>
     let Some(hints) = row.payload.to_gateway().hints() else { return };
     for (at, name) in hints.shortcuts.iter().enumerate() {
         match runner.shortcut(&row, name).await {
-            Ok(response) => match row.payload.origin.as_deref() {
+            Ok(response) => match row.payload.source.origin() {
                 Some(origin) => {
                     let (id, Response { text, buttons, .. }) =
                         (format!("{}:i{}", row.run_id, at + 1), response);

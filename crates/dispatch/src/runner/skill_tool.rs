@@ -67,7 +67,7 @@ impl Runner {
                 turn,
                 agent: session.agent.clone(),
                 rights: session.rights.clone(),
-                origin: row.payload.origin.clone(),
+                origin: row.payload.source.origin().cloned().map(Box::new),
                 by_person: row.payload.is_chat(),
                 lineage: row.payload.lineage,
                 place: Some(Arc::new(LanePlace::new(MAIN_LANE, None))),

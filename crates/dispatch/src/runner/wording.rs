@@ -6,6 +6,7 @@ use openclaw_agent::user_time::with_timestamp;
 use openclaw_journal::inbox::Row;
 use openclaw_journal::origin::{Frame, Origin};
 use openclaw_journal::request::Kind;
+use openclaw_journal::source::Source;
 use openclaw_protocol::message::{Block, Provenance, ProvenanceKind, UserContent, UserMessage};
 use openclaw_sessions::display::{ABORT_NOTE, GREETING};
 
@@ -35,6 +36,7 @@ impl Circumstances {
 pub(crate) fn message(row: &Row, circumstances: &Circumstances) -> UserMessage {
     let mut content = vec![Block::text(text(row, circumstances))];
     content.extend(row.payload.images.iter().cloned());
+    let is_internal = matches!(row.payload.source, Source::MemoryFlush);
     let internal = Provenance {
         kind: ProvenanceKind::InternalSystem,
         source_session_key: None,
@@ -44,7 +46,7 @@ pub(crate) fn message(row: &Row, circumstances: &Circumstances) -> UserMessage {
     UserMessage {
         content: UserContent::Blocks(content),
         timestamp: row.accepted_at,
-        provenance: row.payload.provenance.clone().or(row.payload.is_memory_flush.then_some(internal)),
+        provenance: row.payload.source.provenance().cloned().or(is_internal.then_some(internal)),
         ..UserMessage::default()
     }
 }
@@ -75,9 +77,9 @@ pub(crate) fn queued(row: &Row, zone: TimeZone) -> String {
 fn text(row: &Row, circumstances: &Circumstances) -> String {
     if let Some(gathered) = &row.payload.gathered {
         let note = if circumstances.after_abort { ABORT_NOTE } else { "" };
-        return format!("{}{note}{gathered}", circumstances.system_block);
+        return format!("{}{note}{}", circumstances.system_block, gathered.text);
     }
-    if let Some(origin) = &row.payload.origin {
+    if let Some(origin) = row.payload.source.origin() {
         return platform_text(row, origin, circumstances);
     }
     let body = match &circumstances.reset {
@@ -89,7 +91,7 @@ fn text(row: &Row, circumstances: &Circumstances) -> String {
         }
     };
     let told = &circumstances.system_block;
-    match row.payload.kind {
+    match row.payload.source.kind() {
         Kind::Agent => format!("{told}{body}"),
         Kind::Chat => {
             let note = if circumstances.after_abort { ABORT_NOTE } else { "" };
@@ -150,7 +152,7 @@ mod tests {
     }
 
     fn agent(text: &str) -> Row {
-        row(Request { kind: Kind::Agent, text: text.to_owned(), ..Request::default() })
+        row(Request { source: Source::program(), text: text.to_owned(), ..Request::default() })
     }
 
     fn circumstances() -> Circumstances {
@@ -230,7 +232,7 @@ mod tests {
         let mut said = chat("yes");
         let origin =
             Origin { frame, message_id: "9".to_owned(), ..openclaw_journal::testing::direct("7", None) };
-        said.payload.origin = Some(Box::new(origin));
+        said.payload.source = Source::platform(origin);
         let system_block = "System: [now] x\n\n".to_owned();
         let later = Circumstances { system_block, ..circumstances() };
         let first = Circumstances { is_first: true, ..later.clone() };

@@ -10,6 +10,7 @@ use openclaw_journal::inbox::{Asked, Row};
 use openclaw_journal::journal::{Durability, Update};
 use openclaw_journal::request::Request;
 use openclaw_journal::rights::Rights;
+use openclaw_journal::source::Source;
 use openclaw_journal::talk::{StepEnd, is_unannounced};
 use openclaw_protocol::{RunId, SessionKey};
 use tokio::sync::oneshot;
@@ -65,18 +66,20 @@ impl Following {
 impl Runner {
     /// Begins to store the step that follows; `None` for most messages.
     pub(crate) async fn follow<P: Asked>(&self, row: &Row<P>, record: &RunRecord) -> Option<Following> {
-        let talk =
-            |request: &Request| Some((request.exchange.clone()?, request.lineage, request.rights.clone()));
+        let talk = |request: &Request| {
+            Some((request.source.exchange().cloned()?, request.lineage, request.rights.clone()))
+        };
         let (exchange, lineage, rights) = self.of_request(row, talk).await?;
         let id = exchange.id.clone();
         let (run_id, key, mut request) = exchange.next(end_of(record))?;
         request.lineage = lineage.of_message();
         request.rights = rights.as_ref().map(Rights::caused);
-        if let Some(address) = &request.deliver_to
+        if let Source::Talk(talk) = &mut request.source
+            && let Some(address) = &talk.deliver_to
             && !self.may_deliver(&key, &address.channel).await.unwrap_or_default()
         {
             tracing::info!(exchange = %id, session = %key, "its last word stays in the session: it may not send there");
-            request.deliver_to = None;
+            talk.deliver_to = None;
         }
         let (runner, lanes) = self.itself().zip(self.lanes.get().and_then(Weak::upgrade))?;
         match intake::place(&runner, &lanes, run_id, key, request, Durability::Written).await {
@@ -113,7 +116,7 @@ impl Runner {
         record: &RunRecord,
         payloads: Vec<ReplyPayload>,
     ) -> Vec<ReplyPayload> {
-        if self.of_request(row, |request| request.exchange.clone()).await.is_none() {
+        if self.of_request(row, |request| request.source.exchange().map(drop)).await.is_none() {
             return payloads;
         }
         let is_said = match &record.outcome {

@@ -12,7 +12,8 @@ use openclaw_config::settings::AnnounceMode;
 use openclaw_journal::api::{DispatchError, RunOutcome, RunRecord};
 use openclaw_journal::child_run::{Announced, ChildOutcome, ChildRun, ChildStatus};
 use openclaw_journal::inbox::Known;
-use openclaw_journal::request::{Announces, Kind, Request};
+use openclaw_journal::request::{Announces, Request};
+use openclaw_journal::source::{AnnouncementSource, Source};
 use openclaw_models::ModelRef;
 use openclaw_models::catalog::Catalog;
 use openclaw_protocol::message::{Provenance, ProvenanceKind};
@@ -126,7 +127,7 @@ async fn announce(
     };
     // With the tokens of the step.
     let stats = stats(runner, run, record).await.line();
-    let (text, announces) = match mode {
+    let (text, form) = match mode {
         AnnounceMode::Summary => (trigger(run, ended, &told, &stats), Announces::Summary),
         AnnounceMode::Step | AnnounceMode::Raw => (posted(&told, &stats), Announces::Words),
     };
@@ -137,13 +138,14 @@ async fn announce(
     }
     let unreached = to.as_ref().and_then(|to| unreached(runner, to));
     let request = Request {
-        kind: Kind::Agent,
+        source: Source::Announcement(Box::new(AnnouncementSource {
+            form,
+            provenance: Some(provenance(&run.child_session_key)),
+            deliver_to: to,
+        })),
         text,
-        announces: Some(announces),
         lineage: run.lineage.of_announcement(),
         rights: run.rights.clone(),
-        provenance: Some(provenance(&run.child_session_key)),
-        deliver_to: to,
         ..Request::default()
     };
     let run_id = RunId::new(format!("{}:announce", run.run_id));
@@ -213,13 +215,12 @@ async fn step(dispatch: &Dispatch, run: &ChildRun) -> Option<Step> {
         return Some(Step::None);
     }
     let request = Request {
-        kind: Kind::Agent,
+        source: Source::SubagentMessage(provenance(&run.requester_session_key)),
         agent_id: Some(runner.key_rules().agent_of(key)),
         text: context::STEP.to_owned(),
         timeout_seconds: Some(STEP_SECONDS),
         lane: Some(STEP_LANE.to_owned()),
         extra_system_prompt: Some(context::of_step(run)),
-        provenance: Some(provenance(&run.requester_session_key)),
         lineage: run.lineage,
         rights: run.rights.clone(),
         ..Request::default()

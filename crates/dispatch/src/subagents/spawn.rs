@@ -7,8 +7,9 @@ use openclaw_config::ResolvedAgent;
 use openclaw_journal::api::{Accepted, DispatchError};
 use openclaw_journal::child_run::ChildRun;
 use openclaw_journal::lineage::Lineage;
-use openclaw_journal::request::{Kind, Request};
+use openclaw_journal::request::Request;
 use openclaw_journal::rights::Rights;
+use openclaw_journal::source::{Source, TaskSource};
 use openclaw_models::thinking::has_xhigh;
 use openclaw_models::{Choices, ModelRef, ThinkingLevel};
 use openclaw_protocol::message::{Provenance, ProvenanceKind};
@@ -101,7 +102,7 @@ impl Spawner<'_> {
         let label = run.label.as_deref().filter(|_| unlabelled.is_none());
         let patch = self.row(&plan, label).await;
         self.write_row(&child, &patch).await.map_err(|error| failed(DispatchError::Storage(error)))?;
-        let request = Request { entry_patch: patch, ..self.request(call, &run, &plan) };
+        let request = self.request(call, &run, &plan, patch);
         // Spawned so that it completes if the run that asks is stopped meanwhile: what is accepted has to be known.
         let starting = start(dispatch, request, run, call.cancel.clone());
         match runner.shared.accepting.spawn(starting).await {
@@ -231,27 +232,35 @@ impl Spawner<'_> {
         }
     }
 
-    fn request(&self, call: SpawnCall<'_>, run: &ChildRun, plan: &Plan) -> Request {
+    fn request(
+        &self,
+        call: SpawnCall<'_>,
+        run: &ChildRun,
+        plan: &Plan,
+        entry_patch: Map<String, Value>,
+    ) -> Request {
         let origin = run.requester_origin.as_ref();
         let channel = origin.and_then(|origin| origin.channel.as_deref()).map(str::to_owned);
         Request {
-            kind: Kind::Agent,
+            source: Source::SubagentTask(Box::new(TaskSource {
+                // The text is the task already.
+                run: ChildRun { task: String::new(), ..run.clone() },
+                provenance: Some(Provenance {
+                    kind: ProvenanceKind::InterSession,
+                    source_session_key: Some(self.key.shown().to_owned()),
+                    source_channel: channel,
+                    source_tool: Some("sessions_spawn".to_owned()),
+                }),
+                entry_patch,
+            })),
             agent_id: Some(plan.agent.clone()),
             text: call.task.to_owned(),
             thinking: plan.thinking.map(|level| level.as_str().to_owned()),
             timeout_seconds: call.timeout_seconds,
             lane: Some(LANE.to_owned()),
             extra_system_prompt: Some(context::of_child(run)),
-            provenance: Some(Provenance {
-                kind: ProvenanceKind::InterSession,
-                source_session_key: Some(self.key.shown().to_owned()),
-                source_channel: channel,
-                source_tool: Some("sessions_spawn".to_owned()),
-            }),
             lineage: self.lineage,
             rights: run.rights.clone(),
-            // The text is the task already.
-            spawned: Some(Box::new(ChildRun { task: String::new(), ..run.clone() })),
             ..Request::default()
         }
     }

@@ -30,8 +30,8 @@ struct Same<'a> {
 /// The digest of a message.
 pub(super) fn of(session_key: &str, request: &Request) -> Result<Digest, serde_json::Error> {
     let same = Same {
-        kind: request.kind.as_str(),
-        session: request.session_id.as_deref().unwrap_or(session_key),
+        kind: request.source.kind().as_str(),
+        session: named(request).unwrap_or(session_key),
         text: &request.text,
         images: &request.images,
         thinking: request.thinking.as_deref(),
@@ -40,6 +40,11 @@ pub(super) fn of(session_key: &str, request: &Request) -> Result<Digest, serde_j
     let mut hasher = Hasher(Sha256::new());
     serde_json::to_writer(&mut hasher, &same)?;
     Ok(hasher.0.finalize().into())
+}
+
+/// Returns the transcript that a program names.
+fn named(request: &Request) -> Option<&str> {
+    request.source.as_program()?.session_id.as_deref()
 }
 
 /// Takes the text as it is made.
@@ -62,35 +67,41 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::request::Kind;
+    use crate::source::{ClientSource, ProgramSource, Source};
 
-    fn asked(kind: Kind, change: impl FnOnce(&mut Request)) -> Request {
-        let mut request = Request { kind, text: "hello".to_owned(), ..Request::default() };
+    fn asked(source: Source, change: impl FnOnce(&mut Request)) -> Request {
+        let mut request = Request { source, text: "hello".to_owned(), ..Request::default() };
         change(&mut request);
         request
     }
 
     fn chat(change: impl FnOnce(&mut Request)) -> Request {
-        asked(Kind::Chat, change)
+        asked(Source::default(), change)
     }
 
-    fn agent(change: impl FnOnce(&mut Request)) -> Request {
-        asked(Kind::Agent, change)
+    fn client(client: ClientSource) -> Request {
+        asked(Source::Client(client), |_| {})
+    }
+
+    fn agent(program: ProgramSource) -> Request {
+        asked(Source::Program(Box::new(program)), |_| {})
     }
 
     #[test]
     fn messages_are_the_same_by_what_is_said_and_where() {
         let base = of("a", &chat(|_| {})).unwrap();
         let image = || Block::Image(ImageBlock { data: "AAAA".to_owned(), ..ImageBlock::default() });
+        let hasty = ClientSource { timeout_ms: Some(9), ..ClientSource::default() };
+        let phone = ClientSource { name: Some("phone".to_owned()), ..ClientSource::default() };
         let rows = [
             ("again", true, of("a", &chat(|_| {}))),
-            ("another time limit", true, of("a", &chat(|chat| chat.timeout_ms = Some(9)))),
-            ("another client", true, of("a", &chat(|chat| chat.sender = Some("phone".to_owned())))),
+            ("another time limit", true, of("a", &client(hasty))),
+            ("another client", true, of("a", &client(phone))),
             ("another session", false, of("b", &chat(|_| {}))),
             ("another text", false, of("a", &chat(|chat| chat.text = "hello!".to_owned()))),
             ("with an image", false, of("a", &chat(|chat| chat.images = vec![image()]))),
             ("another level", false, of("a", &chat(|chat| chat.thinking = Some("high".to_owned())))),
-            ("another kind", false, of("a", &agent(|_| {}))),
+            ("another kind", false, of("a", &agent(ProgramSource::default()))),
         ];
         for (name, same, digest) in rows {
             assert_eq!(digest.unwrap() == base, same, "{name}");
@@ -99,12 +110,10 @@ mod tests {
 
     #[test]
     fn what_is_looked_up_in_the_row_makes_no_other_message() {
-        let named = |agent: &mut Request| agent.session_id = Some("s".to_owned());
-        let patched = |agent: &mut Request| {
-            named(agent);
-            agent.entry_patch = json!({"channel": "slack"}).as_object().unwrap().clone();
-        };
-        assert_eq!(of("a", &agent(named)).unwrap(), of("b", &agent(patched)).unwrap());
-        assert_ne!(of("a", &agent(named)).unwrap(), of("a", &agent(|_| {})).unwrap());
+        let named = || ProgramSource { session_id: Some("s".to_owned()), ..ProgramSource::default() };
+        let entry_patch = json!({"channel": "slack"}).as_object().unwrap().clone();
+        let patched = ProgramSource { entry_patch, ..named() };
+        assert_eq!(of("a", &agent(named())).unwrap(), of("b", &agent(patched)).unwrap());
+        assert_ne!(of("a", &agent(named())).unwrap(), of("a", &agent(ProgramSource::default())).unwrap());
     }
 }

@@ -13,6 +13,7 @@ use crate::beat::BeatChat;
 use crate::queue::QueueSettings;
 use crate::request::{Kind, MAIN_LANE, Request};
 use crate::rights::Rights;
+use crate::source::Source;
 
 /// Requests up to this many bytes wait in memory: an ordinary message is not read from disk again.
 const KEPT: usize = 16 * 1024;
@@ -81,11 +82,11 @@ impl Facts {
         let decided = request.decided.as_ref();
         let intent = request.to_gateway();
         Self {
-            kind: request.kind,
+            kind: request.source.kind(),
             bytes: request.weight(),
-            timeout_ms: request.timeout_ms,
+            timeout_ms: request.source.client().and_then(|client| client.timeout_ms),
             time_limit: decided.and_then(|decided| decided.time_limit),
-            from_platform: request.origin.is_some(),
+            from_platform: matches!(request.source, Source::Platform(_)),
             lane: request.lane.clone(),
             queue: decided.map(|decided| decided.queue).unwrap_or_default(),
             place: place(request).map(Box::new),
@@ -99,7 +100,7 @@ impl Facts {
                 tool: intent.tool().is_some(),
                 shortcuts: intent.hints().is_some_and(|hints| !hints.shortcuts.is_empty()),
             },
-            beat: request.beat.as_ref().map(|beat| beat.chat),
+            beat: request.source.beat().map(|beat| beat.chat),
         }
     }
 
@@ -133,10 +134,10 @@ pub struct Place {
 
 /// Returns the conversation that the request was said in, or that an announcement is to be sent to.
 fn place(request: &Request) -> Option<Place> {
-    if let Some(origin) = &request.origin {
+    if let Some(origin) = request.source.origin() {
         return Some(Place { address: origin.address.clone(), message_id: origin.message_id.clone() });
     }
-    let announced = request.deliver_to.as_ref().filter(|_| request.is_announcement());
+    let announced = request.source.deliver_to().filter(|_| request.is_announcement());
     announced.map(|address| Place { address: address.clone(), message_id: String::new() })
 }
 

@@ -35,7 +35,7 @@ impl Stored {
         share: Share,
     ) -> Result<(Self, Queued), serde_json::Error> {
         let json = serde_json::value::to_raw_value(&request)?;
-        let (kind, digest) = (request.kind.as_str(), digest::of(session_key, &request)?);
+        let (kind, digest) = (request.source.kind().as_str(), digest::of(session_key, &request)?);
         let arrivals = request.arrivals.clone();
         let queued = Queued::of(request, Attempts::default(), share);
         let facts = queued.stored_facts().map(serde_json::to_string).transpose()?;

@@ -30,7 +30,7 @@ pub fn unfinished_beats(found: &[Unfinished]) -> Vec<UnfinishedBeat> {
             agent_id: request.agent_id.clone()?,
             session_key: found.row.session_key.clone(),
             accepted_at: found.row.accepted_at,
-            beat: request.beat.clone()?,
+            beat: request.source.beat()?.clone(),
         })
     };
     found.iter().filter_map(beat).collect()

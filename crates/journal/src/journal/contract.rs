@@ -14,7 +14,8 @@ use crate::api::{Occasion, RunOutcome};
 use crate::backlog::Backlog;
 use crate::delivery::{Author, DeliveryFailure, Retry};
 use crate::inbox::{AskedRecords, Attempts, Facts, Found, MessageRecord, Waited, regrouped};
-use crate::request::{Kind, Request};
+use crate::request::Request;
+use crate::source::{ClientSource, ProgramSource, Source};
 use crate::testing::crash;
 
 type Open = fn(&Path) -> Result<OpenedJournal, JournalError>;
@@ -158,14 +159,16 @@ async fn a_message_is_found_again_as_it_was(open: Open) {
     let dir = dir();
     let mut agent = chat("run-2", "");
     agent.payload = Request {
-        kind: Kind::Agent,
+        source: Source::Program(Box::new(ProgramSource {
+            session_id: Some("s".to_owned()),
+            occasion: Occasion::Heartbeat,
+            entry_patch: json!({"label": "x"}).as_object().unwrap().clone(),
+            ..ProgramSource::default()
+        })),
         agent_id: Some(AgentId::normalize("main")),
-        session_id: Some("s".to_owned()),
         text: "do it".to_owned(),
         timeout_seconds: Some(0),
         lane: Some("nested".to_owned()),
-        occasion: Occasion::Heartbeat,
-        entry_patch: json!({"label": "x"}).as_object().unwrap().clone(),
         ..Request::default()
     };
     let journal = open(dir.path()).unwrap().journal;
@@ -208,7 +211,7 @@ async fn a_big_payload_is_not_read_before_it_is_asked_for(open: Open) {
     let dir = dir();
     let big = "x".repeat(200_000);
     let mut message = chat("run-1", &big);
-    message.payload.timeout_ms = Some(7);
+    message.payload.source = Source::Client(ClientSource { timeout_ms: Some(7), ..ClientSource::default() });
     let journal = open(dir.path()).unwrap().journal;
     accept(&journal, message.clone()).await;
     let found = only(open, dir.path());

@@ -7,6 +7,7 @@ use openclaw_agent::hooks::{HookPoint, RunHooks};
 use openclaw_agent::pruning::is_cached;
 use openclaw_agent::user_time::user_zone;
 use openclaw_journal::inbox::Row;
+use openclaw_journal::source::Source;
 use openclaw_models::Candidate;
 use openclaw_protocol::message::{Block, Message};
 use openclaw_runtime::setup::Settings;
@@ -63,9 +64,9 @@ impl Runner {
         if kill.is_cancelled() {
             return Err(NotBegun::because("the gateway is shutting down"));
         }
-        let lines = match row.payload.is_memory_flush {
-            true => Vec::new(),
-            false => self.deps.system_events.waiting_for(&session.key, &row.run_id),
+        let lines = match row.payload.source {
+            Source::MemoryFlush => Vec::new(),
+            _ => self.deps.system_events.waiting_for(&session.key, &row.run_id),
         };
         let mut circumstances = circumstances(session);
         let zone = system_events::zone(&settings.config.agents.defaults);

@@ -53,7 +53,7 @@ impl Runner {
         let mut exec = self.exec_settings(settings, agent, &session.key, &wished, shield);
         exec.skill_bins = Self::skill_bins(settings);
         let by_person = request.is_none_or(Request::is_persons);
-        let speaker = request.and_then(|request| request.origin.as_deref()).map(Origin::speaker);
+        let speaker = request.and_then(|request| request.source.origin()).map(Origin::speaker);
         let asker = elevated::Asker { agent: &agent.id, key: &session.key, speaker, by_person };
         let wish = hints.and_then(|hints| hints.elevated);
         exec.elevated = elevated::of(&settings.config, asker, &session.entry, wish);
@@ -96,7 +96,7 @@ impl Runner {
     /// the output of this run's commands.
     fn may_wake(&self, request: &Request, session: &Session, settings: &Settings) -> bool {
         // A sender in the session has at least the rights of a woken run. A request from elsewhere may have fewer.
-        if request.provenance.is_none() {
+        if request.source.provenance().is_none() {
             return true;
         }
         let started_with = self.subagents.runs.rights_of(&session.key);

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use openclaw_agent::tool_policy::Candidate;
 use openclaw_config::settings::Config;
 use openclaw_journal::api::Occasion;
-use openclaw_journal::request::{Kind, Request};
+use openclaw_journal::request::Request;
 use openclaw_journal::rights::settle::{Asked, Within, of_nobody, of_owner, settled};
 use openclaw_journal::rights::{Maker, Rights, groups};
+use openclaw_journal::source::{ClientSource, ProgramSource, Source};
 use openclaw_journal::testing::{direct, group};
 use openclaw_protocol::SessionKey;
 use openclaw_sessions::{KeyRules, SessionEntry, SessionSettings};
@@ -194,11 +195,14 @@ fn config(document: &serde_json::Value) -> Arc<Config> {
 }
 
 fn of_client(may_administer: bool) -> Request {
-    Request { kind: Kind::Chat, may_administer, ..Request::default() }
+    Request {
+        source: Source::Client(ClientSource { may_administer, ..ClientSource::default() }),
+        ..Request::default()
+    }
 }
 
 fn said(origin: openclaw_journal::origin::Origin) -> Request {
-    Request { origin: Some(Box::new(origin)), ..Request::default() }
+    Request { source: Source::platform(origin), ..Request::default() }
 }
 
 fn callers() -> Vec<Caller> {
@@ -222,19 +226,18 @@ fn callers() -> Vec<Caller> {
         caller("admin client", MAIN, of_client(true)),
         caller("writing client", MAIN, of_client(false)),
         caller("writing client in group", GROUP, of_client(false)),
-        caller("program", MAIN, Request { kind: Kind::Agent, ..Request::default() }),
+        caller("program", MAIN, Request { source: Source::program(), ..Request::default() }),
         caller("admin client in a sandbox", HELD, of_client(true)),
-        caller(
-            "nobody in group",
-            GROUP,
-            Request { kind: Kind::Agent, occasion: Occasion::Heartbeat, ..Request::default() },
-        ),
+        caller("nobody in group", GROUP, {
+            let source = ProgramSource { occasion: Occasion::Heartbeat, ..ProgramSource::default() };
+            Request { source: Source::Program(Box::new(source)), ..Request::default() }
+        }),
     ]
 }
 
 /// Returns everything that a run with these rights in this session can cause.
 fn caused(world: &World, session: &'static str, rights: &Rights) -> Vec<Reached> {
-    let carried = Request { kind: Kind::Agent, rights: Some(rights.caused()), ..Request::default() };
+    let carried = Request { source: Source::program(), rights: Some(rights.caused()), ..Request::default() };
     let mut reached = Vec::new();
     let mut add = |way: String, session, rights| reached.push(Reached { way, session, rights });
     for to in [MAIN, GROUP, OWNERS, HELD, "agent:main:anew"] {
@@ -331,10 +334,17 @@ fn a_press_has_what_both_its_presser_and_the_maker_of_its_button_have() {
     let world = World::new();
     for Caller { name, session, request } in callers() {
         let made = world.settled(session, &request, None);
-        for Caller { name: presser, session, request } in callers() {
+        let pressers = callers().into_iter().filter(|caller| caller.request.source.origin().is_some());
+        for Caller { name: presser, session, request } in pressers {
             let way = || format!("a button that {presser} presses");
             let alone = world.settled(session, &request, None);
-            let press = |maker| Request { button: Some(maker), ..request.clone() };
+            let press = |maker| {
+                let mut pressed = request.clone();
+                if let Source::Platform(platform) = &mut pressed.source {
+                    platform.button = Some(maker);
+                }
+                pressed
+            };
             let pressed = world.settled(session, &press(Maker::Known(made.clone())), None);
             assert_eq!(pressed, made.least(&alone), "{name} by {}", way());
             no_more(&world, name, &made, &Reached { way: way(), session, rights: pressed.clone() });
