@@ -17,6 +17,7 @@ const LAYERS: &[&str] = &[
     "openclaw",
     "openclaw-gateway",
     "openclaw-dispatch",
+    "openclaw-commands",
     "openclaw-runtime",
     "openclaw-delivery",
     "openclaw-journal",
@@ -39,7 +40,8 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
 ];
 
 /// Number of modules in the largest import cycle of a crate, by its folder; 0 for those that are not named. The numbers only fall.
-const LARGEST_CYCLES: &[(&str, usize)] = &[("dispatch", 12), ("gateway", 14)];
+/// Those of `commands` are the table of commands and the two commands that read it.
+const LARGEST_CYCLES: &[(&str, usize)] = &[("commands", 3), ("dispatch", 10), ("gateway", 14)];
 
 const TESTKIT: &str = "openclaw-testkit";
 

@@ -81,7 +81,7 @@ impl Loaded {
         let (paths, mut environment) = (self.paths.clone(), self.environment.clone());
         let read = interpret(document, &paths, &mut environment);
         let (path, hash) = (self.snapshot.path.clone(), self.snapshot.hash.clone());
-        let source = Source { path, exists: true, raw: None, hash, parsed: document.clone() };
+        let source = ConfigText { path, exists: true, raw: None, hash, parsed: document.clone() };
         read.into_loaded(source, paths, environment)
     }
 
@@ -115,11 +115,11 @@ pub fn load(process: &Environment) -> Loaded {
         Err(issue) => (Value::Object(Map::new()), Interpreted::failed(issue)),
     };
     read.warnings.extend(ignored);
-    read.into_loaded(Source { path, exists, raw, hash, parsed }, paths, environment)
+    read.into_loaded(ConfigText { path, exists, raw, hash, parsed }, paths, environment)
 }
 
 /// File as read, before it was understood.
-struct Source {
+struct ConfigText {
     path: PathBuf,
     exists: bool,
     raw: Option<String>,
@@ -162,7 +162,7 @@ impl Config {
         let mut env = env.clone();
         let paths = Paths::resolve(&env);
         let path = paths.config_path().to_path_buf();
-        let source = |parsed| Source { path, exists: true, raw: None, hash: hash_of(text), parsed };
+        let source = |parsed| ConfigText { path, exists: true, raw: None, hash: hash_of(text), parsed };
         let loaded = match json5::parse_value(text) {
             Ok(parsed) => {
                 let read = interpret(&parsed, &paths, &mut env);
@@ -281,7 +281,7 @@ impl Interpreted {
         Self { issues: vec![issue], ..Self::default() }
     }
 
-    fn into_loaded(mut self, source: Source, paths: Paths, environment: Environment) -> Loaded {
+    fn into_loaded(mut self, source: ConfigText, paths: Paths, environment: Environment) -> Loaded {
         let typed = |document: &Value| {
             let runtime = defaults::for_use(document, &environment);
             Config::from_document(&runtime, &paths, &environment, &self.included_files).map(Arc::new)

@@ -4,14 +4,15 @@ use openclaw_agent::skills::SkillCommand;
 use openclaw_config::settings::QueueMode;
 use openclaw_journal::intent::Intent;
 use openclaw_journal::queue::QueueSettings;
-use openclaw_journal::request::{Announces, Decisions, Kind, Request};
+use openclaw_journal::request::{Decisions, Request};
+use openclaw_journal::source::{Announces, Kind};
 use openclaw_models::reference::ModelNames;
 use openclaw_runtime::setup::Settings;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::reset;
 use openclaw_sessions::reset::trigger::strip_structural_prefixes;
 
-use crate::commands::{self, Names, Spoken, TextCommands};
+use openclaw_commands::{Names, Spoken, TextCommands};
 
 /// Longest wall time of a run, in seconds: the limit of timers in OpenClaw 2026.2.9, which is 24.8
 /// days.
@@ -48,7 +49,7 @@ fn behind_reset(request: &Request, settings: &Settings) -> Option<String> {
 pub(crate) fn may_call_skill(request: &Request, settings: &Settings) -> bool {
     let rest = behind_reset(request, settings);
     let text = rest.as_deref().unwrap_or_else(|| request.command_text());
-    request.is_chat() && !request.is_forwarded() && commands::skill::may_be_one(text)
+    request.is_chat() && !request.is_forwarded() && openclaw_commands::skill::may_be_one(text)
 }
 
 fn intent(
@@ -72,7 +73,7 @@ fn intent(
     };
     let models = ModelNames::new(&settings.models.listed);
     let triggers = settings.sessions.section.triggers();
-    commands::read(spoken, Names { models: &models, triggers: &triggers, skills })
+    openclaw_commands::read(spoken, Names { models: &models, triggers: &triggers, skills })
 }
 
 fn queue(

@@ -33,7 +33,6 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use crate::arrivals::KnownChats;
-use crate::commands::{self, stop};
 use crate::hooks::GivenBy;
 use crate::intake::{self, Receipt};
 use crate::lane::{Change, ChangeKind, Command, RunBeside, Supervisor};
@@ -41,6 +40,7 @@ use crate::messages::mirror::sessions_of;
 use crate::messages::{ClientFiles, MessageError, MessageRequest, perform_for_operator};
 use crate::runner::inject;
 use crate::runner::{Announcement, Runner};
+use openclaw_commands::stop;
 
 /// Age from which a file that was taken for a delivery must have a row.
 const JUST_TAKEN: Duration = Duration::from_secs(60 * 60);
@@ -403,14 +403,15 @@ impl Dispatch {
             let agent = settings.config.agent(&id);
             let wanted = Wanted { config: &settings.config, agent: &id, workspace: &agent.workspace };
             let snapshot = self.runner.skills().for_turn(wanted, Occasion::GoesOn(None)).await;
-            let own = commands::skill::commands(&snapshot).iter();
+            let own = openclaw_commands::skill::commands(&snapshot).iter();
             let new = own.filter(|one| !skills.iter().any(|known| known.name == one.name)).cloned();
             let new: Vec<SkillCommand> = new.collect();
             skills.extend(new);
         }
         let platforms = self.runner.deps.platforms.usable(&settings.config);
-        let facts = commands::MenuFacts { settings: &settings.config.commands, platforms: &platforms };
-        commands::menu(facts, &skills)
+        let facts =
+            openclaw_commands::MenuFacts { settings: &settings.config.commands, platforms: &platforms };
+        openclaw_commands::menu(facts, &skills)
     }
 
     /// Queue of deliveries to chat platforms.

@@ -3,7 +3,7 @@
 //! [`Dispatch`] is the only door: the gateway hands it messages ([`api::ChatMessage`],
 //! [`api::AgentMessage`]) and reads [`api::Broadcast`]s. Behind it, in the order in which a message
 //! passes: `intake` takes it, as far as the `backlog` has room, the `inbox` makes it durable, its
-//! session's `lane` decides when it runs, `commands` tells which parts of it are for the gateway,
+//! session's `lane` decides when it runs, `openclaw-commands` tells which parts of it are for the gateway,
 //! and the `runner` drives the run and stores its result. `openclaw-runtime` holds what all of them
 //! share: the clients hear of a run by its `events`, callers that wait for the end by its `registry`. A heartbeat is a message like others; `beat`
 //! reads its answer. Answers are shaped and sent by `openclaw-delivery`; [`messages`] sends there on
@@ -14,7 +14,7 @@
 
 mod acceptance;
 pub mod arrivals;
-mod commands;
+mod command_host;
 mod handle;
 mod hooks;
 mod host;
@@ -28,11 +28,11 @@ mod subagents;
 mod testing;
 
 pub use arrivals::SilentGroup;
-pub use commands::reference as command_reference;
 pub use handle::{DeliverError, Dispatch, Mirrored, Placed, Sent, StartError, Stopped};
 pub use hooks::Ended;
 pub use intake::Receipt;
 pub use messages::{ClientFiles, MessageError, MessageRequest};
+pub use openclaw_commands::reference as command_reference;
 pub use openclaw_journal::api::*;
 pub use openclaw_journal::beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPurpose};
 pub use openclaw_journal::inbox::{Digest, UnfinishedBeat};

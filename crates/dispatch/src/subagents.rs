@@ -36,11 +36,9 @@ use crate::handle::Dispatch;
 use crate::runner::Runner;
 
 pub(crate) use address::{origin_of, webchat};
-pub(crate) use follow::provenance;
 pub(crate) use registry::Runs;
 pub(crate) use spawn::Spawner;
 pub(crate) use stop::told as told_of_stop;
-pub(crate) use telling::compact_duration;
 
 /// Sub-agents of a gateway, and the tasks that look after them.
 pub(crate) struct Subagents {

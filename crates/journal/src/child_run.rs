@@ -1,6 +1,7 @@
 //! Run of a sub-agent, as `subagents/runs.json` has it (spec `sessions.md` §8.5).
 
 use openclaw_agent::host::Cleanup;
+use openclaw_protocol::message::{Provenance, ProvenanceKind};
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::entry::DeliveryContext;
 use serde::{Deserialize, Serialize};
@@ -167,5 +168,15 @@ impl ChildRun {
             (_, false, true) => "running",
             (_, false, false) => "queued",
         }
+    }
+}
+
+/// Returns the provenance of messages between a session and its sub-agents, as the tool that starts them says it.
+pub fn provenance(from: &SessionKey) -> Provenance {
+    Provenance {
+        kind: ProvenanceKind::InterSession,
+        source_session_key: Some(from.shown().to_owned()),
+        source_channel: None,
+        source_tool: Some("sessions_spawn".to_owned()),
     }
 }

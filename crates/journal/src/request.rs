@@ -19,7 +19,7 @@ use crate::origin::Origin;
 use crate::queue::QueueSettings;
 use crate::rights::Rights;
 use crate::rights::settle::Asked;
-use crate::source::{ClientSource, ProgramSource, Source};
+use crate::source::{Announces, ClientSource, Kind, ProgramSource, Source};
 
 mod flat;
 
@@ -30,27 +30,6 @@ pub const MAIN_LANE: &str = "main";
 
 /// Name of the command that compacts a conversation.
 pub const COMPACT: &str = "compact";
-
-/// The method that brought a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Kind {
-    /// `chat.send`: a person at a client.
-    #[default]
-    Chat,
-    /// `agent`: a program.
-    Agent,
-}
-
-impl Kind {
-    /// The `kind` column of the inbox.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Agent => "agent",
-        }
-    }
-}
 
 /// A request as it came, and the decisions about it. Stored as one flat object of JSON in a column of the inbox.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -91,16 +70,6 @@ pub struct Gathered {
     pub text: String,
     /// Paths of the pictures that the messages name.
     pub pictures: Vec<String>,
-}
-
-/// Form in which a session is told that a sub-agent has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Announces {
-    /// The text is posted as it is.
-    Words,
-    /// The agent summarises it in its own words.
-    Summary,
 }
 
 /// Decisions made when a message is accepted.

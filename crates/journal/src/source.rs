@@ -6,6 +6,7 @@
 use openclaw_channels::Address;
 use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::Provenance;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::api::Occasion;
@@ -13,8 +14,38 @@ use crate::beat::Beat;
 use crate::child_run::ChildRun;
 use crate::exchange::Exchange;
 use crate::origin::Origin;
-use crate::request::{Announces, Kind};
 use crate::rights::Maker;
+
+/// The method that brought a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Kind {
+    /// `chat.send`: a person at a client.
+    #[default]
+    Chat,
+    /// `agent`: a program.
+    Agent,
+}
+
+impl Kind {
+    /// The `kind` column of the inbox.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Agent => "agent",
+        }
+    }
+}
+
+/// Form in which a session is told that a sub-agent has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Announces {
+    /// The text is posted as it is.
+    Words,
+    /// The agent summarises it in its own words.
+    Summary,
+}
 
 /// The thing that started a message.
 #[derive(Debug, Clone, PartialEq)]

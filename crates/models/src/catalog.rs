@@ -42,7 +42,7 @@ pub struct Catalog {
 struct Provider {
     id: ProviderId,
     entry: Cow<'static, ProviderEntry>,
-    source: Source,
+    source: CatalogSource,
     /// Number of models configured by the owner; they come first.
     own_models: usize,
     /// True if the provider's server answered: these are then exactly its models.
@@ -51,7 +51,7 @@ struct Provider {
 
 /// Origin of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum CatalogSource {
     /// `models.providers`
     Config,
     /// `models.json`
@@ -89,7 +89,7 @@ impl Catalog {
 
     /// Returns true if the owner wrote the provider into `models.providers`.
     pub fn is_configured(&self, id: &ProviderId) -> bool {
-        self.find(id).is_some_and(|provider| provider.source == Source::Config)
+        self.find(id).is_some_and(|provider| provider.source == CatalogSource::Config)
     }
 
     /// Returns true if a provider can be called without a key: a server on this machine that the
@@ -98,7 +98,7 @@ impl Catalog {
         self.find(id).is_some_and(|provider| {
             let on_this_machine = || provider.entry.base_url.as_deref().is_some_and(is_local_url);
             provider.entry.asks.is_some_and(Asks::is_local)
-                || (provider.source == Source::Config && on_this_machine())
+                || (provider.source == CatalogSource::Config && on_this_machine())
         })
     }
 
@@ -121,7 +121,7 @@ impl Catalog {
         self.providers
             .iter()
             .filter(|provider| {
-                provider.source != Source::BuiltIn
+                provider.source != CatalogSource::BuiltIn
                     || !provider.entry.implicit
                     || provider.answered
                     || has_credential(&provider.id)

@@ -8,12 +8,15 @@
 //!
 //! The crate runs nothing: runs, commands and lanes are in `openclaw-dispatch`.
 
+pub mod durations;
 pub mod events;
 pub mod global_lanes;
 pub mod registry;
+pub mod session_exec;
 pub mod session_model;
 pub mod setup;
 pub mod shared;
 pub mod surroundings;
 pub mod system_events;
 pub mod tool_access;
+pub mod verbosity;

@@ -37,8 +37,8 @@ use super::desks::Waiting;
 use super::door::{Seen, UNREADABLE, access};
 use super::offline::Lateness;
 use super::{Fate, MovedGroup, handover, offline};
-use crate::commands::{self, Names, Spoken, TextCommands, buttons};
 use crate::handle::Dispatch;
+use openclaw_commands::{Names, Spoken, TextCommands, buttons};
 
 /// Default number of earlier messages of a group that are shown with the next one.
 const HISTORY: u32 = 50;
@@ -142,7 +142,7 @@ impl Admitted {
     pub(super) fn is_stop(&self) -> bool {
         self.standing.commands == Authority::Granted
             && !self.is_left_out()
-            && commands::stop::is_stop(&self.command_text)
+            && openclaw_commands::stop::is_stop(&self.command_text)
     }
 
     /// True if it does not address the agent by itself although it has to.
@@ -178,8 +178,8 @@ impl Admitted {
         if let Some(album) = &message.album {
             return Gather::Album(album.clone());
         }
-        let is_stop = !self.is_left_out() && commands::stop::is_stop(&self.command_text);
-        if is_stop || message.is_press || commands::begins_as_one(&self.command_text) {
+        let is_stop = !self.is_left_out() && openclaw_commands::stop::is_stop(&self.command_text);
+        if is_stop || message.is_press || openclaw_commands::begins_as_one(&self.command_text) {
             return Gather::Alone;
         }
         if message.goes_on {
@@ -226,7 +226,7 @@ async fn is_ignored(dispatch: &Dispatch, admitted: &Admitted) -> bool {
         return false;
     };
     let (key, agent) = (&admitted.route.session_key, &admitted.route.agent_id);
-    let read = |names: Names<'_>| commands::read(spoken, names) == Intent::Ignored;
+    let read = |names: Names<'_>| openclaw_commands::read(spoken, names) == Intent::Ignored;
     dispatch.runner().read_words(key, agent, spoken.text, read).await
 }
 
@@ -329,7 +329,7 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Verdi
 /// Returns the words of a message in the form that commands are read from.
 fn command_text(event: &Inbound, names: &Mentioned) -> String {
     let said = Utterance::of(event);
-    let is_stop = commands::stop::is_stop;
+    let is_stop = openclaw_commands::stop::is_stop;
     said.map(|one| compose::command_text(&one.message.text, &[one], names, is_stop)).unwrap_or_default()
 }
 
@@ -595,7 +595,7 @@ pub(super) fn is_from_menu(platforms: &Platforms, config: &Config, event: &Inbou
     let Address { channel, account, .. } = &event.address;
     is_native
         // No name of the agent stands before it.
-        && commands::is_in_menu(&command_text(event, &Mentioned::default()), &config.commands)
+        && openclaw_commands::is_in_menu(&command_text(event, &Mentioned::default()), &config.commands)
         && platforms.account(config, channel, account).is_some_and(|account| account.has_menu())
 }
 
@@ -609,7 +609,7 @@ fn is_let_in(config: &Config, access: &AccessSettings, event: &Inbound) -> bool 
 
 /// True if a text without the agent's names is a command or a stop: those are read from it.
 fn is_told_apart(command: &str) -> bool {
-    command.starts_with(['/', '!']) || commands::stop::is_stop(command)
+    command.starts_with(['/', '!']) || openclaw_commands::stop::is_stop(command)
 }
 
 /// Returns how a group's message addresses the agent, or else its fate (mention gating). Of
@@ -622,7 +622,7 @@ fn addressed(
     standing: Standing,
 ) -> Result<Addressed, Fate> {
     let Some(Utterance { message, .. }) = Utterance::of(event) else { return Ok(Addressed::default()) };
-    let is_command = commands::is_one(command_text);
+    let is_command = openclaw_commands::is_one(command_text);
     let may_command = standing.commands == Authority::Granted;
     if is_command && !may_command {
         return Err(Fate::dropped(reasons::COMMAND_UNAUTHORISED));

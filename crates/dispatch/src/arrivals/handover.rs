@@ -29,7 +29,6 @@ use super::gate::Admitted;
 use super::offline::Lateness;
 use super::whole::primary;
 use super::{Arrivals, Fate, Routed, decide};
-use crate::commands;
 use crate::handle::Dispatch;
 use crate::hooks::{Chat, GivenBy};
 use crate::runner::Destination;
@@ -362,7 +361,7 @@ async fn composed(
         history: &history,
         previous: entry.as_ref().and_then(|entry| entry.updated_at),
         names: &last.names,
-        is_stop: commands::stop::is_stop,
+        is_stop: openclaw_commands::stop::is_stop,
         attachments,
         is_late: said.iter().any(|one| one.lateness != Lateness::OnTime),
         is_owners: last.standing.is_owner || last.is_let_in,

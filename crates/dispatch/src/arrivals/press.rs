@@ -10,8 +10,8 @@ use openclaw_sessions::entry::new_session_id;
 use serde_json::{Value, json};
 
 use super::gate::Admitted;
-use crate::commands::{Response, buttons};
 use crate::handle::Dispatch;
+use openclaw_commands::{Response, buttons};
 
 /// Shows the page that the button asks for. A failure is logged, and the message stays as it was.
 pub(super) async fn turn(dispatch: &Dispatch, admitted: &Admitted) {

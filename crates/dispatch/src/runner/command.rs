@@ -34,7 +34,7 @@ use super::inject::{PutError, RunTranscript};
 use super::replies::Said;
 use super::session::Session;
 use super::{Ending, NotBegun, RunControl, Runner, done, finish, record, skill_tool};
-use crate::commands::{self, Context, Response, Then};
+use openclaw_commands::{Context, Response, Then};
 
 /// Destination of a message's words.
 pub(super) enum Route {
@@ -231,7 +231,7 @@ impl Runner {
         let key = &row.session_key;
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
         let choices = self.models.all.choices(&settings.models, &agent.id, &agent.agent_dir).await;
-        match commands::model::choose(&self.models.all, &choices, &agent, asked).await {
+        match openclaw_commands::model::choose(&self.models.all, &choices, &agent, asked).await {
             Ok(chosen) => {
                 Route::Agent(Some(RequestedModel { model: chosen.model, profile: asked.profile.clone() }))
             }
@@ -323,7 +323,9 @@ impl Runner {
     ) -> Context<'a> {
         Context {
             models: &self.models,
-            runner: self,
+            deps: &self.deps,
+            shared: &self.shared,
+            host: self,
             settings,
             key,
             agent,
@@ -354,8 +356,10 @@ impl Runner {
     /// Carries out the message and returns the answer; `None` if the sender may not give commands.
     async fn answer(&self, context: &Context<'_>, row: &Row) -> Result<Option<Response>, NotBegun> {
         match row.payload.to_gateway() {
-            Intent::Command { name, arguments } => Ok(Some(commands::run(context, name, arguments).await?)),
-            Intent::Settings { wishes } => Ok(Some(commands::settle(context, wishes).await?.into())),
+            Intent::Command { name, arguments } => {
+                Ok(Some(openclaw_commands::run(context, name, arguments).await?))
+            }
+            Intent::Settings { wishes } => Ok(Some(openclaw_commands::settle(context, wishes).await?.into())),
             Intent::Announcement => Ok(Some(row.payload.text.clone().into())),
             Intent::Prompt
             | Intent::PromptFor { .. }

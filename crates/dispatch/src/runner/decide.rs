@@ -17,7 +17,7 @@ use openclaw_sessions::{SessionEntry, SessionKey};
 
 use super::Runner;
 use crate::acceptance;
-use crate::commands::{self, Names};
+use openclaw_commands::Names;
 
 impl Runner {
     /// True if the session may send to a channel.
@@ -48,7 +48,7 @@ impl Runner {
         let settings = self.settings();
         let may_send = self.is_allowed(&key, entry.as_deref(), None);
         let skills = self.skills_called(&key, &request, entry.as_deref(), &settings).await;
-        let skills = skills.as_deref().map(commands::skill::commands).unwrap_or_default();
+        let skills = skills.as_deref().map(openclaw_commands::skill::commands).unwrap_or_default();
         let request = acceptance::decide(request, entry.as_deref(), &settings, skills);
         let rights = Some(self.settled_rights(&key, &request, entry.as_deref(), &settings));
         Ok((key, Request { rights, ..request }, may_send))
@@ -65,7 +65,7 @@ impl Runner {
             Some(_) => request,
             None => {
                 let skills = self.skills_called(session_key, &request, entry.as_deref(), &settings).await;
-                let skills = skills.as_deref().map(commands::skill::commands).unwrap_or_default();
+                let skills = skills.as_deref().map(openclaw_commands::skill::commands).unwrap_or_default();
                 acceptance::decide(request, entry.as_deref(), &settings, skills)
             }
         };
@@ -114,14 +114,14 @@ impl Runner {
         read: impl FnOnce(Names<'_>) -> T,
     ) -> T {
         let settings = self.settings();
-        let skills = match commands::skill::may_be_one(text) {
+        let skills = match openclaw_commands::skill::may_be_one(text) {
             true => {
                 let entry = self.entry_or_none(key).await;
                 Some(self.skills_of_agent(agent, entry.as_deref(), &settings).await)
             }
             false => None,
         };
-        let skills = skills.as_deref().map(commands::skill::commands).unwrap_or_default();
+        let skills = skills.as_deref().map(openclaw_commands::skill::commands).unwrap_or_default();
         let models = ModelNames::new(&settings.models.listed);
         let triggers = settings.sessions.section.triggers();
         read(Names { models: &models, triggers: &triggers, skills })

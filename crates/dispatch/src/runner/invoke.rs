@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 use super::prepare::Asking;
 use super::session::Session;
 use super::{NotBegun, Runner};
-use crate::commands::Context;
 use crate::host::CallingRun;
 use crate::messages::turn::{Bound, MessageTurn};
 use crate::session_tools::invoke::{InvokeError, Invoked, ToolInvocation};
+use openclaw_commands::Context;
 
 /// The groups of tools that work on files and commands.
 const OF_RUNS: [&str; 2] = ["group:fs", "group:runtime"];
@@ -54,7 +54,9 @@ impl Runner {
         let asked = Row::unsaid(&key, self.shared.clock.now_ms());
         let context = Context {
             models: self.models(),
-            runner: self,
+            deps: &self.deps,
+            shared: &self.shared,
+            host: self,
             settings: &settings,
             key: &key,
             agent: &agent,

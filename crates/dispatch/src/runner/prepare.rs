@@ -33,8 +33,9 @@ use openclaw_runtime::session_model::RequestedModel;
 use openclaw_runtime::session_model::profile_pin::Keep;
 use openclaw_runtime::session_model::thinking;
 use openclaw_runtime::setup::Settings;
+use openclaw_runtime::verbosity::verbose;
 use openclaw_sessions::SessionEntry;
-use openclaw_sessions::entry::{Json, VerboseLevel};
+use openclaw_sessions::entry::Json;
 use openclaw_sessions::transcript::TranscriptLock;
 use openclaw_tools::ImageSetup;
 
@@ -45,7 +46,6 @@ use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
 use super::{NotBegun, RunControl, Runner, history_limit, memory_flush};
-use crate::commands;
 use crate::hooks;
 pub(super) use begin::circumstances;
 use begin::{Beginning, Begun, ReadAhead};
@@ -366,12 +366,12 @@ impl Runner {
 /// hints that can't be understood.
 fn may_have_hints(request: &Request) -> Result<(), NotBegun> {
     let Some(hints) = request.to_gateway().hints() else { return Ok(()) };
-    match commands::guard_directive(hints).filter(|_| !request.may_set_guards()) {
-        Some(name) => Err(NotBegun::refused(commands::needs_scope(name, "operator.approvals"))),
+    match openclaw_commands::guard_directive(hints).filter(|_| !request.may_set_guards()) {
+        Some(name) => Err(NotBegun::refused(openclaw_commands::needs_scope(name, "operator.approvals"))),
         None => hints
             .exec
             .as_ref()
-            .and_then(commands::exec_refusal)
+            .and_then(openclaw_commands::exec_refusal)
             .map_or(Ok(()), |why| Err(NotBegun::refused(why))),
     }
 }
@@ -400,18 +400,6 @@ fn reasoning(hints: Option<&Hints>, entry: &SessionEntry) -> ReasoningVisibility
     }
 }
 
-/// Returns the verbosity of the run's tool events for people and clients, as the message asks or
-/// else its session.
-pub(crate) fn verbose(hints: Option<&Hints>, entry: &SessionEntry, settings: &Settings) -> Verbose {
-    match hints.and_then(|hints| hints.verbose).or(entry.verbose_level) {
-        Some(level) => of_level(level),
-        None => {
-            let configured = settings.config.agents.defaults.verbose_default.as_deref();
-            configured.map(Verbose::parse).unwrap_or_default()
-        }
-    }
-}
-
 /// Returns the level of notes about tools that a chat is shown. Notes name files and commands, so a group is shown only the level that an
 /// owner has set in it (decision 55).
 pub(super) fn notes(row: &Row, entry: &SessionEntry, verbose: Verbose) -> Verbose {
@@ -419,13 +407,5 @@ pub(super) fn notes(row: &Row, entry: &SessionEntry, verbose: Verbose) -> Verbos
         return verbose;
     };
     let asked = row.payload.to_gateway().hints().and_then(|hints| hints.verbose);
-    asked.filter(|_| group.is_owner).or(entry.verbose_level).map(of_level).unwrap_or_default()
-}
-
-fn of_level(level: VerboseLevel) -> Verbose {
-    match level {
-        VerboseLevel::On => Verbose::On,
-        VerboseLevel::Full => Verbose::Full,
-        VerboseLevel::Off => Verbose::Off,
-    }
+    asked.filter(|_| group.is_owner).or(entry.verbose_level).map(Verbose::from).unwrap_or_default()
 }

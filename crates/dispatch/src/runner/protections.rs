@@ -1,13 +1,8 @@
 //! Protections: a run that would have to do without one that the config asks for does not begin.
 
-use openclaw_config::settings::Exec;
-use openclaw_journal::intent::ExecWish;
 use openclaw_runtime::setup::Settings;
 use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::{SessionEntry, SessionKey};
-use serde::Deserialize;
-use serde::de::IntoDeserializer;
-use serde::de::value::{Error, StrDeserializer};
 
 use super::NotBegun;
 
@@ -36,40 +31,11 @@ fn group_channel(key: &SessionKey) -> Option<&str> {
     }
 }
 
-/// Returns the settings of `exec` in a session: the row's override the agent's (spec `tools.md`
-/// §3).
-pub(crate) fn exec_of(entry: &SessionEntry, agent: &Exec) -> Exec {
-    let own = Exec {
-        host: named(entry.exec_host.as_deref()),
-        security: named(entry.exec_security.as_deref()),
-        ask: named(entry.exec_ask.as_deref()),
-        ..Exec::default()
-    };
-    own.over(agent)
-}
-
-/// Applies a message's request for its run to the settings.
-pub(super) fn exec_with(wish: &ExecWish, settled: &Exec) -> Exec {
-    let own = Exec {
-        host: named(wish.host.as_deref()),
-        security: named(wish.security.as_deref()),
-        ask: named(wish.ask.as_deref()),
-        ..Exec::default()
-    };
-    own.over(settled)
-}
-
-/// The setting of this name; a row that was edited by hand may hold anything.
-fn named<'a, T: Deserialize<'a>>(name: Option<&'a str>) -> Option<T> {
-    let name: StrDeserializer<'a, Error> = name?.into_deserializer();
-    T::deserialize(name).ok()
-}
-
 #[cfg(test)]
 mod tests {
-    use openclaw_config::settings::{Config, ExecGate};
+    use openclaw_config::settings::Config;
     use openclaw_config::unmet_protections;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -93,22 +59,5 @@ mod tests {
             let session = SessionKey::parse(key).unwrap();
             assert_eq!(check(&settings, &session, entry).is_ok(), begins, "{key}");
         }
-    }
-
-    #[test]
-    fn a_row_says_how_exec_works_in_its_session() {
-        let entry = |row: Value| serde_json::from_value::<SessionEntry>(row).unwrap();
-        let open = Exec::default();
-        let denied = entry(json!({"execSecurity": "deny"}));
-        for (row, gate) in [
-            (&entry(json!({})), ExecGate::Open),
-            (&denied, ExecGate::Denied),
-            (&entry(json!({"execAsk": "on-miss"})), ExecGate::NeedsApproval),
-            (&entry(json!({"execHost": "node"})), ExecGate::NeedsNode),
-            (&entry(json!({"execHost": "no such"})), ExecGate::Open),
-        ] {
-            assert_eq!(exec_of(row, &open).gate(), gate, "{row:?}");
-        }
-        assert_eq!(exec_of(&entry(json!({})), &exec_of(&denied, &open)).gate(), ExecGate::Denied);
     }
 }

@@ -16,8 +16,8 @@ use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Aside, NotBegun, Runner};
-use crate::commands::{self, Response};
 use crate::lane::{Change, ChangeKind, Command, Supervisor};
+use openclaw_commands::Response;
 
 /// Begins to answer the shortcuts of a message once the returned value is dropped, which means that
 /// the message is acknowledged. `gate` opens when they are answered, so that the message's run may
@@ -84,7 +84,7 @@ impl Runner {
         let entry = self.entry_or_none(key).await;
         let entry = entry.map_or_else(SessionEntry::default, |entry| SessionEntry::clone(&entry));
         let context = self.context(&settings, key, &agent, &entry, row, &self.shared.kill);
-        Ok(commands::run(&context, name, "").await?)
+        Ok(openclaw_commands::run(&context, name, "").await?)
     }
 
     /// Tells clients of an answer at once; it is written when the run under way, or the message's

@@ -1,6 +1,7 @@
 //! A tool that a skill's command calls, without a model (spec `agent-runtime.md` §6.7). It is offered by the same policy, and run
 //! by the same code, as when a model calls it.
 
+use openclaw_runtime::verbosity::verbose;
 use std::sync::Arc;
 
 use openclaw_agent::event::RunEvent;
@@ -14,12 +15,12 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::lent::LanePlace;
-use super::prepare::{Asking, verbose};
+use super::prepare::Asking;
 use super::session::Session;
 use super::{NotBegun, RunControl, Runner};
-use crate::commands::Context;
 use crate::host::CallingRun;
 use crate::session_tools::invoke::CallerChannel;
+use openclaw_commands::Context;
 
 /// Answer to a call during which the gateway went down: it is unknown how far the call came.
 pub(super) const INTERRUPTED: &str =

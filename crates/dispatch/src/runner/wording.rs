@@ -5,8 +5,7 @@ use jiff::tz::TimeZone;
 use openclaw_agent::user_time::with_timestamp;
 use openclaw_journal::inbox::Row;
 use openclaw_journal::origin::{Frame, Origin};
-use openclaw_journal::request::Kind;
-use openclaw_journal::source::Source;
+use openclaw_journal::source::{Kind, Source};
 use openclaw_protocol::message::{Block, Provenance, ProvenanceKind, UserContent, UserMessage};
 use openclaw_sessions::display::{ABORT_NOTE, GREETING};
 

@@ -12,7 +12,6 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, Found, Purpose, Trouble, unreadable};
-use crate::commands;
 
 /// The word for the agent's own model.
 const DEFAULT: &str = "default";
@@ -30,9 +29,11 @@ impl Caller<'_> {
         }
         let asked = Row::unsaid(&row.key, self.runner.shared.clock.now_ms());
         let stop = CancellationToken::new();
-        let context = commands::Context {
+        let context = openclaw_commands::Context {
             models: self.runner.models(),
-            runner: self.runner,
+            deps: &self.runner.deps,
+            shared: &self.runner.shared,
+            host: self.runner,
             settings: &self.settings,
             key: &row.key,
             agent: &agent,
@@ -42,7 +43,7 @@ impl Caller<'_> {
             stop: &stop,
             overtaken: None,
         };
-        let card = commands::status_card(&context).await;
+        let card = openclaw_commands::status_card(&context).await;
         let text = openclaw_delivery::status_card::StatusCard { time: self.time(), ..card }.text();
         let key = self.shown(&row.key);
         let details = json!({"ok": true, "sessionKey": key, "changedModel": changed, "statusText": text});

@@ -10,13 +10,12 @@ use openclaw_agent::text::silent::is_silent;
 use openclaw_channels::Address;
 use openclaw_config::settings::AnnounceMode;
 use openclaw_journal::api::{DispatchError, RunOutcome, RunRecord};
-use openclaw_journal::child_run::{Announced, ChildOutcome, ChildRun, ChildStatus};
+use openclaw_journal::child_run::{Announced, ChildOutcome, ChildRun, ChildStatus, provenance};
 use openclaw_journal::inbox::Known;
-use openclaw_journal::request::{Announces, Request};
-use openclaw_journal::source::{AnnouncementSource, Source};
+use openclaw_journal::request::Request;
+use openclaw_journal::source::{AnnouncementSource, Announces, Source};
 use openclaw_models::ModelRef;
 use openclaw_models::catalog::Catalog;
-use openclaw_protocol::message::{Provenance, ProvenanceKind};
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::SessionEntry;
 
@@ -186,16 +185,6 @@ fn unreached(runner: &Runner, to: &Address) -> Option<String> {
             "the session has it, its chat does not: {channel} account \"{account}\" is not configured (it is sent once it is)"
         )
     })
-}
-
-/// Provenance of messages from another session.
-pub(crate) fn provenance(from: &SessionKey) -> Provenance {
-    Provenance {
-        kind: ProvenanceKind::InterSession,
-        source_session_key: Some(from.shown().to_owned()),
-        source_channel: None,
-        source_tool: Some("sessions_spawn".to_owned()),
-    }
 }
 
 /// Words of a child about its work.

@@ -184,7 +184,7 @@ impl Spawner<'_> {
                     Ok(_) if call.thinking.is_none() => Some(ThinkingLevel::High),
                     Err(_) if call.thinking.is_none() => None,
                     Ok(_) | Err(_) => {
-                        let levels = crate::commands::thinking_levels(used);
+                        let levels = openclaw_commands::thinking_levels(used);
                         return Err(Refusal::error(format!(
                             "Invalid thinking level \"{asked}\". Use one of: {levels}."
                         )));

@@ -3,6 +3,7 @@
 use openclaw_journal::child_run::{ChildOutcome, ChildRun, ChildStatus};
 use openclaw_journal::frames::framed_words;
 use openclaw_models::usage::dollars;
+use openclaw_runtime::durations::compact_duration;
 
 /// Characters of a result that are told; the rest is in the transcript.
 const LONGEST: usize = 16_000;
@@ -130,22 +131,6 @@ fn tokens(count: u64) -> String {
         0..=999 => count.to_string(),
         1_000..=999_999 => format!("{:.1}k", exact / 1e3),
         _ => format!("{:.1}m", exact / 1e6),
-    }
-}
-
-/// `8ms`, `12s`, `1m5s`, `2h3m`, `1d2h`
-pub(crate) fn compact_duration(ms: i64) -> String {
-    let ms = ms.max(0);
-    let seconds = ms / 1_000;
-    let two = |big: i64, unit: &str, small: i64, smaller: &str| {
-        if small == 0 { format!("{big}{unit}") } else { format!("{big}{unit}{small}{smaller}") }
-    };
-    match seconds {
-        0 => format!("{ms}ms"),
-        1..=59 => format!("{seconds}s"),
-        60..=3_599 => two(seconds / 60, "m", seconds % 60, "s"),
-        3_600..=86_399 => two(seconds / 3_600, "h", seconds / 60 % 60, "m"),
-        _ => two(seconds / 86_400, "d", seconds / 3_600 % 24, "h"),
     }
 }
 

@@ -11,9 +11,9 @@ use super::deadline::chat_deadline_ms;
 use crate::backlog::Share;
 use crate::beat::BeatChat;
 use crate::queue::QueueSettings;
-use crate::request::{Kind, MAIN_LANE, Request};
+use crate::request::{MAIN_LANE, Request};
 use crate::rights::Rights;
-use crate::source::Source;
+use crate::source::{Kind, Source};
 
 /// Requests up to this many bytes wait in memory: an ordinary message is not read from disk again.
 const KEPT: usize = 16 * 1024;

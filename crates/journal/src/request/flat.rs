@@ -8,7 +8,7 @@ use openclaw_protocol::{AgentId, SessionKey};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Announces, Decisions, Kind, Request};
+use super::{Decisions, Request};
 use crate::api::Occasion;
 use crate::beat::Beat;
 use crate::child_run::ChildRun;
@@ -17,7 +17,8 @@ use crate::lineage::Lineage;
 use crate::origin::Origin;
 use crate::rights::Rights;
 use crate::source::{
-    AnnouncementSource, ClientSource, PlatformSource, ProgramSource, Source, TalkSource, TaskSource,
+    AnnouncementSource, Announces, ClientSource, Kind, PlatformSource, ProgramSource, Source, TalkSource,
+    TaskSource,
 };
 
 /// A request as its column of the inbox has it. Fields may be added, none changes its meaning.

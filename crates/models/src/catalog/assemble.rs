@@ -5,7 +5,7 @@ use openclaw_config::settings::ModelsMode;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{BUILT_IN, Catalog, Provider, Source};
+use super::{BUILT_IN, Catalog, CatalogSource, Provider};
 use crate::provider_entry::{ModelEntry, ModelOverride, ProviderEntry};
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
@@ -43,7 +43,7 @@ impl Catalog {
             let id = ProviderId::normalize(id);
             let base = BUILT_IN.get(id.as_str()).filter(|_| merges);
             catalog.providers.retain(|known| known.id != id);
-            catalog.providers.push(Provider::stated(id, base, entry, Source::Config));
+            catalog.providers.push(Provider::stated(id, base, entry, CatalogSource::Config));
         }
         if merges {
             catalog.add_unconfigured(layers.file);
@@ -61,7 +61,7 @@ impl Catalog {
             |catalog: &Self, id: &str| !catalog.providers.iter().any(|known| known.id.as_str() == id);
         for (id, entry) in stated {
             if is_new(self, id.as_str()) && !BUILT_IN.contains_key(id.as_str()) {
-                self.providers.push(Provider::stated(id.clone(), None, entry, Source::File));
+                self.providers.push(Provider::stated(id.clone(), None, entry, CatalogSource::File));
             }
         }
         let configured = self.providers.len();
@@ -71,7 +71,7 @@ impl Catalog {
             }
             let stated = stated.iter().find(|(known, _)| known == id).map(|(_, entry)| entry);
             self.providers.push(match stated {
-                Some(entry) => Provider::stated(id.clone(), Some(base), entry, Source::File),
+                Some(entry) => Provider::stated(id.clone(), Some(base), entry, CatalogSource::File),
                 None => Provider::built_in(id.clone(), base),
             });
         }
@@ -81,7 +81,7 @@ impl Catalog {
 impl Provider {
     fn built_in(id: ProviderId, entry: &'static ProviderEntry) -> Self {
         let entry = Cow::Borrowed(entry);
-        Self { id, entry, source: Source::BuiltIn, own_models: 0, answered: false }
+        Self { id, entry, source: CatalogSource::BuiltIn, own_models: 0, answered: false }
     }
 
     /// A provider as somebody wrote it down, over what is built in.
@@ -89,7 +89,7 @@ impl Provider {
         id: ProviderId,
         base: Option<&'static ProviderEntry>,
         entry: &ProviderEntry,
-        source: Source,
+        source: CatalogSource,
     ) -> Self {
         let mut merged = base.map_or_else(|| entry.clone(), |base| merge(base, entry));
         for model in &mut merged.models {
@@ -97,7 +97,7 @@ impl Provider {
                 change.apply(model);
             }
         }
-        let own_models = if source == Source::Config { entry.models.len() } else { 0 };
+        let own_models = if source == CatalogSource::Config { entry.models.len() } else { 0 };
         Self { id, entry: Cow::Owned(merged), source, own_models, answered: false }
     }
 
@@ -105,7 +105,7 @@ impl Provider {
     /// says of it.
     fn answer(&mut self, found: &Found) {
         self.answered = found.answered;
-        let is_stated = self.source != Source::BuiltIn;
+        let is_stated = self.source != CatalogSource::BuiltIn;
         let entry = self.entry.to_mut();
         // An address that nobody wrote down gives way to the one that was asked.
         let stated = entry.base_url.take();

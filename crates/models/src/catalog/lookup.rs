@@ -4,7 +4,7 @@ use openclaw_config::settings::ModelCost;
 use secrecy::SecretString;
 
 use super::forward::{is_edition, newcomer};
-use super::{Catalog, Provider, Source};
+use super::{Catalog, CatalogSource, Provider};
 use crate::api::Api;
 use crate::copilot;
 use crate::model_spec::ModelSpec;
@@ -69,7 +69,7 @@ impl Catalog {
         if let Some(model) = newcomer(provider.id.as_str(), &reference.model, models) {
             return resolve(provider, &model, reference, false);
         }
-        let any_id = provider.source == Source::Config || provider.entry.open;
+        let any_id = provider.source == CatalogSource::Config || provider.entry.open;
         if any_id || reference.model.starts_with(MOCK_PREFIX) {
             return resolve(provider, &unlisted(provider), reference, false);
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use openclaw_config::nearest;
 
 use super::forward::{is_edition, newcomer};
-use super::{Catalog, Provider, Source};
+use super::{Catalog, CatalogSource, Provider};
 use crate::provider_entry::Asks;
 use crate::reference::ModelRef;
 
@@ -57,7 +57,7 @@ fn list_of(provider: &Provider) -> Option<ListSource> {
     }
     // Of a service with more models than are known the owner writes down a few.
     let may_have_more = entry.open && !knows_its_own;
-    (provider.source == Source::Config && !may_have_more).then_some(ListSource::Configured)
+    (provider.source == CatalogSource::Config && !may_have_more).then_some(ListSource::Configured)
 }
 
 /// True if a name means the listed model. Ollama leaves out the tag `latest`.

@@ -16,12 +16,12 @@ pub(crate) struct Renewable {
     pub(super) logins: Logins,
     pub(super) agent_dir: PathBuf,
     pub(super) around: Surroundings,
-    pub(super) source: Source,
+    pub(super) source: KeySource,
 }
 
 /// Kind of source.
 #[derive(Debug, Clone)]
-pub(super) enum Source {
+pub(super) enum KeySource {
     /// A login, by its profile id.
     Login(String),
     /// The token of a GitHub account, exchanged for one that Copilot takes.
@@ -34,7 +34,7 @@ impl Renewable {
     /// Returns a key in place of the refused one.
     pub(crate) async fn renewed(&self, refused: &SecretString) -> Result<SecretString, CredentialError> {
         match &self.source {
-            Source::Login(id) => {
+            KeySource::Login(id) => {
                 let place = Place { agent_dir: &self.agent_dir, around: &self.around };
                 let credential = self.logins.renewed(place, id, Because::Refused(refused)).await?;
                 let Secret::OAuth { access, .. } = &credential.secret else {
@@ -42,10 +42,10 @@ impl Renewable {
                 };
                 Ok(credential.composite(access).unwrap_or_else(|| access.clone()))
             }
-            Source::Copilot(account) => {
+            KeySource::Copilot(account) => {
                 self.logins.copilot(&self.around, account, Because::Refused(refused)).await
             }
-            Source::Google(adc) => self.logins.google(adc, Because::Refused(refused)).await,
+            KeySource::Google(adc) => self.logins.google(adc, Because::Refused(refused)).await,
         }
     }
 }

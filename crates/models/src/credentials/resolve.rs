@@ -13,7 +13,7 @@ use super::file::FILE;
 use super::legacy::Surroundings;
 use super::logins::{Because, Logins, Place, renews};
 use super::order::profile_order;
-use super::renewable::{Renewable, Source};
+use super::renewable::{KeySource, Renewable};
 use super::store::AuthStore;
 use crate::api::Api;
 use crate::bedrock::credentials as aws;
@@ -251,12 +251,12 @@ impl Keyring<'_> {
         if !self.catalog.is_configured(&ProviderId::normalize(github::PROVIDER)) {
             key.base_url = Some(github::base_url(token.expose_secret()));
         }
-        key.renewable = Some(self.renewable(Source::Copilot(account.clone())));
+        key.renewable = Some(self.renewable(KeySource::Copilot(account.clone())));
         key.secret = Some(token);
         Ok(())
     }
 
-    fn renewable(&self, source: Source) -> Renewable {
+    fn renewable(&self, source: KeySource) -> Renewable {
         Renewable {
             logins: self.logins.clone(),
             agent_dir: self.agent_dir.to_path_buf(),
@@ -287,7 +287,7 @@ impl Keyring<'_> {
         if let Secret::OAuth { refresh, .. } = &credential.secret
             && renews(credential, refresh)
         {
-            key.renewable = Some(self.renewable(Source::Login(id.to_owned())));
+            key.renewable = Some(self.renewable(KeySource::Login(id.to_owned())));
         }
         if let (CLOUDFLARE, Some(account), Some(gateway)) =
             (credential.provider.as_str(), &credential.about.account, &credential.about.gateway)
@@ -357,7 +357,7 @@ impl Keyring<'_> {
             return Ok(None);
         };
         let secret = self.logins.google(&adc, Because::Expired).await?;
-        let source = Source::Google(Box::new(adc));
+        let source = KeySource::Google(Box::new(adc));
         Ok(Some(Key {
             secret: Some(secret),
             renewable: Some(self.renewable(source)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::inquiry::{Inquiry, Source};
+use super::inquiry::{DiscoverySource, Inquiry};
 use super::server::Server;
 use super::{llama_cpp, lm_studio, ollama, venice, vllm};
 use crate::net::Http;
@@ -20,10 +20,10 @@ impl Inquiry {
     /// Asks; the error is for the log.
     pub(super) async fn ask(&self, http: &Http, variables: &Variables) -> Result<ProviderEntry, String> {
         match &self.source {
-            Source::Bedrock(discovery) => {
+            DiscoverySource::Bedrock(discovery) => {
                 discovery.run(http, variables).await.map_err(|error| error.to_string())
             }
-            Source::Server { asks, root, known_as } => {
+            DiscoverySource::Server { asks, root, known_as } => {
                 let server = Server { http, root, key: self.key.as_ref(), known_as: *known_as };
                 let deadline = if asks.is_local() { LOCAL_DEADLINE } else { SERVICE_DEADLINE };
                 let mut models = tokio::time::timeout(deadline, models(&server, *asks))

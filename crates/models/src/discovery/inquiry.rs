@@ -17,7 +17,7 @@ pub(crate) struct Inquiry {
     /// Provider whose models are requested.
     pub(crate) provider: ProviderId,
     /// Content of the question; answers are cached by it.
-    pub(super) source: Source,
+    pub(super) source: DiscoverySource,
     /// The built-in address was replaced, whether the server answers or not.
     pub(super) moved: bool,
     /// Key for servers that require one.
@@ -26,7 +26,7 @@ pub(crate) struct Inquiry {
 
 /// Server and kind of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Source {
+pub(super) enum DiscoverySource {
     /// A server with a way of its own to say which models it has.
     Server {
         asks: Asks,
@@ -50,7 +50,7 @@ pub(super) enum KnownAs {
 impl Inquiry {
     /// Returns true if the question is for a program for local models.
     pub(crate) fn is_local(&self) -> bool {
-        matches!(&self.source, Source::Server { asks, .. } if asks.is_local())
+        matches!(&self.source, DiscoverySource::Server { asks, .. } if asks.is_local())
     }
 }
 
@@ -84,7 +84,7 @@ fn local(
     let stated = places.of_program(asks).filter(|_| !is_configured);
     let known_as = if is_configured || stated.is_some() { KnownAs::Stated } else { KnownAs::Guessed };
     let address = stated.or(entry.base_url.as_deref())?;
-    let source = Source::Server { asks, root: root(address).to_owned(), known_as };
+    let source = DiscoverySource::Server { asks, root: root(address).to_owned(), known_as };
     Some(Inquiry { provider: id.clone(), source, moved: stated.is_some(), key: key(id, entry, connections) })
 }
 
@@ -97,7 +97,7 @@ fn service(
 ) -> Option<Inquiry> {
     let root = entry.base_url.as_deref().filter(|_| connections.is_connected(id))?;
     let root = root.trim_end_matches('/').to_owned();
-    let source = Source::Server { asks, root, known_as: KnownAs::Stated };
+    let source = DiscoverySource::Server { asks, root, known_as: KnownAs::Stated };
     Some(Inquiry { provider: id.clone(), source, moved: false, key: None })
 }
 
@@ -107,7 +107,7 @@ fn bedrock(connections: &Connections<'_>) -> Option<Inquiry> {
     connections.catalog.provider(&provider)?;
     discovery.should_run(connections.variables).then(|| Inquiry {
         provider,
-        source: Source::Bedrock(discovery.clone()),
+        source: DiscoverySource::Bedrock(discovery.clone()),
         moved: false,
         key: None,
     })

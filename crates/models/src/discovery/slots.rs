@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::inquiry::{Inquiry, Source};
+use super::inquiry::{DiscoverySource, Inquiry};
 use crate::background::Background;
 use crate::catalog::Found;
 use crate::net::{Http, Timeouts};
@@ -40,7 +40,7 @@ struct Shared {
     local: Http,
     outside: Http,
     variables: Variables,
-    slots: Mutex<HashMap<Source, Slot>>,
+    slots: Mutex<HashMap<DiscoverySource, Slot>>,
 }
 
 #[derive(Debug, Default)]
@@ -168,9 +168,9 @@ impl Slot {
     fn is_due(&self, inquiry: &Inquiry) -> bool {
         let Some((at, outcome)) = self.asked else { return true };
         let fresh = match (&inquiry.source, outcome) {
-            (Source::Bedrock(discovery), Outcome::Answered) => discovery.refresh,
-            (Source::Server { .. }, Outcome::Answered) if inquiry.is_local() => LOCAL_FRESH,
-            (Source::Server { .. }, Outcome::Answered) => SERVICE_FRESH,
+            (DiscoverySource::Bedrock(discovery), Outcome::Answered) => discovery.refresh,
+            (DiscoverySource::Server { .. }, Outcome::Answered) if inquiry.is_local() => LOCAL_FRESH,
+            (DiscoverySource::Server { .. }, Outcome::Answered) => SERVICE_FRESH,
             (_, Outcome::Missing) if inquiry.is_local() => LOCAL_MISSING,
             (_, Outcome::Missing) => SERVICE_MISSING,
         };
@@ -182,7 +182,7 @@ impl Inquiry {
     /// Returns the address of a server that has not answered, if it differs from that of the
     /// built-in list.
     fn address_alone(&self) -> Option<Arc<ProviderEntry>> {
-        let Source::Server { root, .. } = &self.source else { return None };
+        let DiscoverySource::Server { root, .. } = &self.source else { return None };
         let base_url = Some(format!("{root}/v1"));
         self.moved.then(|| Arc::new(ProviderEntry { base_url, ..ProviderEntry::default() }))
     }

@@ -6,7 +6,7 @@ use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
 use super::PATIENCE;
-use super::inquiry::{Inquiry, KnownAs, Source};
+use super::inquiry::{DiscoverySource, Inquiry, KnownAs};
 use super::server::reasons;
 use crate::credentials::FILE as CREDENTIALS;
 use crate::net::Http;
@@ -143,7 +143,8 @@ fn an_id_may_say_that_its_model_reasons() {
 #[tokio::test]
 async fn a_program_on_this_machine_has_five_seconds_in_all() {
     let server = ModelServer::queue([]).await.listing(|_| Some(Reply::never()));
-    let source = Source::Server { asks: Asks::Ollama, root: server.url(), known_as: KnownAs::Stated };
+    let source =
+        DiscoverySource::Server { asks: Asks::Ollama, root: server.url(), known_as: KnownAs::Stated };
     let inquiry = Inquiry { provider: ProviderId::normalize("ollama"), source, moved: false, key: None };
     tokio::time::pause();
     let answer = inquiry.ask(&Http::default(), &Variables::default()).await;
@@ -180,7 +181,7 @@ async fn a_stranger_on_a_usual_port_is_not_taken_for_a_model_server() {
         let server = server(stranger.clone()).await;
         let url = server.url();
         let ask = async |known_as| {
-            let source = Source::Server { asks, root: url.clone(), known_as };
+            let source = DiscoverySource::Server { asks, root: url.clone(), known_as };
             let inquiry = Inquiry { provider: ProviderId::normalize("x"), source, moved: false, key: None };
             inquiry.ask(&Http::default(), &Variables::default()).await.map(|entry| entry.models.len())
         };

@@ -12,15 +12,16 @@ use openclaw_journal::origin::Origin;
 use openclaw_journal::request::Request;
 use openclaw_journal::rights::{elevated, settle};
 use openclaw_protocol::SessionKey;
+use openclaw_runtime::session_exec;
 use openclaw_runtime::setup::Settings;
 use openclaw_runtime::tool_access::RunOf;
 use openclaw_tools::sandbox::ActiveSandbox;
 use openclaw_tools::{ExecSettings, ImageSetup, Setup, SkillBins, WebSettings, apply_patch, toolbox};
 
-use crate::commands::Context;
 use crate::runner::secrets::Shield;
 use crate::runner::session::Session;
-use crate::runner::{NotBegun, Runner, blocked_tools, protections, sandbox, tools};
+use crate::runner::{NotBegun, Runner, blocked_tools, sandbox, tools};
+use openclaw_commands::Context;
 
 /// Origin of a run's message, and its wishes about commands.
 #[derive(Clone, Copy, Default)]
@@ -45,9 +46,9 @@ impl Runner {
     ) -> Toolbox {
         let agent = &session.agent;
         let hints = request.filter(|request| request.may_set_guards()).and_then(|it| it.to_gateway().hints());
-        let settled = protections::exec_of(&session.entry, &agent.exec);
+        let settled = session_exec::exec_of(&session.entry, &agent.exec);
         let wished = match hints.and_then(|hints| hints.exec.as_ref()) {
-            Some(wish) => protections::exec_with(wish, &settled),
+            Some(wish) => session_exec::exec_with(wish, &settled),
             None => settled,
         };
         let mut exec = self.exec_settings(settings, agent, &session.key, &wished, shield);

@@ -1,0 +1,93 @@
+//! `/elevated`: whether commands run on this host, outside of the sandbox, and whether a person is asked.
+
+use openclaw_journal::intent::Hints;
+use openclaw_journal::origin::Origin;
+use openclaw_journal::rights::elevated::{Asker, level, refusal};
+use openclaw_sessions::entry::ElevatedLevel;
+use openclaw_tools::Elevated;
+
+use super::command::ArgumentMenu;
+use super::command::{Category, Command, Does, Needs, Takes};
+use super::directive::{Directive, Reading, Settled, Settling, Wished};
+use super::{Context, levels};
+
+pub(crate) const NAME: &str = "elevated";
+pub(crate) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention };
+pub(crate) const COMMAND: Command = Command::new(
+    NAME,
+    Category::Options,
+    Does::Directive(DIRECTIVE),
+    "Set what commands may do on this machine.",
+)
+.called(&["elev"])
+.taking(Takes::Level, "[on|off|ask|full]")
+.needing(Needs::Approvals)
+.offering(ArgumentMenu::Here(|context| {
+    let levels: &[&str] = match refusal(&context.settings.config, asker(context)) {
+        None => &["on", "off", "ask", "full"],
+        Some(_) => &[],
+    };
+    Box::pin(async { levels.iter().map(|level| (*level).to_owned()).collect() })
+}));
+
+/// Said where nothing runs in a sandbox.
+const DIRECT: &str = "\n⚙️ Runtime is direct; sandboxing does not apply.";
+
+fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
+    levels::take(text, &[NAME, "elev"], reading, |word| levels::elevated(word).is_some())
+}
+
+fn hint(argument: &str, hints: &mut Hints) {
+    hints.elevated = levels::elevated(argument);
+}
+
+/// Describes the sender of a command as one who asks for elevated commands.
+pub(crate) fn asker<'a>(context: &'a Context<'_>) -> Asker<'a> {
+    Asker {
+        agent: &context.agent.id,
+        key: context.key,
+        speaker: context.row.payload.source.origin().map(Origin::speaker),
+        by_person: true,
+    }
+}
+
+fn settle(wished: Wished<'_>) -> Settling<'_> {
+    Box::pin(async move {
+        let context = wished.context;
+        let config = &context.settings.config;
+        let is_sandboxed = context.is_sandboxed();
+        if let Some(refusal) = refusal(config, asker(context)) {
+            return Ok(Settled::refused(Elevated::unavailable(is_sandboxed, &refusal)));
+        }
+        let direct = if is_sandboxed { "" } else { DIRECT };
+        let Some(wanted) = levels::elevated(wished.argument) else {
+            return Ok(match wished.argument {
+                "" => {
+                    let level = level(config, context.entry, None);
+                    Settled::told(format!(
+                        "Current elevated level: {level}.\nOptions: on, off, ask, full.{direct}"
+                    ))
+                }
+                other => Settled::refused(format!(
+                    "Unrecognized elevated level \"{other}\". Valid levels: off, on, ask, full."
+                )),
+            });
+        };
+        let says = match wanted {
+            ElevatedLevel::Off => "⚙️ Elevated mode disabled.",
+            ElevatedLevel::On | ElevatedLevel::Ask => {
+                "⚙️ Elevated mode set to ask (approvals may still apply)."
+            }
+            ElevatedLevel::Full => "⚙️ Elevated mode set to full (auto-approve).",
+        };
+        Ok(Settled::changed(format!("{says}{direct}"), move |entry| {
+            entry.elevated_level = Some(wanted);
+        }))
+    })
+}
+
+/// True unless the directive gives rights back: in a group it counts only if the agent is
+/// addressed.
+fn needs_mention(argument: &str) -> bool {
+    levels::elevated(argument) != Some(ElevatedLevel::Off)
+}
