@@ -25,6 +25,7 @@ use openclaw_journal::request::{Request, WEBCHAT};
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_runtime::events::Events;
 use openclaw_runtime::global_lanes::LaneSizes;
+use openclaw_runtime::messages::DeliverError;
 use openclaw_runtime::setup::{Deps, Settings};
 use openclaw_runtime::shared::Shared;
 use parking_lot::Mutex;
@@ -36,11 +37,11 @@ use crate::arrivals::KnownChats;
 use crate::hooks::GivenBy;
 use crate::intake::{self, Receipt};
 use crate::lane::{Change, ChangeKind, Command, RunBeside, Supervisor};
-use crate::messages::mirror::sessions_of;
-use crate::messages::{ClientFiles, MessageError, MessageRequest, perform_for_operator};
 use crate::runner::inject;
 use crate::runner::{Announcement, Runner};
 use openclaw_commands::stop;
+use openclaw_runtime::messages::mirror::sessions_of;
+use openclaw_runtime::messages::{ClientFiles, MessageError, MessageRequest, perform_for_operator};
 
 /// Age from which a file that was taken for a delivery must have a row.
 const JUST_TAKEN: Duration = Duration::from_secs(60 * 60);
@@ -128,17 +129,6 @@ pub enum StartError {
         /// Error of the system, and advice.
         reason: String,
     },
-}
-
-/// Reasons for which a delivery of a session was not handed over.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum DeliverError {
-    /// The session may not send, or its row can't be read.
-    #[error(transparent)]
-    Session(#[from] DispatchError),
-    /// The outbox did not take it.
-    #[error(transparent)]
-    Outbox(#[from] OutboxError),
 }
 
 impl Dispatch {
@@ -433,7 +423,7 @@ impl Dispatch {
     /// # Errors
     /// See [`MessageError`].
     pub async fn message_action(&self, request: &MessageRequest) -> Result<Value, MessageError> {
-        perform_for_operator(&self.runner, request).await
+        perform_for_operator(self.runner.as_ref(), request).await
     }
 
     /// Tells the session of a conversation about a message that was sent there by hand: the named

@@ -15,10 +15,10 @@ use openclaw_journal::origin::Origin;
 use openclaw_journal::rights::Rights;
 use openclaw_sessions::entry::DeliveryContext;
 
-use crate::messages::turn::MessageTurn;
 use crate::runner::Runner;
 use crate::runner::lent::LanePlace;
 use crate::session_tools::invoke::CallerChannel;
+use openclaw_runtime::messages::turn::MessageTurn;
 
 /// Run whose tools make requests.
 pub(crate) struct CallingRun {

@@ -6,7 +6,7 @@
 //! session's `lane` decides when it runs, `openclaw-commands` tells which parts of it are for the gateway,
 //! and the `runner` drives the run and stores its result. `openclaw-runtime` holds what all of them
 //! share: the clients hear of a run by its `events`, callers that wait for the end by its `registry`. A heartbeat is a message like others; `beat`
-//! reads its answer. Answers are shaped and sent by `openclaw-delivery`; [`messages`] sends there on
+//! reads its answer. Answers are shaped and sent by `openclaw-delivery`; `openclaw_runtime::messages` sends there on
 //! purpose. Messages and deliveries are kept by `openclaw-journal`; `docs/durability.md` says which
 //! failures they survive.
 //!
@@ -20,7 +20,7 @@ mod hooks;
 mod host;
 mod intake;
 mod lane;
-pub mod messages;
+mod message_host;
 mod runner;
 mod session_tools;
 mod subagents;
@@ -28,10 +28,9 @@ mod subagents;
 mod testing;
 
 pub use arrivals::SilentGroup;
-pub use handle::{DeliverError, Dispatch, Mirrored, Placed, Sent, StartError, Stopped};
+pub use handle::{Dispatch, Mirrored, Placed, Sent, StartError, Stopped};
 pub use hooks::Ended;
 pub use intake::Receipt;
-pub use messages::{ClientFiles, MessageError, MessageRequest};
 pub use openclaw_commands::reference as command_reference;
 pub use openclaw_journal::api::*;
 pub use openclaw_journal::beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPurpose};
@@ -41,6 +40,7 @@ pub use openclaw_journal::journal::{AccountCounts, EventCount, JournalError, Lat
 pub use openclaw_journal::run_result::RunResult;
 pub use openclaw_journal::{api, arrival, delivery};
 pub use openclaw_runtime::events::Events;
+pub use openclaw_runtime::messages::{self, ClientFiles, DeliverError, MessageError, MessageRequest};
 pub use openclaw_runtime::setup::{Deps, Settings};
 pub use openclaw_runtime::surroundings::{Control, Surroundings};
 pub use openclaw_runtime::system_events::{CommandNotices, SystemEvents, Wake};

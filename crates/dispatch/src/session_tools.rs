@@ -31,9 +31,9 @@ use openclaw_sessions::store::{Hidden, Query, Rows};
 use openclaw_sessions::{KeyRules, Row, SessionKey};
 use serde_json::{Value, json};
 
-use crate::messages::turn::MessageTurn;
 use crate::runner::Runner;
 use crate::runner::lent::LanePlace;
+use openclaw_runtime::messages::turn::MessageTurn;
 
 /// Caller of a session tool: the run of a session, or a client in its name.
 pub(crate) struct Caller<'a> {

@@ -11,6 +11,7 @@
 pub mod durations;
 pub mod events;
 pub mod global_lanes;
+pub mod messages;
 pub mod registry;
 pub mod session_exec;
 pub mod session_model;

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::compaction_note::CompactionNotes;
 use super::obstacle::Obstacle;
 use super::{RunControl, inject};
-use crate::messages::turn::MessageTurn;
+use openclaw_runtime::messages::turn::MessageTurn;
 
 /// An open transcript, its branch in memory for the time of the run.
 pub(super) struct RunBranch {

@@ -11,7 +11,7 @@ use openclaw_sessions::entry::{DeliveryContext, delivery};
 
 use super::Runner;
 use super::replies::{Destination, Reply};
-use crate::handle::DeliverError;
+use openclaw_runtime::messages::DeliverError;
 
 /// Message that the gateway sends to a conversation by itself.
 #[derive(Debug, Clone)]

@@ -19,9 +19,9 @@ use super::prepare::Asking;
 use super::session::Session;
 use super::{NotBegun, Runner};
 use crate::host::CallingRun;
-use crate::messages::turn::{Bound, MessageTurn};
 use crate::session_tools::invoke::{InvokeError, Invoked, ToolInvocation};
 use openclaw_commands::Context;
+use openclaw_runtime::messages::turn::{Bound, MessageTurn};
 
 /// The groups of tools that work on files and commands.
 const OF_RUNS: [&str; 2] = ["group:fs", "group:runtime"];

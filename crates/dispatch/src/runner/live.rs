@@ -29,7 +29,7 @@ use tokio::sync::mpsc;
 
 use super::Runner;
 use super::replies::{Destination, Reply};
-use crate::messages::turn::{MessageTurn, SendsBlocks};
+use openclaw_runtime::messages::turn::{MessageTurn, SendsBlocks};
 
 /// Delay of the typing indicator, so that the model is asked first.
 const BEHIND_THE_MODEL: Duration = Duration::from_millis(5);

@@ -12,7 +12,7 @@ use openclaw_tools::{CurrentChannel, MessageSetup};
 
 use super::Runner;
 use crate::host::{CallingRun, NoHost, RunHost};
-use crate::messages::turn::{Bound, MessageTurn};
+use openclaw_runtime::messages::turn::{Bound, MessageTurn};
 
 /// Action that every platform has.
 const SEND: &str = "send";

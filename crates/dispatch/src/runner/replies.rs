@@ -31,7 +31,7 @@ use super::Runner;
 use super::live::file_name;
 use super::reply_media::LoadedMedia;
 use super::sandbox;
-use crate::messages::turn::MessageTurn;
+use openclaw_runtime::messages::turn::MessageTurn;
 
 /// Longest error text in a group, in characters.
 const GROUP_ERROR_CHARS: usize = 160;

@@ -9,7 +9,7 @@ use openclaw_channels::AnswerMedia;
 use openclaw_delivery::reply::pipeline::media;
 
 use super::Runner;
-use crate::messages::files::{ClientFiles, Files, Reach};
+use openclaw_runtime::messages::files::{ClientFiles, Files, Reach};
 
 /// The files of one reply.
 #[derive(Debug, Default)]

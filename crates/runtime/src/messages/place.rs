@@ -10,15 +10,15 @@ use super::MessageError;
 
 /// A place that was found.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub struct Place {
     /// The platform.
-    pub(crate) channel: Arc<dyn Channel>,
+    pub channel: Arc<dyn Channel>,
     /// The account that acts: the one at work, or one made from the configuration.
-    pub(crate) account: Arc<dyn Account>,
+    pub account: Arc<dyn Account>,
     /// The conversation.
-    pub(crate) address: Address,
+    pub address: Address,
     /// True if the account is at work: deliveries stored for another wait until it is.
-    pub(crate) is_at_work: bool,
+    pub is_at_work: bool,
 }
 
 /// Parts of the place that were asked for.

@@ -2,7 +2,7 @@
 
 /// Target of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Aim {
+pub enum Aim {
     /// A conversation.
     Conversation,
     /// A channel of a server, by its id.
@@ -13,14 +13,14 @@ pub(crate) enum Aim {
 
 /// Action of the `message` tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Action {
+pub struct Action {
     /// Name of the action.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Kind of target.
-    pub(crate) aim: Aim,
+    pub aim: Aim,
     /// True if it says something, so that a run without a conversation of its own has to name a
     /// target.
-    pub(crate) says: bool,
+    pub says: bool,
 }
 
 const fn at(name: &'static str) -> Action {
@@ -40,10 +40,10 @@ const fn nowhere(name: &'static str) -> Action {
 }
 
 /// Action that sends to several conversations at once.
-pub(crate) const BROADCAST: &str = "broadcast";
+pub const BROADCAST: &str = "broadcast";
 
 /// All actions.
-pub(crate) const ACTIONS: &[Action] = &[
+pub const ACTIONS: &[Action] = &[
     says("send"),
     Action { name: BROADCAST, aim: Aim::Nothing, says: true },
     at("poll"),
@@ -97,7 +97,7 @@ pub(crate) const ACTIONS: &[Action] = &[
 ];
 
 /// The action of a name.
-pub(crate) fn find(name: &str) -> Option<&'static Action> {
+pub fn find(name: &str) -> Option<&'static Action> {
     ACTIONS.iter().find(|action| action.name == name)
 }
 

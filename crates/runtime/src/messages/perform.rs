@@ -12,7 +12,6 @@ use openclaw_sessions::SessionKey;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::MessageError;
 use super::actions::{self, Action, Aim, BROADCAST};
 use super::arguments::Arguments;
 use super::broadcast::broadcast;
@@ -21,7 +20,7 @@ use super::guard::{self, By, Mark};
 use super::place::{Finder, Place, Wish};
 use super::send;
 use super::turn::{Bound, MessageTurn};
-use crate::runner::Runner;
+use super::{MessageError, MessageHost};
 
 /// Request of a client of the gateway.
 #[derive(Debug, Clone)]
@@ -41,69 +40,69 @@ pub struct MessageRequest {
 }
 
 /// Does the action that a run's call of the tool asks for.
-pub(crate) async fn perform_for_run(
-    runner: &Runner,
+pub async fn perform_for_run(
+    host: &dyn MessageHost,
     turn: &MessageTurn,
     call: MessageCall<'_>,
 ) -> Result<Value, MessageError> {
     turn.said_before(call.call_id).await;
     let args = Arguments(call.args);
     let name = args.word("action").ok_or_else(|| MessageError::Invalid("action required".to_owned()))?;
-    let config = Arc::clone(&runner.settings().config);
+    let config = Arc::clone(&host.deps().settings.borrow().config);
     let acting = Acting {
         id: turn.delivery_id(call.call_id, call.args),
         bound: turn.bound.clone(),
         by: By::Run,
         turn: Some(turn),
         session_key: Some(turn.session_key.clone()),
-        files: Files::new(&runner.deps.state_dir, &config, reach(runner, &config, call.files)),
+        files: Files::new(&host.deps().state_dir, &config, reach(host, &config, call.files)),
         cancel: Some(call.cancel),
         needs_target: turn.needs_target,
         is_dry_run: args.flag("dryRun"),
         config,
-        runner,
+        host,
     };
     acting.perform(&name, args).await
 }
 
 /// Does the action that a client asks for.
-pub(crate) async fn perform_for_operator(
-    runner: &Runner,
+pub async fn perform_for_operator(
+    host: &dyn MessageHost,
     request: &MessageRequest,
 ) -> Result<Value, MessageError> {
-    let config = Arc::clone(&runner.settings().config);
+    let config = Arc::clone(&host.deps().settings.borrow().config);
     let bound = match &request.session_key {
-        Some(key) => runner.route_of(key).await.map(|address| Bound { address, message_id: None }),
+        Some(key) => host.route_of(key).await.map(|address| Bound { address, message_id: None }),
         None => None,
     };
-    let reach = Reach::of_client(request.files, &runner.deps.state_dir, &config);
+    let reach = Reach::of_client(request.files, &host.deps().state_dir, &config);
     let acting = Acting {
         id: format!("action:{}", request.idempotency_key),
         bound,
         by: By::Operator,
         turn: None,
         session_key: request.session_key.clone(),
-        files: Files::new(&runner.deps.state_dir, &config, reach),
+        files: Files::new(&host.deps().state_dir, &config, reach),
         cancel: None,
         needs_target: false,
         is_dry_run: request.dry_run,
         config,
-        runner,
+        host,
     };
     acting.perform(&request.action, Arguments(&request.args)).await
 }
 
-fn reach(runner: &Runner, config: &Config, files: FileReach<'_>) -> Reach {
+fn reach(host: &dyn MessageHost, config: &Config, files: FileReach<'_>) -> Reach {
     let temp_dir: &Path = config.environment().temp_dir();
     match files {
         FileReach::Confined(root) => Reach::within(root),
-        FileReach::Host { workspace } => Reach::of_agent(workspace, &runner.deps.state_dir, temp_dir),
+        FileReach::Host { workspace } => Reach::of_agent(workspace, &host.deps().state_dir, temp_dir),
     }
 }
 
 /// An action under way.
 pub(super) struct Acting<'a> {
-    pub(super) runner: &'a Runner,
+    pub(super) host: &'a dyn MessageHost,
     pub(super) config: Arc<Config>,
     /// Conversation of the caller.
     pub(super) bound: Option<Bound>,
@@ -161,7 +160,7 @@ impl Acting<'_> {
     /// Returns the action for one of several messages, with an id of its own.
     pub(super) fn one_of_many(&self, id: String) -> Acting<'_> {
         Acting {
-            runner: self.runner,
+            host: self.host,
             config: Arc::clone(&self.config),
             bound: self.bound.clone(),
             by: self.by,
@@ -177,7 +176,7 @@ impl Acting<'_> {
 
     pub(super) fn finder(&self) -> Finder<'_> {
         Finder {
-            platforms: &self.runner.deps.platforms,
+            platforms: &self.host.deps().platforms,
             config: &self.config,
             bound: self.bound.as_ref().map(|bound| &bound.address),
         }
@@ -237,7 +236,7 @@ impl Acting<'_> {
         // Of one that can't be an id the platform says so itself.
         let Ok(id) = place.channel.message_id(&written) else { return Ok(()) };
         let is_there = |at: &Address| place.account.may_mean(&place.address.target, &at.target);
-        let author = self.runner.shared.outbox.author_of(&place.address.channel, &id, &is_there).await;
+        let author = self.host.shared().outbox.author_of(&place.address.channel, &id, &is_there).await;
         match author.map_err(|error| MessageError::Failed(error.to_string()))? {
             Author::Gateway => Err(MessageError::Invalid(format!(
                 "Message {id} is the gateway's own, such as the answer to a command or a question about one: it stays as it is."
@@ -256,7 +255,7 @@ impl Acting<'_> {
         };
         let is_there = |at: &Address| place.account.may_mean(&place.address.target, &at.target);
         let note = format!("{}.buttons", self.id);
-        let outbox = &self.runner.shared.outbox;
+        let outbox = &self.host.shared().outbox;
         let noted = outbox.note_buttons(note, (&place.address, &id), &is_there, self.rights()).await;
         noted.map_err(|error| MessageError::Failed(error.to_string()))
     }

@@ -33,7 +33,7 @@ pub enum ClientFiles {
 
 /// Files of this machine that may be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub enum Reach {
     /// Any file: the caller has access to this machine.
     Anywhere,
     /// Files below one of these directories, links followed. Relative names start at `base`.
@@ -47,12 +47,12 @@ pub(crate) enum Reach {
 
 impl Reach {
     /// Returns a reach of nothing outside a directory.
-    pub(crate) fn within(dir: &Path) -> Self {
+    pub fn within(dir: &Path) -> Self {
         Self::Below { base: dir.to_owned(), roots: vec![dir.to_owned()] }
     }
 
     /// Returns the reach of a client.
-    pub(crate) fn of_client(files: ClientFiles, state_dir: &Path, config: &Config) -> Self {
+    pub fn of_client(files: ClientFiles, state_dir: &Path, config: &Config) -> Self {
         match files {
             ClientFiles::Any => Self::Anywhere,
             ClientFiles::OfAgent => {
@@ -64,7 +64,7 @@ impl Reach {
 
     /// Returns the reach of a workspace's agent: its workspace, the gateway's own media, temporary
     /// files. The state of the gateway is none of these, wherever it lies.
-    pub(crate) fn of_agent(workspace: &Path, state_dir: &Path, temp_dir: &Path) -> Self {
+    pub fn of_agent(workspace: &Path, state_dir: &Path, temp_dir: &Path) -> Self {
         let roots = vec![workspace.to_owned(), state_dir.join("media"), temp_dir.to_owned()];
         Self::Below { base: workspace.to_owned(), roots }
     }
@@ -72,7 +72,7 @@ impl Reach {
 
 /// Takes files for one message.
 #[derive(Debug, Clone)]
-pub(crate) struct Files {
+pub struct Files {
     folder: PathBuf,
     home: PathBuf,
     reach: Reach,
@@ -83,7 +83,8 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub(crate) fn new(state_dir: &Path, config: &Arc<Config>, reach: Reach) -> Self {
+    /// Returns the files that a caller with this reach may send.
+    pub fn new(state_dir: &Path, config: &Arc<Config>, reach: Reach) -> Self {
         Self {
             folder: state_dir.join(FOLDER),
             home: config.environment().home(),
@@ -95,7 +96,7 @@ impl Files {
     }
 
     /// Limits the size of an answer's files to so many megabytes (`agents.defaults.mediaMaxMb`).
-    pub(crate) fn at_most(self, megabytes: Option<f64>) -> Self {
+    pub fn at_most(self, megabytes: Option<f64>) -> Self {
         let bytes = megabytes.filter(|most| *most > 0.0).map(|most| (most * 1024.0 * 1024.0) as u64);
         Self { largest: bytes.unwrap_or(LARGEST).min(LARGEST), ..self }
     }
@@ -114,7 +115,7 @@ impl Files {
     ///
     /// # Errors
     /// Why it could not be had, for people and models.
-    pub(crate) async fn take(&self, name: &str) -> Result<AnswerMedia, String> {
+    pub async fn take(&self, name: &str) -> Result<AnswerMedia, String> {
         let name = name.trim();
         if is_data(name) {
             return Err(DATA.to_owned());
@@ -131,7 +132,7 @@ impl Files {
     ///
     /// # Errors
     /// The reason why not, as [`Files::take`] says it.
-    pub(crate) async fn check(&self, name: &str) -> Result<(), String> {
+    pub async fn check(&self, name: &str) -> Result<(), String> {
         let name = name.trim();
         if is_data(name) {
             return Err(DATA.to_owned());
@@ -148,7 +149,7 @@ impl Files {
     ///
     /// # Errors
     /// Why it can't be, for models.
-    pub(crate) async fn take_buffer(
+    pub async fn take_buffer(
         &self,
         buffer: &str,
         name: Option<&str>,

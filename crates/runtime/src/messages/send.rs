@@ -15,12 +15,11 @@ use openclaw_journal::delivery::{Author, Delivery};
 use openclaw_protocol::SessionKey;
 use serde_json::{Map, Value, json};
 
-use super::MessageError;
 use super::arguments::Arguments;
 use super::guard::Mark;
 use super::perform::Acting;
 use super::place::Place;
-use crate::handle::DeliverError;
+use super::{DeliverError, MessageError};
 
 /// Time that a platform may take before the caller is told that the message waits.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -189,7 +188,7 @@ impl Acting<'_> {
         let patience = if place.is_at_work { PATIENCE } else { Duration::ZERO };
         let posted = tokio::select! { biased;
             () = self.is_cancelled() => return Err(MessageError::Stopped),
-            posted = self.runner.shared.outbox.posted(&ids, patience) => posted,
+            posted = self.host.shared().outbox.posted(&ids, patience) => posted,
         };
         let posted = posted.map_err(|error| MessageError::Failed(error.to_string()))?;
         Ok(Letter { posted, is_withheld: withheld > 0 && ids.is_empty() })
@@ -205,7 +204,7 @@ impl Acting<'_> {
         let address = place.address.clone();
         let (id, author) = (id.to_owned(), Author::with(&part, self.rights()));
         let delivery = Delivery { id, address, session_key, author, part, expires_at: None, asked: None };
-        self.runner.deliver(delivery).await.map_err(|error| match error {
+        self.host.deliver(delivery).await.map_err(|error| match error {
             DeliverError::Session(error) => MessageError::Invalid(error.to_string()),
             DeliverError::Outbox(error) => MessageError::Failed(error.to_string()),
         })

@@ -8,7 +8,7 @@ use openclaw_sessions::{SessionKey, SessionSettings};
 
 /// Returns the sessions that may be meant by a target, the likeliest first. Groups and channels
 /// can't always be told apart by their ids.
-pub(crate) fn sessions_of(settings: &SessionSettings, address: &Address, target: &Target) -> Vec<SessionKey> {
+pub fn sessions_of(settings: &SessionSettings, address: &Address, target: &Target) -> Vec<SessionKey> {
     let kinds: &[PeerKind] = match target.kind {
         Some(ConversationKind::Direct) => &[PeerKind::Direct],
         Some(ConversationKind::Group) => &[PeerKind::Group],

@@ -19,30 +19,32 @@ use tokio::sync::watch;
 use super::actions;
 
 /// The tool.
-pub(crate) const TOOL: &str = "message";
+pub const TOOL: &str = "message";
 
 /// The conversation that a run answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bound {
+pub struct Bound {
     /// Address of the conversation.
-    pub(crate) address: Address,
+    pub address: Address,
     /// The message that is answered.
-    pub(crate) message_id: Option<String>,
+    pub message_id: Option<String>,
 }
 
 /// A run and what it has sent.
 #[derive(Debug)]
-pub(crate) struct MessageTurn {
-    pub(crate) run_id: RunId,
-    pub(crate) session_key: SessionKey,
+pub struct MessageTurn {
+    /// The run.
+    pub run_id: RunId,
+    /// Its session.
+    pub session_key: SessionKey,
     /// Conversation that it answers; `None` if that is a client of the gateway.
-    pub(crate) bound: Option<Bound>,
+    pub bound: Option<Bound>,
     /// True if targets have to be named, because the conversation of such a run is unknown.
-    pub(crate) needs_target: bool,
+    pub needs_target: bool,
     /// Rights of the run.
-    pub(crate) rights: Rights,
+    pub rights: Rights,
     /// Messages that were quoted.
-    pub(crate) quoted: Quoted,
+    pub quoted: Quoted,
     state: Mutex<State>,
     /// Blocks of the run, while somebody sends them.
     blocks: watch::Sender<Option<Flushed>>,
@@ -71,7 +73,8 @@ struct Heard {
 }
 
 impl MessageTurn {
-    pub(crate) fn new(
+    /// Returns the record of a run that has sent nothing yet.
+    pub fn new(
         run_id: RunId,
         session_key: SessionKey,
         bound: Option<Bound>,
@@ -87,13 +90,13 @@ impl MessageTurn {
 
     /// Announces that the run's words are sent in blocks from now on, by the owner of this guard.
     /// Messages of the tool wait for earlier blocks.
-    pub(crate) fn sends_blocks(self: &Arc<Self>) -> SendsBlocks {
+    pub fn sends_blocks(self: &Arc<Self>) -> SendsBlocks {
         self.blocks.send_replace(Some(Flushed::default()));
         SendsBlocks(Arc::clone(self))
     }
 
     /// Waits until all words before a call are in the outbox.
-    pub(crate) async fn said_before(&self, call_id: &str) {
+    pub async fn said_before(&self, call_id: &str) {
         let is_out = |blocks: &Option<Flushed>| {
             blocks.as_ref().is_none_or(|Flushed(calls)| calls.iter().any(|call| call == call_id))
         };
@@ -103,14 +106,14 @@ impl MessageTurn {
 
     /// Notes a steered message: everything sent from now on is for it. Without an id it is a copy
     /// of a message, which has a run of its own later.
-    pub(crate) fn steered(&self, run_id: Option<RunId>) {
+    pub fn steered(&self, run_id: Option<RunId>) {
         self.state.lock().messages.push(Heard { run_id, ..Heard::default() });
     }
 
     /// Returns the id of what a call sends: the same when a crash cut the call short and it is made
     /// again, also by the run that its message has then. Models do not promise that the ids of
     /// their calls differ.
-    pub(crate) fn delivery_id(&self, call_id: &str, args: &Value) -> String {
+    pub fn delivery_id(&self, call_id: &str, args: &Value) -> String {
         let mut state = self.state.lock();
         let id = state.call(call_id, args);
         let count = state.calls.entry(id.clone()).or_default();
@@ -121,7 +124,7 @@ impl MessageTurn {
 
     /// Returns the runs that the messages would have by themselves: ids of what is sent for them
     /// begin with these.
-    pub(crate) fn runs(&self) -> Vec<RunId> {
+    pub fn runs(&self) -> Vec<RunId> {
         self.state.lock().messages.iter().filter_map(|heard| heard.run_id.clone()).collect()
     }
 
@@ -136,12 +139,12 @@ impl MessageTurn {
     }
 
     /// Returns the run that an answer to a message belongs to, by [`ReplyPayload::said_to`].
-    pub(crate) fn run_of(&self, said_to: usize) -> RunId {
+    pub fn run_of(&self, said_to: usize) -> RunId {
         self.state.lock().run_of(said_to).unwrap_or(&self.run_id).clone()
     }
 
     /// Records a message that was sent; the text is empty if it had files alone.
-    pub(crate) fn sent(&self, text: &str, to: &Address) {
+    pub fn sent(&self, text: &str, to: &Address) {
         if let Some(heard) = self.state.lock().messages.last_mut() {
             heard.sent.add(text, sent_to(to));
         }
@@ -149,7 +152,7 @@ impl MessageTurn {
 
     /// True if the tool has answered in the run's own conversation.
     #[cfg(test)]
-    pub(crate) fn has_answered(&self) -> bool {
+    pub fn has_answered(&self) -> bool {
         let Some(bound) = &self.bound else { return false };
         let to = sent_to(&bound.address);
         self.state.lock().messages.iter().any(|heard| heard.sent.has_sent_to(&to))
@@ -158,7 +161,7 @@ impl MessageTurn {
     /// Returns the part of an answer's payload that is still to be said, for a block or one of the
     /// last payloads: text and files that tools have sent for the message that it answers are left
     /// out.
-    pub(crate) fn left_of(&self, payload: ReplyPayload) -> Option<ReplyPayload> {
+    pub fn left_of(&self, payload: ReplyPayload) -> Option<ReplyPayload> {
         let state = self.state.lock();
         match (&self.bound, state.messages.get(payload.said_to)) {
             (Some(bound), Some(heard)) => heard.sent.left_of(payload, &sent_to(&bound.address)),
@@ -167,13 +170,13 @@ impl MessageTurn {
     }
 
     /// Returns the parts of the last payloads that are still to be said.
-    pub(crate) fn remaining(&self, finals: Vec<ReplyPayload>) -> Vec<ReplyPayload> {
+    pub fn remaining(&self, finals: Vec<ReplyPayload>) -> Vec<ReplyPayload> {
         finals.into_iter().filter_map(|payload| self.left_of(payload)).collect()
     }
 
     /// Restores the record of an earlier process in this run: the transcript since the run's own
     /// message, and the runs of the messages that were steered in.
-    pub(crate) fn remember(&self, own: &[Arc<Message>], steered: &[Option<RunId>]) {
+    pub fn remember(&self, own: &[Arc<Message>], steered: &[Option<RunId>]) {
         let heard = own.iter().filter(|message| matches!(***message, Message::User(_))).count();
         // A summary may have taken the place of the first ones.
         let mut steered = steered.iter().skip(steered.len().saturating_sub(heard));
@@ -199,16 +202,16 @@ impl MessageTurn {
 
 /// Guard held while somebody sends the blocks of a run.
 #[derive(Debug)]
-pub(crate) struct SendsBlocks(Arc<MessageTurn>);
+pub struct SendsBlocks(Arc<MessageTurn>);
 
 impl SendsBlocks {
     /// Notes that all words before a call are in the outbox.
-    pub(crate) fn flushed(&self, call_id: String) {
+    pub fn flushed(&self, call_id: String) {
         self.change(|calls| calls.push(call_id));
     }
 
     /// Notes that a call is over.
-    pub(crate) fn called(&self, call_id: &str) {
+    pub fn called(&self, call_id: &str) {
         self.change(|calls| calls.retain(|call| call != call_id));
     }
 
