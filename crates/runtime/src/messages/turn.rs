@@ -35,7 +35,7 @@ pub struct Bound {
 pub struct MessageTurn {
     /// The run.
     pub run_id: RunId,
-    /// Its session.
+    /// Session of the run.
     pub session_key: SessionKey,
     /// Conversation that it answers; `None` if that is a client of the gateway.
     pub bound: Option<Bound>,
