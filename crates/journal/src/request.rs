@@ -124,8 +124,8 @@ impl Request {
 
     /// True if a program asked over `agent` and reads the answer itself, as `openclaw agent` does. None of its words are commands.
     pub fn is_programs(&self) -> bool {
-        let is_asked = self.expected() == Expected::Words && self.spawned.is_none();
-        is_asked && !self.is_chat() && self.conversation().is_none()
+        matches!(&self.source, Source::Program(program) if program.deliver_to.is_none())
+            && self.is_interaction()
     }
 
     /// True if its sender may change how commands are guarded. On chat platforms everybody who may give commands may.

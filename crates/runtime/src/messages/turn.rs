@@ -129,12 +129,12 @@ impl MessageTurn {
     }
 
     /// Returns the number of messages that were steered in.
-    pub(crate) fn steered_in(&self) -> usize {
+    pub fn steered_in(&self) -> usize {
         self.state.lock().messages.len().saturating_sub(1)
     }
 
     /// Returns the runs that the messages behind one would have, by [`ReplyPayload::said_to`].
-    pub(crate) fn runs_behind(&self, said_to: usize) -> Vec<RunId> {
+    pub fn runs_behind(&self, said_to: usize) -> Vec<RunId> {
         self.state.lock().messages.iter().skip(said_to + 1).filter_map(|heard| heard.run_id.clone()).collect()
     }
 

@@ -124,26 +124,22 @@ impl World {
             Way::SessionsSend => caused(&["sessions_send", "reply"]),
             Way::Process => caused(&["woken"]),
             Way::Button => {
-                let pressed = callers().into_iter().map(|presser| {
-                    let press =
-                        Request { button: Some(Maker::Known(own.clone())), ..presser.request.clone() };
+                let pressed = callers().into_iter().filter_map(|presser| {
+                    let press = pressed(&presser.request, Maker::Known(own.clone()))?;
                     let rights = self.settled(session, &press, None);
-                    bound_by_own(Reached {
-                        way: format!("button that {} presses", presser.name),
-                        session,
-                        rights,
-                    })
+                    let way = format!("button that {} presses", presser.name);
+                    Some(bound_by_own(Reached { way, session, rights }))
                 });
                 pressed.collect()
             }
             // `BOOT.md` is the owner's: who may not run any command unasked can't write it.
             Way::Hook => {
-                let boot = Request {
-                    kind: Kind::Agent,
+                let source = ProgramSource {
                     occasion: Occasion::Heartbeat,
                     may_administer: true,
-                    ..Request::default()
+                    ..ProgramSource::default()
                 };
+                let boot = Request { source: Source::Program(Box::new(source)), ..Request::default() };
                 let bound = self.within(session, None, |within| of_owner(Vec::new(), within));
                 let rights = self.settled(session, &boot, None);
                 vec![(bound, Reached { way: "BOOT.md".to_owned(), session, rights })]
@@ -199,6 +195,14 @@ fn of_client(may_administer: bool) -> Request {
         source: Source::Client(ClientSource { may_administer, ..ClientSource::default() }),
         ..Request::default()
     }
+}
+
+/// Returns the press of a button; `None` for callers who have no buttons to press.
+fn pressed(request: &Request, maker: Maker) -> Option<Request> {
+    let mut press = request.clone();
+    let Source::Platform(platform) = &mut press.source else { return None };
+    platform.button = Some(maker);
+    Some(press)
 }
 
 fn said(origin: openclaw_journal::origin::Origin) -> Request {
@@ -334,25 +338,22 @@ fn a_press_has_what_both_its_presser_and_the_maker_of_its_button_have() {
     let world = World::new();
     for Caller { name, session, request } in callers() {
         let made = world.settled(session, &request, None);
-        let pressers = callers().into_iter().filter(|caller| caller.request.source.origin().is_some());
-        for Caller { name: presser, session, request } in pressers {
+        for Caller { name: presser, session, request } in callers() {
+            let press = |maker| pressed(&request, maker);
+            let (Some(known), Some(unknown)) = (press(Maker::Known(made.clone())), press(Maker::Unknown))
+            else {
+                continue;
+            };
             let way = || format!("a button that {presser} presses");
             let alone = world.settled(session, &request, None);
-            let press = |maker| {
-                let mut pressed = request.clone();
-                if let Source::Platform(platform) = &mut pressed.source {
-                    platform.button = Some(maker);
-                }
-                pressed
-            };
-            let pressed = world.settled(session, &press(Maker::Known(made.clone())), None);
+            let pressed = world.settled(session, &known, None);
             assert_eq!(pressed, made.least(&alone), "{name} by {}", way());
             no_more(&world, name, &made, &Reached { way: way(), session, rights: pressed.clone() });
             for next in caused(&world, session, &pressed) {
                 no_more(&world, name, &made, &next);
                 assert!(alone.cover(&next.rights), "{name} by {} and {}", way(), next.way);
             }
-            let unknown = world.settled(session, &press(Maker::Unknown), None);
+            let unknown = world.settled(session, &unknown, None);
             let nobodys = world.within(session, None, of_nobody);
             assert_eq!(unknown, nobodys.least(&alone), "{}", way());
         }
