@@ -4969,6 +4969,10 @@ export interface TraceRun {
    */
   takenBy?: string;
   /**
+   * `true` where a full queue dropped it, and the run that took it tells the agent no more than its first words. Ours.
+   */
+  dropped?: boolean;
+  /**
    * The messages that this run took into itself, by their runs.
    */
   took: string[];
@@ -5159,6 +5163,10 @@ export interface TraceRun1 {
    * The run that took the message into itself: it was steered into that, or collected.
    */
   takenBy?: string;
+  /**
+   * `true` where a full queue dropped it, and the run that took it tells the agent no more than its first words. Ours.
+   */
+  dropped?: boolean;
   /**
    * The messages that this run took into itself, by their runs.
    */
