@@ -55,6 +55,7 @@ pub struct Registry {
 }
 
 const LIMITS: &str = "limits";
+const HAS_GROUP: &str = "hasControlGroup";
 
 /// Lock that is held while a file is read and written again.
 static CHANGING: Mutex<()> = Mutex::new(());
@@ -71,8 +72,14 @@ impl Entry {
         self.rest.get(LIMITS)?.as_str()
     }
 
-    pub(super) fn set_limits(&mut self, told: String) {
+    /// True if no control group limits a kernel sandbox as a whole; false where that is not known.
+    pub fn has_no_group(&self) -> bool {
+        self.rest.get(HAS_GROUP).and_then(Value::as_bool) == Some(false)
+    }
+
+    pub(super) fn set_limits(&mut self, told: String, has_group: bool) {
         self.rest.insert(LIMITS.to_owned(), told.into());
+        self.rest.insert(HAS_GROUP.to_owned(), has_group.into());
     }
 }
 

@@ -244,7 +244,7 @@ impl Sandboxes {
         }
         let sandbox = ActiveSandbox { settings, workspace, engine: Engine::Local(local), _in_use: in_use };
         let limits = local::limits_told(group.as_ref().map_err(String::as_str));
-        self.note_local(&sandbox, &name, key, limits).await?;
+        self.note_local(&sandbox, &name, key, (limits, group.is_ok())).await?;
         Ok(sandbox)
     }
 

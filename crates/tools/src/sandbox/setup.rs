@@ -22,7 +22,7 @@ impl Sandboxes {
         sandbox: &ActiveSandbox,
         name: &str,
         key: String,
-        limits: String,
+        (limits, has_group): (String, bool),
     ) -> Result<(), Why> {
         let registry = Registry::local(&self.state_dir);
         let known = registry.find(name);
@@ -43,7 +43,7 @@ impl Sandboxes {
             rest: known.map_or_else(Map::new, |known| known.rest),
             kind: Kind::Kernel,
         };
-        entry.set_limits(limits);
+        entry.set_limits(limits, has_group);
         Ok(registry.note(entry)?)
     }
 

@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use openclaw_channels::{SET_THE_CLOCK, clock_is_wrong};
 use openclaw_protocol::Call as _;
 use openclaw_protocol::params::channels::ChannelsStatus;
 use openclaw_sessions::checkup::{Finding, Severity};
@@ -30,10 +29,7 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
     let set_up = warnings::set_up(&context.config_or_default());
     accounts
         .filter(|(channel, _)| set_up.contains(&channel.as_str()))
-        .flat_map(|(channel, account)| {
-            let special = [unknown(channel, account), wrong_clock(channel, account)];
-            special.into_iter().flatten().chain(issues(channel, account))
-        })
+        .flat_map(|(channel, account)| issues(channel, account))
         .collect()
 }
 
@@ -44,35 +40,14 @@ pub(super) fn of_configuration(context: &Context) -> Vec<Finding> {
     warnings::of_configuration(&config).iter().filter(|warning| !warning.is_switch).map(finding).collect()
 }
 
-/// Findings about an account that does not work, except those that are reported separately.
+/// Findings about an account, except the setting that switches its platform off.
 fn issues(channel: &str, account: &Value) -> Vec<Finding> {
     let told = warnings::told(channel, account).into_iter();
-    let own = [SET_THE_CLOCK, "Nobody is known by "];
-    told.filter(|warning| !warning.is_switch && !own.iter().any(|own| warning.text.contains(own)))
-        .map(|warning| finding(&warning))
-        .collect()
+    told.filter(|warning| !warning.is_switch).map(|warning| finding(&warning)).collect()
 }
 
 fn finding(warning: &Warning) -> Finding {
     let message = warning.line();
     let message = message.trim_start_matches("- ").to_owned();
     Finding { id: "channels.account", severity: Severity::Warning, message, repairs: Vec::new() }
-}
-
-fn wrong_clock(channel: &str, account: &Value) -> Option<Finding> {
-    let ahead = account.get("clockAheadMs")?.as_i64()?;
-    let platform = openclaw_channels::registry::by_name(channel).map_or(channel, |info| info.label);
-    let message = format!("{}. {SET_THE_CLOCK}.", clock_is_wrong(ahead, platform));
-    Some(Finding { id: "channels.clock", severity: Severity::Warning, message, repairs: Vec::new() })
-}
-
-fn unknown(channel: &str, account: &Value) -> Option<Finding> {
-    let names = account.get("unknownNames")?.as_array()?.iter().filter_map(Value::as_str);
-    let names = names.collect::<Vec<_>>().join(", ");
-    let id = account.get("accountId")?.as_str()?;
-    let message = format!(
-        "Nobody is known by {names} in the lists of channels.{channel} (account {id}), commands.ownerAllowFrom and \
-         tools.elevated.allowFrom: such a name matches nobody. Write the numeric id."
-    );
-    Some(Finding { id: "channels.names", severity: Severity::Warning, message, repairs: Vec::new() })
 }

@@ -75,6 +75,9 @@ pub(super) struct Profiles {
 pub(super) struct Sourced {
     pub(super) value: String,
     pub(super) source: String,
+    /// True if it is a login's token rather than a key.
+    #[serde(skip)]
+    pub(super) is_oauth: bool,
 }
 
 /// A profile in cooldown, or disabled, after failures.
@@ -124,13 +127,14 @@ impl View {
     pub(super) fn describe(&self, provider: &ProviderId) -> Option<ProviderAuth> {
         let profiles = self.profiles(provider);
         let env = self.variable(provider).map(|(name, value)| {
-            let value =
-                if name.contains("OAUTH") { "OAuth (env)".to_owned() } else { last_characters(value) };
-            Sourced { value, source: self.variables.source(name) }
+            let is_oauth = name.contains("OAUTH");
+            let value = if is_oauth { "OAuth (env)".to_owned() } else { last_characters(value) };
+            Sourced { value, source: self.variables.source(name), is_oauth }
         });
         let models_json = self.configured_key(provider).map(|key| Sourced {
             value: configured_value(key),
             source: format!("models.json: models.providers.{provider}.apiKey"),
+            is_oauth: false,
         });
         let is_usable = !self.usable_profiles(provider).is_empty();
         let effective = match (&env, &models_json) {

@@ -5,7 +5,7 @@ use openclaw_config::settings::{Elevated, SandboxScope};
 use openclaw_protocol::AgentId;
 use openclaw_sessions::{SessionKey, SessionSettings};
 use openclaw_tools::sandbox::{
-    Registry, SandboxPolicy, SandboxSettings, Sandboxes, Source, program_of, scope_key,
+    Entry, Registry, SandboxPolicy, SandboxSettings, Sandboxes, Source, program_of, scope_key,
 };
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, agent: Option<&str>, session: Option<&str>,
     let sandboxes = Sandboxes::of_this_process(context.paths().state_dir());
     let kernel = client::block_on(async { Ok(sandboxes.level().await) })?;
     let kernel = kernel.map_or_else(|why| format!("none: {why}"), |level| level.as_str().to_owned());
-    let noted = limits_noted(context, &settings, &agent, &key);
+    let entry = entry_of(context, &settings, &agent, &key);
     let document = json!({
         "docsUrl": "https://docs.openclaw.ai/sandbox",
         "agentId": agent,
@@ -54,7 +54,7 @@ pub(super) fn run(context: &Context, agent: Option<&str>, session: Option<&str>,
             "backend": settings.backend.as_str(),
             "backendInUse": program_of(settings.backend, config.environment()).unwrap_or("local"),
             "kernel": kernel,
-            "limits": noted,
+            "limits": entry.as_ref().and_then(Entry::limits),
             "scope": settings.scope.as_str(),
             "perSession": settings.scope == SandboxScope::Session,
             "workspaceAccess": settings.access.as_str(),
@@ -79,22 +79,21 @@ pub(super) fn run(context: &Context, agent: Option<&str>, session: Option<&str>,
         output::json(&document)
     } else {
         let leaving = settings.holds(is_main).then(|| leaving(config, &agent)).flatten();
-        print(&document, leaving.as_deref())
+        print(&document, leaving.as_deref(), entry.is_some_and(|entry| entry.has_no_group()))
     }
     Ok(0)
 }
 
-/// Mechanism that enforced the limits of the session's sandbox when a run last had it; `None`
-/// before that, and for containers.
-fn limits_noted(
+/// Returns the record of a session's sandbox of the kernel; `None` before a run has had one.
+fn entry_of(
     context: &Context,
     settings: &SandboxSettings,
     agent: &AgentId,
     session: &SessionKey,
-) -> Option<String> {
+) -> Option<Entry> {
     let key = scope_key(settings.scope, agent, session.as_str());
     let entries = Registry::local(context.paths().state_dir()).entries();
-    entries.iter().find(|entry| entry.session_key == key)?.limits().map(str::to_owned)
+    entries.into_iter().find(|entry| entry.session_key == key)
 }
 
 fn source(source: Source, list: &str) -> Value {
@@ -124,7 +123,7 @@ fn leaving(config: &Config, agent: &AgentId) -> Option<String> {
     ))
 }
 
-fn print(document: &Value, leaving: Option<&str>) {
+fn print(document: &Value, leaving: Option<&str>, has_no_group: bool) {
     let sandbox = &document["sandbox"];
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let list = |value: &Value| {
@@ -150,7 +149,7 @@ fn print(document: &Value, leaving: Option<&str>) {
     }
     if let Some(limits) = sandbox["limits"].as_str() {
         output::row(&format!("Limits: {limits}"));
-        if limits.starts_with("NOT") {
+        if has_no_group {
             output::line(
                 "Limits of a sandbox as a whole need a control group (cgroup v2) of the gateway's own: Delegate=yes in its systemd unit.",
             );

@@ -131,7 +131,7 @@ fn how_to_add_missing(view: &View, provider: &ProviderId) -> String {
 
 /// `anthropic (2)` for a provider with two logins or tokens.
 fn with_oauth(provider: &ProviderAuth) -> Option<String> {
-    let in_env = provider.env.as_ref().is_some_and(|env| env.value.starts_with("OAuth"));
+    let in_env = provider.env.as_ref().is_some_and(|env| env.is_oauth);
     let count = provider.profiles.oauth + provider.profiles.token + usize::from(in_env);
     (count > 0).then(|| format!("{} ({count})", provider.provider))
 }
