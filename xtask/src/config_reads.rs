@@ -18,9 +18,6 @@ const RESOLVED: &str = "ResolvedAgent";
 
 /// Keys that are read and not acted on, by the start of their path, and why.
 const READ_ALL_THE_SAME: &[(&str, &str)] = &[
-    ("agents.defaults.heartbeat", "shown by health and the prompt; nothing beats yet"),
-    ("agents.list.*.heartbeat", "shown by health and the prompt; nothing beats yet"),
-    ("agents.defaults.imageModel", "shown and set by commands; there is no image tool yet"),
     ("agents.list.*.groupChat.historyLimit", "of one type with messages.groupChat, which says it"),
     ("channels", "a type of its own: its keys are said one by one"),
     ("gateway.tailscale.mode", "a protection: refused"),

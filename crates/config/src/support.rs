@@ -29,6 +29,7 @@ const SUPPORTED: &[&str] = &[
     "models.providers",
     "models.bedrockDiscovery",
     "agents.defaults.elevatedDefault",
+    "agents.defaults.imageModel",
     "agents.defaults.model",
     "agents.defaults.models",
     "agents.defaults.workspace",
@@ -431,7 +432,7 @@ mod tests {
             "gatway": {"port": 1},
             "gateway": {"prot": 1, "tls": {"enabled": true}},
             "telegram": {"botTokn": "t"},
-            "agents": {"defaults": {"thinking": "low"}},
+            "agents": {"defaults": {"thinking": "low", "imageModel": {"primary": "a/b"}}},
         });
         assert_eq!(unsupported_in(&document, schema::unknown_keys), ["gateway.tls"]);
     }
