@@ -60,7 +60,7 @@ async fn the_file_of_this_host_needs_no_gateway() {
     assert!(!path(&home).exists(), "reading makes no file");
     let shown = approvals(&home, &["get"]).await;
     assert!(shown.out.starts_with("Showing local approvals.\n\nApprovals\n┌"), "{shown:?}");
-    let unheeded = "The rules hold only with tools.exec.host=gateway (now: it is not set)";
+    let unheeded = "The rules hold only with tools.exec.host=gateway, or tools.exec.security or tools.exec.ask set (now: none";
     assert!(shown.out.contains(&format!("┘\n\nNo allowlist entries.\n\n{unheeded}")), "{shown:?}");
 
     let added = approvals(&home, &["allowlist", "add", "~/bin/rg"]).await;

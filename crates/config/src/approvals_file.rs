@@ -18,11 +18,11 @@ pub fn unheeded_approvals(config: &Config) -> Option<String> {
         let names: Vec<String> = without.iter().map(|(id, _)| id.to_string()).collect();
         format!("commands of {} that are not elevated", names.join(", "))
     };
-    let now = match first.host {
-        Some(host) => format!("tools.exec.host={}", host.as_str()),
-        None => "it is not set".to_owned(),
+    let held = match first.host {
+        Some(host) => format!("with tools.exec.host=gateway (now: tools.exec.host={})", host.as_str()),
+        None => "with tools.exec.host=gateway, or tools.exec.security or tools.exec.ask set (now: none of them is)".to_owned(),
     };
-    Some(format!("The rules hold only with tools.exec.host=gateway (now: {now}): {whose} run without them."))
+    Some(format!("The rules hold only {held}: {whose} run without them."))
 }
 
 #[cfg(test)]
@@ -37,8 +37,8 @@ mod tests {
             let config: Config = serde_json::from_value(document).unwrap();
             unheeded_approvals(&config)
         };
-        let unset = "The rules hold only with tools.exec.host=gateway (now: it is not set): commands that are not elevated run \
-                     without them.";
+        let unset = "The rules hold only with tools.exec.host=gateway, or tools.exec.security or tools.exec.ask set (now: none of \
+                     them is): commands that are not elevated run without them.";
         assert_eq!(says(json!({})).as_deref(), Some(unset));
         let sandbox = says(json!({"tools": {"exec": {"host": "sandbox"}}})).unwrap();
         assert!(sandbox.contains("(now: tools.exec.host=sandbox)"), "{sandbox}");

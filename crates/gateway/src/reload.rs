@@ -31,6 +31,7 @@ const LIVE: &[&str] = &[
     "agents",
     "agent",
     "tools",
+    "approvals.exec",
     "bindings",
     "audio",
     "auth",
@@ -423,6 +424,7 @@ mod tests {
             (with("/meta", json!({"lastTouchedVersion": "2026.2.9"})), take(&[], &[])),
             (with("/messages", json!({"queue": {"mode": "steer"}})), take(&["messages.queue.mode"], &[])),
             (with("/cron", json!({"maxConcurrentRuns": 2})), take(&["cron.maxConcurrentRuns"], &[])),
+            (with("/approvals", json!({"exec": {"enabled": true}})), take(&["approvals.exec.enabled"], &[])),
             (with("/gateway/port", json!(2)), take(&[], &["gateway.port"])),
             // An empty object is a setting: a group is listed, a model allowed.
             (

@@ -279,8 +279,12 @@ fn assignments(variables: &[(String, String)]) -> String {
 /// A person is asked; the call is over.
 fn pending(question: &Question, case: &Case, plan: &Plan) -> ToolOutput {
     let slug: String = question.id.chars().take(8).collect();
-    let text =
-        format!("Approval required (id {slug}). Approve to run; updates will arrive after completion.");
+    // Nobody else may have been told: people in chats are asked by `approvals.exec` alone.
+    let text = format!(
+        "Approval required (id {slug}). Approve to run; updates will arrive after completion. Tell the person that the command \
+         waits, and how it is decided: /approve {slug} allow-once|allow-always|deny, in a chat or by a client with \
+         operator.approvals."
+    );
     let details = json!({
         "status": "approval-pending",
         "approvalId": question.id,

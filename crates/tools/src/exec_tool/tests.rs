@@ -201,7 +201,12 @@ async fn what_a_person_allows_runs_and_its_owner_is_told() {
             "Approval required (id {}). Approve to run; updates will arrive after completion.",
             &id[..8]
         );
-        assert_eq!(text.text, expect);
+        assert!(text.text.starts_with(&expect), "{}", text.text);
+        assert!(
+            text.text.contains(&format!("/approve {} allow-once|allow-always|deny", &id[..8])),
+            "{}",
+            text.text
+        );
         id
     };
     let first = ask("echo one > made; cat made").await;

@@ -65,7 +65,13 @@ fn doors_that_a_config_opens_are_found() {
         section.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
         json!({"channels": {"telegram": section}, "tools": {"exec": {"ask": "always"}}})
     };
-    let rows: [(Value, &[(&str, Severity)]); 14] = [
+    let outside = |settings: Value| {
+        let mut config = json!({"channels": {"telegram": {"botToken": "1:TEST-token-x"}}});
+        config.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+        config
+    };
+    let non_main = json!({"defaults": {"sandbox": {"mode": "non-main"}}});
+    let rows: [(Value, &[(&str, Severity)]); 19] = [
         (json!({}), &[]),
         (telegram(json!({})), &[]),
         (
@@ -104,6 +110,20 @@ fn doors_that_a_config_opens_are_found() {
         (
             json!({"channels": {"telegram": {"botToken": "1:TEST-token-x"}}}),
             &[("exec.full_without_sandbox", Warn)],
+        ),
+        // Private chats are the main session, which non-main leaves out, unless they are told apart.
+        (outside(json!({"agents": non_main.clone()})), &[("exec.full_without_sandbox", Warn)]),
+        (outside(json!({"agents": non_main.clone(), "session": {"dmScope": "per-channel-peer"}})), &[]),
+        (
+            outside(
+                json!({"agents": non_main, "session": {"dmScope": "per-channel-peer", "scope": "global"}}),
+            ),
+            &[("exec.full_without_sandbox", Warn)],
+        ),
+        (outside(json!({"agents": {"defaults": {"sandbox": {"mode": "all"}}}})), &[]),
+        (
+            outside(json!({"tools": {"exec": {"ask": "always"}}, "approvals": {"exec": {"enabled": true}}})),
+            &[],
         ),
         (
             json!({"tools": {"elevated": {"allowFrom": {"telegram": ["*"], "discord": (0..26).collect::<Vec<_>>()}}}}),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use openclaw_config::Config;
 use openclaw_config::settings::{ExecGate, SandboxMode, TextOrNumber};
+use openclaw_protocol::{DmScope, SessionScope};
 use openclaw_tools::sandbox::SandboxSettings;
 
 use super::channels::accounts;
@@ -55,8 +56,12 @@ fn exec(config: &Config) -> Option<Finding> {
         return None;
     }
     let is_open = |id: &openclaw_protocol::AgentId| {
-        config.agent(id).exec.gate() == ExecGate::Open
-            && SandboxSettings::of(config, id).mode != SandboxMode::All
+        let is_outside = match SandboxSettings::of(config, id).mode {
+            SandboxMode::All => false,
+            SandboxMode::NonMain => people_reach_main(config),
+            SandboxMode::Off => true,
+        };
+        is_outside && config.agent(id).exec.gate() == ExecGate::Open
     };
     let open: Vec<String> =
         config.agent_ids().iter().filter(|id| is_open(id)).map(ToString::to_string).collect();
@@ -70,6 +75,18 @@ fn exec(config: &Config) -> Option<Finding> {
                 open.join(", ")
             ),
         )
-        .remedy("Set agents.defaults.sandbox.mode to \"all\" or \"non-main\", or tools.exec.ask to \"always\".")
+        .remedy(REMEDY)
     })
+}
+
+/// Each of the three ends the finding.
+const REMEDY: &str = "Set sandbox.mode of these agents (or agents.defaults.sandbox.mode) to \"all\"; or to \"non-main\" with \
+                      session.dmScope \"per-channel-peer\", as non-main leaves out the main session, where private chats are \
+                      by default; or set tools.exec.ask to \"always\" and approvals.exec.enabled to true, so that whoever writes \
+                      is asked in the chat: without the second only clients of the gateway are.";
+
+/// True if people on chat platforms may be in an agent's main session, which the sandbox mode `non-main` leaves out.
+fn people_reach_main(config: &Config) -> bool {
+    let session = &config.session;
+    session.dm_scope == DmScope::Main || session.scope == SessionScope::Global
 }
