@@ -89,6 +89,26 @@ async fn who_adds_a_bot_hears_whether_the_platform_takes_its_token() {
 }
 
 #[tokio::test]
+async fn what_models_say_is_logged_where_a_flag_asks_for_it() {
+    let model = ModelServer::answering(|_| Reply::text("hello")).await;
+    let folder = tempfile::tempdir().unwrap();
+    let named = folder.path().join("named.jsonl");
+    let path = ["--raw-stream-path", named.to_str().unwrap()];
+    for arguments in [&["--raw-stream"][..], &["--raw-stream", path[0], path[1]]] {
+        let setup = gateway().fake_model(&model.v1());
+        let setup = arguments.iter().fold(setup, |setup, argument| setup.arg(*argument));
+        let mut gateway = setup.start().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        assert_eq!(turn(&mut client, "main", "hi", "r1").await, "hello");
+        gateway.terminate().await.unwrap();
+        let by_default = gateway.state_dir().join("logs/raw-stream.jsonl");
+        let file = if arguments.len() == 1 { &by_default } else { &named };
+        assert!(std::fs::read_to_string(file).unwrap().contains("hello"), "{arguments:?}");
+        assert_eq!(by_default.exists(), arguments.len() == 1, "{arguments:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_list_without_skills_says_where_they_are_looked_for() {
     let gateway = gateway().config(json!({"skills": {"allowBundled": []}})).prepare().unwrap();
     let listed = ok(&gateway, &["skills", "list"]).await;

@@ -306,7 +306,8 @@ async fn the_command_line_wakes_asks_and_switches() {
         ended.out
     };
     let json_of = |text: String| serde_json::from_str::<Value>(&text).unwrap();
-    assert_eq!(said(&["system", "heartbeat", "last"]).await, "");
+    let none = "No heartbeat has run since the gateway started.\n";
+    assert_eq!(said(&["system", "heartbeat", "last"]).await, none);
     assert_eq!(said(&["system", "heartbeat", "last", "--json"]).await, "null\n");
     assert_eq!(said(&["system", "heartbeat", "disable"]).await, "ok\n");
     let enabled = said(&["system", "heartbeat", "enable", "--json"]).await;

@@ -73,6 +73,8 @@ async fn the_unit_of_the_readme_runs_the_gateway_and_stops_it() {
         (of("Install", "WantedBy"), of("Service", "Restart")),
         ("default.target".to_owned(), "on-failure".to_owned())
     );
+    // Limits of whole sandboxes need a control group of the gateway's own.
+    assert_eq!(of("Service", "Delegate"), "yes");
     // The gateway needs less time to stop than the unit gives it.
     assert!(of("Service", "TimeoutStopSec").parse::<u32>().unwrap() > 20);
 

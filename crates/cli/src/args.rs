@@ -415,10 +415,10 @@ pub(crate) struct RunArgs {
     /// Accepted for compatibility
     #[arg(long, hide = true)]
     pub(crate) claude_cli_logs: bool,
-    /// Log raw model stream events (not implemented yet)
+    /// Log what models say, piece by piece (logs/raw-stream.jsonl)
     #[arg(long)]
     pub(crate) raw_stream: bool,
-    /// File for --raw-stream (not implemented yet)
+    /// File for --raw-stream
     #[arg(long, value_name = "path")]
     pub(crate) raw_stream_path: Option<String>,
 }

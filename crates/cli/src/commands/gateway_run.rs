@@ -68,7 +68,7 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
         force: args.force,
         signals: Some(heard),
         log: LogTarget::Process { verbose: args.verbose, no_colour: context.style == output::Style::PLAIN },
-        ..RunOptions::new(context.process().clone(), Arc::clone(&context.loaded))
+        ..run_options(&args, context)
     };
     openclaw_models::install_tls();
     match runtime::finish(threads, openclaw_gateway::run(options)) {
@@ -91,6 +91,26 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
         Err(error) => Err(Failure::new("gateway-start", error.to_string())),
     }
 }
+
+/// The environment of the gateway and its config; the flags on the raw stream stand for variables.
+fn run_options(args: &RunArgs, context: &Context) -> RunOptions {
+    let mut environment = context.process().clone();
+    let path = args.raw_stream_path.as_deref().map(|path| (RAW_STREAM_PATH, path));
+    let variables: Vec<(&str, &str)> =
+        args.raw_stream.then_some((RAW_STREAM, "1")).into_iter().chain(path).collect();
+    if variables.is_empty() {
+        return RunOptions::new(environment, Arc::clone(&context.loaded));
+    }
+    for (name, value) in variables {
+        environment.set(name, value);
+    }
+    let loaded = Arc::new(openclaw_config::load(&environment));
+    RunOptions::new(environment, loaded)
+}
+
+/// Variables by which what models say is logged, piece by piece.
+const RAW_STREAM: &str = "OPENCLAW_RAW_STREAM";
+const RAW_STREAM_PATH: &str = "OPENCLAW_RAW_STREAM_PATH";
 
 /// Runs this program once more in the same process, with the same arguments and the signals that are held back; after an update that is the
 /// new one. Comes back only when that fails.
@@ -139,9 +159,6 @@ fn flags(args: &RunArgs) -> Result<GatewayFlags, Failure> {
     if args.dev {
         return Err(Failure::usage("gateway --dev: not implemented yet in this version")
             .hint("Use a profile of its own instead: openclaw --dev setup, then openclaw --dev gateway."));
-    }
-    if args.raw_stream || args.raw_stream_path.is_some() {
-        return Err(Failure::usage("gateway --raw-stream: not implemented yet in this version"));
     }
     // 0 lets the system choose; tests use it.
     let port = args.port.as_deref().map(|text| {

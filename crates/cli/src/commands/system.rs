@@ -22,9 +22,9 @@ pub(super) fn run(args: &SystemArgs, context: &Context) -> Outcome {
         SystemCommand::Heartbeat { command } => match command {
             HeartbeatCommand::Last { ask } => {
                 let last = call::<LastHeartbeat>(context, ask, json!({}))?;
-                // Without one there is nothing to print.
-                if ask.json || !last.is_null() {
-                    output::json(&last);
+                match last.is_null() && !ask.json {
+                    true => output::line("No heartbeat has run since the gateway started."),
+                    false => output::json(&last),
                 }
                 Ok(0)
             }
