@@ -1,6 +1,6 @@
 //! `--profile <name>` and `--dev` (spec `config.md` §1.3): separate instances on one host.
 
-use crate::Environment;
+use crate::{Environment, Paths};
 
 /// Longest profile name.
 const MAX_NAME_LENGTH: usize = 64;
@@ -97,31 +97,91 @@ pub fn apply_profile(flags: &ProfileFlags, env: &mut Environment) {
     }
 }
 
-/// A command as it should be printed to a user of this profile: `openclaw doctor` becomes `openclaw --profile work doctor`.
-pub fn command_hint(command: &str, env: &Environment) -> String {
-    let Some(profile) = env.get_nonblank("OPENCLAW_PROFILE") else { return command.to_owned() };
-    let has_flag = command
-        .split_whitespace()
-        .any(|word| word == "--dev" || word == "--profile" || word.starts_with("--profile="));
-    if profile.eq_ignore_ascii_case("default") || !is_valid_name(profile) || has_flag {
-        return command.to_owned();
-    }
-    // `--profile dev` is the same directory, but not the same port.
-    let is_dev = profile == DEV_PROFILE && env.get("OPENCLAW_GATEWAY_PORT") == Some(DEV_PORT);
-    match command.strip_prefix("openclaw") {
-        Some(rest) if rest.is_empty() || rest.starts_with(' ') => {
-            let flag = if is_dev { "--dev".to_owned() } else { format!("--profile {profile}") };
-            format!("openclaw {flag}{rest}")
-        }
-        Some(_) | None => command.to_owned(),
+/// The `.env` of an instance that nothing was said about, as texts name it.
+const ENV_FILE: &str = "~/.openclaw/.env";
+
+/// Words with which advice addresses an instance: the profile flag of its commands, and the `.env`
+/// that it reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instance {
+    flag: Option<String>,
+    env_file: String,
+}
+
+impl Default for Instance {
+    /// The instance without a profile, in the usual directory.
+    fn default() -> Self {
+        Self { flag: None, env_file: ENV_FILE.to_owned() }
     }
 }
 
-/// A text whose commands, which stand in backticks, are printed as [`command_hint`] would.
+impl Instance {
+    /// Returns the words of the instance that runs in an environment.
+    pub fn of(env: &Environment) -> Self {
+        let env_file = env.with_tilde(&Paths::resolve(env).state_dir().join(".env"));
+        Self { flag: flag_of(env), env_file }
+    }
+
+    /// Returns the file that holds the variables of this instance, with `~` for the home directory.
+    pub fn env_file(&self) -> &str {
+        &self.env_file
+    }
+
+    /// Returns a command as it has to be typed for this instance: `openclaw doctor` becomes
+    /// `openclaw --profile work doctor`.
+    pub fn command(&self, command: &str) -> String {
+        with_flag(self.flag.as_deref(), command)
+    }
+
+    /// Returns a text with its commands, which stand in backticks or quotation marks, as they have
+    /// to be typed, and with the `.env` that is read.
+    pub fn in_text(&self, text: &str) -> String {
+        commands_in(self.flag.as_deref(), &text.replace(ENV_FILE, &self.env_file))
+    }
+}
+
+/// Returns the flag that commands need to mean the profile of an environment; `None` for the
+/// default one.
+fn flag_of(env: &Environment) -> Option<String> {
+    let profile = env.get_nonblank("OPENCLAW_PROFILE")?;
+    if profile.eq_ignore_ascii_case("default") || !is_valid_name(profile) {
+        return None;
+    }
+    // `--profile dev` is the same directory, but not the same port.
+    let is_dev = profile == DEV_PROFILE && env.get("OPENCLAW_GATEWAY_PORT") == Some(DEV_PORT);
+    Some(if is_dev { "--dev".to_owned() } else { format!("--profile {profile}") })
+}
+
+fn with_flag(flag: Option<&str>, command: &str) -> String {
+    let has_flag = command
+        .split_whitespace()
+        .any(|word| word == "--dev" || word == "--profile" || word.starts_with("--profile="));
+    match (flag, command.strip_prefix("openclaw")) {
+        (Some(flag), Some(rest)) if !has_flag && (rest.is_empty() || rest.starts_with(' ')) => {
+            format!("openclaw {flag}{rest}")
+        }
+        _ => command.to_owned(),
+    }
+}
+
+fn commands_in(flag: Option<&str>, text: &str) -> String {
+    ['`', '"'].iter().fold(text.to_owned(), |text, quote| {
+        let parts = text.split(*quote).enumerate().map(|(at, part)| match part.starts_with("openclaw ") {
+            true if at > 0 => with_flag(flag, part),
+            true | false => part.to_owned(),
+        });
+        parts.collect::<Vec<_>>().join(&quote.to_string())
+    })
+}
+
+/// A command as it should be printed to a user of this profile; see [`Instance::command`].
+pub fn command_hint(command: &str, env: &Environment) -> String {
+    with_flag(flag_of(env).as_deref(), command)
+}
+
+/// A text as it should be printed to a user of this profile; see [`Instance::in_text`].
 pub fn hints_in(text: &str, env: &Environment) -> String {
-    let parts = text.split('`').enumerate();
-    let parts = parts.map(|(at, part)| if at % 2 == 1 { command_hint(part, env) } else { part.to_owned() });
-    parts.collect::<Vec<_>>().join("`")
+    Instance::of(env).in_text(text)
 }
 
 #[cfg(test)]
@@ -198,5 +258,33 @@ mod tests {
         let own_port = [("OPENCLAW_GATEWAY_PORT", "7"), ("HOME", "/h")];
         assert_eq!(dev(vars.to_vec()), "Missing. Run `openclaw --dev setup` (or openclaw help)");
         assert_eq!(dev(own_port.to_vec()), "Missing. Run `openclaw --profile dev setup` (or openclaw help)");
+    }
+
+    #[test]
+    fn a_text_names_the_commands_and_the_variables_of_its_instance() {
+        let text = "Set X in ~/.openclaw/.env, or run `openclaw setup`. Use \"openclaw agents list\" of \"openclaw\".";
+        let rows: [(&[(&str, &str)], &str, &str); 3] = [
+            (&[("HOME", "/nowhere")], "~/.openclaw/.env", ""),
+            (&[("HOME", "/nowhere"), ("OPENCLAW_STATE_DIR", "/x")], "/x/.env", ""),
+            (&[("HOME", "/nowhere"), ("OPENCLAW_PROFILE", "job")], "~/.openclaw/.env", " --profile job"),
+        ];
+        for (vars, env_file, flag) in rows {
+            let instance = Instance::of(&Environment::new(vars.iter().copied(), "/w"));
+            let told = instance.in_text(text);
+            assert_eq!(
+                told,
+                format!(
+                    "Set X in {env_file}, or run `openclaw{flag} setup`. Use \"openclaw{flag} agents list\" of \"openclaw\"."
+                )
+            );
+            assert_eq!(instance.in_text(&told), told, "once is enough");
+        }
+    }
+
+    #[test]
+    fn a_named_instance_has_variables_of_its_own() {
+        let mut env = Environment::new([("HOME", "/nowhere")], "/w");
+        apply_profile(&ProfileFlags { name: Some("job".to_owned()), dev: false }, &mut env);
+        assert_eq!(Instance::of(&env).env_file(), "~/.openclaw-job/.env");
     }
 }
