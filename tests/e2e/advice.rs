@@ -276,10 +276,56 @@ async fn advice_on_credentials_names_an_agent_that_is_not_the_default_one() {
     has(&status.out, &["openclaw models auth --agent other paste-token --provider groq"]);
 }
 
+/// Commands without the flag would mean another instance.
+#[tokio::test]
+async fn advice_means_the_profile_that_gives_it() {
+    let model =
+        ModelServer::answering(|_| Reply::openai_error(401, "invalid_request_error", "bad key")).await;
+    let others = [("other", "groq/llama-3.3-70b-versatile"), ("guide", "offline/guide")];
+    let others = others.map(|(id, model)| json!({"id": id, "model": model}));
+    let agents = json!({"agents": {"list": [{"id": "main", "default": true}, others[0], others[1]]}});
+    let gateway = gateway().fake_model(&model.v1()).config(agents).env("OPENCLAW_PROFILE", "job");
+    let gateway = gateway.start().await.unwrap();
+    let rows: [(&[&str], &[&str]); 5] = [
+        (
+            &["agent", "--agent", "main", "--message", "hello"],
+            &[
+                "run `openclaw --profile job models auth paste-token --provider fake`",
+                "`openclaw --profile job models status` shows which credential is used",
+            ],
+        ),
+        (
+            &["agent", "--agent", "other", "--message", "hello"],
+            &["run `openclaw --profile job models auth --agent other paste-token --provider groq`"],
+        ),
+        (
+            &["agent", "--agent", "nobody", "--message", "hello"],
+            &["Use \"openclaw --profile job agents list\" to see"],
+        ),
+        (&["onboard"], &["`openclaw --profile job setup`"]),
+        (&["channels", "add"], &["`openclaw --profile job channels add --channel telegram --token <token>`"]),
+    ];
+    for (args, words) in rows {
+        let ended = openclaw(&gateway, args).await;
+        ended.failed(words);
+        lacks(&ended, &["`openclaw models", "`openclaw setup", "`openclaw channels"]);
+    }
+    let guide = openclaw(&gateway, &["agent", "--agent", "guide", "--message", "hello"]).await;
+    has(&guide.out, &["`openclaw --profile job models auth paste-token --provider anthropic`"]);
+    let listed = openclaw(&gateway, &["channels", "list"]).await;
+    has(
+        &listed.out,
+        &["Add one: openclaw --profile job channels add", "openclaw --profile job status --usage shows"],
+    );
+}
+
 #[tokio::test]
 async fn a_base_url_without_a_scheme_is_told_by_a_run_with_the_model_and_what_was_meant() {
     let gateway = gateway().fake_model("localhost:1234/v1").start().await.unwrap();
-    agent(&gateway, &[]).await.failed(&[
+    let ended = agent(&gateway, &[]).await;
+    // The list of a configured provider is what its owner wrote.
+    lacks(&ended, &["models list --all"]);
+    ended.failed(&[
         "\"localhost:1234/v1\" is not an http(s) address; check the provider's baseUrl: http://localhost:1234/v1 or \
          https://localhost:1234/v1",
         "This came of asking fake (model fake-1). ",

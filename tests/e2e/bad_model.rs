@@ -29,7 +29,7 @@ const LASTING: [Case; 6] = [
         || Reply::html(200, "Sign in"),
         &["web page titled \"Sign in\"", "asking fake (model fake-1)", "models.providers.fake.baseUrl"],
     ),
-    ("html-404", || Reply::html(404, "Not here"), &["404", "web page titled \"Not here\""]),
+    ("html-404", || Reply::html(404, "Not here"), &["404", "web page titled \"Not here\"", "fake.baseUrl"]),
     (
         "401",
         || Reply::openai_error(401, "invalid_request_error", "Incorrect API key provided: fake-key"),
@@ -38,7 +38,7 @@ const LASTING: [Case; 6] = [
     (
         "404",
         || Reply::openai_error(404, "not_found_error", "model fake-1 does not exist"),
-        &["404", "fake-1"],
+        &["404", "fake-1", "models.providers.fake.models in the config names its models"],
     ),
     (
         "400",

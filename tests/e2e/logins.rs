@@ -86,6 +86,38 @@ async fn an_order_is_set_shown_and_cleared() {
     openclaw(&gateway, &["models", "auth", "order", "get"]).await.failed(&["Missing --provider."]);
 }
 
+/// A key that was refused does not keep the next source of a key from being used.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_token_makes_room_for_the_key_of_the_configuration() {
+    let server = ModelServer::answering(|request| match request.header("authorization") {
+        Some("Bearer wrong") => Reply::openai_error(401, "invalid_request_error", "bad key"),
+        _ => Reply::text("here I am"),
+    })
+    .await;
+    let gateway = gateway().fake_model(&server.v1()).start().await.unwrap();
+    let paste = ["models", "auth", "paste-token", "--provider", "fake"];
+    let pasted = given(&gateway, &paste, "wrong").await;
+    assert!(pasted.code == Some(0) && pasted.err.is_empty(), "{pasted:?}");
+    let ask = ["agent", "--agent", "main", "--message", "hello"];
+    openclaw(&gateway, &ask).await.failed(&["bad key", "credential fake:manual"]);
+    assert_eq!(openclaw(&gateway, &ask).await.out, "here I am\n");
+    // Without another source the error says which credential it is, and the step.
+    openclaw(&gateway, &["config", "unset", "models.providers.fake.apiKey"]).await;
+    openclaw(&gateway, &ask).await.failed(&[
+        "Error: No available auth profile for fake (all in cooldown or unavailable). fake:manual is not tried before",
+        "(auth). `openclaw models auth paste-token --provider fake` stores another credential",
+    ]);
+}
+
+#[tokio::test]
+async fn a_token_for_a_provider_that_nobody_knows_is_stored_with_a_warning() {
+    let gateway = gateway().prepare().unwrap();
+    let pasted = given(&gateway, &["models", "auth", "paste-token", "--provider", "anthropc"], "t").await;
+    assert_eq!(pasted.code, Some(0), "{pasted:?}");
+    assert!(pasted.err.contains("Provider anthropc is not known"), "{pasted:?}");
+    assert!(pasted.err.contains("Did you mean anthropic?"), "{pasted:?}");
+}
+
 #[tokio::test]
 async fn what_cannot_be_done_says_what_to_do_instead() {
     let gateway = gateway().prepare().unwrap();

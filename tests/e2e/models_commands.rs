@@ -142,6 +142,8 @@ async fn what_makes_no_sense_is_refused_and_nothing_is_written() {
     for (line, words) in rows {
         refused(&gateway, line).await.failed(words);
     }
+    let gateway = crate::gateway().fake_model("http://127.0.0.1:1/v1").prepare().unwrap();
+    refused(&gateway, "set fake-1").await.failed(&["Unknown model: fake-1", "Did you mean fake/fake-1?"]);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ mod not_yet;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _};
-use openclaw_config::profile::{apply_profile, take_profile_flags};
+use openclaw_config::profile::{apply_profile, hints_in, take_profile_flags};
 use openclaw_config::{Environment, nearest};
 
 use crate::args::value::no_option;
@@ -34,10 +34,10 @@ pub(crate) fn run(args: &[String]) -> u8 {
     let json = rest.iter().take_while(|word| *word != "--").any(|word| word == "--json");
     if let Some(row) = not_yet::find(&rest) {
         if rest.iter().any(|word| word == "--help" || word == "-h") {
-            output::line(&not_yet::page(row));
+            output::line(&hints_in(&not_yet::page(row), &env));
             return 0;
         }
-        let failure = not_yet::failure(row);
+        let failure = not_yet::failure(row).for_profile(&env);
         failure.report(json);
         return failure.exit;
     }
@@ -61,6 +61,7 @@ pub(crate) fn run(args: &[String]) -> u8 {
         }
         Err(error) => match grammar_failure(&error, &rest) {
             Some(failure) => {
+                let failure = failure.for_profile(&env);
                 failure.report(json);
                 failure.exit
             }
@@ -219,7 +220,7 @@ fn unknown_argument(name: &str, words: &[String]) -> Failure {
     }
     let failure = Failure::usage(format!("error: unexpected argument '{name}'"));
     match command.get_name() {
-        "agent" => failure.hint("Put the message behind -m: openclaw agent --agent main -m \"<message>\""),
+        "agent" => failure.hint("Put the message behind -m: `openclaw agent --agent main -m \"<message>\"`"),
         _ => failure.hint(command.render_usage().to_string()),
     }
 }
@@ -337,7 +338,7 @@ mod tests {
             ("gateway statsu", "(Did you mean status?)"),
             ("doctor --fx", "(Did you mean --fix?)"),
             ("models set anthropic claude", "Usage: openclaw models set <MODEL>"),
-            ("agent hello", "Put the message behind -m: openclaw agent --agent main -m \"<message>\""),
+            ("agent hello", "Put the message behind -m: `openclaw agent --agent main -m \"<message>\"`"),
         ];
         for (line, expect) in rows {
             assert_eq!(refused(line).hint.as_deref(), Some(expect), "{line}");

@@ -155,6 +155,11 @@ pub fn key_variables(provider: &ProviderId) -> impl Iterator<Item = &'static str
     entry.into_iter().flat_map(|entry| entry.env.iter().chain(&entry.ambient_env)).map(String::as_str)
 }
 
+/// Returns true if this version knows a provider without any configuration, with its models.
+pub fn is_built_in(provider: &ProviderId) -> bool {
+    BUILT_IN.contains_key(provider.as_str())
+}
+
 /// Returns the same variables without those that are often set for other reasons.
 pub fn own_key_variables(provider: &ProviderId) -> impl Iterator<Item = &'static str> {
     BUILT_IN.get(provider.as_str()).into_iter().flat_map(|entry| &entry.env).map(String::as_str)

@@ -22,6 +22,7 @@ use crate::result_text::texts;
 use crate::retry::ABORTED;
 use crate::stream::{Model, ModelEvent, ModelFacts, ModelStream};
 use openclaw_config::clock::now_ms;
+use openclaw_config::profile::Instance;
 
 /// The guide's provider id.
 pub const PROVIDER: &str = "offline";
@@ -45,21 +46,22 @@ const WORDS_PER_DELTA: usize = 4;
 const PACE: Duration = Duration::from_millis(12);
 
 /// The offline guide.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct OfflineGuide {
     window: u64,
+    instance: Instance,
     pace: Duration,
 }
 
 impl OfflineGuide {
-    /// The guide as people meet it.
-    pub fn new(window: u64) -> Self {
-        Self { window, pace: PACE }
+    /// The guide as people of an instance meet it.
+    pub fn new(window: u64, instance: Instance) -> Self {
+        Self { window, instance, pace: PACE }
     }
 
     /// A guide that streams as fast as it is read, for tests and benches.
     pub fn unpaced(window: u64) -> Self {
-        Self { window, pace: Duration::ZERO }
+        Self { window, instance: Instance::default(), pace: Duration::ZERO }
     }
 }
 
@@ -78,7 +80,7 @@ impl Model for OfflineGuide {
     fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {
         let rules = Rules::of(PROVIDER, API, MODEL, IdRule::Completions);
         request.messages = history::prepare(request.messages.to_vec(), &rules).into();
-        let events = respond(&request, now_ms());
+        let events = respond(&request, &self.instance, now_ms());
         let speech = Speech { events, pace: self.pace, cancel, said: AssistantMessage::default() };
         Box::pin(futures_util::stream::unfold(speech, Speech::next))
     }
@@ -129,9 +131,9 @@ impl Speech {
 }
 
 /// The whole answer to a request, as events.
-fn respond(request: &ModelRequest, now: i64) -> VecDeque<ModelEvent> {
+fn respond(request: &ModelRequest, instance: &Instance, now: i64) -> VecDeque<ModelEvent> {
     let mut events = VecDeque::from([ModelEvent::Start]);
-    let (content, stop) = match answer(request) {
+    let (content, stop) = match answer(request, instance) {
         Reply::Text(text) => {
             events.extend(deltas(&text).map(|delta| ModelEvent::TextDelta { block: 0, delta }));
             (vec![Block::text(text)], StopReason::Stop)
@@ -156,19 +158,19 @@ enum Reply {
     Call(ToolCall),
 }
 
-fn answer(request: &ModelRequest) -> Reply {
+fn answer(request: &ModelRequest, instance: &Instance) -> Reply {
     let offered: Vec<&str> = request.tools.iter().map(|tool| &*tool.name).collect();
     match request.messages.last().map(Arc::as_ref) {
         Some(Message::ToolResult(result)) => Reply::Text(report(result)),
         Some(Message::User(user)) => match Command::parse(&user.content.to_text()) {
-            Command::Help => Reply::Text(guide(&offered)),
+            Command::Help => Reply::Text(guide(&offered, instance)),
             Command::Heartbeat => Reply::Text("HEARTBEAT_OK".to_owned()),
             Command::Incomplete(usage) => {
                 Reply::Text(format!("Something is missing. The command goes: `{usage}`"))
             }
             Command::Tool(wanted) => call(&wanted, &offered, request.messages.len()),
         },
-        Some(Message::Assistant(_)) | None => Reply::Text(guide(&offered)),
+        Some(Message::Assistant(_)) | None => Reply::Text(guide(&offered, instance)),
     }
 }
 
@@ -210,7 +212,7 @@ fn fence_for(text: &str) -> String {
     "`".repeat(longest.max(2) + 1)
 }
 
-fn guide(offered: &[&str]) -> String {
+fn guide(offered: &[&str], instance: &Instance) -> String {
     let usable = USAGES.iter().filter(|(name, _)| match *name {
         "run" | "list" => offered.contains(&"exec") || (*name == "list" && offered.contains(&"ls")),
         "sessions" => offered.contains(&"sessions_list"),
@@ -224,7 +226,8 @@ fn guide(offered: &[&str]) -> String {
         format!("What I can do is run the agent's real tools on plain commands:\n\n{}", commands.join("\n"))
     };
     format!(
-        "I am the offline guide, not a language model: no model is connected yet, so I can't understand free text.\n\n{can}\n\n{CONNECT}"
+        "I am the offline guide, not a language model: no model is connected yet, so I can't understand free text.\n\n{can}\n\n{}",
+        instance.in_text(CONNECT)
     )
 }
 
@@ -336,13 +339,25 @@ mod tests {
             assert!(message.text().contains(part), "{part}");
         }
         assert!(!message.text().contains("search memory"), "only what is on offer is explained");
-        let config =
-            message.text().split("```json\n").nth(1).unwrap().split("```").next().unwrap().to_owned();
-        let parsed: serde_json::Value = serde_json::from_str(&config).unwrap();
-        assert_eq!(parsed["agents"]["defaults"]["model"]["primary"], "ollama/llama3.2");
-        let indents: Vec<usize> = config.lines().map(|line| line.len() - line.trim_start().len()).collect();
-        assert_eq!(indents, [0, 2, 4, 6, 8, 8, 8, 8, 6, 4, 2, 2, 4, 6, 4, 2, 0], "{config}");
+        // Parts of the file that are not named stay as they are.
+        let set = message.text().split("models.providers.ollama '").nth(1).unwrap().to_owned();
+        let value: serde_json::Value = serde_json::from_str(set.split('\'').next().unwrap()).unwrap();
+        assert_eq!(value["models"][0]["id"], "llama3.2");
+        assert!(message.text().contains("`openclaw models set ollama/llama3.2`"));
         assert_eq!(message.stop_reason, StopReason::Stop);
+    }
+
+    #[tokio::test]
+    async fn the_guide_means_the_instance_that_answers() {
+        let vars = [("HOME", "/nowhere"), ("OPENCLAW_PROFILE", "job"), ("OPENCLAW_STATE_DIR", "/x")];
+        let instance = Instance::of(&openclaw_config::Environment::new(vars, "/"));
+        let guide = OfflineGuide { instance, ..OfflineGuide::unpaced(1) };
+        let events: Vec<_> =
+            guide.stream(request(vec![user("hello")]), CancellationToken::new()).collect().await;
+        let text = done(&events).text();
+        assert_eq!(text.matches("`openclaw --profile job ").count(), 3, "{text}");
+        assert!(!text.contains("`openclaw models") && !text.contains("~/.openclaw"), "{text}");
+        assert!(text.contains("`/x/.env`"), "{text}");
     }
 
     #[tokio::test]

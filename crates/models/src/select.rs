@@ -182,7 +182,7 @@ impl std::fmt::Display for Skipped {
     /// Formats the model as in the list of all that failed: `provider/model: why (reason)`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.error {
-            SelectError::Credential(CredentialError::AllCoolingDown(provider)) => write!(
+            SelectError::Credential(CredentialError::AllCoolingDown { provider, .. }) => write!(
                 f,
                 "{}: Provider {provider} is in cooldown (all profiles unavailable) (rate_limit)",
                 self.model
@@ -373,7 +373,7 @@ impl Models {
         agent_dir: &'a Path,
     ) -> Keyring<'a> {
         let Self { variables, commands, logins, clock, .. } = self;
-        let (now, agent) = (clock.now_ms(), AgentFlag::default());
+        let (now, agent) = (clock.now_ms(), AgentFlag::of_default(settings));
         Keyring {
             store,
             settings,

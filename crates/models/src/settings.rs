@@ -6,6 +6,7 @@ mod read;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use openclaw_config::profile::Instance;
 use openclaw_config::settings::{AuthProfile, CacheTrace, ModelChoice, ModelsMode};
 use openclaw_protocol::AgentId;
 
@@ -47,6 +48,8 @@ pub struct ModelSettings {
     pub cooldowns: CooldownRules,
     /// `diagnostics.cacheTrace`
     pub cache_trace: CacheTrace,
+    /// Words with which advice addresses this instance.
+    pub instance: Instance,
 }
 
 /// Entry of `agents.defaults.models`.

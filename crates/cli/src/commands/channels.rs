@@ -74,8 +74,9 @@ pub(super) fn platform(name: &str) -> Result<std::sync::Arc<dyn Channel>, Failur
     let info = registry::by_name(name).ok_or_else(|| unknown(name))?;
     if info.id == registry::WEBCHAT {
         let text = format!("{} has no accounts: the gateway serves it by itself.", info.label);
-        return Err(Failure::new("unsupported", text)
-            .hint("openclaw dashboard opens it; openclaw agent --message says something there."));
+        return Err(Failure::new("unsupported", text).hint(
+            "`openclaw dashboard` opens it; `openclaw agent --agent main -m <text>` says something there.",
+        ));
     }
     Platforms::default().channel(info.id).cloned().ok_or_else(|| {
         Failure::new("not-implemented", format!("{}: not implemented yet in this version", info.label))
@@ -133,7 +134,7 @@ fn without_nulls(params: &Value) -> Value {
 fn login(channel: Option<&str>) -> Outcome {
     let id = platform_or_only(channel)?.info().id;
     Err(Failure::new("unsupported", format!("Channel {id} does not support login"))
-        .hint(format!("Give it a token instead: openclaw channels add --channel {id} --token <token>")))
+        .hint(format!("Give it a token instead: `openclaw channels add --channel {id} --token <token>`")))
 }
 
 fn switch<C: Call>(context: &Context, args: &AccountArgs, done: &str) -> Outcome {
@@ -161,7 +162,7 @@ fn list(context: &Context, json: bool, with_usage: bool) -> Outcome {
     }
     output::line("Chat channels:");
     if configured.is_empty() {
-        tell_none();
+        tell_none(context);
     }
     for channel in configured {
         for account in channel.account_ids(config) {
@@ -179,7 +180,8 @@ fn list(context: &Context, json: bool, with_usage: bool) -> Outcome {
     }
     if with_usage {
         output::line("");
-        output::line("Usage: openclaw models status shows the quotas of providers.");
+        let usage = context.hint_command("openclaw status --usage");
+        output::line(&format!("Usage: {usage} shows the quotas of providers."));
     }
     output::line("");
     output::line("Docs: https://docs.openclaw.ai/gateway/configuration");
@@ -187,10 +189,11 @@ fn list(context: &Context, json: bool, with_usage: bool) -> Outcome {
 }
 
 /// Tells that no account is set up, and how to add one.
-fn tell_none() {
+fn tell_none(context: &Context) {
     output::line("- none");
     output::line("");
-    output::line("Add one: openclaw channels add --channel telegram --token <token>");
+    let add = context.hint_command("openclaw channels add --channel telegram --token <token>");
+    output::line(&format!("Add one: {add}"));
 }
 
 /// The credential profiles of the default agent.
@@ -279,13 +282,13 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
         output::row(&format!("- {label} {account}: {when}"));
     }
     if !has_any {
-        tell_none();
+        tell_none(context);
     }
     if !warnings.is_empty() {
         output::line("");
         output::line("Warnings:");
         warnings.iter().for_each(|line| output::row(line));
-        output::line("- Run: openclaw doctor");
+        output::line(&format!("- Run: {}", context.hint_command("openclaw doctor")));
     }
     output::line("");
     output::line(
@@ -361,7 +364,7 @@ fn offline(context: &Context, target: &TargetArgs, failure: &Failure) -> Outcome
     let configured: Vec<_> =
         platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref())).collect();
     if configured.is_empty() {
-        tell_none();
+        tell_none(context);
     }
     for channel in configured {
         for account in channel.account_ids(config) {

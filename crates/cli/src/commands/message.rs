@@ -95,7 +95,7 @@ fn channel(args: &MessageArgs, context: &Context) -> Result<Arc<dyn Channel>, Fa
                 Failure::new("channel-required", format!("Error: {}", platforms.none_usable(config)));
             Err(match platforms.obstacle(config) {
                 Some(_) => failure,
-                None => failure.hint("Add one: openclaw channels add --channel telegram --token <token>"),
+                None => failure.hint("Add one: `openclaw channels add --channel telegram --token <token>`"),
             })
         }
         [only] => platform(only),

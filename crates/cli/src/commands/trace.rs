@@ -36,7 +36,7 @@ pub(super) fn run(args: &TraceArgs, context: &Context) -> Outcome {
                      the message or of its answer, a run's id, or `last`.",
                 ),
             None => Failure::new("no-message", "Nobody has said anything yet.")
-                .hint("openclaw channels status tells whether an account is connected."),
+                .hint("`openclaw channels status` tells whether an account is connected."),
         };
         return Err(failure);
     }

@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use openclaw_config::profile::Instance;
+
 use super::obstacle::{Obstacle, without_place};
 
 /// Reason for which a run could not begin.
@@ -24,6 +26,11 @@ impl NotBegun {
     /// Error for a request that is itself at fault.
     pub(super) fn refused(message: impl Into<String>) -> Self {
         Self { is_refusal: true, ..Self::because(message) }
+    }
+
+    /// The same with its advice as people of an instance have to follow it.
+    pub(super) fn for_instance(self, instance: &Instance) -> Self {
+        Self { message: instance.in_text(&self.message), ..self }
     }
 }
 

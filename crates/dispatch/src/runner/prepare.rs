@@ -337,7 +337,9 @@ impl Runner {
             thinking,
             chosen_at: self.models.chosen_at(&session.key, &asked_model),
         };
-        let selected = self.models.all.select(&settings.models, &ask).await?;
+        let selected = self.models.all.select(&settings.models, &ask).await;
+        let selected =
+            selected.map_err(|error| NotBegun::from(error).for_instance(&settings.models.instance))?;
         if let Some(instead) = selected.candidates.first().filter(|_| selected.override_ignored) {
             self.models.drop_override(&session.key, &asked_model, &instead.reference).await;
         }

@@ -2,28 +2,43 @@
 
 use std::fmt;
 
+use openclaw_config::profile::Instance;
 use openclaw_protocol::AgentId;
 
 use crate::catalog::own_key_variables;
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 
-/// `--agent <id>` of a command, for an agent other than the default one. Each agent has credentials
-/// of its own, and commands mean the default agent's.
+/// `--agent <id>` of a command, for an agent other than the default one, with the words of its
+/// instance. Each agent has credentials of its own, and commands mean the default agent's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AgentFlag(Option<AgentId>);
+pub struct AgentFlag {
+    agent: Option<AgentId>,
+    instance: Instance,
+}
 
 impl AgentFlag {
     /// Returns the flag that commands need for an agent.
     pub fn of(settings: &ModelSettings, agent: &AgentId) -> Self {
-        Self((*agent != settings.default_agent).then(|| agent.clone()))
+        let agent = (*agent != settings.default_agent).then(|| agent.clone());
+        Self { agent, instance: settings.instance.clone() }
+    }
+
+    /// Returns the flag of the default agent.
+    pub fn of_default(settings: &ModelSettings) -> Self {
+        Self::of(settings, &settings.default_agent)
+    }
+
+    /// Returns a text as it is told to people of this instance; see [`Instance::in_text`].
+    pub fn in_text(&self, text: &str) -> String {
+        self.instance.in_text(text)
     }
 }
 
 impl fmt::Display for AgentFlag {
     /// Formats the flag with a blank before it; nothing for the default agent.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.agent {
             Some(agent) => write!(f, " --agent {agent}"),
             None => Ok(()),
         }
@@ -34,7 +49,7 @@ impl fmt::Display for AgentFlag {
 pub fn how_to_add(provider: &ProviderId, agent: &AgentFlag) -> String {
     let auth = format!("openclaw models auth{agent}");
     let paste = format!("run `{auth} paste-token --provider {provider}`");
-    match (provider.as_str(), own_key_variables(provider).last()) {
+    let told = match (provider.as_str(), own_key_variables(provider).last()) {
         ("anthropic", _) => {
             let set = set_variable("ANTHROPIC_API_KEY");
             format!("{set}; or, without a restart, run `claude setup-token`, then `{auth} setup-token`.")
@@ -43,7 +58,18 @@ pub fn how_to_add(provider: &ProviderId, agent: &AgentFlag) -> String {
         ("github-copilot", _) => format!("Run `{auth} login-github-copilot`."),
         (_, Some(name)) => format!("{}; or, without a restart, {paste}.", set_variable(name)),
         (_, None) => format!("Set models.providers.{provider}.apiKey in the config, or {paste}."),
-    }
+    };
+    agent.in_text(&told)
+}
+
+/// Returns the command that stores another credential of a provider, in backticks.
+pub(super) fn how_to_replace(provider: &ProviderId, agent: &AgentFlag) -> String {
+    let auth = format!("openclaw models auth{agent}");
+    agent.in_text(&match provider.as_str() {
+        "openai-codex" => format!("`{auth} login --provider openai-codex`"),
+        "github-copilot" => format!("`{auth} login-github-copilot`"),
+        _ => format!("`{auth} paste-token --provider {provider}`"),
+    })
 }
 
 /// Returns the clause that says where a variable is set so that the gateway has it: it reads its environment and `.env` when it starts,
@@ -95,5 +121,17 @@ mod tests {
             let flag = AgentFlag::of(&settings, &AgentId::normalize(agent));
             assert_eq!(how_to_add(&ProviderId::normalize(provider), &flag), expect);
         }
+    }
+
+    #[test]
+    fn the_advice_means_the_instance_that_gives_it() {
+        let vars = [("HOME", "/nowhere"), ("OPENCLAW_PROFILE", "job"), ("OPENCLAW_STATE_DIR", "/x")];
+        let instance = Instance::of(&openclaw_config::Environment::new(vars, "/"));
+        let settings = ModelSettings { instance, ..ModelSettings::default() };
+        assert_eq!(
+            how_to_add(&ProviderId::normalize("openai"), &AgentFlag::of_default(&settings)),
+            "Set OPENAI_API_KEY in /x/.env or in the environment of the gateway's service and restart the gateway; or, without \
+             a restart, run `openclaw --profile job models auth paste-token --provider openai`."
+        );
     }
 }

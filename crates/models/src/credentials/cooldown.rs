@@ -19,6 +19,8 @@ const LONGEST_COOLDOWN: i64 = HOUR;
 const CLOCK_TOLERANCE: i64 = MINUTE;
 /// `disabledReason` and the counter of payment failures.
 const BILLING: &str = "billing";
+/// The counter of refused credentials.
+const REFUSED: &str = "auth";
 /// The counter of the server's own trouble.
 const TROUBLE: &str = "unknown";
 
@@ -53,7 +55,7 @@ impl CooldownRules {
 pub fn failure_reason(kind: FailureKind) -> Option<&'static str> {
     match kind {
         FailureKind::RateLimit => Some("rate_limit"),
-        FailureKind::Auth => Some("auth"),
+        FailureKind::Auth => Some(REFUSED),
         FailureKind::Timeout => Some("timeout"),
         FailureKind::Billing => Some(BILLING),
         FailureKind::Transient => Some(TROUBLE),
@@ -92,6 +94,11 @@ impl UsageStats {
     /// it passes by itself, and says nothing of the credential.
     pub fn failures_of_credential(&self) -> Vec<&str> {
         self.failure_counts.keys().map(String::as_str).filter(|reason| *reason != TROUBLE).collect()
+    }
+
+    /// Returns true if the provider refused the credential itself since the last success.
+    pub fn was_refused(&self) -> bool {
+        self.failure_counts.contains_key(REFUSED)
     }
 
     /// Counts a failure and begins a cooldown. Says whether anything changed: a failure that is the request's fault

@@ -18,9 +18,14 @@ pub enum CredentialError {
         /// Expected provider.
         wanted: String,
     },
-    /// Every profile is in cooldown or disabled.
-    #[error("No available auth profile for {0} (all in cooldown or unavailable).")]
-    AllCoolingDown(String),
+    /// Every profile is in cooldown or disabled. Clients match the beginning of the text.
+    #[error("No available auth profile for {provider} (all in cooldown or unavailable). {why}")]
+    AllCoolingDown {
+        /// The provider.
+        provider: String,
+        /// Cause of each cooldown, its end, and the next step.
+        why: String,
+    },
     /// A token or login has expired, and this version can't renew it.
     #[error(
         "the login of profile \"{0}\" has expired and can't be renewed; log in again with \

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::advice::{AgentFlag, how_to_add};
+use super::advice::{AgentFlag, how_to_add, how_to_replace};
 use super::command::KeyCommands;
 use super::credential::{Credential, Secret};
 use super::error::CredentialError;
@@ -45,6 +45,13 @@ pub(crate) struct Keyring<'a> {
     /// Time at which a person chose the model that is asked, in Unix milliseconds. If no profile is ready, those are tried whose last
     /// failure is older.
     pub(crate) chosen_at: Option<i64>,
+}
+
+/// Profiles of a provider that may be used.
+struct Profiles {
+    ready: Vec<String>,
+    /// Reason why there are none although the provider has some.
+    unusable: Option<CredentialError>,
 }
 
 /// Profiles that are asked for.
@@ -112,9 +119,9 @@ impl Keyring<'_> {
         if self.asks_aws_first(provider) {
             return self.aws_key().await?.map(|key| vec![key]).ok_or_else(|| self.no_key(provider));
         }
-        let mut expired = None;
+        let Profiles { ready, unusable: mut error } = self.profiles(provider, preferred)?;
         let mut keys: Vec<Key> = Vec::new();
-        for id in self.ready_profiles(provider, preferred)?.into_iter().take(MAX_PROFILES) {
+        for id in ready.into_iter().take(MAX_PROFILES) {
             let found = match self.stored(&id) {
                 Ok(credential) if self.is_at_hand(credential) => self.key_of(&id, credential),
                 Ok(_) if !keys.is_empty() => continue,
@@ -123,21 +130,30 @@ impl Keyring<'_> {
             };
             match found {
                 Ok(key) => keys.push(key),
-                Err(error) => {
-                    tracing::warn!(profile = %id, %error, "passing over a profile");
-                    expired = Some(error);
+                Err(found) => {
+                    tracing::warn!(profile = %id, error = %found, "passing over a profile");
+                    error = Some(found);
                 }
             }
         }
         if !keys.is_empty() {
+            // Profiles that were refused will be refused again, each time that their cooldown ends.
+            if self.are_refused(provider)
+                && let Ok(Some(other)) = self.key_elsewhere(provider).await
+                && other.secret.is_some()
+            {
+                keys.push(other);
+            }
             return Ok(keys);
         }
-        match (self.key_elsewhere(provider).await?, expired) {
+        match (self.key_elsewhere(provider).await, error) {
             // A server on this machine may need no key, but that does not help a person whose key
             // can't be used.
-            (Some(key), Some(error)) if key.secret.is_none() => Err(error),
-            (Some(key), _) => Ok(vec![key]),
-            (None, error) => Err(error.unwrap_or_else(|| self.no_key(provider))),
+            (Ok(Some(key)), Some(error)) if key.secret.is_none() => Err(error),
+            (Ok(Some(key)), _) => Ok(vec![key]),
+            (Ok(None) | Err(CredentialError::NoKey { .. }), Some(error)) => Err(error),
+            (Ok(None), None) => Err(self.no_key(provider)),
+            (Err(error), _) => Err(error),
         }
     }
 
@@ -145,7 +161,7 @@ impl Keyring<'_> {
     pub(crate) async fn label(&self, provider: &ProviderId, profile: Option<&str>) -> Option<AuthLabel> {
         let first = match profile {
             Some(id) => Some(id.to_owned()),
-            None => self.ready_profiles(provider, None).ok()?.into_iter().next(),
+            None => self.profiles(provider, None).ok()?.ready.into_iter().next(),
         };
         if let Some(id) = first
             && let Some(credential) = self.store.get(&id)
@@ -180,6 +196,26 @@ impl Keyring<'_> {
         self.configured_key(provider).await
     }
 
+    /// Returns the profiles of a provider that may be used. If none may, the other sources of keys
+    /// count only if the provider refused the profiles: a limit on calls is waited for, as another
+    /// key may cost what this one does not.
+    fn profiles(&self, provider: &ProviderId, preferred: Option<&str>) -> Result<Profiles, CredentialError> {
+        match self.ready_profiles(provider, preferred) {
+            Ok(ready) => Ok(Profiles { ready, unusable: None }),
+            Err(error) if self.are_refused(provider) => {
+                Ok(Profiles { ready: Vec::new(), unusable: Some(error) })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns true if a provider has profiles and refused each of them since it last answered with
+    /// it.
+    fn are_refused(&self, provider: &ProviderId) -> bool {
+        let all = profile_order(provider, self.store, self.settings, None, self.now);
+        !all.is_empty() && all.iter().all(|id| self.store.usage(id).was_refused())
+    }
+
     /// The profiles that may be used; an error when there are some and none may. Profiles in
     /// cooldown because of the server's trouble come last: it may be over, and the caller would
     /// otherwise get `AllCoolingDown`.
@@ -189,7 +225,7 @@ impl Keyring<'_> {
         preferred: Option<&str>,
     ) -> Result<Vec<String>, CredentialError> {
         let all = profile_order(provider, self.store, self.settings, preferred, self.now);
-        let some = !all.is_empty();
+        let all_cooling_down = (!all.is_empty()).then(|| self.all_cooling_down(provider, &all));
         let usage = |id: &String| self.store.usage(id);
         let open = all.iter().filter(|id| !usage(id).is_barred(self.now)).cloned();
         let (mut ready, cooling_down): (Vec<String>, Vec<String>) =
@@ -199,10 +235,28 @@ impl Keyring<'_> {
             let failed_before = |id: &String| usage(id).last_failure_at.is_none_or(|at| at < chosen_at);
             ready = all.into_iter().filter(failed_before).collect();
         }
-        if some && ready.is_empty() {
-            return Err(CredentialError::AllCoolingDown(provider.to_string()));
+        match all_cooling_down {
+            Some(error) if ready.is_empty() => Err(error),
+            Some(_) | None => Ok(ready),
         }
-        Ok(ready)
+    }
+
+    /// Returns the error for profiles of which none may be used: the cause of each, its end, and the
+    /// next step.
+    fn all_cooling_down(&self, provider: &ProviderId, profiles: &[String]) -> CredentialError {
+        let each = profiles.iter().take(MAX_PROFILES).map(|id| {
+            let usage = self.store.usage(id);
+            let until = jiff::Timestamp::from_millisecond(usage.unusable_until(self.now)).unwrap_or_default();
+            match usage.failures_of_credential() {
+                reasons if reasons.is_empty() => format!("{id} is not tried before {until:.0}"),
+                reasons => format!("{id} is not tried before {until:.0} ({})", reasons.join(", ")),
+            }
+        });
+        let each = each.collect::<Vec<_>>().join(", ");
+        let replace = how_to_replace(provider, &self.agent);
+        let status = self.agent.in_text(&format!("`openclaw models status{}`", self.agent));
+        let why = format!("{each}. {replace} stores another credential; {status} shows them.");
+        CredentialError::AllCoolingDown { provider: provider.to_string(), why }
     }
 
     async fn asked_profile(&self, provider: &ProviderId, id: &str) -> Result<Key, CredentialError> {

@@ -35,7 +35,7 @@ pub(super) async fn try_one(
     spec.images = sees(model.modality.as_deref());
     spec.context_window = model.context_length.or(spec.context_window);
     let ask = async |request: ModelRequest| {
-        let (spec, agent) = (spec.clone(), AgentFlag::default());
+        let (spec, agent) = (spec.clone(), AgentFlag::of_default(settings));
         let probe = Probe { agent_dir, agent, spec, profile: None, request, deadline };
         models.probe(settings, probe).await
     };

@@ -181,7 +181,7 @@ impl Run<'_> {
         let reporter = key.label.profile.as_deref().map(|profile| self.reporter(profile));
         let cache = CacheRetention::effective(params.cache, spec.provider(), key.label.mode);
         let model: Box<dyn Model> = if spec.api == Api::Offline {
-            Box::new(OfflineGuide::new(window.tokens))
+            Box::new(OfflineGuide::new(window.tokens, self.settings.instance.clone()))
         } else {
             let (provider, api) = (spec.provider().to_owned(), spec.api.as_str().to_owned());
             let Ok(model) = HttpModel::bind(spec, Access::new(key), self.models.http.clone(), window) else {

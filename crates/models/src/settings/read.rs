@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use openclaw_config::profile::Instance;
 use openclaw_config::settings as config;
 use openclaw_config::settings::Config;
 use openclaw_protocol::AgentId;
@@ -40,6 +41,7 @@ impl From<&Config> for ModelSettings {
             cooldowns: CooldownRules::from(&config.auth.cooldowns),
             auth_profiles: config.auth.profiles.clone(),
             cache_trace: config.diagnostics.cache_trace.clone(),
+            instance: Instance::of(config.environment()),
         }
     }
 }

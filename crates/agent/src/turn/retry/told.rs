@@ -1,5 +1,6 @@
 //! The error for people when no model is left to try: which failed, by what, and what to do.
 
+use openclaw_models::catalog::is_built_in;
 use openclaw_models::credentials::how_to_add;
 use openclaw_models::failure::{is_compaction_failure, is_web_page, refuses_tools, user_text};
 use openclaw_models::{FailureKind, ModelFailure, ProviderId};
@@ -14,6 +15,11 @@ impl Attempts {
     /// Returns the error for people when nothing is left to try. `failures` are all of this run,
     /// `last` the one that ended it.
     pub(in crate::turn) fn error(&self, failures: &[CandidateFailure], last: &ModelFailure) -> RunError {
+        let RunError { kind, message } = self.told(failures, last);
+        RunError { kind, message: self.agent.in_text(&message) }
+    }
+
+    fn told(&self, failures: &[CandidateFailure], last: &ModelFailure) -> RunError {
         if failures.iter().all(|failure| failure.kind == FailureKind::Empty)
             && last.kind == FailureKind::Empty
         {
@@ -89,10 +95,22 @@ impl Attempts {
                 "The model takes no tools, which every agent offers. {another}; with \
                  tools.byProvider[\"{provider}/{model}\"].deny: [\"*\"] in the config it is offered none."
             ),
+            FailureKind::Gone
+                if is_web_page(&failure.message) || (failure.status.is_none() && !knows_models(provider)) =>
+            {
+                format!(
+                    "models.providers.{provider}.baseUrl is the address; {} shows whether a model answers there.",
+                    self.probe()
+                )
+            }
             FailureKind::Gone if failure.status.is_none() => format!(
                 "No such model is there: `openclaw models list --all --provider {provider}` shows the known models, \
                  models.providers.{provider}.baseUrl is the address; {} shows whether a model answers there.",
                 self.probe()
+            ),
+            FailureKind::Gone if !knows_models(provider) => format!(
+                "It has no such model, or is not at this address: models.providers.{provider}.models in the config names its \
+                 models, models.providers.{provider}.baseUrl is the address."
             ),
             FailureKind::Gone => format!(
                 "It has no such model, or is not at this address: `openclaw models list --all --provider {provider}` shows \
@@ -123,12 +141,12 @@ impl Attempts {
     pub(in crate::turn) fn too_large(&self, sizes: Sizes) -> Option<String> {
         let fault = format!("{} takes no request of this size. {}", self.asked()?, sizes.told());
         if sizes.are_beyond_help() {
-            return Some(fault);
+            return Some(self.agent.in_text(&fault));
         }
         let less = if sizes.pictures > 0 { "Send fewer or smaller pictures" } else { "Send less at once" };
         let (another, without) =
             (self.error_surface.another_model(), self.error_surface.another_conversation());
-        Some(format!("{fault} {less}; {without}; {another}."))
+        Some(self.agent.in_text(&format!("{fault} {less}; {without}; {another}.")))
     }
 
     /// Command that asks the agent's models for a tiny answer.
@@ -180,6 +198,12 @@ impl Attempts {
 const NOT_PERMITTED: u16 = 403;
 /// Status of Anthropic's overloaded servers.
 const OVERLOADED: u16 = 529;
+
+/// Returns true if the models of a provider are known without the configuration, which any other
+/// list only repeats.
+fn knows_models(provider: &str) -> bool {
+    is_built_in(&ProviderId::normalize(provider))
+}
 
 fn is_overloaded(failure: &ModelFailure) -> bool {
     match failure.status {

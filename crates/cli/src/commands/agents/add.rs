@@ -49,7 +49,7 @@ pub(super) fn run(args: &AgentsAddArgs, context: &Context) -> Outcome {
         return Err(Failure::usage(
             "openclaw agents add asks questions, and there is no terminal to ask on.",
         )
-        .hint("Pass what it asks for: openclaw agents add <name> --non-interactive --workspace <dir>"));
+        .hint("Pass what it asks for: `openclaw agents add <name> --non-interactive --workspace <dir>`"));
     };
     openclaw_gateway::keep_files_private();
     let created = roster::create(&context.loaded, &wanted.agent, Actor::Cli)
@@ -76,7 +76,7 @@ fn from_flags(args: &AgentsAddArgs, config: &Config, context: &Context) -> Resul
     };
     let Some(name) = given(args.name.as_deref()) else {
         return Err(Failure::usage("Non-interactive mode requires a name.")
-            .hint("openclaw agents add <name> --workspace <dir>"));
+            .hint("`openclaw agents add <name> --workspace <dir>`"));
     };
     let id = new_id(name, config)?;
     let agent_dir = match given(args.agent_dir.as_deref()) {

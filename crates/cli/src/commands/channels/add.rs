@@ -38,7 +38,7 @@ fn add(
 ) -> Outcome {
     let name = args.channel.as_deref().ok_or_else(|| {
         Failure::usage("--channel is required")
-            .hint("Example: openclaw channels add --channel telegram --token <token>")
+            .hint("Example: `openclaw channels add --channel telegram --token <token>`")
     })?;
     let channel = platform(name)?;
     let id = channel.info().id;
@@ -96,10 +96,11 @@ fn add(
     }
     let done = if keeps_token { "Changed" } else { "Added" };
     output::line(&format!("{done} {} account \"{account}\".", channel.info().label));
-    output::line("A running gateway starts it at once; openclaw setup prepares the first start of one.");
+    let setup = context.hint_command("openclaw setup");
+    output::line(&format!("A running gateway starts it at once; {setup} prepares the first start of one."));
     output::line(&who_may_write(context, id, &account));
     if is_first_named && !before.has_credentials && before.has_section {
-        tell_of_a_hidden_token(channel.as_ref());
+        tell_of_a_hidden_token(context, channel.as_ref());
     }
     if let Some(file) = &token_file {
         tell_of_the_token_file(context, file);
@@ -179,7 +180,7 @@ fn refuse_token_of_another(
     let Some(other) = channel.account_ids(&config).into_iter().find(has_it) else { return Ok(()) };
     let failure =
         format!("{label} account \"{other}\" has this token already, and only one of them could receive");
-    let remove = format!("openclaw channels remove --channel {id} --account {other} --delete");
+    let remove = format!("`openclaw channels remove --channel {id} --account {other} --delete`");
     Err(Failure::usage(failure)
         .hint(format!("Give \"{account}\" a bot of its own, or remove that account first: {remove}")))
 }
@@ -210,15 +211,17 @@ fn check_webhook_secret(context: &Context, id: &str, own: &Map<String, Value>) -
     if own.contains_key("webhookSecret") || shared.is_some() {
         return Ok(());
     }
-    Err(Failure::usage(format!("--webhook-url needs a secret, and {key} is not set"))
-        .hint(format!("Set one of your own making, then run this again: openclaw config set {key} <secret>")))
+    Err(Failure::usage(format!("--webhook-url needs a secret, and {key} is not set")).hint(format!(
+        "Set one of your own making, then run this again: `openclaw config set {key} <secret>`"
+    )))
 }
 
 /// Explains who is heard by a new account in private chats.
 fn who_may_write(context: &Context, id: &str, account: &str) -> String {
     let settings = AccessSettings::of(&context.reread().config_or_default(), id, account);
     let Ok(AccessSettings { dm_policy, allow_from, .. }) = settings else {
-        return format!("Who may write to it can't be read from channels.{id}: openclaw doctor says why.");
+        let doctor = context.hint_command("openclaw doctor");
+        return format!("Who may write to it can't be read from channels.{id}: {doctor} says why.");
     };
     let lets_all_in = allow_from.iter().flatten().any(|Entry(entry)| entry.trim() == "*");
     match dm_policy {
@@ -230,17 +233,20 @@ fn who_may_write(context: &Context, id: &str, account: &str) -> String {
             "Who may write to it: those in its allowFrom (dmPolicy \"allowlist\").".to_owned()
         }
         DmPolicy::Pairing => {
-            format!("Who may write to it: openclaw pairing list {id}, and channels.{id}.allowFrom.")
+            let list = context.hint_command(&format!("openclaw pairing list {id}"));
+            format!("Who may write to it: {list}, and channels.{id}.allowFrom.")
         }
     }
 }
 
 /// The gateway may have a token that this command does not see.
-fn tell_of_a_hidden_token(channel: &dyn Channel) {
+fn tell_of_a_hidden_token(context: &Context, channel: &dyn Channel) {
     let (id, variables) = (channel.info().id, channel.info().credentials.join(", "));
+    let keep = format!("openclaw config set channels.{id}.accounts.{DEFAULT} '{{}}'");
+    let keep = context.hint_command(&keep);
     output::error_line(&format!(
         "If the gateway is started with {variables}, which is not set here: the bot of that token is off now. To keep it, as the \
-         account \"{DEFAULT}\": openclaw config set channels.{id}.accounts.{DEFAULT} '{{}}'"
+         account \"{DEFAULT}\": {keep}"
     ));
 }
 

@@ -49,7 +49,7 @@ pub(super) fn run(context: &Context, channel: Option<&str>, account: Option<&str
             let variables = channel.info().credentials.join(", ");
             format!("Its token is in the environment: take {variables} out of there.")
         } else {
-            "openclaw channels list shows those there are; name one with --account.".to_owned()
+            "`openclaw channels list` shows those there are; name one with --account.".to_owned()
         };
         let text = format!("{id} has no account \"{account}\" in the configuration; nothing was changed.");
         return Err(Failure::new("unknown-account", text).hint(hint));

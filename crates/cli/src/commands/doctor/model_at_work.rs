@@ -2,6 +2,7 @@
 //! gateway says, and by what came of the last calls. No model is called.
 
 use openclaw_config::clock::now_ms;
+use openclaw_config::profile::Instance;
 use openclaw_gateway::Running;
 use openclaw_models::catalog::Catalog;
 use openclaw_models::credentials::{AuthStore, Connections, profile_order};
@@ -131,7 +132,8 @@ fn is_offline(reference: &ModelRef) -> bool {
 
 /// Sentence for somebody who has connected no model yet.
 fn no_model(context: &Context, guide: &ModelRef) -> String {
-    let env_file = context.short(&context.paths().state_dir().join(".env"));
+    let instance = Instance::of(context.env());
+    let env_file = instance.env_file();
     format!(
         "No model is connected: the built-in {guide} answers. To connect one, put its key into {env_file}, such as \
          ANTHROPIC_API_KEY=…, and restart the gateway if it runs; or store the key, which needs no restart: {}",

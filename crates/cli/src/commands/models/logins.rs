@@ -101,7 +101,7 @@ fn login(
     let Some((_, known, model)) = LOGINS.iter().find(|(id, ..)| *id == provider.as_str()) else {
         let elsewhere = ELSEWHERE.iter().find(|(id, _)| *id == provider.as_str());
         let hint = elsewhere.map_or_else(
-            || format!("Providers with a login: {providers}. For a token: openclaw models auth paste-token --provider {provider}"),
+            || format!("Providers with a login: {providers}. For a token: `openclaw models auth paste-token --provider {provider}`"),
             |(_, hint)| (*hint).to_owned(),
         );
         let text = format!("There is no login for provider \"{provider}\" here.");

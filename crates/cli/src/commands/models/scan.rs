@@ -53,12 +53,12 @@ pub(super) fn run(args: &ScanArgs, context: &Context) -> Outcome {
     let has_key = view.is_usable(&ProviderId::normalize(PROVIDER));
     if !has_key && !args.no_probe && changes_primary {
         return Err(Failure::new("no-key", "Cannot try models without a key for OpenRouter.")
-            .hint(format!("{} Then run the command again.", how_to_add_key())));
+            .hint(format!("{} Then run the command again.", how_to_add_key(&view))));
     }
     let tries = has_key && !args.no_probe;
     let found = ranked(look(&view, &plan, tries)?);
     if !tries {
-        listed_only(&found, args, has_key);
+        listed_only(&view, &found, args, has_key);
         return Ok(0);
     }
     if !found.iter().any(|model| model.tool.ok) {
@@ -121,8 +121,8 @@ impl Plan {
 }
 
 /// Scans use the default agent's credentials.
-fn how_to_add_key() -> String {
-    how_to_add(&ProviderId::normalize(PROVIDER), &AgentFlag::default())
+fn how_to_add_key(view: &View) -> String {
+    how_to_add(&ProviderId::normalize(PROVIDER), &AgentFlag::of_default(&view.settings))
 }
 
 fn look(view: &View, plan: &Plan, tries: bool) -> Result<Vec<Found>, Failure> {
@@ -140,14 +140,14 @@ fn look(view: &View, plan: &Plan, tries: bool) -> Result<Vec<Found>, Failure> {
 }
 
 /// Prints the list when nothing was tried.
-fn listed_only(found: &[Found], args: &ScanArgs, has_key: bool) {
+fn listed_only(view: &View, found: &[Found], args: &ScanArgs, has_key: bool) {
     if args.json {
         output::json(&found);
         return;
     }
     if !has_key && !args.no_probe {
         output::line("Free models of OpenRouter want a key too: they are listed, and none was tried.");
-        output::line(&how_to_add_key());
+        output::line(&how_to_add_key(view));
     }
     output::line(&format!("Found {} OpenRouter free models (metadata only).", found.len()));
     table(found).iter().for_each(|line| output::line(line));

@@ -192,8 +192,41 @@ async fn when_all_profiles_rest_nobody_is_asked() {
     let cooling_down = json!({
         "profiles": {"groq:a": {"type": "api_key", "provider": "groq", "key": "a"}},
         "usageStats": {"groq:a": {"cooldownUntil": NOW + 1}}});
-    let text = "No available auth profile for groq (all in cooldown or unavailable).";
+    let text = "No available auth profile for groq (all in cooldown or unavailable). groq:a is not tried before \
+                1970-01-01T00:16:40Z. `openclaw models auth paste-token --provider groq` stores another credential; \
+                `openclaw models status` shows them.";
     check(cooling_down, json!({}), &[("GROQ_API_KEY", "k")], ("groq", None), Err(text)).await;
+}
+
+#[tokio::test]
+async fn profiles_that_were_refused_make_room_for_the_next_source() {
+    let refused = |stats: Value| {
+        let mut store = profile("groq:a", "groq", "a");
+        store["usageStats"] = json!({"groq:a": stats});
+        store
+    };
+    let barred = || refused(json!({"cooldownUntil": NOW + 1, "errorCount": 1, "failureCounts": {"auth": 1}}));
+    let env = [("GROQ_API_KEY", "from-env")];
+    let configured =
+        |key: Value| json!({"groq": {"baseUrl": "http://127.0.0.1:1", "apiKey": key, "models": []}});
+    let (ask, by_env, by_config) =
+        (("groq", None), "api-key env: GROQ_API_KEY=from-env", "api-key models.json=from-config");
+    check(barred(), json!({}), &env, ask, Ok(&[by_env])).await;
+    check(barred(), configured(json!("from-config")), &[], ask, Ok(&[by_config])).await;
+    // Its cooldown is over: it is tried again, and the next source answers if it is still refused.
+    let over = refused(json!({"cooldownUntil": NOW - 1, "failureCounts": {"auth": 1}}));
+    check(over, json!({}), &env, ask, Ok(&["api-key profile:groq:a=a", by_env])).await;
+    let fine = refused(json!({"lastUsed": 5}));
+    check(fine, json!({}), &env, ask, Ok(&["api-key profile:groq:a=a"])).await;
+    let text = "No available auth profile for groq (all in cooldown or unavailable). groq:a is not tried before \
+                1970-01-01T00:16:40Z (auth). `openclaw models auth paste-token --provider groq` stores another \
+                credential; `openclaw models status` shows them.";
+    // No key, a server that needs none, and a variable that is not set do not help.
+    for providers in [json!({}), configured(Value::Null), configured(json!("${GROQ_API_KEY}"))] {
+        check(barred(), providers, &[], ask, Err(text)).await;
+    }
+    let limited = refused(json!({"cooldownUntil": NOW + 1, "failureCounts": {"rate_limit": 1}}));
+    check(limited, json!({}), &env, ask, Err(&text.replace("(auth)", "(rate_limit)"))).await;
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn add(alias: &str, model: &str, context: &Context) -> Outcome {
     let target = defaults.target(model)?;
     if let Some(other) = defaults.alias(alias).filter(|other| **other != target) {
         return Err(Failure::new("alias-taken", format!("Alias {alias} already points to {other}."))
-            .hint(format!("Remove it first: openclaw models aliases remove {alias}")));
+            .hint(format!("Remove it first: `openclaw models aliases remove {alias}`")));
     }
     defaults.put_alias(&target, alias);
     defaults.remark(Choice::Text, &target);

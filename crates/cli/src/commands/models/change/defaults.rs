@@ -1,5 +1,6 @@
 //! `agents.defaults` while it is changed.
 
+use openclaw_config::profile::Instance;
 use openclaw_config::value_path;
 use openclaw_config::write::{self, Actor};
 use openclaw_models::catalog::{Catalog, key_variables};
@@ -74,15 +75,26 @@ impl<'a> Defaults<'a> {
 
     /// The model a person means: an alias, `provider/model`, or the bare id of a model the default provider has.
     pub(crate) fn target(&self, text: &str) -> Result<ModelRef, Failure> {
-        let hint = "Write it as <provider>/<model>; `openclaw models list --all` shows the known ones.";
+        const HINT: &str =
+            "Write it as <provider>/<model>; `openclaw models list --all` shows the known ones.";
         let reference = self.names.resolve(text, DEFAULT_PROVIDER).ok_or_else(|| {
-            Failure::new("invalid-model", format!("Invalid model reference: {text}")).hint(hint)
+            Failure::new("invalid-model", format!("Invalid model reference: {text}")).hint(HINT)
         })?;
         let is_named = text.contains('/') || self.alias(text).is_some();
         if !is_named && self.catalog.lookup(&reference).is_err() {
-            return Err(Failure::new("unknown-model", format!("Unknown model: {text}")).hint(hint));
+            let hint = self.only_with(&reference.model).map(|only| format!("Did you mean {only}? {HINT}"));
+            return Err(Failure::new("unknown-model", format!("Unknown model: {text}"))
+                .hint(hint.unwrap_or_else(|| HINT.to_owned())));
         }
         Ok(reference)
+    }
+
+    /// Returns the model of an id if exactly one provider lists it.
+    fn only_with(&self, id: &str) -> Option<ModelRef> {
+        let rows = self.catalog.rows(|_| true);
+        let mut found = rows.iter().filter(|row| row.id == id);
+        let only = found.next()?;
+        found.next().is_none().then(|| ModelRef::new(&only.provider, &only.id))
     }
 
     /// Model that an alias stands for; case does not matter.
@@ -124,7 +136,8 @@ impl<'a> Defaults<'a> {
     }
 
     fn no_credential(&self, provider: &ProviderId) -> String {
-        let env_file = self.context.short(&self.context.paths().state_dir().join(".env"));
+        let instance = Instance::of(self.context.env());
+        let env_file = instance.env_file();
         let paste = format!("openclaw models auth paste-token --provider {provider}");
         let paste = self.context.hint_command(&paste);
         let mut names = key_variables(provider);

@@ -1,11 +1,13 @@
 //! Stores a credential, and names it in the config so that it is asked (spec `models.md` §8.1).
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use openclaw_config::write::{self, Actor};
-use openclaw_config::{ResolvedAgent, value_path};
+use openclaw_config::{ResolvedAgent, nearest, value_path};
+use openclaw_models::catalog::Catalog;
 use openclaw_models::credentials::{AuthStore, Credential, FILE, OnDamage, Surroundings};
-use openclaw_models::{ProviderId, Variables};
+use openclaw_models::{ModelSettings, ProviderId, Variables};
 use serde_json::{Value, json};
 
 use crate::commands::config::write_failure;
@@ -56,7 +58,25 @@ impl Keeper<'_> {
             output::line(&format!("Updated {}", self.context.short(self.context.paths().config_path())));
         }
         output::line(&format!("Auth profile: {id} ({}/{mode})", credential.provider));
+        self.warn_of_unknown(&credential.provider);
         Ok(())
+    }
+
+    /// Warns if no model has the provider of a credential: most likely it was mistyped.
+    fn warn_of_unknown(&self, provider: &ProviderId) {
+        let settings = ModelSettings::from(self.context.config_or_default().as_ref());
+        let catalog = Catalog::new(&settings);
+        if catalog.provider(provider).is_some() {
+            return;
+        }
+        let known = catalog.rows(|_| true).into_iter().map(|row| row.provider).collect::<BTreeSet<_>>();
+        let meant = nearest(provider.as_str(), known.iter().map(String::as_str));
+        let meant = meant.map(|meant| format!(" Did you mean {meant}?")).unwrap_or_default();
+        let text = format!(
+            "Provider {provider} is not known: no model uses this credential until models.providers.{provider} is in the \
+             config.{meant}"
+        );
+        output::error_line(&self.context.style.warn(&text));
     }
 
     /// `auth.profiles.<id>`, and first in an order the config has; whether anything changed.

@@ -25,9 +25,8 @@ pub(super) fn paste(
     expires_in: Option<&str>,
 ) -> Outcome {
     let Some(provider) = given(provider) else {
-        return Err(
-            Failure::usage("Missing --provider.").hint("openclaw models auth paste-token --provider <name>")
-        );
+        return Err(Failure::usage("Missing --provider.")
+            .hint("`openclaw models auth paste-token --provider <name>`"));
     };
     let provider = ProviderId::normalize(provider);
     let expires = expires_in.map(|text| duration(text).map(|ms| now_ms().saturating_add(ms))).transpose()?;
@@ -42,7 +41,7 @@ pub(super) fn setup(keeper: &Keeper<'_>, terminal: &Terminal, provider: &str, ye
     let provider = ProviderId::normalize(provider);
     if provider.as_str() != "anthropic" {
         return Err(Failure::usage("Only --provider anthropic is supported for setup-token.").hint(format!(
-            "For a token of {provider}: openclaw models auth paste-token --provider {provider}"
+            "For a token of {provider}: `openclaw models auth paste-token --provider {provider}`"
         )));
     }
     if terminal.is_interactive && !yes {
@@ -51,7 +50,7 @@ pub(super) fn setup(keeper: &Keeper<'_>, terminal: &Terminal, provider: &str, ye
     let token = pasted_secret(&terminal.secret("Paste the Anthropic setup-token")?);
     if !token.expose_secret().starts_with(SETUP_PREFIX) {
         return Err(Failure::new("bad-token", format!("This is no setup-token: one begins with {SETUP_PREFIX}"))
-            .hint("For an API key use ANTHROPIC_API_KEY; for another token: openclaw models auth paste-token --provider anthropic"));
+            .hint("For an API key use ANTHROPIC_API_KEY; for another token: `openclaw models auth paste-token --provider anthropic`"));
     }
     keeper.keep("anthropic:manual", &Credential::new(provider, Secret::Token { token, expires: None }))?;
     Ok(0)
@@ -62,7 +61,7 @@ pub(super) fn add(keeper: &Keeper<'_>, terminal: &Terminal) -> Outcome {
         return Err(Failure::usage(
             "openclaw models auth add asks questions, and there is no terminal to ask on.",
         )
-        .hint("openclaw models auth paste-token --provider <name> reads the token from standard input."));
+        .hint("`openclaw models auth paste-token --provider <name>` reads the token from standard input."));
     }
     let provider = terminal.line("Provider (such as anthropic or openrouter)")?;
     let Some(provider) = given(Some(&provider)) else {

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use openclaw_config::profile::hints_in;
-
 use super::document::{Auth, Status};
 use super::health::{Health, ProfileHealth};
 use crate::commands::models::auth::{Kind, ProviderAuth, Unusable};
@@ -20,7 +18,7 @@ pub(super) fn lines(status: &Status, context: &Context) -> Vec<String> {
     if !missing.is_empty() {
         lines.extend([String::new(), style.accent("Missing auth")]);
         let told = missing.iter().zip(&status.auth.how_to_add_missing);
-        lines.extend(told.map(|(provider, how)| format!("- {provider} {}", hints_in(how, context.env()))));
+        lines.extend(told.map(|(provider, how)| format!("- {provider} {how}")));
     }
     if !status.auth.unusable_profiles.is_empty() {
         lines.extend([String::new(), style.accent("Unusable profiles")]);
