@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::path::Path;
 
+use nix::fcntl::{FcntlArg, fcntl};
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::json;
 
@@ -29,6 +30,28 @@ async fn a_port_of_another_gateway_is_named() {
     let second = gateway().prepare().unwrap();
     let refused = openclaw(&second, &["gateway", "run", "--port", &port.to_string()]).await;
     refused.failed(&[&format!("already listening on ws://127.0.0.1:{port}"), "--force"]);
+}
+
+/// The lock is the one that SQLite takes to read.
+#[tokio::test]
+async fn a_program_that_has_the_database_is_spoken_of() {
+    let mut gateway = gateway().start().await.unwrap();
+    gateway.terminate().await.unwrap();
+    let database = gateway.state_dir().join("gateway.sqlite");
+    let file = std::fs::File::options().read(true).write(true).open(&database).unwrap();
+    let lock = libc::flock {
+        l_type: libc::F_WRLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: 0x4000_0000,
+        l_len: 512,
+        l_pid: 0,
+    };
+    fcntl(&file, FcntlArg::F_SETLK(&lock)).unwrap();
+    let refused = openclaw(&gateway, &["gateway", "run", "--port", "0"]).await;
+    let who = format!("`fuser {}` names it", database.display());
+    refused.failed(&["another program has it open", &who, "then start the gateway again"]);
+    drop(file);
+    gateway.start().await.unwrap();
 }
 
 #[tokio::test]

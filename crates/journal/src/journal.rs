@@ -59,6 +59,11 @@ pub enum JournalError {
         /// Version that this program knows.
         known: i64,
     },
+    /// Another program has the file; the gateway must not start.
+    #[error(
+        "another program has it open, such as a database browser or a backup: `fuser {0}` names it; end it, then start the gateway again"
+    )]
+    InUse(String),
     /// The journal was closed.
     #[error("the journal is closed")]
     Closed,
@@ -69,7 +74,7 @@ impl JournalError {
     pub fn is_of_disk(&self) -> bool {
         match self {
             Self::Disk(_) | Self::DiskFull => true,
-            Self::Storage(_) | Self::Damaged(_) | Self::Newer { .. } | Self::Closed => false,
+            Self::Storage(_) | Self::Damaged(_) | Self::Newer { .. } | Self::InUse(_) | Self::Closed => false,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use openclaw_config::private_file;
 use openclaw_sessions::time::{iso, now_ms};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use super::log_check;
 use super::salvage::{self, Salvaged};
@@ -272,9 +272,10 @@ fn open_sound(path: &Path) -> Result<Connection, JournalError> {
     create_private(path)?;
     let mut db = Connection::open(path)?;
     db.busy_timeout(BUSY)?;
-    // First of all: the file is locked once, from the first look on, and the index of the log is kept in memory.
-    db.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
-    db.pragma_update(None, "journal_mode", "WAL")?;
+    take(&db).map_err(|error| match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy) => JournalError::InUse(path.display().to_string()),
+        _ => error.into(),
+    })?;
     db.pragma_update(None, "cache_size", -512)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
     migrate(&mut db)?;
@@ -282,6 +283,14 @@ fn open_sound(path: &Path) -> Result<Connection, JournalError> {
         check(&db)?;
     }
     Ok(db)
+}
+
+/// Takes the file: it is locked once, from the first look on, and the index of the log is kept in
+/// memory.
+fn take(db: &Connection) -> rusqlite::Result<()> {
+    db.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    db.pragma_query_value(None, "user_version", |_| Ok(()))
 }
 
 /// Brings the schema up to date, all steps or none.
