@@ -470,6 +470,17 @@ async fn a_run_whose_calls_end_the_gateway_again_and_again_is_given_up() {
         (3, [died(&["a", "b"]), vec![open("c")]].concat(), Some("ended unexpectedly 3 times in a row")),
         // The process died once more before that was reported.
         (3, died(&["a", "b", "c"]), Some("ended unexpectedly 3 times in a row")),
+        // Stops in order lie between the deaths.
+        (
+            3,
+            [died(&["a", "b", "d", "e"]), vec![open("c")]].concat(),
+            Some("ended 5 times in a row (3 times unexpectedly, 2 times stopped in order)"),
+        ),
+        (
+            3,
+            [died(&["a", "b", "d"]), vec![open("c")]].concat(),
+            Some("ended 4 times in a row (3 times unexpectedly, once stopped in order)"),
+        ),
         // Stops in order, by the call or by the owner.
         (0, [died(&["a", "b", "d"]), vec![open("c")]].concat(), None),
         (0, [died(&["a", "b", "d", "e"]), vec![open("c")]].concat(), Some("was stopped 5 times in a row")),

@@ -62,15 +62,27 @@ impl History<'_> {
     fn too_many_ends(&self) -> Option<String> {
         let Ends { in_step, in_all } = Ends::of(self.own());
         if self.deaths.min(in_step) >= DEATHS_IN_STEP {
-            return Some(format!("ended unexpectedly {DEATHS_IN_STEP} times in a row"));
+            return Some(self.ended(in_step, " in a row"));
         }
         if self.deaths.min(in_all) >= DEATHS_IN_ALL {
-            return Some(format!("ended unexpectedly {DEATHS_IN_ALL} times"));
+            return Some(self.ended(in_all, ""));
         }
         if in_step >= ENDS_IN_STEP {
             return Some(format!("was stopped {ENDS_IN_STEP} times in a row"));
         }
         (in_all >= ENDS_IN_ALL).then(|| format!("was stopped {ENDS_IN_ALL} times"))
+    }
+
+    /// Says that the gateway ended this often, and how: stops in order may lie between the deaths.
+    fn ended(&self, ends: u32, manner: &str) -> String {
+        let Self { deaths, .. } = self;
+        match ends.saturating_sub(*deaths) {
+            0 => format!("ended unexpectedly {ends} times{manner}"),
+            1 => format!("ended {ends} times{manner} ({deaths} times unexpectedly, once stopped in order)"),
+            stops => format!(
+                "ended {ends} times{manner} ({deaths} times unexpectedly, {stops} times stopped in order)"
+            ),
+        }
     }
 }
 
