@@ -69,9 +69,9 @@ fn sent_and_taken_back(event: &Value) -> (usize, usize) {
     (sent, all.iter().filter(|one| one["discarded"] == true).count())
 }
 
-/// Spec `streaming.md` §4, `queue.md` §6.2.
+/// Spec `streaming.md` §4.
 #[tokio::test]
-async fn a_pause_holds_nobody_up_and_a_stop_takes_back_what_is_left() {
+async fn a_pause_holds_nobody_up() {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|request| match last_said(request).contains("tell me") {
         true => Reply::deltas(BLOCKS.join("\n\n").split_inclusive(' ')),
@@ -89,15 +89,33 @@ async fn a_pause_holds_nobody_up_and_a_stop_takes_back_what_is_left() {
     // Neither their session nor the only place is held.
     server.push(numbered(private_message(6, "hello"), 12));
     said_to(&server, 6, "yes").await;
-    server.push(numbered(private_message(5, "stop"), 13));
-    said_to(&server, 5, STOPPED).await;
-    let event = traced(&gateway, 11, |event| sent_and_taken_back(event) == (1, 2)).await;
-    assert_eq!(deliveries(&event).len(), 3, "{event}");
-    server.push(numbered(private_message(6, "again"), 14));
-    traced(&gateway, 14, |event| event["run"]["state"] == "ok").await;
-    assert_eq!(texts_to(&server, 5), [BLOCKS[0], STOPPED]);
-    let asked = model.requests();
-    assert!(last_said(&asked[2]).contains(NOTE) && !last_said(&asked[1]).contains(NOTE));
+}
+
+/// A stop behind the end of a run takes nothing back of its answer, which clients know whole.
+#[tokio::test]
+async fn an_answer_that_is_whole_is_sent_whole_although_somebody_says_stop() {
+    for by in ["stop", "chat.abort"] {
+        let server = TelegramServer::start().await;
+        let model = ModelServer::answering(|_| Reply::deltas(BLOCKS.join("\n\n").split_inclusive(' '))).await;
+        let (section, rest) = with_pauses(2_000);
+        let gateway = bot(&server, &model, section, rest).await;
+        server.push(private_message(5, "tell me"));
+        traced(&gateway, 11, |event| event["run"]["state"] == "ok").await;
+        if by == "stop" {
+            server.push(numbered(private_message(5, "stop"), 12));
+        } else {
+            let mut client = gateway.client().await.unwrap();
+            let stopped = client.request("chat.abort", json!({"sessionKey": "main"})).await.unwrap();
+            assert_eq!((&stopped["aborted"], &stopped["runIds"]), (&json!(false), &json!([])), "{stopped}");
+        }
+        traced(&gateway, 11, |event| sent_and_taken_back(event) == (3, 0)).await;
+        let mut expect = BLOCKS.to_vec();
+        if by == "stop" {
+            said_to(&server, 5, STOPPED).await;
+            expect.push(STOPPED);
+        }
+        assert_eq!(texts_to(&server, 5), expect);
+    }
 }
 
 /// A run that is over is cut short like one under way by whatever takes its place (spec `queue.md` §3).

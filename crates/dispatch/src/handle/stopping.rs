@@ -26,15 +26,11 @@ impl Dispatch {
             return Placed::known(Err(AbortError::OtherSession));
         }
         let (reply, stopped) = oneshot::channel();
-        let by_person = target == AbortTarget::All && reason.is_by_a_person();
         self.lanes.send_existing(session_key, Command::Abort { target, reason, reply }).await;
-        let (shared, runner, key) = (Arc::clone(&self.shared), Arc::clone(&self.runner), session_key.clone());
+        let shared = Arc::clone(&self.shared);
         Placed::new(async move {
             // Without a lane there is nothing to stop.
             let stopped = stopped.await.unwrap_or(Ok(Vec::new()));
-            if by_person {
-                runner.silence(&key).await;
-            }
             shared.hub.flush().await;
             Ok(stopped?)
         })

@@ -198,21 +198,12 @@ pub(super) async fn record(
 }
 
 impl Runner {
-    /// Takes back the rest of a session's paced answer after a person has stopped the session, and
-    /// notes the stop.
-    pub(crate) async fn silence(&self, key: &SessionKey) {
-        if self.take_back_paced(key).await > 0 {
-            self.note_stop(key).await;
+    /// Takes back the rest of a session's paced answer, because something takes its place. A mere
+    /// stop takes nothing back of an answer that is whole.
+    pub(crate) async fn take_back_paced(&self, key: &SessionKey) {
+        if let Err(error) = self.shared.outbox.withdraw(Paced::InSession(key)).await {
+            tracing::warn!(session = %key, %error, "what an answer had left is said");
         }
-    }
-
-    /// Takes back the rest of a session's paced answer, because something takes its place. Returns
-    /// the number of deliveries taken back.
-    pub(crate) async fn take_back_paced(&self, key: &SessionKey) -> usize {
-        self.shared.outbox.withdraw(Paced::InSession(key)).await.unwrap_or_else(|error| {
-            tracing::warn!(session = %key, %error, "what a stopped answer had left is said");
-            0
-        })
     }
 
     /// Notes that a person stopped the turn, so that the next one is told.
