@@ -1,10 +1,11 @@
 //! Errors and notes about tools in chats: who is shown them (decision 55).
 
-use openclaw_testkit::model_server::{ModelServer, Reply, Step};
+use openclaw_testkit::model_server::{Gate, ModelServer, Reply, ScriptedCall, Step};
 use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
 use serde_json::{Value, json};
 
-use crate::telegram::{bot, open};
+use crate::queue_modes::traced;
+use crate::telegram::{bot, merge, open};
 
 /// Starts a model that fails, or whose tool fails before it says something or nothing, depending on the last word that asks for one.
 async fn model() -> ModelServer {
@@ -235,4 +236,54 @@ async fn errors_are_told_as_often_and_as_loudly_as_is_wanted() {
             (chat(), "Write: /proc/none", true)
         ]
     );
+}
+
+/// A run that has spoken before its model fails says so in this order, and not that it failed before
+/// its reply, also where its words went out as a block, or where a start finds its model gone.
+#[tokio::test]
+async fn words_before_an_error_are_told_before_it() {
+    for how in ["live", "blocks", "a start", "a start, blocks"] {
+        let (server, gate) = (TelegramServer::start().await, Gate::new());
+        let held = gate.clone();
+        let dies = how.starts_with("a start");
+        let model = ModelServer::answering(move |request| match request.ends_with_tool_result() {
+            true if dies => Reply::text("never").after(Step::Wait(held.clone())),
+            true => Reply::openai_error(400, "invalid_request_error", "no more"),
+            false => Reply::steps([
+                Step::Text("Let me have a look.".to_owned()),
+                Step::ToolCalls(vec![ScriptedCall::new("c1", "exec", &json!({"command": "true"}))]),
+            ]),
+        })
+        .await;
+        let dir = tempfile::tempdir().unwrap();
+        let key = dir.path().join("key");
+        std::fs::write(&key, "a-key").unwrap();
+        let keyed = json!({
+            "baseUrl": model.v1(), "apiKey": format!("!cat '{}'", key.display()), "api": "openai-completions",
+            "models": [{"id": "keyed-1", "name": "Keyed"}],
+        });
+        let config = json!({
+            "models": {"providers": {"keyed": keyed}}, "agents": {"defaults": {"model": {"primary": "keyed/keyed-1"}}},
+        });
+        let mut section = open();
+        merge(&mut section, json!({"blockStreaming": how.ends_with("blocks")}));
+        let mut gateway = bot(&server, &model, section, config).await;
+        server.push(private_message(5, "look"));
+        model.arrived(2).await;
+        if dies {
+            if how.ends_with("blocks") {
+                traced(&gateway, 11, |event| event["run"]["deliveries"][0]["state"] == "sent").await;
+            }
+            gateway.kill().await.unwrap();
+            std::fs::remove_file(&key).unwrap();
+            gateway.start().await.unwrap();
+        }
+        traced(&gateway, 11, |event| event["run"]["deliveries"][1]["state"] == "sent").await;
+        let said: Vec<String> =
+            server.made().iter().map(|made| made["text"].as_str().unwrap().to_owned()).collect();
+        assert_eq!((said.len(), said[0].trim()), (2, "Let me have a look."), "{how}: {said:?}");
+        let why = if dies { "key" } else { "no more" };
+        assert!(said[1].contains(why) && !said[1].contains("failed before reply"), "{how}: {said:?}");
+        gate.open();
+    }
 }

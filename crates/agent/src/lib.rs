@@ -79,7 +79,7 @@ pub use redaction::{MIN_SECRET_CHARS, Redactor};
 pub use reply::{NO_ANSWER, Outcome, ReplyPayload, ReplyTo, RunMeta};
 pub use run::{Expected, Limits, RunParams};
 pub use run_model::RunModel;
-pub use standing_answer::standing_answer;
+pub use standing_answer::{standing_answer, standing_words};
 pub use tool::{Effect, Tool, ToolContext, ToolError, ToolFacts, ToolOutput};
 pub use tool_call::DirectCall;
 pub use toolbox::Toolbox;

@@ -9,7 +9,7 @@ use openclaw_protocol::message::Message;
 use crate::event::{RunEnd, RunEvent};
 use crate::payload::Replies;
 use crate::reasoning_visibility::ReasoningVisibility;
-use crate::reply::{AgentMeta, Outcome, RunMeta};
+use crate::reply::{AgentMeta, Outcome, ReplyPayload, RunMeta};
 use crate::run::Limits;
 use crate::toolbox::Toolbox;
 use crate::turn::{Candidates, History, Step, Turn};
@@ -34,17 +34,7 @@ pub fn standing_answer(
         }
     }
     let record = &turn.record;
-    let payloads = Replies {
-        catalogue: <&Toolbox>::default().catalogue(),
-        answers: &record.answers,
-        steered: record.steered,
-        error: None,
-        end: turn.end(),
-        tool_failure: None,
-        reasoning: ReasoningVisibility::Off,
-        final_only: false,
-    }
-    .payloads();
+    let payloads = replies(&turn);
     let agent_meta = AgentMeta {
         session_id,
         provider: answer.provider.clone(),
@@ -67,4 +57,26 @@ pub fn standing_answer(
         ran_out_of_time: false,
     };
     Some((events, outcome))
+}
+
+/// Returns what a run has said to its own message so far that an earlier process began, and that
+/// does not go on: words before tool calls, for example.
+pub fn standing_words(context: &[Arc<Message>], own_from: usize, now: i64) -> Vec<ReplyPayload> {
+    let history = History { context, own_from, deaths: 0 };
+    let turn = Turn::new(history, Candidates::default(), Limits::default(), now);
+    replies(&turn).into_iter().filter(|reply| reply.said_to == 0).collect()
+}
+
+fn replies(turn: &Turn) -> Vec<ReplyPayload> {
+    let replies = Replies {
+        catalogue: <&Toolbox>::default().catalogue(),
+        answers: &turn.record.answers,
+        steered: turn.record.steered,
+        error: None,
+        end: turn.end(),
+        tool_failure: None,
+        reasoning: ReasoningVisibility::Off,
+        final_only: false,
+    };
+    replies.payloads()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::transcript::Written;
-use openclaw_agent::{Outcome, RunEvent, Transcript as _, TranscriptError};
+use openclaw_agent::{Outcome, ReplyPayload, RunEvent, Transcript as _, TranscriptError};
 use openclaw_journal::api::{AbortReason, TIME_IS_UP};
 use openclaw_journal::inbox::Row;
 use openclaw_journal::job::is_copy;
@@ -134,6 +134,12 @@ impl RunBranch {
     ) -> Option<(Vec<RunEvent>, Outcome)> {
         let own_from = self.own_from.unwrap_or(self.context.len());
         openclaw_agent::standing_answer(&self.context, own_from, session_id, now)
+    }
+
+    /// Returns what the turn has said to its own message without having come to its end.
+    pub(super) fn standing_words(&self, now: i64) -> Vec<ReplyPayload> {
+        let own_from = self.own_from.unwrap_or(self.context.len());
+        openclaw_agent::standing_words(&self.context, own_from, now)
     }
 
     /// Writes an answer to a turn that has none.

@@ -49,6 +49,8 @@ pub(crate) struct Said {
     pub(crate) author: Author,
     /// Messages that the turn has quoted already.
     pub(crate) quoted: Quoted,
+    /// True if the run has spoken before it failed, be it in blocks that were sent already.
+    pub(crate) has_spoken: bool,
 }
 
 /// A message of the gateway itself that is part of no answer.
@@ -285,7 +287,10 @@ impl Runner {
             true => ReplyPayload { text: self.told_error(&payload.text, to.is_private), ..payload },
             false => payload,
         };
-        let payloads = with_frame(payloads, &record.outcome).into_iter().map(told).collect();
+        let mut payloads = with_frame(payloads, &record.outcome, said.has_spoken);
+        // OpenClaw tells the error of a run first, ahead of the words that were said before it.
+        payloads.sort_by_key(|payload| payload.is_error);
+        let payloads = payloads.into_iter().map(told).collect();
         let payloads = self.without_unwanted_errors(&row.run_id, &to, payloads);
         if payloads.is_empty() {
             return Vec::new();
@@ -444,9 +449,11 @@ fn told(outcome: &RunOutcome) -> Vec<ReplyPayload> {
 }
 
 /// Adds the usual words around the error of a run that failed before it said anything, with a hint
-/// to the logs.
-fn with_frame(payloads: Vec<ReplyPayload>, outcome: &RunOutcome) -> Vec<ReplyPayload> {
-    let has_replied = payloads.iter().any(|payload| !payload.is_error && !payload.text.is_empty());
+/// to the logs. What was sent in blocks counts as said.
+fn with_frame(payloads: Vec<ReplyPayload>, outcome: &RunOutcome, has_spoken: bool) -> Vec<ReplyPayload> {
+    let is_said = |payload: &ReplyPayload| !payload.is_error && !payload.text.is_empty();
+    let of_run = outcome.result().map(RunResult::payloads).unwrap_or_default();
+    let has_replied = has_spoken || payloads.iter().chain(&of_run).any(is_said);
     if has_replied || !matches!(outcome, RunOutcome::Error { .. }) {
         return payloads;
     }

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use openclaw_agent::{Outcome, RunEvent, Transcript as _};
+use openclaw_agent::{Outcome, ReplyPayload, RunEvent, Transcript as _};
 use openclaw_delivery::outbox::Paced;
-use openclaw_journal::api::AbortReason;
+use openclaw_journal::api::{AbortReason, RunOutcome};
 use openclaw_journal::inbox::{Queued, Row};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{AssistantMessage, StopReason};
@@ -34,7 +34,7 @@ pub(super) async fn close(
     let facts = &row.payload.facts;
     if !facts.wants.command {
         match record(runner, row, Why::Stopped(reason), control).await {
-            Recorded::Done => {}
+            Recorded::Done | Recorded::Broken(_) => {}
             Recorded::Answered(_) => return Ending::Unsent,
             Recorded::NotYet => return Ending::Interrupted,
         }
@@ -75,6 +75,22 @@ pub(super) async fn end(
     match recorded {
         Recorded::Done => failed(runner, row, message).await,
         Recorded::NotYet => Ending::Interrupted,
+        Recorded::Broken(said) => {
+            let (turn, said) = *said;
+            let (_, mut payloads) = runner.left_of_resumed(&turn, said).await;
+            payloads.push(ReplyPayload { text: message.clone(), is_error: true, ..ReplyPayload::default() });
+            let said = Said {
+                payloads: Some(payloads),
+                quoted: turn.quoted.clone(),
+                has_spoken: true,
+                ..Said::default()
+            };
+            let started_at = Some(runner.shared.clock.now_ms());
+            let outcome = RunOutcome::Error { message, result: None };
+            let record = super::record(runner, row, started_at, outcome);
+            finish(runner, row, &record, said).await;
+            Ending::Done(record)
+        }
         Recorded::Answered(standing) => {
             tracing::info!(run_id = %row.run_id, session = %row.session_key, "the answer was there already: it is sent");
             for event in standing.events {
@@ -101,6 +117,9 @@ pub(super) enum Recorded {
     Done,
     /// The message is there with its answer, which nothing takes back.
     Answered(Box<StandingAnswer>),
+    /// The message is there with words of a run that does not come to its end, and that were not
+    /// told unless they were sent as blocks.
+    Broken(Box<(Arc<MessageTurn>, Vec<ReplyPayload>)>),
     /// The gateway stops, and the next start does it.
     NotYet,
 }
@@ -266,6 +285,7 @@ impl Runner {
             false => Vec::new(),
         };
         let mut branch = RunBranch::new(transcript, context, Arc::default(), self.shared.kill.clone());
+        let mut words = Vec::new();
         let (unsaid, answer) = match branch.prompted(row, self.entries_since(row).await).await? {
             Prompted::NotYet(id) => (Some(id), answer),
             // A message that somebody stopped is not written once more for that.
@@ -276,6 +296,9 @@ impl Runner {
                 if let Some(standing) = self.standing(row, &mut branch, session.id.clone()).await? {
                     self.kept.put(branch.into_transcript(), asked.unwrap_or_default());
                     return Ok(Recorded::Answered(Box::new(standing)));
+                }
+                if !why.is_stop() {
+                    words = branch.standing_words(self.shared.clock.now_ms());
                 }
                 (None, answer)
             }
@@ -291,7 +314,11 @@ impl Runner {
             branch.close_turn(answer).await?;
         }
         branch.sync().await?;
+        let turn = (!words.is_empty()).then(|| self.message_turn(row));
+        if let Some(turn) = &turn {
+            branch.tell(turn);
+        }
         self.kept.put(branch.into_transcript(), asked.unwrap_or_default());
-        Ok(Recorded::Done)
+        Ok(turn.map_or(Recorded::Done, |turn| Recorded::Broken(Box::new((turn, words)))))
     }
 }
