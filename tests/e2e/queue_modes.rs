@@ -581,6 +581,111 @@ async fn a_message_of_a_client_that_is_summarised_ends_as_dropped_alone() {
     }
 }
 
+/// The run of a summary that a start takes up again tells no second end of the dropped message that
+/// leads it, and a stop names only what it has ended: the answer has a stream of its own.
+#[tokio::test]
+async fn a_summary_that_is_taken_up_again_tells_no_end_of_a_dropped_message() {
+    for (crashes, stops) in [(true, false), (true, true), (false, true)] {
+        let (first, second) = (Gate::new(), Gate::new());
+        let (of_first, of_summary) = (first.clone(), second.clone());
+        let model = ModelServer::answering(move |request| {
+            let gate = if last_said(request).contains("[Queue overflow]") { &of_summary } else { &of_first };
+            Reply::text("done").after(Step::Wait(gate.clone()))
+        })
+        .await;
+        let config = queue(&json!({"mode": "followup", "debounceMs": 1, "cap": 1, "drop": "summarize"}));
+        let mut gateway = crate::gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
+        let mut client = gateway.client().await.unwrap();
+        for run in ["r1", "r2", "r3", "r4"] {
+            send(&mut client, "main", run, run).await;
+            if run == "r1" {
+                model.arrived(1).await;
+            }
+        }
+        for run in ["r2", "r3"] {
+            assert_eq!(end(&mut client, run).await["state"], "error", "{run}");
+        }
+        first.open();
+        model.arrived(2).await;
+        assert_eq!(end(&mut client, "r1").await["state"], "final");
+        client.take_passed();
+        if crashes {
+            gateway.crash_and_restart().await.unwrap();
+            client = gateway.client().await.unwrap();
+            model.arrived(3).await;
+        }
+        if stops {
+            let stopped = client.request("chat.abort", json!({"sessionKey": "main"})).await.unwrap();
+            assert_eq!(stopped["aborted"], true, "{stopped}");
+            let told = stopped["runIds"].as_array().unwrap();
+            assert!(told.contains(&json!("r4")) && !told.contains(&json!("r3")), "{stopped}");
+            assert_eq!(told.len(), 2, "the stream of the summary is named: {stopped}");
+        }
+        second.open();
+        let last = end(&mut client, "r4").await;
+        assert_eq!(last["state"], if stops { "aborted" } else { "final" }, "crash: {crashes}: {last}");
+        let told = json!({"runId": "r3", "timeoutMs": 20_000});
+        let told = client.request("agent.wait", told).await.unwrap();
+        assert!(told["error"].as_str().unwrap().contains("queue-cap-summarized"), "{told}");
+        let of_dropped = |frame: &Value| ["r2", "r3"].iter().any(|run| frame["payload"]["runId"] == *run);
+        let mut passed = client.take_passed();
+        passed.retain(of_dropped);
+        assert_eq!(passed, [Value::Null; 0], "crash: {crashes}, stop: {stops}");
+    }
+}
+
+/// A message that was steered in behind a whole answer is at its tools when the gateway dies: it is resumed
+/// before the messages that waited, told of in a summary or not, and no call is made twice.
+#[tokio::test]
+async fn a_steered_message_at_its_tools_is_resumed_before_what_waits() {
+    for drop in ["summarize", "old"] {
+        let (first, second) = (Gate::new(), Gate::new());
+        let (of_first, of_second) = (first.clone(), second.clone());
+        let model = ModelServer::answering(move |request| {
+            let words = words(request);
+            let done = Reply::text(&format!("re {}", words.join(" ")));
+            match words.first().map(String::as_str) {
+                Some("one") => done.after(Step::Wait(of_first.clone())),
+                Some("two") if request.ends_with_tool_result() => done.after(Step::Wait(of_second.clone())),
+                Some("two") => Reply::tool("c1", "exec", &json!({"command": "echo effect >> effects.txt"})),
+                _ => done,
+            }
+        })
+        .await;
+        let server = TelegramServer::start().await;
+        let settings = queue(&json!({"mode": "steer", "debounceMs": 1, "cap": 1, "drop": drop}));
+        let mut gateway = bot(&server, &model, open(), settings).await;
+        let mut client = gateway.client().await.unwrap();
+        send(&mut client, "main", "one", "r1").await;
+        model.arrived(1).await;
+        send(&mut client, "main", "two", "r2").await;
+        end(&mut client, "r2").await;
+        first.open();
+        model.arrived(3).await;
+        for (id, word) in [(3, "three"), (4, "four"), (5, "five")] {
+            push(&server, &gateway, from(5, id, word)).await;
+        }
+        traced(&gateway, 4, |event| event["fate"] == "dropped").await;
+        gateway.crash_and_restart().await.unwrap();
+        model.arrived(4).await;
+        second.open();
+        let mut client = gateway.client().await.unwrap();
+        for run in ["r1", "r2"] {
+            let ended =
+                client.request("agent.wait", json!({"runId": run, "timeoutMs": 20_000})).await.unwrap();
+            assert_eq!(ended["status"], "ok", "{drop}, {run}: {ended}");
+        }
+        let expect: &[&str] = if drop == "summarize" { &["re ", "re five"] } else { &["re five"] };
+        server.has_made("re five", |made| made.iter().any(|made| made["text"] == "re five")).await;
+        let expect: Vec<&str> = expect.iter().map(|text| text.trim_end()).collect();
+        assert_eq!(texts(&server), expect, "{drop}");
+        let expect: &[&str] = if drop == "summarize" { &["", "five"] } else { &["five"] };
+        assert_eq!(asked(&model), [&["one", "two", "two", "two"], expect].concat(), "{drop}");
+        let effects = std::fs::read_to_string(gateway.state_dir().join("workspace/effects.txt")).unwrap();
+        assert_eq!(effects, "effect\n", "{drop}");
+    }
+}
+
 /// A message that was dropped counts as new under its own key, in the same process and after a crash;
 /// one that was answered does not.
 #[tokio::test]

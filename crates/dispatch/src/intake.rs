@@ -202,16 +202,18 @@ pub(crate) async fn recover(
         // A try that takes longer goes on beside the others.
         let _ = tokio::time::timeout_at(quiet_until, tried.cancelled()).await;
     }
-    for message in others {
+    // Each session resumes what has begun before anything of it that waited.
+    let (begun, waiting): (Vec<_>, Vec<_>) = others.into_iter().partition(Unfinished::has_begun);
+    for message in begun.into_iter().chain(waiting) {
         take_up(runner, lanes, message).await;
     }
     beats
 }
 
 async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinished) {
-    let leads = found.leads();
+    let (leads, has_begun) = (found.leads(), found.has_begun());
     let Unfinished { row, attempts, waited, others } = found;
-    let Waited { cut, answer_to, collected_by } = waited;
+    let Waited { cut, answer_to, collected_by, is_taken: _ } = waited;
     let gathering =
         if leads { Some(Arc::new(gathering(runner, others, cut, answer_to).await)) } else { None };
     // Of one that was dropped clients have heard.
@@ -222,7 +224,8 @@ async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinishe
     let gate = CancellationToken::new();
     let key = row.session_key.clone();
     let row = Arc::new(row);
-    let job = Job { cut, end_announced, ..Job::new(Arc::clone(&row), gate.clone()) };
+    let job = Job { cut, end_announced, has_begun, ..Job::new(Arc::clone(&row), gate.clone()) };
+    let job = job.with_stream_of_summary();
     lanes.send(&key, Command::Message { job, arrival: Arrival::Recovered }).await;
     let gathered = row.gathering.iter().flat_map(|gathering| &gathering.items);
     for other in gathered.filter(|other| other.payload.facts.wants.shortcuts) {

@@ -96,6 +96,11 @@ impl<P> Row<P> {
         self.gathering.iter().flat_map(|gathering| gathering.others().cloned()).collect()
     }
 
+    /// True if a full queue has dropped it, and its run only tells of dropped messages.
+    pub fn leads_cut(&self) -> bool {
+        self.gathering.as_ref().is_some_and(|gathering| gathering.leads_cut)
+    }
+
     /// The message without its payload.
     pub fn without_payload(&self) -> Row<()> {
         Row {

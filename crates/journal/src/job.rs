@@ -33,6 +33,8 @@ pub struct Job {
     pub has_waited: bool,
     /// Number under which a full queue has dropped it, if the agent is to be told.
     pub cut: Option<u64>,
+    /// True if an earlier process may have begun its turn: it does not wait with others.
+    pub has_begun: bool,
     /// True if it is a copy for the run under way of a message that has a run of its own.
     pub is_copy: bool,
 }
@@ -50,8 +52,19 @@ impl Job {
             aside: false,
             has_waited: false,
             cut: None,
+            has_begun: false,
             is_copy: false,
         }
+    }
+
+    /// Gives a run that only tells of dropped messages a stream of events of its own: clients have
+    /// heard the end of the message that leads it, also if that was before a start.
+    #[must_use]
+    pub fn with_stream_of_summary(mut self) -> Self {
+        if self.row.leads_cut() && self.events_as.is_none() {
+            self.events_as = Some(RunId::new(openclaw_sessions::ids::uuid().to_string()));
+        }
+        self
     }
 
     /// Returns the entry ids it may have if it is steered into a run, in the order in which they

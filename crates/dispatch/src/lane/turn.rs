@@ -81,9 +81,8 @@ impl Turn for Job {
     }
 
     fn queue(&self) -> Option<QueueSettings> {
-        let Row { payload, recovered, session_id, gathering, abort, .. } = &*self.row;
-        let has_begun =
-            gathering.is_some() || *recovered && (session_id.is_some() || payload.attempts.all > 0);
+        let Row { payload, gathering, abort, .. } = &*self.row;
+        let has_begun = gathering.is_some() || self.has_begun;
         let is_stopped = abort.is_some() || self.is_stopped();
         (payload.is_prompt() && !has_begun && !is_stopped).then_some(payload.facts.queue)
     }

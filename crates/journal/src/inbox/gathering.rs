@@ -46,4 +46,6 @@ pub struct Waited {
     pub cut: Option<u64>,
     /// Place of the answer, if not the place where the message was said.
     pub answer_to: Option<Box<Origin>>,
+    /// True if another run has taken it into itself: it was steered into that.
+    pub is_taken: bool,
 }

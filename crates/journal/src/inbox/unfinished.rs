@@ -36,6 +36,12 @@ impl Unfinished {
         self.waited.collected_by.as_ref() == Some(&self.row.run_id)
     }
 
+    /// True if its turn may have begun: it is resumed before anything that waits.
+    pub fn has_begun(&self) -> bool {
+        let Self { row, attempts, waited, .. } = self;
+        self.leads() || waited.is_taken || row.session_id.is_some() || attempts.all > 0
+    }
+
     /// Reads the stored message: its payload, unless there are facts beside it. `None`, and logged,
     /// if that can't be read: a newer version may have written it, and it stays where it is.
     pub fn read(

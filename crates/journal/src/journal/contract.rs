@@ -444,6 +444,9 @@ async fn what_a_message_was_and_who_took_it_is_remembered(open: Open) {
     journal.update(Update::Begin(run("a"), SessionId::new("sid"))).await.unwrap();
     let taken = Update::Taken { runs: vec![run("b"), run("c")], by: run("a") };
     assert_eq!(journal.update(taken).await, Ok(true));
+    let (_crashed, OpenedJournal { journal, unfinished, .. }) = restarted(open, dir.path());
+    let begun: Vec<_> = unfinished.iter().map(|found| (found.waited.is_taken, found.has_begun())).collect();
+    assert_eq!(begun, [(false, true), (true, true), (true, true)]);
     for name in ["a", "b", "c"] {
         journal.update(Update::Finish(finished(name, "x"), Vec::new())).await.unwrap();
     }

@@ -163,13 +163,8 @@ impl State {
         let read = |message: &Message| {
             let Stored { json, facts, .. } = &message.row.payload;
             let row = Row { recovered: true, ..message.row.without_payload() };
-            Unfinished::read(
-                row,
-                Some(json.get()),
-                facts.as_deref(),
-                message.attempts,
-                message.waited.clone(),
-            )
+            let waited = Waited { is_taken: message.taken_by.is_some(), ..message.waited.clone() };
+            Unfinished::read(row, Some(json.get()), facts.as_deref(), message.attempts, waited)
         };
         open.filter_map(read).collect()
     }

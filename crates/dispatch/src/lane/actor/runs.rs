@@ -8,7 +8,6 @@ use openclaw_journal::api::{RunOutcome, RunRecord};
 use openclaw_journal::beat::BeatChat;
 use openclaw_journal::inbox::{Gathering, Row};
 use openclaw_journal::job::Job;
-use openclaw_protocol::RunId;
 use openclaw_runtime::events::Emitter;
 use openclaw_runtime::global_lanes::{Wait, long_wait};
 use tokio::sync::mpsc;
@@ -72,10 +71,7 @@ impl Actor {
         let gathering =
             Gathering { items: rows(items), cut: rows(cut), dropped, leads_cut, answer_to, is_stored: false };
         let row = Row { gathering: Some(Arc::new(gathering)), ..Row::clone(&leader.row) };
-        // Of one that was dropped clients have heard the end: its answer has a stream of its own.
-        let events_as = leads_cut.then(|| RunId::new(openclaw_sessions::ids::uuid().to_string()));
-        let leader = Job { row: Arc::new(row), events_as: leader.events_as.clone().or(events_as), ..leader };
-        self.start(leader).await;
+        self.start(Job { row: Arc::new(row), ..leader }.with_stream_of_summary()).await;
     }
 
     pub(super) fn emitter(&self, job: &Job) -> Emitter {

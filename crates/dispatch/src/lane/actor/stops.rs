@@ -55,11 +55,16 @@ impl Actor {
             // So are those that the run took while it was under way; to callers they are that run.
             untold.extend(running.control.steering.taken());
         }
+        // A message that a full queue has dropped has ended, although its summary is stopped.
+        untold.extend(ids.extract_if(.., |run_id| self.shared.registry.record_of(run_id).is_some()));
         let all = [ids.as_slice(), &untold].concat();
         let stored = match all.is_empty() {
             true => Ok(true),
             false => self.shared.journal.update(Update::Abort(all, reason)).await,
         };
+        // Clients know the run of a summary by the stream of its answer.
+        let summary = self.running.as_ref().filter(|running| is_stopped && running.job.row.leads_cut());
+        ids.extend(summary.and_then(|running| running.job.events_as.clone()));
         self.perform(effects).await;
         match stored {
             Ok(_) => Ok(ids),

@@ -358,7 +358,8 @@ pub(super) fn entries_since(
 pub(super) fn unfinished(db: &Connection) -> Result<Vec<Unfinished>, JournalError> {
     let mut statement = db.prepare(
         "SELECT run_id, session_key, CASE WHEN facts IS NULL THEN payload END, accepted_at, entry_id, fresh_id,
-                session_id, abort_reason, facts, attempts, unprepared, outcome, ended_at, collected_by, cut, answer_to
+                session_id, abort_reason, facts, attempts, unprepared, outcome, ended_at, collected_by, cut, answer_to,
+                taken_by IS NOT NULL
          FROM inbox WHERE state = 'accepted' ORDER BY seq",
     )?;
     let mut rows = statement.query([])?;
@@ -405,6 +406,7 @@ fn waited(row: &rusqlite::Row<'_>) -> Result<Waited, JournalError> {
         collected_by: row.get::<_, Option<String>>(13)?.map(RunId::new),
         cut: row.get::<_, Option<i64>>(14)?.and_then(|cut| u64::try_from(cut).ok()),
         answer_to: answer_to.and_then(|origin| serde_json::from_str(&origin).ok()),
+        is_taken: row.get(16)?,
     })
 }
 
