@@ -306,6 +306,21 @@ async fn a_program_that_holds_the_port_is_named_and_a_free_port_with_it() {
     let hint = run.err.split("gateway.port ").last().unwrap().trim();
     let free: u16 = hint.parse().unwrap_or_else(|error| panic!("{error}: {hint}"));
     assert!(free != port && std::net::TcpListener::bind(("127.0.0.1", free)).is_ok(), "{hint}");
+    // A flag or a variable goes before the config.
+    let taken = port.to_string();
+    let rows: [(&[&str], &str); 3] = [
+        (&["gateway", "run"], "is free: set OPENCLAW_GATEWAY_PORT="),
+        (&["gateway", "status"], "set OPENCLAW_GATEWAY_PORT="),
+        (&["gateway", "run", "--port", &taken], "is free: pass --port "),
+    ];
+    for (args, advice) in rows {
+        let mut command = gateway.command();
+        command.args(args).env("OPENCLAW_GATEWAY_PORT", &taken);
+        let ended = Ended::of(command).await;
+        let said = format!("{}{}", ended.out, ended.err);
+        has(&said, &[advice]);
+        lacks(&said, &["config set gateway.port"]);
+    }
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub(crate) use connect::{ConnectError, Connection, Event, Wait};
 pub(crate) use elsewhere::elsewhere;
-pub(crate) use explain::{another_program, explain};
+pub(crate) use explain::{another_program, choose_port, explain};
 pub(crate) use gateway_url::problem as url_problem;
 pub(crate) use target::{Target, TargetFlags};
 

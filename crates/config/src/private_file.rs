@@ -54,6 +54,11 @@ pub fn append(path: &Path) -> io::Result<File> {
     shared_place::append(path)
 }
 
+/// True if an error means that there is no space left, on the disk or for this user.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// Makes a directory of mode 0700 with its parents; an existing one is left as it is.
 ///
 /// # Errors

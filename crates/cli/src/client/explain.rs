@@ -2,7 +2,7 @@
 //! what to do.
 
 use openclaw_config::gateway_options::{PASSWORD_VARS, PortSource, TOKEN_VARS, gateway_port_source};
-use openclaw_config::nearest;
+use openclaw_config::{nearest, private_file};
 use openclaw_gateway::running_gateway;
 use openclaw_protocol::method;
 
@@ -61,6 +61,9 @@ pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) 
                 context.hint_command("openclaw gateway")
             ))
         }
+        ConnectError::Identity { source } if private_file::is_full(source) => {
+            told("client", &error.to_string()).hint("Free space on that disk, then run the command again.")
+        }
         ConnectError::Identity { .. } => told("client", &error.to_string()).hint(format!(
             "The key and the tokens of this device are in {}: this user must be able to read and write there.",
             context.paths().device_identity().with_file_name("").display()
@@ -107,17 +110,22 @@ pub(crate) fn another_program(context: &Context, target: &Target) -> Option<Stri
     }
     let holder = listeners::holder(port)?;
     let free = listeners::free_port(port).map_or_else(|| "<port>".to_owned(), |port| port.to_string());
-    let choose = match gateway_port_source(&context.config_or_default(), context.env()) {
-        PortSource::Variable(name) => format!("set {name}={free}"),
-        PortSource::Config | PortSource::Default => {
-            context.hint_command(&format!("openclaw config set gateway.port {free}"))
-        }
-    };
+    let choose = choose_port(context, &free);
     Some(format!(
         "Port {port} is held by {holder}, which is not the gateway of this state directory. Choose another port for it: \
          {choose}; then start it: {}",
         service::start_command(context)
     ))
+}
+
+/// Way to have this instance's gateway on another port: a variable that is set goes before the config.
+pub(crate) fn choose_port(context: &Context, port: &str) -> String {
+    match gateway_port_source(&context.config_or_default(), context.env()) {
+        PortSource::Variable(name) => format!("set {name}={port}"),
+        PortSource::Config | PortSource::Default => {
+            context.hint_command(&format!("openclaw config set gateway.port {port}"))
+        }
+    }
 }
 
 /// Explains that the config chose this gateway and can't be used: the consequence, and what to do.

@@ -136,8 +136,7 @@ impl Identity {
 }
 
 fn has_no_room(error: &io::Error) -> bool {
-    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
+    private_file::is_full(error) || error.kind() == io::ErrorKind::ReadOnlyFilesystem
 }
 
 /// `identity/device-auth.json`: tokens by role.

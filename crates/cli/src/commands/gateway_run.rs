@@ -13,7 +13,7 @@ use secrecy::SecretString;
 use crate::args::RunArgs;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
-use crate::{listeners, output, runtime};
+use crate::{client, listeners, output, runtime};
 
 /// Threads for files and other work that blocks; what more there is waits for one.
 const BLOCKING_THREADS: usize = 64;
@@ -85,7 +85,10 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
         Err(error @ StartError::PortTaken { port, .. }) => {
             let failure = Failure::new("gateway-start", error.to_string());
             let Some(free) = listeners::free_port(port) else { return Err(failure) };
-            let choose = context.hint_command(&format!("openclaw config set gateway.port {free}"));
+            let choose = match args.port {
+                Some(_) => format!("pass --port {free}"),
+                None => client::choose_port(context, &free.to_string()),
+            };
             Err(failure.hint(format!("Port {free} is free: {choose}")))
         }
         Err(error) => Err(Failure::new("gateway-start", error.to_string())),

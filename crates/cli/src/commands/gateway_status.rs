@@ -68,7 +68,7 @@ fn document(context: &Context, target: &Target, bind: BindMode, port: u16, probe
     let is_busy = !listeners.is_empty() || !listeners::is_free(port);
     let free = || listeners::free_port(port).map_or_else(|| "<port>".to_owned(), |port| port.to_string());
     let hints: Vec<String> = if is_busy {
-        let choose = context.hint_command(&format!("openclaw config set gateway.port {}", free()));
+        let choose = client::choose_port(context, &free());
         vec![format!("The port is in use. If it is not the gateway, use another one: {choose}")]
     } else {
         Vec::new()

@@ -11,7 +11,7 @@ use openclaw_config::gateway_options::{GatewayFlags, GatewayOptions, StartRefusa
 use openclaw_config::protections::Refuses;
 use openclaw_config::{
     Config, Environment, ExposedState, InvalidConfig, Loaded, Unmet, exposed_state, left_workspaces,
-    shared_place, unheeded_approvals, unmet_protections,
+    private_file, shared_place, unheeded_approvals, unmet_protections,
 };
 use openclaw_delivery::outbox::OutboxError;
 use openclaw_dispatch::{Settings, StartError as DispatchStartError};
@@ -143,7 +143,8 @@ pub enum StartError {
     Unprotected(Box<Unmet>),
     /// The state directory can't be used.
     #[error(
-        "the state directory {path} cannot be used: {source}; make it writable, or set OPENCLAW_STATE_DIR"
+        "the state directory {path} cannot be used: {source}; {}, or set OPENCLAW_STATE_DIR",
+        if private_file::is_full(source) { "free space on that disk" } else { "make it writable" }
     )]
     StateDir {
         /// The directory.
