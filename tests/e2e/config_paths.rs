@@ -88,6 +88,45 @@ async fn a_key_that_is_not_there_comes_with_the_default_that_is_in_force() {
 }
 
 #[tokio::test]
+async fn several_mistakes_are_mended_one_by_one() {
+    let gateway = gateway().prepare().unwrap();
+    let (path, mut broken) = (gateway.state_dir().join("openclaw.json"), file(&gateway));
+    broken["gateway"]["port"] = json!("abc");
+    broken["foo"] = json!(1);
+    broken["agent"] = json!({"skipBootstrap": true});
+    let port = "\n  - gateway.port: Invalid input: expected number, received string";
+    let foo = "\n  - <root>: Unrecognized key: \"foo\"";
+    let moved = "Keys of older versions move by themselves after that: agent.";
+    let rows: [(&[&str], &str, &str, &[&str]); 4] = [
+        (&["doctor", "--remove-unknown"], port, foo, &["config", "unset", "gateway.port"]),
+        (&["config", "unset", "foo"], port, foo, &["config", "set", "gateway.port", "18950"]),
+        (&["config", "set", "gateway.port", "18950"], foo, port, &["config", "unset", "foo"]),
+        (&["config", "unset", "gateway.port"], foo, port, &["doctor", "--remove-unknown"]),
+    ];
+    for (first, left, mended, then) in rows {
+        std::fs::write(&path, broken.to_string()).unwrap();
+        let start = openclaw(&gateway, &["gateway", "run"]).await;
+        start.failed(&[port, foo, moved, "Fix what is named above"]);
+        assert!(!start.err.contains("  - agent"), "{start:?}");
+        // What mends nothing is refused, and so is another mistake in the place of one.
+        let worse: [&[&str]; 4] = [
+            &["config", "set", "logging.level", "info"],
+            &["config", "set", "gateway.port", "xyz"],
+            &["config", "set", "gateway", "{prt: 1}"],
+            &["config", "set", "bar", "1"],
+        ];
+        for change in worse {
+            openclaw(&gateway, change).await.failed(&["Config validation failed:"]);
+        }
+        let told = ok(&gateway, first).await;
+        assert!(told.contains(left) && told.contains(moved) && !told.contains(mended), "{told}");
+        openclaw(&gateway, &["agents", "list"]).await.failed(&[left]);
+        ok(&gateway, then).await;
+        ok(&gateway, &["agents", "list"]).await;
+    }
+}
+
+#[tokio::test]
 async fn unknown_keys_are_named_and_taken_out_where_somebody_asks() {
     let rows = [
         (json!({"aliases": {"1": "anthropic/claude-opus-4-5"}}), "aliases"),

@@ -19,6 +19,27 @@ pub(crate) struct Context {
     pub(crate) style: Style,
 }
 
+/// Reasons why a config can't be used, as people are told.
+#[derive(Debug)]
+pub(crate) struct Mistakes<'a> {
+    /// Mistakes that somebody has to mend.
+    pub(crate) issues: Vec<&'a Issue>,
+    /// Sentence about keys of older versions, which are moved without anybody's help after that.
+    pub(crate) moved: Option<String>,
+}
+
+impl<'a> Mistakes<'a> {
+    pub(crate) fn of(issues: &'a [Issue]) -> Self {
+        let (old, mistakes): (Vec<&Issue>, Vec<&Issue>) = issues.iter().partition(|issue| issue.is_old_key());
+        if mistakes.is_empty() || old.is_empty() {
+            return Self { issues: issues.iter().collect(), moved: None };
+        }
+        let names: Vec<&str> = old.iter().map(|issue| issue.path.as_str()).collect();
+        let moved = format!("Keys of older versions move by themselves after that: {}.", names.join(", "));
+        Self { issues: mistakes, moved: Some(moved) }
+    }
+}
+
 impl Context {
     /// Reads the config of an environment.
     pub(crate) fn new(env: &Environment, no_color: bool) -> Self {
@@ -100,17 +121,15 @@ impl Context {
     /// Failure for a config that can't be used.
     pub(crate) fn invalid_config(&self) -> Failure {
         let snapshot = &self.loaded.snapshot;
-        let (old, mistakes): (Vec<&Issue>, Vec<&Issue>) =
-            snapshot.issues.iter().partition(|issue| issue.is_old_key());
-        let mut text = format!("Config invalid\nFile: {}", self.short(&snapshot.path));
-        for (heading, issues) in [("Legacy config keys detected", old), ("Problem", mistakes)] {
-            if !issues.is_empty() {
-                let lines: Vec<String> = issues.iter().map(|issue| format!("  - {}", issue.line())).collect();
-                text.push_str(&format!("\n{heading}:\n{}", lines.join("\n")));
-            }
-        }
+        let Mistakes { issues, moved } = Mistakes::of(&snapshot.issues);
+        let are_old = issues.first().is_some_and(|issue| issue.is_old_key());
+        let heading = if are_old { "Legacy config keys detected" } else { "Problem" };
+        let lines: Vec<String> = issues.iter().map(|issue| format!("  - {}", issue.line())).collect();
+        let text =
+            format!("Config invalid\nFile: {}\n{heading}:\n{}", self.short(&snapshot.path), lines.join("\n"));
+        let moved = moved.map(|told| format!(" {told}")).unwrap_or_default();
         Failure::new("config-invalid", text)
-            .hint(format!("\n{}, then run the command again.", self.config_fix()))
+            .hint(format!("\n{}, then run the command again.{moved}", self.config_fix()))
     }
 
     /// Remedy that makes the config usable, without a full stop.

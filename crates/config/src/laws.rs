@@ -9,7 +9,7 @@ use crate::gateway_options::{GatewayFlags, StartRefusal, gateway_options};
 use crate::redact::{REDACTED, redact, restore};
 use crate::settings::{AuthKind, BindMode};
 use crate::write::{self, Actor, WriteError};
-use crate::{Config, Environment, Loaded, edit_text, json5, load, value_path};
+use crate::{Config, Environment, Issue, Loaded, edit_text, json5, load, value_path};
 
 struct Home {
     dir: tempfile::TempDir,
@@ -256,6 +256,26 @@ fn a_write_that_would_break_the_config_changes_nothing() {
         write::set_value(&home.load(), &path("hooks.token"), json!(REDACTED), Actor::Rpc).unwrap_err();
     assert!(matches!(error, WriteError::Redacted(key) if key == "token"));
     assert_eq!(home.text(), "{ ui: {} }");
+}
+
+#[test]
+fn a_command_mends_one_of_several_mistakes_though_others_come_to_light() {
+    let broken = "{ foo: 1, bar: 2, channels: { nosuch: {}, nothing: {} } }";
+    let home = Home::with(broken);
+    let error = write::unset_value(&home.load(), &path("foo"), Actor::Rpc).unwrap_err();
+    assert!(matches!(error, WriteError::Invalid { .. }), "{error}");
+    let worse = write::set_value(&home.load(), &path("foo"), json!(3), Actor::Cli).unwrap_err();
+    assert!(matches!(worse, WriteError::Invalid { .. }), "{worse}");
+    assert_eq!(home.text(), broken);
+    let left = |key| -> Vec<String> {
+        let written = write::unset_value(&home.load(), &path(key), Actor::Cli).unwrap().unwrap();
+        written.left.iter().map(Issue::line).collect()
+    };
+    assert_eq!(left("foo"), ["<root>: Unrecognized key: \"bar\""]);
+    // Platforms are only looked at once the keys are known.
+    assert_eq!(left("bar").len(), 2);
+    assert_eq!(left("channels.nosuch"), ["channels.nothing: unknown channel id: nothing"]);
+    assert_eq!(left("channels.nothing"), [""; 0]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::load::{self, Loaded, hash_of};
 use crate::private_file::{self, Durability};
 use crate::redact::REDACTED;
 use crate::shared_place;
-use crate::{InvalidConfig, Issue, diff, includes, legacy, value_path};
+use crate::{ConfigIssueKind, InvalidConfig, Issue, diff, includes, legacy, value_path};
 
 /// Backups kept beside the file: `.bak`, `.bak.1` … `.bak.4`.
 const BACKUPS: usize = 5;
@@ -56,6 +56,8 @@ pub struct Written {
     pub hash: String,
     /// Paths that changed; empty when nothing had to be written.
     pub changed_paths: Vec<String>,
+    /// Mistakes that are left in a file that had others too. It can't be used yet.
+    pub left: Vec<Issue>,
 }
 
 /// Reason why nothing was written.
@@ -134,13 +136,23 @@ pub fn write(loaded: &Loaded, next: &Value, actor: Actor) -> Result<Written, Wri
     let changed_paths = diff::changed_paths(&snapshot.parsed, next);
     let exists = snapshot.raw.is_some();
     if changed_paths.is_empty() && exists {
-        return Ok(Written { path: snapshot.path.clone(), hash: snapshot.hash.clone(), changed_paths });
+        return Ok(Written {
+            path: snapshot.path.clone(),
+            hash: snapshot.hash.clone(),
+            changed_paths,
+            left: Vec::new(),
+        });
     }
     refuse_included(loaded, next, &changed_paths)?;
     let mut next = next.clone();
     stamp(&mut next);
-    load::validate_source(&next, &loaded.paths, &loaded.environment)
-        .map_err(|InvalidConfig { issues, .. }| WriteError::Invalid { issues })?;
+    let left = mistakes(loaded, &next);
+    // Somebody at the keyboard mends a file with several mistakes one by one.
+    if !left.is_empty()
+        && (actor != Actor::Cli || !is_mended(&mistakes(loaded, &snapshot.parsed), &left, &changed_paths))
+    {
+        return Err(WriteError::Invalid { issues: left });
+    }
     let text = match &snapshot.raw {
         Some(raw) if !raw.trim().is_empty() => edit_text(raw, &next).map_err(|error| {
             WriteError::Unparsable { path: snapshot.path.display().to_string(), message: error.to_string() }
@@ -151,7 +163,53 @@ pub fn write(loaded: &Loaded, next: &Value, actor: Actor) -> Result<Written, Wri
     replace(&target, &text, exists.then_some(snapshot.hash.as_str()))?;
     let hash = hash_of(&text);
     audit(loaded, actor, &hash, &changed_paths);
-    Ok(Written { path: snapshot.path.clone(), hash, changed_paths })
+    Ok(Written { path: snapshot.path.clone(), hash, changed_paths, left })
+}
+
+/// Reasons why a document in the form of the file can't be used.
+fn mistakes(loaded: &Loaded, document: &Value) -> Vec<Issue> {
+    let checked = load::validate_source(document, &loaded.paths, &loaded.environment);
+    checked.err().map(|InvalidConfig { issues, .. }| issues).unwrap_or_default()
+}
+
+/// True if a change leaves fewer mistakes than there were. Some are only looked for once others are gone: one that is found
+/// elsewhere than in what was changed was there before.
+fn is_mended(before: &[Issue], after: &[Issue], changed: &[String]) -> bool {
+    let (before, after) = (single_mistakes(before), single_mistakes(after));
+    let is_gone = before.iter().any(|mistake| !after.contains(mistake));
+    let is_of_change = |(path, _): &(String, String)| changed.iter().any(|each| overlap(path, each));
+    let mut new = after.iter().filter(|mistake| !before.contains(mistake));
+    after.len() < before.len() || (is_gone && !new.any(is_of_change))
+}
+
+/// Mistakes by path and message, unknown keys one by one.
+fn single_mistakes(issues: &[Issue]) -> Vec<(String, String)> {
+    let single = |issue: &Issue| -> Vec<(String, String)> {
+        match issue.kind {
+            ConfigIssueKind::UnknownKey => {
+                let keys = issue.message.split('"').skip(1).step_by(2);
+                keys.map(|key| (join(&issue.path, key), String::new())).collect()
+            }
+            ConfigIssueKind::Syntax | ConfigIssueKind::Other => {
+                vec![(issue.path.clone(), issue.message.clone())]
+            }
+        }
+    };
+    issues.iter().flat_map(single).collect()
+}
+
+/// True if one of these paths is the other, or leads to it.
+fn overlap(one: &str, other: &str) -> bool {
+    let leads = |above: &str, path: &str| {
+        above.is_empty()
+            || path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    leads(one, other) || leads(other, one)
+}
+
+/// True if the file itself has keys that [`move_old_keys`] moves.
+pub fn has_old_keys(loaded: &Loaded) -> bool {
+    legacy::migrate(&loaded.snapshot.parsed).is_some()
 }
 
 /// Moves keys of older versions to where they belong now. `None` where the file has none; those of included files stay.

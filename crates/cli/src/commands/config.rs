@@ -5,8 +5,8 @@ use openclaw_config::gateway_options::{
 };
 use openclaw_config::profile::hints_in;
 use openclaw_config::settings::BindMode;
-use openclaw_config::write::{self, Actor, WriteError};
-use openclaw_config::{Issue, Loaded, json5, redact, value_path};
+use openclaw_config::write::{self, Actor, WriteError, Written};
+use openclaw_config::{Issue, Loaded, json5, private_file, redact, value_path};
 use openclaw_gateway::{Running, applies_at_once, running_gateway};
 use openclaw_models::ModelSettings;
 use openclaw_models::catalog::Catalog;
@@ -14,7 +14,7 @@ use openclaw_models::reference::{ModelNames, default_model};
 use serde_json::Value;
 
 use crate::args::{ConfigArgs, ConfigCommand};
-use crate::context::Context;
+use crate::context::{Context, Mistakes};
 use crate::failure::{Failure, Outcome};
 use crate::{output, service};
 
@@ -133,8 +133,9 @@ fn set(context: &Context, path: &str, text: &str, json: bool) -> Outcome {
     require_parsable(context)?;
     let value = typed(path, text, json)?;
     let meant = |failure| with_meant_key(failure, context, &segments);
-    write::set_value(&context.loaded, &segments, value, Actor::Cli).map_err(write_failure).map_err(meant)?;
-    output::line(&format!("Updated {path}. {}", effect(context, &segments)));
+    let written = write::set_value(&context.loaded, &segments, value, Actor::Cli);
+    let written = written.map_err(write_failure).map_err(meant)?;
+    output::line(&format!("Updated {path}. {}", effect_of(context, &segments, &written)));
     let after = openclaw_config::load(context.process());
     for remark in remarks(&context.loaded, &after) {
         output::error_line(&context.style.warn(&hints_in(&remark, context.env())));
@@ -146,8 +147,8 @@ fn unset(context: &Context, path: &str) -> Outcome {
     let segments = segments(path)?;
     require_parsable(context)?;
     match write::unset_value(&context.loaded, &segments, Actor::Cli).map_err(write_failure)? {
-        Some(_) => {
-            output::line(&format!("Removed {path}. {}", effect(context, &segments)));
+        Some(written) => {
+            output::line(&format!("Removed {path}. {}", effect_of(context, &segments, &written)));
             Ok(0)
         }
         None => Err(not_found(context, path, &segments)),
@@ -171,6 +172,17 @@ fn faults(loaded: &Loaded) -> Vec<String> {
     let unknown = || Some(Catalog::new(&settings).lookup(&model.reference).err()?.to_string());
     let model = model.warning.clone().or_else(|| unknown().filter(|_| model.configured));
     refusal.map(|refusal| refusal.to_string()).into_iter().chain(model).collect()
+}
+
+/// Sentences about what a change that was just written does; in a file with other mistakes, these.
+fn effect_of(context: &Context, segments: &[String], written: &Written) -> String {
+    if written.left.is_empty() {
+        return effect(context, segments);
+    }
+    let Mistakes { issues, moved } = Mistakes::of(&written.left);
+    let lines: String = issues.iter().map(|issue| format!("\n  - {}", issue.line())).collect();
+    let moved = moved.map(|told| format!("\n{told}")).unwrap_or_default();
+    format!("The config cannot be used before the rest is mended too:{lines}{moved}")
 }
 
 /// Moment at which a change that was just written takes effect, for people.
@@ -237,6 +249,9 @@ pub(super) fn write_failure(error: WriteError) -> Failure {
         }
         WriteError::Unparsable { .. } | WriteError::Redacted(_) | WriteError::Included { .. } => {
             Failure::new("config-write", text)
+        }
+        WriteError::Io { source, .. } if private_file::is_full(source) => {
+            Failure::new("config-write", text).hint("Free space on that disk, then run the command again.")
         }
         WriteError::Io { path, .. } => Failure::new("config-write", text)
             .hint(format!("This user must be able to write to {path} and to make files beside it.")),

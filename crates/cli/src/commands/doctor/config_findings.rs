@@ -2,7 +2,7 @@
 
 use openclaw_config::gateway_options::{GatewayFlags, gateway_options};
 use openclaw_config::settings::GatewayMode;
-use openclaw_config::{ExposedState, exposed_state};
+use openclaw_config::{ConfigIssueKind, ExposedState, Issue, exposed_state};
 use openclaw_models::ModelSettings;
 use openclaw_models::catalog::Catalog;
 use openclaw_models::select::fallbacks_left_out;
@@ -11,7 +11,8 @@ use openclaw_sessions::checkup::{Finding, Severity};
 
 use super::unknown_keys;
 use crate::client::{Target, TargetFlags};
-use crate::context::Context;
+use crate::context::{Context, Mistakes};
+use crate::output;
 
 /// Finding about a fault that keeps a gateway from starting, if there is one.
 pub(super) fn of(context: &Context) -> Option<Finding> {
@@ -79,19 +80,20 @@ fn unusable(context: &Context) -> Option<(&'static str, String)> {
     if context.loaded.config_for_reading().is_ok() {
         return None;
     }
-    let issues: Vec<String> = snapshot.issues.iter().map(openclaw_config::Issue::line).collect();
+    let Mistakes { issues, moved } = Mistakes::of(&snapshot.issues);
+    let lines: String =
+        issues.iter().map(|issue| format!("\n  - {}", output::one_line(&issue.line()))).collect();
+    let moved = moved.map(|told| format!(" {told}")).unwrap_or_default();
     let id = if snapshot.is_parsable() { "config.invalid" } else { "config.unreadable" };
-    let is_unknown =
-        |issue: &openclaw_config::Issue| issue.kind == openclaw_config::ConfigIssueKind::UnknownKey;
+    let is_unknown = |issue: &Issue| issue.kind == ConfigIssueKind::UnknownKey;
     let fix = match unknown_keys::told(context).filter(|_| snapshot.is_parsable()) {
-        Some(told) if snapshot.issues.iter().all(|issue| issue.is_old_key() || is_unknown(issue)) => told,
+        Some(told) if issues.iter().all(|issue| is_unknown(issue)) => told,
         Some(told) => format!("{told} Fix the rest by hand."),
         None => "Fix it by hand.".to_owned(),
     };
     let message = format!(
-        "The config {path} cannot be used and is left as it is: {}. {fix} Until then stores and transcripts are not looked at, \
-         because it says where they are.",
-        issues.join("; "),
+        "The config {path} cannot be used and is left as it is:{lines}\n{fix}{moved} Until then stores and transcripts are not \
+         looked at, because it says where they are.",
     );
     Some((id, message))
 }

@@ -122,7 +122,9 @@ impl Report {
             let mut checks = self.checks.iter().filter(belongs).peekable();
             if checks.peek().is_some() {
                 lines.extend([String::new(), style.accent(title)]);
-                lines.extend(checks.map(|check| format!("- {}", painted(check, context))));
+                lines.extend(
+                    checks.flat_map(|check| in_lines(check, format!("- {}", painted(check, context)))),
+                );
             }
         }
         lines.push(String::new());
@@ -170,6 +172,15 @@ impl Report {
             Some(_) | None => {}
         }
         lines
+    }
+}
+
+/// The lines of a check: each mistake of a config has one. A line feed in any other text is somebody else's.
+fn in_lines(check: &Check, text: String) -> Vec<String> {
+    if matches!(check.finding.id, "config.invalid" | "config.unreadable") {
+        text.lines().map(str::to_owned).collect()
+    } else {
+        vec![text]
     }
 }
 

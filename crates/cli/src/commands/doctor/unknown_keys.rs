@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// Removes the keys and returns sentences that name them. A backup of the file is kept beside it.
 ///
 /// # Errors
-/// When the config can't be parsed or written, or would be invalid without them too.
+/// When the config can't be parsed or written.
 pub(super) fn remove(context: &Context) -> Result<Vec<String>, Failure> {
     let snapshot = &context.loaded.snapshot;
     if !snapshot.is_parsable() || !context.is_config_readable() {
