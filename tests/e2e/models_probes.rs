@@ -116,7 +116,7 @@ async fn every_credential_is_tried_and_a_failure_says_its_kind() {
 
 #[tokio::test]
 async fn probes_that_make_no_sense_are_refused() {
-    let gateway = gateway().prepare().unwrap();
+    let gateway = gateway().fake_model("http://127.0.0.1:1/v1").prepare().unwrap();
     let rows: [(&[&str], &str); 5] = [
         (&["--plain"], "--probe cannot be used with --plain output."),
         (&["--probe-profile", "nobody"], "No credentials found for profile \"nobody\"."),
@@ -129,7 +129,10 @@ async fn probes_that_make_no_sense_are_refused() {
     }
     let none = openclaw(&gateway, &["models", "status", "--probe", "--probe-provider", "nobody"]).await;
     assert!(
-        none.code == Some(0) && none.out.ends_with("Auth probes\n- none\nNo probe targets.\n"),
+        none.code == Some(0)
+            && none
+                .out
+                .contains("Auth probes\n- none\nNo probe targets.\nnobody is not set up. There is: fake.\n"),
         "{none:?}"
     );
 }

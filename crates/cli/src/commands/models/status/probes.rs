@@ -68,6 +68,9 @@ pub(super) struct Probes {
     total_targets: usize,
     options: Pace,
     results: Vec<Outcome>,
+    /// Providers that are set up, for people who named another one.
+    #[serde(skip)]
+    known: Vec<String>,
 }
 
 /// Result for one credential.
@@ -125,6 +128,7 @@ pub(super) fn run(view: &View, pace: &Pace) -> Result<Probes, Failure> {
         total_targets,
         options: pace.clone(),
         results,
+        known: view.providers().iter().map(ToString::to_string).collect(),
     })
 }
 
@@ -236,10 +240,22 @@ async fn ask(models: &Models, view: &View, pace: &Pace, mut outcome: Outcome) ->
 const COLUMNS: &[Column] = &[("Model", 32), ("Profile", 32), ("Status", 0)];
 
 impl Probes {
+    /// Sentence about a provider that was named and is not set up.
+    fn unknown_provider(&self) -> Option<String> {
+        let named = self.options.provider.as_deref()?;
+        let is_known = self.known.contains(&ProviderId::normalize(named).to_string());
+        (!is_known).then(|| match self.known.as_slice() {
+            [] => format!("No provider is set up, so there is no {}.", output::one_line(named)),
+            known => format!("{} is not set up. There is: {}.", output::one_line(named), known.join(", ")),
+        })
+    }
+
     /// Lines for people.
     pub(super) fn lines(&self, style: Style) -> Vec<String> {
         if self.results.is_empty() {
-            return vec![style.muted("- none"), "No probe targets.".to_owned()];
+            let mut lines = vec![style.muted("- none"), "No probe targets.".to_owned()];
+            lines.extend(self.unknown_provider());
+            return lines;
         }
         let rows: Vec<Vec<String>> = self.results.iter().map(cells).collect();
         let mut lines = Vec::new();
