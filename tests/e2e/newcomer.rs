@@ -133,6 +133,41 @@ async fn the_dashboard_is_printed_copied_and_opened() {
     }
 }
 
+/// The page would refuse the address that it sends people to.
+#[tokio::test]
+async fn a_token_that_the_running_gateway_does_not_have_yet_is_told() {
+    let mut gateway = gateway().start().await.unwrap();
+    let dashboard = ["dashboard", "--no-open"];
+    let before = openclaw(&gateway, &dashboard).await;
+    assert!(!before.err.contains("does not take the token"), "{before:?}");
+    openclaw(&gateway, &["config", "set", "gateway.auth.token", "another-token-of-this-test"]).await;
+    let restart = format!("stop it (pid {}) and start it again: openclaw gateway", gateway.pid().unwrap());
+    let told = openclaw(&gateway, &dashboard).await;
+    assert!(told.out.contains("#token=another-token-of-this-test"), "{told:?}");
+    let refused = "does not take the token that is configured here";
+    let doctor = openclaw(&gateway, &["doctor"]).await;
+    for words in [refused, &restart] {
+        assert!(told.err.contains(words) && doctor.out.contains(words), "{words}: {told:?} {doctor:?}");
+    }
+    assert!(!doctor.out.contains("State is in order"), "{doctor:?}");
+    gateway.terminate().await.unwrap();
+    gateway.start().await.unwrap();
+    let after = openclaw(&gateway, &dashboard).await;
+    assert!(!after.err.contains("does not take the token"), "{after:?}");
+}
+
+#[tokio::test]
+async fn a_token_that_is_made_beside_a_running_gateway_needs_a_restart() {
+    let by_variable = json!({"gateway": {"mode": "local"}});
+    let gateway =
+        gateway().whole_config(by_variable).arg("--token").arg("token-of-the-start").start().await.unwrap();
+    let made = openclaw(&gateway, &["doctor", "--generate-gateway-token"]).await;
+    let restart = format!("stop it (pid {}) and start it again", gateway.pid().unwrap());
+    for words in ["Generated a gateway token", "takes it with a restart", &restart] {
+        assert!(made.out.contains(words), "{words}: {made:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_dashboard_without_a_screen_is_reached_through_ssh() {
     let mut gateway = gateway().start().await.unwrap();

@@ -254,6 +254,43 @@ async fn a_refusal_says_what_to_do() {
 }
 
 #[tokio::test]
+async fn who_looks_is_told_that_no_sandbox_can_be_had() {
+    let docker = Docker::new();
+    let model = ModelServer::answering(|_| Reply::text("here")).await;
+    let refusal = docker.0.path().join("refusal");
+    let pages = [&["doctor", "--check"][..], &["status"], &["sandbox", "explain"]];
+    for (mode, runs) in
+        [("all", "Runs of main do"), ("non-main", "Runs of main outside of the main session do")]
+    {
+        std::fs::write(&refusal, "Cannot connect to the Docker daemon at unix:///x.").unwrap();
+        let gateway = docker.gateway(&model, &json!({"mode": mode})).prepare().unwrap();
+        for page in pages {
+            let said = openclaw(&gateway, page).await;
+            let why = "docker is installed, but its daemon does not answer";
+            assert!(said.out.contains(why) && !said.out.contains("State is in order"), "{said:?}");
+            let is_explained = page[0] == "sandbox";
+            assert!(is_explained || said.out.contains(runs), "{said:?}");
+            assert_eq!(said.code, Some(i32::from(page[0] == "doctor")), "{said:?}");
+        }
+        std::fs::remove_file(&refusal).unwrap();
+        for page in pages {
+            let said = openclaw(&gateway, page).await;
+            assert!(
+                !said.out.contains("docker is installed") && !said.out.contains("no sandbox"),
+                "{said:?}"
+            );
+        }
+    }
+    // Without a sandbox nothing is asked.
+    std::fs::write(&refusal, "Cannot connect to the Docker daemon at unix:///x.").unwrap();
+    let gateway = docker.gateway(&model, &json!({"mode": "off"})).prepare().unwrap();
+    for page in pages {
+        let said = openclaw(&gateway, page).await;
+        assert!(!said.out.contains("docker is installed"), "{said:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_backend_that_does_not_exist_is_a_mistake_of_the_config() {
     let config = json!({"agents": {"defaults": {"sandbox": {"mode": "all", "backend": "bubblewrap"}}}});
     let gateway = gateway().config(config).prepare().unwrap();

@@ -7,6 +7,7 @@
 //! File tools do not run inside. They are held to the directory by [`openclaw_agent::place`].
 
 mod active;
+mod check;
 mod container;
 #[cfg(target_os = "linux")]
 mod local;

@@ -2,16 +2,26 @@
 
 mod helpers;
 
+use std::time::Duration;
+
 use openclaw_config::Config;
 use openclaw_config::settings::{AuthKind, BindMode};
 use openclaw_gateway::{running_gateway, signed_in, web_chat_url};
+use openclaw_protocol::Call as _;
+use openclaw_protocol::params::health::Health;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::json;
 
 use self::helpers::{Helpers, Opened};
 use crate::args::DashboardArgs;
-use crate::client::{self, Target, TargetFlags};
+use crate::client::{self, Target, TargetFlags, Wait};
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
+use crate::service::process;
 use crate::{output, service};
+
+/// Longest wait for a gateway to say whether it takes the token.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &DashboardArgs, context: &Context) -> Outcome {
     let config = context.config()?;
@@ -32,7 +42,8 @@ pub(super) fn run(args: &DashboardArgs, context: &Context) -> Outcome {
     {
         return Err(Failure::new("port", "The web chat can't be opened: no gateway has its port.").hint(why));
     }
-    let page = Page::of(context, config, &target);
+    let mut page = Page::of(context, config, &target);
+    page.notes.extend(refused_token(context, config, &target));
     output::line(&format!("Dashboard URL: {}", page.address));
     let helpers = Helpers::of(context.env());
     let (copied, opened) = client::block_on(async {
@@ -49,6 +60,31 @@ pub(super) fn run(args: &DashboardArgs, context: &Context) -> Outcome {
     }
     page.notes.iter().for_each(|note| output::error_line(&context.style.warn(note)));
     Ok(0)
+}
+
+/// Sentence about a running gateway of this host that does not take the token which the web chat is opened with. Commands do not notice: they
+/// have a token of their own once they are paired.
+pub(super) fn refused_token(context: &Context, config: &Config, target: &Target) -> Option<String> {
+    let running = running_gateway(&context.loaded).filter(|_| target.local_port().is_some())?;
+    let token = Some(page_token(config, target)?.expose_secret().to_owned());
+    let flags = TargetFlags { token, ..TargetFlags::default() };
+    let asked = client::call(context, &flags, Health::NAME, json!({}), Wait::First, PATIENCE);
+    let failure = client::block_on(asked).err()?;
+    (failure.code == "refused" && failure.message.contains("token mismatch")).then(|| {
+        format!(
+            "The running gateway{} does not take the token that is configured here, so the web chat can't sign in with it: it was \
+             started with another one. To have it take this one, {}",
+            process(running),
+            service::restart_advice(context, running)
+        )
+    })
+}
+
+/// The token that the page signs in with, if it does not ask for a password.
+fn page_token<'a>(config: &Config, target: &'a Target) -> Option<&'a SecretString> {
+    let takes_password =
+        target.local_port().is_some() && config.gateway.auth.mode == Some(AuthKind::Password);
+    target.secrets.token.as_ref().filter(|_| !takes_password)
 }
 
 /// The address of the web chat without a secret, for reports.
@@ -77,8 +113,7 @@ impl Page {
         let local_port =
             target.local_port().map(|port| running.and_then(|running| running.port).unwrap_or(port));
         let url = web_chat_url(config, &origin(target, local_port));
-        let takes_password = local_port.is_some() && config.gateway.auth.mode == Some(AuthKind::Password);
-        let token = target.secrets.token.as_ref().filter(|_| !takes_password);
+        let token = page_token(config, target);
         let address = token.map_or_else(|| url.clone(), |token| signed_in(&url, token));
         let mut notes = Vec::new();
         match (token, &target.secrets.password) {

@@ -1,6 +1,7 @@
 //! `openclaw sandbox explain|list|recreate` (spec `cli.md`, recorded in `cli-system.json`).
 
 mod explain;
+pub(super) mod reach;
 
 use openclaw_tools::sandbox::{Entry, Registry, Sandboxes};
 use serde_json::json;

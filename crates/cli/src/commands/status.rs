@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use super::default_models::{DefaultModels, ModelInUse};
 use super::gateway_probe::{Ask, GatewayItself, Probed, ask as ask_gateway};
+use super::sandbox::reach;
 use super::sessions::StoredSession;
 use super::{audit, damaged_store, dashboard, status_text, usage};
 use crate::args::StatusArgs;
@@ -147,6 +148,9 @@ pub(super) struct Status {
     pub(super) node_service: Service,
     pub(super) agents: Agents,
     pub(super) security_audit: audit::Report,
+    /// Reasons why runs that need a sandbox do not begin; ours, absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) sandbox_problems: Vec<String>,
     /// Features of OpenClaw that the state directory uses and this version does not have; ours, absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) absent_features: Vec<AbsentFeature>,
@@ -293,6 +297,7 @@ fn document(context: &Context, config: &Config, target: &Target, probed: &Probed
             agents: stores.iter().map(|store| store.agent_part(now)).collect(),
         },
         security_audit: audit::report(context, config),
+        sandbox_problems: reach::problems(context, config),
         absent_features: absent_features(&context.loaded).features,
         health: None,
         usage: None,

@@ -28,6 +28,10 @@ pub(super) fn lines(status: &Status, context: &Context, extras: &Extras) -> Vec<
     lines.extend(boxed(["Item", "Value"], &overview(status, context, extras), WIDTH));
     lines.extend([String::new(), style.accent("Security audit")]);
     lines.extend(security(&status.security_audit, context));
+    if !status.sandbox_problems.is_empty() {
+        lines.extend([String::new(), style.accent("Sandbox")]);
+        lines.extend(status.sandbox_problems.iter().map(|problem| format!("- {}", style.error(problem))));
+    }
     if !status.absent_features.is_empty() {
         lines.extend([String::new(), style.accent("Not in this version")]);
         lines.extend(status.absent_features.iter().map(|absent| format!("- {}", absent.message)));

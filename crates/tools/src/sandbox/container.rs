@@ -10,7 +10,7 @@ use crate::command::Launch;
 use argv::Mark;
 pub(super) use cli::{Cli, ContainerError};
 pub(super) use covers::covers;
-pub(super) use ensure::{Making, ensure, remove};
+pub(super) use ensure::{Making, check, ensure, remove};
 
 /// The container of one run.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! Checks that a gateway runs and answers, and that the security audit has nothing against it.
+//! Checks that a gateway runs and answers, that its sandboxes can be had, and that the security audit has nothing against it.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use serde_json::json;
 
 use super::config_findings;
 use crate::client::{self, Target, TargetFlags, Wait};
-use crate::commands::audit;
+use crate::commands::sandbox::reach;
+use crate::commands::{audit, dashboard};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -35,13 +36,19 @@ impl AtWork {
     }
 }
 
-/// Checks both. Without a usable config nothing is known of them.
+/// Checks all of it. Without a usable config nothing is known of them.
 pub(super) fn look(context: &Context, running: Option<Running>) -> AtWork {
     let mut seen = AtWork::default();
     let Ok(config) = context.config().cloned() else { return seen };
     if context.loaded.snapshot.exists {
         gateway(context, &config, running, &mut seen);
         audit(context, &config, &mut seen);
+        seen.findings.extend(reach::problems(context, &config).into_iter().map(|message| Finding {
+            id: "sandbox.unavailable",
+            severity: Severity::Error,
+            message,
+            repairs: Vec::new(),
+        }));
     }
     seen
 }
@@ -60,7 +67,10 @@ fn gateway(context: &Context, config: &Config, running: Option<Running>, seen: &
     };
     let asked = client::call(context, &flags, Health::NAME, json!({}), Wait::First, PATIENCE);
     match client::block_on(asked) {
-        Ok(_) => seen.facts.push(format!("{who} runs and answers.")),
+        Ok(_) => match dashboard::refused_token(context, config, &target) {
+            Some(refused) => seen.warn("gateway.token", format!("{refused}.")),
+            None => seen.facts.push(format!("{who} runs and answers.")),
+        },
         Err(failure) => seen.warn("gateway.silent", silent(&who, &failure)),
     }
 }

@@ -55,6 +55,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Devices", &["devices", "identity"]),
     ("Security", &["security"]),
     ("Gateway", &["gateway"]),
+    ("Sandbox", &["sandbox"]),
     ("Model", &["model"]),
     ("Channels", &["channels"]),
     ("Not in this version", &["absent"]),

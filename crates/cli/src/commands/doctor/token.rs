@@ -2,11 +2,13 @@
 
 use openclaw_config::value_path;
 use openclaw_config::write::{self, Actor};
+use openclaw_gateway::running_gateway;
 
 use crate::commands::config::write_failure;
 use crate::commands::setup::{generated_token, has_auth};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::service::{self, process};
 
 /// Writes a token into the config unless there is a secret already. Says what was done, never the token.
 ///
@@ -26,5 +28,13 @@ pub(super) fn generate(context: &Context) -> Result<String, Failure> {
         value_path::set(&mut next, &key.split('.').map(str::to_owned).collect::<Vec<_>>(), value);
     }
     write::write(&context.loaded, &next, Actor::Cli).map_err(write_failure)?;
-    Ok(format!("Generated a gateway token and wrote it to {path} (gateway.auth.token)."))
+    let made = format!("Generated a gateway token and wrote it to {path} (gateway.auth.token).");
+    Ok(match running_gateway(&context.loaded) {
+        None => made,
+        Some(running) => format!(
+            "{made} The running gateway{} takes it with a restart: {}.",
+            process(running),
+            service::restart_advice(context, running)
+        ),
+    })
 }

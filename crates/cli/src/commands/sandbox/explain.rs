@@ -9,6 +9,7 @@ use openclaw_tools::sandbox::{
 };
 use serde_json::{Value, json};
 
+use super::reach;
 use crate::context::Context;
 use crate::failure::{Failure, Outcome};
 use crate::{client, output};
@@ -43,6 +44,7 @@ pub(super) fn run(context: &Context, agent: Option<&str>, session: Option<&str>,
     let sandboxes = Sandboxes::of_this_process(context.paths().state_dir());
     let kernel = client::block_on(async { Ok(sandboxes.level().await) })?;
     let kernel = kernel.map_or_else(|why| format!("none: {why}"), |level| level.as_str().to_owned());
+    let problem = reach::problem(context, config, &agent);
     let entry = entry_of(context, &settings, &agent, &key);
     let document = json!({
         "docsUrl": "https://docs.openclaw.ai/sandbox",
@@ -54,6 +56,7 @@ pub(super) fn run(context: &Context, agent: Option<&str>, session: Option<&str>,
             "backend": settings.backend.as_str(),
             "backendInUse": program_of(settings.backend, config.environment()).unwrap_or("local"),
             "kernel": kernel,
+            "problem": problem,
             "limits": entry.as_ref().and_then(Entry::limits),
             "scope": settings.scope.as_str(),
             "perSession": settings.scope == SandboxScope::Session,
@@ -143,6 +146,9 @@ fn print(document: &Value, leaving: Option<&str>, has_no_group: bool) {
         ("Workspaces", "workspaceRoot"),
     ] {
         output::row(&format!("{name}: {}", text(&sandbox[key])));
+    }
+    if let Some(problem) = sandbox["problem"].as_str() {
+        output::row(&format!("No sandbox can be had, so runs that need one do not begin: {problem}."));
     }
     if let Some(leaving) = leaving {
         output::row(leaving);

@@ -126,8 +126,14 @@ async fn create(cli: &Cli, made: Made<'_>, now: i64, hash: &str) -> Result<(), C
     })
 }
 
-async fn image(cli: &Cli, image: &str) -> Result<(), ContainerError> {
-    let Err(error) = cli.run(&words(["image", "inspect", image])).await else { return Ok(()) };
+/// Fails where no container of this image can be made, as far as that can be told without making one.
+pub(in crate::sandbox) async fn check(cli: &Cli, image: &str) -> Result<(), ContainerError> {
+    has_image(cli, image).await.map(drop)
+}
+
+/// True if the image is there. A missing one is an error, but for the default image, which is made.
+async fn has_image(cli: &Cli, image: &str) -> Result<bool, ContainerError> {
+    let Err(error) = cli.run(&words(["image", "inspect", image])).await else { return Ok(true) };
     let is_missing = match &error {
         // Docker's words, and podman's.
         ContainerError::Failed { said, .. } => {
@@ -139,15 +145,20 @@ async fn image(cli: &Cli, image: &str) -> Result<(), ContainerError> {
     match (is_missing, image == DEFAULT_IMAGE) {
         (false, _) => Err(error),
         (true, false) => Err(ContainerError::NoImage { program: cli.program(), image: image.to_owned() }),
-        (true, true) => {
-            let pulled = cli.run(&words(["pull", BASE_IMAGE])).await;
-            pulled.map_err(|error| match error {
-                ContainerError::Failed { said, .. } => ContainerError::NotPulled { image: BASE_IMAGE, said },
-                other => other,
-            })?;
-            cli.run(&words(["tag", BASE_IMAGE, DEFAULT_IMAGE])).await.map(drop)
-        }
+        (true, true) => Ok(false),
     }
+}
+
+async fn image(cli: &Cli, image: &str) -> Result<(), ContainerError> {
+    if has_image(cli, image).await? {
+        return Ok(());
+    }
+    let pulled = cli.run(&words(["pull", BASE_IMAGE])).await;
+    pulled.map_err(|error| match error {
+        ContainerError::Failed { said, .. } => ContainerError::NotPulled { image: BASE_IMAGE, said },
+        other => other,
+    })?;
+    cli.run(&words(["tag", BASE_IMAGE, DEFAULT_IMAGE])).await.map(drop)
 }
 
 pub(in crate::sandbox) async fn remove(cli: &Cli, name: &str) -> Result<(), ContainerError> {
