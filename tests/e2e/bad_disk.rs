@@ -325,6 +325,13 @@ async fn devices_and_the_command_line_come_in_on_a_full_disk() {
     fill(&gateway.state_dir());
     ok(gateway, &["health"]).await;
     ok(gateway, &["status"]).await;
+    let doctor = ok(gateway, &["doctor"]).await;
+    has(&doctor, &["No message can be stored: there is no space left for ", "Free space on that disk."]);
+    assert!(!doctor.contains("State is in order"), "{doctor}");
+    assert_eq!(openclaw(gateway, &["doctor", "--check"]).await.code, Some(1));
+    let refused = openclaw(gateway, &["config", "set", "logging.level", "info"]).await;
+    refused.failed(&["Free space on that disk"]);
+    assert!(!refused.err.contains("must be able to write"), "{refused:?}");
     assert_eq!(std::fs::read(&paired).unwrap(), before);
     // The device is not known yet. It is on this host, so that it needs no pairing.
     let mut client = gateway.client().await.unwrap();

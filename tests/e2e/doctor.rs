@@ -66,6 +66,9 @@ async fn keys_of_older_versions_are_moved_in_the_file_and_not_told_again() {
     std::fs::write(&path, config.to_string()).unwrap();
     let (found, document) = doctor(&gateway, &[]).await;
     assert_eq!(found, ["config.moved"], "{document}");
+    assert_eq!(document["checks"][0]["fixable"], true, "{document}");
+    let text = openclaw(&gateway, &["doctor"]).await.out;
+    assert!(text.contains("Run \"openclaw doctor --fix\" to apply changes."), "{text}");
     gateway.start().await.unwrap();
     gateway.logged("Moved agent → agents.defaults.").await.unwrap();
     gateway.terminate().await.unwrap();
@@ -294,6 +297,25 @@ async fn a_state_directory_its_owner_cannot_write_is_made_writable_first() {
     assert_eq!(std::fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o700);
     // Repairs that need the lock are made after that.
     assert_eq!(std::fs::read_to_string(sessions_dir(&gateway).join("sessions.json")).unwrap(), "{}");
+
+    // So are directories, and what is written into the config.
+    for name in ["agents", "credentials", "logs"] {
+        let _ = std::fs::remove_dir_all(state.join(name));
+    }
+    let path = state.join("openclaw.json");
+    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    config["agent"] = json!({"skipBootstrap": true});
+    std::fs::write(&path, config.to_string()).unwrap();
+    chmod(&path, 0o400);
+    chmod(&state, 0o500);
+    let found = unprivileged(&gateway, &["doctor"]).await.out;
+    assert!(found.contains("Let this user write in") && !found.contains("Move away"), "{found}");
+    let fixed = unprivileged(&gateway, &["doctor", "--fix", "--check"]).await;
+    assert_eq!(fixed.code, Some(0), "{fixed:?}");
+    assert!(!fixed.out.contains("Could not be repaired"), "{fixed:?}");
+    let config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(config["agents"]["defaults"]["skipBootstrap"], true, "{config}");
+    assert!(["agents/main/sessions", "credentials"].iter().all(|dir| state.join(dir).is_dir()));
 }
 
 #[tokio::test]

@@ -108,12 +108,14 @@ pub enum Repair {
     RemoveLock(PathBuf),
     /// Move files into the backup.
     SetAside(Vec<PathBuf>),
+    /// Write the config with its keys where they belong now. The caller does it, who has the config.
+    MoveOldKeys,
 }
 
 impl Repair {
     /// True if the repair may be made while a gateway runs.
     pub fn is_safe_beside_a_gateway(&self) -> bool {
-        matches!(self, Self::MakeDir(_) | Self::Chmod { .. })
+        matches!(self, Self::MakeDir(_) | Self::Chmod { .. } | Self::MoveOldKeys)
     }
 }
 
@@ -190,6 +192,7 @@ pub fn repair(premises: &Premises, repair: &Repair, backup: &mut Backup) -> io::
         Repair::SetAside(paths) => {
             paths.iter().filter(|path| path.exists()).try_for_each(|path| backup.take(path))
         }
+        Repair::MoveOldKeys => Err(io::Error::other("the config is not written here")),
     }
 }
 

@@ -17,6 +17,7 @@ mod token;
 mod unknown_keys;
 
 use openclaw_config::clock::now_ms;
+use openclaw_config::private_file;
 use openclaw_dispatch::{DatabaseState, Salvaged, check_database, renew_database};
 use openclaw_gateway::{LockError, Running, StateHold, hold_state, premises, running_gateway};
 use openclaw_sessions::backup::Backup;
@@ -47,37 +48,23 @@ fn refuse_unknown_parts(args: &DoctorArgs) -> Result<(), Failure> {
 pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
     refuse_unknown_parts(args)?;
     openclaw_gateway::keep_files_private();
-    let mut notes = Vec::new();
+    let is_fix = args.fix || args.repair;
+    let mut session = Session::new(context.reread(), args);
+    // Modes first: nothing can be written in a directory that its owner can't write.
+    let mut before = if is_fix { session.set_modes() } else { Vec::new() };
     if args.generate_gateway_token {
-        notes.push(token::generate(context)?);
-    }
-    if args.fix || args.repair {
-        notes.extend(moved_keys::rewrite(&context.reread())?);
-        notes.extend(places::set_aside(context));
+        session.notes.push(token::generate(&session.context.reread())?);
     }
     if args.remove_unknown {
-        notes.extend(unknown_keys::remove(context)?);
+        session.notes.extend(unknown_keys::remove(&session.context.reread())?);
     }
     // With the config as it is now: a new token may have made one.
-    let context = &context.reread();
-    let is_configured = context.loaded.config_for_reading().is_ok();
-    let config = context.config_or_default();
-    let premises = premises(&config);
-    let mut session = Session {
-        context,
-        premises: Premises {
-            is_configured,
-            archive_orphans: args.archive_orphans,
-            now: now_ms(),
-            ..premises
-        },
-        running: running_gateway(&context.loaded),
-        notes,
-        failures: Vec::new(),
-        backup: None,
-    };
-    let before = session.look();
-    let mut after = if args.fix || args.repair { session.repair(before.clone())? } else { before.clone() };
+    session.reread();
+    let found = session.look();
+    before.retain(|mended| found.iter().all(|finding| finding.id != mended.id));
+    before.extend(found.iter().cloned());
+    let mut after = if is_fix { session.repair(found)? } else { found };
+    let context = &session.context;
     let mut at_work = at_work::look(context, session.running);
     model_at_work::look(context, session.running, &mut at_work);
     after.extend(at_work.findings);
@@ -93,7 +80,7 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
         facts: at_work.facts,
         running: session.running,
         backup: session.backup.take(),
-        is_fix: args.fix || args.repair,
+        is_fix,
         has_failed: !session.failures.is_empty(),
     };
     let exit = checked.exit(args.check);
@@ -106,8 +93,8 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
 }
 
 /// Run of the doctor.
-struct Session<'a> {
-    context: &'a Context,
+struct Session {
+    context: Context,
     premises: Premises,
     running: Option<Running>,
     /// Notes on other work done, for people.
@@ -117,24 +104,43 @@ struct Session<'a> {
     backup: Option<std::path::PathBuf>,
 }
 
-impl Session<'_> {
+impl Session {
+    fn new(context: Context, args: &DoctorArgs) -> Self {
+        let premises = Premises {
+            archive_orphans: args.archive_orphans,
+            now: now_ms(),
+            ..premises(&context.config_or_default())
+        };
+        let running = running_gateway(&context.loaded);
+        Self { context, premises, running, notes: Vec::new(), failures: Vec::new(), backup: None }
+    }
+
+    /// Reads the files anew that a repair may have changed, or made readable.
+    fn reread(&mut self) {
+        self.context = self.context.reread();
+        let Premises { archive_orphans, now, .. } = self.premises;
+        self.premises = Premises { archive_orphans, now, ..premises(&self.context.config_or_default()) };
+    }
+
     /// Collects all findings.
     fn look(&mut self) -> Vec<Finding> {
+        let context = &self.context;
         self.premises.is_running = self.running.is_some();
-        let mut found: Vec<Finding> = config_findings::of(self.context).into_iter().collect();
-        found.extend(config_findings::warnings(self.context));
-        found.extend(moved_keys::finding(self.context));
-        found.extend(config_findings::fallbacks(self.context));
-        found.extend(config_findings::of_tools(self.context));
-        found.extend(absent::findings(self.context));
+        self.premises.is_configured = context.loaded.config_for_reading().is_ok();
+        let mut found: Vec<Finding> = config_findings::of(context).into_iter().collect();
+        found.extend(config_findings::warnings(context));
+        found.extend(moved_keys::finding(context));
+        found.extend(config_findings::fallbacks(context));
+        found.extend(config_findings::of_tools(context));
+        found.extend(absent::findings(context));
         found.extend(checkup::check(&self.premises));
-        found.extend(database_finding(self.context));
-        found.extend(devices::findings(self.context));
-        found.extend(places::findings(self.context));
+        found.extend(database_finding(context));
+        found.extend(devices::findings(context));
+        found.extend(places::findings(context));
         if self.running.is_some() {
-            found.extend(running_channels::findings(self.context));
+            found.extend(running_channels::findings(context));
         } else {
-            found.extend(running_channels::of_configuration(self.context));
+            found.extend(running_channels::of_configuration(context));
         }
         if !self.context.loaded.snapshot.exists {
             // Setup, which has to be run anyway, makes the directories too.
@@ -143,13 +149,24 @@ impl Session<'_> {
         found
     }
 
+    /// Sets modes, and returns the findings about them.
+    fn set_modes(&mut self) -> Vec<Finding> {
+        let is_mode = |repair: &Repair| matches!(repair, Repair::Chmod { .. });
+        let mut found = self.look();
+        found.retain(|finding| finding.repairs.iter().any(is_mode));
+        let mut backup = Backup::new(self.context.paths().state_dir(), self.premises.now);
+        self.rounds(found.clone(), is_mode, &mut backup);
+        found
+    }
+
     /// Makes the repairs that can be made, and returns the findings that are left.
     fn repair(&mut self, mut found: Vec<Finding>) -> Result<Vec<Finding>, Failure> {
-        if found.iter().all(|finding| finding.repairs.is_empty()) {
-            return Ok(found);
-        }
         let mut backup = Backup::new(self.context.paths().state_dir(), self.premises.now);
-        // Modes first: in a directory that can't be written the lock below can't be made either.
+        let aside = places::set_aside(&self.context);
+        if !aside.is_empty() {
+            self.notes.extend(aside);
+            found = self.look();
+        }
         found = self.rounds(found, Repair::is_safe_beside_a_gateway, &mut backup);
         let needs_hold = |repair: &Repair| !repair.is_safe_beside_a_gateway();
         if found.iter().flat_map(|finding| &finding.repairs).any(needs_hold)
@@ -180,6 +197,7 @@ impl Session<'_> {
                 break;
             }
             self.carry_out(todo, backup);
+            self.reread();
             found = self.look();
         }
         found
@@ -191,10 +209,12 @@ impl Session<'_> {
             if tried.contains(&repair) {
                 continue;
             }
-            let done = if repair == set_database_aside(self.context) {
+            let done = if repair == set_database_aside(&self.context) {
                 self.renew_database(&repair, backup)
-            } else if repair == devices::repair_of(self.context) {
-                devices::repair(self.context).map(|notes| self.notes.extend(notes))
+            } else if repair == devices::repair_of(&self.context) {
+                devices::repair(&self.context).map(|notes| self.notes.extend(notes))
+            } else if repair == Repair::MoveOldKeys {
+                moved_keys::rewrite(&self.context).map(|note| self.notes.extend(note))
             } else {
                 checkup::repair(&self.premises, &repair, backup).map_err(|error| error.to_string())
             };
@@ -225,8 +245,12 @@ impl Session<'_> {
                 self.running = Some(Running { pid, port: None });
                 Ok(None)
             }
-            Err(error @ LockError::Io { .. }) => Err(Failure::new("state-dir", error.to_string())
-                .hint("Make the directory writable, or set OPENCLAW_STATE_DIR, then run this again.")),
+            Err(error @ LockError::Io { .. }) => {
+                let is_full = matches!(&error, LockError::Io { source, .. } if private_file::is_full(source));
+                let remedy = if is_full { "Free space on that disk" } else { "Make the directory writable" };
+                Err(Failure::new("state-dir", error.to_string())
+                    .hint(format!("{remedy}, or set OPENCLAW_STATE_DIR, then run this again.")))
+            }
         }
     }
 }

@@ -2,11 +2,9 @@
 //! moved.
 
 use openclaw_config::write::{self, Actor};
-use openclaw_sessions::checkup::{Finding, Severity};
+use openclaw_sessions::checkup::{Finding, Repair, Severity};
 
-use crate::commands::config::write_failure;
 use crate::context::Context;
-use crate::failure::Failure;
 
 /// Reports keys that stand at their old place; `None` if there are none.
 pub(super) fn finding(context: &Context) -> Option<Finding> {
@@ -19,19 +17,17 @@ pub(super) fn finding(context: &Context) -> Option<Finding> {
             "{path} has keys of older versions, which are read so: {}",
             snapshot.migrated.join(" ")
         ),
-        repairs: Vec::new(),
+        // Those of included files stay.
+        repairs: write::has_old_keys(&context.loaded).then_some(Repair::MoveOldKeys).into_iter().collect(),
     })
 }
 
 /// Moves the keys in the file and keeps a backup. Returns a sentence that says what was done; `None` if there was nothing to do.
 ///
 /// # Errors
-/// When the config can't be written.
-pub(super) fn rewrite(context: &Context) -> Result<Option<String>, Failure> {
-    if context.loaded.snapshot.migrated.is_empty() {
-        return Ok(None);
-    }
-    let written = write::move_old_keys(&context.loaded, Actor::Cli).map_err(write_failure)?;
+/// Returns why the config can't be written.
+pub(super) fn rewrite(context: &Context) -> Result<Option<String>, String> {
+    let written = write::move_old_keys(&context.loaded, Actor::Cli).map_err(|error| error.to_string())?;
     let path = context.short(&context.loaded.snapshot.path);
     let changes = context.loaded.snapshot.migrated.join(" ");
     Ok(written.map(|_| format!("Rewrote {path}, and kept the former one as {path}.bak: {changes}")))

@@ -1,9 +1,11 @@
 //! Files and directories that commands and runs fail over, or do without, when they are not what they should be.
 
+use std::fmt;
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 use nix::unistd::{AccessFlags, access};
-use openclaw_config::{Config, ResolvedAgent, left_workspaces};
+use openclaw_config::{Config, ResolvedAgent, left_workspaces, private_file};
 use openclaw_models::credentials::AuthStore;
 use openclaw_models::{models_file_problem, set_models_file_aside};
 use openclaw_protocol::AgentId;
@@ -22,6 +24,7 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
         .map(|error| finding("identity.damaged", format!("This host's device key cannot be used: {error}.")))
         .into_iter()
         .chain(logs(context.paths().log_dir()))
+        .chain(full(context.paths().state_dir()))
         .chain(approvals(context))
         .collect();
     found.extend(left_workspaces(&config).iter().map(|left| Finding {
@@ -58,7 +61,8 @@ fn of_agent(config: &Config, agent: &ResolvedAgent) -> Vec<Finding> {
         if config.agent_ids().len() > 1 { "agents.list[].workspace" } else { "agents.defaults.workspace" };
     let workspace = obstacle(&agent.workspace).map(|why| {
         let path = agent.workspace.display();
-        format!("Agent {id} has no workspace {path}: {why}. Move away what is there, or name another directory ({setting}).")
+        let remedy = why.remedy();
+        format!("Agent {id} has no workspace {path}: {why}. {remedy}, or name another directory ({setting}).")
     });
     [
         credentials
@@ -84,20 +88,71 @@ fn approvals(context: &Context) -> Option<Finding> {
 
 fn logs(dir: &Path) -> Option<Finding> {
     let why = obstacle(dir)?;
+    let remedy = why.remedy();
     Some(finding(
         "state.logs",
-        format!("No log is written: {why}. Move it away: {} has to be a directory.", dir.display()),
+        format!("No log is written: {why}. {remedy}: {} has to be a directory.", dir.display()),
     ))
 }
 
+/// Size of the file that is written to see whether there is space: a message and what is stored with it.
+const PROBE: usize = 64 * 1024;
+
+/// Tries whether a file can be written. A directory that refuses every file is reported with the modes.
+fn full(state_dir: &Path) -> Option<Finding> {
+    let write = || {
+        let mut file = tempfile::Builder::new().prefix(".doctor-").suffix(".tmp").tempfile_in(state_dir)?;
+        file.write_all(&[0; PROBE])?;
+        file.as_file().sync_all()?;
+        file.close()
+    };
+    let error = write().err()?;
+    let shown = state_dir.display();
+    let message = match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => return None,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => return None,
+        _ if private_file::is_full(&error) => {
+            format!("No message can be stored: there is no space left for {shown}. Free space on that disk.")
+        }
+        _ => format!("No message can be stored: a file can't be written in {shown} ({error})."),
+    };
+    Some(finding("state.full", message))
+}
+
 /// Reason why a directory does not exist and can't be made.
-fn obstacle(dir: &Path) -> Option<String> {
+enum NoDirectory<'a> {
+    /// Another kind of file stands in its place, or in that of a directory above it.
+    InTheWay(&'a Path),
+    /// The directory that is there does not let this user make it.
+    Refused(&'a Path),
+}
+
+impl NoDirectory<'_> {
+    /// Advice, as the beginning of a sentence.
+    fn remedy(&self) -> String {
+        match self {
+            Self::InTheWay(_) => "Move away what is there".to_owned(),
+            Self::Refused(dir) => format!("Let this user write in {}", dir.display()),
+        }
+    }
+}
+
+impl fmt::Display for NoDirectory<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InTheWay(path) => write!(f, "{} is not a directory", path.display()),
+            Self::Refused(dir) => write!(f, "nothing can be made in {}", dir.display()),
+        }
+    }
+}
+
+fn obstacle(dir: &Path) -> Option<NoDirectory<'_>> {
     let there = dir.ancestors().find(|path| path.symlink_metadata().is_ok())?;
     if !there.is_dir() {
-        return Some(format!("{} is not a directory", there.display()));
+        return Some(NoDirectory::InTheWay(there));
     }
     let is_refused = there != dir && access(there, AccessFlags::W_OK).is_err();
-    is_refused.then(|| format!("nothing can be made in {}", there.display()))
+    is_refused.then_some(NoDirectory::Refused(there))
 }
 
 fn finding(id: &'static str, message: String) -> Finding {
