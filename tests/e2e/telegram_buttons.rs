@@ -1,6 +1,6 @@
 //! Commands that are called without an argument show their choices as buttons on Telegram. Buttons of agents give no commands.
 
-use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
+use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, button, group_message, private_message};
 use serde_json::{Value, json};
 
@@ -194,6 +194,46 @@ async fn a_button_that_the_agent_made_says_words_whatever_it_carries() {
     assert_eq!(others, Vec::<String>::new(), "nothing was done by the gateway");
     assert_eq!(server.calls("editMessageText").len(), 0);
     assert!(!gateway.state_dir().join("workspace/made").exists());
+}
+
+/// Both buttons are below one message, whose id is that of both presses.
+#[tokio::test]
+async fn a_press_that_waits_keeps_no_other_press_below_the_same_message_out() {
+    let server = TelegramServer::start().await;
+    let gate = Gate::default();
+    let held = gate.clone();
+    let model = ModelServer::answering(move |request: &Captured| {
+        let said = last_said(request);
+        if said.contains("ask") && !request.ends_with_tool_result() {
+            let yes = json!({"text": "Yes", "callback_data": "yes, deploy"});
+            let no = json!({"text": "No", "callback_data": "no, wait"});
+            let args = json!({"action": "send", "message": "Deploy?", "buttons": [[yes, no]]});
+            return Reply::tool("c0", "message", &args);
+        }
+        match ["work", "yes, deploy", "no, wait"].into_iter().find(|words| said.contains(words)) {
+            Some("work") => Reply::text("read work").after(Step::Wait(held.clone())),
+            Some(words) => Reply::text(&format!("read {words}")),
+            None => Reply::text("NO_REPLY"),
+        }
+    })
+    .await;
+    let rest = json!({"messages": {"queue": {"mode": "followup", "debounceMs": 0}}});
+    let mut gateway = bot(&server, &model, json!({"allowFrom": [5]}), rest).await;
+    server.push(private_message(5, "ask"));
+    server.nth_answer("sendMessage", 1).await;
+    server.push(private_message(5, "work"));
+    model.arrived(3).await;
+    server.press(5, "yes, deploy");
+    server.press(5, "no, wait");
+    server.nth_answer("answerCallbackQuery", 2).await;
+    gateway.crash_and_restart().await.unwrap();
+    model.arrived(4).await;
+    gate.open();
+    server.nth_answer("sendMessage", 4).await;
+    let sent = server.made();
+    for words in ["read work", "read yes, deploy", "read no, wait"] {
+        assert!(sent.iter().any(|made| made["text"] == words), "{words}: {sent:?}");
+    }
 }
 
 #[tokio::test]

@@ -77,9 +77,10 @@ fn plan(old: &Settings, new: &Settings) -> Plan {
     }
     let changed: Vec<String> = changed.into_iter().filter(|path| !is_below(path, IDLE)).collect();
     let is_quiet = changed.is_empty();
-    match old.config.gateway.reload.mode.unwrap_or_default() {
+    // A changed mode counts at once: `gateway.reload` needs no restart.
+    match new.config.gateway.reload.mode.unwrap_or_default() {
+        _ if is_quiet => Plan::Take { live: Vec::new(), restart: Vec::new() },
         ReloadMode::Off => Plan::Nothing,
-        ReloadMode::Restart if is_quiet => Plan::Nothing,
         ReloadMode::Restart => Plan::Wait { restart: changed },
         ReloadMode::Hot | ReloadMode::Hybrid => {
             let same_store = old.sessions.key_rules() == new.sessions.key_rules()
@@ -99,7 +100,7 @@ fn plan(old: &Settings, new: &Settings) -> Plan {
 pub fn applies_at_once(before: &Loaded, after: &Loaded) -> bool {
     let read = |loaded: &Loaded| Some(Settings::from(Arc::clone(loaded.config().ok()?)));
     let (Some(old), Some(new)) = (read(before), read(after)) else { return false };
-    let is_watched = old.config.gateway.reload.mode != Some(ReloadMode::Off);
+    let is_watched = new.config.gateway.reload.mode != Some(ReloadMode::Off);
     match plan(&old, &new) {
         Plan::Nothing => is_watched,
         Plan::Take { restart, .. } => restart.is_empty(),
@@ -114,7 +115,7 @@ pub(crate) fn restarts_by_itself(before: &Loaded, after: &Loaded) -> bool {
     let (Some(old), Some(new)) = (read(before), read(after)) else { return false };
     let idle = unsupported(after);
     let idle: Vec<&str> = idle.iter().map(String::as_str).collect();
-    match (old.config.gateway.reload.mode.unwrap_or_default(), plan(&old, &new)) {
+    match (new.config.gateway.reload.mode.unwrap_or_default(), plan(&old, &new)) {
         (ReloadMode::Off | ReloadMode::Hot, _) | (_, Plan::Nothing) => false,
         (_, Plan::Take { restart, .. } | Plan::Wait { restart }) => {
             restart.iter().any(|path| !is_below(path, &idle))
@@ -485,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_in_force_decides() {
+    fn the_mode_of_the_file_decides() {
         let rows = [
             ("off", Plan::Nothing),
             ("restart", wait(&["messages.queue.mode"])),
@@ -496,6 +497,9 @@ mod tests {
             let edited =
                 json!({"gateway": {"reload": {"mode": mode}}, "messages": {"queue": {"mode": "steer"}}});
             assert_eq!(plan(&read(&base), &read(&edited)), expected, "{mode}");
+            // The mode itself needs no restart.
+            let hybrid = json!({"gateway": {"reload": {}}, "messages": {"queue": {"mode": "steer"}}});
+            assert_eq!(plan(&read(&base), &read(&hybrid)), take(&["messages.queue.mode"], &[]), "{mode}");
         }
     }
 

@@ -45,6 +45,9 @@ pub struct Origin {
     /// True if the sender was let in by hand to a direct chat while no owner is named, and so stands in for the owner there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_let_in: bool,
+    /// True if it is the press of a button. `message_id` is then the message with the button, which others may press too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_press: bool,
     /// True if the message addresses the account.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub was_mentioned: bool,

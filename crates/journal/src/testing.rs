@@ -68,6 +68,7 @@ pub fn group(group: &str, sender: &str, topic: Option<&str>) -> Origin {
         is_owner: false,
         is_let_in: false,
         is_forwarded: false,
+        is_press: false,
         was_mentioned: true,
         ack: None,
         skills: None,

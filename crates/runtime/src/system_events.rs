@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_agent::user_time::{user_zone, zone_label};
 use openclaw_config::settings::AgentDefaults;
+use openclaw_journal::frames::framed_words;
 use openclaw_journal::journal::{Journal, JournalError, Update};
 use openclaw_journal::notices::KeptLine;
 use openclaw_protocol::{RunId, SessionKey};
@@ -84,9 +85,10 @@ impl SystemEvents {
         self.push(session_key, text, context, ts, false);
     }
 
-    /// [`Self::enqueue`] for a line that the next heartbeat is to tell. `false`: there is nothing in it.
+    /// [`Self::enqueue`] for a line that the next heartbeat is to tell, in the words of a client: none of them can take the
+    /// form of a frame. Returns `false` if there is nothing in it.
     pub fn enqueue_for_beat(&self, session_key: &SessionKey, text: &str, ts: i64) -> bool {
-        self.push(session_key, text, None, ts, true);
+        self.push(session_key, &framed_words(text), None, ts, true);
         !text.trim().is_empty()
     }
 

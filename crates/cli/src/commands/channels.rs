@@ -312,8 +312,9 @@ fn line_of(label: &str, account: &Value, runs: &str) -> String {
         if is("configured") { "configured" } else { "not configured" }.to_owned(),
         runs.to_owned(),
     ];
-    if is("running") {
-        words.push(if is("connected") { "connected" } else { "disconnected" }.to_owned());
+    // A gateway of OpenClaw 2026.2.9 does not say it of every platform.
+    if let (true, Some(connected)) = (is("running"), account.get("connected").and_then(Value::as_bool)) {
+        words.push(if connected { "connected" } else { "disconnected" }.to_owned());
     }
     words.extend(text("mode").map(|mode| format!("mode:{mode}")));
     words.extend(text("tokenSource").map(|source| format!("token:{source}")));

@@ -384,6 +384,7 @@ async fn composed(
         may_command: said.iter().all(|one| one.standing.commands == Authority::Granted),
         is_owner: last.standing.is_owner,
         is_let_in: last.is_let_in,
+        is_press: said.iter().any(|one| one.button.is_some()),
         was_mentioned: said.iter().any(|one| one.was_mentioned),
         ack: said.iter().find_map(|one| one.ack.clone()),
         skills: last.group.as_ref().and_then(|group| group.skills.clone()),

@@ -128,14 +128,16 @@ impl Facts {
 pub struct Place {
     /// The conversation.
     pub address: Address,
-    /// The platform's id of the message.
+    /// The platform's id of the message, by which it waits only once; empty if it has none of its own.
     pub message_id: String,
 }
 
 /// Returns the conversation that the request was said in, or that an announcement is to be sent to.
 fn place(request: &Request) -> Option<Place> {
     if let Some(origin) = request.source.origin() {
-        return Some(Place { address: origin.address.clone(), message_id: origin.message_id.clone() });
+        // Presses of buttons below the same message are different messages.
+        let message_id = if origin.is_press { String::new() } else { origin.message_id.clone() };
+        return Some(Place { address: origin.address.clone(), message_id });
     }
     let announced = request.source.deliver_to().filter(|_| request.is_announcement());
     announced.map(|address| Place { address: address.clone(), message_id: String::new() })

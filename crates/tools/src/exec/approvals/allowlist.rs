@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::analysis::{NotAnalysable, Segment, analyse, leaves_directory, reads_like_posix};
-use super::command_runners::is_command_runner;
+use super::command_runners::{is_command_runner, is_copy_of_runner};
 use super::executable::{Content, Files, depends_on_directory, resolve};
 use super::file::{AllowlistEntry, Remembered};
 use super::pattern;
@@ -72,6 +72,15 @@ impl Surroundings<'_> {
             let interpreters = self.interpreters(&script);
             for file in interpreters.iter().filter(|file| self.is_changeable_program(file)) {
                 content = content.with(self.files.content(file));
+            }
+            // Files that the line hands to its interpreter run too.
+            let given =
+                self.files.interpreter_words(&script).into_iter().skip(1).map(|word| self.cwd.join(word));
+            for file in given.filter(|file| self.is_changeable_program(file)) {
+                match self.files.content(&file) {
+                    Content::Nothing => {}
+                    found => content = content.with(found),
+                }
             }
             match interpreters.into_iter().next_back() {
                 Some(last) => script = last,
@@ -166,7 +175,8 @@ impl Evaluation {
                 Extent::Content(sha256) => Some(sha256.as_str()),
                 Extent::Once => continue,
             };
-            let file = finding.resolved.as_deref().filter(|file| !is_command_runner(file));
+            let is_copy = |file: &Path| sha256.is_some() && is_copy_of_runner(file);
+            let file = finding.resolved.as_deref().filter(|file| !is_command_runner(file) && !is_copy(file));
             let remembered = file.and_then(pattern::of_file).map(|pattern| Remembered { pattern, sha256 });
             out.extend(remembered.filter(|remembered| !out.contains(remembered)));
         }
