@@ -263,13 +263,14 @@ mod tests {
     #[test]
     fn a_text_names_the_commands_and_the_variables_of_its_instance() {
         let text = "Set X in ~/.openclaw/.env, or run `openclaw setup`. Use \"openclaw agents list\" of \"openclaw\".";
-        let rows: [(&[(&str, &str)], &str, &str); 3] = [
-            (&[("HOME", "/nowhere")], "~/.openclaw/.env", ""),
-            (&[("HOME", "/nowhere"), ("OPENCLAW_STATE_DIR", "/x")], "/x/.env", ""),
-            (&[("HOME", "/nowhere"), ("OPENCLAW_PROFILE", "job")], "~/.openclaw/.env", " --profile job"),
+        let rows = [
+            (None, "~/.openclaw/.env", ""),
+            (Some(("OPENCLAW_STATE_DIR", "/x")), "/x/.env", ""),
+            (Some(("OPENCLAW_PROFILE", "job")), "~/.openclaw/.env", " --profile job"),
         ];
-        for (vars, env_file, flag) in rows {
-            let instance = Instance::of(&Environment::new(vars.iter().copied(), "/w"));
+        for (variable, env_file, flag) in rows {
+            let variables = [("HOME", "/nowhere")].into_iter().chain(variable);
+            let instance = Instance::of(&Environment::new(variables, "/w"));
             let told = instance.in_text(text);
             assert_eq!(
                 told,
