@@ -112,8 +112,8 @@ fn doors_that_a_config_opens_are_found() {
             &[("exec.full_without_sandbox", Warn)],
         ),
         // Private chats are the main session, which non-main leaves out, unless they are told apart.
-        (outside(json!({"agents": non_main.clone()})), &[("exec.full_without_sandbox", Warn)]),
-        (outside(json!({"agents": non_main.clone(), "session": {"dmScope": "per-channel-peer"}})), &[]),
+        (outside(json!({"agents": non_main})), &[("exec.full_without_sandbox", Warn)]),
+        (outside(json!({"agents": non_main, "session": {"dmScope": "per-channel-peer"}})), &[]),
         (
             outside(
                 json!({"agents": non_main, "session": {"dmScope": "per-channel-peer", "scope": "global"}}),
