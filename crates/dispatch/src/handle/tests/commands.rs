@@ -43,7 +43,7 @@ async fn who_chooses_a_model_that_cannot_be_had_is_told() {
         turn(&rig, "r1", "/model minimax/MiniMax-M2.1").await,
         "Model set to minimax/MiniMax-M2.1.\n\nThere is no credential for minimax: runs fall back to fake/fake-1 until there \
          is one. Set \
-         MINIMAX_API_KEY in ~/.openclaw/.env or in the environment of the gateway's service and restart the gateway; or, \
+         MINIMAX_API_KEY in ~/.env or in the environment of the gateway's service and restart the gateway; or, \
          without a restart, run `openclaw models auth paste-token --provider minimax`."
     );
     assert_eq!(chosen(&rig).await, "minimax/MiniMax-M2.1 - -");

@@ -49,7 +49,7 @@ impl Drill {
         })
         .await;
         let provider = |id: &str| {
-            json!({"baseUrl": server.v1(), "api": "openai-completions", "apiKey": "key-unused",
+            json!({"baseUrl": server.v1(), "api": "openai-completions",
                 "models": [{"id": id, "name": id, "contextWindow": 32_000, "maxTokens": 4_096,
                     "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}}]})
         };

@@ -69,15 +69,12 @@ impl Surroundings<'_> {
         let mut content = self.files.content(program);
         let mut script = program.to_path_buf();
         for _ in 0..MOST_INTERPRETERS {
-            let interpreters = self.interpreters(&script);
+            let (interpreters, given) = self.interpreters(&script);
             for file in interpreters.iter().filter(|file| self.is_changeable_program(file)) {
                 content = content.with(self.files.content(file));
             }
-            // Files that the line hands to its interpreter run too.
-            let given =
-                self.files.interpreter_words(&script).into_iter().skip(1).map(|word| self.cwd.join(word));
-            for file in given.filter(|file| self.is_changeable_program(file)) {
-                match self.files.content(&file) {
+            for file in given.iter().filter(|file| self.is_changeable_program(file)) {
+                match self.files.content(file) {
                     Content::Nothing => {}
                     found => content = content.with(found),
                 }
@@ -90,17 +87,19 @@ impl Surroundings<'_> {
         Content::Unknown
     }
 
-    /// The program of a `#!` line, and the one that `env` looks up.
-    fn interpreters(&self, script: &Path) -> Vec<PathBuf> {
+    /// Returns the programs of a `#!` line, which are its first word and the one that `env` looks up, and the files that it
+    /// hands to them: an interpreter runs those too.
+    fn interpreters(&self, script: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let Self { path, cwd, files, .. } = *self;
         let words = files.interpreter_words(script);
-        let Some((first, rest)) = words.split_first() else { return Vec::new() };
+        let Some((first, rest)) = words.split_first() else { return (Vec::new(), Vec::new()) };
         let first = cwd.join(first);
         let is_env = first.file_name().is_some_and(|name| name == "env");
-        let is_name = |word: &&String| !word.starts_with('-') && !word.contains('=');
-        let second = rest.iter().find(is_name).filter(|_| is_env);
+        let mut names = rest.iter().filter(|word| !word.starts_with('-') && !word.contains('='));
+        let second = if is_env { names.next() } else { None };
         let second = second.and_then(|word| resolve(word, path, cwd, files));
-        [Some(first), second].into_iter().flatten().collect()
+        let given = names.map(|word| cwd.join(word)).collect();
+        ([Some(first), second].into_iter().flatten().collect(), given)
     }
 }
 
