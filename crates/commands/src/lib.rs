@@ -1,7 +1,7 @@
 //! Chat commands and directives: messages to the gateway rather than to the agent (spec `messages.md` §3-§6).
 //!
 //! Reading is pure: [`read`] takes a text and returns an [`Intent`], decided once when a message is accepted, the same for
-//! every surface. Doing comes later, in the turn of the message: [`run`] carries out a command, [`settle`] several
+//! every surface. Doing comes later, in the turn of the message: [`run()`] carries out a command, [`settle`] several
 //! directives. Both have what they use in a [`Context`], and ask the gateway for the rest through [`CommandHost`]. The crate
 //! starts no run and knows no lane.
 //!
