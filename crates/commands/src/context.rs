@@ -1,10 +1,10 @@
 //! `/context`: the parts of a session's context (spec `agent-runtime.md` §13).
 
 use std::cmp::Reverse;
-use std::fmt::Display;
 
 use openclaw_agent::prompt::{FileReport, SystemPromptReport};
 use openclaw_journal::request::WEBCHAT;
+use openclaw_protocol::printable::grouped;
 use serde::Serialize;
 
 use super::command::{Category, Command, Does, Takes};
@@ -123,7 +123,7 @@ fn text(report: &SystemPromptReport, tokens: &Tokens, breakdown: Breakdown) -> S
 fn frame_lines(report: &SystemPromptReport) -> [String; 4] {
     let (frame, size) = (&report.frame, &report.system_prompt);
     let max =
-        frame.bootstrap_max_chars.map_or("(unknown)".to_owned(), |max| format!("{} chars", count(&max)));
+        frame.bootstrap_max_chars.map_or("(unknown)".to_owned(), |max| format!("{} chars", grouped(max)));
     [
         format!("Workspace: {}", frame.workspace_dir.as_deref().unwrap_or("unknown")),
         format!("Bootstrap max/file: {max}"),
@@ -213,7 +213,7 @@ fn largest<'a>(
 }
 
 fn totals(tokens: &Tokens) -> String {
-    let total = tokens.total_tokens.map_or("unknown".to_owned(), |total| format!("{} total", count(&total)));
+    let total = tokens.total_tokens.map_or("unknown".to_owned(), |total| format!("{} total", grouped(total)));
     let window = tokens.context_tokens.map_or("?".to_owned(), |window| window.to_string());
     format!("Session tokens (cached): {total} / ctx={window}")
 }
@@ -233,20 +233,7 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>, most: usize) -> String {
 
 /// `7,804 chars (~1,951 tok)`
 fn chars(chars: usize) -> String {
-    format!("{} chars (~{} tok)", count(&chars), count(&chars.div_ceil(4)))
-}
-
-/// A number with thousands separators.
-fn count(number: &impl Display) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    format!("{} chars (~{} tok)", grouped(chars), grouped(chars.div_ceil(4)))
 }
 
 #[cfg(test)]
@@ -318,14 +305,14 @@ mod tests {
         assert!(listed(names(20).iter().map(String::as_str), 20).ends_with(", 19"));
         assert!(listed(names(23).iter().map(String::as_str), 20).ends_with(", 19, … (+3 more)"));
         let many = names(32);
-        let rows = largest("Top:", many.iter().map(|name| (name.as_str(), 1)), "tools", |size| count(&size));
+        let rows = largest("Top:", many.iter().map(|name| (name.as_str(), 1)), "tools", grouped);
         assert_eq!((rows.len(), rows.last().map(String::as_str)), (32, Some("… (+2 more tools)")));
     }
 
     #[test]
     fn numbers_have_separators() {
         for (number, expect) in [(0_u64, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(count(&number), expect);
+            assert_eq!(grouped(number), expect);
         }
     }
 }

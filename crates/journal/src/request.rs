@@ -107,7 +107,7 @@ impl Request {
                 None
             },
             may_administer: self.source.may_administer(),
-            by_person: self.is_persons(),
+            by_person: self.is_chat(),
             by_anybody: self.is_interaction(),
         }
     }
@@ -115,11 +115,6 @@ impl Request {
     /// True if the owner says it.
     pub fn is_owners(&self) -> bool {
         self.rights.as_ref().is_some_and(Rights::are_owners)
-    }
-
-    /// True if a person says it, at a client or on a chat platform.
-    pub fn is_persons(&self) -> bool {
-        self.is_chat()
     }
 
     /// True if a program asked over `agent` and reads the answer itself, as `openclaw agent` does. None of its words are commands.
@@ -184,7 +179,7 @@ impl Request {
         self.source.origin().is_some_and(|origin| origin.is_forwarded)
     }
 
-    /// True if it is a `chat.send` or a message of a chat platform, rather than an `agent` request.
+    /// True if a person says it: it is a `chat.send` or a message of a chat platform, rather than an `agent` request.
     pub fn is_chat(&self) -> bool {
         self.source.kind() == Kind::Chat
     }

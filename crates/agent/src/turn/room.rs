@@ -3,6 +3,7 @@
 
 use openclaw_models::failure::user_text;
 use openclaw_protocol::message::{AssistantMessage, Message, Usage};
+use openclaw_protocol::printable::grouped;
 
 #[cfg(test)]
 use super::replay::Heard;
@@ -206,19 +207,6 @@ impl Sizes {
             "About {total} tokens{pictures} were sent, of {window} that its window holds, and could not be made fewer."
         )
     }
-}
-
-/// `12,345`
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ impl Runner {
         };
         let mut exec = self.exec_settings(settings, agent, &session.key, &wished, shield);
         exec.skill_bins = Self::skill_bins(settings);
-        let by_person = request.is_none_or(Request::is_persons);
+        let by_person = request.is_none_or(Request::is_chat);
         let speaker = request.and_then(|request| request.source.origin()).map(Origin::speaker);
         let asker = elevated::Asker { agent: &agent.id, key: &session.key, speaker, by_person };
         let wish = hints.and_then(|hints| hints.elevated);
