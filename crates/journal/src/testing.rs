@@ -101,14 +101,17 @@ pub fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
     for item in std::fs::read_dir(from)? {
         let item = item?;
         let target = to.join(item.file_name());
-        if item.file_type()?.is_dir() {
-            copy_files(&item.path(), &target)?;
-        } else if !item.file_name().to_string_lossy().ends_with("-shm") {
-            match std::fs::copy(item.path(), target) {
-                // A lock or temporary file that was removed after the listing: the crash came a little later.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                copied => drop(copied?),
-            }
+        let copied = if item.file_type()?.is_dir() {
+            copy_files(&item.path(), &target)
+        } else if item.file_name().to_string_lossy().ends_with("-shm") {
+            Ok(())
+        } else {
+            std::fs::copy(item.path(), target).map(drop)
+        };
+        match copied {
+            // A lock (a file or a directory) or a temporary file that was removed after the listing: the crash came a little later.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            copied => copied?,
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use openclaw_testkit::telegram::Fault;
+use openclaw_testkit::telegram::{Fault, Outage};
 use serde_json::{Map, Value, json};
 
 use super::*;
@@ -88,11 +88,7 @@ async fn failures_say_whether_it_may_have_been_sent() {
 #[tokio::test]
 async fn a_server_that_is_not_there_was_not_told() {
     let scene = Scene::new().await;
-    let Scene { server, dir, bot } = scene;
-    drop(server);
-    // The listener ends with its task.
-    tokio::task::yield_now().await;
-    let scene = Scene { server: openclaw_testkit::telegram::TelegramServer::start().await, dir, bot };
+    scene.server.goes_down(Outage::Refuses).await;
     let error = scene.send_to("5", None, &text("hi", None)).await.unwrap_err();
     assert!(matches!(error, SendError::Unreachable { .. }), "{error:?}");
 }
