@@ -17,6 +17,7 @@ const LAYERS: &[&str] = &[
     "openclaw",
     "openclaw-gateway",
     "openclaw-dispatch",
+    "openclaw-runs",
     "openclaw-commands",
     "openclaw-runtime",
     "openclaw-delivery",

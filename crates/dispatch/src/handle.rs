@@ -34,12 +34,13 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use crate::arrivals::KnownChats;
-use crate::hooks::GivenBy;
 use crate::intake::{self, Receipt};
-use crate::lane::{Change, ChangeKind, Command, RunBeside, Supervisor};
-use crate::runner::inject;
-use crate::runner::{Announcement, Runner};
+use crate::lane::{Change, ChangeKind, Command, Supervisor};
+use crate::parts::DispatchParts;
 use openclaw_commands::stop;
+use openclaw_runs::hooks::GivenBy;
+use openclaw_runs::inject::{self, RunBeside};
+use openclaw_runs::{Announcement, Runner};
 use openclaw_runtime::messages::mirror::sessions_of;
 use openclaw_runtime::messages::{ClientFiles, MessageError, MessageRequest, perform_for_operator};
 
@@ -50,7 +51,7 @@ const JUST_TAKEN: Duration = Duration::from_secs(60 * 60);
 #[derive(Clone)]
 pub struct Dispatch {
     shared: Arc<Shared>,
-    runner: Arc<Runner>,
+    parts: Arc<DispatchParts>,
     lanes: Arc<Supervisor>,
     /// Heartbeats whose answers are still owed; taken by the caller that owes them.
     unfinished_beats: Arc<Mutex<Vec<UnfinishedBeat>>>,
@@ -134,13 +135,18 @@ pub enum StartError {
 impl Dispatch {
     /// Parts that runs are made of.
     pub(crate) fn runner(&self) -> &Arc<Runner> {
-        &self.runner
+        &self.parts.runner
+    }
+
+    /// Parts that sub-agents and talks between sessions work with.
+    pub(crate) fn parts(&self) -> &Arc<DispatchParts> {
+        &self.parts
     }
 
     /// Builds a handle to the same dispatcher, for parts that work inside of it.
-    pub(crate) fn of_parts(runner: Arc<Runner>, lanes: Arc<Supervisor>) -> Self {
-        let shared = Arc::clone(&runner.shared);
-        Self { shared, runner, lanes, unfinished_beats: Arc::default(), chats: Arc::default() }
+    pub(crate) fn of_parts(parts: Arc<DispatchParts>, lanes: Arc<Supervisor>) -> Self {
+        let shared = Arc::clone(&parts.runner.shared);
+        Self { shared, parts, lanes, unfinished_beats: Arc::default(), chats: Arc::default() }
     }
 
     /// The lanes of its sessions.
@@ -187,15 +193,13 @@ impl Dispatch {
         }
         let runner = Runner::new(deps, Arc::clone(&shared));
         shared.outbox.tell(runner.tell_sent());
-        let lanes = Arc::new(Supervisor::new(Arc::clone(&runner)));
-        // Set only here.
-        let _ = runner.lanes.set(Arc::downgrade(&lanes));
+        let (parts, lanes) = DispatchParts::start(Arc::clone(&runner));
         shared.accepting.spawn(follow(Arc::clone(&shared), Arc::clone(&runner), settings));
-        runner.subagents.restore(&runner, &opened.unfinished).await;
+        parts.subagents.restore(&runner, &opened.unfinished).await;
         let beats = intake::recover(&runner, &lanes, opened.unfinished).await;
-        runner.subagents.begin(&runner);
+        parts.subagents.begin(&parts);
         let unfinished_beats = Arc::new(Mutex::new(beats));
-        Self { shared, runner, lanes, unfinished_beats, chats: Arc::default() }
+        Self { shared, parts, lanes, unfinished_beats, chats: Arc::default() }
     }
 
     /// Removes the copies of files that no delivery names any more.
@@ -214,10 +218,10 @@ impl Dispatch {
     /// [`Accepted::Finished`]: openclaw_journal::api::Accepted::Finished
     pub async fn chat(&self, message: ChatMessage) -> Placed<Result<Sent, DispatchError>> {
         let (run_id, session_key) = (message.run_id.clone(), message.session_key.clone());
-        let received = self.runner.received(&message);
+        let received = self.runner().received(&message);
         if stop::is_stop(&message.text) {
             let by = GivenBy { source: WEBCHAT.to_owned(), sender: message.sender, chat: None };
-            let runner = Arc::clone(&self.runner);
+            let runner = Arc::clone(self.runner());
             if let Some(received) = received {
                 received.tell(self.shared.clock.now_ms());
             }
@@ -274,7 +278,7 @@ impl Dispatch {
         if self.shared.stopping.is_cancelled() {
             return Placed::known(Err(DispatchError::ShuttingDown));
         }
-        let (runner, lanes) = (Arc::clone(&self.runner), Arc::clone(&self.lanes));
+        let (runner, lanes) = (Arc::clone(self.runner()), Arc::clone(&self.lanes));
         let (placed, has_place) = oneshot::channel();
         let accept = intake::accept(runner, lanes, run_id, session_key, request, placed);
         let accepting = self.shared.accepting.spawn(Box::pin(accept));
@@ -311,7 +315,7 @@ impl Dispatch {
 
     /// Notes that a person chose the model of a session other than by a message: `sessions.patch`.
     pub fn model_chosen(&self, session_key: &SessionKey) {
-        self.runner.models().chosen_by_hand(session_key);
+        self.runner().models().chosen_by_hand(session_key);
     }
 
     /// Places a change in its session and does its `work` when it is its turn, beside a run if need
@@ -366,7 +370,8 @@ impl Dispatch {
         if self.shared.stopping.is_cancelled() {
             return Placed::known(Err(InjectError::ShuttingDown));
         }
-        let (key, runner, asked_at) = (message.session_key.clone(), Arc::clone(&self.runner), Instant::now());
+        let (key, runner, asked_at) =
+            (message.session_key.clone(), Arc::clone(self.runner()), Instant::now());
         let work = move |run| async move { inject::work(&runner, message, run, asked_at).await };
         let placed = self.place(&key, ChangeKind::Words, inject::PATIENCE, work).await;
         Placed::new(async move { placed.outcome().await.unwrap_or_else(|_| Err(StillActive(key).into())) })
@@ -381,24 +386,24 @@ impl Dispatch {
         names: Vec<String>,
         reach: ClientFiles,
     ) -> Result<Vec<AnswerMedia>, String> {
-        self.runner.load_files(names, reach).await
+        self.runner().load_files(names, reach).await
     }
 
     /// Returns the commands that a platform may offer in its menu, in order: our own, then those of
     /// the agents' skills.
     pub async fn menu(&self) -> Vec<MenuCommand> {
-        let settings = self.runner.settings();
+        let settings = self.runner().settings();
         let mut skills: Vec<SkillCommand> = Vec::new();
         for id in settings.config.agent_ids() {
             let agent = settings.config.agent(&id);
             let wanted = Wanted { config: &settings.config, agent: &id, workspace: &agent.workspace };
-            let snapshot = self.runner.skills().for_turn(wanted, Occasion::GoesOn(None)).await;
+            let snapshot = self.runner().skills().for_turn(wanted, Occasion::GoesOn(None)).await;
             let own = openclaw_commands::skill::commands(&snapshot).iter();
             let new = own.filter(|one| !skills.iter().any(|known| known.name == one.name)).cloned();
             let new: Vec<SkillCommand> = new.collect();
             skills.extend(new);
         }
-        let platforms = self.runner.deps.platforms.usable(&settings.config);
+        let platforms = self.runner().deps.platforms.usable(&settings.config);
         let facts =
             openclaw_commands::MenuFacts { settings: &settings.config.commands, platforms: &platforms };
         openclaw_commands::menu(facts, &skills)
@@ -415,7 +420,7 @@ impl Dispatch {
     /// # Errors
     /// See [`DeliverError`]; nothing was kept.
     pub async fn deliver(&self, delivery: Delivery) -> Result<Enqueued, DeliverError> {
-        self.runner.deliver(delivery).await
+        self.runner().deliver(delivery).await
     }
 
     /// Does an action of the `message` tool for a client of the gateway.
@@ -423,7 +428,7 @@ impl Dispatch {
     /// # Errors
     /// See [`MessageError`].
     pub async fn message_action(&self, request: &MessageRequest) -> Result<Value, MessageError> {
-        perform_for_operator(self.runner.as_ref(), request).await
+        perform_for_operator(self.runner().as_ref(), request).await
     }
 
     /// Tells the session of a conversation about a message that was sent there by hand: the named
@@ -431,12 +436,12 @@ impl Dispatch {
     /// failures are logged.
     pub async fn mirror(&self, sent: Mirrored) {
         let Mirrored { session_key, address, target, text, media } = sent;
-        let settings = self.runner.settings();
+        let settings = self.runner().settings();
         let derived = || sessions_of(&settings.sessions, &address, &target);
         for key in session_key.map_or_else(derived, |key| vec![key]) {
-            let Ok(Some(row)) = self.runner.deps.store.get(&key).await else { continue };
+            let Ok(Some(row)) = self.runner().deps.store.get(&key).await else { continue };
             let key = row.key;
-            let (runner, asked_at) = (Arc::clone(&self.runner), Instant::now());
+            let (runner, asked_at) = (Arc::clone(self.runner()), Instant::now());
             let message = InjectMessage { session_key: key.clone(), text: text.clone(), label: None };
             let media = media.clone();
             let work = move |run| async move { inject::mirror(&runner, message, media, run, asked_at).await };
@@ -460,7 +465,7 @@ impl Dispatch {
     /// # Errors
     /// See [`DeliverError`].
     pub async fn announce(&self, announcement: Announcement) -> Result<(), DeliverError> {
-        self.runner.announce(announcement).await
+        self.runner().announce(announcement).await
     }
 
     /// Returns the status of each delivery of a run's answer, once all of them are over or
@@ -538,9 +543,9 @@ impl Dispatch {
         for run_id in &left {
             tracing::info!(%run_id, "not finished, goes on after the next start");
         }
-        self.runner.subagents.close().await;
+        self.parts.subagents.close().await;
         // Commands in the background end with the process, and the next process tells of them.
-        self.runner.deps.command_sessions.note_output().await;
+        self.runner().deps.command_sessions.note_output().await;
         // These runs were stopped, and did not end the process.
         if !taken_up.is_empty()
             && let Err(error) = shared.journal.update(Update::Excuse(taken_up)).await

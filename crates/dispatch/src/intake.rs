@@ -23,8 +23,8 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::lane::{Arrival, Command, Supervisor};
-use crate::runner::{Runner, is_last_try, shortcuts};
+use crate::lane::{Arrival, Command, Supervisor, shortcuts};
+use openclaw_runs::{Runner, is_last_try};
 
 /// Number of messages of one session that may wait. Far beyond what a person sends; only a script
 /// in a loop reaches it.

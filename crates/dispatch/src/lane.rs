@@ -3,7 +3,7 @@
 //!
 //! [`machine`] decides, [`actor`] acts, with a [`running`] run; [`mod@command`] has the requests to
 //! a lane, [`turn`] the facts about a message that it needs. [`aside`] answers messages for the
-//! gateway meanwhile, [`change`] has the changes that others make to the session.
+//! gateway meanwhile, [`shortcuts`] commands among words, [`change`] has the changes that others make to the session.
 
 mod actor;
 mod aside;
@@ -11,9 +11,10 @@ mod change;
 mod command;
 mod machine;
 mod running;
+pub(crate) mod shortcuts;
 mod supervisor;
 mod turn;
 
-pub(crate) use change::{Change, ChangeKind, RunBeside};
+pub(crate) use change::{Change, ChangeKind};
 pub(crate) use command::{Arrival, Command};
 pub(crate) use supervisor::Supervisor;

@@ -4,7 +4,7 @@
 //! [`api::AgentMessage`]) and reads [`api::Broadcast`]s. Behind it, in the order in which a message
 //! passes: `intake` takes it, as far as the `backlog` has room, the `inbox` makes it durable, its
 //! session's `lane` decides when it runs, `openclaw-commands` tells which parts of it are for the gateway,
-//! and the `runner` drives the run and stores its result. `openclaw-runtime` holds what all of them
+//! and `openclaw-runs` drives the run and stores its result. `openclaw-runtime` holds what all of them
 //! share: the clients hear of a run by its `events`, callers that wait for the end by its `registry`. A heartbeat is a message like others; `beat`
 //! reads its answer. Answers are shaped and sent by `openclaw-delivery`; `openclaw_runtime::messages` sends there on
 //! purpose. Messages and deliveries are kept by `openclaw-journal`; `docs/durability.md` says which
@@ -12,16 +12,13 @@
 //!
 //! The crate does not know how a model or a chat platform is called.
 
-mod acceptance;
 pub mod arrivals;
-mod command_host;
 mod handle;
 mod hooks;
 mod host;
 mod intake;
 mod lane;
-mod message_host;
-mod runner;
+mod parts;
 mod session_tools;
 mod subagents;
 #[cfg(test)]
@@ -29,7 +26,6 @@ mod testing;
 
 pub use arrivals::SilentGroup;
 pub use handle::{Dispatch, Mirrored, Placed, Sent, StartError, Stopped};
-pub use hooks::Ended;
 pub use intake::Receipt;
 pub use openclaw_commands::reference as command_reference;
 pub use openclaw_journal::api::*;
@@ -39,10 +35,11 @@ pub use openclaw_journal::journal::sqlite::{DatabaseState, Salvaged, check_datab
 pub use openclaw_journal::journal::{AccountCounts, EventCount, JournalError, LateConversation};
 pub use openclaw_journal::run_result::RunResult;
 pub use openclaw_journal::{api, arrival, delivery};
+pub use openclaw_runs::Announcement;
+pub use openclaw_runs::hooks::Ended;
+pub use openclaw_runs::invoke::{CallerChannel, InvokeError, Invoked, ToolInvocation};
 pub use openclaw_runtime::events::Events;
 pub use openclaw_runtime::messages::{self, ClientFiles, DeliverError, MessageError, MessageRequest};
 pub use openclaw_runtime::setup::{Deps, Settings};
 pub use openclaw_runtime::surroundings::{Control, Surroundings};
 pub use openclaw_runtime::system_events::{CommandNotices, SystemEvents, Wake};
-pub use runner::Announcement;
-pub use session_tools::invoke::{CallerChannel, InvokeError, Invoked, ToolInvocation};

@@ -31,13 +31,14 @@ use openclaw_sessions::store::{Hidden, Query, Rows};
 use openclaw_sessions::{KeyRules, Row, SessionKey};
 use serde_json::{Value, json};
 
-use crate::runner::Runner;
-use crate::runner::lent::LanePlace;
+use crate::parts::DispatchParts;
+use openclaw_runs::Runner;
+use openclaw_runs::lent::LanePlace;
 use openclaw_runtime::messages::turn::MessageTurn;
 
 /// Caller of a session tool: the run of a session, or a client in its name.
 pub(crate) struct Caller<'a> {
-    pub(crate) runner: &'a Runner,
+    pub(crate) parts: &'a Arc<DispatchParts>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) agent: &'a ResolvedAgent,
     pub(crate) viewer: Viewer,
@@ -162,8 +163,12 @@ fn unreadable(error: impl std::fmt::Display) -> HostError {
 }
 
 impl Caller<'_> {
+    fn runner(&self) -> &Runner {
+        &self.parts.runner
+    }
+
     fn rules(&self) -> &KeyRules {
-        self.runner.key_rules()
+        self.runner().key_rules()
     }
 
     fn talk(&self) -> TalkPolicy<'_> {
@@ -224,7 +229,7 @@ impl Caller<'_> {
     }
 
     async fn row(&self, key: &SessionKey) -> Result<Option<Row>, HostError> {
-        self.runner.deps.store.get(key).await.map_err(unreadable)
+        self.runner().deps.store.get(key).await.map_err(unreadable)
     }
 
     async fn found(&self, key: SessionKey) -> Result<Found, HostError> {
@@ -251,7 +256,7 @@ impl Caller<'_> {
         const MOST: usize = 20;
         let hidden = Hidden { cron_runs: true, ..Hidden::default() };
         let query = Query { session_id: Some(id.to_owned()), hidden, ..Query::newest(MOST) };
-        let mut rows = self.runner.deps.store.select(Rows::All, &query).await.map_err(unreadable)?.rows;
+        let mut rows = self.runner().deps.store.select(Rows::All, &query).await.map_err(unreadable)?.rows;
         match (rows.pop(), rows.as_slice()) {
             (None, _) => Err(Refusal::Missing(format!("No session found: {id}")).into()),
             (Some(row), []) => Ok(Found { key: row.key.clone(), row: Some(row) }),

@@ -1,7 +1,7 @@
 //! Sub-agents: started by `sessions_spawn`, worked on like other messages, announced once (spec
 //! `sessions.md` §8.4–8.6, 8.9).
 //!
-//! [`registry`] knows them, [`mod@file`] keeps them; [`spawn`] starts one, [`context`] writes its
+//! [`ChildRuns`] lists and keeps them; [`spawn`] starts one, [`context`] writes its
 //! prompt; [`follow`] waits for its end and has it told; [`result`] is its result, [`telling`] the
 //! words for it; [`stop`] and [`sweep`] end and clear away.
 //!
@@ -11,9 +11,8 @@
 
 mod address;
 mod context;
-mod file;
+mod control;
 mod follow;
-mod registry;
 mod result;
 mod spawn;
 mod stop;
@@ -33,59 +32,34 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::handle::Dispatch;
-use crate::runner::Runner;
+use openclaw_runs::Runner;
+use openclaw_runtime::child_runs::ChildRuns;
+
+use crate::parts::DispatchParts;
 
 pub(crate) use address::{origin_of, webchat};
-pub(crate) use registry::Runs;
 pub(crate) use spawn::Spawner;
 pub(crate) use stop::told as told_of_stop;
 
 /// Sub-agents of a gateway, and the tasks that look after them.
 pub(crate) struct Subagents {
-    pub(crate) runs: Arc<Runs>,
+    runs: Arc<ChildRuns>,
     tasks: TaskTracker,
     /// Cancelled when no more changes come; the rest is written then.
     closing: CancellationToken,
-}
-
-impl Runner {
-    /// The door for messages; `None` once the gateway goes down.
-    pub(crate) fn dispatch(&self) -> Option<Dispatch> {
-        Subagents::dispatch(&self.own.upgrade()?)
-    }
-
-    /// Returns the state of a session's sub-agent, in a word; `None` if the session is not one of a
-    /// known sub-agent.
-    pub(crate) fn state_of_subagent(&self, key: &SessionKey) -> Option<&'static str> {
-        if !key.is_subagent() {
-            return None;
-        }
-        let run = self.subagents.runs.of_session(key)?;
-        Some(run.state(self.shared.registry.is_running(&run.id())))
-    }
 }
 
 impl Dispatch {
     /// Returns the state of each sub-agent that is not archived, in a word, by its session.
     pub fn states_of_subagents(&self) -> HashMap<SessionKey, &'static str> {
         let registry = &self.shared().registry;
-        self.runner().subagents.runs.states(|run| registry.is_running(&run.id()))
+        self.runner().child_runs.states(|run| registry.is_running(&run.id()))
     }
 }
 
 impl Subagents {
-    pub(crate) fn new(state_dir: &std::path::Path) -> Self {
-        Self {
-            runs: Arc::new(Runs::new(state_dir)),
-            tasks: TaskTracker::new(),
-            closing: CancellationToken::new(),
-        }
-    }
-
-    /// The door for messages; `None` before the gateway has one, and after it has ended.
-    fn dispatch(runner: &Arc<Runner>) -> Option<Dispatch> {
-        let lanes = runner.lanes.get()?.upgrade()?;
-        Some(Dispatch::of_parts(Arc::clone(runner), lanes))
+    pub(crate) fn new(runs: Arc<ChildRuns>) -> Self {
+        Self { runs, tasks: TaskTracker::new(), closing: CancellationToken::new() }
     }
 
     /// Restores the list of the last process, with the children that it had accepted and not listed
@@ -116,23 +90,23 @@ impl Subagents {
     }
 
     /// Begins to look after everything that is still owed; called once messages are worked on.
-    pub(crate) fn begin(&self, runner: &Arc<Runner>) {
+    pub(crate) fn begin(&self, parts: &Arc<DispatchParts>) {
         for run in
             self.runs.select(|run| !run.is_over() || run.cleanup == openclaw_agent::host::Cleanup::Delete)
         {
-            self.follow(runner, run.run_id);
+            self.follow(parts, run.run_id);
         }
-        self.spawn(runner, sweep::work(Arc::clone(runner)));
+        self.spawn(parts, sweep::work(Arc::clone(parts)));
     }
 
     /// Looks after one child from now on.
-    fn follow(&self, runner: &Arc<Runner>, run_id: String) {
-        self.spawn(runner, follow::child(Arc::clone(runner), run_id));
+    fn follow(&self, parts: &Arc<DispatchParts>, run_id: String) {
+        self.spawn(parts, follow::child(Arc::clone(parts), run_id));
     }
 
     /// Work that ends with the gateway, wherever it is: the next start does it again.
-    fn spawn(&self, runner: &Arc<Runner>, work: impl Future<Output = ()> + Send + 'static) {
-        let stopping = runner.shared.stopping.clone();
+    fn spawn(&self, parts: &DispatchParts, work: impl Future<Output = ()> + Send + 'static) {
+        let stopping = parts.runner.shared.stopping.clone();
         self.tasks.spawn(async move {
             tokio::select! { biased;
                 () = stopping.cancelled() => {}

@@ -4,10 +4,13 @@
 //! one dispatcher: clock, journal, outbox, [`registry`] of runs under way and the lanes that all
 //! sessions share ([`global_lanes`]). [`events`] tells clients of runs, [`system_events`] keeps lines
 //! for the next prompt of a session, [`session_model`] resolves the model a session asks for, and
-//! [`tool_access`] decides which tools a run has. Begin with [`shared::Shared`].
+//! [`tool_access`] decides which tools a run has, [`child_runs`] lists the sub-agents. Begin with
+//! [`shared::Shared`].
 //!
-//! The crate runs nothing: runs, commands and lanes are in `openclaw-dispatch`.
+//! The crate runs nothing: commands are in `openclaw-commands`, runs in `openclaw-runs`, lanes in
+//! `openclaw-dispatch`.
 
+pub mod child_runs;
 pub mod durations;
 pub mod events;
 pub mod global_lanes;

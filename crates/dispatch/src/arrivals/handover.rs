@@ -30,9 +30,9 @@ use super::offline::Lateness;
 use super::whole::primary;
 use super::{Arrivals, Fate, Routed, decide};
 use crate::handle::Dispatch;
-use crate::hooks::{Chat, GivenBy};
-use crate::runner::Destination;
 use crate::subagents::told_of_stop;
+use openclaw_runs::Destination;
+use openclaw_runs::hooks::{Chat, GivenBy};
 
 /// Folder of incoming files, below the state directory.
 const FOLDER: &str = "media/inbound";

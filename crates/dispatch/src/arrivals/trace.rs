@@ -22,7 +22,7 @@ use self::work::{ReadBefore, Work};
 use super::offline::Lateness;
 use super::{ArrivalRecord, Fate, handover};
 use crate::handle::Dispatch;
-use crate::runner::command::is_answer;
+use openclaw_runs::command::is_answer;
 
 /// Number of events that one id may name: those of a message, its edits and reactions.
 const MOST: u32 = 50;

@@ -10,8 +10,8 @@ use openclaw_journal::api::{AgentMessage, Occasion};
 use openclaw_protocol::RunId;
 use serde_json::{Map, json};
 
-use super::{context, has_program, shown_config};
 use crate::handle::Dispatch;
+use openclaw_runs::hooks::{context, has_program, shown_config};
 
 /// Time that handlers have to end when the gateway stops.
 const LAST_WORDS: Duration = Duration::from_millis(500);

@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::tz::TimeZone;
@@ -7,10 +8,9 @@ use openclaw_delivery::outbox::Enqueued;
 use openclaw_delivery::testing::send_only::{SendOnly, Sends};
 use openclaw_journal::clock::Clock;
 use openclaw_journal::delivery::{Author, Delivery};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::*;
 use crate::testing::{FakeModel, KEY, Rig, chat, key_of};
 
 const DAY: i64 = 24 * 60 * 60_000;

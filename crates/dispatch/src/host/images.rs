@@ -11,17 +11,17 @@ use openclaw_models::{CacheRetention, Candidate, ModelEvent, ModelRef, ModelRequ
 use openclaw_protocol::message::{Block, Message, StopReason, UserContent, UserMessage};
 use openclaw_sessions::time::now_ms;
 
-use super::RunHost;
+use super::ToolHost;
 
 /// Longest answer, in tokens (spec `models.md` §10).
 const MAX_TOKENS: u32 = 512;
 
-impl ImagesHost for RunHost {
+impl ImagesHost for ToolHost {
     fn look<'a>(&'a self, question: ImageQuestion<'a>) -> HostFuture<'a, ImageAnswer> {
         Box::pin(async move {
             let refused = |error: NoImageModel| HostError::Refused(error.to_string());
-            let (settings, agent) = (self.runner.settings(), &self.run.agent);
-            let (models, settings) = (&self.runner.deps.models, &settings.models);
+            let (settings, agent) = (self.runner().settings(), &self.run.agent);
+            let (models, settings) = (&self.runner().deps.models, &settings.models);
             let choice = models.image_choice(settings, &agent.id, &agent.agent_dir).await;
             let choice = choice.ok_or_else(|| refused(NoImageModel))?;
             let references = image_candidates(settings, &choice, question.model).map_err(refused)?;

@@ -7,12 +7,12 @@ use openclaw_journal::request::WEBCHAT;
 use openclaw_sessions::access::Viewer;
 use serde_json::Value;
 
-use super::RunHost;
+use super::ToolHost;
 use crate::session_tools::{Caller, sight};
 
-impl RunHost {
+impl ToolHost {
     fn caller(&self) -> Caller<'_> {
-        let settings = self.runner.settings();
+        let settings = self.runner().settings();
         let run = &self.run;
         let key = &run.turn.session_key;
         let sight = sight(&settings, &run.agent, key, !run.rights.may_use_host());
@@ -26,7 +26,7 @@ impl RunHost {
             }
         };
         Caller {
-            runner: &self.runner,
+            parts: &self.parts,
             settings,
             agent: &run.agent,
             viewer: Viewer { agent: run.agent.id.clone(), key: key.clone(), sight },
@@ -39,7 +39,7 @@ impl RunHost {
     }
 }
 
-impl SessionsHost for RunHost {
+impl SessionsHost for ToolHost {
     fn list<'a>(&'a self, wish: &'a ListWish) -> HostFuture<'a, Value> {
         Box::pin(async move { self.caller().list(wish).await })
     }

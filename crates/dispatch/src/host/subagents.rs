@@ -3,18 +3,18 @@
 use openclaw_agent::host::{HostFuture, SpawnCall, SubagentsHost};
 use serde_json::Value;
 
-use super::RunHost;
+use super::ToolHost;
 use crate::subagents::Spawner;
 
-impl SubagentsHost for RunHost {
+impl SubagentsHost for ToolHost {
     fn spawn<'a>(&'a self, call: SpawnCall<'a>) -> HostFuture<'a, Value> {
         Box::pin(async move {
             let turn = &self.run.turn;
             let spawner = Spawner {
-                runner: &self.runner,
+                parts: &self.parts,
                 key: &turn.session_key,
                 agent: &self.run.agent,
-                origin: self.run.asked_in(),
+                origin: self.asked_in(),
                 lineage: self.run.lineage,
                 rights: &self.run.rights,
                 call: turn.delivery_id(call.call_id, call.args),

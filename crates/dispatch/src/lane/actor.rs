@@ -22,12 +22,13 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
 use super::aside::{Aside, AsideStep, Asides};
-use super::change::{Change, ChangeKind, Changes, RunBeside};
+use super::change::{Change, ChangeKind, Changes};
 use super::command::{Arrival, Command, Mailbox};
 use super::machine::{ChangeId, Effect, Input, Machine};
 use super::running::{Running, next_event};
 use super::supervisor::Supervisor;
-use crate::runner::{Ending, Runner};
+use openclaw_runs::inject::RunBeside;
+use openclaw_runs::{Ending, Runner};
 
 /// Time for which an idle lane waits for a sender who seemed about to send.
 const LINGER: Duration = Duration::from_secs(1);
@@ -368,7 +369,7 @@ impl Actor {
         match step {
             AsideStep::Answered { job, answer } => {
                 let broadcasts = self.emitter(&job).answered(answer.told());
-                let outcome = crate::runner::command::outcome(answer.message.as_deref());
+                let outcome = openclaw_runs::command::outcome(answer.message.as_deref());
                 self.publish(broadcasts).await;
                 let ended_at = self.shared.clock.now_ms();
                 let run_id = job.row.run_id.clone();

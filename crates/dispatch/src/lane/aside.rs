@@ -13,10 +13,10 @@ use openclaw_journal::job::Job;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::change::{Change, ChangeKind, RunBeside};
-use crate::runner::Runner;
-use crate::runner::command::{self, Answer};
-use crate::runner::inject::RunTranscript;
+use super::change::{Change, ChangeKind};
+use openclaw_runs::Runner;
+use openclaw_runs::command::{self, Answer};
+use openclaw_runs::inject::{RunBeside, RunTranscript};
 
 /// One piece of work beside a run.
 pub(super) enum Aside {

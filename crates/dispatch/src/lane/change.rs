@@ -2,15 +2,13 @@
 //! words. Each takes its place among the messages, so that no earlier message lands behind it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use openclaw_journal::api::StopNotStored;
-use openclaw_journal::inbox::{Queued, Row};
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::machine::ChangeId;
-use crate::runner::inject::RunTranscript;
+use openclaw_runs::inject::RunBeside;
 
 /// A change that is to be made to a session.
 #[derive(Debug)]
@@ -39,13 +37,6 @@ pub(crate) struct Floor {
     /// with one, only the run's end waits for that.
     pub(crate) run: Option<RunBeside>,
     _held: DropGuard,
-}
-
-/// Run under way beside which something is done.
-#[derive(Debug, Clone)]
-pub(crate) struct RunBeside {
-    pub(crate) row: Arc<Row<Queued>>,
-    pub(crate) transcript: RunTranscript,
 }
 
 impl Change {

@@ -10,7 +10,7 @@ use openclaw_runtime::events::Emitter;
 use tokio::sync::mpsc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::runner::RunControl;
+use openclaw_runs::RunControl;
 
 /// The run under way.
 pub(super) struct Running {

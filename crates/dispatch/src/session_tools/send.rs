@@ -16,9 +16,9 @@ use openclaw_sessions::methods::{self, MAX_LABEL, MethodError, PatchError, Resol
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::announce_target::channel_of;
+use super::announce_target::{announce_target, channel_of};
 use super::{Caller, Found, Purpose, Refusal, Trouble, unreadable};
-use crate::runner::Runner;
+use openclaw_runs::Runner;
 
 /// Turns where none are configured, and at most.
 const MOST_TURNS: u8 = 5;
@@ -78,7 +78,7 @@ impl Caller<'_> {
             rights: Some(self.rights.caused()),
             ..exchange.begin()
         };
-        let accepted = self.runner.accept_own(run_id.clone(), key.clone(), request).await;
+        let accepted = self.parts.accept_own(run_id.clone(), key.clone(), request).await;
         let ended = match accepted {
             Ok(Accepted::Finished(record)) => Some(record),
             Ok(Accepted::New { .. } | Accepted::InFlight { .. }) => None,
@@ -190,7 +190,7 @@ impl Caller<'_> {
             spawned_by: confined_to.map(NonEmpty),
             ..SessionsResolveParams::default()
         };
-        let found = methods::resolve(&*self.runner.deps.store, &params).await?;
+        let found = methods::resolve(&*self.runner().deps.store, &params).await?;
         Ok(self.rules().canonical(&found.key)?)
     }
 
@@ -199,14 +199,14 @@ impl Caller<'_> {
         if self.settings.config.has_agent(agent) {
             return true;
         }
-        let store = std::sync::Arc::clone(&self.runner.deps.store);
+        let store = std::sync::Arc::clone(&self.runner().deps.store);
         let found = tokio::task::spawn_blocking(move || store.found_agents());
         found.await.is_ok_and(|found| found.contains(agent))
     }
 
     async fn exchange(&self, id: RunId, agent: AgentId, found: &Found, wish: &SendWish) -> Exchange {
         let entry = found.row.as_ref().map(|row| row.entry.as_ref());
-        let announce_to = self.runner.announce_target(&found.key, entry).await;
+        let announce_to = announce_target(self.runner(), &found.key, entry).await;
         let channel = announce_to.as_ref().map(|address| address.channel.clone());
         let max_turns = self.settings.config.session.agent_to_agent.max_ping_pong_turns;
         Exchange {
@@ -240,7 +240,7 @@ impl Caller<'_> {
         cancel: &CancellationToken,
     ) -> Result<Waited, HostError> {
         let end = async {
-            let ended = self.runner.end_of(run_id).await?;
+            let ended = end_of(self.runner(), run_id).await?;
             ended.map(Waited::Ended).ok_or(HostError::Aborted)
         };
         let patience = Duration::from_secs(seconds.min(LONGEST_WAIT));
@@ -252,25 +252,23 @@ impl Caller<'_> {
             }
         };
         let Some(place) = self.place else { return waiting.await };
-        let Some(_wait) = self.runner.waits.begin(&self.viewer.key, to) else {
+        let Some(_wait) = self.parts.waits.begin(&self.viewer.key, to) else {
             return Ok(Waited::TimedOut(CIRCLE));
         };
-        place.prepared(self.runner, &self.turn.run_id).await;
-        place.lend(&self.runner.shared.global, cancel, waiting).await
+        place.prepared(self.runner(), &self.turn.run_id).await;
+        place.lend(&self.runner().shared.global, cancel, waiting).await
     }
 }
 
-impl Runner {
-    /// Waits for the end of a run. `None`: the gateway goes down, and the run goes on after the
-    /// next start.
-    async fn end_of(&self, run_id: &RunId) -> Result<Option<RunRecord>, HostError> {
-        if let Some(mut end) = self.shared.registry.end_of(run_id) {
-            return Ok(end.wait_for(Option::is_some).await.ok().and_then(|record| record.clone()));
-        }
-        match self.shared.journal.message(run_id).await {
-            Ok(Some(Known::Finished(record))) => Ok(Some(record)),
-            Ok(Some(Known::Unfinished { .. }) | None) => Ok(None),
-            Err(error) => Err(unreadable(error)),
-        }
+/// Waits for the end of a run. `None`: the gateway goes down, and the run goes on after the
+/// next start.
+async fn end_of(runner: &Runner, run_id: &RunId) -> Result<Option<RunRecord>, HostError> {
+    if let Some(mut end) = runner.shared.registry.end_of(run_id) {
+        return Ok(end.wait_for(Option::is_some).await.ok().and_then(|record| record.clone()));
+    }
+    match runner.shared.journal.message(run_id).await {
+        Ok(Some(Known::Finished(record))) => Ok(Some(record)),
+        Ok(Some(Known::Unfinished { .. }) | None) => Ok(None),
+        Err(error) => Err(unreadable(error)),
     }
 }

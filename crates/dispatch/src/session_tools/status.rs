@@ -22,18 +22,18 @@ impl Caller<'_> {
         let mut row = self.row_asked(wish.session.as_deref()).await?;
         let agent = self.settings.config.agent(&self.viewer.owner(&row.key, self.rules()));
         let choices =
-            self.runner.models().all.choices(&self.settings.models, &agent.id, &agent.agent_dir).await;
+            self.runner().models().all.choices(&self.settings.models, &agent.id, &agent.agent_dir).await;
         let mut changed = false;
         if let Some(model) = &wish.model {
             (row, changed) = self.switch_model(row, model, &choices).await?;
         }
-        let asked = Row::unsaid(&row.key, self.runner.shared.clock.now_ms());
+        let asked = Row::unsaid(&row.key, self.runner().shared.clock.now_ms());
         let stop = CancellationToken::new();
         let context = openclaw_commands::Context {
-            models: self.runner.models(),
-            deps: &self.runner.deps,
-            shared: &self.runner.shared,
-            host: self.runner,
+            models: self.runner().models(),
+            deps: &self.runner().deps,
+            shared: &self.runner().shared,
+            host: self.runner(),
             settings: &self.settings,
             key: &row.key,
             agent: &agent,
@@ -104,13 +104,13 @@ impl Caller<'_> {
             edit.entry.touch(edit.now);
             Ok(())
         });
-        let row = self.runner.deps.store.update(&key, change).await.map_err(unreadable)?;
+        let row = self.runner().deps.store.update(&key, change).await.map_err(unreadable)?;
         Ok((row, true))
     }
 
     /// The user's time.
     fn time(&self) -> Option<String> {
-        let at = Timestamp::from_millisecond(self.runner.shared.clock.now_ms()).ok()?;
+        let at = Timestamp::from_millisecond(self.runner().shared.clock.now_ms()).ok()?;
         let (config, defaults) = (&self.settings.config, &self.settings.config.agents.defaults);
         let locale = config.environment().first_nonblank(&["LC_ALL", "LC_TIME", "LANG"]);
         let format = HourFormat::resolve(defaults.time_format, locale);

@@ -5,7 +5,7 @@ use openclaw_journal::request::WEBCHAT;
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::entry::{DeliveryContext, ThreadId};
 
-use crate::runner::Runner;
+use openclaw_runs::Runner;
 
 /// Returns the form in which a conversation is remembered.
 pub(crate) fn origin_of(address: &Address) -> DeliveryContext {
@@ -25,19 +25,17 @@ pub(crate) fn webchat() -> DeliveryContext {
     DeliveryContext { channel: Some(WEBCHAT.into()), ..DeliveryContext::default() }
 }
 
-impl Runner {
-    /// Returns the conversation that a sub-agent was started from, or else the one its requester's
-    /// session is answered in. `None` for a client of the gateway.
-    pub(super) async fn announced_in(
-        &self,
-        origin: Option<&DeliveryContext>,
-        key: &SessionKey,
-    ) -> Option<Address> {
-        match origin {
-            Some(origin) if origin.channel.as_deref() == Some(WEBCHAT) => None,
-            Some(origin) if origin.to.is_some() => self.address_of(origin),
-            // An older version remembered the channel alone.
-            Some(_) | None => self.route_of(key).await,
-        }
+/// Returns the conversation that a sub-agent was started from, or else the one its requester's
+/// session is answered in. `None` for a client of the gateway.
+pub(super) async fn announced_in(
+    runner: &Runner,
+    origin: Option<&DeliveryContext>,
+    key: &SessionKey,
+) -> Option<Address> {
+    match origin {
+        Some(origin) if origin.channel.as_deref() == Some(WEBCHAT) => None,
+        Some(origin) if origin.to.is_some() => runner.address_of(origin),
+        // An older version remembered the channel alone.
+        Some(_) | None => runner.route_of(key).await,
     }
 }

@@ -19,12 +19,14 @@ use openclaw_models::catalog::Catalog;
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::SessionEntry;
 
+use super::address::announced_in;
 use super::context;
-use super::result::{Said, is_stopped, outcome};
+use super::result::{Said, is_stopped, outcome, said_by};
 use super::sweep;
 use super::telling::{Stats, Told, posted, trigger};
 use crate::handle::Dispatch;
-use crate::runner::Runner;
+use crate::parts::DispatchParts;
+use openclaw_runs::Runner;
 
 /// First pause before something is tried again, and the longest one.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -37,21 +39,22 @@ const STEP_LANE: &str = "nested";
 const PER: f64 = 1_000_000.0;
 
 /// Looks after one.
-pub(super) async fn child(runner: Arc<Runner>, run_id: String) {
-    let Some(dispatch) = runner.dispatch() else { return };
-    let Some(run) = runner.subagents.runs.get(&run_id) else { return };
+pub(super) async fn child(parts: Arc<DispatchParts>, run_id: String) {
+    let runner = &parts.runner;
+    let Some(dispatch) = parts.dispatch() else { return };
+    let Some(run) = runner.child_runs.get(&run_id) else { return };
     if !run.is_over() {
         let Some(end) = end_of(&dispatch, &run.id()).await else { return };
-        let (run, ended) = note_end(&runner, run.clone(), end.as_ref());
+        let (run, ended) = note_end(runner, run.clone(), end.as_ref());
         let Some(announced) = announce(&dispatch, &run, &ended, end.as_ref()).await else { return };
         tracing::info!(run_id, session = %run.child_session_key, told = ?announced, "a sub-agent has ended");
         let now = runner.shared.clock.now_ms();
-        let noted = runner.subagents.runs.change(&run_id, |run| {
+        let noted = runner.child_runs.change(&run_id, |run| {
             run.cleanup_handled = Some(true);
             run.cleanup_completed_at = Some(now);
             run.announced = Some(announced);
         });
-        runner.subagents.runs.tried(noted).await;
+        runner.child_runs.tried(noted).await;
     }
     if run.cleanup == Cleanup::Delete {
         sweep::clear_away(&dispatch, &run).await;
@@ -86,7 +89,7 @@ fn note_end(runner: &Runner, run: ChildRun, record: Option<&RunRecord>) -> (Chil
     let ended_at = record.map(|record| record.ended_at).or(run.ended_at);
     let ended_at = ended_at.unwrap_or_else(|| runner.shared.clock.now_ms());
     let run = ChildRun { started_at, ended_at: Some(ended_at), outcome: Some(ended.clone()), ..run };
-    runner.subagents.runs.change(&run.run_id, |listed| {
+    runner.child_runs.change(&run.run_id, |listed| {
         listed.started_at = run.started_at;
         listed.ended_at = run.ended_at;
         listed.outcome.clone_from(&run.outcome);
@@ -106,7 +109,7 @@ async fn announce(
     if is_stopped(record) {
         return Some(Announced::skipped(Some("stopped")));
     }
-    let said = runner.said_by(&run.child_session_key, record).await;
+    let said = said_by(runner, &run.child_session_key, record).await;
     if ended.status == ChildStatus::Ok && said == Said::Silence {
         return Some(Announced::skipped(None));
     }
@@ -131,7 +134,7 @@ async fn announce(
         AnnounceMode::Step | AnnounceMode::Raw => (posted(&told, &stats), Announces::Words),
     };
     let key = &run.requester_session_key;
-    let to = runner.announced_in(run.requester_origin.as_ref(), key).await;
+    let to = announced_in(runner, run.requester_origin.as_ref(), key).await;
     if let Some(refused) = refused(runner, key, to.as_ref()).await {
         return Some(Announced::failed(refused));
     }

@@ -1,16 +1,13 @@
 //! Result of a sub-agent.
 
-use std::sync::Arc;
-
 use openclaw_agent::text::silent::{is_silent, spoken};
 use openclaw_journal::api::{AbortReason, RunOutcome, RunRecord};
 use openclaw_journal::child_run::{ChildOutcome, ChildStatus};
 use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::Message;
-use openclaw_sessions::history;
 use openclaw_sessions::transcript::inject::is_injected;
 
-use crate::runner::Runner;
+use openclaw_runs::Runner;
 
 /// Number of a child's messages in which its last words are looked for.
 const LOOKED_AT: usize = 50;
@@ -56,40 +53,21 @@ impl Said {
     }
 }
 
-impl Runner {
-    /// Returns the words that its run has answered, or else those in its transcript.
-    pub(super) async fn said_by(&self, key: &SessionKey, record: Option<&RunRecord>) -> Said {
-        if let Some(words) = record.and_then(|record| record.outcome.result()?.last_text()) {
-            return Said::Words(words.to_owned());
-        }
-        let messages = self.messages_of(key, LOOKED_AT).await;
-        let texts =
-            messages.iter().rev().filter(|message| !is_injected(message)).filter_map(
-                |message| match message {
-                    Message::Assistant(said) => Some(said.text()),
-                    Message::User(_) | Message::ToolResult(_) => None,
-                },
-            );
-        let found = texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty());
-        match found {
-            Some(words) if is_silent(&words) => Said::Silence,
-            Some(words) => Said::Words(spoken(&words).to_owned()),
-            None => Said::Nothing,
-        }
+/// Returns the words that a child's run has answered, or else those in its transcript.
+pub(super) async fn said_by(runner: &Runner, key: &SessionKey, record: Option<&RunRecord>) -> Said {
+    if let Some(words) = record.and_then(|record| record.outcome.result()?.last_text()) {
+        return Said::Words(words.to_owned());
     }
-
-    /// Returns the last messages of a session, oldest first; none if they can't be read.
-    pub(crate) async fn messages_of(&self, key: &SessionKey, limit: usize) -> Vec<Message> {
-        let Some(entry) = self.entry_or_none(key).await else { return Vec::new() };
-        let (transcripts, agent) = (Arc::clone(&self.deps.transcripts), self.key_rules().agent_of(key));
-        let read = tokio::task::spawn_blocking(move || match transcripts.find(&agent, &entry) {
-            Some(found) => history::read(&*transcripts.reader(&found), limit),
-            None => Ok(Vec::new()),
+    let messages = runner.messages_of(key, LOOKED_AT).await;
+    let texts =
+        messages.iter().rev().filter(|message| !is_injected(message)).filter_map(|message| match message {
+            Message::Assistant(said) => Some(said.text()),
+            Message::User(_) | Message::ToolResult(_) => None,
         });
-        let read = read.await.map_err(std::io::Error::other).flatten();
-        let read =
-            read.inspect_err(|error| tracing::warn!(session = %key, %error, "a transcript can't be read"));
-        // A compaction's marker is no message.
-        read.unwrap_or_default().iter().filter_map(|entry| serde_json::from_str(entry.get()).ok()).collect()
+    let found = texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty());
+    match found {
+        Some(words) if is_silent(&words) => Said::Silence,
+        Some(words) => Said::Words(spoken(&words).to_owned()),
+        None => Said::Nothing,
     }
 }

@@ -24,14 +24,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::context;
 use crate::handle::Dispatch;
-use crate::runner::Runner;
+use crate::parts::DispatchParts;
+use openclaw_runs::Runner;
 
 /// The global lane of sub-agents.
 const LANE: &str = "subagent";
 
 /// A run that starts a sub-agent.
 pub(crate) struct Spawner<'a> {
-    pub(crate) runner: &'a Arc<Runner>,
+    pub(crate) parts: &'a Arc<DispatchParts>,
     /// Session of that run.
     pub(crate) key: &'a SessionKey,
     pub(crate) agent: &'a ResolvedAgent,
@@ -68,6 +69,10 @@ impl Refusal {
 }
 
 impl Spawner<'_> {
+    fn runner(&self) -> &Runner {
+        &self.parts.runner
+    }
+
     /// Starts one and answers before it begins to work.
     pub(crate) async fn spawn(&self, call: SpawnCall<'_>) -> Value {
         match self.try_spawn(call).await {
@@ -76,7 +81,7 @@ impl Spawner<'_> {
     }
 
     async fn try_spawn(&self, call: SpawnCall<'_>) -> Result<Value, Refusal> {
-        let runner = self.runner;
+        let runner = self.runner();
         let settings = runner.settings();
         if self.key.is_subagent() {
             return Err(Refusal::forbidden("sessions_spawn is not allowed from sub-agent sessions"));
@@ -86,7 +91,7 @@ impl Spawner<'_> {
         }
         let plan = self.plan(&settings, call).await?;
         let (run_id, child) = self.names(&plan.agent)?;
-        let dispatch = runner.dispatch().ok_or_else(|| Refusal::error("gateway is shutting down"))?;
+        let dispatch = self.parts.dispatch().ok_or_else(|| Refusal::error("gateway is shutting down"))?;
         let run = self.run(&settings, call, &run_id, &child);
         let failed = |error: DispatchError| {
             Refusal(
@@ -142,7 +147,7 @@ impl Spawner<'_> {
         }
         let defaults = &config.agents.defaults.subagents;
         if let Some(most) = defaults.max_children_per_agent {
-            let count = self.runner.subagents.runs.count_active(own, self.runner.key_rules());
+            let count = self.runner().child_runs.count_active(own, self.runner().key_rules());
             if u64::try_from(count).unwrap_or(u64::MAX) >= most {
                 return Err(Refusal::forbidden(format!(
                     "{count} sub-agents of agent {own} have not ended yet, which is as many as may be \
@@ -159,7 +164,7 @@ impl Spawner<'_> {
         let choices = match needs_models {
             true => {
                 let resolved = config.agent(&agent);
-                Some(self.runner.models.all.choices(&settings.models, &agent, &resolved.agent_dir).await)
+                Some(self.runner().models.all.choices(&settings.models, &agent, &resolved.agent_dir).await)
             }
             false => None,
         };
@@ -205,10 +210,10 @@ impl Spawner<'_> {
     }
 
     fn run(&self, settings: &Settings, call: SpawnCall<'_>, run_id: &RunId, child: &SessionKey) -> ChildRun {
-        let now = self.runner.shared.clock.now_ms();
+        let now = self.runner().shared.clock.now_ms();
         let archive_after = settings.config.agents.defaults.subagents.archive_after();
         let archive_after = archive_after.and_then(|after| i64::try_from(after.as_millis()).ok());
-        let is_main = self.runner.key_rules().is_main(self.key);
+        let is_main = self.runner().key_rules().is_main(self.key);
         ChildRun {
             run_id: run_id.as_str().to_owned(),
             child_session_key: child.clone(),
@@ -267,7 +272,7 @@ impl Spawner<'_> {
 
     /// Fields that the child's row has from the beginning.
     async fn row(&self, plan: &Plan, label: Option<&str>) -> Map<String, Value> {
-        let parent = self.runner.entry_or_none(self.key).await;
+        let parent = self.runner().entry_or_none(self.key).await;
         let parent = parent.as_deref();
         let group =
             |take: fn(&SessionEntry) -> &Option<Box<str>>| parent.and_then(|entry| take(entry).clone());
@@ -294,7 +299,7 @@ impl Spawner<'_> {
             PatchError::LongLabel.to_string()
         } else {
             let query = Query { label: Some(label.to_owned()), limit: Some(1), ..Query::default() };
-            match self.runner.deps.store.select(Rows::All, &query).await {
+            match self.runner().deps.store.select(Rows::All, &query).await {
                 // The call is made again after a crash: it is the child's own.
                 Ok(found) if found.rows.iter().all(|row| row.key == run.child_session_key) => return None,
                 Ok(_) => StoreError::LabelInUse(label.to_owned()).to_string(),
@@ -311,7 +316,7 @@ impl Spawner<'_> {
             Ok(())
         });
         // The request has these fields too.
-        self.runner.deps.store.record(key, change).await.map(drop).map_err(|error| error.to_string())
+        self.runner().deps.store.record(key, change).await.map(drop).map_err(|error| error.to_string())
     }
 }
 
@@ -336,14 +341,15 @@ async fn start(
         }
     };
     if matches!(receipt.accepted, Accepted::New { .. }) {
-        let (run_id, runs) = (run.run_id.clone(), Arc::clone(&runner.subagents.runs));
+        let (run_id, runs) = (run.run_id.clone(), Arc::clone(&runner.child_runs));
         let listed = runs.add(run.clone());
         // The run begins once the list on disk has it, so that its end finds it there.
-        runner.subagents.spawn(&runner, async move {
+        let parts = dispatch.parts();
+        parts.subagents.spawn(parts, async move {
             runs.tried(listed).await;
             drop(receipt);
         });
-        runner.subagents.follow(&runner, run_id);
+        parts.subagents.follow(parts, run_id);
         if cancel.is_cancelled() {
             dispatch.stop_subagent(&run).await;
         }

@@ -13,7 +13,7 @@ use crate::lane::Command;
 impl Dispatch {
     /// Stops the sub-agents that a session has started and that have not ended. How many that were.
     pub async fn stop_subagents(&self, requester: &SessionKey) -> usize {
-        let runs = &self.runner().subagents.runs;
+        let runs = &self.runner().child_runs;
         let active = runs.select(|run| run.requester_session_key == *requester && !run.has_ended());
         let stopping = active.iter().map(|run| self.stop_subagent(run));
         join_all(stopping).await.into_iter().filter(|is_stopped| *is_stopped).count()
@@ -26,7 +26,7 @@ impl Dispatch {
         tokio::select! { biased;
             // The rest is written at the end.
             () = runner.shared.stopping.cancelled() => {}
-            () = runner.subagents.runs.all_tried() => {}
+            () = runner.child_runs.all_tried() => {}
         }
     }
 

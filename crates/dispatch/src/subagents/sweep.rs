@@ -9,7 +9,7 @@ use openclaw_sessions::methods;
 use serde_json::json;
 
 use crate::handle::Dispatch;
-use crate::runner::Runner;
+use crate::parts::DispatchParts;
 
 /// Time between two looks.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -17,9 +17,9 @@ const INTERVAL: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Archives sessions that are due, until the gateway stops.
-pub(super) async fn work(runner: Arc<Runner>) {
+pub(super) async fn work(parts: Arc<DispatchParts>) {
     loop {
-        let Some(dispatch) = runner.dispatch() else { return };
+        let Some(dispatch) = parts.dispatch() else { return };
         look(&dispatch).await;
         drop(dispatch);
         tokio::time::sleep(INTERVAL).await;
@@ -33,7 +33,7 @@ pub(crate) async fn look(dispatch: &Dispatch) {
     let runner = dispatch.runner();
     let now = runner.shared.clock.now_ms();
     let is_due = |run: &ChildRun| run.is_over() && run.archive_at_ms.is_some_and(|at| at <= now);
-    for run in runner.subagents.runs.select(is_due) {
+    for run in runner.child_runs.select(is_due) {
         if runner.shared.registry.count(&run.child_session_key) == 0 {
             clear_away(dispatch, &run).await;
         }
@@ -51,8 +51,8 @@ pub(super) async fn clear_away(dispatch: &Dispatch, run: &ChildRun) {
     let deleting = async move { methods::delete(&*store, &transcripts, &params, PATIENCE).await };
     match dispatch.change(key, PATIENCE, deleting).await.outcome().await {
         Ok(Ok(_)) => {
-            let removed = runner.subagents.runs.remove(&run.run_id);
-            runner.subagents.runs.tried(removed).await;
+            let removed = runner.child_runs.remove(&run.run_id);
+            runner.child_runs.tried(removed).await;
         }
         Ok(Err(error)) => tracing::warn!(session = %key, %error, "a sub-agent's session is not archived yet"),
         Err(error) => tracing::warn!(session = %key, %error, "a sub-agent's session is not archived yet"),

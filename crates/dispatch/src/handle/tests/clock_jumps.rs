@@ -37,7 +37,7 @@ impl Jumping {
 
     /// Returns the only sub-agent.
     fn child(&self) -> Option<ChildRun> {
-        let mut all = self.rig.dispatch.runner().subagents.runs.select(|_| true);
+        let mut all = self.rig.dispatch.runner().child_runs.select(|_| true);
         assert!(all.len() < 2, "{all:?}");
         all.pop()
     }
@@ -96,7 +96,8 @@ async fn a_message_that_waits_keeps_its_deadline() {
         send(&jumping.rig, "r1", "one").await;
         model.asked(1).await;
         // Accepted at one time, and heard of by its lane at another.
-        let Dispatch { runner, lanes, .. } = &jumping.rig.dispatch;
+        let dispatch = &jumping.rig.dispatch;
+        let (runner, lanes) = (dispatch.runner(), dispatch.lanes());
         let request = chat("r2", "two").into();
         let placed =
             intake::place(runner, lanes, RunId::new("r2"), key_of(KEY), request, Durability::Synced).await;

@@ -18,8 +18,8 @@ use tracing::Instrument;
 use super::{Actor, Told};
 use crate::lane::machine::{Batch, Input};
 use crate::lane::running::Running;
-use crate::runner::compaction::{self, AfterRun};
-use crate::runner::{self, Ending, RunControl, Said};
+use openclaw_runs::compaction::{self, AfterRun};
+use openclaw_runs::{Ending, RunControl, Said};
 
 /// Number of events that a run may be ahead of its lane.
 const EVENTS: usize = 32;
@@ -41,7 +41,7 @@ impl Actor {
         let (runner, work, shared_control) = (Arc::clone(&self.runner), job.clone(), Arc::clone(&control));
         let span = tracing::info_span!("message", run_id = %job.row.run_id);
         let working =
-            Box::pin(async move { crate::runner::work(&runner, &work, &shared_control, events_in).await });
+            Box::pin(async move { openclaw_runs::work(&runner, &work, &shared_control, events_in).await });
         self.tasks.spawn(working.instrument(span));
         let working = self.shared.working.token();
         self.running = Some(Running { job, control, events, emitter, begun: false, over: None, working });
@@ -255,7 +255,7 @@ impl Actor {
             outcome,
             report: None,
         };
-        runner::finish(&self.runner, &job.row, &record, Said::default()).await;
+        openclaw_runs::finish(&self.runner, &job.row, &record, Said::default()).await;
         record
     }
 

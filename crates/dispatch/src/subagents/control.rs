@@ -1,0 +1,36 @@
+//! Sub-agents as chat commands see them.
+
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use openclaw_commands::SubagentControl;
+use openclaw_journal::api::{DispatchError, Waited};
+use openclaw_journal::child_run::ChildRun;
+use openclaw_journal::request::Request;
+use openclaw_protocol::{RunId, SessionKey};
+
+use crate::handle::Dispatch;
+
+impl SubagentControl for Dispatch {
+    fn stop_all<'a>(&'a self, requester: &'a SessionKey) -> BoxFuture<'a, usize> {
+        self.stop_subagents(requester).boxed()
+    }
+
+    fn stop<'a>(&'a self, run: &'a ChildRun) -> BoxFuture<'a, bool> {
+        self.stop_subagent(run).boxed()
+    }
+
+    fn send<'a>(
+        &'a self,
+        run_id: RunId,
+        key: &'a SessionKey,
+        request: Request,
+    ) -> BoxFuture<'a, Result<(), DispatchError>> {
+        async move { self.accept(run_id, key.clone(), request).await.outcome().await.map(drop) }.boxed()
+    }
+
+    fn wait<'a>(&'a self, run_id: &'a RunId, patience: Duration) -> BoxFuture<'a, Waited> {
+        Self::wait(self, run_id, patience).boxed()
+    }
+}

@@ -1,0 +1,157 @@
+//! Decisions about a message when it is accepted: its meaning to the gateway, its way of waiting,
+//! and whether its session may send at all.
+
+use std::sync::Arc;
+
+use openclaw_agent::skills::{Occasion, SkillBook, Snapshot, Wanted};
+use openclaw_journal::api::DispatchError;
+use openclaw_journal::request::Request;
+use openclaw_journal::rights::Rights;
+use openclaw_journal::rights::settle::{self, Within};
+use openclaw_models::reference::ModelNames;
+use openclaw_protocol::AgentId;
+use openclaw_runtime::setup::Settings;
+use openclaw_sessions::entry::SendPolicy;
+use openclaw_sessions::send_policy::{self, SendSubject};
+use openclaw_sessions::{SessionEntry, SessionKey};
+
+use super::Runner;
+use crate::acceptance;
+use openclaw_commands::Names;
+
+impl Runner {
+    /// True if the session may send to a channel.
+    pub async fn may_deliver(&self, key: &SessionKey, channel: &str) -> Result<bool, DispatchError> {
+        let entry = self.entry(key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
+        Ok(self.is_allowed(key, entry.as_deref(), Some(channel)))
+    }
+
+    fn is_allowed(&self, key: &SessionKey, entry: Option<&SessionEntry>, channel: Option<&str>) -> bool {
+        let settings = self.settings();
+        let subject = SendSubject { key, entry, channel, chat_type: None };
+        send_policy::resolve(settings.sessions.section.send_policy.as_ref(), &subject) == SendPolicy::Allow
+    }
+
+    /// Makes the decisions about a message, and tells if its session may send now. Reads the
+    /// session's row, once: from now on the key is spelled as it is stored.
+    pub async fn decide(
+        &self,
+        key: SessionKey,
+        request: Request,
+    ) -> Result<(SessionKey, Request, bool), DispatchError> {
+        let found = self.deps.store.get(&key).await;
+        let found = found.map_err(|error| DispatchError::Storage(error.to_string()))?;
+        let (key, entry) = match found {
+            Some(row) => (row.key, Some(row.entry)),
+            None => (key.spelled_anew(), None),
+        };
+        let settings = self.settings();
+        let may_send = self.is_allowed(&key, entry.as_deref(), None);
+        let skills = self.skills_called(&key, &request, entry.as_deref(), &settings).await;
+        let skills = skills.as_deref().map(openclaw_commands::skill::commands).unwrap_or_default();
+        let request = acceptance::decide(request, entry.as_deref(), &settings, skills);
+        let rights = Some(self.settled_rights(&key, &request, entry.as_deref(), &settings));
+        Ok((key, Request { rights, ..request }, may_send))
+    }
+
+    /// A message found on disk, decided about: by the version that accepted it, or now.
+    pub async fn decided(&self, session_key: &SessionKey, request: Request) -> Request {
+        if request.decided.is_some() && request.rights.is_some() {
+            return request;
+        }
+        let entry = self.entry_or_none(session_key).await;
+        let settings = self.settings();
+        let request = match request.decided {
+            Some(_) => request,
+            None => {
+                let skills = self.skills_called(session_key, &request, entry.as_deref(), &settings).await;
+                let skills = skills.as_deref().map(openclaw_commands::skill::commands).unwrap_or_default();
+                acceptance::decide(request, entry.as_deref(), &settings, skills)
+            }
+        };
+        let rights = self.settled_rights(session_key, &request, entry.as_deref(), &settings);
+        Request { rights: Some(rights), ..request }
+    }
+
+    /// Settles the rights of a message's run.
+    fn settled_rights(
+        &self,
+        key: &SessionKey,
+        request: &Request,
+        entry: Option<&SessionEntry>,
+        settings: &Settings,
+    ) -> Rights {
+        let agent = request.agent_id.clone();
+        let agent = agent.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
+        let unknown = SessionEntry::default();
+        let (entry, started_with) = (entry.unwrap_or(&unknown), self.child_runs.rights_of(key));
+        settle::settled(request.asked(), self.within(settings, (key, &agent), entry, started_with.as_ref()))
+    }
+
+    /// Returns the limits that a session puts on rights. `started_with` comes from
+    /// [`Runs::rights_of`](crate::subagents::Runs::rights_of).
+    pub fn within<'a>(
+        &'a self,
+        settings: &'a Settings,
+        (key, agent): (&'a SessionKey, &'a AgentId),
+        entry: &'a SessionEntry,
+        started_with: Option<&'a Rights>,
+    ) -> Within<'a> {
+        Within { config: &settings.config, rules: self.key_rules(), key, agent, entry, started_with }
+    }
+
+    /// The skills of all agents.
+    pub fn skills(&self) -> &SkillBook {
+        &self.deps.skills
+    }
+
+    /// Reads words that are not accepted yet, by the names that things have for the agent that they are for.
+    pub async fn read_words<T>(
+        &self,
+        key: &SessionKey,
+        agent: &AgentId,
+        text: &str,
+        read: impl FnOnce(Names<'_>) -> T,
+    ) -> T {
+        let settings = self.settings();
+        let skills = match openclaw_commands::skill::may_be_one(text) {
+            true => {
+                let entry = self.entry_or_none(key).await;
+                Some(self.skills_of_agent(agent, entry.as_deref(), &settings).await)
+            }
+            false => None,
+        };
+        let skills = skills.as_deref().map(openclaw_commands::skill::commands).unwrap_or_default();
+        let models = ModelNames::new(&settings.models.listed);
+        let triggers = settings.sessions.section.triggers();
+        read(Names { models: &models, triggers: &triggers, skills })
+    }
+
+    /// Returns the skills of the agent that a message goes to, if it may call one.
+    async fn skills_called(
+        &self,
+        key: &SessionKey,
+        request: &Request,
+        entry: Option<&SessionEntry>,
+        settings: &Settings,
+    ) -> Option<Arc<Snapshot>> {
+        if !acceptance::may_call_skill(request, settings) {
+            return None;
+        }
+        let asked = request.agent_id.clone();
+        let agent = asked.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
+        Some(self.skills_of_agent(&agent, entry, settings).await)
+    }
+
+    async fn skills_of_agent(
+        &self,
+        agent: &AgentId,
+        entry: Option<&SessionEntry>,
+        settings: &Settings,
+    ) -> Arc<Snapshot> {
+        let agent = settings.config.agent(agent);
+        let wanted = Wanted { config: &settings.config, agent: &agent.id, workspace: &agent.workspace };
+        let occasion = Occasion::GoesOn(entry.and_then(|entry| entry.skills_snapshot.as_ref()));
+        self.deps.skills.for_turn(wanted, occasion).await
+    }
+}

@@ -1,0 +1,51 @@
+//! Estimate of the next run's prompt, for `/context` if no run has told it yet: built as for a run,
+//! and not used.
+
+use std::sync::Arc;
+
+use openclaw_agent::prompt::{ReportSource, SystemPromptReport};
+use openclaw_config::ResolvedAgent;
+use openclaw_journal::rights::groups::{self, Spawner};
+use openclaw_journal::rights::settle;
+use openclaw_runtime::setup::Settings;
+use openclaw_sessions::{SessionEntry, SessionKey};
+use openclaw_tools::ImageSetup;
+use tokio_util::sync::CancellationToken;
+
+use super::prepare::{Asking, PromptParts};
+use super::session::Session;
+use super::{NotBegun, Runner};
+
+impl Runner {
+    /// Builds a prompt now, and returns its report.
+    pub async fn estimate(
+        &self,
+        settings: &Arc<Settings>,
+        key: &SessionKey,
+        agent: &ResolvedAgent,
+        entry: &SessionEntry,
+        stop: &CancellationToken,
+    ) -> Result<SystemPromptReport, NotBegun> {
+        let tools = groups::of_session(&settings.config, key, entry, Spawner::Counts);
+        let started_with = self.child_runs.rights_of(key);
+        let within = self.within(settings, (key, &agent.id), entry, started_with.as_ref());
+        let rights = settle::of_owner(tools, within);
+        let session = Session::of_row(self, key, agent, &Arc::new(entry.clone()), rights)?;
+        let selected = self.models.next(&settings.models, agent, key, entry).await?;
+        let first = selected.candidates.first();
+        let first = first.ok_or_else(|| NotBegun::because("Error: no model is configured"))?;
+        let files = self.load_workspace(&session, settings, stop).await?;
+        let skills = self.skills_of(&session, settings).await;
+        let shield = self.secrets.shield(settings, selected.secrets, self.secrets.of_devices())?;
+        let model = (first.model.provider(), first.model.id());
+        let sandbox = self.sandbox(&session, settings, &skills).await?;
+        let files = self.files_told(&session, settings, sandbox.as_deref(), files, stop).await?;
+        let image = selected.images.map(|_| ImageSetup { model_sees: first.sees });
+        let from = Asking { image, ..Asking::default() };
+        let tools = self.tools(&session, settings, model, (&shield, &skills, sandbox.as_ref()), from);
+        let sandbox = sandbox.as_deref();
+        let parts = PromptParts { files: &files, skills: &skills, tools: &tools, sandbox, at: None };
+        let (_, report) = self.system_prompt(None, &session, settings, first, parts);
+        Ok(SystemPromptReport { source: ReportSource::Estimate, ..report })
+    }
+}

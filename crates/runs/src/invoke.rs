@@ -1,0 +1,246 @@
+//! A tool that a client calls in the name of a session, without a model and outside of runs. Tools that work on files and commands are not
+//! offered: they belong to a run and its workspace.
+
+use std::sync::Arc;
+
+use openclaw_agent::tool::ToolFacts;
+use openclaw_agent::{DirectCall, ToolError};
+use openclaw_channels::{Address, registry};
+use openclaw_journal::inbox::Row;
+use openclaw_journal::lineage::Lineage;
+use openclaw_journal::rights::{groups, settle};
+use openclaw_protocol::message::{Block, ToolCall};
+use openclaw_sessions::SessionKey;
+use openclaw_sessions::key::normalize_account_id;
+use openclaw_tools::CATALOGUE;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::prepare::Asking;
+use super::session::Session;
+use super::{NotBegun, Runner};
+use crate::calling_run::CallingRun;
+use openclaw_commands::Context;
+use openclaw_runtime::messages::turn::{Bound, MessageTurn};
+
+/// Call of a tool by a client.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolInvocation {
+    /// The tool.
+    pub tool: String,
+    /// Action, for tools that can do several things.
+    pub action: Option<String>,
+    /// Arguments of the tool.
+    pub args: Map<String, Value>,
+    /// The session in whose name it is called; absent is the main session.
+    pub session_key: Option<String>,
+    /// Channel and account that the client says it calls from.
+    pub caller: CallerChannel,
+}
+
+/// Channel that a client says it calls from. Used in the place of the session's own: for the tools
+/// of a group, and for what other sessions are told about the caller.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallerChannel {
+    /// Id of the channel; `None` if the client does not name one.
+    pub channel: Option<String>,
+    /// The account on it.
+    pub account: Option<String>,
+}
+
+impl CallerChannel {
+    /// Reads the channel and account as a client writes them. Blank is absent; channels that this
+    /// gateway does not know keep the name they are given.
+    pub fn new(channel: Option<&str>, account: Option<&str>) -> Self {
+        let given =
+            |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        let id = |name: String| {
+            registry::by_name(&name).map_or_else(|| name.to_lowercase(), |info| info.id.to_owned())
+        };
+        Self { channel: given(channel).map(id), account: given(account).as_deref().map(normalize_account_id) }
+    }
+
+    /// Returns the conversation that tools use if none is named: the session's, if it is on this
+    /// channel.
+    pub fn bound_to(&self, route: Address) -> Option<Address> {
+        if self.channel.as_ref().is_some_and(|channel| *channel != route.channel) {
+            return None;
+        }
+        let account = self.account.clone().unwrap_or_else(|| route.account.clone());
+        Some(Address { account, ..route })
+    }
+}
+
+/// Result of a tool.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Invoked {
+    /// Texts and images.
+    pub content: Vec<Block>,
+    /// Result for programs.
+    pub details: Option<Value>,
+}
+
+/// Reasons for which a tool gave no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvokeError {
+    /// The tool does not exist, or the session may not have it.
+    #[error("Tool not available: {0}")]
+    Unavailable(String),
+    /// The session's key is invalid.
+    #[error("{0}")]
+    Session(String),
+    /// The tool failed, with this text of its own.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The groups of tools that work on files and commands.
+const OF_RUNS: [&str; 2] = ["group:fs", "group:runtime"];
+/// Number of events of a call that may wait; nobody listens to them.
+const EVENTS: usize = 16;
+
+/// True if a client may call it at all.
+fn is_offered(facts: &ToolFacts) -> bool {
+    !facts.groups.iter().any(|group| OF_RUNS.contains(group))
+}
+
+impl Runner {
+    /// Calls a tool in the name of a session.
+    pub async fn invoke(
+        &self,
+        key: SessionKey,
+        invocation: ToolInvocation,
+        cancel: &CancellationToken,
+    ) -> Result<Invoked, InvokeError> {
+        let name = CATALOGUE.canonical_name(&invocation.tool);
+        let unavailable = || InvokeError::Unavailable(invocation.tool.trim().to_owned());
+        if !CATALOGUE.facts().any(|facts| facts.name == name && is_offered(facts)) {
+            return Err(unavailable());
+        }
+        let not_begun = |error: NotBegun| InvokeError::Failed(error.message);
+        let settings = self.settings();
+        let agent = settings.config.agent(&self.key_rules().agent_of(&key));
+        let row = self.deps.store.get(&key).await.map_err(|error| InvokeError::Failed(error.to_string()))?;
+        let (key, entry) = row.map_or_else(|| (key, Arc::default()), |row| (row.key, row.entry));
+        let asked = Row::unsaid(&key, self.shared.clock.now_ms());
+        let context = Context {
+            models: self.models(),
+            deps: &self.deps,
+            shared: &self.shared,
+            host: self,
+            settings: &settings,
+            key: &key,
+            agent: &agent,
+            entry: &entry,
+            row: &asked,
+            was_begun: false,
+            stop: cancel,
+            overtaken: None,
+        };
+        let (model, _) = context.current(&context.choices().await).await;
+        let caller = invocation.caller;
+        let tools = groups::of_client(
+            &settings.config,
+            &key,
+            &entry,
+            (caller.channel.as_deref(), caller.account.as_deref()),
+        );
+        let started_with = self.child_runs.rights_of(&key);
+        let within = self.within(&settings, (&key, &agent.id), &entry, started_with.as_ref());
+        let rights = settle::of_owner(tools, within);
+        let session = Session::of_row(self, &key, &agent, &entry, rights).map_err(not_begun)?;
+        let skills = self.skills_of(&session, &settings).await;
+        let shield =
+            self.secrets.shield(&settings, Vec::new(), self.secrets.of_devices()).map_err(not_begun)?;
+        let route = self.route_of(&key).await.and_then(|route| caller.bound_to(route));
+        let from = Asking { at: route.as_ref(), ..Asking::default() };
+        let model = (model.provider.as_str(), model.model.as_str());
+        let tools = self.tools(&session, &settings, model, (&shield, &skills, None), from);
+        let Some(spec) = tools.specs().iter().find(|spec| spec.name == name) else {
+            return Err(unavailable());
+        };
+        let mut args = invocation.args;
+        let takes_action = spec.parameters.pointer("/properties/action").is_some();
+        if let Some(action) = invocation.action.filter(|_| takes_action && !args.contains_key("action")) {
+            args.insert("action".to_owned(), action.into());
+        }
+        let run_id = asked.run_id.clone();
+        let hooks = self.run_hooks(&settings, &session, route.as_ref());
+        let bound = route.map(|address| Bound { address, message_id: None });
+        let host = self.host_of(CallingRun {
+            turn: MessageTurn::new(run_id.clone(), key.clone(), bound, false, session.rights.clone()),
+            rights: session.rights.clone(),
+            agent: agent.clone(),
+            origin: None,
+            by_person: true,
+            lineage: Lineage::default(),
+            place: None,
+            caller,
+        });
+        let call = ToolCall {
+            id: format!("http-{run_id}"),
+            name,
+            arguments: Value::Object(args),
+            ..ToolCall::default()
+        };
+        let (events, unheard) = mpsc::channel(EVENTS);
+        drop(unheard);
+        let direct = DirectCall {
+            tools: &tools,
+            redactor: &shield.redactor,
+            hooks: &hooks,
+            host: &host,
+            workspace: &session.agent.workspace,
+            cancel,
+            events: &events,
+        };
+        let made = Box::pin(direct.result(&call, || self.shared.clock.now_ms())).await;
+        match made {
+            Ok(result) => Ok(Invoked { content: result.content, details: result.details }),
+            Err(ToolError::Unknown(_)) => Err(unavailable()),
+            Err(error) => Err(InvokeError::Failed(error.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_is_known_by_its_names_and_an_account_by_its_id() {
+        let of = |channel: Option<&str>, account: Option<&str>| {
+            let CallerChannel { channel, account } = CallerChannel::new(channel, account);
+            (channel, account)
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(of(Some(" IMsg "), Some(" Work ")), (some("imessage"), some("work")));
+        assert_eq!(of(Some("Fax"), None), (some("fax"), None));
+        assert_eq!(of(Some("  "), Some("")), (None, None));
+    }
+
+    #[test]
+    fn a_session_on_another_channel_is_not_written_to_by_itself() {
+        let route = Address {
+            channel: "telegram".to_owned(),
+            account: "default".to_owned(),
+            target: "5".to_owned(),
+            thread: None,
+        };
+        let rows = [
+            (None, None, Some("default")),
+            (Some("telegram"), None, Some("default")),
+            (Some("telegram"), Some("work"), Some("work")),
+            (None, Some("work"), Some("work")),
+            (Some("slack"), Some("work"), None),
+        ];
+        for (channel, account, expect) in rows {
+            let bound = CallerChannel::new(channel, account).bound_to(route.clone());
+            assert_eq!(bound.map(|bound| bound.account).as_deref(), expect, "{channel:?} {account:?}");
+        }
+    }
+}

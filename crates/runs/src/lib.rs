@@ -1,0 +1,94 @@
+//! Runs, each from an accepted message to a stored result. The order of the steps is the promise of
+//! `docs/durability.md`.
+//!
+//! - [`decide`] works before that, when the message is accepted. [`attempt`] counts the tries of a
+//!   message, [`given_up`] ends one that was tried too often; [`gathered`] puts messages together
+//!   that share a run.
+//! - [`command`] answers messages for the gateway, [`skill_tool`] those for a skill's tool;
+//!   [`shortcuts`] answers commands among words.
+//! - [`session`] finds the conversation, [`protections`] tells if it may go on here, [`contact`]
+//!   notes the place where it is held, [`wording`] makes the model's view of the message,
+//!   [`prepare`] models and prompt, [`memory_flush`] is the turn before the turn, [`tools`] the
+//!   tools, [`context_settings`] limits the part of the conversation that is sent.
+//! - [`branch`] is the transcript as the agent sees it, [`kept`] keeps it open for the next run.
+//!   [`waiting`] shows the typing indicator until the run does, [`steering`] hands the run messages
+//!   that come meanwhile, [`inject`] writes into its transcript; [`lent`] is its place in its lane
+//!   while it waits for another session.
+//! - [`invoke`] calls a tool for a client; [`compaction`] makes room between runs, [`compaction_note`]
+//!   tells clients of it, [`start_over`] begins conversations anew that can't go on; [`obstacle`]
+//!   waits for another process that has the transcript, or for space. [`unanswered`] keeps messages
+//!   that were stopped, or failed, before their run began. [`end_claim`] decides between an answer and a stop.
+//! - [`secrets`] has the secrets that tools may not say, [`device_secrets`] those of devices;
+//!   [`estimate`] builds a prompt for `/context` alone; [`result`] makes the record that is kept.
+//!   [`control`] is shared by a run and its lane.
+
+pub mod acceptance;
+mod acknowledge;
+mod attempt;
+mod blocked_tools;
+mod branch;
+pub mod calling_run;
+pub mod command;
+mod command_host;
+pub mod compaction;
+mod compaction_note;
+mod contact;
+mod context_settings;
+mod control;
+mod decide;
+mod deliver;
+mod device_secrets;
+mod end_claim;
+mod error_policy;
+mod estimate;
+mod footer;
+mod fork;
+mod gathered;
+mod given_up;
+mod history_limit;
+pub mod hooks;
+pub mod inject;
+pub mod invoke;
+mod kept;
+pub mod lent;
+mod live;
+mod memory_flush;
+mod message_host;
+mod message_tool;
+mod new_session;
+mod not_begun;
+mod obstacle;
+mod prefixes;
+mod prepare;
+mod protections;
+mod replies;
+mod reply_media;
+mod reports;
+mod result;
+pub mod run_host;
+mod runner;
+mod sandbox;
+pub mod secrets;
+mod session;
+mod session_messages;
+mod shortcut;
+mod skill_tool;
+mod start_over;
+mod steering;
+mod taken;
+pub mod talk_step;
+mod tools;
+mod unanswered;
+mod waiting;
+mod wording;
+mod work;
+
+pub use attempt::{Suspects, is_last_try};
+pub use calling_run::CallingRun;
+pub use control::RunControl;
+pub use deliver::Announcement;
+pub use not_begun::NotBegun;
+pub use replies::{Aside, Destination, Said};
+pub use run_host::RunHost;
+pub use runner::Runner;
+pub use work::{Ending, finish, work};

@@ -1,0 +1,155 @@
+//! Memory flush: a turn before the turn (spec `agent-runtime.md` §10.7). When a conversation will
+//! soon be compacted, its agent is asked once to write down what should last. People do not hear of
+//! it, and if it fails the message has its turn all the same.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use openclaw_agent::compaction::memory_flush::{MemoryFlush, SessionFill, can_be_saved};
+use openclaw_agent::event::RunEnd;
+use openclaw_agent::user_time::user_zone;
+use openclaw_config::settings::QueueMode;
+use openclaw_journal::inbox::Row;
+use openclaw_journal::intent::Intent;
+use openclaw_journal::queue::QueueSettings;
+use openclaw_journal::request::{Decisions, MAIN_LANE, Request};
+use openclaw_journal::rights::Rights;
+use openclaw_journal::source::Source;
+use openclaw_models::Candidate;
+use openclaw_protocol::{RunId, SessionId};
+use openclaw_runtime::session_model::RequestedModel;
+use openclaw_runtime::setup::Settings;
+use openclaw_sessions::SessionEntry;
+use openclaw_sessions::store::{Edit, Refused};
+use tokio::sync::mpsc;
+
+use super::lent::LanePlace;
+use super::prepare::{Flush, Preparation};
+use super::session::Session;
+use super::{NotBegun, RunControl, Runner, result, sandbox};
+use crate::work::run_agent;
+use openclaw_sessions::time::now_ms;
+
+/// True if memory is to be saved before a message's turn. False for a message that a crash has cut
+/// short, which was begun behind such a turn already, and for messages of the gateway itself, which
+/// are no person's turn.
+pub(super) fn is_due(settings: &Settings, row: &Row, session: &Session, model: &Candidate) -> bool {
+    let Some(flush) = &settings.memory_flush else { return false };
+    !row.recovered
+        && row.payload.is_interaction()
+        && session.reset.is_none()
+        && flush.is_due(model.model.context_window(), fill(&session.entry))
+        && sandbox::reaches_workspace(settings, session)
+        && can_be_saved(&session.agent.workspace)
+}
+
+fn fill(entry: &SessionEntry) -> SessionFill {
+    SessionFill {
+        total_tokens: entry.total_tokens.unwrap_or(0),
+        compactions: entry.compaction_count.unwrap_or(0),
+        flushed_at: entry.memory_flush_compaction_count,
+    }
+}
+
+/// Asks the agent, with the model its next turn has.
+pub(super) async fn work(
+    runner: &Runner,
+    row: &Row,
+    session_id: &SessionId,
+    control: &RunControl,
+    requested: Option<RequestedModel>,
+) {
+    let settings = runner.settings();
+    let Some(flush) = &settings.memory_flush else { return };
+    let asking = turn(row, session_id, flush, &settings);
+    // No message is steered into it; a stop of the message stops it too.
+    let own = Arc::new(RunControl::new(control.cancel.child_token(), false));
+    let asked = async || control.attempt.prepared(runner, &row.run_id).await;
+    let worked = Box::pin(runner.flush_memory(&asking, &own, requested, asked)).await;
+    if let Err(NotBegun { message, .. }) = worked {
+        tracing::warn!(session = %row.session_key, %message, "memory was not saved before the turn");
+    }
+}
+
+/// The gateway's own message. It is in no inbox: a crash forgets it, and the next message brings another.
+fn turn(row: &Row, session_id: &SessionId, flush: &MemoryFlush, settings: &Settings) -> Row {
+    let accepted_at = now_ms();
+    let zone = user_zone(settings.config.agents.defaults.user_timezone.as_deref());
+    let now = Timestamp::from_millisecond(accepted_at).unwrap_or(Timestamp::UNIX_EPOCH);
+    let extra =
+        row.payload.extra_system_prompt.iter().map(String::as_str).chain([flush.system_prompt.as_str()]);
+    let decided = Decisions {
+        reset: None,
+        intent: Intent::Prompt,
+        queue: QueueSettings::with(QueueMode::Followup),
+        time_limit: row.payload.run_time().map(|limit| limit.as_secs()),
+    };
+    let payload = Request {
+        source: Source::MemoryFlush,
+        text: flush.prompt(now, &zone),
+        extra_system_prompt: Some(extra.collect::<Vec<_>>().join("\n\n")),
+        agent_id: row.payload.agent_id.clone(),
+        rights: row.payload.rights.as_ref().map(Rights::caused),
+        decided: Some(decided),
+        ..Request::default()
+    };
+    let id = openclaw_sessions::ids::uuid().to_string();
+    Row {
+        run_id: RunId::new(format!("memory-flush-{id}")),
+        session_key: row.session_key.clone(),
+        payload,
+        accepted_at,
+        entry_id: id.get(..8).unwrap_or(&id).to_owned(),
+        fresh_id: SessionId::new(id),
+        session_id: Some(session_id.clone()),
+        abort: None,
+        answered: None,
+        recovered: false,
+        gathering: None,
+    }
+}
+
+impl Runner {
+    async fn flush_memory(
+        &self,
+        row: &Row,
+        control: &Arc<RunControl>,
+        requested: Option<RequestedModel>,
+        about_to_ask: impl AsyncFnOnce(),
+    ) -> Result<(), NotBegun> {
+        let Preparation::Ready(mut prepared) = self.prepare(row, control, requested, Flush::Done).await?
+        else {
+            return Ok(());
+        };
+        about_to_ask().await;
+        let (events, _) = mpsc::channel(1);
+        let (turn, place) = (self.message_turn(row), Arc::new(LanePlace::new(MAIN_LANE, None)));
+        let ended = run_agent(self, &mut prepared, control, (row, &turn, &place), events).await;
+        control.transcript.send_replace(None);
+        prepared.branch.end_injections();
+        if self.shared.kill.is_cancelled() {
+            return Err(NotBegun::because("the gateway is shutting down"));
+        }
+        let is_saved = ended.end == RunEnd::Completed;
+        let outcome = result::outcome(&ended, None);
+        let figures = prepared.figures(ended, row, &outcome, None);
+        let change = Box::new(move |edit: Edit<'_>| {
+            if edit.is_new || edit.entry.session_id.as_ref() != Some(&figures.session_id) {
+                return Err(Refused("the session was deleted or reset meanwhile".to_owned()));
+            }
+            // Whoever stopped the run before did not stop this one.
+            let aborted = edit.entry.aborted_last_run;
+            figures.apply(edit.entry, edit.now);
+            edit.entry.aborted_last_run = aborted;
+            if is_saved {
+                edit.entry.memory_flush_at = Some(edit.now);
+                edit.entry.memory_flush_compaction_count = Some(edit.entry.compaction_count.unwrap_or(0));
+            }
+            Ok(())
+        });
+        self.deps.store.record(&prepared.session.key, change).await?;
+        prepared.branch.sync().await?;
+        prepared.keep(self);
+        Ok(())
+    }
+}

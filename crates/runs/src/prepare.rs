@@ -1,0 +1,413 @@
+//! Preparation of a run before its first model call: [`system_prompt`] builds the prompt, [`begin`]
+//! opens the transcript.
+
+mod begin;
+mod pictures;
+mod system_prompt;
+mod tools;
+mod workspace;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use openclaw_agent::compaction::CompactionSettings;
+use openclaw_agent::event::RunEnd;
+use openclaw_agent::hooks::RunHooks;
+use openclaw_agent::prompt::SystemPromptReport;
+use openclaw_agent::pruning::PruneSettings;
+use openclaw_agent::skills::{self, Occasion, Snapshot};
+use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
+use openclaw_channels::Address;
+use openclaw_journal::api::{AbortReason, RunOutcome};
+use openclaw_journal::beat::BeatAnswer;
+use openclaw_journal::inbox::Row;
+use openclaw_journal::intent::{Hints, Reasoning};
+use openclaw_journal::request::Request;
+use openclaw_models::credentials::{AgentFlag, SessionState};
+use openclaw_models::select::Skipped;
+use openclaw_models::{Ask, Candidate, Selected, ThinkingLevel};
+use openclaw_protocol::SessionId;
+use openclaw_protocol::message::{AssistantMessage, StopReason};
+use openclaw_runtime::events::Verbose;
+use openclaw_runtime::session_model::RequestedModel;
+use openclaw_runtime::session_model::profile_pin::Keep;
+use openclaw_runtime::session_model::thinking;
+use openclaw_runtime::setup::Settings;
+use openclaw_runtime::verbosity::verbose;
+use openclaw_sessions::SessionEntry;
+use openclaw_sessions::entry::Json;
+use openclaw_sessions::transcript::TranscriptLock;
+use openclaw_tools::ImageSetup;
+
+use super::branch::RunBranch;
+use super::context_settings;
+use super::kept::Remembered;
+use super::result::Figures;
+use super::secrets::Shield;
+use super::session::Session;
+use super::{NotBegun, RunControl, Runner, history_limit, memory_flush};
+use crate::hooks;
+pub(crate) use begin::circumstances;
+use begin::{Beginning, Begun, ReadAhead};
+use openclaw_sessions::time::now_ms;
+use pictures::Sight;
+pub(crate) use system_prompt::PromptParts;
+pub(crate) use tools::Asking;
+
+/// A run that is ready to begin.
+pub(super) struct Prepared {
+    pub(super) session: Session,
+    pub(super) models: Vec<Candidate>,
+    /// Notices about models that were left out.
+    pub(super) passed_over: Vec<String>,
+    /// Flag with which commands mean the agent.
+    pub(super) agent_flag: AgentFlag,
+    /// The credential profile the session goes on with.
+    pub(super) pin: Keep,
+    pub(super) tools: Toolbox,
+    pub(super) shield: Arc<Shield>,
+    pub(super) hooks: RunHooks,
+    /// Mark of the skills that the row keeps.
+    pub(super) skills_mark: Option<Json>,
+    pub(super) system_prompt: Arc<str>,
+    /// Parts that the system prompt was made of, until they are put into words for the row while
+    /// the model is asked.
+    pub(super) report: Option<SystemPromptReport>,
+    /// Report in the form that the row keeps.
+    pub(super) kept_report: Option<Json>,
+    pub(super) branch: RunBranch,
+    /// State kept together with its transcript.
+    pub(super) remembered: Remembered,
+    pub(super) compaction: CompactionSettings,
+    /// Tokens of the system prompt and the tools.
+    pub(super) fixed_tokens: u64,
+    pub(super) pruning: Option<Arc<PruneSettings>>,
+    pub(super) reasoning: ReasoningVisibility,
+    pub(super) limits: Limits,
+    pub(super) history_limit: Option<NonZeroU32>,
+    /// Lock on the transcript, held until everything is stored.
+    pub(super) lock: TranscriptLock,
+}
+
+/// Result of preparing a run.
+pub(super) enum Preparation {
+    /// The run can begin.
+    Ready(Box<Prepared>),
+    /// The run was stopped first.
+    Stopped,
+    /// The agent of this session has to save its memory first.
+    FlushFirst(SessionId),
+}
+
+/// Tells if memory may have to be saved before a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flush {
+    /// Memory is saved if it is due.
+    IfDue,
+    /// Memory was saved, or could not be.
+    Done,
+}
+
+impl Prepared {
+    /// Keeps the transcript open for the next run, and lets go of everything else.
+    pub(super) fn keep(self, runner: &Runner) {
+        runner.kept.put(self.branch.into_transcript(), self.remembered);
+        self.lock.linger();
+    }
+
+    /// Tells in the transcript that time was up.
+    pub(super) async fn close_timed_out(&mut self, candidate: usize, why: String) {
+        let model = self.models.get(candidate).or(self.models.first()).map(|candidate| &candidate.model);
+        let said = AssistantMessage {
+            api: model.map(|model| model.api().to_owned()).unwrap_or_default(),
+            provider: model.map(|model| model.provider().to_owned()).unwrap_or_default(),
+            model: model.map(|model| model.id().to_owned()).unwrap_or_default(),
+            stop_reason: StopReason::Aborted,
+            error_message: Some(why),
+            timestamp: now_ms(),
+            ..AssistantMessage::default()
+        };
+        if let Err(error) = self.branch.close_timed_out(said).await {
+            tracing::warn!(%error, "the transcript does not say that time was up");
+        }
+    }
+
+    /// Leaves the turn of a heartbeat that needs no attention behind, so that the conversation does not fill with them. `false`:
+    /// it stays, because it did something or somebody spoke in it.
+    pub(super) async fn leave_forgettable(&mut self, row: &Row, answer: Option<&BeatAnswer>) -> bool {
+        if !answer.is_some_and(BeatAnswer::is_forgettable) {
+            return false;
+        }
+        let left = self.branch.leave_turn(row).await;
+        left.unwrap_or_else(|error| {
+            tracing::warn!(run_id = %row.run_id, %error, "a heartbeat's acknowledgement stays in the conversation");
+            false
+        })
+    }
+
+    /// Returns the figures that the session's row learns.
+    pub(super) fn figures(
+        &self,
+        ended: Outcome,
+        row: &Row,
+        outcome: &RunOutcome,
+        reason: Option<AbortReason>,
+    ) -> Figures {
+        let last = self.models.get(ended.candidate);
+        if let Some(candidate) = last.filter(|_| ended.ran_out_of_time) {
+            candidate.ran_out_of_time();
+        }
+        let window = last.or(self.models.first());
+        let abort = match outcome {
+            RunOutcome::Aborted { .. } if ended.end == RunEnd::TimedOut => Some(AbortReason::Timeout),
+            RunOutcome::Aborted { .. } => reason,
+            RunOutcome::Ok { .. } | RunOutcome::Error { .. } => None,
+        };
+        Figures {
+            session_id: self.session.id.clone(),
+            window: window.map_or(0, |candidate| candidate.model.context_window()),
+            meta: ended.meta,
+            report: self.kept_report.clone(),
+            last_usage: ended.last_usage,
+            tokens_after: ended.tokens_after,
+            abort,
+            said_at: row.payload.is_interaction().then_some(row.accepted_at),
+            is_beat: row.payload.source.beat().is_some(),
+            pin: self.pin.clone(),
+            skills: self.skills_mark.clone(),
+            adds_up: self.session.key.is_subagent(),
+        }
+    }
+}
+
+impl Runner {
+    pub(super) async fn prepare(
+        &self,
+        row: &Row,
+        control: &Arc<RunControl>,
+        requested: Option<RequestedModel>,
+        flush: Flush,
+    ) -> Result<Preparation, NotBegun> {
+        let settings = self.settings();
+        may_have_hints(&row.payload)?;
+        let asked = asked_thinking(&row.payload)?;
+        let session = self.session(row, &settings, requested, &control.cancel).await?;
+        let (lock, selected, files, skills) = tokio::try_join!(
+            self.lock_and_note(&session, row, control),
+            self.select(&settings, &session, asked),
+            self.load_workspace(&session, &settings, &control.cancel),
+            async { Ok(self.skills_of(&session, &settings).await) },
+        )?;
+        let Some((lock, ahead)) = lock else { return Ok(Preparation::Stopped) };
+        let (Selected { candidates: models, images, skipped, secrets, .. }, pin) = selected;
+        let passed_over = skipped.iter().map(Skipped::to_string).collect();
+        let first = models.first().ok_or_else(|| NotBegun::because("Error: no model is configured"))?;
+        if flush == Flush::IfDue && memory_flush::is_due(&settings, row, &session, first) {
+            return Ok(Preparation::FlushFirst(session.id));
+        }
+        self.secrets.learn_keys(&skills.overlay);
+        let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
+        let model = (first.model.provider(), first.model.id());
+        let origin = row.payload.source.origin();
+        let skills = match origin.and_then(|origin| origin.skills.as_deref()) {
+            Some(offered) => Arc::new(skills.only(offered, &settings.config)),
+            None => skills,
+        };
+        let image = images.map(|_| ImageSetup { model_sees: first.sees });
+        let from = Asking { request: Some(&row.payload), image, ..Asking::default() };
+        let sandbox = self.sandbox(&session, &settings, &skills).await?;
+        let files = self.files_told(&session, &settings, sandbox.as_deref(), files, &control.cancel).await?;
+        let tools = self.tools(&session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
+        let parts = PromptParts {
+            files: &files,
+            skills: &skills,
+            tools: &tools,
+            sandbox: sandbox.as_deref(),
+            at: row.payload.conversation(),
+        };
+        let extra = row.payload.extra_system_prompt.clone();
+        let (system_prompt, report) = self.system_prompt(extra, &session, &settings, first, parts);
+        let fixed_tokens = context_settings::fixed_tokens(&report);
+        let hooks = self.run_hooks(&settings, &session, row.payload.conversation());
+        let sight = Sight {
+            session: &session,
+            settings: &settings,
+            first,
+            tools: &tools,
+            sandbox: sandbox.as_deref(),
+        };
+        let pictures = sight.pictures(&row.payload, &control.cancel).await;
+        let beginning = Beginning { session: &session, lock: &lock, ahead, first, hooks: &hooks, pictures };
+        let Begun { branch, remembered, own_prompt } =
+            self.begin_turn(row, control, &settings, beginning).await?;
+        let system_prompt = own_prompt.unwrap_or(system_prompt);
+        let compaction = context_settings::compaction(&settings, &session).await;
+        let hints = row.payload.to_gateway().hints();
+        let reasoning = reasoning(hints, &session.entry);
+        let guard = settings.config.tools.loop_guard;
+        let limits = Limits {
+            timeout: row.payload.run_time(),
+            max_tool_rounds: settings.config.agents.defaults.max_tool_rounds,
+            identical_calls_warn: guard.warn_after.get(),
+            identical_calls_stop: guard.stop_after.get(),
+            expects: row.payload.expected(),
+            ..Limits::default()
+        };
+        let history_limit = history_limit::of(&settings.config.channels, &session.key, &session.entry);
+        let _ = control.verbose.set(verbose(hints, &session.entry, &settings));
+        control.transcript.send_replace(Some(branch.injector()));
+        Ok(Preparation::Ready(Box::new(Prepared {
+            agent_flag: AgentFlag::of(&settings.models, &session.agent.id),
+            session,
+            models,
+            passed_over,
+            pin,
+            tools,
+            shield,
+            hooks,
+            skills_mark: skills.mark.clone(),
+            system_prompt,
+            report: Some(report),
+            kept_report: None,
+            branch,
+            remembered,
+            compaction,
+            fixed_tokens,
+            pruning: settings.pruning.clone(),
+            reasoning,
+            limits,
+            history_limit,
+            lock,
+        })))
+    }
+
+    /// Locks the transcript, so that it has one run at a time, whatever session keys lead to it;
+    /// meanwhile the message is noted to be in that session. A transcript that was not kept is read
+    /// while all else is prepared. `None` if the run is stopped before. A message that is noted
+    /// while another run, or another process, has the transcript belongs there all the same.
+    async fn lock_and_note(
+        &self,
+        session: &Session,
+        row: &Row,
+        control: &RunControl,
+    ) -> Result<Option<(TranscriptLock, Option<ReadAhead>)>, NotBegun> {
+        let lock = async {
+            let lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript).await?;
+            let ahead = (!self.kept.has(&session.transcript)).then(|| lock.read_ahead());
+            Ok((lock, ahead))
+        };
+        let begun = async { tokio::try_join!(lock, session.note(&*self.shared.journal, row)) };
+        tokio::select! { biased;
+            () = control.cancel.cancelled() => Ok(None),
+            begun = begun => begun.map(|(lock, ())| Some(lock)),
+        }
+    }
+
+    /// Returns the hooks that the run tells and asks.
+    pub(super) fn run_hooks(
+        &self,
+        settings: &Arc<Settings>,
+        session: &Session,
+        at: Option<&Address>,
+    ) -> RunHooks {
+        match self.hooks(settings) {
+            Some(bus) => RunHooks::new(bus, hooks::run::context_of(&session.agent, &session.key, at)),
+            None => RunHooks::none(),
+        }
+    }
+
+    pub(super) async fn select(
+        &self,
+        settings: &Settings,
+        session: &Session,
+        asked: Option<ThinkingLevel>,
+    ) -> Result<(Selected, Keep), NotBegun> {
+        let entry = &session.entry;
+        let thinking = thinking(asked, entry);
+        let asked_model = self.models.asked_for(&session.key, entry, session.requested.as_ref()).await;
+        let ask = Ask {
+            agent: &session.agent.id,
+            agent_dir: &session.agent.agent_dir,
+            model: asked_model.model.as_deref(),
+            pin: asked_model.pin.as_ref(),
+            session: SessionState {
+                is_new: session.is_new,
+                compactions: entry.compaction_count.unwrap_or(0),
+            },
+            thinking,
+            chosen_at: self.models.chosen_at(&session.key, &asked_model),
+        };
+        let selected = self.models.all.select(&settings.models, &ask).await;
+        let selected =
+            selected.map_err(|error| NotBegun::from(error).for_instance(&settings.models.instance))?;
+        if let Some(instead) = selected.candidates.first().filter(|_| selected.override_ignored) {
+            self.models.drop_override(&session.key, &asked_model, &instead.reference).await;
+        }
+        for warning in &selected.warnings {
+            tracing::warn!(agent = %session.agent.id, %warning, "models");
+        }
+        for skipped in &selected.skipped {
+            tracing::warn!(model = %skipped.model, "left out: {skipped}");
+        }
+        let pin = if asked_model.by_message { Keep::AsItIs } else { Keep::This(selected.pin.clone()) };
+        Ok((selected, pin))
+    }
+
+    /// The skills of a turn.
+    pub(super) async fn skills_of(&self, session: &Session, settings: &Settings) -> Arc<Snapshot> {
+        let Session { agent, entry, is_new, .. } = session;
+        let wanted =
+            skills::Wanted { config: &settings.config, agent: &agent.id, workspace: &agent.workspace };
+        let occasion =
+            if *is_new { Occasion::Begins } else { Occasion::GoesOn(entry.skills_snapshot.as_ref()) };
+        self.deps.skills.for_turn(wanted, occasion).await
+    }
+}
+
+/// Refuses hints about guards from a sender without that right, as for the commands alone, and
+/// hints that can't be understood.
+fn may_have_hints(request: &Request) -> Result<(), NotBegun> {
+    let Some(hints) = request.to_gateway().hints() else { return Ok(()) };
+    match openclaw_commands::guard_directive(hints).filter(|_| !request.may_set_guards()) {
+        Some(name) => Err(NotBegun::refused(openclaw_commands::needs_scope(name, "operator.approvals"))),
+        None => hints
+            .exec
+            .as_ref()
+            .and_then(openclaw_commands::exec_refusal)
+            .map_or(Ok(()), |why| Err(NotBegun::refused(why))),
+    }
+}
+
+/// The level the message itself asks for: in its words, or else beside them.
+fn asked_thinking(request: &Request) -> Result<Option<ThinkingLevel>, NotBegun> {
+    if let Some(level) = request.to_gateway().hints().and_then(|hints| hints.thinking) {
+        return Ok(Some(level));
+    }
+    let asked = request.thinking.as_deref().map(str::trim).filter(|level| !level.is_empty());
+    // As the reference: `/think <level> ` is put before a chat message only when that is no command itself.
+    let is_command = request.is_chat() && request.text.trim_start().starts_with('/');
+    let Some(asked) = asked.filter(|_| !is_command) else { return Ok(None) };
+    asked.parse().map(Some).map_err(|_| {
+        NotBegun::refused("Error: Invalid thinking level. Use one of: off, minimal, low, medium, high.")
+    })
+}
+
+/// Returns the visibility of the model's thoughts, as the message asks or else its session.
+fn reasoning(hints: Option<&Hints>, entry: &SessionEntry) -> ReasoningVisibility {
+    let hint = hints.and_then(|hints| hints.reasoning);
+    match hint.unwrap_or_else(|| Reasoning::of_row(entry.reasoning_level)) {
+        Reasoning::On => ReasoningVisibility::On,
+        Reasoning::Stream => ReasoningVisibility::Stream,
+        Reasoning::Off => ReasoningVisibility::Off,
+    }
+}
+
+/// Returns the level of notes about tools that a chat is shown. Notes name files and commands, so a group is shown only the level that an
+/// owner has set in it (decision 55).
+pub(super) fn notes(row: &Row, entry: &SessionEntry, verbose: Verbose) -> Verbose {
+    let Some(group) = row.payload.source.origin().filter(|origin| !origin.is_direct()) else {
+        return verbose;
+    };
+    let asked = row.payload.to_gateway().hints().and_then(|hints| hints.verbose);
+    asked.filter(|_| group.is_owner).or(entry.verbose_level).map(Verbose::from).unwrap_or_default()
+}

@@ -1,0 +1,467 @@
+//! Replies to a chat platform when a message that was said there is done. They are stored together with the end of the run, so that they
+//! are neither lost nor sent twice (`docs/durability.md`).
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use openclaw_agent::text::silent::is_silent;
+use openclaw_agent::{NO_ANSWER, ReplyPayload};
+use openclaw_channels::text::{Limit, chunk_text};
+use openclaw_channels::{Account, Address, Answer, Button, ConversationKind, Part};
+use openclaw_delivery::outbox::OutboxError;
+use openclaw_delivery::reply::normalise::{failed_run, normalised};
+use openclaw_delivery::reply::pipeline::media;
+use openclaw_delivery::reply::prefix::{PrefixContext, prefix};
+use openclaw_delivery::reply::sent_blocks::SentBlocks;
+use openclaw_delivery::reply::settings::{ChatKind, ReplySettings, Surface};
+use openclaw_delivery::reply::threading::{Quoted, ReplyFilter};
+use openclaw_journal::api::{AbortReason, RunOutcome, RunRecord};
+use openclaw_journal::delivery::{Author, Delivery, DeliveryState};
+use openclaw_journal::inbox::{Asked, Row};
+use openclaw_journal::journal::NewDelivery;
+use openclaw_journal::origin::Origin;
+use openclaw_journal::request::Request;
+use openclaw_journal::rights::{Rights, settle};
+use openclaw_journal::run_result::RunResult;
+use openclaw_protocol::{AgentId, RunId};
+use openclaw_sessions::SessionKey;
+
+use super::Runner;
+use super::live::file_name;
+use super::reply_media::LoadedMedia;
+use super::sandbox;
+use openclaw_runtime::messages::turn::MessageTurn;
+
+/// Longest error text in a group, in characters.
+const GROUP_ERROR_CHARS: usize = 160;
+
+/// Replies at the end of a run, with the settings of their delivery.
+#[derive(Debug, Clone, Default)]
+pub struct Said {
+    /// Replies with all that steers their delivery; `None` if only the outcome is left, as after a crash.
+    pub payloads: Option<Vec<ReplyPayload>>,
+    /// Thinking level that the model used.
+    pub thinking: Option<String>,
+    /// Rows of buttons below the last of them.
+    pub buttons: Vec<Vec<Button>>,
+    /// Author of the replies.
+    pub author: Author,
+    /// Messages that the turn has quoted already.
+    pub quoted: Quoted,
+    /// True if the run has spoken before it failed, be it in blocks that were sent already.
+    pub has_spoken: bool,
+}
+
+/// A message of the gateway itself that is part of no answer.
+#[derive(Debug, Clone, Default)]
+pub struct Aside {
+    /// Words of the message.
+    pub text: String,
+    /// Rows of buttons below it.
+    pub buttons: Vec<Vec<Button>>,
+}
+
+impl Said {
+    /// Returns the replies of a message that is answered together with another, or was answered before: none.
+    pub fn nothing() -> Self {
+        Self { payloads: Some(Vec::new()), ..Self::default() }
+    }
+}
+
+/// Conversation that something is said in.
+#[derive(Debug, Clone)]
+pub struct Destination {
+    /// Address of the conversation.
+    pub address: Address,
+    /// Kind of the conversation.
+    pub kind: ConversationKind,
+    /// The message that is answered, if it was said there.
+    pub message_id: Option<String>,
+    /// True if it is known to be a direct chat.
+    pub is_private: bool,
+}
+
+impl From<&Origin> for Destination {
+    fn from(origin: &Origin) -> Self {
+        Self {
+            address: origin.address.clone(),
+            kind: origin.conversation.kind,
+            message_id: Some(origin.message_id.clone()),
+            is_private: origin.is_direct(),
+        }
+    }
+}
+
+impl Destination {
+    /// Returns the conversation that a request is answered in, if it is one of a chat platform.
+    fn of(request: &Request) -> Option<Self> {
+        let told = |address: &Address| Self {
+            address: address.clone(),
+            kind: ConversationKind::Direct,
+            message_id: None,
+            is_private: false,
+        };
+        request.source.origin().map(Self::from).or_else(|| request.source.deliver_to().map(told))
+    }
+}
+
+/// Settings for answering one message. Fixed when its run begins, so that blocks and the end of an answer are shaped alike.
+#[derive(Clone)]
+pub(super) struct Reply<'a> {
+    pub(super) runner: &'a Runner,
+    run_id: &'a RunId,
+    key: &'a SessionKey,
+    author: Author,
+    pub(super) to: Destination,
+    pub(super) settings: ReplySettings,
+    pub(super) account: Option<Arc<dyn Account>>,
+    workspace: PathBuf,
+    prefix: Option<String>,
+    quotes: ReplyFilter,
+    /// True if there were words, even if none was sent.
+    has_words: bool,
+}
+
+impl<'a> Reply<'a> {
+    /// Creates the reply to a message.
+    pub(super) fn new<P: Asked>(
+        runner: &'a Runner,
+        row: &'a Row<P>,
+        to: Destination,
+        context: &PrefixContext,
+        quoted: Quoted,
+    ) -> Self {
+        let rights = row.payload.rights();
+        Self::of(runner, &row.run_id, (&row.session_key, rights), to, context, quoted)
+    }
+
+    /// Creates the reply of a run. Without `rights` it is a run that nobody asked for.
+    pub(super) fn of(
+        runner: &'a Runner,
+        run_id: &'a RunId,
+        (key, rights): (&'a SessionKey, Option<&Rights>),
+        to: Destination,
+        context: &PrefixContext,
+        quoted: Quoted,
+    ) -> Self {
+        let current = runner.settings();
+        let config = Arc::clone(&current.config);
+        let address = &to.address;
+        let agent = config.agent(&key.agent_or(&config.default_agent()));
+        let settings = ReplySettings::of(&config, config.human_delay_of(&agent.id), surface(&to));
+        let prefix = prefix(settings.prefix.as_deref(), context);
+        let quotes = ReplyFilter::sharing(settings.reply_to, settings.keeps_tags, quoted);
+        let account = runner.deps.platforms.account(&config, &address.channel, &address.account);
+        let rights = rights.cloned().or_else(|| runner.child_runs.rights_of(key)).unwrap_or(Rights::ALL);
+        let rights = settle::held(rights, (&config, runner.key_rules()), (key, &agent.id));
+        let workspace = sandbox::files_of(&current, &agent, key, &rights);
+        let author = Author::default();
+        Self {
+            runner,
+            run_id,
+            key,
+            author,
+            to,
+            settings,
+            account,
+            workspace,
+            prefix,
+            quotes,
+            has_words: false,
+        }
+    }
+
+    /// Returns the same reply with another author than an agent.
+    pub(super) fn by(self, author: Author) -> Self {
+        Self { author, ..self }
+    }
+
+    /// Returns the payload as it is said, with the message it quotes; `None` if it says nothing.
+    pub(super) fn worded(&mut self, payload: ReplyPayload) -> Option<ReplyPayload> {
+        self.has_words |= !payload.text.trim().is_empty() && !is_silent(&payload.text);
+        let payload = normalised(payload, self.prefix.as_deref())?;
+        Some(self.quotes.apply(payload, self.to.message_id.as_deref()))
+    }
+
+    /// Cuts a payload into parts; `None` if a hook holds it back. Hooks are given `id`.
+    pub(super) async fn parts(&self, payload: ReplyPayload, id: &str) -> Option<Vec<Part>> {
+        let LoadedMedia { media, notes } = self.runner.load_media(&payload, &self.workspace).await;
+        let text = [Some(payload.text.as_str()), notes.as_deref()].into_iter().flatten();
+        let text = text.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+        let had_words = !text.trim().is_empty();
+        let text = self.runner.hooked_words(id, &self.to.address, Some(self.key), text).await?;
+        // A hook that leaves no words keeps them back too.
+        if had_words && text.trim().is_empty() && media.is_empty() {
+            return None;
+        }
+        let answer = Answer {
+            text,
+            media,
+            silent: payload.is_error && self.runner.tells_errors_silently(&self.to.address),
+            reply_to: payload.reply_to.and_then(openclaw_agent::ReplyTo::into_id),
+            as_voice: payload.voice,
+            ..Answer::default()
+        };
+        Some(cut(self.account.as_ref(), &answer, self.settings.text_limit))
+    }
+
+    /// The deliveries of its last payloads, with buttons below them.
+    async fn last(mut self, payloads: Vec<ReplyPayload>, buttons: Vec<Vec<Button>>) -> Vec<NewDelivery> {
+        let (mut parts, mut named, mut is_withheld) = (Vec::new(), HashSet::new(), false);
+        for payload in payloads {
+            let payload = with_new_files(payload, &mut named);
+            let Some(payload) = self.worded(payload) else { continue };
+            let id = format!("{}:{}", self.run_id, parts.len() + 1);
+            match self.parts(payload, &id).await {
+                Some(more) => parts.extend(more),
+                None => is_withheld = true,
+            }
+        }
+        if parts.is_empty() && self.has_words && !is_withheld {
+            parts.push(Part::text(NO_ANSWER));
+        }
+        if let Some(last) = parts.last_mut() {
+            last.buttons = buttons;
+        }
+        let numbered = parts.into_iter().enumerate();
+        numbered.map(|(at, part)| self.delivery(format!("{}:{}", self.run_id, at + 1), part)).collect()
+    }
+
+    /// Sends one payload by itself, as all parts of one message.
+    pub(super) async fn send_alone(
+        &mut self,
+        id: &str,
+        payload: ReplyPayload,
+        buttons: Vec<Vec<Button>>,
+    ) -> Result<(), OutboxError> {
+        let Some(payload) = self.worded(payload) else { return Ok(()) };
+        let mut parts = self.parts(payload, id).await.unwrap_or_default();
+        if let Some(last) = parts.last_mut() {
+            last.buttons = buttons;
+        }
+        for (at, part) in parts.into_iter().enumerate() {
+            let delivery = self.delivery(format!("{id}.{}", at + 1), part).delivery;
+            self.runner.shared.outbox.accept(delivery).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes the delivery of a part, to the place where the message was said.
+    pub(super) fn delivery(&self, id: String, part: Part) -> NewDelivery {
+        let (address, session_key) = (self.to.address.clone(), Some(self.key.clone()));
+        let (author, expires_at, asked) = (self.author.clone(), None, None);
+        let delivery = Delivery { id, address, session_key, author, part, expires_at, asked };
+        let now = self.runner.shared.clock.now_ms();
+        NewDelivery { delivery, accepted_at: now, not_before: now }
+    }
+}
+
+/// Returns a payload without the files that the answer named before: each is sent once, as in
+/// blocks.
+fn with_new_files(payload: ReplyPayload, named: &mut HashSet<String>) -> ReplyPayload {
+    let mut media_urls = media(&payload);
+    media_urls.retain(|name| named.insert(name.clone()));
+    ReplyPayload { media_url: media_urls.first().cloned(), media_urls, ..payload }
+}
+
+impl Runner {
+    /// Returns the deliveries of an ended message; none if it was not said on a chat platform.
+    pub async fn replies<P: Asked>(&self, row: &Row<P>, record: &RunRecord, said: Said) -> Vec<NewDelivery> {
+        let payloads = match said.payloads {
+            Some(payloads) if payloads.is_empty() => return Vec::new(),
+            Some(payloads) if is_worth_telling(&record.outcome) => payloads,
+            Some(_) | None => told(&record.outcome),
+        };
+        let payloads =
+            if payloads.is_empty() { payloads } else { self.announced(row, record, payloads).await };
+        if payloads.is_empty() {
+            return Vec::new();
+        }
+        let Some(to) = self.destination_of(row).await else { return Vec::new() };
+        let told = |payload: ReplyPayload| match payload.is_error {
+            true => ReplyPayload { text: self.told_error(&payload.text, to.is_private), ..payload },
+            false => payload,
+        };
+        let mut payloads = with_frame(payloads, &record.outcome, said.has_spoken);
+        // OpenClaw tells the error of a run first, ahead of the words that were said before it.
+        payloads.sort_by_key(|payload| payload.is_error);
+        let payloads = payloads.into_iter().map(told).collect();
+        let payloads = self.without_unwanted_errors(&row.run_id, &to, payloads);
+        if payloads.is_empty() {
+            return Vec::new();
+        }
+        let context = self.prefix_context(&row.session_key, &to, &record.outcome, said.thinking).await;
+        let reply = Reply::new(self, row, to, &context, said.quoted).by(said.author);
+        reply.last(payloads, said.buttons).await
+    }
+
+    /// Says something of the gateway's own in a chat, beside all answers. Said once under its id.
+    pub async fn say_aside(&self, key: &SessionKey, to: Destination, id: &str, said: Aside) {
+        let context = self.prefix_of_session(key, &to).await;
+        let run_id = RunId::new(id);
+        let mut reply =
+            Reply::of(self, &run_id, (key, None), to, &context, Quoted::default()).by(Author::Gateway);
+        let payload = ReplyPayload { text: said.text, ..ReplyPayload::default() };
+        if let Err(error) = reply.send_alone(id, payload, said.buttons).await {
+            tracing::error!(delivery = id, %error, "what the gateway says by itself was not taken");
+        }
+    }
+
+    /// True if an answer is shown in a draft while it grows, as far as the account allows it.
+    pub fn has_drafts(&self, origin: &Origin, agent: &AgentId) -> bool {
+        let config = &self.settings().config;
+        let to = Destination::from(origin);
+        let settings = ReplySettings::of(config, config.human_delay_of(agent), surface(&to));
+        origin.is_direct() && origin.address.thread.is_some() && settings.draft.is_some()
+    }
+
+    /// Returns an error as it is told: without known secrets, and in groups as one short line.
+    fn told_error(&self, text: &str, is_private: bool) -> String {
+        let text = self.secrets.redacted(text);
+        if is_private { text } else { in_short(&text) }
+    }
+
+    /// Returns the payloads that are still to be said if an earlier process began the run: without
+    /// those that it sent as blocks. A text whose beginning was sent is said to its end, even if a
+    /// tool has answered since. The flag tells if there was anything to say.
+    pub(super) async fn left_of_resumed(
+        &self,
+        turn: &MessageTurn,
+        payloads: Vec<ReplyPayload>,
+    ) -> (bool, Vec<ReplyPayload>) {
+        let mut names = Vec::new();
+        for run_id in &turn.runs() {
+            let sent = self.shared.journal.deliveries_of(run_id).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "what was said may be said a second time");
+                Vec::new()
+            });
+            let sent = sent.into_iter().filter(|delivery| delivery.state != DeliveryState::Failed);
+            // The first part of each stands for all.
+            let name = |id: &str| {
+                Some(id.strip_prefix(run_id.as_str())?.strip_prefix(':')?.strip_suffix(".1")?.to_owned())
+            };
+            names.extend(sent.filter_map(|delivery| name(&delivery.id)));
+        }
+        let mut blocks = SentBlocks::new(names.iter().map(String::as_str));
+        let (mut had_some, mut left) = (false, Vec::new());
+        for payload in payloads {
+            if payload.is_error {
+                had_some = true;
+                left.extend(turn.left_of(payload));
+                continue;
+            }
+            let text = blocks.left_of(&payload.text);
+            let mut media_urls = media(&payload);
+            media_urls.retain(|file| !names.contains(&file_name(file)));
+            if text.is_empty() && media_urls.is_empty() {
+                continue;
+            }
+            had_some = true;
+            let is_rest = text.len() < payload.text.len();
+            let payload =
+                ReplyPayload { text, media_url: media_urls.first().cloned(), media_urls, ..payload };
+            left.extend(if is_rest { Some(payload) } else { turn.left_of(payload) });
+        }
+        (had_some, left)
+    }
+
+    /// Returns the conversation in which a message is answered.
+    async fn destination_of<P: Asked>(&self, row: &Row<P>) -> Option<Destination> {
+        if let Some(origin) = row.gathering.as_ref().and_then(|gathering| gathering.answer_to.as_deref()) {
+            return Some(origin.into());
+        }
+        self.of_request(row, Destination::of).await
+    }
+
+    /// Returns the conversation in which a message was said, if on a chat platform.
+    pub async fn origin_of<P: Asked>(&self, row: &Row<P>) -> Option<Box<Origin>> {
+        self.of_request(row, |request| request.source.origin().cloned().map(Box::new)).await
+    }
+
+    /// Takes a value from a message's request, which is on disk if it is big.
+    pub async fn of_request<P: Asked, T>(&self, row: &Row<P>, take: fn(&Request) -> Option<T>) -> Option<T> {
+        if let Some(request) = row.payload.request() {
+            return take(request);
+        }
+        let read = self.shared.journal.payload(&row.run_id).await;
+        let read = read.inspect_err(|error| tracing::error!(run_id = %row.run_id, %error, "a message can't be read: nobody is told of its end"));
+        take(&read.ok()?)
+    }
+}
+
+/// Cuts an answer into parts. An account that can't be made any more has no markup of its own: its
+/// answers wait for it in plain words.
+fn cut(account: Option<&Arc<dyn Account>>, answer: &Answer, limit: usize) -> Vec<Part> {
+    match account {
+        Some(account) => account.parts(answer),
+        None => chunk_text(&answer.text, Limit::utf16(limit)).into_iter().map(Part::text).collect(),
+    }
+}
+
+/// Returns the surface that settings are for.
+pub(super) fn surface(to: &Destination) -> Surface<'_> {
+    let Address { channel, account, .. } = &to.address;
+    Surface { channel, account: Some(account), chat: chat_kind(to.kind) }
+}
+
+fn chat_kind(kind: ConversationKind) -> ChatKind {
+    match kind {
+        ConversationKind::Direct => ChatKind::Direct,
+        ConversationKind::Group => ChatKind::Group,
+        ConversationKind::Channel => ChatKind::Channel,
+    }
+}
+
+/// True if people want to read the outcome: false for a run that somebody stopped.
+pub(super) fn is_worth_telling(outcome: &RunOutcome) -> bool {
+    match outcome {
+        RunOutcome::Ok { .. } | RunOutcome::Error { .. } => true,
+        RunOutcome::Aborted { reason, .. } => reason == AbortReason::Timeout.as_str(),
+    }
+}
+
+/// Payloads made from an outcome alone.
+fn told(outcome: &RunOutcome) -> Vec<ReplyPayload> {
+    if !is_worth_telling(outcome) {
+        return Vec::new();
+    }
+    let payloads = outcome.result().map(RunResult::payloads).unwrap_or_default();
+    match outcome.failure() {
+        Some(failure) if !payloads.iter().any(|payload| payload.is_error) => {
+            let text = match outcome {
+                RunOutcome::Error { .. } => failure.to_owned(),
+                RunOutcome::Ok { .. } | RunOutcome::Aborted { .. } => format!("⚠️ {failure}"),
+            };
+            let told = ReplyPayload { text, is_error: true, ..ReplyPayload::default() };
+            payloads.into_iter().chain([told]).collect()
+        }
+        Some(_) | None => payloads,
+    }
+}
+
+/// Adds the usual words around the error of a run that failed before it said anything, with a hint
+/// to the logs. What was sent in blocks counts as said.
+fn with_frame(payloads: Vec<ReplyPayload>, outcome: &RunOutcome, has_spoken: bool) -> Vec<ReplyPayload> {
+    let is_said = |payload: &ReplyPayload| !payload.is_error && !payload.text.is_empty();
+    let of_run = outcome.result().map(RunResult::payloads).unwrap_or_default();
+    let has_replied = has_spoken || payloads.iter().chain(&of_run).any(is_said);
+    if has_replied || !matches!(outcome, RunOutcome::Error { .. }) {
+        return payloads;
+    }
+    let framed = |payload: ReplyPayload| match payload.is_error {
+        true => ReplyPayload { text: failed_run(&payload.text), ..payload },
+        false => payload,
+    };
+    payloads.into_iter().map(framed).collect()
+}
+
+/// Returns the first line of an error, cut if it is long.
+fn in_short(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    if line.chars().count() <= GROUP_ERROR_CHARS {
+        return line.to_owned();
+    }
+    let cut: String = line.chars().take(GROUP_ERROR_CHARS - 1).collect();
+    format!("{}…", cut.trim_end())
+}

@@ -1,0 +1,60 @@
+//! Files of a reply, copied into the gateway's own storage: later changes by the agent do not
+//! change an answer that waits to be sent.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use openclaw_agent::ReplyPayload;
+use openclaw_channels::AnswerMedia;
+use openclaw_delivery::reply::pipeline::media;
+
+use super::Runner;
+use openclaw_runtime::messages::files::{ClientFiles, Files, Reach};
+
+/// The files of one reply.
+#[derive(Debug, Default)]
+pub(super) struct LoadedMedia {
+    pub(super) media: Vec<AnswerMedia>,
+    /// Notes for people about files that could not be had, line by line.
+    pub(super) notes: Option<String>,
+}
+
+impl Runner {
+    /// Takes files that a client names: addresses of the web, and paths as far as it reaches.
+    pub async fn load_files(
+        &self,
+        names: Vec<String>,
+        reach: ClientFiles,
+    ) -> Result<Vec<AnswerMedia>, String> {
+        let config = Arc::clone(&self.settings().config);
+        let files = self.files(Reach::of_client(reach, &self.deps.state_dir, &config));
+        let mut taken = Vec::with_capacity(names.len());
+        for name in &names {
+            taken.push(files.take(name).await?);
+        }
+        Ok(taken)
+    }
+
+    /// Takes the files that a payload names: addresses of the web, and files of the workspace. A
+    /// missing one is replaced by a note.
+    pub(super) async fn load_media(&self, payload: &ReplyPayload, workspace: &Path) -> LoadedMedia {
+        let names = media(payload);
+        if names.is_empty() {
+            return LoadedMedia::default();
+        }
+        let most = self.settings().config.agents.defaults.media_max_mb;
+        let files = self.files(Reach::within(workspace)).at_most(most);
+        let (mut media, mut notes) = (Vec::new(), Vec::new());
+        for name in &names {
+            match files.take(name).await {
+                Ok(file) => media.push(file),
+                Err(why) => notes.push(format!("({why})")),
+            }
+        }
+        LoadedMedia { media, notes: (!notes.is_empty()).then(|| notes.join("\n")) }
+    }
+
+    fn files(&self, reach: Reach) -> Files {
+        Files::new(&self.deps.state_dir, &self.settings().config, reach)
+    }
+}

@@ -1,0 +1,28 @@
+//! The gateway as runs see it. Whoever owns the lanes implements it.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use openclaw_agent::host::Host;
+use openclaw_commands::SubagentControl;
+
+use crate::calling_run::CallingRun;
+use crate::talk_step::NextStep;
+
+/// Requests of runs to the gateway around them.
+pub trait RunHost: Send + Sync {
+    /// Returns the gateway as the tools of a run see it.
+    fn tool_host(self: Arc<Self>, run: CallingRun) -> Arc<dyn Host>;
+
+    /// Returns the door to sub-agents; `None` once the gateway goes down.
+    fn subagents(self: Arc<Self>) -> Option<Box<dyn SubagentControl>>;
+
+    /// Begins to store the next step of a talk, ahead of whatever is stored from now on. The
+    /// returned future waits until it is stored and lets it begin; `None` if it can't be stored.
+    fn place_step<'a>(&'a self, step: NextStep) -> BoxFuture<'a, Option<BoxFuture<'static, ()>>>;
+}
+
+/// Host of tools whose gateway is gone: every request fails.
+pub(crate) struct NoHost;
+
+impl Host for NoHost {}

@@ -1,0 +1,326 @@
+//! Messages whose run never began: they were said, so they are in the history. One whose whole
+//! answer an earlier process has written ends with that, without a model.
+
+use std::sync::Arc;
+
+use openclaw_agent::{Outcome, ReplyPayload, RunEvent, Transcript as _};
+use openclaw_delivery::outbox::Paced;
+use openclaw_journal::api::{AbortReason, RunOutcome};
+use openclaw_journal::inbox::{Queued, Row};
+use openclaw_protocol::SessionId;
+use openclaw_protocol::message::{AssistantMessage, StopReason};
+use openclaw_sessions::store::{Edit, Refused};
+use openclaw_sessions::time::now_ms;
+use openclaw_sessions::transcript::{NewTranscript, TranscriptLock};
+use openclaw_sessions::{SessionKey, StoreError};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::branch::{Prompted, RunBranch};
+use super::prepare::circumstances;
+use super::wording::{self, Circumstances};
+use super::{Ending, NotBegun, RunControl, Runner, Said, finish, result};
+use crate::work;
+use crate::work::{done, failed};
+use openclaw_runtime::messages::turn::MessageTurn;
+
+/// Writes the message of a stopped row into the transcript, unless it is there, and closes the row. What was said to the gateway
+/// is nothing the agent should read. An answer that an earlier process has written is left to be
+/// sent: clients may have been told it.
+pub(super) async fn close(
+    runner: &Runner,
+    row: &Row<Queued>,
+    reason: AbortReason,
+    control: &RunControl,
+) -> Ending {
+    let facts = &row.payload.facts;
+    if !facts.wants.command {
+        match record(runner, row, Why::Stopped(reason), control).await {
+            Recorded::Done | Recorded::Broken(_) => {}
+            Recorded::Answered(_) => return Ending::Unsent,
+            Recorded::NotYet => return Ending::Interrupted,
+        }
+        if reason.is_by_a_person() && facts.beat.is_none() {
+            runner.note_stop(&row.session_key).await;
+        }
+    }
+    done(runner, row, None, result::aborted(reason, None)).await
+}
+
+/// Writes the message of a row that could not begin into the transcript, with the error as its
+/// answer, and closes the row. OpenClaw 2026.2.9 forgets the message, so that neither people nor
+/// the agent could see later what was asked. A heartbeat is no person's message, and would fill the
+/// conversation with its errors.
+pub(super) async fn fail(
+    runner: &Runner,
+    row: &Row<Queued>,
+    message: String,
+    is_beat: bool,
+    control: &RunControl,
+    events: &mpsc::Sender<RunEvent>,
+) -> Ending {
+    let recorded = match is_beat {
+        true => Recorded::Done,
+        false => record(runner, row, Why::Failed(&message), control).await,
+    };
+    end(runner, row, recorded, message, events).await
+}
+
+/// Ends a message that is recorded: with this error, unless it has its answer.
+pub(super) async fn end(
+    runner: &Runner,
+    row: &Row<Queued>,
+    recorded: Recorded,
+    message: String,
+    events: &mpsc::Sender<RunEvent>,
+) -> Ending {
+    match recorded {
+        Recorded::Done => failed(runner, row, message).await,
+        Recorded::NotYet => Ending::Interrupted,
+        Recorded::Broken(said) => {
+            let (turn, said) = *said;
+            let (_, mut payloads) = runner.left_of_resumed(&turn, said).await;
+            payloads.push(ReplyPayload { text: message.clone(), is_error: true, ..ReplyPayload::default() });
+            let said = Said {
+                payloads: Some(payloads),
+                quoted: turn.quoted.clone(),
+                has_spoken: true,
+                ..Said::default()
+            };
+            let started_at = Some(runner.shared.clock.now_ms());
+            let outcome = RunOutcome::Error { message, result: None };
+            let record = work::record(runner, row, started_at, outcome);
+            finish(runner, row, &record, said).await;
+            Ending::Done(record)
+        }
+        Recorded::Answered(standing) => {
+            tracing::info!(run_id = %row.run_id, session = %row.session_key, "the answer was there already: it is sent");
+            for event in standing.events {
+                // A lane that is gone hears nothing any more.
+                let _ = events.send(event).await;
+            }
+            let (started_at, outcome) = (standing.ended.started_at, result::outcome(&standing.ended, None));
+            let turn = standing.turn;
+            let payloads = match standing.is_told {
+                true => Vec::new(),
+                false => runner.left_of_resumed(&turn, standing.ended.payloads).await.1,
+            };
+            let said = Said { payloads: Some(payloads), quoted: turn.quoted.clone(), ..Said::default() };
+            let record = work::record(runner, row, Some(started_at), outcome);
+            finish(runner, row, &record, said).await;
+            Ending::Done(record)
+        }
+    }
+}
+
+/// State of a message in the transcript when it was to be written there.
+pub(super) enum Recorded {
+    /// The message is there, or can't be.
+    Done,
+    /// The message is there with its answer, which nothing takes back.
+    Answered(Box<StandingAnswer>),
+    /// The message is there with words of a run that does not come to its end, and that were not
+    /// told unless they were sent as blocks.
+    Broken(Box<(Arc<MessageTurn>, Vec<ReplyPayload>)>),
+    /// The gateway stops, and the next start does it.
+    NotYet,
+}
+
+/// Whole answer that an earlier process has written.
+pub(super) struct StandingAnswer {
+    ended: Outcome,
+    /// Events by which clients are told.
+    events: Vec<RunEvent>,
+    turn: Arc<MessageTurn>,
+    /// True if another run has told it.
+    is_told: bool,
+}
+
+/// Reason for which a message has no answer of a model.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Why<'a> {
+    /// Stopped. The beginning of its turn is done: a stopped message begins a new conversation if
+    /// it asks for one. A stop by a person is noted behind it, as behind a run: the next turn does
+    /// not answer it.
+    Stopped(AbortReason),
+    /// The run could not begin. People are told this.
+    Failed(&'a str),
+    /// The process died of it too often. As stopped, and people are told this.
+    GivenUp(&'a str),
+}
+
+impl Why<'_> {
+    fn abort(self) -> Option<AbortReason> {
+        match self {
+            Self::Stopped(reason) => Some(reason),
+            Self::Failed(_) => None,
+            Self::GivenUp(_) => Some(AbortReason::Stop),
+        }
+    }
+
+    /// Returns the answer that is written to the message.
+    fn answer(self) -> Option<AssistantMessage> {
+        let (stop_reason, error_message) = match self {
+            Self::Stopped(reason) if reason.is_by_a_person() => (StopReason::Aborted, None),
+            Self::Stopped(_) => return None,
+            Self::Failed(why) | Self::GivenUp(why) => (StopReason::Error, Some(why.to_owned())),
+        };
+        let provider = "openclaw".to_owned();
+        let timestamp = now_ms();
+        Some(AssistantMessage {
+            provider,
+            stop_reason,
+            error_message,
+            timestamp,
+            ..AssistantMessage::default()
+        })
+    }
+
+    /// True for a stop. An answer that is there is sent all the same.
+    fn is_stop(self) -> bool {
+        match self {
+            Self::Stopped(_) => true,
+            Self::Failed(_) | Self::GivenUp(_) => false,
+        }
+    }
+}
+
+/// Writes a message into the transcript, with its answer if there is one, unless they are there.
+/// Waits for space and for a transcript that another process has.
+pub(super) async fn record(
+    runner: &Runner,
+    row: &Row<Queued>,
+    why: Why<'_>,
+    control: &RunControl,
+) -> Recorded {
+    loop {
+        let recorded = async {
+            let row = Row { abort: why.abort(), ..runner.load(row).await? };
+            runner.record_unanswered(&row, why, &control.cancel).await
+        };
+        let recorded = tokio::select! { biased;
+            () = runner.shared.kill.cancelled() => return Recorded::NotYet,
+            recorded = recorded => recorded,
+        };
+        match recorded {
+            Ok(recorded) => return recorded,
+            Err(_) if runner.shared.kill.is_cancelled() => return Recorded::NotYet,
+            Err(NotBegun { obstacle: Some(obstacle), .. }) => {
+                if obstacle.gone(runner, row, control).await.is_err() {
+                    return Recorded::NotYet;
+                }
+            }
+            Err(NotBegun { message, .. }) => {
+                tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a message that was not answered is not in the history");
+                return Recorded::Done;
+            }
+        }
+    }
+}
+
+impl Runner {
+    /// Takes back the rest of a session's paced answer, because something takes its place. A mere
+    /// stop takes nothing back of an answer that is whole.
+    pub async fn take_back_paced(&self, key: &SessionKey) {
+        if let Err(error) = self.shared.outbox.withdraw(Paced::InSession(key)).await {
+            tracing::warn!(session = %key, %error, "what an answer had left is said");
+        }
+    }
+
+    /// Notes that a person stopped the turn, so that the next one is told.
+    async fn note_stop(&self, key: &SessionKey) {
+        let change = Box::new(|edit: Edit<'_>| {
+            if edit.is_new {
+                return Err(Refused("the session was deleted meanwhile".to_owned()));
+            }
+            edit.entry.touch(edit.now);
+            edit.entry.aborted_last_run = Some(true);
+            Ok(())
+        });
+        match self.deps.store.record(key, change).await {
+            Ok(_) | Err(StoreError::Refused(_)) => {}
+            Err(error) => tracing::warn!(session = %key, %error, "the next turn is not told of a stop"),
+        }
+    }
+
+    /// Returns the answer that the message's turn ends with; `None` if there is no whole one.
+    async fn standing(
+        &self,
+        row: &Row,
+        branch: &mut RunBranch,
+        session_id: SessionId,
+    ) -> Result<Option<StandingAnswer>, NotBegun> {
+        let now = self.shared.clock.now_ms();
+        let Some((events, ended)) = branch.standing_answer(session_id, now) else { return Ok(None) };
+        branch.sync().await?;
+        self.takes_on(row, branch.steered()).await;
+        let turn = self.message_turn(row);
+        branch.tell(&turn);
+        let is_told = self.is_told_by_another(row, branch.context()).await;
+        Ok(Some(StandingAnswer { ended, events, turn, is_told }))
+    }
+
+    async fn record_unanswered(
+        &self,
+        row: &Row,
+        why: Why<'_>,
+        stop: &CancellationToken,
+    ) -> Result<Recorded, NotBegun> {
+        let answer = why.answer();
+        let session = self.session(row, &self.settings(), None, stop).await?;
+        session.note(&*self.shared.journal, row).await?;
+        let is_bare_reset = session.reset.as_deref().is_some_and(|rest| rest.trim().is_empty());
+        if is_bare_reset && why.is_stop() {
+            // Nothing was said but that.
+            return Ok(Recorded::Done);
+        }
+        let lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript).await?;
+        let new = NewTranscript {
+            session_id: session.id.as_str().to_owned(),
+            cwd: session.agent.workspace.display().to_string(),
+            parent: None,
+        };
+        let (kept, asked) = self.kept.take(&session.transcript).unzip();
+        let transcript = lock.reopen(kept, new).await?;
+        let context = match answer.is_some() || row.recovered {
+            true => transcript.context().await?.messages,
+            false => Vec::new(),
+        };
+        let mut branch = RunBranch::new(transcript, context, Arc::default(), self.shared.kill.clone());
+        let mut words = Vec::new();
+        let (unsaid, answer) = match branch.prompted(row, self.entries_since(row).await).await? {
+            Prompted::NotYet(id) => (Some(id), answer),
+            // A message that somebody stopped is not written once more for that.
+            Prompted::Overtaken(_) if why.is_stop() => (None, None),
+            // The answer has to follow the message.
+            Prompted::Overtaken(id) => (answer.is_some().then_some(id), answer),
+            Prompted::Yes => {
+                if let Some(standing) = self.standing(row, &mut branch, session.id.clone()).await? {
+                    self.kept.put(branch.into_transcript(), asked.unwrap_or_default());
+                    return Ok(Recorded::Answered(Box::new(standing)));
+                }
+                if !why.is_stop() {
+                    words = branch.standing_words(self.shared.clock.now_ms());
+                }
+                (None, answer)
+            }
+            Prompted::Failed(_) => (None, None),
+        };
+        if let Some(id) = unsaid {
+            branch.begin_turn().await?;
+            // A note that somebody stopped the run before is for the next run.
+            let circumstances = Circumstances { after_abort: false, ..circumstances(&session) };
+            branch.say(wording::message(row, &circumstances), &id).await?;
+        }
+        if let Some(answer) = answer {
+            branch.close_turn(answer).await?;
+        }
+        branch.sync().await?;
+        let turn = (!words.is_empty()).then(|| self.message_turn(row));
+        if let Some(turn) = &turn {
+            branch.tell(turn);
+        }
+        self.kept.put(branch.into_transcript(), asked.unwrap_or_default());
+        Ok(turn.map_or(Recorded::Done, |turn| Recorded::Broken(Box::new((turn, words)))))
+    }
+}
