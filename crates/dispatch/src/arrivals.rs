@@ -23,7 +23,7 @@ mod tests;
 mod trace;
 mod whole;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use openclaw_channels::InboundSink;
 use openclaw_delivery::outbox::OutboxError;
@@ -33,24 +33,8 @@ use openclaw_journal::arrival::{
 use openclaw_journal::journal::Update;
 use openclaw_runtime::shared::Shared;
 
-pub use moved::{FollowGroup, MovedGroup};
-pub use silent_groups::SilentGroup;
-
 use crate::handle::Dispatch;
 use desks::{Desks, Sink};
-use offline::OldWords;
-use silent_groups::SilentGroups;
-
-/// Facts about chats that were seen since the start.
-#[derive(Default)]
-pub(crate) struct KnownChats {
-    /// Lets the configuration follow a group that has got another id.
-    follow_group: OnceLock<FollowGroup>,
-    /// Groups in which nobody is heard.
-    silent_groups: SilentGroups,
-    /// Direct chats with words that were too old to be answered.
-    old_words: OldWords,
-}
 
 impl Dispatch {
     /// Returns the sink to which the accounts of chat platforms hand in their events. Takes up the

@@ -3,38 +3,33 @@
 mod stopping;
 mod wait;
 
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::skills::{Occasion, SkillCommand, Wanted};
 use openclaw_channels::{Address, AnswerMedia, MenuCommand, Target};
-use openclaw_delivery::outbox::{self, Enqueued, Outbox, OutboxError};
+use openclaw_delivery::outbox::{Enqueued, Outbox, OutboxError};
 use openclaw_journal::api::{
     AbortError, AbortReason, Accepted, ActiveRun, AgentMessage, ChangeError, ChatMessage, DispatchError,
     InjectError, InjectMessage, Injected, StillActive,
 };
 use openclaw_journal::beat::BeatMessage;
-use openclaw_journal::clock::Clock;
 use openclaw_journal::delivery::{Delivery, DeliveryStatus};
 use openclaw_journal::inbox::UnfinishedBeat;
-use openclaw_journal::journal::sqlite::{FILE_NAME, SqliteJournal};
-use openclaw_journal::journal::{OpenedJournal, Update};
+use openclaw_journal::journal::Update;
 use openclaw_journal::request::{Request, WEBCHAT};
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_runtime::events::Events;
-use openclaw_runtime::global_lanes::LaneSizes;
 use openclaw_runtime::messages::DeliverError;
-use openclaw_runtime::setup::{Deps, Settings};
 use openclaw_runtime::shared::Shared;
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::arrivals::KnownChats;
 use crate::intake::{self, Receipt};
+use crate::known_chats::KnownChats;
 use crate::lane::{Change, ChangeKind, Command, Supervisor};
 use crate::parts::DispatchParts;
 use openclaw_commands::stop;
@@ -119,19 +114,6 @@ impl<T: Send + 'static> Placed<T> {
     }
 }
 
-/// Dispatch could not start; the gateway must not.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The inbox could not be opened or read.
-    #[error("cannot open {path}: {reason}")]
-    Inbox {
-        /// The database file.
-        path: PathBuf,
-        /// Error of the system, and advice.
-        reason: String,
-    },
-}
-
 impl Dispatch {
     /// Parts that runs are made of.
     pub(crate) fn runner(&self) -> &Arc<Runner> {
@@ -143,10 +125,20 @@ impl Dispatch {
         &self.parts
     }
 
-    /// Builds a handle to the same dispatcher, for parts that work inside of it.
-    pub(crate) fn of_parts(parts: Arc<DispatchParts>, lanes: Arc<Supervisor>) -> Self {
+    /// Builds a handle to the dispatcher of these parts; `None` once the gateway has ended.
+    pub(crate) fn of(parts: &Arc<DispatchParts>) -> Option<Self> {
+        Some(Self::with(Arc::clone(parts), parts.lanes()?, Vec::new()))
+    }
+
+    /// Builds the handle, with heartbeats whose answers are owed.
+    pub(crate) fn with(
+        parts: Arc<DispatchParts>,
+        lanes: Arc<Supervisor>,
+        unfinished_beats: Vec<UnfinishedBeat>,
+    ) -> Self {
         let shared = Arc::clone(&parts.runner.shared);
-        Self { shared, parts, lanes, unfinished_beats: Arc::default(), chats: Arc::default() }
+        let unfinished_beats = Arc::new(Mutex::new(unfinished_beats));
+        Self { shared, parts, lanes, unfinished_beats, chats: Arc::default() }
     }
 
     /// The lanes of its sessions.
@@ -162,44 +154,6 @@ impl Dispatch {
     /// State that everything that works on messages shares.
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
-    }
-
-    /// Opens the inbox and takes up every unfinished message, in order of acceptance per session.
-    ///
-    /// # Errors
-    /// When the inbox can't be opened or read.
-    pub async fn start(deps: Deps) -> Result<Self, StartError> {
-        let path = deps.state_dir.join(FILE_NAME);
-        let failed = |reason: String| StartError::Inbox { path: path.clone(), reason };
-        let dir = deps.state_dir.clone();
-        let opened = tokio::task::spawn_blocking(move || SqliteJournal::open(&dir))
-            .await
-            .map_err(|error| failed(error.to_string()))?
-            .map_err(|error| failed(error.to_string()))?;
-        Ok(Self::start_with(deps, opened, Clock::system()).await)
-    }
-
-    pub(crate) async fn start_with(deps: Deps, opened: OpenedJournal, clock: Clock) -> Self {
-        let settings = deps.settings.clone();
-        let sizes = LaneSizes::of_config(&settings.borrow().config);
-        deps.approvals.remember_forgotten(opened.notices.approvals());
-        deps.command_sessions.remember_lost(opened.notices.commands());
-        deps.system_events.restore(Arc::clone(&opened.journal), opened.notices.lines);
-        let shared = Arc::new(Shared::new(opened.journal, sizes, clock));
-        shared.outbox.keep_files_in(deps.state_dir.join(outbox::files::FOLDER));
-        // Nothing is taken yet that has no row.
-        if let Err(error) = shared.outbox.sweep_files(Duration::ZERO).await {
-            tracing::warn!(%error, "files that no delivery names are left where they are");
-        }
-        let runner = Runner::new(deps, Arc::clone(&shared));
-        shared.outbox.tell(runner.tell_sent());
-        let (parts, lanes) = DispatchParts::start(Arc::clone(&runner));
-        shared.accepting.spawn(follow(Arc::clone(&shared), Arc::clone(&runner), settings));
-        parts.subagents.restore(&runner, &opened.unfinished).await;
-        let beats = intake::recover(&runner, &lanes, opened.unfinished).await;
-        parts.subagents.begin(&parts);
-        let unfinished_beats = Arc::new(Mutex::new(beats));
-        Self { shared, parts, lanes, unfinished_beats, chats: Arc::default() }
     }
 
     /// Removes the copies of files that no delivery names any more.
@@ -316,6 +270,17 @@ impl Dispatch {
     /// Notes that a person chose the model of a session other than by a message: `sessions.patch`.
     pub fn model_chosen(&self, session_key: &SessionKey) {
         self.runner().models().chosen_by_hand(session_key);
+    }
+
+    /// Waits until the list on disk has every child. One that is stopped before it begins is over at once: a list that misses it then
+    /// would never have it.
+    pub(crate) async fn children_are_listed(&self) {
+        let runner = self.runner();
+        tokio::select! { biased;
+            // The rest is written at the end.
+            () = runner.shared.stopping.cancelled() => {}
+            () = runner.child_runs.all_tried() => {}
+        }
     }
 
     /// Places a change in its session and does its `work` when it is its turn, beside a run if need
@@ -543,7 +508,7 @@ impl Dispatch {
         for run_id in &left {
             tracing::info!(%run_id, "not finished, goes on after the next start");
         }
-        self.parts.subagents.close().await;
+        self.parts.child_tasks.close().await;
         // Commands in the background end with the process, and the next process tells of them.
         self.runner().deps.command_sessions.note_output().await;
         // These runs were stopped, and did not end the process.
@@ -557,19 +522,6 @@ impl Dispatch {
         shared.journal.close().await;
         shared.hub.close();
         left
-    }
-}
-
-/// Applies new settings until the gateway stops: resizes the lanes, and remembers the secrets.
-async fn follow(shared: Arc<Shared>, runner: Arc<Runner>, mut settings: watch::Receiver<Arc<Settings>>) {
-    loop {
-        tokio::select! { biased;
-            () = shared.stopping.cancelled() => return,
-            changed = settings.changed() => if changed.is_err() { return },
-        }
-        let config = Arc::clone(&settings.borrow_and_update().config);
-        runner.secrets.learn_settings(&config);
-        shared.global.resize(LaneSizes::of_config(&config));
     }
 }
 

@@ -9,7 +9,7 @@ mod subagents;
 use std::sync::Arc;
 
 use openclaw_agent::host::{ControlHost, Host, ImagesHost, MessagesHost, SessionsHost, SubagentsHost};
-use openclaw_runs::invoke::CallerChannel;
+use openclaw_runs::calling_run::CallerChannel;
 use openclaw_runs::{CallingRun, Runner};
 use openclaw_sessions::entry::DeliveryContext;
 

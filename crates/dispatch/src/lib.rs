@@ -13,20 +13,25 @@
 //! The crate does not know how a model or a chat platform is called.
 
 pub mod arrivals;
+mod child_tasks;
 mod handle;
 mod hooks;
 mod host;
 mod intake;
+pub mod known_chats;
 mod lane;
 mod parts;
+mod run_host;
 mod session_tools;
+mod start;
 mod subagents;
 #[cfg(test)]
 mod testing;
+mod waits;
 
-pub use arrivals::SilentGroup;
-pub use handle::{Dispatch, Mirrored, Placed, Sent, StartError, Stopped};
+pub use handle::{Dispatch, Mirrored, Placed, Sent, Stopped};
 pub use intake::Receipt;
+pub use known_chats::SilentGroup;
 pub use openclaw_commands::reference as command_reference;
 pub use openclaw_journal::api::*;
 pub use openclaw_journal::beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPurpose};
@@ -36,10 +41,12 @@ pub use openclaw_journal::journal::{AccountCounts, EventCount, JournalError, Lat
 pub use openclaw_journal::run_result::RunResult;
 pub use openclaw_journal::{api, arrival, delivery};
 pub use openclaw_runs::Announcement;
+pub use openclaw_runs::calling_run::CallerChannel;
 pub use openclaw_runs::hooks::Ended;
-pub use openclaw_runs::invoke::{CallerChannel, InvokeError, Invoked, ToolInvocation};
+pub use openclaw_runs::invoke::{InvokeError, Invoked, ToolInvocation};
 pub use openclaw_runtime::events::Events;
 pub use openclaw_runtime::messages::{self, ClientFiles, DeliverError, MessageError, MessageRequest};
 pub use openclaw_runtime::setup::{Deps, Settings};
 pub use openclaw_runtime::surroundings::{Control, Surroundings};
 pub use openclaw_runtime::system_events::{CommandNotices, SystemEvents, Wake};
+pub use start::StartError;

@@ -3,7 +3,7 @@
 //!
 //! A talk between sessions goes on after the first answer: [`openclaw_journal::exchange`] decides about the next
 //! step, [`follow`] makes it durable before that step counts as done, [`announce_target`] finds the
-//! place of the last word. [`waits`] keeps sessions from waiting for each other in a circle.
+//! place of the last word. [`crate::waits`] keeps sessions from waiting for each other in a circle.
 //! [`invoke`] is the door for clients (`POST /tools/invoke`). Access rights are decided in
 //! `openclaw_sessions::access`.
 
@@ -16,7 +16,6 @@ mod list;
 mod sanitise;
 mod send;
 mod status;
-pub(crate) mod waits;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Sub-agents: started by `sessions_spawn`, worked on like other messages, announced once (spec
 //! `sessions.md` §8.4–8.6, 8.9).
 //!
-//! [`ChildRuns`] lists and keeps them; [`spawn`] starts one, [`context`] writes its
+//! [`openclaw_runtime::child_runs`] lists and keeps them; [`spawn`] starts one, [`context`] writes its
 //! prompt; [`follow`] waits for its end and has it told; [`result`] is its result, [`telling`] the
 //! words for it; [`stop`] and [`sweep`] end and clear away.
 //!
@@ -22,32 +22,22 @@ mod telling;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use openclaw_agent::host::Cleanup;
 use openclaw_journal::child_run::ChildRun;
 use openclaw_journal::inbox::{Found, Unfinished};
 use openclaw_journal::request::Request;
 use openclaw_journal::source::Source;
 use openclaw_protocol::SessionKey;
 use openclaw_sessions::time::now_ms;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::handle::Dispatch;
-use openclaw_runs::Runner;
-use openclaw_runtime::child_runs::ChildRuns;
 
 use crate::parts::DispatchParts;
 
 pub(crate) use address::{origin_of, webchat};
+pub(crate) use control::state_of;
 pub(crate) use spawn::Spawner;
 pub(crate) use stop::told as told_of_stop;
-
-/// Sub-agents of a gateway, and the tasks that look after them.
-pub(crate) struct Subagents {
-    runs: Arc<ChildRuns>,
-    tasks: TaskTracker,
-    /// Cancelled when no more changes come; the rest is written then.
-    closing: CancellationToken,
-}
 
 impl Dispatch {
     /// Returns the state of each sub-agent that is not archived, in a word, by its session.
@@ -57,68 +47,45 @@ impl Dispatch {
     }
 }
 
-impl Subagents {
-    pub(crate) fn new(runs: Arc<ChildRuns>) -> Self {
-        Self { runs, tasks: TaskTracker::new(), closing: CancellationToken::new() }
+/// Restores the list of the last process, with the children that it had accepted and not listed
+/// yet; called before any message is worked on.
+pub(crate) async fn restore(parts: &DispatchParts, unfinished: &[Unfinished]) {
+    let (runner, runs) = (&parts.runner, &parts.runner.child_runs);
+    let (loaded, rules) = (Arc::clone(runs), runner.key_rules().clone());
+    let loading = tokio::task::spawn_blocking(move || loaded.load(&rules, now_ms()));
+    if let Err(error) = loading.await {
+        tracing::error!(%error, "the list of sub-agents could not be read");
     }
-
-    /// Restores the list of the last process, with the children that it had accepted and not listed
-    /// yet; called before any message is worked on.
-    pub(crate) async fn restore(&self, runner: &Arc<Runner>, unfinished: &[Unfinished]) {
-        let (runs, rules) = (Arc::clone(&self.runs), runner.key_rules().clone());
-        let loading = tokio::task::spawn_blocking(move || runs.load(&rules, now_ms()));
-        if let Err(error) = loading.await {
-            tracing::error!(%error, "the list of sub-agents could not be read");
+    let mut added = None;
+    for found in unfinished.iter().filter(|found| found.row.session_key.is_subagent()) {
+        let run_id = &found.row.run_id;
+        if runs.get(run_id.as_str()).is_some() {
+            continue;
         }
-        let mut added = None;
-        for found in unfinished.iter().filter(|found| found.row.session_key.is_subagent()) {
-            let run_id = &found.row.run_id;
-            if self.runs.get(run_id.as_str()).is_some() {
-                continue;
-            }
-            let request = match &found.row.payload {
-                Found::Whole(request) => Some((**request).clone()),
-                Found::OnDisk(_) => runner.shared.journal.payload(run_id).await.ok(),
-            };
-            let Some(Request { text, source: Source::SubagentTask(task), .. }) = request else { continue };
-            added = Some(self.runs.add(ChildRun { task: text, ..task.run }));
-        }
-        self.tasks.spawn(Arc::clone(&self.runs).write_behind(self.closing.clone()));
-        if let Some(added) = added {
-            self.runs.tried(added).await;
-        }
+        let request = match &found.row.payload {
+            Found::Whole(request) => Some((**request).clone()),
+            Found::OnDisk(_) => runner.shared.journal.payload(run_id).await.ok(),
+        };
+        let Some(Request { text, source: Source::SubagentTask(task), .. }) = request else { continue };
+        added = Some(runs.add(ChildRun { task: text, ..task.run }));
     }
+    let tasks = &parts.child_tasks;
+    tasks.spawn(Arc::clone(runs).write_behind(tasks.closing.clone()));
+    if let Some(added) = added {
+        runs.tried(added).await;
+    }
+}
 
-    /// Begins to look after everything that is still owed; called once messages are worked on.
-    pub(crate) fn begin(&self, parts: &Arc<DispatchParts>) {
-        for run in
-            self.runs.select(|run| !run.is_over() || run.cleanup == openclaw_agent::host::Cleanup::Delete)
-        {
-            self.follow(parts, run.run_id);
-        }
-        self.spawn(parts, sweep::work(Arc::clone(parts)));
+/// Begins to look after everything that is still owed; called once messages are worked on.
+pub(crate) fn begin(parts: &Arc<DispatchParts>) {
+    let is_owed = |run: &ChildRun| !run.is_over() || run.cleanup == Cleanup::Delete;
+    for run in parts.runner.child_runs.select(is_owed) {
+        follow(parts, run.run_id);
     }
+    parts.spawn_for_children(sweep::work(Arc::clone(parts)));
+}
 
-    /// Looks after one child from now on.
-    fn follow(&self, parts: &Arc<DispatchParts>, run_id: String) {
-        self.spawn(parts, follow::child(Arc::clone(parts), run_id));
-    }
-
-    /// Work that ends with the gateway, wherever it is: the next start does it again.
-    fn spawn(&self, parts: &DispatchParts, work: impl Future<Output = ()> + Send + 'static) {
-        let stopping = parts.runner.shared.stopping.clone();
-        self.tasks.spawn(async move {
-            tokio::select! { biased;
-                () = stopping.cancelled() => {}
-                () = work => {}
-            }
-        });
-    }
-
-    /// Writes the rest of the changes.
-    pub(crate) async fn close(&self) {
-        self.closing.cancel();
-        self.tasks.close();
-        self.tasks.wait().await;
-    }
+/// Looks after one child from now on.
+fn follow(parts: &Arc<DispatchParts>, run_id: String) {
+    parts.spawn_for_children(follow::child(Arc::clone(parts), run_id));
 }

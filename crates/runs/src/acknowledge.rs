@@ -6,7 +6,7 @@ use openclaw_channels::{Account, Address};
 use openclaw_journal::inbox::{Asked, Row};
 use openclaw_journal::origin::Origin;
 
-use super::Runner;
+use crate::runner::Runner;
 
 impl Runner {
     /// Shows that a message was accepted, if that is to be shown.

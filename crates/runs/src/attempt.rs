@@ -8,14 +8,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use openclaw_journal::inbox::{Attempts, Queued, Row};
-use openclaw_journal::journal::Update;
+use openclaw_journal::journal::{Journal, Update};
 use openclaw_protocol::RunId;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
-
-use super::Runner;
 
 /// Deaths of the process while a message was prepared, after which it is given up.
 const UNPREPARED: u32 = 3;
@@ -109,20 +107,25 @@ struct Counted {
 impl Attempt {
     /// Counts the attempt, before anything is done for a message. A message of this process is
     /// counted when its run begins: an ordinary turn needs no write for this.
-    pub(super) async fn begin(&self, runner: &Runner, row: &Row<Queued>, cancel: &CancellationToken) {
+    pub(super) async fn begin(
+        &self,
+        (suspects, journal): (&Suspects, &dyn Journal),
+        row: &Row<Queued>,
+        cancel: &CancellationToken,
+    ) {
         if !row.recovered {
             return;
         }
         let before = row.payload.attempts;
         self.before.store(before.all, Ordering::Relaxed);
         if is_last_try(before) {
-            runner.suspects.settled(cancel).await;
+            suspects.settled(cancel).await;
         }
         let turn = match before.unprepared {
             0 => None,
-            _ => Some(runner.suspects.turn_of(&row.run_id, cancel).await),
+            _ => Some(suspects.turn_of(&row.run_id, cancel).await),
         };
-        match runner.shared.journal.update(Update::Attempt(row.run_id.clone())).await {
+        match journal.update(Update::Attempt(row.run_id.clone())).await {
             Ok(_) => tracing::info!("taking up {} again, attempt {}", row.run_id, before.all + 1),
             Err(error) => tracing::warn!(run_id = %row.run_id, %error, "an attempt could not be noted"),
         }
@@ -138,14 +141,14 @@ impl Attempt {
     pub(super) async fn within<T>(
         &self,
         patience: Duration,
-        runner: &Runner,
+        journal: &dyn Journal,
         row: &Row<Queued>,
         mut work: impl Future<Output = T> + Unpin,
     ) -> T {
         match tokio::time::timeout(patience, &mut work).await {
             Ok(done) => done,
             Err(_) => {
-                self.prepared(runner, &row.run_id).await;
+                self.prepared(journal, &row.run_id).await;
                 work.await
             }
         }
@@ -153,10 +156,10 @@ impl Attempt {
 
     /// Notes that the preparation is over: everything is read and the model is asked, or the
     /// message waits. Whatever ends the process from now on is most likely not this message.
-    pub async fn prepared(&self, runner: &Runner, run_id: &RunId) {
+    pub async fn prepared(&self, journal: &dyn Journal, run_id: &RunId) {
         // The next attempt of a fresh message is its second either way.
         let Some(_counted) = self.counted.lock().take() else { return };
-        if let Err(error) = runner.shared.journal.update(Update::Prepared(run_id.clone())).await {
+        if let Err(error) = journal.update(Update::Prepared(run_id.clone())).await {
             tracing::warn!(%run_id, %error, "it is not noted that a run was prepared");
         }
     }

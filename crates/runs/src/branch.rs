@@ -17,8 +17,9 @@ use openclaw_sessions::transcript::{self, Compaction, EntryId, Injector, Transcr
 use tokio_util::sync::CancellationToken;
 
 use super::compaction_note::CompactionNotes;
+use super::inject;
 use super::obstacle::Obstacle;
-use super::{RunControl, inject};
+use crate::control::RunControl;
 use openclaw_runtime::messages::turn::MessageTurn;
 
 /// An open transcript, its branch in memory for the time of the run.

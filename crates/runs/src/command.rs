@@ -5,7 +5,6 @@
 //! under the message's own entry id, and only then is the message finished. A message from a chat
 //! platform is answered there alone.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use openclaw_agent::event::RunEvent;
@@ -18,23 +17,28 @@ use openclaw_journal::intent::Intent;
 use openclaw_journal::job::Job;
 use openclaw_journal::journal::Update;
 use openclaw_journal::run_result::RunResult;
-use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Message;
 use openclaw_runtime::session_model::RequestedModel;
 use openclaw_runtime::setup::Settings;
 use openclaw_sessions::transcript::inject::injected;
-use openclaw_sessions::transcript::{NewTranscript, TranscriptRef};
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::COMMAND_PATIENCE;
-use super::inject::{PutError, RunTranscript};
-use super::replies::Said;
+use super::inject::{AnsweredIn, PutError, RunTranscript};
 use super::session::Session;
-use super::{Ending, NotBegun, RunControl, Runner, finish, skill_tool};
-use crate::work::{done, record};
+use super::skill_tool;
+use crate::blocked;
+use crate::control::RunControl;
+use crate::ending::Ending;
+use crate::ending::finish;
+use crate::ending::{done, record};
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
+use crate::said::Said;
+use crate::unanswered::passed;
 use openclaw_commands::{Context, Response, Then};
 
 /// Destination of a message's words.
@@ -67,21 +71,6 @@ impl Answer {
     }
 }
 
-/// The transcript an answer goes into.
-#[derive(Debug)]
-pub(super) struct AnsweredIn {
-    pub(super) transcript: TranscriptRef,
-    /// Header for a transcript that has to be made.
-    pub(super) new: NewTranscript,
-}
-
-impl AnsweredIn {
-    pub(super) fn new(transcript: TranscriptRef, id: &SessionId, workspace: &Path) -> Self {
-        let (session_id, cwd) = (id.to_string(), workspace.display().to_string());
-        Self { transcript, new: NewTranscript { session_id, cwd, parent: None } }
-    }
-}
-
 /// Answers a message at its turn.
 pub(super) async fn work(
     runner: &Runner,
@@ -102,7 +91,8 @@ pub(super) async fn work(
             runner.keep_answer(row, answer, None).await?;
             Ok::<_, NotBegun>((answer.message.clone(), answer.told().cloned().map(Box::new)))
         };
-        let answering = control.attempt.within(COMMAND_PATIENCE, runner, &job.row, Box::pin(answering));
+        let answering =
+            control.attempt.within(COMMAND_PATIENCE, &*runner.shared.journal, &job.row, Box::pin(answering));
         let answered = tokio::select! { biased;
             () = runner.shared.kill.cancelled() => return Ending::Interrupted,
             answered = answering => answered,
@@ -116,8 +106,8 @@ pub(super) async fn work(
                 // An answer that its reader was told is not taken back by a stop: it is written
                 // down.
                 let passed = match &answer {
-                    Some(_) => obstacle.gone(runner, &job.row, control).await,
-                    None => obstacle.passed(runner, &job.row, control).await,
+                    Some(_) => blocked::gone(&obstacle, runner, &job.row, control).await,
+                    None => passed(&obstacle, runner, &job.row, control).await,
                 };
                 if let Err(ending) = passed {
                     return ending;
@@ -162,7 +152,7 @@ pub async fn close<P: Asked>(
         match kept {
             Ok(()) => break,
             Err(NotBegun { obstacle: Some(obstacle), .. }) => {
-                obstacle.gone(runner, row, &control).await.ok()?;
+                blocked::gone(&obstacle, runner, row, &control).await.ok()?;
             }
             Err(NotBegun { message, .. }) => {
                 tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "an answer is not in the history");

@@ -13,7 +13,7 @@ use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_runtime::setup::Settings;
 use openclaw_tools::ExecSettings;
 
-use crate::Runner;
+use crate::runner::Runner;
 
 impl CommandHost for Runner {
     fn redacted(&self, settings: &Arc<Settings>, text: &str) -> Result<String, String> {

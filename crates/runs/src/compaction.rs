@@ -22,11 +22,15 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::branch::RunBranch;
+use super::context_settings;
 use super::prepare::Prepared;
-use super::replies::{Destination, Reply};
+use super::replies::Reply;
 use super::result::{compacted, note_compactions};
 use super::session::Session;
-use super::{NotBegun, RunControl, Runner, context_settings};
+use crate::control::RunControl;
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
+use crate::said::Destination;
 use openclaw_sessions::time::now_ms;
 
 /// A run that is over and whose conversation is to be compacted, with all that it holds.

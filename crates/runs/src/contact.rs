@@ -12,7 +12,8 @@ use openclaw_sessions::send_policy::chat_type_of;
 use openclaw_sessions::store::Edit;
 use openclaw_sessions::{SessionEntry, SessionKey};
 
-use super::{NotBegun, Runner};
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
 
 /// The contact through which a message came.
 #[derive(Debug, Clone, PartialEq)]

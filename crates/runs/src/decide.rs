@@ -15,8 +15,8 @@ use openclaw_sessions::entry::SendPolicy;
 use openclaw_sessions::send_policy::{self, SendSubject};
 use openclaw_sessions::{SessionEntry, SessionKey};
 
-use super::Runner;
 use crate::acceptance;
+use crate::runner::Runner;
 use openclaw_commands::Names;
 
 impl Runner {

@@ -9,8 +9,9 @@ use openclaw_journal::delivery::Delivery;
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::entry::{DeliveryContext, delivery};
 
-use super::Runner;
-use super::replies::{Destination, Reply};
+use super::replies::Reply;
+use crate::runner::Runner;
+use crate::said::Destination;
 use openclaw_runtime::messages::DeliverError;
 
 /// Message that the gateway sends to a conversation by itself.

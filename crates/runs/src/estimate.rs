@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::prepare::{Asking, PromptParts};
 use super::session::Session;
-use super::{NotBegun, Runner};
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
 
 impl Runner {
     /// Builds a prompt now, and returns its report.

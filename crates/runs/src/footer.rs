@@ -10,8 +10,8 @@ use openclaw_models::usage::settle;
 use openclaw_protocol::message::Usage;
 use openclaw_sessions::entry::ResponseUsage;
 
-use super::Runner;
 use super::prepare::Prepared;
+use crate::runner::Runner;
 
 impl Runner {
     /// Adds the footer to the last text that is left to be said; if blocks have said all of it, the

@@ -9,7 +9,8 @@ use openclaw_sessions::transcript::{
     NewTranscript, TranscriptError, TranscriptLock, TranscriptRef, is_forkable,
 };
 
-use super::{NotBegun, Runner};
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
 
 /// The new session.
 pub(super) struct Child<'a> {

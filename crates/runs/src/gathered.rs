@@ -11,8 +11,11 @@ use openclaw_journal::queue::prompt::{self, Waiting};
 use openclaw_journal::request::Gathered;
 use openclaw_journal::source::Source;
 
-use super::{Ending, RunControl, Runner, wording};
-use crate::work::stopped_early;
+use super::wording;
+use crate::control::RunControl;
+use crate::ending::Ending;
+use crate::runner::Runner;
+use crate::unanswered::stopped_early;
 
 /// Pause before the disk is asked again.
 const PAUSE: Duration = Duration::from_secs(2);

@@ -7,8 +7,10 @@ use tokio::sync::mpsc;
 
 use super::attempt::GivenUp;
 use super::unanswered::{self, Why};
-use super::{Ending, RunControl, Runner};
-use crate::work::failed;
+use crate::control::RunControl;
+use crate::ending::Ending;
+use crate::ending::failed;
+use crate::runner::Runner;
 
 /// Tells in the transcript, then finishes the row. That too is an attempt that is counted before it is made: should the process
 /// die of the transcript, the row is finished without.

@@ -16,38 +16,16 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use openclaw_agent::hooks::set::Action;
-use openclaw_agent::hooks::{Bundled, Event, EventKind, HookBus, HookTasks, command_log};
+use openclaw_agent::hooks::{Bundled, Event, EventKind, HookBus, command_log};
 use openclaw_config::{private_file, redact};
 use openclaw_runtime::setup::Settings;
 use openclaw_tools::{ExecSettings, Handlers};
-use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use crate::Runner;
-use crate::secrets::Shield;
+use crate::hook_state::MadeHooks;
+use crate::runner::Runner;
 pub use conversation::Ended;
 pub use conversation::{Chat, GivenBy, Restart};
-
-/// State that hooks are run with.
-#[derive(Default)]
-pub struct Hooks {
-    tasks: Arc<HookTasks>,
-    /// Made for these settings.
-    made: Mutex<Option<Made>>,
-}
-
-struct Made {
-    settings: Arc<Settings>,
-    shield: Arc<Shield>,
-    bus: HookBus,
-}
-
-impl Hooks {
-    /// Tasks of hooks that run beside the work.
-    pub fn tasks(&self) -> &Arc<HookTasks> {
-        &self.tasks
-    }
-}
 
 impl Runner {
     /// Returns the hooks in use; `None` if there are none.
@@ -78,7 +56,7 @@ impl Runner {
         exec.lock.clone_from(&self.deps.command_lock);
         let handlers = Arc::new(Handlers::new(exec));
         let bus = HookBus::new(Arc::clone(&settings.hooks), handlers, Arc::clone(&self.hooks.tasks));
-        *made = Some(Made { settings: Arc::clone(settings), shield, bus: bus.clone() });
+        *made = Some(MadeHooks { settings: Arc::clone(settings), shield, bus: bus.clone() });
         Some(bus)
     }
 

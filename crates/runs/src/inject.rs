@@ -2,11 +2,13 @@
 
 use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_journal::api::{InjectError, InjectMessage, Injected, StillActive};
 use openclaw_journal::inbox::{Queued, Row};
+use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Message;
 use openclaw_runtime::events::injected as injected_event;
 use openclaw_sessions::transcript::inject::{injected, is_injected, mirrored};
@@ -17,8 +19,7 @@ use openclaw_sessions::transcript::{
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::Runner;
-use super::command::AnsweredIn;
+use crate::runner::Runner;
 use openclaw_sessions::time::now_ms;
 
 /// Patience for answers that a tool call under way keeps out of the transcript: a day is longer
@@ -32,12 +33,27 @@ pub const PATIENCE: Duration = Duration::from_secs(8);
 /// The transcript of the run under way, while it has one open.
 pub type RunTranscript = watch::Receiver<Option<Injector>>;
 
+/// The transcript an answer goes into.
+#[derive(Debug)]
+pub(crate) struct AnsweredIn {
+    pub(crate) transcript: TranscriptRef,
+    /// Header for a transcript that has to be made.
+    pub(crate) new: NewTranscript,
+}
+
+impl AnsweredIn {
+    pub(crate) fn new(transcript: TranscriptRef, id: &SessionId, workspace: &Path) -> Self {
+        let (session_id, cwd) = (id.to_string(), workspace.display().to_string());
+        Self { transcript, new: NewTranscript { session_id, cwd, parent: None } }
+    }
+}
+
 /// Run under way beside which something is done.
 #[derive(Debug, Clone)]
 pub struct RunBeside {
     /// Message of the run.
     pub row: Arc<Row<Queued>>,
-    /// Its transcript.
+    /// Transcript of the run.
     pub transcript: RunTranscript,
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use openclaw_journal::journal::Journal;
 use openclaw_protocol::RunId;
 use openclaw_runtime::global_lanes::{GlobalLanes, LanePermit};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::{RunControl, Runner};
+use crate::control::RunControl;
 
 /// A run's place.
 pub struct LanePlace {
@@ -45,9 +46,9 @@ impl LanePlace {
 
     /// Notes that this run only waits: it can't be the cause of the process's end now, and keeps no
     /// other suspect waiting.
-    pub async fn prepared(&self, runner: &Runner, run_id: &RunId) {
+    pub async fn prepared(&self, journal: &dyn Journal, run_id: &RunId) {
         if let Some(control) = &self.control {
-            control.attempt.prepared(runner, run_id).await;
+            control.attempt.prepared(journal, run_id).await;
         }
     }
 

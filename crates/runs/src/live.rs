@@ -21,14 +21,15 @@ use openclaw_delivery::reply::tool_notes::ToolNotes;
 use openclaw_delivery::reply::typing::{self, Typing, TypingEffect, TypingSignal};
 use openclaw_journal::inbox::Row;
 use openclaw_journal::journal::NewDelivery;
-use openclaw_journal::steady_id::uuid_of;
 use openclaw_protocol::RunId;
 use openclaw_runtime::events::Verbose;
 use openclaw_sessions::ids;
 use tokio::sync::mpsc;
 
-use super::Runner;
-use super::replies::{Destination, Reply};
+use super::replies::Reply;
+use crate::reply_media::file_name;
+use crate::runner::Runner;
+use crate::said::Destination;
 use openclaw_runtime::messages::turn::{MessageTurn, SendsBlocks};
 
 /// Delay of the typing indicator, so that the model is asked first.
@@ -493,12 +494,6 @@ impl<'a> Live<'a> {
         }
         self.let_tools_send();
     }
-}
-
-/// Returns the block name of a file, made from its reference, so that the next start knows that it
-/// was sent.
-pub(super) fn file_name(reference: &str) -> String {
-    format!("m{}", uuid_of(reference))
 }
 
 impl<'a> Reply<'a> {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use openclaw_agent::compaction::memory_flush::{MemoryFlush, SessionFill, can_be_saved};
+use openclaw_agent::compaction::memory_flush::MemoryFlush;
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::user_time::user_zone;
 use openclaw_config::settings::QueueMode;
@@ -15,41 +15,20 @@ use openclaw_journal::queue::QueueSettings;
 use openclaw_journal::request::{Decisions, MAIN_LANE, Request};
 use openclaw_journal::rights::Rights;
 use openclaw_journal::source::Source;
-use openclaw_models::Candidate;
 use openclaw_protocol::{RunId, SessionId};
 use openclaw_runtime::session_model::RequestedModel;
 use openclaw_runtime::setup::Settings;
-use openclaw_sessions::SessionEntry;
 use openclaw_sessions::store::{Edit, Refused};
 use tokio::sync::mpsc;
 
 use super::lent::LanePlace;
 use super::prepare::{Flush, Preparation};
-use super::session::Session;
-use super::{NotBegun, RunControl, Runner, result, sandbox};
-use crate::work::run_agent;
+use super::result;
+use crate::agent_call::run_agent;
+use crate::control::RunControl;
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
 use openclaw_sessions::time::now_ms;
-
-/// True if memory is to be saved before a message's turn. False for a message that a crash has cut
-/// short, which was begun behind such a turn already, and for messages of the gateway itself, which
-/// are no person's turn.
-pub(super) fn is_due(settings: &Settings, row: &Row, session: &Session, model: &Candidate) -> bool {
-    let Some(flush) = &settings.memory_flush else { return false };
-    !row.recovered
-        && row.payload.is_interaction()
-        && session.reset.is_none()
-        && flush.is_due(model.model.context_window(), fill(&session.entry))
-        && sandbox::reaches_workspace(settings, session)
-        && can_be_saved(&session.agent.workspace)
-}
-
-fn fill(entry: &SessionEntry) -> SessionFill {
-    SessionFill {
-        total_tokens: entry.total_tokens.unwrap_or(0),
-        compactions: entry.compaction_count.unwrap_or(0),
-        flushed_at: entry.memory_flush_compaction_count,
-    }
-}
 
 /// Asks the agent, with the model its next turn has.
 pub(super) async fn work(
@@ -64,7 +43,7 @@ pub(super) async fn work(
     let asking = turn(row, session_id, flush, &settings);
     // No message is steered into it; a stop of the message stops it too.
     let own = Arc::new(RunControl::new(control.cancel.child_token(), false));
-    let asked = async || control.attempt.prepared(runner, &row.run_id).await;
+    let asked = async || control.attempt.prepared(&*runner.shared.journal, &row.run_id).await;
     let worked = Box::pin(runner.flush_memory(&asking, &own, requested, asked)).await;
     if let Err(NotBegun { message, .. }) = worked {
         tracing::warn!(session = %row.session_key, %message, "memory was not saved before the turn");

@@ -10,7 +10,7 @@ use openclaw_runtime::setup::Deps;
 use openclaw_runtime::shared::Shared;
 use openclaw_sessions::SessionKey;
 
-use crate::Runner;
+use crate::runner::Runner;
 
 impl MessageHost for Runner {
     fn deps(&self) -> &Deps {

@@ -10,9 +10,9 @@ use openclaw_config::Config;
 use openclaw_journal::inbox::Row;
 use openclaw_tools::{CurrentChannel, MessageSetup};
 
-use super::Runner;
 use crate::calling_run::CallingRun;
 use crate::run_host::NoHost;
+use crate::runner::Runner;
 use openclaw_runtime::messages::turn::{Bound, MessageTurn};
 
 /// Action that every platform has.

@@ -6,9 +6,9 @@ use openclaw_journal::delivery::Author;
 use openclaw_journal::inbox::Row;
 use openclaw_sessions::reset::notice;
 
-use super::Runner;
 use super::prepare::Prepared;
 use super::replies::Reply;
+use crate::runner::Runner;
 
 impl Runner {
     /// Tells it once, before all that the run says: a run that is begun again after a crash gives its notice the same id.

@@ -7,20 +7,14 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_journal::inbox::{Queued, Row};
 use openclaw_journal::journal::JournalError;
 use openclaw_sessions::StoreError;
-use openclaw_sessions::transcript::{
-    LockError, TranscriptError, TranscriptLock, TranscriptRef, is_of_disk, may_pass,
-};
+use openclaw_sessions::transcript::{LockError, TranscriptError, TranscriptRef, is_of_disk, may_pass};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Ending, RunControl, Runner};
-use crate::work::stopped_early;
-
 /// Pause between two tries on a full disk, and longest one on a disk that refuses.
-pub(super) const PAUSE: Duration = Duration::from_secs(2);
+pub(crate) const PAUSE: Duration = Duration::from_secs(2);
 /// First pause on a disk that refuses; each later one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -49,7 +43,7 @@ impl BlockedTime {
         std::mem::take(&mut tally.over) + current
     }
 
-    pub(super) fn begin(&self) -> Waiting<'_> {
+    pub(crate) fn begin(&self) -> Waiting<'_> {
         self.tally.lock().since = Some(Instant::now());
         Waiting(self)
     }
@@ -62,13 +56,13 @@ impl BlockedTime {
     }
 
     /// True if this is the first time.
-    pub(super) fn is_first(&self) -> bool {
+    pub(crate) fn is_first(&self) -> bool {
         !std::mem::replace(&mut self.tally.lock().is_logged, true)
     }
 }
 
 /// Counts until it is dropped.
-pub(super) struct Waiting<'a>(&'a BlockedTime);
+pub(crate) struct Waiting<'a>(&'a BlockedTime);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
@@ -81,7 +75,7 @@ impl Drop for Waiting<'_> {
 
 /// Obstacle in a message's way that will pass.
 #[derive(Debug)]
-pub(super) enum Obstacle {
+pub(crate) enum Obstacle {
     /// Another process has the transcript.
     Locked { transcript: TranscriptRef, pid: Option<u32> },
     /// The disk has no space; the text names what was refused, for people.
@@ -97,7 +91,7 @@ pub(super) enum Obstacle {
 impl Obstacle {
     /// Finds the obstacle that an error tells of, however deep in its chain; `None` if waiting does
     /// not help.
-    pub(super) fn behind(error: &(dyn Error + 'static)) -> Option<Self> {
+    pub(crate) fn behind(error: &(dyn Error + 'static)) -> Option<Self> {
         let told = error.to_string();
         let mut refused = None;
         chain(error).find_map(|error| {
@@ -117,77 +111,11 @@ impl Obstacle {
     }
 
     /// Time until the next try; `None` if it is not a matter of time.
-    pub(super) fn pause(&self, blocked: &BlockedTime) -> Option<Duration> {
+    pub(crate) fn pause(&self, blocked: &BlockedTime) -> Option<Duration> {
         match self {
             Self::Locked { .. } => None,
             Self::DiskFull(_) | Self::Database(_) => Some(PAUSE),
             Self::Refused(_) => Some(blocked.next_pause()),
-        }
-    }
-
-    /// Waits until it is time to try again. Fails with how the message ends when it is stopped meanwhile, or the gateway is.
-    pub(super) async fn passed(
-        &self,
-        runner: &Runner,
-        row: &Row<Queued>,
-        control: &RunControl,
-    ) -> Result<(), Ending> {
-        tokio::select! { biased;
-            () = control.cancel.cancelled() => Err(stopped_early(runner, row, control).await),
-            gone = self.gone(runner, row, control) => gone,
-        }
-    }
-
-    /// Waits for the obstacle to pass, for work that can't be stopped any more. Logs the reason
-    /// once per message.
-    pub(super) async fn gone<P>(
-        &self,
-        runner: &Runner,
-        row: &Row<P>,
-        control: &RunControl,
-    ) -> Result<(), Ending> {
-        if control.blocked.is_first() {
-            self.log(row);
-        }
-        let _waiting = control.blocked.begin();
-        control.attempt.prepared(runner, &row.run_id).await;
-        let gone = async {
-            match self {
-                Self::Locked { transcript, .. } => {
-                    TranscriptLock::until_free(&runner.deps.transcripts, transcript).await;
-                }
-                Self::DiskFull(_) | Self::Refused(_) | Self::Database(_) => {
-                    tokio::time::sleep(self.pause(&control.blocked).unwrap_or(PAUSE)).await;
-                }
-            }
-        };
-        tokio::select! { biased;
-            // The next start takes the message up again.
-            () = runner.shared.stopping.cancelled() => Err(Ending::Interrupted),
-            () = gone => Ok(()),
-        }
-    }
-
-    fn log<P>(&self, row: &Row<P>) {
-        let (run_id, session) = (&row.run_id, &row.session_key);
-        match self {
-            Self::Locked { transcript, pid } => {
-                let lock = format_args!("{transcript}.lock");
-                let Some(pid) = pid else {
-                    tracing::warn!(%run_id, %session, %lock, "the lock of this session's transcript names no process: it is torn, or not written yet; the message waits until it is gone or too old to count");
-                    return;
-                };
-                tracing::warn!(%run_id, %session, %lock, pid, "another process holds the transcript of this session, the message waits for it");
-            }
-            Self::DiskFull(why) => {
-                tracing::warn!(%run_id, %session, why, "the disk is full: the message waits until there is space");
-            }
-            Self::Refused(why) => {
-                tracing::warn!(%run_id, %session, why, "the disk refuses: the message waits until it does not");
-            }
-            Self::Database(why) => {
-                tracing::warn!(%run_id, %session, why, "the database can't be written: the message waits until it can");
-            }
         }
     }
 }
@@ -224,7 +152,7 @@ fn may_be_done(what: &str, why: &io::Error) -> bool {
 
 /// Returns the words for an error of a transcript or of the sessions without the place of the file;
 /// `None` for any other error.
-pub(super) fn without_place(error: &(dyn Error + 'static)) -> Option<String> {
+pub(crate) fn without_place(error: &(dyn Error + 'static)) -> Option<String> {
     chain(error).find_map(|error| {
         let transcript = error.downcast_ref().map(TranscriptError::without_place);
         let lock = || error.downcast_ref().map(LockError::without_place);

@@ -11,9 +11,10 @@ use openclaw_journal::run_result::RunResult;
 use openclaw_models::ModelRef;
 use openclaw_sessions::{SessionEntry, SessionKey};
 
-use super::Runner;
 use super::prepare::Prepared;
-use super::replies::{Destination, surface};
+use super::replies::surface;
+use crate::runner::Runner;
+use crate::said::Destination;
 
 impl Runner {
     /// Values for the prefix of an answer: the model that the run reports, or, for a command and a

@@ -45,8 +45,11 @@ use super::kept::Remembered;
 use super::result::Figures;
 use super::secrets::Shield;
 use super::session::Session;
-use super::{NotBegun, RunControl, Runner, history_limit, memory_flush};
+use super::{flush_due, history_limit};
+use crate::control::RunControl;
 use crate::hooks;
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
 pub(crate) use begin::circumstances;
 use begin::{Beginning, Begun, ReadAhead};
 use openclaw_sessions::time::now_ms;
@@ -202,7 +205,7 @@ impl Runner {
         let (Selected { candidates: models, images, skipped, secrets, .. }, pin) = selected;
         let passed_over = skipped.iter().map(Skipped::to_string).collect();
         let first = models.first().ok_or_else(|| NotBegun::because("Error: no model is configured"))?;
-        if flush == Flush::IfDue && memory_flush::is_due(&settings, row, &session, first) {
+        if flush == Flush::IfDue && flush_due::is_due(&settings, row, &session, first) {
             return Ok(Preparation::FlushFirst(session.id));
         }
         self.secrets.learn_keys(&skills.overlay);

@@ -4,7 +4,7 @@ use openclaw_runtime::setup::Settings;
 use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::{SessionEntry, SessionKey};
 
-use super::NotBegun;
+use crate::not_begun::NotBegun;
 
 /// Checks that the run may begin. `entry` is its session's row, if it has one.
 pub(super) fn check(

@@ -8,7 +8,8 @@ use openclaw_agent::ReplyPayload;
 use openclaw_channels::AnswerMedia;
 use openclaw_delivery::reply::pipeline::media;
 
-use super::Runner;
+use crate::runner::Runner;
+use openclaw_journal::steady_id::uuid_of;
 use openclaw_runtime::messages::files::{ClientFiles, Files, Reach};
 
 /// The files of one reply.
@@ -57,4 +58,10 @@ impl Runner {
     fn files(&self, reach: Reach) -> Files {
         Files::new(&self.deps.state_dir, &self.settings().config, reach)
     }
+}
+
+/// Returns the block name of a file, made from its reference, so that the next start knows that it
+/// was sent.
+pub(super) fn file_name(reference: &str) -> String {
+    format!("m{}", uuid_of(reference))
 }

@@ -5,9 +5,22 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use openclaw_agent::host::Host;
 use openclaw_commands::SubagentControl;
+use openclaw_journal::request::Request;
+use openclaw_protocol::{RunId, SessionKey};
 
 use crate::calling_run::CallingRun;
-use crate::talk_step::NextStep;
+
+/// Step of a talk between sessions that follows from the end of another.
+pub struct NextStep {
+    /// Id of the talk.
+    pub talk: RunId,
+    /// Id of the step's run.
+    pub run_id: RunId,
+    /// Session whose turn it is.
+    pub key: SessionKey,
+    /// The message.
+    pub request: Request,
+}
 
 /// Requests of runs to the gateway around them.
 pub trait RunHost: Send + Sync {

@@ -21,13 +21,13 @@ use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, StoreError};
 use openclaw_tools::WebShared;
 
 use crate::attempt::Suspects;
-use crate::error_policy::ToldErrors;
-use crate::hooks::Hooks;
+use crate::hook_state::Hooks;
 use crate::kept::KeptTranscripts;
 use crate::reports::Reports;
 use crate::result::Figures;
 use crate::run_host::RunHost;
 use crate::secrets::KnownSecrets;
+use crate::told_errors::ToldErrors;
 use crate::wording::{self, Circumstances};
 
 /// Parts that runs are made of.

@@ -17,7 +17,8 @@ use openclaw_tools::sandbox::{
 };
 
 use super::session::Session;
-use super::{NotBegun, Runner};
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
 
 /// Returns the sandbox settings of a run; `None` if it is not held in a sandbox.
 pub(crate) fn settings_of(

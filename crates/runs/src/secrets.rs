@@ -14,8 +14,8 @@ use openclaw_runtime::setup::Settings;
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::NotBegun;
 use super::device_secrets::DeviceSecrets;
+use crate::not_begun::NotBegun;
 
 /// Number of credentials from runs that are remembered; logins get new ones every hour.
 const REMEMBERED: usize = 256;

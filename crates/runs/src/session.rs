@@ -28,8 +28,10 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::contact::Contact;
-use super::{NotBegun, Runner, fork, protections};
+use super::{fork, protections};
 use crate::hooks::{Chat, Restart};
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
 
 /// The conversation of one run.
 pub(super) struct Session {

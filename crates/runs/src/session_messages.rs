@@ -6,7 +6,7 @@ use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::history;
 
-use crate::Runner;
+use crate::runner::Runner;
 
 impl Runner {
     /// Returns the last messages of a session, oldest first; none if they can't be read.

@@ -17,9 +17,11 @@ use tokio::sync::mpsc;
 use super::lent::LanePlace;
 use super::prepare::Asking;
 use super::session::Session;
-use super::{NotBegun, RunControl, Runner};
+use crate::calling_run::CallerChannel;
 use crate::calling_run::CallingRun;
-use crate::invoke::CallerChannel;
+use crate::control::RunControl;
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
 use openclaw_commands::Context;
 
 /// Answer to a call during which the gateway went down: it is unknown how far the call came.

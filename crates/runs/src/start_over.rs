@@ -14,12 +14,12 @@ use openclaw_sessions::entry::{ResetKind, new_session_id};
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::transcript::inject::injected;
 
-use super::Runner;
-use super::command::AnsweredIn;
+use super::inject::AnsweredIn;
 use super::prepare::Prepared;
 use super::result::Figures;
 use super::session::Session;
 use crate::hooks::Restart;
+use crate::runner::Runner;
 
 /// Google's error for a misplaced tool call; 2026.2.9 looks for the same words.
 const MISPLACED_CALL: &str = "function call turn comes immediately after";

@@ -8,7 +8,7 @@ use openclaw_journal::journal::{JournalError, Update};
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::{Message, StopReason};
 
-use super::Runner;
+use crate::runner::Runner;
 
 impl Runner {
     /// True if another run has already given the answer of a message: the message was steered into

@@ -8,21 +8,9 @@ use openclaw_journal::request::Request;
 use openclaw_journal::rights::Rights;
 use openclaw_journal::source::Source;
 use openclaw_journal::talk::{StepEnd, is_unannounced};
-use openclaw_protocol::{RunId, SessionKey};
 
-use crate::Runner;
-
-/// Step of a talk between sessions that follows from the end of another.
-pub struct NextStep {
-    /// Id of the talk.
-    pub talk: RunId,
-    /// Id of the step's run.
-    pub run_id: RunId,
-    /// Session whose turn it is.
-    pub key: SessionKey,
-    /// The message.
-    pub request: Request,
-}
+use crate::run_host::NextStep;
+use crate::runner::Runner;
 
 fn end_of(record: &RunRecord) -> StepEnd<'_> {
     match &record.outcome {
@@ -86,6 +74,7 @@ impl Runner {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_protocol::RunId;
     use serde_json::json;
 
     use super::*;

@@ -19,9 +19,13 @@ use tokio_util::sync::CancellationToken;
 use super::branch::{Prompted, RunBranch};
 use super::prepare::circumstances;
 use super::wording::{self, Circumstances};
-use super::{Ending, NotBegun, RunControl, Runner, Said, finish, result};
-use crate::work;
-use crate::work::{done, failed};
+use crate::control::RunControl;
+use crate::ending::{self, Ending, done, failed, finish};
+use crate::not_begun::NotBegun;
+use crate::obstacle::Obstacle;
+use crate::runner::Runner;
+use crate::said::Said;
+use crate::{blocked, result};
 use openclaw_runtime::messages::turn::MessageTurn;
 
 /// Writes the message of a stopped row into the transcript, unless it is there, and closes the row. What was said to the gateway
@@ -89,7 +93,7 @@ pub(super) async fn end(
             };
             let started_at = Some(runner.shared.clock.now_ms());
             let outcome = RunOutcome::Error { message, result: None };
-            let record = work::record(runner, row, started_at, outcome);
+            let record = ending::record(runner, row, started_at, outcome);
             finish(runner, row, &record, said).await;
             Ending::Done(record)
         }
@@ -106,7 +110,7 @@ pub(super) async fn end(
                 false => runner.left_of_resumed(&turn, standing.ended.payloads).await.1,
             };
             let said = Said { payloads: Some(payloads), quoted: turn.quoted.clone(), ..Said::default() };
-            let record = work::record(runner, row, Some(started_at), outcome);
+            let record = ending::record(runner, row, Some(started_at), outcome);
             finish(runner, row, &record, said).await;
             Ending::Done(record)
         }
@@ -206,7 +210,7 @@ pub(super) async fn record(
             Ok(recorded) => return recorded,
             Err(_) if runner.shared.kill.is_cancelled() => return Recorded::NotYet,
             Err(NotBegun { obstacle: Some(obstacle), .. }) => {
-                if obstacle.gone(runner, row, control).await.is_err() {
+                if blocked::gone(&obstacle, runner, row, control).await.is_err() {
                     return Recorded::NotYet;
                 }
             }
@@ -322,5 +326,28 @@ impl Runner {
         }
         self.kept.put(branch.into_transcript(), asked.unwrap_or_default());
         Ok(turn.map_or(Recorded::Done, |turn| Recorded::Broken(Box::new((turn, words)))))
+    }
+}
+
+/// Stopped while it waited for its turn.
+pub(crate) async fn stopped_early(runner: &Runner, row: &Row<Queued>, control: &RunControl) -> Ending {
+    if runner.shared.kill.is_cancelled() {
+        return Ending::Interrupted;
+    }
+    let reason = control.reason.get().copied().unwrap_or(AbortReason::Stop);
+    // Boxed: every run would carry it, and it is rare.
+    Box::pin(close(runner, row, reason, control)).await
+}
+
+/// Waits until it is time to try again. Fails with how the message ends when it is stopped meanwhile, or the gateway is.
+pub(crate) async fn passed(
+    obstacle: &Obstacle,
+    runner: &Runner,
+    row: &Row<Queued>,
+    control: &RunControl,
+) -> Result<(), Ending> {
+    tokio::select! { biased;
+        () = control.cancel.cancelled() => Err(stopped_early(runner, row, control).await),
+        gone = blocked::gone(obstacle, runner, row, control) => gone,
     }
 }

@@ -10,7 +10,7 @@ use openclaw_config::settings::TypingMode;
 use openclaw_delivery::reply::typing;
 use openclaw_journal::inbox::{Queued, Row};
 
-use super::Runner;
+use crate::runner::Runner;
 
 /// Place at which it is shown.
 struct Shown {

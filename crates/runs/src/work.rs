@@ -3,59 +3,38 @@
 
 use std::sync::Arc;
 
-use openclaw_agent::error_surface::ErrorSurface;
+use openclaw_agent::Transcript as _;
 use openclaw_agent::event::{RunEnd, RunEvent};
-use openclaw_agent::{Outcome, RunModel, RunParams, Transcript as _};
 use openclaw_journal::api::{AbortReason, RunOutcome, RunRecord};
 use openclaw_journal::beat::BeatAnswer;
-use openclaw_journal::inbox::{Asked, Queued, Row};
+use openclaw_journal::inbox::{Queued, Row};
 use openclaw_journal::job::Job;
-use openclaw_journal::journal::{JournalError, Update};
+use openclaw_journal::journal::JournalError;
 use openclaw_journal::request::MAIN_LANE;
-use openclaw_protocol::message::Message;
 use openclaw_runtime::events::Verbose;
 use openclaw_runtime::global_lanes::{LanePermit, Wait};
-use openclaw_runtime::messages::turn::MessageTurn;
 use tokio::sync::mpsc;
 
+use crate::agent_call::run_agent;
 use crate::attempt::{self, GivenUp};
-use crate::calling_run::CallingRun;
 use crate::command::{self, Route};
 use crate::compaction::{AfterRun, ToldChat};
 use crate::control::RunControl;
-use crate::invoke::CallerChannel;
+use crate::ending::{Ending, done, failed, finish, record};
 use crate::lent::LanePlace;
 use crate::live::{Live, Shows};
 use crate::not_begun::NotBegun;
 use crate::obstacle::Obstacle;
 use crate::prepare::{Flush, Preparation, Prepared};
-use crate::replies::{Said, is_worth_telling};
+use crate::replies::is_worth_telling;
 use crate::runner::Runner;
+use crate::said::Said;
 use crate::start_over::DeadEnd;
+use crate::unanswered::{passed, stopped_early};
 use crate::{gathered, given_up, hooks, memory_flush, prepare, result, unanswered};
 
 /// Number of events of a run that may wait for its follower.
 const FOLLOWED: usize = 64;
-
-/// End of the work on a message.
-#[derive(Debug)]
-pub enum Ending {
-    /// Done, with a result that is stored.
-    Done(RunRecord),
-    /// Done, with a result that is stored, and with a conversation that has to be compacted once
-    /// clients have heard of it.
-    Full(RunRecord, Box<AfterRun>),
-    /// The compaction after a run is done.
-    Compacted,
-    /// Answered by the gateway itself, with these words; `None` if the sender may not give
-    /// commands.
-    Answered(RunRecord, Option<Box<Message>>),
-    /// Interrupted by a shutdown; the message is taken up again by the next start.
-    Interrupted,
-    /// Stopped, but an earlier process has written the answer, which is still to be sent: [`work`]
-    /// does that.
-    Unsent,
-}
 
 /// Works on one message.
 pub async fn work(
@@ -111,7 +90,7 @@ async fn work_or_close(
     };
     // Nothing was done for it so far: who only waits does not die of it.
     runner.shared.registry.take_up(&waiting.run_id);
-    control.attempt.begin(runner, waiting, &control.cancel).await;
+    control.attempt.begin((&runner.suspects, &*runner.shared.journal), waiting, &control.cancel).await;
     // A stop comes too late for what its reader was told already: all that is left is to write it into the transcript.
     match waiting.abort.filter(|_| waiting.answered.is_none()) {
         Some(reason) => Box::pin(unanswered::close(runner, waiting, reason, control)).await,
@@ -168,7 +147,11 @@ async fn answered_or_run(
     loop {
         runner.shared.registry.running(&row.run_id);
         let preparing = Box::pin(runner.prepare(&row, control, requested.clone(), flush));
-        let obstacle = match control.attempt.within(attempt::PATIENCE, runner, &job.row, preparing).await {
+        let obstacle = match control
+            .attempt
+            .within(attempt::PATIENCE, &*runner.shared.journal, &job.row, preparing)
+            .await
+        {
             Ok(Preparation::Ready(prepared)) => {
                 return drive(runner, &row, prepared, permit, control, events).await;
             }
@@ -210,18 +193,8 @@ async fn enter_lane_after(
     job: &Job,
     control: &RunControl,
 ) -> Result<LanePermit, Ending> {
-    obstacle.passed(runner, &job.row, control).await?;
+    passed(&obstacle, runner, &job.row, control).await?;
     enter_lane(runner, job, control).await
-}
-
-/// Stopped while it waited for its turn.
-pub(crate) async fn stopped_early(runner: &Runner, row: &Row<Queued>, control: &RunControl) -> Ending {
-    if runner.shared.kill.is_cancelled() {
-        return Ending::Interrupted;
-    }
-    let reason = control.reason.get().copied().unwrap_or(AbortReason::Stop);
-    // Boxed: every run would carry it, and it is rare.
-    Box::pin(unanswered::close(runner, row, reason, control)).await
 }
 
 /// Ends a message whose request can't be read from disk any more.
@@ -231,12 +204,6 @@ async fn unreadable(runner: &Runner, row: &Row<Queued>, error: JournalError) -> 
     }
     tracing::error!(run_id = %row.run_id, session = %row.session_key, %error, "a message could not be read");
     failed(runner, row, format!("Error: the message could not be read from gateway.sqlite: {error}")).await
-}
-
-/// Ended while it was prepared; the text is for people.
-pub(crate) async fn failed<P: Asked>(runner: &Runner, row: &Row<P>, message: String) -> Ending {
-    let started_at = Some(runner.shared.clock.now_ms());
-    done(runner, row, started_at, RunOutcome::Error { message, result: None }).await
 }
 
 /// Runs the agent, then stores: transcript and session row, then the inbox, and only then clients hear of the end.
@@ -406,104 +373,4 @@ async fn drive(
     prepared.keep(runner);
     drop(permit);
     Ending::Done(record)
-}
-
-pub(crate) async fn run_agent(
-    runner: &Runner,
-    prepared: &mut Prepared,
-    control: &RunControl,
-    (row, turn, place): (&Row, &Arc<MessageTurn>, &Arc<LanePlace>),
-    events: mpsc::Sender<RunEvent>,
-) -> Outcome {
-    let run = CallingRun {
-        turn: Arc::clone(turn),
-        agent: prepared.session.agent.clone(),
-        rights: prepared.session.rights.clone(),
-        origin: row.payload.source.origin().cloned().map(Box::new),
-        by_person: row.payload.is_chat(),
-        lineage: row.payload.lineage,
-        place: Some(Arc::clone(place)),
-        caller: CallerChannel::default(),
-    };
-    let models: Vec<RunModel<'_>> = prepared.models.iter().map(RunModel::from).collect();
-    openclaw_agent::run(RunParams {
-        session_id: prepared.session.id.clone(),
-        models: &models,
-        passed_over: &prepared.passed_over,
-        agent: prepared.agent_flag.clone(),
-        error_surface: match row.payload.is_programs() {
-            true => ErrorSurface::CommandLine,
-            false => ErrorSurface::Chat,
-        },
-        system_prompt: &prepared.system_prompt,
-        tools: &prepared.tools,
-        host: runner.host_of(run),
-        hooks: prepared.hooks.clone(),
-        redactor: &prepared.shield.redactor,
-        transcript: &mut prepared.branch,
-        deaths: control.attempt.deaths(),
-        kept: prepared.remembered.asked.clone(),
-        steering: &control.steering,
-        reasoning: prepared.reasoning,
-        limits: prepared.limits,
-        compaction: prepared.compaction,
-        fixed_tokens: prepared.fixed_tokens,
-        pruning: prepared.pruning.as_deref(),
-        pruned: &mut prepared.remembered.pruned,
-        images: &mut prepared.remembered.images,
-        history_limit: prepared.history_limit,
-        cancel: control.cancel.clone(),
-        workspace: prepared.session.agent.workspace.clone(),
-        events,
-    })
-    .await
-}
-
-pub(crate) fn record<P>(
-    runner: &Runner,
-    row: &Row<P>,
-    started_at: Option<i64>,
-    outcome: RunOutcome,
-) -> RunRecord {
-    let ended_at = runner.shared.clock.now_ms();
-    RunRecord { run_id: row.run_id.clone(), started_at, ended_at, outcome, report: None }
-}
-
-pub(crate) async fn done<P: Asked>(
-    runner: &Runner,
-    row: &Row<P>,
-    started_at: Option<i64>,
-    outcome: RunOutcome,
-) -> Ending {
-    let record = record(runner, row, started_at, outcome);
-    finish(runner, row, &record, Said::default()).await;
-    Ending::Done(record)
-}
-
-/// Notes the end of a run, with the replies to its chat platform. The next steps that follow from
-/// it are stored first, and begin afterwards. Should the disk refuse, it is tried again.
-pub async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &RunRecord, said: Said) {
-    let replies = runner.replies(row, record, said).await;
-    let following = match runner.next_step(row, record).await {
-        Some(step) => runner.placed(step).await,
-        None => None,
-    };
-    let (run_id, record) = (&record.run_id, RunRecord { report: None, ..record.clone() });
-    let others = row.others();
-    let update = match others.is_empty() {
-        true => Update::Finish(record, replies),
-        false => Update::FinishAll(record, others, replies),
-    };
-    // Both go into the journal one behind the other, in one transaction.
-    let following = async {
-        if let Some(following) = following {
-            following.await;
-        }
-    };
-    let (stored, ()) = tokio::join!(runner.shared.journal.update(update), following);
-    runner.no_longer_acknowledged(row).await;
-    if let Err(error) = stored {
-        // The writer tries again; after a crash the answer is found in the transcript.
-        tracing::warn!(%run_id, %error, "a run is not stored as finished yet");
-    }
 }

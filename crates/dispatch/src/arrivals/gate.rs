@@ -36,8 +36,9 @@ use super::ask::Asking;
 use super::desks::Waiting;
 use super::door::{Seen, UNREADABLE, access};
 use super::offline::Lateness;
-use super::{Fate, MovedGroup, handover, offline};
+use super::{Fate, handover, offline};
 use crate::handle::Dispatch;
+use crate::known_chats::MovedGroup;
 use openclaw_commands::{Names, Spoken, TextCommands, buttons};
 
 /// Default number of earlier messages of a group that are shown with the next one.

@@ -10,8 +10,8 @@ use openclaw_journal::api::{Accepted, DispatchError};
 use openclaw_journal::journal::{Durability, Update};
 use openclaw_journal::request::Request;
 use openclaw_protocol::{RunId, SessionKey};
+use openclaw_runs::NextStep;
 use openclaw_runs::Runner;
-use openclaw_runs::talk_step::NextStep;
 use tokio::sync::oneshot;
 
 use crate::intake::{self, Placing};

@@ -21,6 +21,7 @@ use serde_with_macros::skip_serializing_none;
 use super::history::is_tool_result;
 use super::sanitise::sanitised;
 use super::{Caller, Purpose, unreadable};
+use crate::subagents::state_of;
 
 /// Rows at most, and where none are counted.
 const MOST_ROWS: usize = 200;
@@ -176,7 +177,7 @@ impl Caller<'_> {
             last_account_id: route.account_id,
             transcript_path: None,
             spawned_by: entry.spawned_by.as_deref().map(|parent| shown(parent).to_owned()),
-            state: self.parts.state_of_subagent(&row.key),
+            state: state_of(self.runner(), &row.key),
         }
     }
 

@@ -255,7 +255,7 @@ impl Caller<'_> {
         let Some(_wait) = self.parts.waits.begin(&self.viewer.key, to) else {
             return Ok(Waited::TimedOut(CIRCLE));
         };
-        place.prepared(self.runner(), &self.turn.run_id).await;
+        place.prepared(&*self.runner().shared.journal, &self.turn.run_id).await;
         place.lend(&self.runner().shared.global, cancel, waiting).await
     }
 }

@@ -1,4 +1,4 @@
-//! Sub-agents as chat commands see them.
+//! Sub-agents as chat commands and tools see them.
 
 use std::time::Duration;
 
@@ -9,6 +9,8 @@ use openclaw_journal::api::{DispatchError, Waited};
 use openclaw_journal::child_run::ChildRun;
 use openclaw_journal::request::Request;
 use openclaw_protocol::{RunId, SessionKey};
+
+use openclaw_runs::Runner;
 
 use crate::handle::Dispatch;
 
@@ -33,4 +35,14 @@ impl SubagentControl for Dispatch {
     fn wait<'a>(&'a self, run_id: &'a RunId, patience: Duration) -> BoxFuture<'a, Waited> {
         Self::wait(self, run_id, patience).boxed()
     }
+}
+
+/// Returns the state of a session's sub-agent, in a word; `None` if the session is not one of a
+/// known sub-agent.
+pub(crate) fn state_of(runner: &Runner, key: &SessionKey) -> Option<&'static str> {
+    if !key.is_subagent() {
+        return None;
+    }
+    let run = runner.child_runs.of_session(key)?;
+    Some(run.state(runner.shared.registry.is_running(&run.id())))
 }

@@ -41,7 +41,7 @@ const PER: f64 = 1_000_000.0;
 /// Looks after one.
 pub(super) async fn child(parts: Arc<DispatchParts>, run_id: String) {
     let runner = &parts.runner;
-    let Some(dispatch) = parts.dispatch() else { return };
+    let Some(dispatch) = Dispatch::of(&parts) else { return };
     let Some(run) = runner.child_runs.get(&run_id) else { return };
     if !run.is_over() {
         let Some(end) = end_of(&dispatch, &run.id()).await else { return };

@@ -91,7 +91,7 @@ impl Spawner<'_> {
         }
         let plan = self.plan(&settings, call).await?;
         let (run_id, child) = self.names(&plan.agent)?;
-        let dispatch = self.parts.dispatch().ok_or_else(|| Refusal::error("gateway is shutting down"))?;
+        let dispatch = Dispatch::of(self.parts).ok_or_else(|| Refusal::error("gateway is shutting down"))?;
         let run = self.run(&settings, call, &run_id, &child);
         let failed = |error: DispatchError| {
             Refusal(
@@ -345,11 +345,11 @@ async fn start(
         let listed = runs.add(run.clone());
         // The run begins once the list on disk has it, so that its end finds it there.
         let parts = dispatch.parts();
-        parts.subagents.spawn(parts, async move {
+        parts.spawn_for_children(async move {
             runs.tried(listed).await;
             drop(receipt);
         });
-        parts.subagents.follow(parts, run_id);
+        super::follow(parts, run_id);
         if cancel.is_cancelled() {
             dispatch.stop_subagent(&run).await;
         }

@@ -19,17 +19,6 @@ impl Dispatch {
         join_all(stopping).await.into_iter().filter(|is_stopped| *is_stopped).count()
     }
 
-    /// Waits until the list on disk has every child. One that is stopped before it begins is over at once: a list that misses it then
-    /// would never have it.
-    pub(crate) async fn children_are_listed(&self) {
-        let runner = self.runner();
-        tokio::select! { biased;
-            // The rest is written at the end.
-            () = runner.shared.stopping.cancelled() => {}
-            () = runner.child_runs.all_tried() => {}
-        }
-    }
-
     /// Stops one. `false`: there was nothing to stop.
     pub(crate) async fn stop_subagent(&self, run: &ChildRun) -> bool {
         self.children_are_listed().await;

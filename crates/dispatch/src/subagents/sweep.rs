@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Archives sessions that are due, until the gateway stops.
 pub(super) async fn work(parts: Arc<DispatchParts>) {
     loop {
-        let Some(dispatch) = parts.dispatch() else { return };
+        let Some(dispatch) = Dispatch::of(&parts) else { return };
         look(&dispatch).await;
         drop(dispatch);
         tokio::time::sleep(INTERVAL).await;

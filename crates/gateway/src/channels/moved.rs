@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use openclaw_config::write::{Actor, WriteError, write};
 use openclaw_config::{Loaded, load, value_path};
-use openclaw_dispatch::arrivals::{FollowGroup, MovedGroup};
+use openclaw_dispatch::known_chats::{FollowGroup, MovedGroup};
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Map, Value};
 

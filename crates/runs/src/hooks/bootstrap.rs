@@ -19,7 +19,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{context, has_program, shown_config};
-use crate::{NotBegun, Runner};
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
 
 const SOUL: &str = "SOUL.md";
 /// Bytes of another soul that are read at most.

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{context, has_program, shown_config};
-use crate::{Aside, Destination, Runner};
+use crate::runner::Runner;
+use crate::said::Aside;
+use crate::said::Destination;
 
 /// Number of a conversation's messages that are counted at most.
 const MAX_COUNTED: usize = 100_000;

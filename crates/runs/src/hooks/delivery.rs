@@ -10,7 +10,7 @@ use openclaw_sessions::SessionKey;
 use serde_json::json;
 
 use super::context;
-use crate::Runner;
+use crate::runner::Runner;
 
 impl Runner {
     /// Returns the words of an answer after the hooks had them; `None` if a hook keeps it back.

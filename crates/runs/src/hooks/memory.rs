@@ -21,7 +21,7 @@ use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{SessionEntry, SessionKey, history};
 use tokio_util::sync::CancellationToken;
 
-use crate::Runner;
+use crate::runner::Runner;
 use crate::secrets::Shield;
 
 /// Time that a model may take to find a name (spec `agent-runtime.md` §8.3).

@@ -15,7 +15,7 @@ use openclaw_sessions::SessionKey;
 use serde_json::json;
 
 use super::context;
-use crate::Runner;
+use crate::runner::Runner;
 
 /// A message that arrived, for the hooks that are told of it.
 pub struct Received {

@@ -20,11 +20,14 @@ use tokio::task::JoinHandle;
 
 use crate::branch::{self, Prompted, RunBranch};
 use crate::compaction_note::CompactionNotes;
+use crate::control::RunControl;
 use crate::hooks;
+use crate::inject;
 use crate::kept::Remembered;
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
 use crate::session::Session;
 use crate::wording::{self, Circumstances};
-use crate::{NotBegun, RunControl, Runner, inject};
 
 /// A transcript that is read while a run is prepared.
 pub(super) type ReadAhead = JoinHandle<Option<KeptTranscript>>;

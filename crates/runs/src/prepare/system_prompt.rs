@@ -23,7 +23,7 @@ use openclaw_sessions::time::now_ms;
 use openclaw_tools::sandbox::ActiveSandbox;
 
 use super::reasoning;
-use crate::Runner;
+use crate::runner::Runner;
 use crate::sandbox;
 use crate::session::Session;
 

@@ -18,9 +18,11 @@ use openclaw_runtime::tool_access::RunOf;
 use openclaw_tools::sandbox::ActiveSandbox;
 use openclaw_tools::{ExecSettings, ImageSetup, Setup, SkillBins, WebSettings, apply_patch, toolbox};
 
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
 use crate::secrets::Shield;
 use crate::session::Session;
-use crate::{NotBegun, Runner, blocked_tools, sandbox, tools};
+use crate::{blocked_tools, sandbox, tools};
 use openclaw_commands::Context;
 
 /// Origin of a run's message, and its wishes about commands.

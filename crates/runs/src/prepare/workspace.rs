@@ -12,8 +12,10 @@ use openclaw_tools::sandbox::ActiveSandbox;
 use tokio_util::sync::CancellationToken;
 
 use crate::hooks::bootstrap::Bootstrap;
+use crate::not_begun::NotBegun;
+use crate::runner::Runner;
+use crate::sandbox;
 use crate::session::Session;
-use crate::{NotBegun, Runner, sandbox};
 
 impl Runner {
     /// Makes the workspace ready and gives the files that go into the prompt. Where the session has a copy of them in a sandbox, hooks

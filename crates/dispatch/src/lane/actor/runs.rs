@@ -88,7 +88,7 @@ impl Actor {
         let Some(running) = &mut self.running else { return };
         let streaming = match &event {
             RunEvent::Asking => {
-                running.control.attempt.prepared(&self.runner, &running.job.row.run_id).await;
+                running.control.attempt.prepared(&*self.shared.journal, &running.job.row.run_id).await;
                 None
             }
             RunEvent::Started { .. } => {
@@ -98,7 +98,7 @@ impl Actor {
             RunEvent::CompactionEnd { .. } => Some(true),
             RunEvent::CompactionStart => {
                 // A model is asked for a summary.
-                running.control.attempt.prepared(&self.runner, &running.job.row.run_id).await;
+                running.control.attempt.prepared(&*self.shared.journal, &running.job.row.run_id).await;
                 Some(false)
             }
             RunEvent::Assistant { .. }

@@ -1,0 +1,85 @@
+//! Ends of messages, stored before anybody hears of them.
+
+use openclaw_journal::api::{RunOutcome, RunRecord};
+use openclaw_journal::inbox::{Asked, Row};
+use openclaw_journal::journal::Update;
+use openclaw_protocol::message::Message;
+
+use crate::compaction::AfterRun;
+use crate::runner::Runner;
+use crate::said::Said;
+
+/// End of the work on a message.
+#[derive(Debug)]
+pub enum Ending {
+    /// Done, with a result that is stored.
+    Done(RunRecord),
+    /// Done, with a result that is stored, and with a conversation that has to be compacted once
+    /// clients have heard of it.
+    Full(RunRecord, Box<AfterRun>),
+    /// The compaction after a run is done.
+    Compacted,
+    /// Answered by the gateway itself, with these words; `None` if the sender may not give
+    /// commands.
+    Answered(RunRecord, Option<Box<Message>>),
+    /// Interrupted by a shutdown; the message is taken up again by the next start.
+    Interrupted,
+    /// Stopped, but an earlier process has written the answer, which is still to be sent: [`work`](crate::work())
+    /// does that.
+    Unsent,
+}
+
+/// Ended while it was prepared; the text is for people.
+pub(crate) async fn failed<P: Asked>(runner: &Runner, row: &Row<P>, message: String) -> Ending {
+    let started_at = Some(runner.shared.clock.now_ms());
+    done(runner, row, started_at, RunOutcome::Error { message, result: None }).await
+}
+
+pub(crate) fn record<P>(
+    runner: &Runner,
+    row: &Row<P>,
+    started_at: Option<i64>,
+    outcome: RunOutcome,
+) -> RunRecord {
+    let ended_at = runner.shared.clock.now_ms();
+    RunRecord { run_id: row.run_id.clone(), started_at, ended_at, outcome, report: None }
+}
+
+pub(crate) async fn done<P: Asked>(
+    runner: &Runner,
+    row: &Row<P>,
+    started_at: Option<i64>,
+    outcome: RunOutcome,
+) -> Ending {
+    let record = record(runner, row, started_at, outcome);
+    finish(runner, row, &record, Said::default()).await;
+    Ending::Done(record)
+}
+
+/// Notes the end of a run, with the replies to its chat platform. The next steps that follow from
+/// it are stored first, and begin afterwards. Should the disk refuse, it is tried again.
+pub async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &RunRecord, said: Said) {
+    let replies = runner.replies(row, record, said).await;
+    let following = match runner.next_step(row, record).await {
+        Some(step) => runner.placed(step).await,
+        None => None,
+    };
+    let (run_id, record) = (&record.run_id, RunRecord { report: None, ..record.clone() });
+    let others = row.others();
+    let update = match others.is_empty() {
+        true => Update::Finish(record, replies),
+        false => Update::FinishAll(record, others, replies),
+    };
+    // Both go into the journal one behind the other, in one transaction.
+    let following = async {
+        if let Some(following) = following {
+            following.await;
+        }
+    };
+    let (stored, ()) = tokio::join!(runner.shared.journal.update(update), following);
+    runner.no_longer_acknowledged(row).await;
+    if let Err(error) = stored {
+        // The writer tries again; after a crash the answer is found in the transcript.
+        tracing::warn!(%run_id, %error, "a run is not stored as finished yet");
+    }
+}
