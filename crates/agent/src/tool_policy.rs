@@ -58,27 +58,18 @@ impl From<&ToolFacts> for Candidate<'_> {
     }
 }
 
-/// Caller of a run, as far as the tool policy looks at it.
+/// Facts about a run's caller that the tool policy looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caller {
-    /// Sender of the message that started the run.
-    pub sender: Sender,
+pub struct PolicyCaller {
+    /// True if the owner asked for the run, or somebody trusted as such.
+    pub is_owner: bool,
     /// True if a sub-agent makes the run.
     pub is_subagent: bool,
 }
 
-impl Caller {
+impl PolicyCaller {
     /// The owner, in a session that is no sub-agent's.
-    pub const OWNER: Self = Self { sender: Sender::Owner, is_subagent: false };
-}
-
-/// Sender for whom a run is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sender {
-    /// The owner, or someone trusted as such.
-    Owner,
-    /// Anyone else.
-    Other,
+    pub const OWNER: Self = Self { is_owner: true, is_subagent: false };
 }
 
 /// Decision of the whole chain.
@@ -109,13 +100,13 @@ pub fn is_known(catalogue: &Catalogue, entry: &str) -> bool {
 pub fn select<'a>(
     catalogue: &Catalogue,
     tools: &[Candidate<'a>],
-    caller: Caller,
+    caller: PolicyCaller,
     steps: &[PolicyStep],
 ) -> Selection<'a> {
     let names = Names { catalogue, tools };
     let rules: Vec<Rules> = steps.iter().map(|step| Rules::of(step, names)).collect();
     let removal = |tool: &Candidate<'_>| {
-        if tool.owner_only && caller.sender == Sender::Other {
+        if tool.owner_only && !caller.is_owner {
             return Some(Removal::OwnerOnly);
         }
         // Ours have their own names in the table.
@@ -275,22 +266,22 @@ mod tests {
         PolicyStep { label: "tools", policy }
     }
 
-    fn selected(caller: Caller, steps: &[PolicyStep]) -> Selection<'static> {
+    fn selected(caller: PolicyCaller, steps: &[PolicyStep]) -> Selection<'static> {
         let catalogue = catalogue();
         let tools: Vec<Candidate<'_>> = catalogue.facts().map(Candidate::from).chain([PLUGIN_TOOL]).collect();
         select(&catalogue, &tools, caller, steps)
     }
 
     fn names(steps: &[PolicyStep]) -> String {
-        left(Caller::OWNER, steps)
+        left(PolicyCaller::OWNER, steps)
     }
 
-    fn left(caller: Caller, steps: &[PolicyStep]) -> String {
+    fn left(caller: PolicyCaller, steps: &[PolicyStep]) -> String {
         selected(caller, steps).names().collect::<Vec<_>>().join(" ")
     }
 
-    const STRANGER: Caller = Caller { sender: Sender::Other, is_subagent: false };
-    const SUBAGENT: Caller = Caller { sender: Sender::Owner, is_subagent: true };
+    const STRANGER: PolicyCaller = PolicyCaller { is_owner: false, is_subagent: false };
+    const SUBAGENT: PolicyCaller = PolicyCaller { is_owner: true, is_subagent: true };
 
     #[test]
     fn an_allow_list_limits_whatever_it_names() {
@@ -334,12 +325,12 @@ mod tests {
         let steps = |step: PolicyStep| vec![step, lists(Some(&["read"]), &["ex*", "group:plugins"])];
         let both = || steps(lists(None, &[" Open "]));
         for (caller, steps, tool, expect) in [
-            (Caller::OWNER, both(), "read", Some("denied by \"Open\" in tools.deny")),
-            (Caller::OWNER, both(), "exec", Some("denied by \"ex*\" in tools.deny")),
-            (Caller::OWNER, both(), "fly", Some("denied by \"group:plugins\" in tools.deny")),
-            (Caller::OWNER, both(), "cron", Some("not in tools.allow")),
-            (Caller::OWNER, steps(profile.clone()), "cron", Some("not in tools.profile \"coding\"")),
-            (Caller::OWNER, steps(profile.clone()), "read", None),
+            (PolicyCaller::OWNER, both(), "read", Some("denied by \"Open\" in tools.deny")),
+            (PolicyCaller::OWNER, both(), "exec", Some("denied by \"ex*\" in tools.deny")),
+            (PolicyCaller::OWNER, both(), "fly", Some("denied by \"group:plugins\" in tools.deny")),
+            (PolicyCaller::OWNER, both(), "cron", Some("not in tools.allow")),
+            (PolicyCaller::OWNER, steps(profile.clone()), "cron", Some("not in tools.profile \"coding\"")),
+            (PolicyCaller::OWNER, steps(profile.clone()), "read", None),
             (SUBAGENT, steps(profile), "cron", Some("not in tools.profile \"coding\"")),
             (SUBAGENT, vec![], "cron", Some("no sub-agent has it")),
             (STRANGER, both(), "gateway", Some("only the owner has it")),

@@ -1,6 +1,7 @@
 //! `/allowlist`: the allowlists of a channel, in the config file and by pairing (spec `messages.md`
 //! §5).
 
+use openclaw_journal::caller::Right;
 use std::sync::Arc;
 
 use openclaw_channels::access::{AccessSettings, Entry, GroupPolicy, PairingStore};
@@ -13,7 +14,7 @@ use openclaw_sessions::key::normalize_account_id;
 use serde_json::Value;
 
 use super::allowlist_words::{Action, Asked, Scope, Where, read};
-use super::command::{Category, Command, Does, Needs, Offered, Takes};
+use super::command::{Category, Command, Does, Offered, Takes};
 use super::config::{NO_GATEWAY, on_disk, refused};
 use super::{Answering, Context};
 
@@ -24,7 +25,7 @@ pub(crate) const COMMAND: Command = Command {
             Takes::Words,
             "[list|add|remove] [dm|group|all] [--config|--store] [channel=x] [account=y] <entry>",
         )
-        .needing(Needs::Admin)
+        .needing(Right::Administer)
 };
 
 const DISABLED: &str = "⚠️ /allowlist edits are disabled. Set commands.config=true to enable.";

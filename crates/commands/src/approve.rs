@@ -29,7 +29,7 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
                 let name = sender.name.as_deref().or(sender.username.as_deref()).unwrap_or(&sender.id);
                 format!("{name} ({})", origin.address.channel)
             }
-            Source::Client(client) if client.may_approve => {
+            Source::Client(client) if client.rights.may_approve => {
                 client.name.clone().unwrap_or_else(|| "a client".to_owned())
             }
             _ => return Ok(MAY_NOT.to_owned()),

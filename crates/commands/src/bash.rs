@@ -1,13 +1,14 @@
 //! `/bash ⟨command⟩`, `! ⟨command⟩`: a shell command on this host, without the agent (spec `messages.md` §5).
 
+use openclaw_journal::caller::Right;
 use std::time::Duration;
 
 use openclaw_journal::rights::elevated::refusal;
 use openclaw_tools::Elevated;
 use openclaw_tools::by_person::{self, NotRun, PersonsCommand, PersonsEnd};
 
-use super::command::{BASH, Category, Command, Does, Needs, Offered, Takes};
-use super::elevated::asker;
+use super::command::{BASH, Category, Command, Does, Offered, Takes};
+use super::elevated::asked;
 use super::{Answering, CommandError, Context};
 
 pub(crate) const COMMAND: Command = Command {
@@ -16,7 +17,7 @@ pub(crate) const COMMAND: Command = Command {
     ..Command::new(BASH, Category::Tools, Does::Answers(run), "Run a shell command here.")
         .taking(Takes::Words, "<command>|poll [id]|stop [id]|help")
         .keeping_lines()
-        .needing(Needs::Admin)
+        .needing(Right::Administer)
 };
 
 /// Time for which a command is awaited, in milliseconds (spec `messages.md` §5).
@@ -60,7 +61,7 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
         if !config.commands.bash {
             return Ok(DISABLED.to_owned());
         }
-        if let Some(refusal) = refusal(config, asker(context)) {
+        if let Some(refusal) = refusal(config, asked(context)) {
             return Ok(format!("⚠️ {}", Elevated::unavailable(context.is_sandboxed(), &refusal)));
         }
         let sessions = &context.deps.command_sessions;

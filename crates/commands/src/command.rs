@@ -3,6 +3,7 @@
 use std::pin::Pin;
 
 use openclaw_config::settings::Commands;
+use openclaw_journal::caller::Right;
 
 use super::directive::Directive;
 use super::response::Showing;
@@ -30,11 +31,8 @@ pub(crate) struct Command {
     pub(crate) offered: Offered,
     /// True if it also works in the middle of other words.
     pub(crate) inline: bool,
-    /// Senders who may give it.
-    pub(crate) by: By,
-    /// Right that a client of the gateway needs for it, the same as for the method that does the
-    /// same.
-    pub(crate) needs: Needs,
+    /// Right that its caller needs; of a client the same as for the method that does the same.
+    pub(crate) needs: Right,
     /// Buttons shown if it is called without arguments.
     pub(crate) argument_menu: ArgumentMenu,
     /// Returns true if the configuration has it.
@@ -73,26 +71,6 @@ pub(crate) enum Offered {
     Native,
     /// Offered as text alone.
     Text,
-}
-
-/// Right that a client of the gateway needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Needs {
-    /// Right to write.
-    Writing,
-    /// Right to decide on commands; needed if the command changes something.
-    Approvals,
-    /// Right to change the gateway.
-    Admin,
-}
-
-/// Senders who may give a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
-    /// Any sender who may give commands.
-    Authorised,
-    /// The owners alone.
-    Owner,
 }
 
 /// Arguments with which the whole message counts as the command.
@@ -176,8 +154,7 @@ impl Command {
             arguments: "",
             offered: Offered::Native,
             inline: false,
-            by: By::Authorised,
-            needs: Needs::Writing,
+            needs: Right::Command,
             argument_menu: ArgumentMenu::None,
             is_on: |_| true,
             edits_need: None,
@@ -185,8 +162,8 @@ impl Command {
         }
     }
 
-    /// Sets the right that a client needs.
-    pub(crate) const fn needing(mut self, needs: Needs) -> Self {
+    /// Sets the right that its caller needs.
+    pub(crate) const fn needing(mut self, needs: Right) -> Self {
         self.needs = needs;
         self
     }

@@ -2,8 +2,9 @@
 
 use openclaw_config::write::{Actor, WriteError, set_value, unset_value};
 use openclaw_config::{Environment, Issue, Loaded, load, value_path};
+use openclaw_journal::caller::Right;
 
-use super::command::{Category, Command, Does, Needs, Takes};
+use super::command::{Category, Command, Does, Takes};
 use super::config_words::{Place, Wish, block, code, read, redacted};
 use super::{Answering, Context};
 
@@ -12,7 +13,7 @@ pub(crate) const COMMAND: Command = Command {
     ..Command::new("config", Category::Management, Does::Answers(run), "Show or change the configuration.")
         .taking(Takes::Words, "show|get|set|unset")
         .keeping_lines()
-        .needing(Needs::Admin)
+        .needing(Right::Administer)
 };
 
 const DISABLED: &str = "⚠️ /config is disabled. Set commands.config=true to enable.";

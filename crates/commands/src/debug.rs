@@ -1,8 +1,9 @@
 //! `/debug show|set|unset|reset`: settings that lie over the config file until the gateway ends (spec `messages.md` §5).
 
 use openclaw_config::{InvalidConfig, Loaded, Overrides, load};
+use openclaw_journal::caller::Right;
 
-use super::command::{Category, Command, Does, Needs, Takes};
+use super::command::{Category, Command, Does, Takes};
 use super::config::NO_GATEWAY;
 use super::config_words::{Wish, block, code, read, redacted};
 use super::{Answering, Context};
@@ -12,7 +13,7 @@ pub(crate) const COMMAND: Command = Command {
     ..Command::new("debug", Category::Management, Does::Answers(run), "Try settings until the next start.")
         .taking(Takes::Words, "show|set|unset|reset")
         .keeping_lines()
-        .needing(Needs::Admin)
+        .needing(Right::Administer)
 };
 
 const DISABLED: &str = "⚠️ /debug is disabled. Set commands.debug=true to enable.";

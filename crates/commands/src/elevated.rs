@@ -1,13 +1,13 @@
 //! `/elevated`: whether commands run on this host, outside of the sandbox, and whether a person is asked.
 
+use openclaw_journal::caller::{Caller, Identity, Right};
 use openclaw_journal::intent::Hints;
-use openclaw_journal::origin::Origin;
-use openclaw_journal::rights::elevated::{Asker, level, refusal};
+use openclaw_journal::rights::elevated::{Elevation, level, refusal};
 use openclaw_sessions::entry::ElevatedLevel;
 use openclaw_tools::Elevated;
 
 use super::command::ArgumentMenu;
-use super::command::{Category, Command, Does, Needs, Takes};
+use super::command::{Category, Command, Does, Takes};
 use super::directive::{Directive, Reading, Settled, Settling, Wished};
 use super::{Context, levels};
 
@@ -21,9 +21,9 @@ pub(crate) const COMMAND: Command = Command::new(
 )
 .called(&["elev"])
 .taking(Takes::Level, "[on|off|ask|full]")
-.needing(Needs::Approvals)
+.needing(Right::Approve)
 .offering(ArgumentMenu::Here(|context| {
-    let levels: &[&str] = match refusal(&context.settings.config, asker(context)) {
+    let levels: &[&str] = match refusal(&context.settings.config, asked(context)) {
         None => &["on", "off", "ask", "full"],
         Some(_) => &[],
     };
@@ -41,14 +41,12 @@ fn hint(argument: &str, hints: &mut Hints) {
     hints.elevated = levels::elevated(argument);
 }
 
-/// Describes the sender of a command as one who asks for elevated commands.
-pub(crate) fn asker<'a>(context: &'a Context<'_>) -> Asker<'a> {
-    Asker {
-        agent: &context.agent.id,
-        key: context.key,
-        speaker: context.row.payload.source.origin().map(Origin::speaker),
-        by_person: true,
-    }
+/// Describes the caller of a command as one who asks for elevated commands.
+pub(crate) fn asked<'a>(context: &'a Context<'_>) -> Elevation<'a> {
+    let own = context.row.payload.caller();
+    // Commands are given by people.
+    let identity = if own.is_person() { own.identity } else { Identity::Client };
+    Elevation { caller: Caller { identity, ..own }, agent: &context.agent.id, key: context.key }
 }
 
 fn settle(wished: Wished<'_>) -> Settling<'_> {
@@ -56,7 +54,7 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
         let context = wished.context;
         let config = &context.settings.config;
         let is_sandboxed = context.is_sandboxed();
-        if let Some(refusal) = refusal(config, asker(context)) {
+        if let Some(refusal) = refusal(config, asked(context)) {
             return Ok(Settled::refused(Elevated::unavailable(is_sandboxed, &refusal)));
         }
         let direct = if is_sandboxed { "" } else { DIRECT };

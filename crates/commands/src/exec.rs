@@ -1,9 +1,10 @@
 //! `/exec`: where commands of tools run, and when a person is asked.
 
+use openclaw_journal::caller::Right;
 use openclaw_journal::intent::{ExecWish, Hints};
 use openclaw_sessions::SessionEntry;
 
-use super::command::{Category, Command, Does, Needs, Takes};
+use super::command::{Category, Command, Does, Takes};
 use super::directive::{Directive, Reading, Settled, Settling, Wished};
 use super::levels::behind_name;
 use super::line::{Hit, cut, skip_colon, slashes};
@@ -19,7 +20,7 @@ pub(crate) const COMMAND: Command = Command::new(
     "Set where commands run, and what they ask.",
 )
 .taking(Takes::Options, "[host=…] [security=…] [ask=…] [node=…]|reset")
-.needing(Needs::Approvals);
+.needing(Right::Approve);
 
 const HOSTS: &[&str] = &["sandbox", "gateway", "node"];
 const SECURITY: &[&str] = &["deny", "allowlist", "full"];

@@ -37,7 +37,7 @@ pub fn without_commands(spoken: Spoken<'_>, names: Names<'_>) -> Late {
 fn take(spoken: Spoken<'_>, names: Names<'_>) -> Option<(Vec<String>, String)> {
     let all_of_it = |command: String| Some((vec![command], String::new()));
     let stripped = strip_structural_prefixes(spoken.text);
-    if let Some(found) = reset::find_trigger(names.triggers, spoken.text, &stripped, spoken.by) {
+    if let Some(found) = reset::find_trigger(names.triggers, spoken.text, &stripped, spoken.may_command) {
         return Some((vec![found.trigger], found.rest));
     }
     if stop::is_stop(spoken.text) {

@@ -72,7 +72,6 @@ use openclaw_models::{Choices, ModelRef, SelectError};
 use openclaw_runtime::session_model::SessionModels;
 use openclaw_runtime::setup::{Deps, Settings};
 use openclaw_runtime::shared::Shared;
-use openclaw_sessions::reset::authority::Authority;
 use openclaw_sessions::reset::find_trigger;
 use openclaw_sessions::reset::trigger::{command_body, slash_command, strip_structural_prefixes};
 use openclaw_sessions::store::Edit;
@@ -112,8 +111,8 @@ pub struct Spoken<'a> {
     pub text: &'a str,
     /// True if it has more than text; then it is never for the gateway alone.
     pub attached: bool,
-    /// Authority of its sender to give commands.
-    pub by: Authority,
+    /// True if its sender may give commands.
+    pub may_command: bool,
     /// True if it addresses the agent: false only in a group.
     pub is_addressed: bool,
     /// Commands that are read from texts here.
@@ -124,13 +123,7 @@ pub struct Spoken<'a> {
 impl<'a> Spoken<'a> {
     /// Words of somebody who may give commands.
     pub fn words(text: &'a str) -> Self {
-        Self {
-            text,
-            attached: false,
-            by: Authority::Granted,
-            is_addressed: true,
-            commands: TextCommands::All,
-        }
+        Self { text, attached: false, may_command: true, is_addressed: true, commands: TextCommands::All }
     }
 }
 
@@ -200,13 +193,12 @@ fn resets_or_stops(text: &str, names: Names<'_>) -> bool {
     let body = command_body(text);
     let triggers: Vec<&str> =
         names.triggers.iter().copied().filter(|trigger| trigger.trim().starts_with('/')).collect();
-    body.starts_with('/')
-        && (stop::is_stop(&body) || find_trigger(&triggers, &body, &body, Authority::Granted).is_some())
+    body.starts_with('/') && (stop::is_stop(&body) || find_trigger(&triggers, &body, &body, true).is_some())
 }
 
 /// Tells words from commands.
 pub fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
-    if spoken.by == Authority::Denied && resets_or_stops(spoken.text, names) {
+    if !spoken.may_command && resets_or_stops(spoken.text, names) {
         return Intent::Ignored;
     }
     if let Some(intent) = skill::read(spoken, names.skills) {
@@ -216,9 +208,9 @@ pub fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
         && let Some((name, arguments)) = table::read(&command_body(spoken.text))
         && spoken.commands.has(name)
         // As in OpenClaw, words after a `!` are the agent's where their sender may give no commands.
-        && !(spoken.by == Authority::Denied && spoken.text.trim_start().starts_with('!'))
+        && (spoken.may_command || !spoken.text.trim_start().starts_with('!'))
     {
-        return command(spoken.by, name, arguments);
+        return command(spoken.may_command, name, arguments);
     }
     let aliases = model_aliases(names);
     alone(spoken, &aliases).unwrap_or_else(|| among(spoken, &aliases))
@@ -245,10 +237,10 @@ fn alone(spoken: Spoken<'_>, aliases: &[&str]) -> Option<Intent> {
     }
     let mut wishes = counting(spoken, wishes);
     wishes.extend(shortcuts.into_iter().map(|name| Wish { name, arguments: String::new() }));
-    Some(match (spoken.by, wishes.as_slice()) {
-        (Authority::Denied, _) | (_, []) => Intent::Ignored,
-        (by, [Wish { name, arguments }]) => command(by, name, arguments),
-        (Authority::Granted, _) => Intent::Settings { wishes },
+    Some(match (spoken.may_command, wishes.as_slice()) {
+        (false, _) | (true, []) => Intent::Ignored,
+        (true, [Wish { name, arguments }]) => command(true, name, arguments),
+        (true, _) => Intent::Settings { wishes },
     })
 }
 
@@ -259,7 +251,7 @@ fn among(spoken: Spoken<'_>, aliases: &[&str]) -> Intent {
     if wishes.is_empty() && shortcuts.is_empty() {
         return Intent::Prompt;
     }
-    if spoken.by == Authority::Denied {
+    if !spoken.may_command {
         return Intent::Stripped { text };
     }
     let wishes = counting(spoken, wishes);
@@ -281,15 +273,15 @@ fn counting(spoken: Spoken<'_>, mut wishes: Vec<Wish>) -> Vec<Wish> {
 
 /// Takes out the shortcuts if the sender may use them; returns them, and the rest of the text.
 fn with_shortcuts(spoken: Spoken<'_>, text: String) -> (Vec<String>, String) {
-    let may = spoken.by == Authority::Granted && spoken.commands == TextCommands::All;
+    let may = spoken.may_command && spoken.commands == TextCommands::All;
     let found = if may { shortcuts::take(&text) } else { None };
     found.unwrap_or_else(|| (Vec::new(), text))
 }
 
-fn command(by: Authority, name: &str, arguments: &str) -> Intent {
-    match by {
-        Authority::Granted => Intent::Command { name: name.to_owned(), arguments: arguments.to_owned() },
-        Authority::Denied => Intent::Ignored,
+fn command(may_command: bool, name: &str, arguments: &str) -> Intent {
+    match may_command {
+        true => Intent::Command { name: name.to_owned(), arguments: arguments.to_owned() },
+        false => Intent::Ignored,
     }
 }
 

@@ -1,12 +1,13 @@
 //! Lists made from the table of commands: the menus of platforms, and `docs/commands.md`.
 
+use openclaw_journal::caller::Right;
 use std::fmt::Write as _;
 
 use openclaw_agent::skills::SkillCommand;
 use openclaw_channels::MenuCommand;
 use openclaw_config::settings::Commands;
 
-use super::command::{By, Category, Command, MenuFacts, Offered};
+use super::command::{Category, Command, MenuFacts, Offered};
 use super::table::COMMANDS;
 
 /// The commands for a menu: those that are there and on, then those of skills.
@@ -90,9 +91,9 @@ fn place(row: &Command) -> String {
 }
 
 fn who(row: &Command) -> &'static str {
-    match row.by {
-        By::Authorised => "whoever may give commands",
-        By::Owner => "the owner",
+    match row.needs {
+        Right::Own => "the owner",
+        Right::Command | Right::Approve | Right::Administer => "whoever may give commands",
     }
 }
 

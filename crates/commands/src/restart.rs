@@ -1,8 +1,9 @@
 //! `/restart`: the gateway starts again in its process (spec `messages.md` §5, `operations.md` §2).
 
 use super::Context;
-use super::command::{Category, Command, Does, Needs};
+use super::command::{Category, Command, Does};
 use super::response::{Response, Showing, Then};
+use openclaw_journal::caller::Right;
 
 pub(crate) const COMMAND: Command = Command::new(
     "restart",
@@ -10,7 +11,7 @@ pub(crate) const COMMAND: Command = Command::new(
     Does::Shows(run),
     "Start the gateway again; needs commands.restart=true.",
 )
-.needing(Needs::Admin);
+.needing(Right::Administer);
 
 const DISABLED: &str = "⚠️ /restart is disabled. Set commands.restart=true to enable.";
 const RESTARTS: &str = "⚙️ Restarting OpenClaw in-process (SIGUSR1); back in a few seconds.";

@@ -1,8 +1,9 @@
 //! Carrying out one command.
 
+use openclaw_journal::caller::Right;
 use openclaw_journal::intent::Wish;
 
-use super::command::{By, Does};
+use super::command::Does;
 use super::directives::settle;
 use super::response::Response;
 use super::table::{self, not_there, refusal};
@@ -18,7 +19,7 @@ pub(crate) async fn run(
     let Some(command) = table::named(name) else {
         return Ok(not_there(name).into());
     };
-    if command.by == By::Owner && !context.is_owner() {
+    if command.needs == Right::Own && !context.is_owner() {
         return Ok(for_owners(name).into());
     }
     if let Some(refusal) = refusal(context, command, arguments) {

@@ -1,14 +1,15 @@
 //! `/send on|off|inherit`: whether this session's answers go out (spec `messages.md` §5, `sessions.md` §6). For the owner alone, and
 //! heard where nothing is sent.
 
+use openclaw_journal::caller::Right;
 use openclaw_sessions::entry::SendPolicy;
 
 use super::command::ArgumentMenu;
-use super::command::{By, Category, Command, Does, Takes};
+use super::command::{Category, Command, Does, Takes};
 use super::{Answering, Context};
 
 pub(crate) const COMMAND: Command = Command {
-    by: By::Owner,
+    needs: Right::Own,
     ..Command::new("send", Category::Management, Does::Answers(run), "Let this session send, or not.")
         .taking(Takes::Words, "on|off|inherit")
         .offering(ArgumentMenu::Fixed(&["on", "off", "inherit"]))

@@ -5,7 +5,6 @@
 
 use openclaw_agent::skills::{self, Occasion, SkillCommand, Snapshot, Wanted};
 use openclaw_journal::intent::{Intent, ToolWish};
-use openclaw_sessions::reset::authority::Authority;
 use openclaw_sessions::reset::trigger::{command_body, slash_command};
 
 use super::command::{Category, Command, Does, Takes};
@@ -46,12 +45,12 @@ pub(crate) fn read(spoken: Spoken<'_>, commands: &[SkillCommand]) -> Option<Inte
     } else {
         (skills::called(commands, name)?, input)
     };
-    match (spoken.by, &command.tool) {
-        (Authority::Denied, _) => Some(Intent::Ignored),
-        (Authority::Granted, None) => Some(Intent::Reworded { text: skills::request(&command.skill, input) }),
+    match (spoken.may_command, &command.tool) {
+        (false, _) => Some(Intent::Ignored),
+        (true, None) => Some(Intent::Reworded { text: skills::request(&command.skill, input) }),
         // A tool is given text alone.
-        (Authority::Granted, Some(_)) if spoken.attached => None,
-        (Authority::Granted, Some(tool)) => Some(Intent::Tool(ToolWish {
+        (true, Some(_)) if spoken.attached => None,
+        (true, Some(tool)) => Some(Intent::Tool(ToolWish {
             tool: tool.clone(),
             input: input.to_owned(),
             command: command.name.clone(),
@@ -121,8 +120,8 @@ mod tests {
         vec![command("my_skill", "My Skill!", None), command("shell", "shell", Some("exec"))]
     }
 
-    fn said(text: &str, attached: bool, by: Authority) -> Option<Intent> {
-        read(Spoken { attached, by, ..Spoken::words(text) }, &commands())
+    fn said(text: &str, attached: bool, may_command: bool) -> Option<Intent> {
+        read(Spoken { attached, may_command, ..Spoken::words(text) }, &commands())
     }
 
     fn reworded(input: &str) -> Option<Intent> {
@@ -161,12 +160,12 @@ mod tests {
             ("", None),
         ];
         for (text, expect) in rows {
-            assert_eq!(said(text, false, Authority::Granted), expect, "{text:?}");
+            assert_eq!(said(text, false, true), expect, "{text:?}");
             let denied = expect.map(|_| Intent::Ignored);
-            assert_eq!(said(text, false, Authority::Denied), denied, "{text:?}");
+            assert_eq!(said(text, false, false), denied, "{text:?}");
         }
-        assert_eq!(said("/my_skill see", true, Authority::Granted), reworded("see"));
-        assert_eq!(said("/shell ls", true, Authority::Granted), None);
+        assert_eq!(said("/my_skill see", true, true), reworded("see"));
+        assert_eq!(said("/shell ls", true, true), None);
         assert_eq!(read(Spoken::words("/my_skill"), &[]), None);
     }
 

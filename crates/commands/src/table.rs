@@ -1,9 +1,10 @@
 //! Table of the commands, the search for the row of a text, and the answers for commands that don't exist.
 
 use openclaw_config::settings::Commands;
+use openclaw_journal::caller::Right;
 use openclaw_sessions::reset::trigger::slash_command;
 
-use super::command::{BASH, Command, Does, Needs, Offered};
+use super::command::{BASH, Command, Does, Offered};
 use super::{
     Context, activation, allowlist, approve, bash, compact, config, context, debug, dock, elevated, exec,
     help, model, models, not_yet, queue, reasoning, reset, restart, send, skill, status, stop, subagents,
@@ -120,14 +121,15 @@ pub(crate) fn not_there(name: &str) -> String {
 
 /// Returns the refusal if the client that gives the command may not give it.
 pub(crate) fn refusal(context: &Context<'_>, command: &Command, arguments: &str) -> Option<String> {
-    let request = &context.row.payload;
-    let (is_allowed, scope) = match command.needs {
-        Needs::Writing => return None,
-        Needs::Approvals => (arguments.trim().is_empty() || request.may_set_guards(), "operator.approvals"),
-        Needs::Admin => {
-            (request.source.origin().is_some() || request.source.may_administer(), "operator.admin")
-        }
+    let caller = context.row.payload.caller();
+    let scope = match command.needs {
+        Right::Command | Right::Own => return None,
+        // Without arguments it shows the guards.
+        Right::Approve if arguments.trim().is_empty() => return None,
+        Right::Approve => "operator.approvals",
+        Right::Administer => "operator.admin",
     };
+    let is_allowed = caller.may(command.needs);
     (!is_allowed).then(|| needs_scope(command.name, scope))
 }
 

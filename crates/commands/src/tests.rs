@@ -18,8 +18,8 @@ fn names() -> ModelNames {
     ModelNames::new(&listed)
 }
 
-fn said(text: &str, attached: bool, by: Authority) -> Intent {
-    read_as(Spoken { attached, by, ..Spoken::words(text) })
+fn said(text: &str, attached: bool, may_command: bool) -> Intent {
+    read_as(Spoken { attached, may_command, ..Spoken::words(text) })
 }
 
 fn read_as(spoken: Spoken<'_>) -> Intent {
@@ -82,20 +82,20 @@ fn wishes_alone_are_settings_and_wishes_among_words_are_with_model() {
         ("a/b", Intent::Prompt),
     ];
     for (text, expect) in rows {
-        assert_eq!(said(text, false, Authority::Granted), expect, "{text:?}");
+        assert_eq!(said(text, false, true), expect, "{text:?}");
     }
 }
 
 #[test]
 fn a_message_with_an_image_is_never_for_the_gateway_alone() {
-    assert_eq!(said("/model x", true, Authority::Granted), with_model("x", ""));
-    assert_eq!(said("/model", true, Authority::Granted), Intent::Prompt);
+    assert_eq!(said("/model x", true, true), with_model("x", ""));
+    assert_eq!(said("/model", true, true), Intent::Prompt);
     assert_eq!(
-        said("/think high", true, Authority::Granted),
+        said("/think high", true, true),
         with(Hints { thinking: Some(ThinkingLevel::High), ..Hints::default() }, "")
     );
-    assert_eq!(said("/models", true, Authority::Granted), Intent::Prompt);
-    assert_eq!(said("/help", true, Authority::Granted), with_shortcut("help", ""));
+    assert_eq!(said("/models", true, true), Intent::Prompt);
+    assert_eq!(said("/help", true, true), with_shortcut("help", ""));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn who_may_not_give_commands_has_no_wishes() {
         ("!important news", Intent::Prompt),
     ];
     for (text, expect) in rows {
-        assert_eq!(said(text, false, Authority::Denied), expect, "{text:?}");
+        assert_eq!(said(text, false, false), expect, "{text:?}");
     }
 }
 
@@ -166,7 +166,7 @@ fn several_directives_are_settings_alone_and_hints_among_words() {
         ("low tide today", Intent::Prompt),
     ];
     for (text, expect) in rows {
-        assert_eq!(said(text, false, Authority::Granted), expect, "{text:?}");
+        assert_eq!(said(text, false, true), expect, "{text:?}");
     }
     let rows = [
         ("/think high", Intent::Ignored),
@@ -175,7 +175,7 @@ fn several_directives_are_settings_alone_and_hints_among_words() {
         ("/elevated full do it", Intent::Stripped { text: "do it".to_owned() }),
     ];
     for (text, expect) in rows {
-        assert_eq!(said(text, false, Authority::Denied), expect, "{text:?}");
+        assert_eq!(said(text, false, false), expect, "{text:?}");
     }
 }
 

@@ -42,7 +42,7 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
             });
         };
         let origin = wished.context.row.payload.source.origin();
-        let is_others_group = origin.is_some_and(|origin| !origin.is_direct() && !origin.is_owner);
+        let is_others_group = origin.is_some_and(|origin| !origin.is_direct() && !origin.rights.is_owner);
         if is_others_group && level != VerboseLevel::Off {
             return Ok(Settled::refused(OWNERS.to_owned()));
         }

@@ -39,7 +39,7 @@ pub use openclaw_journal::inbox::{Digest, UnfinishedBeat};
 pub use openclaw_journal::journal::sqlite::{DatabaseState, Salvaged, check_database, renew_database};
 pub use openclaw_journal::journal::{AccountCounts, EventCount, JournalError, LateConversation};
 pub use openclaw_journal::run_result::RunResult;
-pub use openclaw_journal::{api, arrival, delivery};
+pub use openclaw_journal::{api, arrival, caller, delivery};
 pub use openclaw_runs::Announcement;
 pub use openclaw_runs::calling_run::CallerChannel;
 pub use openclaw_runs::hooks::Ended;

@@ -11,6 +11,7 @@ use openclaw_journal::api::{
     AbortError, AbortReason, AbortTarget, AgentMessage, Broadcast, ChangeError, ChatMessage, DispatchError,
     RunRecord,
 };
+use openclaw_journal::caller::CallerRights;
 use openclaw_journal::clock::Clock;
 use openclaw_journal::journal::memory::{self, MemoryJournal};
 use openclaw_journal::testing::copy_files;
@@ -502,8 +503,7 @@ pub(crate) fn chat(run_id: &str, text: &str) -> ChatMessage {
         thinking: None,
         timeout_ms: None,
         sender: Some("golden".to_owned()),
-        may_approve: false,
-        may_administer: true,
+        rights: CallerRights::of_client(false, true),
         parent_session_key: None,
     }
 }
@@ -522,7 +522,7 @@ pub(crate) fn agent(run_id: &str, text: &str) -> AgentMessage {
         extra_system_prompt: None,
         occasion: openclaw_journal::api::Occasion::Request,
         deliver_to: None,
-        may_administer: true,
+        rights: CallerRights::of_client(false, true),
         entry_patch: serde_json::Map::new(),
     }
 }

@@ -19,6 +19,7 @@ use jiff::civil::date;
 use jiff::tz::TimeZone;
 use openclaw_config::{Config, Environment, clock};
 use openclaw_dispatch::api::{Accepted, ChatMessage, Occasion, RunOutcome, Waited};
+use openclaw_dispatch::caller::CallerRights;
 use openclaw_dispatch::{AgentMessage, Broadcast, Deps, Dispatch, Sent, Settings};
 use openclaw_models::{Http, Models, Variables};
 use openclaw_protocol::{AgentId, RunId, SessionKey};
@@ -320,8 +321,7 @@ impl Person {
             images: Vec::new(),
             thinking: None,
             timeout_ms: None,
-            may_approve: false,
-            may_administer: true,
+            rights: CallerRights::of_client(false, true),
             sender: Some("person".to_owned()),
             parent_session_key: None,
         };
@@ -345,7 +345,7 @@ impl Person {
             extra_system_prompt: None,
             occasion: Occasion::Request,
             deliver_to: None,
-            may_administer: true,
+            rights: CallerRights::of_client(false, true),
             entry_patch: serde_json::Map::new(),
         };
         drop(self.dispatch.agent(message).await.outcome().await.unwrap());

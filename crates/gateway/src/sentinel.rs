@@ -12,6 +12,7 @@ use openclaw_config::private_file::{self, Durability};
 use openclaw_config::shared_place;
 use openclaw_dispatch::DispatchError;
 use openclaw_dispatch::api::{AgentMessage, Occasion};
+use openclaw_dispatch::caller::CallerRights;
 use openclaw_protocol::params::config::RestartSentinel;
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::key::normalize_account_id;
@@ -136,7 +137,7 @@ async fn say(state: &GatewayState, payload: &RestartSentinel) -> bool {
         extra_system_prompt: None,
         occasion: Occasion::Request,
         deliver_to: Some(address),
-        may_administer: false,
+        rights: CallerRights::of_client(false, false),
         entry_patch: serde_json::Map::new(),
     };
     match state.dispatch.agent(message).await.outcome().await {

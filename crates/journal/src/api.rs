@@ -7,6 +7,7 @@ use openclaw_sessions::entry::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::caller::CallerRights;
 use crate::run_result::RunResult;
 
 /// Text shown of a run that was stopped by the clock, if its own limit does not say more.
@@ -30,10 +31,8 @@ pub struct ChatMessage {
     pub timeout_ms: Option<u64>,
     /// Name that the client gives itself; the session is listed under it if it has no other name.
     pub sender: Option<String>,
-    /// True if that client may decide on commands that wait for approval.
-    pub may_approve: bool,
-    /// True if that client may change the gateway, in which case it speaks as the owner.
-    pub may_administer: bool,
+    /// Rights of the client. One that may change the gateway speaks as the owner.
+    pub rights: CallerRights,
     /// Conversation out of which this one was opened, such as the room of a thread. If this is the
     /// first message of its session, the session begins with the parent's conversation (spec
     /// `sessions.md` §5.7).
@@ -67,8 +66,9 @@ pub struct AgentMessage {
     pub occasion: Occasion,
     /// The conversation that its answer is sent to.
     pub deliver_to: Option<Address>,
-    /// True if the owner asks: a client that may change the gateway, or a file of the owner.
-    pub may_administer: bool,
+    /// Rights of the program: those of an owner for a client that may change the gateway, or a file of
+    /// the owner.
+    pub rights: CallerRights,
     /// Further fields of the request that the session entry keeps (label, spawnedBy, group and
     /// delivery fields).
     pub entry_patch: serde_json::Map<String, Value>,

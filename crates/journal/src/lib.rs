@@ -9,6 +9,7 @@ pub mod api;
 pub mod arrival;
 pub mod backlog;
 pub mod beat;
+pub mod caller;
 pub mod child_run;
 pub mod clock;
 pub mod delivery;

@@ -7,10 +7,9 @@ use openclaw_channels::access::Listed;
 use openclaw_channels::{Address, Conversation, ConversationKind, Sender};
 use openclaw_sessions::entry::inbound::InboundFacts;
 use openclaw_sessions::entry::{ChatType, DeliveryContext, ThreadId};
-use openclaw_sessions::reset::authority::Authority;
 use serde::{Deserialize, Serialize};
 
-use crate::rights::Speaker;
+use crate::caller::{Caller, CallerRights, ChatSender, Identity};
 use label::place_label;
 
 /// Conversation and sender of a message. Stored with it as JSON: fields may be added, none changes its meaning.
@@ -32,19 +31,13 @@ pub struct Origin {
     /// Ids of all those messages, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub message_ids: Vec<String>,
-    /// True if the sender may give commands.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub may_command: bool,
+    /// Rights of the sender.
+    #[serde(flatten)]
+    pub rights: CallerRights,
     /// True if the words are not the sender's own
     /// ([`InboundMessage::has_foreign_words`](openclaw_channels::InboundMessage::has_foreign_words)): none of them is a command.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_forwarded: bool,
-    /// True if the sender is one of the owners.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_owner: bool,
-    /// True if the sender was let in by hand to a direct chat while no owner is named, and so stands in for the owner there.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_let_in: bool,
     /// True if it is the press of a button. `message_id` is then the message with the button, which others may press too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_press: bool,
@@ -92,20 +85,11 @@ pub struct Frame {
 }
 
 impl Origin {
-    /// Returns the sender's authority to give commands.
-    pub fn authority(&self) -> Authority {
-        if self.may_command { Authority::Granted } else { Authority::Denied }
-    }
-
-    /// Returns the sender with the facts that rights depend on.
-    pub fn speaker(&self) -> Speaker<'_> {
-        Speaker {
-            address: &self.address,
-            is_direct: self.is_direct(),
-            listed: Listed { sender: &self.sender, names: &self.listed_as },
-            is_owner: self.is_owner,
-            is_let_in: self.is_let_in,
-        }
+    /// Returns the sender as a caller.
+    pub fn caller(&self) -> Caller<'_> {
+        let listed = Listed { sender: &self.sender, names: &self.listed_as };
+        let sender = ChatSender { address: &self.address, is_direct: self.is_direct(), listed };
+        Caller { identity: Identity::Sender(sender), rights: self.rights }
     }
 
     /// True if it was said in a direct chat.

@@ -7,15 +7,14 @@ use openclaw_agent::Expected;
 use openclaw_channels::Address;
 use openclaw_protocol::AgentId;
 use openclaw_protocol::message::Block;
-use openclaw_sessions::reset::authority::Authority;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{AgentMessage, ChatMessage, Occasion};
 use crate::arrival::Arrivals;
 use crate::beat::BeatMessage;
+use crate::caller::{Caller, Identity};
 use crate::intent::Intent;
 use crate::lineage::Lineage;
-use crate::origin::Origin;
 use crate::queue::QueueSettings;
 use crate::rights::Rights;
 use crate::rights::settle::Asked;
@@ -91,25 +90,24 @@ pub struct Decisions {
 }
 
 impl Request {
-    /// Returns the sender's authority to give commands. Every client of the gateway's own protocol has it.
-    pub fn authority(&self) -> Authority {
-        self.source.origin().map_or(Authority::Granted, Origin::authority)
+    /// Returns the caller of the request.
+    pub fn caller(&self) -> Caller<'_> {
+        let identity = match &self.source {
+            Source::Platform(platform) => return platform.origin.caller(),
+            Source::Client(_) => Identity::Client,
+            _ if self.is_interaction() => Identity::Program,
+            _ => Identity::Gateway,
+        };
+        Caller { identity, rights: self.source.caller_rights() }
     }
 
     /// Returns the facts that the rights of its run depend on.
     pub fn asked(&self) -> Asked<'_> {
-        Asked {
-            carried: self.rights.as_ref(),
-            speaker: self.source.origin().map(Origin::speaker),
-            button: if let Source::Platform(platform) = &self.source {
-                platform.button.as_ref()
-            } else {
-                None
-            },
-            may_administer: self.source.may_administer(),
-            by_person: self.is_chat(),
-            by_anybody: self.is_interaction(),
-        }
+        let button = match &self.source {
+            Source::Platform(platform) => platform.button.as_ref(),
+            _ => None,
+        };
+        Asked { carried: self.rights.as_ref(), caller: self.caller(), button }
     }
 
     /// True if the owner says it.
@@ -121,21 +119,6 @@ impl Request {
     pub fn is_programs(&self) -> bool {
         matches!(&self.source, Source::Program(program) if program.deliver_to.is_none())
             && self.is_interaction()
-    }
-
-    /// True if its sender may change how commands are guarded. On chat platforms everybody who may give commands may.
-    pub fn may_set_guards(&self) -> bool {
-        match &self.source {
-            Source::Platform(_) => true,
-            Source::Client(client) => client.may_approve || client.may_administer,
-            Source::Program(program) => program.may_administer,
-            Source::Heartbeat(_)
-            | Source::MemoryFlush
-            | Source::SubagentTask(_)
-            | Source::SubagentMessage(_)
-            | Source::Announcement(_)
-            | Source::Talk(_) => false,
-        }
     }
 
     /// Returns the conversation that its answer goes to, if that is one of a chat platform.
@@ -283,8 +266,7 @@ impl From<ChatMessage> for Request {
         Self {
             source: Source::Client(ClientSource {
                 name: message.sender,
-                may_approve: message.may_approve,
-                may_administer: message.may_administer,
+                rights: message.rights,
                 parent_session_key: message.parent_session_key,
                 timeout_ms: message.timeout_ms,
             }),
@@ -303,7 +285,7 @@ impl From<AgentMessage> for Request {
                 session_id: message.session_id,
                 occasion: message.occasion,
                 deliver_to: message.deliver_to,
-                may_administer: message.may_administer,
+                rights: message.rights,
                 entry_patch: message.entry_patch,
             })),
             agent_id: Some(message.agent_id),

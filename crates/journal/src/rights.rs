@@ -9,26 +9,8 @@ pub mod elevated;
 pub mod groups;
 pub mod settle;
 
-use openclaw_agent::tool_policy::Sender;
-use openclaw_channels::Address;
-use openclaw_channels::access::Listed;
 use openclaw_config::settings::ToolPolicy;
 use serde::{Deserialize, Serialize};
-
-/// Sender of a message on a chat platform, with the facts that rights depend on.
-#[derive(Debug, Clone, Copy)]
-pub struct Speaker<'a> {
-    /// Conversation that it was said in.
-    pub address: &'a Address,
-    /// True if that is a private chat.
-    pub is_direct: bool,
-    /// Ids and names by which lists of people know the sender.
-    pub listed: Listed<'a>,
-    /// True if the sender is an owner.
-    pub is_owner: bool,
-    /// True if the sender was let in by hand while no owner is named, and so stands in for the owner.
-    pub is_let_in: bool,
-}
 
 /// Trust in a caller, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -122,11 +104,6 @@ impl Rights {
     /// True if the owner asks.
     pub fn are_owners(&self) -> bool {
         self.trust == Trust::Owner
-    }
-
-    /// Kind of sender whose set of tools a run with these rights has.
-    pub fn sender(&self) -> Sender {
-        if self.are_owners() { Sender::Owner } else { Sender::Other }
     }
 
     /// Tool policies of groups that apply.

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::api::Occasion;
 use crate::beat::Beat;
+use crate::caller::CallerRights;
 use crate::child_run::ChildRun;
 use crate::exchange::Exchange;
 use crate::origin::Origin;
@@ -71,14 +72,12 @@ pub enum Source {
 }
 
 /// Facts of a message from a client.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSource {
     /// Name that the client gives itself.
     pub name: Option<String>,
-    /// True if the client may decide on commands that wait for approval.
-    pub may_approve: bool,
-    /// True if the client may change the gateway, in which case it speaks as the owner.
-    pub may_administer: bool,
+    /// Rights of the client.
+    pub rights: CallerRights,
     /// Session whose transcript a new thread begins with.
     pub parent_session_key: Option<SessionKey>,
     /// Deadline in milliseconds, as it was sent.
@@ -86,7 +85,7 @@ pub struct ClientSource {
 }
 
 /// Facts of an `agent` request.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ProgramSource {
     /// Id of the transcript to continue.
     pub session_id: Option<String>,
@@ -94,10 +93,32 @@ pub struct ProgramSource {
     pub occasion: Occasion,
     /// Conversation that the answer is sent to.
     pub deliver_to: Option<Address>,
-    /// True if the owner asks: a client that may change the gateway, or a file of the owner.
-    pub may_administer: bool,
+    /// Rights of the program: those of an owner for a client that may change the gateway, or a file of
+    /// the owner.
+    pub rights: CallerRights,
     /// Fields to be set in the session's row.
     pub entry_patch: Map<String, Value>,
+}
+
+/// A client without a name or scopes.
+impl Default for ClientSource {
+    fn default() -> Self {
+        let rights = CallerRights::of_client(false, false);
+        Self { name: None, rights, parent_session_key: None, timeout_ms: None }
+    }
+}
+
+/// A program without scopes.
+impl Default for ProgramSource {
+    fn default() -> Self {
+        Self {
+            session_id: None,
+            occasion: Occasion::default(),
+            deliver_to: None,
+            rights: CallerRights::of_client(false, false),
+            entry_patch: Map::new(),
+        }
+    }
 }
 
 /// Facts of a message from a chat platform.
@@ -231,12 +252,18 @@ impl Source {
         }
     }
 
-    /// True if a client or program that may change the gateway says it.
-    pub fn may_administer(&self) -> bool {
+    /// Returns the rights of the caller; none where the gateway itself asks.
+    pub fn caller_rights(&self) -> CallerRights {
         match self {
-            Self::Client(client) => client.may_administer,
-            Self::Program(program) => program.may_administer,
-            _ => false,
+            Self::Client(client) => client.rights,
+            Self::Program(program) => program.rights,
+            Self::Platform(platform) => platform.origin.rights,
+            Self::Heartbeat(_)
+            | Self::MemoryFlush
+            | Self::SubagentTask(_)
+            | Self::SubagentMessage(_)
+            | Self::Announcement(_)
+            | Self::Talk(_) => CallerRights::default(),
         }
     }
 

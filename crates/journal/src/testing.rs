@@ -6,6 +6,7 @@ use openclaw_channels::{
     Address, Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, Sender,
 };
 
+use crate::caller::CallerRights;
 pub use crate::frames::forged::FORGED;
 use crate::origin::{Frame, Origin};
 
@@ -64,9 +65,7 @@ pub fn group(group: &str, sender: &str, topic: Option<&str>) -> Origin {
         listed_as: Vec::new(),
         message_id: "1".to_owned(),
         message_ids: Vec::new(),
-        may_command: true,
-        is_owner: false,
-        is_let_in: false,
+        rights: CallerRights { may_command: true, ..CallerRights::default() },
         is_forwarded: false,
         is_press: false,
         was_mentioned: true,

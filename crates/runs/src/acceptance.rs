@@ -2,6 +2,7 @@
 
 use openclaw_agent::skills::SkillCommand;
 use openclaw_config::settings::QueueMode;
+use openclaw_journal::caller::Right;
 use openclaw_journal::intent::Intent;
 use openclaw_journal::queue::QueueSettings;
 use openclaw_journal::request::{Decisions, Request};
@@ -41,7 +42,7 @@ fn behind_reset(request: &Request, settings: &Settings) -> Option<String> {
     // A trigger need not be written as a command.
     let text = request.unnamed().unwrap_or(&request.text);
     let stripped = strip_structural_prefixes(text);
-    let found = reset::find_trigger(&triggers, text, &stripped, request.authority());
+    let found = reset::find_trigger(&triggers, text, &stripped, request.caller().may(Right::Command));
     found.map(|found| found.rest)
 }
 
@@ -67,7 +68,7 @@ fn intent(
     let spoken = Spoken {
         text: behind_reset.unwrap_or_else(|| request.command_text()),
         attached: !request.images.is_empty(),
-        by: request.authority(),
+        may_command: request.caller().may(Right::Command),
         is_addressed: request.source.origin().is_none_or(|origin| origin.is_direct() || origin.is_named),
         commands: TextCommands::on(request.channel(), settings.config.commands.text),
     };

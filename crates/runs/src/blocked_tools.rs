@@ -1,7 +1,7 @@
 //! Explanations of tools that a run would have if it were not in a sandbox: they name the rule that
 //! took the tool away, and the key that gives it back. The words are those of OpenClaw 2026.2.9.
 
-use openclaw_agent::tool_policy::{self, Caller, Candidate, PolicyStep};
+use openclaw_agent::tool_policy::{self, Candidate, PolicyCaller, PolicyStep};
 use openclaw_config::settings::{ToolPolicy, WorkspaceAccess};
 use openclaw_protocol::SessionKey;
 use openclaw_runtime::tool_access::{self, RunOf, WRITING_TOOLS};
@@ -78,7 +78,7 @@ fn removes(tool: &str, policy: ToolPolicy) -> bool {
     let candidate =
         Candidate { name: tool, plugin: None, owner_only: false, for_subagents: true, needs: None };
     let step = PolicyStep { label: "tools.sandbox.tools", policy };
-    tool_policy::select(&CATALOGUE, &[candidate], Caller::OWNER, &[step]).names().next().is_none()
+    tool_policy::select(&CATALOGUE, &[candidate], PolicyCaller::OWNER, &[step]).names().next().is_none()
 }
 
 fn key(source: Source, list: &str) -> String {

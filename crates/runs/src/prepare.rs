@@ -20,6 +20,7 @@ use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
 use openclaw_channels::Address;
 use openclaw_journal::api::{AbortReason, RunOutcome};
 use openclaw_journal::beat::BeatAnswer;
+use openclaw_journal::caller::Right;
 use openclaw_journal::inbox::Row;
 use openclaw_journal::intent::{Hints, Reasoning};
 use openclaw_journal::request::Request;
@@ -371,7 +372,7 @@ impl Runner {
 /// hints that can't be understood.
 fn may_have_hints(request: &Request) -> Result<(), NotBegun> {
     let Some(hints) = request.to_gateway().hints() else { return Ok(()) };
-    match openclaw_commands::guard_directive(hints).filter(|_| !request.may_set_guards()) {
+    match openclaw_commands::guard_directive(hints).filter(|_| !request.caller().may(Right::Approve)) {
         Some(name) => Err(NotBegun::refused(openclaw_commands::needs_scope(name, "operator.approvals"))),
         None => hints
             .exec
@@ -412,5 +413,5 @@ pub(super) fn notes(row: &Row, entry: &SessionEntry, verbose: Verbose) -> Verbos
         return verbose;
     };
     let asked = row.payload.to_gateway().hints().and_then(|hints| hints.verbose);
-    asked.filter(|_| group.is_owner).or(entry.verbose_level).map(Verbose::from).unwrap_or_default()
+    asked.filter(|_| group.rights.is_owner).or(entry.verbose_level).map(Verbose::from).unwrap_or_default()
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 mod unknown_names;
 
-pub use openclaw_agent::tool_policy::Sender;
-use openclaw_agent::tool_policy::{self, Caller, Candidate, PolicyStep, Removal, Selection};
+use openclaw_agent::tool_policy::{self, Candidate, PolicyCaller, PolicyStep, Removal, Selection};
 use openclaw_channels::Platforms;
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::{Config, ToolPolicy, WorkspaceAccess};
@@ -34,8 +33,8 @@ pub struct RunOf<'a> {
     pub model: &'a str,
     /// The session.
     pub session: &'a SessionKey,
-    /// Kind of sender that asked for it.
-    pub sender: Sender,
+    /// True if the owner asked for it.
+    pub is_owner: bool,
     /// True if a model can be asked about images ([`openclaw_models::select::image_choice`]).
     pub has_image_model: bool,
 }
@@ -127,14 +126,14 @@ pub fn select<'a>(
     groups: &[ToolPolicy],
     sandbox: Option<ToolPolicy>,
 ) -> Selection<'a> {
-    let caller = Caller { sender: run.sender, is_subagent: run.session.is_subagent() };
+    let caller = PolicyCaller { is_owner: run.is_owner, is_subagent: run.session.is_subagent() };
     tool_policy::select(&CATALOGUE, tools, caller, &steps(run, groups, sandbox))
 }
 
 /// Steps of the policy as configured, in the order of the specification. Each narrows the result of
 /// the ones before.
 fn steps(run: RunOf<'_>, groups: &[ToolPolicy], sandbox: Option<ToolPolicy>) -> Vec<PolicyStep> {
-    let RunOf { config, agent, provider, model, session, sender: _, has_image_model: _ } = run;
+    let RunOf { config, agent, provider, model, session, is_owner: _, has_image_model: _ } = run;
     let by = |policies: &BTreeMap<String, ToolPolicy>| {
         let keys: Vec<&str> = policies.keys().map(String::as_str).collect();
         policies.get(tool_policy::provider_key(&keys, provider, model)?).cloned()

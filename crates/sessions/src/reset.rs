@@ -1,7 +1,6 @@
-//! Session resets: the rule in force here, [`freshness`] by that rule, [`trigger`]s, [`authority`]
-//! to use them, and the notice to people (spec `sessions.md` §5.1–5.5).
+//! Session resets: the rule in force here, [`freshness`] by that rule, [`trigger`]s in messages, and
+//! the notice to people (spec `sessions.md` §5.1–5.5).
 
-pub mod authority;
 pub mod freshness;
 mod notice;
 pub mod trigger;

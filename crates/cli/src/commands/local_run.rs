@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use openclaw_config::gateway_options::GatewayFlags;
 use openclaw_config::settings::{AuthKind, BindMode};
+use openclaw_dispatch::caller::CallerRights;
 use openclaw_dispatch::{AgentMessage, Events, Occasion, RunOutcome, RunRecord, RunResult};
 use openclaw_gateway::{
     ExitStatus, GatewayState, LockError, LogTarget, Ready, RunOptions, Running, StartError, running_gateway,
@@ -123,7 +124,7 @@ async fn answer(state: &GatewayState, agent: AgentId, request: Request) -> Resul
         extra_system_prompt: None,
         occasion: Occasion::Command,
         deliver_to: None,
-        may_administer: true,
+        rights: CallerRights::of_client(false, true),
         entry_patch: serde_json::Map::new(),
     };
     let mut events = state.dispatch.subscribe();

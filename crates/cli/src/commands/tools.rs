@@ -7,7 +7,7 @@ use openclaw_channels::Platforms;
 use openclaw_config::Config;
 use openclaw_models::ModelRef;
 use openclaw_protocol::{AgentId, SessionKey};
-use openclaw_runtime::tool_access::{Access, Explanation, RunOf, Sender, ToolAccess, explain, unknown_names};
+use openclaw_runtime::tool_access::{Access, Explanation, RunOf, ToolAccess, explain, unknown_names};
 use openclaw_sessions::store::read_row;
 use openclaw_sessions::{SessionEntry, SessionSettings};
 use openclaw_tools::CATALOGUE;
@@ -30,7 +30,7 @@ pub(super) fn run(args: &ToolsArgs, context: &Context) -> Outcome {
         Some(text) => named_model(text)?,
         None => models.next_of(&agent, &entry),
     };
-    let sender = if args.sender == "other" { Sender::Other } else { Sender::Owner };
+    let is_owner = args.sender != "other";
     let resolved = config.agent(&agent);
     let (provider, name) = (model.provider.as_str(), model.model.as_str());
     let run = RunOf {
@@ -39,7 +39,7 @@ pub(super) fn run(args: &ToolsArgs, context: &Context) -> Outcome {
         provider,
         model: name,
         session: &session,
-        sender,
+        is_owner,
         has_image_model: models.have_eyes(&agent),
     };
     let mut explanation = explain(run, &entry, &Platforms::default());

@@ -18,6 +18,8 @@ use openclaw_config::Config;
 use openclaw_delivery::ack_reaction;
 use openclaw_delivery::incoming::debounce::{Gather, Piece};
 use openclaw_delivery::incoming::{Utterance, compose};
+use openclaw_journal::caller::CallerRights;
+use openclaw_journal::caller::sender_rules::{CommandSender, OwnerRules, judge as judge_sender};
 use openclaw_journal::delivery::{Author, LaneKey};
 use openclaw_journal::frames::framed_name;
 use openclaw_journal::intent::Intent;
@@ -25,9 +27,6 @@ use openclaw_journal::journal::Update;
 use openclaw_journal::rights::Maker;
 use openclaw_protocol::params::sessions::GroupActivation;
 use openclaw_sessions::key::{Peer, PeerKind};
-use openclaw_sessions::reset::authority::{
-    Authority, CommandSender, OwnerRules, Standing, judge as judge_sender,
-};
 use openclaw_sessions::routing::{self, Route};
 use openclaw_sessions::store::spelled;
 use tokio::sync::OwnedSemaphorePermit;
@@ -68,13 +67,12 @@ pub(super) struct Admitted {
     /// The event, which is a message.
     pub(super) event: Inbound,
     pub(super) route: Route,
-    pub(super) standing: Standing,
+    /// Rights of its sender.
+    pub(super) rights: CallerRights,
     /// Names in lists that mean its sender.
     pub(super) listed_as: Vec<String>,
     /// Lateness of the event.
     pub(super) lateness: Lateness,
-    /// True if it was said in a direct chat by somebody who stands in for the owner, because no owner is named.
-    pub(super) is_let_in: bool,
     pub(super) group: Option<GroupView>,
     /// True if it addresses the agent.
     pub(super) was_mentioned: bool,
@@ -110,7 +108,7 @@ impl Admitted {
         Some(Spoken {
             text: if is_told_apart(command) { command } else { &message.text },
             attached: !message.media.is_empty(),
-            by: self.standing.commands,
+            may_command: self.rights.may_command,
             is_addressed: self.is_named,
             commands: TextCommands::on(&self.event.address.channel, text_commands),
         })
@@ -136,14 +134,12 @@ impl Admitted {
 
     /// Treats nothing in the message as a command from now on.
     pub(super) fn obeys_nothing(&mut self) {
-        self.standing.commands = Authority::Denied;
+        self.rights.may_command = false;
     }
 
     /// True if it asks the agent to stop and its sender may do so.
     pub(super) fn is_stop(&self) -> bool {
-        self.standing.commands == Authority::Granted
-            && !self.is_left_out()
-            && openclaw_commands::stop::is_stop(&self.command_text)
+        self.rights.may_command && !self.is_left_out() && openclaw_commands::stop::is_stop(&self.command_text)
     }
 
     /// True if it does not address the agent by itself although it has to.
@@ -218,7 +214,7 @@ pub(super) async fn judge(dispatch: &Dispatch, waiting: Waiting) -> Verdict {
 
 /// True if the message consists only of commands, of a sender who may not give any.
 async fn is_ignored(dispatch: &Dispatch, admitted: &Admitted) -> bool {
-    if admitted.standing.commands == Authority::Granted {
+    if admitted.rights.may_command {
         return false;
     }
     let text_commands = dispatch.runner().settings().config.commands.text;
@@ -272,23 +268,22 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Verdi
     };
     let names = Arc::new(names(config, &route));
     let command_text = command_text(&event, &names);
-    let standing = standing(platforms, config, &access, &event, &admission);
-    if standing.commands == Authority::Denied && is_from_menu(platforms, config, &event) {
+    let rights = rights_of(platforms, config, &access, &event, &admission);
+    if !rights.may_command && is_from_menu(platforms, config, &event) {
         handover::refuse_command(dispatch, &event, Denial::Unauthorised.text("")).await;
         return Err(Fate::handled(reasons::COMMAND_UNAUTHORISED).into());
     }
-    let is_let_in = is_let_in(config, &access, &event);
     let history = access
         .history_limit
         .or(config.messages.group_chat.history_limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX)))
         .unwrap_or(HISTORY);
-    if pressed.is_some() && standing.commands == Authority::Denied {
+    if pressed.is_some() && !rights.may_command {
         return Err(Fate::dropped(reasons::COMMAND_UNAUTHORISED).into());
     }
     let admission = activated(dispatch, admission, &route).await;
     let facts = match &admission.group {
         None => None,
-        Some(group) => Some(addressed(group, &event, &names, &command_text, standing)?),
+        Some(group) => Some(addressed(group, &event, &names, &command_text, rights.may_command)?),
     };
     let left_out = facts.filter(|facts| facts.is_skipped()).map(|_| match history {
         0 => Fate::dropped(reasons::NO_MENTION),
@@ -308,10 +303,9 @@ async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Verdi
         number,
         event,
         route,
-        standing,
+        rights,
         listed_as: listed_as.unwrap_or_default(),
         lateness,
-        is_let_in,
         group,
         was_mentioned,
         ack,
@@ -562,13 +556,13 @@ fn names(config: &Config, route: &Route) -> Mentioned {
 }
 
 /// Returns the rights of the sender (spec `messages.md` §6).
-fn standing(
+fn rights_of(
     platforms: &Platforms,
     config: &Config,
     access: &AccessSettings,
     event: &Inbound,
     admission: &Admission,
-) -> Standing {
+) -> CallerRights {
     let sender = &event.sender;
     let use_groups = config.commands.use_access_groups.unwrap_or(true);
     let owners = platforms.owners(config, &event.address);
@@ -586,7 +580,7 @@ fn standing(
     let by = CommandSender { channel: &event.address.channel, ids: &ids, allowed_by_channel };
     let owners: Vec<&str> = owners.iter().map(String::as_str).collect();
     let rules = OwnerRules { owner_allow_from: &owners, allow_from: &allow_from, ..OwnerRules::default() };
-    judge_sender(&by, &rules)
+    CallerRights { is_let_in: is_let_in(config, access, event), ..judge_sender(&by, &rules) }
 }
 
 /// True if it is a command that the platform's own menu offers; such a command is answered, also if
@@ -620,11 +614,10 @@ fn addressed(
     event: &Inbound,
     names: &Mentioned,
     command_text: &str,
-    standing: Standing,
+    may_command: bool,
 ) -> Result<Addressed, Fate> {
     let Some(Utterance { message, .. }) = Utterance::of(event) else { return Ok(Addressed::default()) };
     let is_command = openclaw_commands::is_one(command_text);
-    let may_command = standing.commands == Authority::Granted;
     if is_command && !may_command {
         return Err(Fate::dropped(reasons::COMMAND_UNAUTHORISED));
     }

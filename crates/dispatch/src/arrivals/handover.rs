@@ -13,6 +13,7 @@ use openclaw_delivery::incoming::compose::compose;
 use openclaw_delivery::incoming::envelope::Clockwork;
 use openclaw_delivery::incoming::{Attachment, Conversation, Utterance};
 use openclaw_journal::api::{AbortError, AbortReason, Accepted, DispatchError};
+use openclaw_journal::caller::CallerRights;
 use openclaw_journal::delivery::{Author, Delivery};
 use openclaw_journal::frames::framed_name;
 use openclaw_journal::journal::JournalError;
@@ -22,7 +23,6 @@ use openclaw_journal::source::{PlatformSource, Source};
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::{Block, ImageBlock};
 use openclaw_sessions::SessionKey;
-use openclaw_sessions::reset::authority::Authority;
 use tokio_util::sync::CancellationToken;
 
 use super::gate::Admitted;
@@ -364,7 +364,7 @@ async fn composed(
         is_stop: openclaw_commands::stop::is_stop,
         attachments,
         is_late: said.iter().any(|one| one.lateness != Lateness::OnTime),
-        is_owners: last.standing.is_owner || last.is_let_in,
+        is_owners: last.rights.is_owner || last.rights.is_let_in,
     };
     let utterances: Vec<Utterance<'_>> = said.iter().filter_map(|one| Utterance::of(&one.event)).collect();
     let Some(composed) = compose(&utterances, &about) else { return Ok((run_id, None)) };
@@ -381,9 +381,7 @@ async fn composed(
             .unwrap_or_default(),
         message_ids: if ids.len() > 1 { ids } else { Vec::new() },
         is_forwarded: utterances.iter().any(|one| one.message.has_foreign_words()),
-        may_command: said.iter().all(|one| one.standing.commands == Authority::Granted),
-        is_owner: last.standing.is_owner,
-        is_let_in: last.is_let_in,
+        rights: CallerRights { may_command: said.iter().all(|one| one.rights.may_command), ..last.rights },
         is_press: said.iter().any(|one| one.button.is_some()),
         was_mentioned: said.iter().any(|one| one.was_mentioned),
         ack: said.iter().find_map(|one| one.ack.clone()),

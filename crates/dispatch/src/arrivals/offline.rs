@@ -2,8 +2,6 @@
 //! are answered and marked, commands are not obeyed, and messages that are too old are told with
 //! the next message.
 
-use openclaw_sessions::reset::authority::Authority;
-
 use super::Fate;
 use super::gate::Admitted;
 use super::handover;
@@ -78,7 +76,7 @@ pub(super) async fn settle(dispatch: &Dispatch, admitted: &mut Admitted) -> Opti
 /// Returns the commands in a late message, and the rest of its text; `None` if it has no commands
 /// that anybody would obey.
 async fn commands_in(dispatch: &Dispatch, admitted: &Admitted) -> Option<Late> {
-    if admitted.standing.commands == Authority::Denied {
+    if !admitted.rights.may_command {
         return None;
     }
     if admitted.press().is_some() {

@@ -7,6 +7,7 @@ use openclaw_agent::hooks::payload::{GatewayStart, GatewayStop, HookContext};
 use openclaw_agent::hooks::set::Action;
 use openclaw_agent::hooks::{Bundled, EventKind, boot};
 use openclaw_journal::api::{AgentMessage, Occasion};
+use openclaw_journal::caller::CallerRights;
 use openclaw_protocol::RunId;
 use serde_json::{Map, json};
 
@@ -72,7 +73,7 @@ impl Dispatch {
             extra_system_prompt: None,
             occasion: Occasion::Heartbeat,
             deliver_to: None,
-            may_administer: true,
+            rights: CallerRights::of_client(false, true),
             entry_patch: Map::new(),
         };
         match self.agent(message).await.outcome().await {

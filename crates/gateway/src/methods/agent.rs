@@ -5,6 +5,7 @@ use std::time::Duration;
 use openclaw_channels::registry;
 use openclaw_dispatch::RunResult;
 use openclaw_dispatch::api::{Accepted, AgentMessage, Occasion, RunOutcome, Waited};
+use openclaw_dispatch::caller::CallerRights;
 use openclaw_protocol::access::Access;
 use openclaw_protocol::params::agent::{
     AgentAnswer, AgentParams, AgentStatus, AgentWaitParams, AgentWaitResult, Delivered, WaitStatus,
@@ -114,7 +115,7 @@ async fn message(ctx: &RequestContext, params: AgentParams) -> Result<(AgentMess
         extra_system_prompt: params.extra_system_prompt,
         occasion: Occasion::Request,
         deliver_to,
-        may_administer: Access::Admin.is_granted_by(&ctx.connection().scopes),
+        rights: CallerRights::of_client(false, Access::Admin.is_granted_by(&ctx.connection().scopes)),
         entry_patch,
     };
     Ok((message, plan))

@@ -3,6 +3,7 @@
 mod history;
 
 use openclaw_dispatch::api::{Accepted, ChatMessage, RunOutcome, RunRecord};
+use openclaw_dispatch::caller::CallerRights;
 use openclaw_dispatch::{AbortReason, AbortTarget, InjectMessage, Sent, Stopped};
 use openclaw_protocol::access::Access;
 use openclaw_protocol::params::chat::{
@@ -36,8 +37,10 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
         thinking: params.thinking,
         timeout_ms: params.timeout_ms,
         sender: sender(&ctx),
-        may_approve: Access::Approvals.is_granted_by(&ctx.connection().scopes),
-        may_administer: Access::Admin.is_granted_by(&ctx.connection().scopes),
+        rights: CallerRights::of_client(
+            Access::Approvals.is_granted_by(&ctx.connection().scopes),
+            Access::Admin.is_granted_by(&ctx.connection().scopes),
+        ),
         parent_session_key: None,
     };
     let receipt = match ctx.outcome(ctx.gateway.dispatch.chat(message).await).await? {

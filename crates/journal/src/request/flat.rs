@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::{Decisions, Request};
 use crate::api::Occasion;
 use crate::beat::Beat;
+use crate::caller::CallerRights;
 use crate::child_run::ChildRun;
 use crate::exchange::Exchange;
 use crate::lineage::Lineage;
@@ -92,8 +93,8 @@ impl Serialize for Request {
             thinking: self.thinking.as_deref().map(Cow::from),
             timeout_ms: client.and_then(|client| client.timeout_ms),
             sender: source.name().map(Cow::from),
-            may_approve: client.is_some_and(|client| client.may_approve),
-            may_administer: source.may_administer(),
+            may_approve: client.is_some_and(|client| client.rights.may_approve),
+            may_administer: source.origin().is_none() && source.caller_rights().is_owner,
             parent_session_key: source.parent_session_key().map(Cow::Borrowed),
             agent_id: self.agent_id.as_ref().map(Cow::Borrowed),
             session_id: source.as_program().and_then(|program| program.session_id.as_deref()).map(Cow::from),
@@ -173,20 +174,15 @@ impl Flat<'_> {
             }));
         }
         let Self { may_approve, may_administer, timeout_ms, occasion, .. } = *self;
+        let rights = CallerRights::of_client(may_approve, may_administer);
         match (self.kind, provenance) {
-            (Kind::Chat, _) => Source::Client(ClientSource {
-                name,
-                may_approve,
-                may_administer,
-                parent_session_key,
-                timeout_ms,
-            }),
+            (Kind::Chat, _) => Source::Client(ClientSource { name, rights, parent_session_key, timeout_ms }),
             (Kind::Agent, Some(provenance)) => Source::SubagentMessage(provenance),
             (Kind::Agent, None) => Source::Program(Box::new(ProgramSource {
                 session_id: self.session_id.take().map(Cow::into_owned),
                 occasion,
                 deliver_to,
-                may_administer,
+                rights,
                 entry_patch,
             })),
         }

@@ -9,7 +9,7 @@ use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::ElevatedLevel;
 use openclaw_tools::{Elevated, ElevatedMode};
 
-use super::Speaker;
+use crate::caller::Caller;
 
 /// Provider of requests by a client of the gateway.
 const WEBCHAT: &str = "webchat";
@@ -20,27 +20,31 @@ const NOT_A_PERSONS: &str = "a person's message";
 /// Gate that is closed for a run some of whose callers may not have commands elevated.
 const NOT_THEIR_RIGHT: &str = "the rights of the message";
 
-/// Caller who wants elevated commands.
+/// Agent and session that a caller wants elevated commands in.
 #[derive(Debug, Clone, Copy)]
-pub struct Asker<'a> {
+pub struct Elevation<'a> {
+    /// The caller. Requests of the gateway itself have nobody's rights: anything may have caused
+    /// them.
+    pub caller: Caller<'a>,
     /// The agent that is asked.
     pub agent: &'a AgentId,
     /// The session.
     pub key: &'a SessionKey,
-    /// Sender on a chat platform; `None` for clients of the gateway.
-    pub speaker: Option<Speaker<'a>>,
-    /// True if a person said it. Requests of the gateway itself have nobody's rights: anything may have caused them.
-    pub by_person: bool,
 }
 
 /// Returns the mode of elevated commands for a run, and why they are refused if they are.
-pub fn of(config: &Config, asker: Asker<'_>, entry: &SessionEntry, hint: Option<ElevatedLevel>) -> Elevated {
+pub fn of(
+    config: &Config,
+    asked: Elevation<'_>,
+    entry: &SessionEntry,
+    hint: Option<ElevatedLevel>,
+) -> Elevated {
     let mode = match level(config, entry, hint) {
         ElevatedLevel::Off => ElevatedMode::Off,
         ElevatedLevel::On | ElevatedLevel::Ask => ElevatedMode::Ask,
         ElevatedLevel::Full => ElevatedMode::Full,
     };
-    Elevated { mode, refusal: refusal(config, asker) }
+    Elevated { mode, refusal: refusal(config, asked) }
 }
 
 /// Returns the level that applies: the message's, else the session's, else the configured one, else `on`.
@@ -50,20 +54,20 @@ pub fn level(config: &Config, entry: &SessionEntry, hint: Option<ElevatedLevel>)
 }
 
 /// True if every gate is open for the caller.
-pub fn is_allowed(config: &Config, asker: Asker<'_>) -> bool {
-    asker.by_person && closed_gates(config, asker).next().is_none()
+pub fn is_allowed(config: &Config, asked: Elevation<'_>) -> bool {
+    asked.caller.is_person() && closed_gates(config, asked).next().is_none()
 }
 
 /// Returns why commands may not be elevated and which keys would allow it; `None` if they may.
-pub fn refusal(config: &Config, asker: Asker<'_>) -> Option<String> {
-    if !asker.by_person {
+pub fn refusal(config: &Config, asked: Elevation<'_>) -> Option<String> {
+    if !asked.caller.is_person() {
         return Some(not_of(
-            asker,
+            asked,
             NOT_A_PERSONS,
             "Only a run that a person's message asked for can be elevated",
         ));
     }
-    let gates: Vec<String> = closed_gates(config, asker).collect();
+    let gates: Vec<String> = closed_gates(config, asked).collect();
     if gates.is_empty() {
         return None;
     }
@@ -71,40 +75,40 @@ pub fn refusal(config: &Config, asker: Asker<'_>) -> Option<String> {
         "Failing gates: {}\nContext: provider={} session={}\n\
          Fix-it keys:\n- {}",
         gates.join(", "),
-        asker.provider(),
-        asker.key,
+        asked.provider(),
+        asked.key,
         gates.join("\n- "),
     ))
 }
 
 /// Returns the refusal for a run whose message was accepted while a gate was closed, or that another caller asked for too.
-pub fn refusal_of_rights(asker: Asker<'_>) -> String {
+pub fn refusal_of_rights(asked: Elevation<'_>) -> String {
     not_of(
-        asker,
+        asked,
         NOT_THEIR_RIGHT,
         "Commands are elevated only where all who asked could have them elevated when they asked",
     )
 }
 
-fn not_of(asker: Asker<'_>, gate: &str, rule: &str) -> String {
+fn not_of(asked: Elevation<'_>, gate: &str, rule: &str) -> String {
     format!(
         "Failing gates: {gate}\nContext: provider={} session={}\n\
          Fix-it keys: none. {rule}, whatever is configured.",
-        asker.provider(),
-        asker.key,
+        asked.provider(),
+        asked.key,
     )
 }
 
-impl Asker<'_> {
+impl Elevation<'_> {
     fn provider(&self) -> &str {
-        let by_client = if self.by_person { WEBCHAT } else { NOBODY };
-        self.speaker.map_or(by_client, |speaker| speaker.address.channel.as_str())
+        let by_client = if self.caller.is_person() { WEBCHAT } else { NOBODY };
+        self.caller.sender().map_or(by_client, |sender| sender.address.channel.as_str())
     }
 }
 
 /// Returns the config keys that refuse elevated commands to the caller.
-fn closed_gates<'a>(config: &'a Config, asker: Asker<'a>) -> impl Iterator<Item = String> + 'a {
-    let own = config.agents.list.iter().find(|entry| entry.id == asker.agent.as_str());
+fn closed_gates<'a>(config: &'a Config, asked: Elevation<'a>) -> impl Iterator<Item = String> + 'a {
+    let own = config.agents.list.iter().find(|entry| entry.id == asked.agent.as_str());
     let (shared, own) = (&config.tools.elevated, own.map(|entry| &entry.tools.elevated));
     let (shared_keys, own_keys) = ("tools.elevated", "agents.list[].tools.elevated");
     let settings = [(Some(shared), shared_keys), (own, own_keys)];
@@ -112,18 +116,18 @@ fn closed_gates<'a>(config: &'a Config, asker: Asker<'a>) -> impl Iterator<Item 
         move |(setting, keys)| {
             let is_asked = keys == shared_keys || !setting.allow_from.is_empty();
             let is_off = setting.enabled == Some(false);
-            let is_closed = is_asked && !allows(setting, asker);
-            let list = is_closed.then(|| format!("{keys}.allowFrom.{}", asker.provider()));
+            let is_closed = is_asked && !allows(setting, asked);
+            let list = is_closed.then(|| format!("{keys}.allowFrom.{}", asked.provider()));
             is_off.then(|| format!("{keys}.enabled")).into_iter().chain(list)
         },
     )
 }
 
 /// True if the list for the caller's provider names the caller. A client of the gateway is matched only by an entry for everybody.
-fn allows(setting: &Setting, asker: Asker<'_>) -> bool {
-    let provider = asker.provider();
+fn allows(setting: &Setting, asked: Elevation<'_>) -> bool {
+    let provider = asked.provider();
     let Some(allowed) = setting.allow_from.get(provider) else { return false };
-    let listed = asker.speaker.map(|speaker| speaker.listed);
+    let listed = asked.caller.sender().map(|sender| sender.listed);
     allowed.iter().any(|entry| {
         let entry = match entry {
             TextOrNumber::Text(text) => Cow::Borrowed(text.as_str()),
@@ -138,6 +142,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::caller::Identity;
     use crate::testing::direct;
 
     fn config(tools: &Value, own: &Value) -> Config {
@@ -182,8 +187,8 @@ mod tests {
         let key = SessionKey::parse("agent:main:main").unwrap();
         let agent = AgentId::default();
         for (tools, own, gate) in rows {
-            let asker = Asker { agent: &agent, key: &key, speaker: Some(ada.speaker()), by_person: true };
-            let refusal = refusal(&config(&tools, &own), asker);
+            let asked = Elevation { caller: ada.caller(), agent: &agent, key: &key };
+            let refusal = refusal(&config(&tools, &own), asked);
             let expect = gate.map(|gate| {
                 format!(
                     "Failing gates: {gate}\n\
@@ -198,11 +203,12 @@ mod tests {
     fn a_client_needs_its_own_entry_and_a_name_is_none() {
         let key = SessionKey::parse("agent:main:main").unwrap();
         let agent = AgentId::default();
-        let client = Asker { agent: &agent, key: &key, speaker: None, by_person: true };
+        let at_client = Caller { identity: Identity::Client, ..Caller::default() };
+        let client = Elevation { caller: at_client, agent: &agent, key: &key };
         let tools = |list: Value| config(&json!({"elevated": {"allowFrom": list}}), &json!({}));
         assert!(refusal(&tools(json!({"telegram": ["*"]})), client).is_some());
         assert!(refusal(&tools(json!({"webchat": ["*"]})), client).is_none());
-        let by_itself = Asker { by_person: false, ..client };
+        let by_itself = Elevation { caller: Caller::default(), ..client };
         for list in [json!({"webchat": ["*"]}), json!({"none": ["*"]})] {
             assert_eq!(
                 refusal(&tools(list.clone()), by_itself).unwrap(),
@@ -213,7 +219,7 @@ mod tests {
         }
         let mut named = direct("7", None);
         named.sender.name = Some("Owner".to_owned());
-        let stranger = Asker { speaker: Some(named.speaker()), ..client };
+        let stranger = Elevation { caller: named.caller(), ..client };
         assert!(refusal(&tools(json!({"telegram": ["Owner"]})), stranger).is_some());
     }
 

@@ -12,7 +12,7 @@ use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::{SessionEntry, SessionKey};
 use serde_json::Value;
 
-use super::Speaker;
+use crate::caller::ChatSender;
 
 /// Treatment of the group of the session that spawned a sub-agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,12 +31,12 @@ struct Place<'a> {
 }
 
 /// Returns the policies for a sender in a group; empty for direct chats, and if the group's settings name none.
-pub(super) fn of_speaker(config: &Config, speaker: Speaker<'_>) -> Vec<ToolPolicy> {
-    if speaker.is_direct {
+pub(super) fn of_sender(config: &Config, sender: ChatSender<'_>) -> Vec<ToolPolicy> {
+    if sender.is_direct {
         return Vec::new();
     }
-    let Address { channel, account, target, .. } = speaker.address;
-    policies(config, Place { channel, group: target }, account, Voice::Of(speaker.listed))
+    let Address { channel, account, target, .. } = sender.address;
+    policies(config, Place { channel, group: target }, account, Voice::Of(sender.listed))
 }
 
 /// Returns the policies of the group that a session belongs to, for a request from elsewhere.

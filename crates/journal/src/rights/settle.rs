@@ -6,9 +6,10 @@ use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_sessions::{KeyRules, SessionEntry};
 use openclaw_tools::sandbox::SandboxSettings;
 
-use super::elevated::{self, Asker};
+use super::elevated::{self, Elevation};
 use super::groups::{self, Spawner};
-use super::{Maker, Rights, Speaker, Trust};
+use super::{Maker, Rights, Trust};
+use crate::caller::{Caller, CallerRights, Identity};
 
 /// The session of a message.
 #[derive(Debug, Clone, Copy)]
@@ -32,16 +33,10 @@ pub struct Within<'a> {
 pub struct Asked<'a> {
     /// Rights of the run that caused the request, if one did.
     pub carried: Option<&'a Rights>,
-    /// Sender, if it was said on a chat platform.
-    pub speaker: Option<Speaker<'a>>,
+    /// Caller of the request.
+    pub caller: Caller<'a>,
     /// Maker of the button, if the press of a button says it.
     pub button: Option<&'a Maker>,
-    /// True if it comes from a client that may change the gateway.
-    pub may_administer: bool,
-    /// True if a person says it.
-    pub by_person: bool,
-    /// True if somebody says it, rather than the gateway by itself as in a heartbeat.
-    pub by_anybody: bool,
 }
 
 /// Settles the rights of a message's run.
@@ -56,7 +51,7 @@ pub fn settled(asked: Asked<'_>, within: Within<'_>) -> Rights {
         Some(Maker::Unknown) => own.least(&of_nobody(within)),
     };
     // A sender in the group already has the tools that the group gives them.
-    let is_from_group = asked.speaker.is_some_and(|speaker| !speaker.is_direct);
+    let is_from_group = asked.caller.sender().is_some_and(|sender| !sender.is_direct);
     let tools = if is_from_group { Vec::new() } else { of_group(asked, within) };
     limited(&own, tools, within)
 }
@@ -92,21 +87,19 @@ fn limited(asked: &Rights, tools: Vec<ToolPolicy>, within: Within<'_>) -> Rights
 
 fn of_caller(asked: Asked<'_>, within: Within<'_>) -> Rights {
     let Within { config, rules, key, agent, .. } = within;
-    let Asked { speaker, by_person, .. } = asked;
-    let is_owner = speaker.map_or(asked.may_administer, |speaker| speaker.is_owner);
-    let is_let_in = speaker.is_some_and(|speaker| speaker.is_let_in);
+    let caller = asked.caller;
+    let CallerRights { is_owner, is_let_in, .. } = caller.rights;
     let trust = match (is_owner, is_let_in) {
         (true, _) => Trust::Owner,
         (false, true) => Trust::OnBehalf,
         (false, false) => Trust::Other,
     };
-    let asker = Asker { agent, key, speaker, by_person };
     Rights {
         trust,
-        elevated: elevated::is_allowed(config, asker),
+        elevated: elevated::is_allowed(config, Elevation { caller, agent, key }),
         host: true,
         memory: is_owner || rules.is_main(key),
-        tools: speaker.map(|speaker| groups::of_speaker(config, speaker)).unwrap_or_default(),
+        tools: caller.sender().map(|sender| groups::of_sender(config, sender)).unwrap_or_default(),
     }
 }
 
@@ -115,8 +108,10 @@ fn of_group(asked: Asked<'_>, within: Within<'_>) -> Vec<ToolPolicy> {
     let Within { config, key, entry, started_with, .. } = within;
     let is_inherited = started_with.is_some() || asked.carried.is_some();
     let spawner = if is_inherited { Spawner::Counted } else { Spawner::Counts };
-    match asked.by_anybody {
-        true => groups::of_session(config, key, entry, spawner),
-        false => groups::of_everybody(config, key, entry, spawner),
+    match asked.caller.identity {
+        Identity::Gateway => groups::of_everybody(config, key, entry, spawner),
+        Identity::Program | Identity::Client | Identity::Sender(_) => {
+            groups::of_session(config, key, entry, spawner)
+        }
     }
 }

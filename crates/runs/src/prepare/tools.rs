@@ -8,7 +8,7 @@ use openclaw_agent::skills::{self, Snapshot};
 use openclaw_channels::Address;
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::Exec;
-use openclaw_journal::origin::Origin;
+use openclaw_journal::caller::{Caller, CallerRights, Identity, Right};
 use openclaw_journal::request::Request;
 use openclaw_journal::rights::{elevated, settle};
 use openclaw_protocol::SessionKey;
@@ -47,7 +47,9 @@ impl Runner {
         Asking { request, at, image }: Asking<'_>,
     ) -> Toolbox {
         let agent = &session.agent;
-        let hints = request.filter(|request| request.may_set_guards()).and_then(|it| it.to_gateway().hints());
+        let hints = request
+            .filter(|request| request.caller().may(Right::Approve))
+            .and_then(|it| it.to_gateway().hints());
         let settled = session_exec::exec_of(&session.entry, &agent.exec);
         let wished = match hints.and_then(|hints| hints.exec.as_ref()) {
             Some(wish) => session_exec::exec_with(wish, &settled),
@@ -55,13 +57,14 @@ impl Runner {
         };
         let mut exec = self.exec_settings(settings, agent, &session.key, &wished, shield);
         exec.skill_bins = Self::skill_bins(settings);
-        let by_person = request.is_none_or(Request::is_chat);
-        let speaker = request.and_then(|request| request.source.origin()).map(Origin::speaker);
-        let asker = elevated::Asker { agent: &agent.id, key: &session.key, speaker, by_person };
+        // A client that calls a tool without a model is a person too.
+        let client = Caller { identity: Identity::Client, rights: CallerRights::of_client(false, false) };
+        let caller = request.map_or(client, Request::caller);
+        let asked = elevated::Elevation { caller, agent: &agent.id, key: &session.key };
         let wish = hints.and_then(|hints| hints.elevated);
-        exec.elevated = elevated::of(&settings.config, asker, &session.entry, wish);
+        exec.elevated = elevated::of(&settings.config, asked, &session.entry, wish);
         if !session.rights.may_elevate() {
-            exec.elevated.refusal.get_or_insert_with(|| elevated::refusal_of_rights(asker));
+            exec.elevated.refusal.get_or_insert_with(|| elevated::refusal_of_rights(asked));
         }
         exec.overlay = Arc::clone(&skills.overlay);
         exec.may_wake = request.is_none_or(|request| self.may_wake(request, session, settings));
@@ -73,7 +76,7 @@ impl Runner {
             provider,
             model,
             session: &session.key,
-            sender: session.rights.sender(),
+            is_owner: session.rights.are_owners(),
             has_image_model: image.is_some(),
         };
         let mut allowed = tools::allowed(run, groups, held);

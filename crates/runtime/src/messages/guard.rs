@@ -4,15 +4,6 @@
 use openclaw_channels::Address;
 use openclaw_config::settings::{Marker, ToolsMessage};
 
-/// Kind of caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
-    /// The tool of a run.
-    Run,
-    /// A client of the gateway.
-    Operator,
-}
-
 /// Text put around words that come from another conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Mark {
@@ -40,14 +31,14 @@ const HELD: &[&str] = &[
     "sticker",
 ];
 
-/// Checks that a caller bound to one conversation may do an action at another address; returns the
-/// mark for its words.
+/// Checks that a run, or an operator by hand, bound to one conversation may do an action at another
+/// address; returns the mark for its words.
 pub(super) fn check(
     action: &str,
     to: &Address,
     bound: &Address,
     settings: &ToolsMessage,
-    by: By,
+    is_operator: bool,
 ) -> Result<Mark, String> {
     if !HELD.contains(&action) {
         return Ok(Mark::default());
@@ -69,9 +60,9 @@ pub(super) fn check(
         ));
     }
     // The reader of an agent's message knows the agent; whoever sends by hand tells where from.
-    Ok(match by {
-        By::Run => Mark::default(),
-        By::Operator => marked(&settings.cross_context.marker, &bound.target),
+    Ok(match is_operator {
+        true => marked(&settings.cross_context.marker, &bound.target),
+        false => Mark::default(),
     })
 }
 
@@ -124,7 +115,7 @@ mod tests {
         ];
         for (to, bound, settings, expect) in rows {
             let read: ToolsMessage = serde_json::from_value(settings.clone()).unwrap();
-            let found = check("send", to, bound, &read, By::Run);
+            let found = check("send", to, bound, &read, false);
             assert_eq!(found, expect.map(|()| Mark::default()).map_err(str::to_owned), "{settings}");
         }
     }
@@ -139,9 +130,9 @@ mod tests {
         ];
         for (settings, expect) in rows {
             let read: ToolsMessage = serde_json::from_value(settings).unwrap();
-            let mark = check("send", &other, &bound, &read, By::Operator).unwrap();
+            let mark = check("send", &other, &bound, &read, true).unwrap();
             assert_eq!((mark.around("hi").as_str(), mark.around(" ").as_str()), (expect, " "));
-            let own = check("send", &bound, &bound, &read, By::Operator).unwrap();
+            let own = check("send", &bound, &bound, &read, true).unwrap();
             assert_eq!(own.around("hi"), "hi");
         }
     }
@@ -166,7 +157,7 @@ mod tests {
             ("list-pins", false),
         ] {
             for to in &elsewhere {
-                assert_eq!(check(action, to, &bound, &held, By::Run).is_err(), is_held, "{action} {to:?}");
+                assert_eq!(check(action, to, &bound, &held, false).is_err(), is_held, "{action} {to:?}");
             }
         }
     }

@@ -16,7 +16,7 @@ use super::actions::{self, Action, Aim, BROADCAST};
 use super::arguments::Arguments;
 use super::broadcast::broadcast;
 use super::files::{ClientFiles, Files, Reach};
-use super::guard::{self, By, Mark};
+use super::guard::{self, Mark};
 use super::place::{Finder, Place, Wish};
 use super::send;
 use super::turn::{Bound, MessageTurn};
@@ -52,7 +52,7 @@ pub async fn perform_for_run(
     let acting = Acting {
         id: turn.delivery_id(call.call_id, call.args),
         bound: turn.bound.clone(),
-        by: By::Run,
+        is_operator: false,
         turn: Some(turn),
         session_key: Some(turn.session_key.clone()),
         files: Files::new(&host.deps().state_dir, &config, reach(host, &config, call.files)),
@@ -79,7 +79,7 @@ pub async fn perform_for_operator(
     let acting = Acting {
         id: format!("action:{}", request.idempotency_key),
         bound,
-        by: By::Operator,
+        is_operator: true,
         turn: None,
         session_key: request.session_key.clone(),
         files: Files::new(&host.deps().state_dir, &config, reach),
@@ -106,7 +106,7 @@ pub(super) struct Acting<'a> {
     pub(super) config: Arc<Config>,
     /// Conversation of the caller.
     pub(super) bound: Option<Bound>,
-    by: By,
+    is_operator: bool,
     pub(super) turn: Option<&'a MessageTurn>,
     pub(super) session_key: Option<SessionKey>,
     /// Prefix of the ids of what it sends.
@@ -163,7 +163,7 @@ impl Acting<'_> {
             host: self.host,
             config: Arc::clone(&self.config),
             bound: self.bound.clone(),
-            by: self.by,
+            is_operator: self.is_operator,
             turn: self.turn,
             session_key: self.session_key.clone(),
             id,
@@ -215,14 +215,14 @@ impl Acting<'_> {
         let place = finder.find(&wish)?;
         let Some(bound) = &self.bound else { return Ok((place, Mark::default())) };
         let settings = &self.config.tools.message;
-        let mark = guard::check(action.name, &place.address, &bound.address, settings, self.by);
+        let mark = guard::check(action.name, &place.address, &bound.address, settings, self.is_operator);
         Ok((place, mark.map_err(MessageError::Invalid)?))
     }
 
     /// Checks that agents may do it there. A client with the gateway's own protocol may send
     /// whatever agents may.
     fn permit(&self, action: &Action, place: &Place) -> Result<(), MessageError> {
-        let by_hand = self.by == By::Operator && matches!(action.name, "send" | "poll" | "thread-reply");
+        let by_hand = self.is_operator && matches!(action.name, "send" | "poll" | "thread-reply");
         if by_hand {
             return Ok(());
         }

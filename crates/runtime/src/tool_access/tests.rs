@@ -13,11 +13,11 @@ const ALL: &str = "read edit write exec process message gateway agents_list sess
                    session_status web_search web_fetch";
 
 fn explained_at(key: &str, model: (&str, &str), document: &Value) -> Explanation {
-    explained_for(Sender::Owner, false, key, model, document)
+    explained_for(true, false, key, model, document)
 }
 
 fn explained_for(
-    sender: Sender,
+    is_owner: bool,
     has_image_model: bool,
     key: &str,
     (provider, model): (&str, &str),
@@ -29,8 +29,15 @@ fn explained_for(
     let config = Config::from_json5(&document.to_string(), &env).unwrap();
     let agent = config.agent(&AgentId::default());
     let session = SessionKey::parse(key).unwrap();
-    let run =
-        RunOf { config: &config, agent: &agent, provider, model, session: &session, sender, has_image_model };
+    let run = RunOf {
+        config: &config,
+        agent: &agent,
+        provider,
+        model,
+        session: &session,
+        is_owner,
+        has_image_model,
+    };
     explain(run, &SessionEntry::default(), &Platforms::default())
 }
 
@@ -204,17 +211,13 @@ fn the_rule_is_told_that_removed_a_tool() {
 fn tools_of_the_owner_are_the_owners_whatever_a_list_says() {
     let google = ("google", "g-1");
     let rows = [
-        (Sender::Owner, json!({}), "offered"),
-        (Sender::Other, json!({}), "only the owner has it"),
-        (Sender::Other, json!({"allow": ["gateway"]}), "only the owner has it"),
-        (
-            Sender::Owner,
-            json!({"deny": ["group:automation"]}),
-            "denied by \"group:automation\" in tools.deny",
-        ),
+        (true, json!({}), "offered"),
+        (false, json!({}), "only the owner has it"),
+        (false, json!({"allow": ["gateway"]}), "only the owner has it"),
+        (true, json!({"deny": ["group:automation"]}), "denied by \"group:automation\" in tools.deny"),
     ];
-    for (sender, tools, expect) in rows {
-        let explanation = explained_for(sender, true, MAIN, google, &document(&tools, &json!({})));
+    for (is_owner, tools, expect) in rows {
+        let explanation = explained_for(is_owner, true, MAIN, google, &document(&tools, &json!({})));
         let access =
             |name: &str| explanation.tools.iter().find(|tool| tool.name == name).unwrap().access.clone();
         let told = match access("gateway") {
@@ -222,11 +225,11 @@ fn tools_of_the_owner_are_the_owners_whatever_a_list_says() {
             Access::Offered => "offered".to_owned(),
             Access::Absent(absence) => absence.to_string(),
         };
-        assert_eq!(told, expect, "{sender:?} {tools}");
+        assert_eq!(told, expect, "{is_owner} {tools}");
     }
     let image = |has_image_model| {
         let explanation =
-            explained_for(Sender::Other, has_image_model, MAIN, google, &document(&json!({}), &json!({})));
+            explained_for(false, has_image_model, MAIN, google, &document(&json!({}), &json!({})));
         explanation.tools.iter().find(|tool| tool.name == "image").unwrap().access.clone()
     };
     assert_eq!((image(true), image(false)), (Access::Offered, Access::Absent(Absence::NoImageModel)));
@@ -253,7 +256,7 @@ fn a_list_that_names_no_tool_leaves_none_at_any_level() {
             provider: "p",
             model: "m",
             session: &session,
-            sender: Sender::Owner,
+            is_owner: true,
             has_image_model: false,
         };
         let policy = || ToolPolicy { allow: Some(vec!["reed".to_owned()]), ..ToolPolicy::default() };

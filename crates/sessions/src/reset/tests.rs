@@ -1,7 +1,6 @@
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::authority::Authority;
 use super::trigger::{command_body, slash_command, strip_structural_prefixes};
 use super::*;
 
@@ -208,10 +207,10 @@ fn triggers_match_whole_words_and_keep_the_rest() {
         ("", "", None),
     ];
     for (raw, stripped, expect) in rows {
-        let got = find_trigger(&triggers, raw, stripped, Authority::Granted);
+        let got = find_trigger(&triggers, raw, stripped, true);
         let got = got.as_ref().map(|request| (request.trigger.as_str(), request.rest.as_str()));
         assert_eq!(got, expect, "{raw:?}");
-        assert_eq!(find_trigger(&triggers, raw, stripped, Authority::Denied), None, "{raw:?}");
+        assert_eq!(find_trigger(&triggers, raw, stripped, false), None, "{raw:?}");
     }
 }
 

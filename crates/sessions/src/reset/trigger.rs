@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::authority::Authority;
-
 /// A reset asked for in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResetRequest {
@@ -17,10 +15,9 @@ pub struct ResetRequest {
 /// without structural prefixes ([`strip_structural_prefixes`]) and, in groups, without mentions.
 /// The rest after the trigger is taken from `raw` if that begins with it, so that nothing of it is
 /// lost. For a sender who may not give commands the trigger is plain text.
-pub fn find_trigger(triggers: &[&str], raw: &str, stripped: &str, by: Authority) -> Option<ResetRequest> {
-    match by {
-        Authority::Granted => {}
-        Authority::Denied => return None,
+pub fn find_trigger(triggers: &[&str], raw: &str, stripped: &str, may_command: bool) -> Option<ResetRequest> {
+    if !may_command {
+        return None;
     }
     let triggers = triggers.iter().map(|trigger| trigger.trim()).filter(|trigger| !trigger.is_empty());
     let mut found = triggers.filter_map(|trigger| {

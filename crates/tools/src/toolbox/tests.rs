@@ -3,7 +3,7 @@ use std::path::Path;
 
 use openclaw_agent::place::off_limits::OffLimits;
 use openclaw_agent::prompt::{self, PromptInputs};
-use openclaw_agent::tool_policy::{self, Caller, Candidate, PolicyStep};
+use openclaw_agent::tool_policy::{self, Candidate, PolicyCaller, PolicyStep};
 use openclaw_agent::{Tool, ToolContext, ToolError, ToolOutput, tool::ToolFuture};
 use openclaw_config::Environment;
 use openclaw_config::settings::{Exec as ExecConfig, WebTools};
@@ -373,15 +373,15 @@ fn step(profile: Option<ToolProfile>, allow: Option<&[&str]>, also: &[&str], den
 
 /// Returns the tools in the table that remain after the policy, built in or not.
 fn selected(steps: &[PolicyStep]) -> Vec<String> {
-    selected_for(Caller::OWNER, steps)
+    selected_for(PolicyCaller::OWNER, steps)
 }
 
-fn selected_for(caller: Caller, steps: &[PolicyStep]) -> Vec<String> {
+fn selected_for(caller: PolicyCaller, steps: &[PolicyStep]) -> Vec<String> {
     let tools: Vec<Candidate<'_>> = CATALOGUE.facts().map(Candidate::from).collect();
     tool_policy::select(&CATALOGUE, &tools, caller, steps).names().map(str::to_owned).collect()
 }
 
-const SUBAGENT: Caller = Caller { is_subagent: true, ..Caller::OWNER };
+const SUBAGENT: PolicyCaller = PolicyCaller { is_subagent: true, ..PolicyCaller::OWNER };
 
 /// Vectors of spec `tools.md` §8.2.
 #[test]

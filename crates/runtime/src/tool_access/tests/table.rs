@@ -6,6 +6,7 @@ use std::sync::Arc;
 use openclaw_agent::tool_policy::Candidate;
 use openclaw_config::settings::Config;
 use openclaw_journal::api::Occasion;
+use openclaw_journal::caller::{CallerRights, Identity};
 use openclaw_journal::request::Request;
 use openclaw_journal::rights::settle::{Asked, Within, of_nobody, of_owner, settled};
 use openclaw_journal::rights::{Maker, Rights, groups};
@@ -91,8 +92,10 @@ impl World {
 
     fn settled(&self, key: &str, request: &Request, started_with: Option<&Rights>) -> Rights {
         // Whoever adds a fact that rights depend on adds callers or ways that differ in it.
-        let Asked { carried: _, speaker: _, button: _, may_administer: _, by_person: _, by_anybody: _ } =
-            request.asked();
+        let Asked { carried: _, caller, button: _ } = request.asked();
+        let CallerRights { may_command: _, is_owner: _, is_let_in: _, may_approve: _ } = caller.rights;
+        let (Identity::Gateway | Identity::Program | Identity::Client | Identity::Sender(_)) =
+            caller.identity;
         self.within(key, started_with, |within| settled(request.asked(), within))
     }
 
@@ -136,7 +139,7 @@ impl World {
             Way::Hook => {
                 let source = ProgramSource {
                     occasion: Occasion::Heartbeat,
-                    may_administer: true,
+                    rights: CallerRights::of_client(false, true),
                     ..ProgramSource::default()
                 };
                 let boot = Request { source: Source::Program(Box::new(source)), ..Request::default() };
@@ -177,7 +180,7 @@ impl World {
             provider: "openai",
             model: "gpt-5.2",
             session: &key,
-            sender: rights.sender(),
+            is_owner: rights.are_owners(),
             has_image_model: true,
         };
         let tools: Vec<Candidate<'_>> = CATALOGUE.facts().map(Candidate::from).collect();
@@ -192,7 +195,10 @@ fn config(document: &serde_json::Value) -> Arc<Config> {
 
 fn of_client(may_administer: bool) -> Request {
     Request {
-        source: Source::Client(ClientSource { may_administer, ..ClientSource::default() }),
+        source: Source::Client(ClientSource {
+            rights: CallerRights::of_client(false, may_administer),
+            ..ClientSource::default()
+        }),
         ..Request::default()
     }
 }
@@ -211,7 +217,7 @@ fn said(origin: openclaw_journal::origin::Origin) -> Request {
 
 fn callers() -> Vec<Caller> {
     let owner = |mut origin: openclaw_journal::origin::Origin| {
-        origin.is_owner = true;
+        origin.rights.is_owner = true;
         said(origin)
     };
     let mut named = group("-100", "7", None);

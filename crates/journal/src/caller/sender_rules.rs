@@ -1,13 +1,7 @@
-//! Authority to give commands, resets among them (spec `messages.md` §6).
+//! Rights of a sender on a chat platform, decided from the lists of owners and people (spec
+//! `messages.md` §6).
 
-/// Permission of a sender to give commands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Authority {
-    /// The sender may give commands.
-    Granted,
-    /// The sender may not: a text that looks like a command is plain text, or nothing.
-    Denied,
-}
+use super::CallerRights;
 
 /// The sender of a message, as a channel knows them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,17 +29,8 @@ pub struct OwnerRules<'a> {
     pub owners_only: bool,
 }
 
-/// Rights of a sender.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
-    /// Commands.
-    pub commands: Authority,
-    /// True if the sender has the rights of an owner.
-    pub is_owner: bool,
-}
-
 /// Judges a sender.
-pub fn judge(sender: &CommandSender<'_>, rules: &OwnerRules<'_>) -> Standing {
+pub fn judge(sender: &CommandSender<'_>, rules: &OwnerRules<'_>) -> CallerRights {
     let own = |entries: &[&str]| -> Vec<String> {
         entries.iter().filter_map(|entry| entry_of(entry, sender.channel)).collect()
     };
@@ -70,8 +55,7 @@ pub fn judge(sender: &CommandSender<'_>, rules: &OwnerRules<'_>) -> Standing {
         () if rules.owners_only => all_allowed || allowed.is_empty() || is_in(&allowed),
         () => true,
     };
-    let commands = if sender.allowed_by_channel && may { Authority::Granted } else { Authority::Denied };
-    Standing { commands, is_owner }
+    CallerRights { may_command: sender.allowed_by_channel && may, is_owner, ..CallerRights::default() }
 }
 
 /// An entry of a list without its channel; `None` for one of another channel, or a blank one.
@@ -115,7 +99,7 @@ mod tests {
         let chat = OwnerRules { chat_owners: &["9"], allow_from: &["1"], ..OwnerRules::default() };
         let first = OwnerRules { chat_owners: &["9"], ..owner };
         let mine = OwnerRules { allow_from: &["discord:1"], own_address: Some("+41"), ..whatsapp(&[]) };
-        let (yes, no) = (Authority::Granted, Authority::Denied);
+        let (yes, no) = (true, false);
         let rows = [
             ("whatsapp", &["x@lid"][..], whatsapp(&["*"]), (yes, false)),
             ("whatsapp", &["x@lid", "+41"], whatsapp(&["+41"]), (yes, true)),
@@ -138,16 +122,16 @@ mod tests {
             // An owner elsewhere is none here.
             ("telegram", &["7"], other, (no, false)),
         ];
-        for (channel, ids, rules, (commands, is_owner)) in rows {
+        for (channel, ids, rules, (may_command, is_owner)) in rows {
             assert_eq!(
                 granted(channel, ids, rules),
-                Standing { commands, is_owner },
+                CallerRights { may_command, is_owner, ..CallerRights::default() },
                 "{channel} {ids:?} {rules:?}"
             );
         }
         let refused = CommandSender { channel: "telegram", ids: &["7"], allowed_by_channel: false };
         for rules in [owner, anyone, telegram] {
-            assert_eq!(judge(&refused, &rules).commands, no);
+            assert_eq!(judge(&refused, &rules).may_command, no);
         }
     }
 }
