@@ -26,7 +26,10 @@ const EVENTS: [(&str, &str); 8] = [
     (":message-type", "error"),
 ];
 
-fuzz_target!(|input: (Vec<(u8, Vec<u8>)>, Vec<u8>, usize)| {
+/// Messages with the kind of each, bytes of an answer, and where these are cut.
+type Input = (Vec<(u8, Vec<u8>)>, Vec<u8>, usize);
+
+fuzz_target!(|input: Input| {
     let (events, odd_headers, at) = input;
     let mut bytes = Vec::new();
     for (which, payload) in &events {

@@ -87,7 +87,10 @@ static MODELS: LazyLock<Vec<ModelSpec>> = LazyLock::new(|| {
     PROTOCOLS.iter().map(|protocol| lookup(protocol).expect("a built-in model")).collect()
 });
 
-fuzz_target!(|input: (u8, Vec<(u8, Vec<String>, Vec<u64>)>, usize)| {
+/// Number of the protocol, pieces of a stream, and where its bytes are cut.
+type Input = (u8, Vec<(u8, Vec<String>, Vec<u64>)>, usize);
+
+fuzz_target!(|input: Input| {
     let (which, events, at) = input;
     let which = usize::from(which) % PROTOCOLS.len();
     let (model, templates) = (&MODELS[which], PROTOCOLS[which].2);

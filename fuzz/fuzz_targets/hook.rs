@@ -3,7 +3,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use openclaw_agent::frontmatter::Document;
-use openclaw_agent::hooks::answer::{EventAnswer, PersistAnswer, SendingAnswer, StartAnswer, ToolCallAnswer, read};
+use openclaw_agent::hooks::answer::{
+    EventAnswer, PersistAnswer, SendingAnswer, StartAnswer, ToolCallAnswer, read,
+};
 use openclaw_agent::hooks::hook_file::HookFile;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,6 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openclaw_delivery::reply::{BlockChunker, ChunkSettings, Drain};
 use openclaw_channels::markdown::render::{SIGNAL, SLACK, WHATSAPP, plain, signal, slack, whatsapp};
 use openclaw_channels::markdown::{TableMode, convert_tables, read};
 use openclaw_channels::telegram::html::{Cut, RENDERED_LIMIT, messages};
@@ -10,6 +9,7 @@ use openclaw_channels::text::discord::{DiscordLimits, chunk_discord};
 use openclaw_channels::text::fence::fences;
 use openclaw_channels::text::{ChunkMode, LengthUnit, Limit, Markup, chunk, chunk_lines};
 use openclaw_config::settings::BreakPreference;
+use openclaw_delivery::reply::{BlockChunker, ChunkSettings, Drain};
 
 /// Below it lines of fences have no room, and characters of several units may not fit.
 const SMALLEST: usize = 64;

@@ -21,7 +21,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use tokio::runtime::Runtime;
 
-use crate::build::{Profile, binary};
+use crate::build::release;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         }
     }
     if programs.is_empty() {
-        programs.push(binary(Profile::Release)?);
+        programs.push(release()?);
     }
     let runtime = Runtime::new()?;
     let rows = match (what, programs.as_slice()) {

@@ -7,24 +7,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::generate::root;
 
-/// Build profile.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Profile {
-    /// Fast to build.
-    Dev,
-    /// Build as shipped.
-    Release,
-}
-
-/// Builds `openclaw` and says where it is.
-pub(crate) fn binary(profile: Profile) -> Result<PathBuf> {
-    let (flag, folder): (&[&str], _) = match profile {
-        Profile::Dev => (&[], "debug"),
-        Profile::Release => (&["--release"], "release"),
-    };
+/// Builds `openclaw` as it is shipped and returns the path of the program.
+pub(crate) fn release() -> Result<PathBuf> {
     let status = Command::new("cargo")
-        .args(["build", "--package", "openclaw", "--bin", "openclaw"])
-        .args(flag)
+        .args(["build", "--package", "openclaw", "--bin", "openclaw", "--release"])
         .current_dir(root())
         .status()
         .context("cannot start cargo")?;
@@ -32,5 +18,5 @@ pub(crate) fn binary(profile: Profile) -> Result<PathBuf> {
         bail!("the build failed");
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(target.join(folder).join("openclaw"))
+    Ok(target.join("release/openclaw"))
 }

@@ -27,18 +27,11 @@ const CARGO_DENY: &str = "0.20.2";
 const STEPS: &[Step] = &[
     Step::Run { name: "formatting", program: "cargo", args: &["fmt", "--all", "--check"], env: &[] },
     Step::Run {
+        // The fuzz targets too: no other step builds them.
         name: "clippy",
         program: "cargo",
         args: &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
         env: &[],
-    },
-    // Fuzz targets are a workspace of their own: nothing else would notice that one no longer compiles. Its lock file and features follow
-    // those of the product, so that what both need is checked once.
-    Step::Run {
-        name: "fuzz targets",
-        program: "cargo",
-        args: &["check", "--manifest-path", "fuzz/Cargo.toml", "--bins"],
-        env: &[("CARGO_TARGET_DIR", "target")],
     },
     Step::Run {
         name: "licences and bans",
@@ -49,38 +42,34 @@ const STEPS: &[Step] = &[
     Step::Run {
         name: "generated files",
         program: "cargo",
-        args: &["run", "--quiet", "--locked", "--package", "xtask", "--", "generate", "--check"],
+        args: &["xtask", "generate", "--check"],
         env: &[],
     },
-    Step::Run {
-        name: "config keys",
-        program: "cargo",
-        args: &["run", "--quiet", "--locked", "--package", "xtask", "--", "config-reads"],
-        env: &[],
-    },
+    Step::Run { name: "config keys", program: "cargo", args: &["xtask", "config-reads"], env: &[] },
     Step::Tests,
     // Of the binary that the tests were run with: counts hardly depend on how it was optimised.
     Step::Run {
         name: "counts of a turn",
         program: "cargo",
-        args: &[
-            "run",
-            "--quiet",
-            "--locked",
-            "--package",
-            "xtask",
-            "--",
-            "budget",
-            "--check",
-            "--program",
-            "target/debug/openclaw",
-        ],
+        args: &["xtask", "budget", "--check", "--program", "target/debug/openclaw"],
         env: &[],
     },
+    // With an example, so that the crates below have the features that they have with tests, and are
+    // not checked again.
     Step::Run {
         name: "docs",
         program: "cargo",
-        args: &["doc", "--workspace", "--no-deps", "--locked", "--document-private-items"],
+        args: &[
+            "doc",
+            "--workspace",
+            "--lib",
+            "--bins",
+            "--example",
+            "demo",
+            "--no-deps",
+            "--locked",
+            "--document-private-items",
+        ],
         env: &[("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links")],
     },
 ];

@@ -22,7 +22,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use openclaw_testkit::model_server::{ModelServer, Reply};
 
-use crate::build::{Profile, binary};
+use crate::build::release;
 use crate::generate::root;
 use original::Original;
 use report::Report;
@@ -44,7 +44,7 @@ const REFUSAL: &str = "the model refuses this request";
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let original = install(&root().join("target/compat"))?;
     let program = match args {
-        [] => binary(Profile::Release)?,
+        [] => release()?,
         [flag, path] if flag == "--program" => PathBuf::from(path),
         _ => bail!("usage: cargo xtask compat [--program PATH]"),
     };

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
@@ -11,26 +11,30 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::build::{Profile, binary};
-use crate::generate::root;
-
 const TOKEN: &str = "demo-token";
 
 /// A message that makes the built-in responder call a tool.
 const MESSAGE: &str = "list";
 
-pub(crate) fn run(args: &[String]) -> Result<()> {
-    let once = match args {
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let once = match args.as_slice() {
         [] => false,
         [flag] if flag == "--once" => true,
         _ => bail!("usage: cargo xtask demo [--once]"),
     };
-    let program = binary(Profile::Dev)?;
-    tokio::runtime::Runtime::new()?.block_on(demo(&program, once))
+    tokio::runtime::Runtime::new()?.block_on(demo(&gateway()?, once))
+}
+
+/// Path of the binary that `main.rs` built with this example.
+fn gateway() -> Result<PathBuf> {
+    let examples = std::env::current_exe()?;
+    let target = examples.parent().and_then(Path::parent).context("the example is in no target directory")?;
+    Ok(target.join("openclaw"))
 }
 
 async fn demo(program: &Path, once: bool) -> Result<()> {
-    let home = root().join("target/demo");
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("target/demo");
     prepare(&home)?;
     let (mut gateway, port) = start(program, &home).await?;
     println!("gateway is up on port {port}\n");

@@ -1,15 +1,15 @@
 //! Generated files: written by `cargo xtask generate`, compared by `cargo xtask generate --check`.
+//!
+//! A file that is made of the types and tables of one crate is compared by `tests/generated.rs` of
+//! that crate, which also writes it. The web chat's files are made here, of the protocol schema.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-
-use crate::config_reference;
+use serde_json::Value;
 
 const SCHEMA: &str = "ui/protocol.schema.json";
-const REFERENCE: &str = "docs/configuration.md";
-const COMMANDS: &str = "docs/commands.md";
 const TYPES: &str = "ui/src/protocol.ts";
 const ASSETS: &str = "ui/dist";
 
@@ -22,11 +22,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 }
 
 fn write() -> Result<()> {
-    std::fs::write(root().join(SCHEMA), schema()?)?;
-    std::fs::write(root().join(REFERENCE), config_reference::page())?;
-    std::fs::write(root().join(COMMANDS), openclaw_dispatch::command_reference())?;
+    if !tests(Generated::Write)? {
+        bail!("a generated file can't be written");
+    }
     if !has_npm() {
-        println!("generate: {SCHEMA} written; {TYPES} and {ASSETS} need npm, which is not installed");
+        println!("generate: {TYPES} and {ASSETS} need npm, which is not installed");
         return Ok(());
     }
     install()?;
@@ -35,16 +35,8 @@ fn write() -> Result<()> {
 
 fn check() -> Result<()> {
     let mut stale = Vec::new();
-    if std::fs::read_to_string(root().join(SCHEMA)).unwrap_or_default() != schema()? {
-        stale.push(SCHEMA);
-    }
-    if std::fs::read_to_string(root().join(REFERENCE)).unwrap_or_default() != config_reference::page() {
-        stale.push(REFERENCE);
-    }
-    if std::fs::read_to_string(root().join(COMMANDS)).unwrap_or_default()
-        != openclaw_dispatch::command_reference()
-    {
-        stale.push(COMMANDS);
+    if !tests(Generated::Compare)? {
+        stale.push("what the tests above name");
     }
     // Without the registry the assets cannot be built here; that says nothing about the change.
     let can_build = has_npm() && install().inspect_err(|error| println!("generate: {error:#}")).is_ok();
@@ -67,19 +59,39 @@ fn check() -> Result<()> {
     bail!("stale: {}; run `cargo xtask generate` and commit the result", stale.join(", "))
 }
 
-/// The protocol as JSON Schema, pretty, with a final newline.
-fn schema() -> Result<String> {
-    Ok(serde_json::to_string_pretty(&openclaw_protocol::export())? + "\n")
+/// Use of the generated files.
+#[derive(Clone, Copy, PartialEq)]
+enum Generated {
+    Write,
+    Compare,
 }
 
-/// The same definitions under one object, so that the type generator reaches each of them.
-fn types_schema() -> serde_json::Value {
-    let definitions = openclaw_protocol::export()["definitions"].take();
+/// Runs the tests of the generated files; true if they pass.
+fn tests(mode: Generated) -> Result<bool> {
+    let mut tests = Command::new("cargo");
+    tests
+        .args(["test", "--workspace", "--quiet", "--no-fail-fast", "--test", "generated"])
+        .current_dir(root());
+    // The tests write wherever the variable is set, to whatever value.
+    match mode {
+        Generated::Write => tests.env("UPDATE_EXPECT", "1"),
+        Generated::Compare => tests.env_remove("UPDATE_EXPECT"),
+    };
+    Ok(tests.status().context("cannot start cargo")?.success())
+}
+
+/// The definitions of the protocol schema under one object, so that the type generator reaches each of
+/// them.
+fn types_schema() -> Result<Value> {
+    let mut schema: Value = serde_json::from_str(&std::fs::read_to_string(root().join(SCHEMA))?)?;
+    let definitions = schema["definitions"].take();
     let names = definitions.as_object().into_iter().flat_map(|all| all.keys());
-    let properties: serde_json::Map<_, _> = names
+    let properties: serde_json::Map<String, Value> = names
         .map(|name| (name.clone(), serde_json::json!({"$ref": format!("#/definitions/{name}")})))
         .collect();
-    serde_json::json!({"title": "Definitions", "type": "object", "properties": properties, "definitions": definitions})
+    Ok(serde_json::json!({
+        "title": "Definitions", "type": "object", "properties": properties, "definitions": definitions
+    }))
 }
 
 fn install() -> Result<()> {
@@ -91,7 +103,7 @@ fn install() -> Result<()> {
 
 fn build(types: &Path, assets: &Path) -> Result<()> {
     let input = scratch()?.join("types.schema.json");
-    std::fs::write(&input, types_schema().to_string())?;
+    std::fs::write(&input, types_schema()?.to_string())?;
     npm(&[
         "run",
         "--silent",

@@ -1,56 +1,56 @@
 //! Development tasks. `cargo xtask` lists them.
+//!
+//! Builds the program of a task, which is an example of some crate, and runs it. Nothing here depends
+//! on another crate, and examples of the whole workspace have the features of its tests: whatever a
+//! task, the tests and the gate need is compiled once.
 
-mod budget;
-mod build;
-mod catalog;
-mod ci;
-mod compat;
-mod config_reads;
-mod config_reference;
-mod demo;
-mod generate;
-mod layers;
-mod soak;
-mod source;
-mod torture;
-mod words;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
 
-use std::process::ExitCode;
+/// Example that does a task.
+enum Example {
+    /// `tasks.rs`, which is told the name of the task.
+    Tasks,
+    /// An example for one task alone.
+    Own(&'static str),
+    /// The same, which runs the gateway that is built with it.
+    WithGateway(&'static str),
+}
 
-type Task = fn(&[String]) -> anyhow::Result<()>;
+use Example::{Own, Tasks, WithGateway};
 
-/// Table of tasks: name, what it does, the function.
-const TASKS: &[(&str, &str, Task)] = &[
-    ("ci", "formatting, clippy, licences, tests, docs, generated files: what .ci/run runs", ci::run),
-    ("demo", "a gateway, one message, its streamed reply; --once ends after it", demo::run),
-    ("generate", "write the generated files anew; --check only compares", generate::run),
+/// Table of tasks: name, what it does, the example.
+const TASKS: &[(&str, &str, Example)] = &[
+    ("ci", "formatting, clippy, licences, tests, docs, generated files: what .ci/run runs", Tasks),
+    ("demo", "a gateway, one message, its streamed reply; --once ends after it", WithGateway("demo")),
+    ("generate", "write the generated files anew; --check only compares", Tasks),
     (
         "budget",
         "measure the release binary against the performance budget; --counts, --check, --memory, --channels, --turns N, --program PATH",
-        budget::run,
+        Tasks,
     ),
-    ("compat", "run OpenClaw 2026.2.9's own command line against the gateway", compat::run),
+    ("compat", "run OpenClaw 2026.2.9's own command line against the gateway", Tasks),
     (
         "catalog",
         "refresh the built-in list of models; --from FILE or ADDRESS in the form of models.dev, --add, --check",
-        catalog::run,
+        Own("catalog"),
     ),
-    ("config-reads", "compare the config keys acted on with those the compiler sees read", config_reads::run),
-    ("soak", "people write to bots at a steady rate; --minutes M, --rate R, --binary PATH", soak::run),
+    (
+        "config-reads",
+        "compare the config keys acted on with those the compiler sees read",
+        Own("config_reads"),
+    ),
+    ("soak", "people write to bots at a steady rate; --minutes M, --rate R, --binary PATH", Tasks),
     (
         "torture",
         "kill the gateway at every step while people and clients write; --kills N, --seed S, --modes a,b, --jobs N, --binary PATH",
-        torture::run,
+        Tasks,
     ),
-    (
-        "layers",
-        "check that crates depend only downwards and import cycles of modules do not grow",
-        layers::run,
-    ),
+    ("layers", "check that crates depend only downwards and import cycles of modules do not grow", Tasks),
     (
         "words",
         "count empty comments, shared type names and unused terms of the glossary; --list names them",
-        words::run,
+        Tasks,
     ),
 ];
 
@@ -58,17 +58,41 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let name = args.next().unwrap_or_default();
     let rest: Vec<String> = args.collect();
-    let Some((_, _, task)) = TASKS.iter().find(|(task, _, _)| *task == name) else {
+    let Some((_, _, example)) = TASKS.iter().find(|(task, _, _)| *task == name) else {
         print_help();
         return ExitCode::from(2);
     };
-    match task(&rest) {
-        Ok(()) => ExitCode::SUCCESS,
+    match run(&name, example, &rest) {
+        Ok(code) => code,
         Err(error) => {
-            eprintln!("xtask {name}: {error:#}");
+            eprintln!("xtask {name}: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Builds the example of a task and runs it.
+///
+/// # Errors
+/// If cargo or the example can't be started.
+fn run(name: &str, example: &Example, args: &[String]) -> std::io::Result<ExitCode> {
+    let (example, name, binaries): (_, Option<&str>, &[&str]) = match example {
+        Tasks => ("tasks", Some(name), &[]),
+        Own(example) => (*example, None, &[]),
+        WithGateway(example) => (*example, None, &["--bin", "openclaw"]),
+    };
+    let mut build = Command::new("cargo");
+    build.args(["build", "--workspace", "--example", example]).args(binaries);
+    if !build.status()?.success() {
+        return Ok(ExitCode::FAILURE);
+    }
+    let ended = Command::new(beside_this(example)?).args(name).args(args).status()?;
+    Ok(ended.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(u8::try_from(code).unwrap_or(1))))
+}
+
+/// The file that cargo makes of an example, in the same target directory as this program.
+fn beside_this(example: &str) -> std::io::Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name("examples").join(example))
 }
 
 fn print_help() {

@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 
 use crate::budget::channels::Stage;
 use crate::budget::process;
-use crate::build::{Profile, binary};
+use crate::build::release;
 
 const USAGE: &str = "usage: cargo xtask soak [--minutes M] [--rate R] [--binary PATH]";
 /// A bot may send thirty messages a second.
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     let program = match program {
         Some(program) => program.canonicalize()?,
-        None => binary(Profile::Release)?,
+        None => release()?,
     };
     Runtime::new()?.block_on(soak(&program, minutes, rate))
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use openclaw_testkit::torture::{MODES, Plan};
 use tokio::runtime::Runtime;
 
-use crate::build::{Profile, binary};
+use crate::build::release;
 
 const USAGE: &str = "usage: cargo xtask torture [--kills N] [--seed S] [--modes collect,steer,…] [--jobs N] [--children N] [--binary PATH]";
 /// Unless `--kills` says otherwise.
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     let program = match program {
         Some(program) => program,
-        None => binary(Profile::Release)?,
+        None => release()?,
     };
     let program = program.canonicalize().with_context(|| program.display().to_string())?;
     let plan = Plan { program, kills, seed, modes, jobs, children, is_told: true };

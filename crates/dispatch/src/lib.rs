@@ -32,7 +32,6 @@ mod waits;
 pub use handle::{Dispatch, Mirrored, Placed, Sent, Stopped};
 pub use intake::Receipt;
 pub use known_chats::SilentGroup;
-pub use openclaw_commands::reference as command_reference;
 pub use openclaw_journal::api::*;
 pub use openclaw_journal::beat::{Beat, BeatAnswer, BeatChat, BeatMessage, BeatPurpose};
 pub use openclaw_journal::inbox::{Digest, UnfinishedBeat};

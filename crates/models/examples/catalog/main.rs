@@ -1,6 +1,7 @@
 //! The built-in list of models, refreshed: prices, windows and new models from a list in the form of models.dev.
 //!
 //! `cargo xtask catalog --from <file or http(s) address> [--add] [--check]`
+#![expect(clippy::print_stdout, reason = "a development task tells what it did")]
 
 mod refresh;
 mod render;
@@ -18,10 +19,10 @@ use render::render;
 /// Largest list that is read.
 const MAX_LIST: usize = 64 * 1024 * 1024;
 
-pub(crate) fn run(args: &[String]) -> Result<()> {
+fn main() -> Result<()> {
     let mut from = None;
     let (mut new, mut writes) = (New::Name, true);
-    let mut args = args.iter();
+    let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--from" => from = Some(args.next().context("--from needs a file or an address")?),
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let there = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let mut list: Value = serde_json::from_str(&there)?;
     if let Some(from) = from {
-        let source = read(from)?;
+        let source = read(&from)?;
         refresh(&mut list, &source, new).iter().for_each(|change| println!("{change}"));
     }
     let text = render(&list)?;
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 }
 
 fn path() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/models/src/catalog/builtin.json")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/catalog/builtin.json")
 }
 
 /// A list from a file or from the network.

@@ -1,8 +1,10 @@
-//! `docs/configuration.md`, made from the schema that the product checks the file against and the table of what it acts on.
+//! `docs/configuration.md`, made from the schema that the product checks the file against and the table
+//! of what it acts on. `cargo xtask generate` writes it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use expect_test::expect_file;
 use openclaw_config::protections;
 use serde_json::Value;
 
@@ -40,8 +42,13 @@ These keys guard something that does not exist yet. Without it there is nothing 
 |---|---|
 ";
 
+#[test]
+fn the_page_of_the_configuration_is_up_to_date() {
+    expect_file!["../../../docs/configuration.md"].assert_eq(&page());
+}
+
 /// The page.
-pub(crate) fn page() -> String {
+fn page() -> String {
     let mut found = Found::default();
     walk(&openclaw_config::config_schema().schema, &mut Vec::new(), &mut found);
     for (path, schema) in openclaw_config::unlisted_keys() {
