@@ -6,8 +6,8 @@ use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedCall,
 use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, message, sessions_dir, well_formed};
 use crate::gateway;
+use crate::support::conversation::{end, message, sessions_dir, well_formed};
 
 /// A client that hears of tools too.
 async fn watcher(gateway: &GatewayUnderTest) -> WsClient {

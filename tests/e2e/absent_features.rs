@@ -4,9 +4,8 @@
 use openclaw_testkit::GatewayUnderTest;
 use serde_json::{Value, json};
 
-use crate::channel_troubles::{has, json_of, ok};
-use crate::command::openclaw;
 use crate::gateway;
+use crate::support::command::{has, json_of, ok, openclaw};
 
 fn used_before() -> GatewayUnderTest {
     let gateway = gateway()

@@ -1,31 +1,19 @@
 //! Advice of commands when something is in the way: the problem, and a next step that works.
 
 use std::net::Ipv4Addr;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewayUnderTest, TOKEN};
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 
-use crate::command::{Ended, openclaw, unprivileged};
-use crate::conversation::sessions_dir;
 use crate::gateway;
+use crate::support::command::{Ended, has, openclaw, unprivileged};
+use crate::support::conversation::sessions_dir;
+use crate::support::files::chmod;
 
 fn config_path(gateway: &GatewayUnderTest) -> std::path::PathBuf {
     gateway.state_dir().join("openclaw.json")
-}
-
-fn chmod(path: &Path, mode: u32) {
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-}
-
-#[track_caller]
-fn has(text: &str, words: &[&str]) {
-    for words in words {
-        assert!(text.contains(words), "no \"{words}\" in:\n{text}");
-    }
 }
 
 #[track_caller]

@@ -3,8 +3,8 @@
 use openclaw_testkit::GatewayUnderTest;
 use serde_json::{Value, json};
 
-use crate::command::{Ended, openclaw};
 use crate::gateway;
+use crate::support::command::{Ended, openclaw};
 
 /// A directory with this config and no gateway.
 fn home(config: Value) -> GatewayUnderTest {
@@ -19,12 +19,6 @@ fn config(home: &GatewayUnderTest) -> Value {
     config
 }
 
-#[track_caller]
-fn json_of(ended: &Ended) -> Value {
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
-}
-
 /// The recorded runs of `cli-agents-mutate.json`, one after the other, in one directory.
 #[tokio::test]
 async fn agents_are_added_changed_and_removed_as_recorded() {
@@ -37,7 +31,7 @@ async fn agents_are_added_changed_and_removed_as_recorded() {
         openclaw(&home, &args.split(' ').collect::<Vec<_>>()).await
     };
 
-    let added = json_of(&run("agents add work --non-interactive --workspace <WS> --json").await);
+    let added = run("agents add work --non-interactive --workspace <WS> --json").await.json();
     let nothing = json!({"added": [], "skipped": [], "conflicts": []});
     let expect = json!({
         "agentId": "work", "name": "work", "workspace": workspace, "agentDir": agent_dir, "bindings": nothing,
@@ -53,7 +47,7 @@ async fn agents_are_added_changed_and_removed_as_recorded() {
         .failed(&["Non-interactive mode requires --workspace. Re-run without flags to use the wizard."]);
     run("agents add Work --workspace <WS>").await.failed(&["Agent \"work\" already exists."]);
 
-    let named = json_of(&run("agents set-identity --agent work --name Bob --emoji X --json").await);
+    let named = run("agents set-identity --agent work --name Bob --emoji X --json").await.json();
     let expect = json!({"agentId": "work", "identity": {"name": "Bob", "emoji": "X"}, "workspace": null, "identityFile": null});
     assert_eq!(named.to_string(), expect.to_string());
     let entry = json!({
@@ -64,7 +58,7 @@ async fn agents_are_added_changed_and_removed_as_recorded() {
     assert_eq!(config(&home), json!({"gateway": {"mode": "local"}, "agents": {"list": list}}));
 
     let sessions = state.join("agents/work/sessions").display().to_string();
-    let deleted = json_of(&run("agents delete work --force --json").await);
+    let deleted = run("agents delete work --force --json").await.json();
     let expect = json!({
         "agentId": "work", "workspace": workspace, "agentDir": agent_dir, "sessionsDir": sessions,
         "removedBindings": 0, "removedAllow": 0,
@@ -132,7 +126,7 @@ async fn credentials_stay_with_their_agent_and_the_way_to_copy_them_is_told() {
     std::fs::write(own.join("auth-profiles.json"), secret).unwrap();
     let workspace = home.home().join("ws").display().to_string();
     let added = openclaw(&home, &["agents", "add", "ops", "--workspace", &workspace, "--json"]).await;
-    json_of(&added);
+    added.json();
     assert!(added.err.contains("Credentials were not copied") && added.err.contains("cp '"), "{}", added.err);
     assert!(!added.err.contains("sk-0815"));
     assert!(!home.state_dir().join("agents/ops/agent/auth-profiles.json").exists());
@@ -154,7 +148,7 @@ async fn an_identity_is_read_from_the_file_of_a_workspace() {
     for place in [["--workspace", &text], ["--agent", "work"], ["--identity-file", &file]] {
         let args =
             ["agents", "set-identity", place[0], place[1], "--from-identity", "--name", "Bea", "--json"];
-        assert_eq!(json_of(&openclaw(&home, &args).await), expect, "{place:?}");
+        assert_eq!(openclaw(&home, &args).await.json(), expect, "{place:?}");
     }
     let nowhere =
         openclaw(&home, &["agents", "set-identity", "--workspace", "/nowhere", "--name", "x"]).await;
@@ -244,7 +238,7 @@ async fn a_route_is_told_without_a_gateway() {
     ] {
         assert!(text.out.contains(line), "no \"{line}\" in:\n{}", text.out);
     }
-    let route = json_of(&openclaw(&home, &[&args[..], &["--json"]].concat()).await);
+    let route = openclaw(&home, &[&args[..], &["--json"]].concat()).await.json();
     assert_eq!(route["parentSessionKey"], "agent:work:discord:channel:p");
     assert_eq!((&route["matchedBy"], &route["reset"]["type"]), (&json!("binding.guild"), &json!("thread")));
     let long = "g".repeat(10_000);
@@ -265,7 +259,7 @@ async fn a_running_gateway_knows_an_agent_as_soon_as_it_is_added_and_no_longer_w
 
     let workspace = gateway.home().join("ws").display().to_string();
     let added = openclaw(&gateway, &["agents", "add", "work", "--workspace", &workspace, "--json"]).await;
-    json_of(&added);
+    added.json();
     gateway.logged("config change applied: agents.list").await.unwrap();
     let agents = client.request("agents.list", json!({})).await.unwrap();
     assert_eq!(agents["agents"], json!([{"id": "main"}, {"id": "work", "name": "work"}]));

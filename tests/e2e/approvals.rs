@@ -5,9 +5,9 @@ use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::turn;
 use crate::gateway;
-use crate::telegram::{bot, last_said, open};
+use crate::support::conversation::turn;
+use crate::support::telegram::{bot, last_said, open};
 
 /// Runs the command it is told, then repeats what it is told of it.
 async fn runner() -> ModelServer {
@@ -31,7 +31,7 @@ fn on_this_host(more: Value) -> Value {
         "tools": {"exec": {"host": "gateway"}},
         "agents": {"defaults": {"heartbeat": {"every": "1h", "target": "last"}}},
     });
-    crate::telegram::merge(&mut config, more);
+    crate::support::config::merge(&mut config, more);
     config
 }
 

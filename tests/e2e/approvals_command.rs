@@ -7,8 +7,8 @@ use openclaw_testkit::GatewayUnderTest;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
-use crate::command::{Ended, openclaw};
 use crate::gateway;
+use crate::support::command::{Ended, openclaw};
 
 fn path(gateway: &GatewayUnderTest) -> PathBuf {
     gateway.state_dir().join("exec-approvals.json")

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::conversation::turn;
 
 /// Long enough to tell looks twice a second from none.
 const WINDOW: Duration = Duration::from_secs(3);

@@ -5,9 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use openclaw_testkit::GatewayUnderTest;
 use serde_json::{Value, json};
 
-use crate::channel_troubles::{has, json_of, ok};
-use crate::command::openclaw;
 use crate::gateway;
+use crate::support::command::{has, json_of, ok, openclaw};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 

@@ -3,14 +3,8 @@
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::turn;
 use crate::gateway;
-
-/// Results of tools in a request, in order.
-fn results(request: &Captured) -> Vec<String> {
-    let tools = request.messages().iter().filter(|message| message["role"] == "tool");
-    tools.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
-}
+use crate::support::conversation::{results, turn};
 
 /// The id of the command that the first call started.
 fn session(request: &Captured) -> String {

@@ -7,10 +7,9 @@ use openclaw_testkit::login_server::{LoginServer, Scripted};
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedCall, Step};
 use serde_json::{Value, json};
 
-use crate::bad_model::failure;
-use crate::command::openclaw;
-use crate::conversation::{end, send, turn, words};
 use crate::gateway;
+use crate::support::command::openclaw;
+use crate::support::conversation::{end, failure, send, turn, words};
 
 const KEY: &str = "sk-ant-fake-key";
 

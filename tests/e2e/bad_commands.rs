@@ -2,8 +2,8 @@
 
 use openclaw_testkit::GatewayUnderTest;
 
-use crate::command::openclaw;
 use crate::gateway;
+use crate::support::command::openclaw;
 
 /// Commands that can't do without a gateway.
 const COMMANDS: [&[&str]; 4] = [

@@ -4,9 +4,9 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewayUnderTest, TOKEN};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::command::openclaw;
+use crate::support::conversation::turn;
 
 /// Largest config file that is read.
 const MOST: usize = 10 * 1024 * 1024;

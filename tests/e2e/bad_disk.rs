@@ -9,12 +9,13 @@ use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::channel_troubles::{has, ok};
-use crate::command::openclaw;
-use crate::conversation::{end, history, message, send, told, transcript_path, turn, well_formed, words};
 use crate::gateway;
-use crate::held_locks::one_by_one;
-use crate::mount::Mount;
+use crate::support::command::{has, ok, openclaw};
+use crate::support::config::one_by_one;
+use crate::support::conversation::{
+    end, history, message, send, told, transcript_path, turn, well_formed, words,
+};
+use crate::support::mount::Mount;
 
 const DISK: usize = 16 * 1024 * 1024;
 /// Length that the last page of a file has no room for, in bytes.

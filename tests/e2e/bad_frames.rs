@@ -4,8 +4,8 @@
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{SocketOptions, WsClient};
 
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::conversation::turn;
 
 /// Size above the reference's 512 KiB.
 const BYTES: usize = 600_000;

@@ -1,12 +1,14 @@
 //! Load: many clients at once, and clients that read late or never.
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
-use serde_json::{Value, json};
+use openclaw_testkit::{GatewayUnderTest, WsClient};
+use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::conversation::send;
 use crate::gateway;
+use crate::support::connect::tab;
+use crate::support::conversation::{send, whole_answer};
+use crate::support::memory::{GROWTH, resident_at_most};
 
 const CLIENTS: usize = 500;
 
@@ -38,23 +40,12 @@ async fn five_hundred_clients_that_come_at_once_all_hear_the_same() {
     one.request("health", json!({})).await.unwrap();
 }
 
-/// A client of one of ten devices: the list of who is here stays short.
-pub(crate) fn tab(number: usize) -> Login {
-    let device = format!("device-{}", number % 10);
-    let client =
-        json!({"id": "test", "version": "1.0.0", "platform": "linux", "mode": "test", "instanceId": device});
-    Login::token(TOKEN).with("client", client)
-}
-
 /// Clients that do not read until the answer is whole.
 const DEAF: usize = 5;
 /// Pieces of an answer. Each is told with all the text before it: together about 70 MB.
 const PIECES: usize = 1_200;
 const PIECE: &str =
     "five words of some answer, and a half dozen more of the same kind as these are. And more yet. ";
-/// Memory that the gateway may need for all of it, in bytes.
-pub(crate) const GROWTH: usize = 50_000_000;
-
 #[tokio::test]
 async fn clients_that_read_an_answer_late_cost_bounded_memory_and_get_all_of_it() {
     let model = ModelServer::answering(|_| Reply::deltas([PIECE; PIECES])).await;
@@ -72,24 +63,6 @@ async fn clients_that_read_an_answer_late_cost_bounded_memory_and_get_all_of_it(
     for mut client in deaf {
         whole_answer(&mut client, "run-1", &PIECE.repeat(PIECES)).await;
     }
-}
-
-/// Reads an answer to its end: what comes adds up to all of it. Gives how many events told of it.
-pub(crate) async fn whole_answer(client: &mut WsClient, run: &str, all: &str) -> usize {
-    let all = all.trim();
-    let (mut added_up, mut whole, mut events) = (String::new(), String::new(), 0);
-    while added_up.len() < all.len() {
-        let is_piece = |agent: &Value| agent["runId"] == run && agent["stream"] == "assistant";
-        let said = client.event("agent", is_piece).await.unwrap();
-        added_up += said["data"]["delta"].as_str().unwrap();
-        said["data"]["text"].as_str().unwrap().clone_into(&mut whole);
-        events += 1;
-    }
-    assert_eq!(added_up, all);
-    assert_eq!(whole, all);
-    let last = client.event("chat", |chat| chat["runId"] == run && chat["state"] == "final").await.unwrap();
-    assert_eq!(last["message"]["content"][0]["text"], all);
-    events
 }
 
 /// Waits for the end of a run. A client that stayed to listen might be too slow itself.
@@ -121,11 +94,4 @@ async fn a_client_that_asks_for_much_at_once_costs_bounded_memory() {
     assert!(asker.answer(&last).await.unwrap().ok);
     let grown = resident_at_most(&gateway) - before;
     assert!(grown < 2 * GROWTH, "the gateway grew by {grown} bytes");
-}
-
-/// The most memory the process has had so far, in bytes.
-pub(crate) fn resident_at_most(gateway: &GatewayUnderTest) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid().unwrap())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
 }

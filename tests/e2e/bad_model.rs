@@ -1,11 +1,12 @@
 //! Model servers that fail: whoever asked is told what happened, the transcript stays in order, the next turn works.
 
-use openclaw_testkit::WsClient;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedCall, Step};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, message, send, told, transcript_path, turn, well_formed, words};
 use crate::gateway;
+use crate::support::conversation::{
+    end, failure, message, send, told, transcript_path, turn, well_formed, words,
+};
 
 const KEY: &str = "fake-key";
 
@@ -105,20 +106,6 @@ async fn bytes_that_are_no_text_spoil_no_answer() {
     let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     assert_eq!(turn(&mut client, "main", "hello", "run-1").await, "a\u{fffd}\u{fffd}b");
-}
-
-/// The failure of a run as all who listen are told it: the same text everywhere.
-pub(crate) async fn failure(client: &mut WsClient, session: &str, text: &str, run: &str) -> String {
-    let error = |payload: &Value| payload["runId"] == run && payload["data"]["phase"] == "error";
-    let lifecycle = client.event("agent", error).await.unwrap()["data"]["error"].clone();
-    let chat = end(client, run).await;
-    assert_eq!((&chat["state"], &chat["errorMessage"]), (&json!("error"), &lifecycle), "{chat}");
-    let wait = client.request("agent.wait", json!({"runId": run})).await.unwrap();
-    assert_eq!((&wait["status"], &wait["error"]), (&json!("error"), &lifecycle), "{wait}");
-    // A repeated key is answered with the failure, not with another run.
-    let again = client.call("chat.send", message(session, text, run)).await.unwrap();
-    assert_eq!((again.ok, &again.payload["summary"]), (false, &lifecycle), "{again:?}");
-    lifecycle.as_str().unwrap().to_owned()
 }
 
 #[tokio::test]

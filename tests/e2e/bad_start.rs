@@ -7,10 +7,10 @@ use nix::fcntl::{FcntlArg, fcntl};
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::json;
 
-use crate::command::{Ended, openclaw};
-use crate::conversation::turn;
 use crate::gateway;
-use crate::mount::Mount;
+use crate::support::command::{Ended, openclaw};
+use crate::support::conversation::turn;
+use crate::support::mount::Mount;
 
 #[tokio::test]
 async fn a_port_in_use_is_named() {

@@ -6,8 +6,8 @@ use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use serde_json::json;
 
-use crate::conversation::{end, message, send, told, transcript_path, well_formed};
 use crate::gateway;
+use crate::support::conversation::{end, message, send, told, transcript_path, well_formed};
 
 /// A gateway whose run has streamed its first words.
 async fn in_the_middle(model: &ModelServer) -> (GatewayUnderTest, openclaw_testkit::WsClient) {

@@ -10,10 +10,10 @@ use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::{end, history, message, said_history, send, sessions_dir, turn};
 use crate::gateway;
-use crate::mount::Mount;
+use crate::support::command::openclaw;
+use crate::support::conversation::{end, history, message, said_history, send, sessions_dir, turn};
+use crate::support::mount::Mount;
 
 /// A gateway that has not run yet, with this store. Its conversations do not go stale.
 fn with_store(model: &ModelServer, text: &str) -> GatewayUnderTest {

@@ -6,8 +6,9 @@ use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::{history, told, transcript_path, turn, well_formed, words};
 use crate::gateway;
+use crate::support::conversation::{history, told, transcript_path, turn, well_formed, words};
+use crate::support::files::append;
 
 const HUGE: usize = 20 * 1024 * 1024;
 
@@ -30,12 +31,6 @@ async fn model() -> ModelServer {
         text => Reply::text(&format!("to {}", words(&text))),
     })
     .await
-}
-
-fn append(path: &Path, text: &str) {
-    let mut whole = std::fs::read_to_string(path).unwrap();
-    whole.push_str(text);
-    std::fs::write(path, whole).unwrap();
 }
 
 fn last_id(path: &Path) -> Value {

@@ -4,17 +4,17 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::conversation::turn;
 use crate::gateway;
-use crate::telegram::bot;
-use crate::telegram_groups::until;
+use crate::support::conversation::turn;
+use crate::support::telegram::bot;
+use crate::support::wait::until;
 
 fn switched_on(more: Value) -> Value {
     let mut config = json!({
         "commands": {"bash": true},
         "tools": {"elevated": {"allowFrom": {"webchat": ["*"], "telegram": [5]}}},
     });
-    crate::telegram::merge(&mut config, more);
+    crate::support::config::merge(&mut config, more);
     config
 }
 

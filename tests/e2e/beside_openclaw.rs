@@ -1,22 +1,19 @@
 //! The state directory as the programs of OpenClaw 2026.2.9 beside us see it, and what they leave in it.
 
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use openclaw_testkit::many_sessions::{self, Skills};
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{Answer, DEADLINE, GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::{history, sessions_dir, told, turn, well_formed, words};
 use crate::gateway;
+use crate::support::clock::now_ms;
+use crate::support::command::openclaw;
+use crate::support::conversation::{history, sessions_dir, told, turn, well_formed, words};
 
 const UNKNOWN: &str = "22222222-2222-4333-8444-555555555555";
-
-fn now_ms() -> u64 {
-    u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
-}
 
 /// Repeats what it is told, and refuses what it is told to refuse.
 async fn model() -> ModelServer {

@@ -5,10 +5,11 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::{end, history, send, turn};
 use crate::gateway;
-use crate::telegram::{bot, merge};
+use crate::support::command::openclaw;
+use crate::support::config::merge;
+use crate::support::conversation::{end, history, send, turn};
+use crate::support::telegram::bot;
 
 /// A stream of Chat Completions with these deltas.
 fn stream(deltas: &[Value], finish: &str) -> Reply {

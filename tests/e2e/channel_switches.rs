@@ -2,16 +2,14 @@
 //! channels are reported, with a remedy; and settings that do other than they seem to are reported
 //! when they are written.
 
-use openclaw_testkit::model_server::{ModelServer, Reply};
-use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
+use openclaw_testkit::telegram::{Fault, private_message};
 use openclaw_testkit::{GatewayUnderTest, ReservedPort};
 use serde_json::{Value, json};
 
-use crate::channel_troubles::{has, ok};
-use crate::command::openclaw;
-use crate::telegram::{bot, open};
-use crate::telegram_groups::until;
-use crate::tools_invoke::request_at;
+use crate::support::command::{has, ok, openclaw};
+use crate::support::http::request_at;
+use crate::support::telegram::{bot, open, server_and_model};
+use crate::support::wait::until;
 
 /// Edits the file by hand.
 fn edit(gateway: &GatewayUnderTest, change: impl FnOnce(&mut Value)) {
@@ -19,10 +17,6 @@ fn edit(gateway: &GatewayUnderTest, change: impl FnOnce(&mut Value)) {
     let mut file: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     change(&mut file);
     std::fs::write(path, file.to_string()).unwrap();
-}
-
-async fn server_and_model() -> (TelegramServer, ModelServer) {
-    (TelegramServer::start().await, ModelServer::answering(|_| Reply::text("here")).await)
 }
 
 #[tokio::test]
@@ -43,7 +37,8 @@ async fn the_entry_that_openclaw_writes_by_itself_switches_a_channel_off_and_is_
     for page in [&["channels", "list"][..], &["status"], &["health"], &["doctor"]] {
         has(&ok(&gateway, page).await, &["plugins.entries.telegram.enabled", TURN_ON]);
     }
-    let start = crate::command::openclaw(&gateway, &["channels", "start", "--channel", "telegram"]).await;
+    let start =
+        crate::support::command::openclaw(&gateway, &["channels", "start", "--channel", "telegram"]).await;
     start.failed(&[BY, TURN_ON]);
     assert!(server.calls("getUpdates").is_empty());
 
@@ -277,7 +272,7 @@ async fn an_old_press_is_not_obeyed() {
     server.push(private_message(5, "/models"));
     server.nth_answer("sendMessage", 1).await;
     server.all_confirmed().await;
-    crate::telegram::all_sent(&gateway).await;
+    crate::support::telegram::all_sent(&gateway).await;
     gateway.terminate().await.unwrap();
     // Nothing tells any more until when it has heard everything.
     std::fs::remove_file(gateway.state_dir().join("telegram/update-offset-default.json")).unwrap();

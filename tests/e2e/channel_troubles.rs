@@ -12,34 +12,10 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::time::timeout;
 
-use crate::command::{Ended, openclaw};
 use crate::gateway;
-use crate::telegram::{NOWHERE, bot, open};
-use crate::telegram_groups::until;
-
-pub(crate) async fn ok(gateway: &GatewayUnderTest, words: &[&str]) -> String {
-    let ended = openclaw(gateway, words).await;
-    assert_eq!(ended.code, Some(0), "{words:?}: {ended:?}");
-    ended.out
-}
-
-pub(crate) async fn json_of(gateway: &GatewayUnderTest, words: &[&str]) -> Value {
-    let out = ok(gateway, words).await;
-    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
-}
-
-/// A poll that is answered is followed by another.
-pub(crate) async fn connected(server: &TelegramServer) {
-    server.push(json!({}));
-    server.nth_call("getUpdates", 2).await;
-}
-
-#[track_caller]
-pub(crate) fn has(text: &str, words: &[&str]) {
-    for words in words {
-        assert!(text.contains(words), "no \"{words}\" in:\n{text}");
-    }
-}
+use crate::support::command::{Ended, has, json_of, ok, openclaw};
+use crate::support::telegram::{NOWHERE, bot, connected, open};
+use crate::support::wait::until;
 
 #[tokio::test]
 async fn a_channel_that_does_not_work_is_nowhere_called_ok() {
@@ -504,7 +480,7 @@ async fn a_session_is_told_of_what_a_platform_refused() {
     gateway.logged("a delivery is given up").await.unwrap();
     server.push(private_message(5, "are you there?"));
     server.nth_answer("sendMessage", 2).await;
-    let said = crate::telegram::last_said(&model.requests()[1]);
+    let said = crate::support::telegram::last_said(&model.requests()[1]);
     assert!(said.contains("What was said to telegram 5 was not delivered: "), "{said}");
     assert!(said.contains("bot was blocked by the user"), "{said}");
 }

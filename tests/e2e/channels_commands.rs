@@ -5,14 +5,8 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::TelegramServer;
 use serde_json::{Value, json};
 
-use crate::telegram::bot;
-
-async fn run(gateway: &GatewayUnderTest, words: &[&str]) -> (i32, String, String) {
-    let port = gateway.port().to_string();
-    let output = gateway.command().args(words).env("OPENCLAW_GATEWAY_PORT", port).output().await.unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
+use crate::support::command::run;
+use crate::support::telegram::bot;
 
 async fn ok(gateway: &GatewayUnderTest, words: &[&str]) -> String {
     let (exit, out, err) = run(gateway, words).await;

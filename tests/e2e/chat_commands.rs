@@ -5,9 +5,9 @@ use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{Fault, TelegramServer, group_message, private_message};
 use serde_json::{Value, json};
 
-use crate::conversation::{history, turn};
 use crate::gateway;
-use crate::telegram::{all_sent, bot, last_said};
+use crate::support::conversation::{history, turn};
+use crate::support::telegram::{all_sent, bot, last_said};
 
 /// The bot's owner.
 fn owner() -> Value {
@@ -105,7 +105,7 @@ async fn a_session_that_may_not_send_still_hears_commands() {
     let gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     assert_eq!(turn(&mut client, "main", "/send off", "1").await, "⚙️ Send policy set to off.");
-    let refused = crate::conversation::message("main", "hello", "2");
+    let refused = crate::support::conversation::message("main", "hello", "2");
     assert!(client.request("chat.send", refused).await.is_err(), "nothing is sent");
     assert_eq!(turn(&mut client, "main", "/send inherit", "3").await, "⚙️ Send policy set to inherit.");
     assert_eq!(turn(&mut client, "main", "hello", "4").await, "from the model");

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::TelegramServer;
-use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
+use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, message, send, turn};
 use crate::gateway;
-use crate::telegram::{bot_setup, open};
+use crate::support::connect::with_scopes;
+use crate::support::conversation::{end, message, send, turn};
+use crate::support::telegram::{bot_setup, open};
 
 /// Everything that the commands need is switched on: only the scopes are in the way.
 fn switched_on() -> Value {
@@ -18,11 +19,6 @@ fn switched_on() -> Value {
         "commands": {"bash": true, "config": true, "debug": true, "restart": true},
         "tools": {"elevated": {"allowFrom": {"webchat": ["*"]}}},
     })
-}
-
-pub(crate) async fn with_scopes(gateway: &GatewayUnderTest, scopes: &[&str]) -> WsClient {
-    let login = Login::token(TOKEN).with("scopes", json!(scopes));
-    WsClient::connect(gateway.port(), login).await.unwrap().0
 }
 
 /// Files that tell of a change, with what is in them.
@@ -103,7 +99,7 @@ async fn a_client_that_may_only_write_sends_no_file_of_the_machine() {
 
     // The owner's command line.
     let send = ["message", "send", "--target", "5", "--media", outside.to_str().unwrap()];
-    crate::channel_troubles::ok(&gateway, &send).await;
+    crate::support::command::ok(&gateway, &send).await;
     let uploads = server.nth_call("sendDocument", 3).await.uploads;
     assert_eq!(uploads[0].content, std::fs::read(&outside).unwrap());
 }

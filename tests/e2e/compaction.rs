@@ -6,9 +6,10 @@ use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, history, send, transcript_path, turn, well_formed};
 use crate::gateway;
-use crate::telegram::{bot, merge, open};
+use crate::support::config::merge;
+use crate::support::conversation::{end, history, send, transcript_path, turn, well_formed};
+use crate::support::telegram::{bot, open};
 
 const KEY: &str = "agent:main:compact";
 const SUMMARY: &str = "## Goal\nTo fill the window.";

@@ -3,9 +3,8 @@
 use openclaw_testkit::GatewayUnderTest;
 use serde_json::{Value, json};
 
-use crate::channel_troubles::ok;
-use crate::command::{Ended, openclaw};
 use crate::gateway;
+use crate::support::command::{Ended, ok, openclaw};
 
 fn with_models() -> GatewayUnderTest {
     let models = json!({"openai/gpt-5.2": {"alias": "gpt"}, "openai/gpt-4o": {"alias": "four"}});

@@ -4,8 +4,8 @@ use openclaw_testkit::GatewaySetup;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::turn;
+use crate::support::command::openclaw;
+use crate::support::conversation::turn;
 
 /// Has a turn, and checks that the command line and the gateway name the model that answered.
 async fn check(setup: GatewaySetup, server: &ModelServer, model: &str, window: u64) {

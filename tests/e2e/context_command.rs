@@ -3,8 +3,8 @@
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::Value;
 
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::conversation::turn;
 
 /// The line that says how large the system prompt is.
 fn prompt_line(answer: &str) -> &str {

@@ -9,8 +9,8 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::bad_load::resident_at_most;
 use crate::gateway;
+use crate::support::memory::resident_at_most;
 
 /// Number of connections, more than the gateway has places for.
 const CROWD: usize = 2_060;

@@ -4,7 +4,8 @@ use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::telegram::{bot, last_said, merge, open};
+use crate::support::config::merge;
+use crate::support::telegram::{bot, last_said, open};
 
 /// Returns the messages of people that a request contains.
 fn said(request: &Captured) -> Vec<&'static str> {

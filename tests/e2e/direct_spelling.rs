@@ -7,13 +7,14 @@ use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::{end, history, send};
-use crate::hooks::{Heard, commands};
-use crate::main_key::{row, rows, write_rows, write_transcript};
-use crate::session_tools::{asked_call, tool_said};
-use crate::telegram::{bot_setup, merge, open};
-use crate::tools_invoke::invoke;
+use crate::support::command::openclaw;
+use crate::support::config::merge;
+use crate::support::conversation::{end, history, send};
+use crate::support::hooks::{Heard, commands};
+use crate::support::session_rows::{row, rows, write_rows, write_transcript};
+use crate::support::session_tools::{asked_call, tool_said};
+use crate::support::telegram::{bot_setup, open};
+use crate::support::tools_invoke::invoke;
 
 const DIRECT: &str = "agent:main:telegram:direct:123";
 const DM: &str = "agent:main:telegram:dm:123";

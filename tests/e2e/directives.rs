@@ -6,8 +6,8 @@ use openclaw_testkit::telegram::{TelegramServer, group_message, private_message}
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, history, send, turn};
-use crate::telegram::{all_sent, bot};
+use crate::support::conversation::{end, history, send, turn};
+use crate::support::telegram::{all_sent, bot};
 
 /// A model that thinks.
 fn thinker() -> Value {

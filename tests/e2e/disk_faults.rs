@@ -15,10 +15,9 @@ use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::conversation::{end, history, message, send, sessions_dir, turn, well_formed};
-use crate::kills::set;
-use crate::telegram::bot_setup;
-use crate::telegram_blocks::{in_blocks, small};
+use crate::support::conversation::{end, history, message, send, sessions_dir, turn, well_formed};
+use crate::support::environment::set;
+use crate::support::telegram::{bot_setup, in_blocks, small};
 
 /// Duration of the test in seconds, unless `OPENCLAW_TEST_DISK_SECONDS` says otherwise.
 const SECONDS: u64 = 75;

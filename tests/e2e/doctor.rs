@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use openclaw_testkit::{DeviceIdentity, GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
-use crate::command::{openclaw, unprivileged};
-use crate::conversation::{history, sessions_dir};
 use crate::gateway;
+use crate::support::command::{openclaw, unprivileged};
+use crate::support::conversation::{history, sessions_dir};
+use crate::support::files::{append, chmod};
 
 const NOBODY: u32 = 2_147_483_646;
 
@@ -45,16 +46,6 @@ async fn doctor(gateway: &GatewayUnderTest, args: &[&str]) -> (Vec<String>, Valu
     assert_eq!(ended.code.map(i64::from), document["exit"].as_i64(), "{ended:?}");
     let open = document["checks"].as_array().unwrap().iter().filter(|check| check["fixed"] == false);
     (open.map(|check| check["id"].as_str().unwrap().to_owned()).collect(), document)
-}
-
-fn append(path: &Path, text: &str) {
-    let mut whole = std::fs::read_to_string(path).unwrap();
-    whole.push_str(text);
-    std::fs::write(path, whole).unwrap();
-}
-
-fn chmod(path: &Path, mode: u32) {
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
 #[tokio::test]

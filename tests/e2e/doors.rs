@@ -2,9 +2,9 @@
 
 use openclaw_testkit::{Login, SocketOptions, TOKEN, WsClient};
 use serde_json::json;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::gateway;
+use crate::support::http::{ask, get};
 
 #[tokio::test]
 async fn a_message_to_an_unknown_agent_is_refused_and_makes_none() {
@@ -124,18 +124,4 @@ async fn a_page_that_somebody_else_built_is_served_from_its_directory() {
 
 async fn status(port: u16, path: &str) -> u16 {
     get(port, path).await.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
-/// Answer to a path, head and all.
-pub(crate) async fn get(port: u16, path: &str) -> String {
-    ask(port, "GET", path).await
-}
-
-async fn ask(port: u16, method: &str, path: &str) -> String {
-    let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-    let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    socket.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    socket.read_to_string(&mut answer).await.unwrap();
-    answer
 }

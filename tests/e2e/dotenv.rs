@@ -3,8 +3,8 @@
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::json;
 
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::conversation::turn;
 
 #[tokio::test]
 async fn a_dotenv_of_the_working_directory_runs_no_code_and_redirects_nothing() {

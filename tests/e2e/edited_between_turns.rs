@@ -4,16 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use openclaw_testkit::model_server::{ModelServer, Reply};
+use openclaw_testkit::model_server::ModelServer;
 use openclaw_testkit::{GatewayUnderTest, WsClient, long_sessions};
 use serde_json::Value;
 
-use crate::conversation::{turn, words};
 use crate::gateway;
-
-async fn model() -> ModelServer {
-    ModelServer::answering(|_| Reply::text("well")).await
-}
+use crate::support::conversation::{turn, words};
+use crate::support::skills::model;
 
 /// A gateway with one session of so many messages.
 async fn long_session(model: &ModelServer, messages: usize) -> (GatewayUnderTest, WsClient, PathBuf) {

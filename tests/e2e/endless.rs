@@ -3,10 +3,10 @@
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::{send, turn};
 use crate::gateway;
-use crate::session_tools::{system, tool_said};
-use crate::subagents::lists;
+use crate::support::conversation::{send, turn};
+use crate::support::session_tools::{system, tool_said};
+use crate::support::subagents::lists;
 
 /// Two sessions of which each writes to the other whenever it is written to.
 fn writes_back(request: &Captured) -> Reply {

@@ -4,8 +4,9 @@ use openclaw_testkit::model_server::{Gate, ModelServer, Reply, ScriptedCall, Ste
 use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
 use serde_json::{Value, json};
 
-use crate::queue_modes::traced;
-use crate::telegram::{bot, merge, open};
+use crate::support::config::merge;
+use crate::support::telegram::{bot, open};
+use crate::support::trace::traced;
 
 /// Starts a model that fails, or whose tool fails before it says something or nothing, depending on the last word that asks for one.
 async fn model() -> ModelServer {
@@ -156,9 +157,9 @@ async fn the_trace_tells_that_the_model_said_nothing() {
         let model = ModelServer::answering(|_| Reply::text(answer)).await;
         let gateway = bot(&server, &model, section, json!({})).await;
         server.push(message);
-        let event = crate::queue_modes::traced(&gateway, 11, |event| event["run"]["state"] == "ok").await;
+        let event = crate::support::trace::traced(&gateway, 11, |event| event["run"]["state"] == "ok").await;
         assert_eq!(event["run"]["silence"], silence, "{event}");
-        let out = crate::command::openclaw(&gateway, &["trace", "last"]).await;
+        let out = crate::support::command::openclaw(&gateway, &["trace", "last"]).await;
         assert!(
             format!("{out:?}").contains("say nothing") || format!("{out:?}").contains("said nothing"),
             "{out:?}"

@@ -9,11 +9,10 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
-use crate::channel_troubles::{has, json_of, ok};
-use crate::command::{Ended, openclaw};
-use crate::conversation::turn;
 use crate::gateway;
-use crate::telegram::bot;
+use crate::support::command::{Ended, has, json_of, ok, openclaw};
+use crate::support::conversation::turn;
+use crate::support::telegram::bot;
 
 /// Runs a command to which a text is piped.
 async fn piped(gateway: &GatewayUnderTest, args: &[&str], text: &str) -> Ended {

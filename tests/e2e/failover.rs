@@ -7,8 +7,8 @@ use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, history, send, turn};
 use crate::gateway;
+use crate::support::conversation::{end, history, send, turn};
 
 const LIMITED: &str = "key-of-the-limited";
 

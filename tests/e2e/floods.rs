@@ -5,8 +5,8 @@ use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::bad_load::resident_at_most;
-use crate::telegram::{bot, last_said, open};
+use crate::support::memory::resident_at_most;
+use crate::support::telegram::{bot, last_said, open};
 
 /// Number of messages: three times more than a desk keeps in memory.
 const SAID: usize = 350;

@@ -5,8 +5,8 @@ use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::bad_load::resident_at_most;
-use crate::conversation::message;
+use crate::support::conversation::message;
+use crate::support::memory::resident_at_most;
 
 /// Bytes of one message.
 const BIG: usize = 1_000_000;

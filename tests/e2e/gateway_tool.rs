@@ -4,20 +4,15 @@
 use std::process::Stdio;
 use std::time::Instant;
 
-use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
+use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{DEADLINE, Login, ReservedPort, TOKEN, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::turn;
 use crate::gateway;
-use crate::telegram::{bot, last_said, merge};
-
-/// Results of tools in a request, in order.
-fn results(request: &Captured) -> Vec<String> {
-    let tools = request.messages().iter().filter(|message| message["role"] == "tool");
-    tools.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
-}
+use crate::support::config::merge;
+use crate::support::conversation::{results, turn};
+use crate::support::telegram::{bot, last_said};
 
 /// A model that calls the tool with each of these, and then is done.
 async fn calling(calls: Vec<Value>) -> ModelServer {

@@ -6,7 +6,7 @@ use openclaw_testkit::model_server::{ModelServer, Reply, ScriptedCall, Step};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{message, send, turn};
+use crate::support::conversation::{message, send, turn};
 
 async fn wait(client: &mut WsClient, run: &str) -> Value {
     client.request("agent.wait", json!({"runId": run, "timeoutMs": 20_000})).await.unwrap()
@@ -124,7 +124,7 @@ async fn a_run_whose_commands_kill_the_gateway_again_and_again_is_given_up_and_s
         })
         .await;
         let mut gateway = crate::gateway().fake_model(&model.v1()).start().await.unwrap();
-        command.set(crate::power_cuts::suicide(&gateway, signal)).unwrap();
+        command.set(crate::support::power_cut::suicide(&gateway, signal)).unwrap();
         let mut client = gateway.client().await.unwrap();
         client.request("agent", message("main", "the one that kills", "run-1")).await.unwrap();
         gateway.exited().await.unwrap();

@@ -3,11 +3,12 @@
 //! sessions of the earlier ones, so they are replayed like that.
 
 use openclaw_testkit::GatewayUnderTest;
-use openclaw_testkit::golden::{Change, Deviation, Replay};
+use openclaw_testkit::golden::{Change, Replay};
 use openclaw_testkit::model_server::{Captured, ModelServer, Pace, Reply, Step, reference_reply};
 use serde_json::{Value, json};
 
-use crate::{differs, gateway, recording};
+use crate::gateway;
+use crate::support::golden::{differs, recording, skip};
 
 /// The recorded stub (the newest words decide: those of an aborted run may stand before them), but slow answers stand still where the recording's client acts, instead of taking their time.
 fn stub(request: &Captured) -> Reply {
@@ -39,10 +40,6 @@ fn end_of_an_aborted_run(frame: &Value) -> bool {
 /// KB-18: events carry the canonical key.
 fn canonical_key(frame: &mut Value) {
     frame["payload"]["sessionKey"] = json!("agent:main:main");
-}
-
-fn skip(lines: std::ops::RangeInclusive<usize>, why: &'static str) -> Deviation {
-    Deviation { lines, why, change: Change::Skip }
 }
 
 /// Error of a person's run that the model refuses: the recorded words, then the model and what to do.

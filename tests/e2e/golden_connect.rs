@@ -4,7 +4,8 @@ use openclaw_testkit::golden::{Change, Deviation, Replay};
 use openclaw_testkit::{GatewaySetup, SocketOptions};
 use serde_json::json;
 
-use crate::{differs, gateway, recording};
+use crate::gateway;
+use crate::support::golden::{differs, recording};
 
 async fn replay(setup: GatewaySetup, name: &str, adapt: impl FnOnce(Replay<'_>) -> Replay<'_>) {
     let gateway = setup.start().await.unwrap();

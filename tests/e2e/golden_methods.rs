@@ -5,7 +5,8 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
 use serde_json::{Value, json};
 
-use crate::{differs, gateway, recording};
+use crate::gateway;
+use crate::support::golden::{differs, recording, skip};
 
 const PASSWORD: &str = "test-password";
 
@@ -33,10 +34,6 @@ fn any_sessions(frame: &mut Value) {
     let payload = &mut frame["payload"];
     payload["sessions"] = json!({"…": "…"});
     payload["agents"][0]["sessions"] = json!({"…": "…"});
-}
-
-fn skip(lines: std::ops::RangeInclusive<usize>, why: &'static str) -> Deviation {
-    Deviation { lines, why, change: Change::Skip }
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply, Step};
 use serde_json::{Value, json};
 
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::conversation::turn;
 
 /// A model that thinks, writes a note, says so, and answers once more.
 async fn server(proof: &str) -> ModelServer {

@@ -4,9 +4,9 @@ use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::{DEADLINE, GatewaySetup, WsClient};
 use serde_json::{Value, json};
 
-use crate::command::Ended;
-use crate::conversation::{end, history, send, told, transcript_path, turn, well_formed};
 use crate::gateway;
+use crate::support::command::Ended;
+use crate::support::conversation::{end, history, send, told, transcript_path, turn, well_formed};
 
 /// Default prompt of a heartbeat.
 const PROMPT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or repeat old tasks \

@@ -9,9 +9,9 @@ use openclaw_testkit::{Login, TOKEN, WsClient, long_sessions};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::bad_load::resident_at_most;
-use crate::doors::get;
 use crate::gateway;
+use crate::support::http::get;
+use crate::support::memory::resident_at_most;
 
 const MIB: usize = 1024 * 1024;
 

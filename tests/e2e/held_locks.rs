@@ -1,38 +1,19 @@
 //! A transcript's lock that somebody else has, or seems to have: the message waits for a living holder and for nobody else.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::time::{Duration, SystemTime};
+use std::process::Command;
+use std::time::Duration;
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply, Step};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, history, send, sessions_dir, transcript_path, turn};
 use crate::gateway;
+use crate::support::config::one_by_one;
+use crate::support::conversation::{end, history, send, sessions_dir, transcript_path, turn};
+use crate::support::locks::{Bystander, WAITS, plant, set_age};
 
-pub(crate) const WAITS: &str = "another process holds the transcript";
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// A program that has nothing to do with any of this.
-pub(crate) struct Bystander(Child);
-
-impl Bystander {
-    pub(crate) fn start() -> Self {
-        Self(Command::new("sleep").arg("1000").spawn().unwrap())
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.0.id()
-    }
-}
-
-impl Drop for Bystander {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// A gateway with one turn in session `main`, and the lock of its transcript.
 async fn with_a_turn(model: &ModelServer, config: Value) -> (GatewayUnderTest, PathBuf) {
@@ -42,12 +23,6 @@ async fn with_a_turn(model: &ModelServer, config: Value) -> (GatewayUnderTest, P
     let lock = lock_of(&transcript_path(&gateway, "main").await);
     given_back(&lock).await;
     (gateway, lock)
-}
-
-/// Config in which each message has a run of its own, also one that comes while the last run is
-/// being closed.
-pub(crate) fn one_by_one() -> Value {
-    json!({"messages": {"queue": {"mode": "followup", "debounceMs": 0}}})
 }
 
 /// A run's lock stays a moment for the next.
@@ -62,18 +37,6 @@ async fn given_back(lock: &Path) {
 
 fn lock_of(transcript: &Path) -> PathBuf {
     PathBuf::from(format!("{}.lock", transcript.display()))
-}
-
-/// A lock in the form OpenClaw 2026.2.9 writes, so long ago.
-pub(crate) fn plant(lock: &Path, pid: u32, age: Duration) {
-    let made = jiff::Timestamp::try_from(SystemTime::now() - age).unwrap();
-    std::fs::write(lock, json!({"pid": pid, "createdAt": made.to_string()}).to_string()).unwrap();
-    set_age(lock, age);
-}
-
-fn set_age(lock: &Path, age: Duration) {
-    let file = std::fs::File::options().write(true).open(lock).unwrap();
-    file.set_modified(SystemTime::now() - age).unwrap();
 }
 
 fn the_only_lock(gateway: &GatewayUnderTest) -> PathBuf {

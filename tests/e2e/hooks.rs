@@ -1,58 +1,20 @@
 //! Hooks: programs that are told what happens, and may change some of it; the bundled ones; `openclaw hooks`.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nix::sys::stat::Mode;
+use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
-use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
-use tokio::net::unix::pipe;
-use tokio::time::timeout;
 
-use crate::command::openclaw;
-use crate::conversation::{end, send, transcript_path, turn};
 use crate::gateway;
-use crate::telegram::{bot, open};
-
-/// Lines that hooks write.
-pub(crate) struct Heard {
-    path: PathBuf,
-    lines: Lines<BufReader<pipe::Receiver>>,
-}
-
-impl Heard {
-    pub(crate) fn at(path: PathBuf) -> Self {
-        nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
-        let receiver = pipe::OpenOptions::new().read_write(true).open_receiver(&path).unwrap();
-        Self { path, lines: BufReader::new(receiver).lines() }
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(crate) async fn next(&mut self) -> Value {
-        let line = timeout(DEADLINE, self.lines.next_line()).await.expect("a hook is told").unwrap().unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
-    }
-
-    /// A program that writes what it is given, and answers with this.
-    fn script(&self, answer: &str) -> String {
-        format!(
-            "#!/bin/sh\ngiven=$(cat)\nprintf '%s\\n' \"$given\" > {}\nprintf '%s' '{answer}'\n",
-            self.path.display()
-        )
-    }
-}
-
-fn put(path: &Path, text: &str, mode: u32) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-}
+use crate::support::command::openclaw;
+use crate::support::conversation::{end, send, transcript_path, turn};
+use crate::support::files::put;
+use crate::support::hooks::{Heard, commands};
+use crate::support::telegram::{bot, open};
 
 /// A hook in the state directory.
 fn put_hook(gateway: &GatewayUnderTest, name: &str, events: &[&str], handler: (&str, &str)) {
@@ -168,7 +130,7 @@ async fn nothing_runs_from_a_place_that_a_sandbox_may_write() {
     put(&at("projects/ws/BOOT.md"), "Water the plants.", 0o644);
     let file = state.join("openclaw.json");
     let mut config: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    crate::telegram::merge(
+    crate::support::config::merge(
         &mut config,
         json!({
             "agents": {
@@ -229,13 +191,6 @@ async fn the_files_of_the_prompt_can_be_changed() {
     );
 }
 
-/// Programs in the configuration, in this order of priority.
-pub(crate) fn commands(rows: &[(&str, String, i64)]) -> Value {
-    let row = |(event, script, priority): &(&str, String, i64)| json!({"event": event, "command": ["/bin/sh", "-c", script], "priority": priority});
-    let commands: Vec<Value> = rows.iter().map(row).collect();
-    json!({"hooks": {"internal": {"enabled": true, "commands": commands}}})
-}
-
 fn answers(answer: &Value) -> String {
     format!("cat > /dev/null; printf '%s' '{answer}'")
 }
@@ -252,7 +207,7 @@ async fn runs_and_tool_calls_can_be_changed_and_are_told() {
     let gateway = gateway().fake_model(&model.v1());
     let dir = tempfile::tempdir().unwrap();
     let mut heard = Heard::at(dir.path().join("heard"));
-    let tell = || format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path.display());
+    let tell = || format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path().display());
     let changes_exec = r#"if grep -q '"toolName":"exec"'; then printf '{"params":{"command":"echo two"}}'; else printf '{"block":true,"blockReason":"not that file"}'; fi"#;
     // A secret that it has from elsewhere is taken out like one that a tool prints.
     let hides = r#"sed -n 's/.*"payload":{.*"message":\({.*}\),"isSynthetic".*/{"message":\1}/p' | sed "s/two/HIDDEN ghp_0123456789$(printf abcdef)/""#;
@@ -312,7 +267,7 @@ async fn hooks_of_runs_are_told_the_channel() {
     let model = ModelServer::answering(|_| Reply::text("ok")).await;
     let dir = tempfile::tempdir().unwrap();
     let mut heard = Heard::at(dir.path().join("heard"));
-    let tell = format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path.display());
+    let tell = format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path().display());
     let rows = ["before_agent_start", "agent_end"].map(|point| (point, tell.clone(), 0));
     let gateway = bot(&server, &model, open(), commands(&rows)).await;
     server.push(private_message(5, "hello"));
@@ -333,7 +288,7 @@ async fn messages_sessions_and_the_gateway_itself_are_told_of() {
     let model = ModelServer::answering(|_| Reply::text("ok")).await;
     let dir = tempfile::tempdir().unwrap();
     let mut heard = Heard::at(dir.path().join("heard"));
-    let tell = format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path.display());
+    let tell = format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path().display());
     let points = ["message_received", "session_start", "session_end", "gateway_start", "gateway_stop"];
     let rows: Vec<_> = points.iter().map(|point| (*point, tell.clone(), 0)).collect();
     let mut gateway = gateway().fake_model(&model.v1()).config(commands(&rows)).start().await.unwrap();
@@ -433,7 +388,7 @@ export default async function handler(event) {
     let model = ModelServer::answering(|_| Reply::text("ok")).await;
     let dir = tempfile::tempdir().unwrap();
     let mut heard = Heard::at(dir.path().join("heard"));
-    let entries = json!({"script": {"env": {"HEARD": heard.path}}});
+    let entries = json!({"script": {"env": {"HEARD": heard.path()}}});
     let on = json!({"hooks": {"internal": {"enabled": true, "entries": entries}}});
     let mut gateway = gateway().fake_model(&model.v1()).config(on).prepare().unwrap();
     put_hook(&gateway, "script", &["command:stop"], ("handler.js", HANDLER));
@@ -532,7 +487,7 @@ async fn compactions_are_told_before_and_after() {
     .await;
     let dir = tempfile::tempdir().unwrap();
     let mut heard = Heard::at(dir.path().join("heard"));
-    let tell = format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path.display());
+    let tell = format!("given=$(cat); printf '%s\\n' \"$given\" > {}", heard.path().display());
     let rows = ["before_compaction", "after_compaction"].map(|point| (point, tell.clone(), 0));
     let mut gateway = gateway().fake_model(&model.v1()).config(commands(&rows)).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
@@ -562,7 +517,7 @@ async fn what_a_hook_keeps_back_is_not_said_and_what_one_says_to_a_command_is() 
     let keeps = r#"case $(cat) in *secret*) echo '{"cancel": true}';; esac"#;
     let mut config = commands(&[("message_sending", keeps.to_owned(), 0)]);
     let telegram = json!({"botToken": server.token(), "apiRoot": server.root(), "allowFrom": [5]});
-    crate::telegram::merge(&mut config, json!({"channels": {"telegram": telegram}}));
+    crate::support::config::merge(&mut config, json!({"channels": {"telegram": telegram}}));
     let mut gateway = gateway().fake_model(&model.v1()).config(config).prepare().unwrap();
     let says = "#!/bin/sh\ncat > /dev/null\necho '{\"messages\": [\"Noted.\", \"Bye.\"]}'\n";
     put_hook(&gateway, "says", &["command:new", "command:stop"], ("handler.sh", says));
@@ -603,9 +558,9 @@ async fn a_run_without_commands_writes_no_hook() {
         (json!({"tools": {"exec": {"ask": "always", "security": "full"}}}), false),
     ];
     for (config, may) in rows {
-        let model = crate::told_calls::model().await;
+        let model = crate::support::told_calls::model().await;
         let gateway = gateway().fake_model(&model.v1()).config(config.clone()).start().await.unwrap();
-        let mut caller = crate::told_calls::Caller::new(gateway.client().await.unwrap());
+        let mut caller = crate::support::told_calls::Caller::new(gateway.client().await.unwrap());
         let said = caller.call("main", "write", hook.clone()).await;
         assert_eq!(said.contains("would be part of a hook"), !may, "{config}: {said}");
         let boot = caller.call("main", "write", json!({"path": "BOOT.md", "content": "Run id."})).await;

@@ -1,19 +1,13 @@
 //! `openclaw hooks install` and `update`.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use openclaw_testkit::GatewayUnderTest;
 use serde_json::{Value, json};
 
-use crate::command::{Ended, openclaw};
 use crate::gateway;
-
-fn put(path: &Path, text: &str, mode: u32) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-}
+use crate::support::command::{Ended, openclaw};
+use crate::support::files::put;
 
 fn put_hook(dir: &Path, name: &str) {
     let metadata = json!({"openclaw": {"events": ["command:stop"]}});

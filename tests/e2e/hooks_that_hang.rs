@@ -3,9 +3,9 @@
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::{send, turn};
 use crate::gateway;
-use crate::hooks::Heard;
+use crate::support::conversation::{send, turn};
+use crate::support::hooks::Heard;
 
 /// Calls a tool where the message asks for it.
 fn model(request: &Captured) -> Reply {

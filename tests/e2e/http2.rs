@@ -3,8 +3,8 @@
 use openclaw_testkit::model_server::{ModelServer, Reply, Step};
 use serde_json::json;
 
-use crate::conversation::{send, turn};
 use crate::gateway;
+use crate::support::conversation::{send, turn};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_share_a_connection_and_a_stopped_one_ends_alone() {

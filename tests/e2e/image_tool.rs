@@ -5,10 +5,10 @@ use base64::engine::general_purpose::STANDARD;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::{transcript_path, turn, well_formed};
 use crate::gateway;
-use crate::pictures::black;
-use crate::telegram::merge;
+use crate::support::config::merge;
+use crate::support::conversation::{results, transcript_path, turn, well_formed};
+use crate::support::pictures::black;
 
 const SEEN: &str = "A black rectangle.";
 
@@ -21,12 +21,6 @@ fn models(more: Value) -> Value {
     let mut config = json!({"models": {"providers": {"fake": {"models": all}}}});
     merge(&mut config, more);
     config
-}
-
-/// Results of tools in a request, in order.
-fn results(request: &Captured) -> Vec<String> {
-    let tools = request.messages().iter().filter(|message| message["role"] == "tool");
-    tools.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 /// A model that calls the tool with each of these, and then is done; image models answer by their names.
@@ -157,7 +151,7 @@ async fn in_a_sandbox_only_its_own_pictures_are_looked_at() {
     std::fs::create_dir_all(&workspace).unwrap();
     std::fs::write(workspace.join("a.png"), black(30, 20)).unwrap();
     let mut client = gateway.client().await.unwrap();
-    if !crate::sandbox::works(&gateway, &turn(&mut client, "main", "look", "run-1").await) {
+    if !crate::support::sandbox::works(&gateway, &turn(&mut client, "main", "look", "run-1").await) {
         return;
     }
     let told = results(asked(&model, "fake-1").last().unwrap());

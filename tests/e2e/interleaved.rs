@@ -5,13 +5,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use Action::{Abort, Delete, Inject, New, Patch, Reset};
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply, ScriptedCall, Step};
 use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::conversation::{end, history, message, said_history, sessions_dir, turn, well_formed, words};
 use crate::gateway;
+use crate::support::conversation::{
+    end, history, message, said_history, sessions_dir, turn, well_formed, words,
+};
 
 /// Progress of the run when the requests come.
 #[derive(Debug, Clone, Copy)]
@@ -48,8 +51,6 @@ enum Action {
     New,
     Patch,
 }
-
-use Action::{Abort, Delete, Inject, New, Patch, Reset};
 
 /// Orders of so many of these actions, each action at most once.
 fn orders(actions: &[Action], length: usize) -> Vec<Vec<Action>> {

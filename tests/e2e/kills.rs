@@ -21,7 +21,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::held_locks::Bystander;
+use crate::support::environment::set;
+use crate::support::locks::Bystander;
 
 /// Unless `OPENCLAW_TEST_KILLS` says otherwise, as the gate does.
 const KILLS: usize = 40;
@@ -32,14 +33,6 @@ const LIFETIME: usize = 200;
 const MESSAGES: usize = 100;
 /// Unless `OPENCLAW_TEST_SEED` says otherwise.
 const SEED: u64 = 20_261_121;
-
-/// A number from the environment.
-pub(crate) fn set<T: std::str::FromStr>(name: &str, default: T) -> Result<T> {
-    match std::env::var(name) {
-        Ok(text) => text.trim().parse().ok().with_context(|| format!("{name} is no number: {text:?}")),
-        Err(_) => Ok(default),
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_accepted_message_is_answered_once_however_often_the_gateway_is_killed() -> Result<()> {

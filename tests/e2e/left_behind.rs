@@ -5,8 +5,8 @@ use openclaw_testkit::GatewayUnderTest;
 use serde_json::{Value, json};
 
 use crate::gateway;
-use crate::sandbox_containers::{until, with_argument};
-use crate::told_calls::{Caller, model};
+use crate::support::processes::{until, with_argument};
+use crate::support::told_calls::{Caller, model};
 
 /// Name of each case, the number of its processes before the gateway stops, and a command that has
 /// `WORD` as an argument of each process.

@@ -2,21 +2,17 @@
 //! that is not what it should be.
 
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, history, message, send, sessions_dir, turn, words};
 use crate::gateway;
+use crate::support::clock::now_ms;
+use crate::support::conversation::{end, history, message, send, sessions_dir, turn, words};
 
 const OLD: &str = "11111111-2222-4333-8444-555555555555";
 const HOUR: u64 = 60 * 60 * 1000;
-
-fn now_ms() -> u64 {
-    u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
-}
 
 /// The zone in which it is noon or a little later now.
 fn zone_of_noon() -> String {

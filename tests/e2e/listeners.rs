@@ -4,8 +4,8 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{Login, TOKEN, WsClient};
 use serde_json::json;
 
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::conversation::turn;
 
 #[tokio::test]
 async fn who_may_only_approve_or_pair_hears_no_conversation() {

@@ -3,7 +3,7 @@
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::turn;
+use crate::support::conversation::turn;
 
 /// Address at which nothing listens.
 const NOBODY: &str = "http://127.0.0.1:9";

@@ -12,9 +12,10 @@ use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::time::timeout;
 
-use crate::command::{Ended, openclaw};
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::command::{Ended, openclaw};
+use crate::support::config::config;
+use crate::support::conversation::turn;
 
 /// Runs a command and gives it this on standard input.
 async fn given(gateway: &GatewayUnderTest, args: &[&str], input: &str) -> Ended {
@@ -30,11 +31,6 @@ async fn given(gateway: &GatewayUnderTest, args: &[&str], input: &str) -> Ended 
 fn store(gateway: &GatewayUnderTest) -> Value {
     let path = gateway.state_dir().join("agents/main/agent/auth-profiles.json");
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
-fn config(gateway: &GatewayUnderTest) -> Value {
-    serde_json::from_str(&std::fs::read_to_string(gateway.state_dir().join("openclaw.json")).unwrap())
-        .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -37,13 +37,11 @@ mod channel_troubles;
 mod channels_commands;
 mod chat_commands;
 mod client_scopes;
-mod command;
 mod compaction;
 mod config_paths;
 mod connect_model;
 mod context_command;
 mod control_frames;
-mod conversation;
 mod crowds;
 mod direct_history;
 mod direct_spelling;
@@ -89,7 +87,6 @@ mod model_directive;
 mod model_retries;
 mod models_commands;
 mod models_probes;
-mod mount;
 mod nesting;
 mod newcomer;
 mod odd_frames;
@@ -144,6 +141,7 @@ mod strange_words;
 mod subagents;
 mod subagents_rows;
 mod subagents_strain;
+mod support;
 mod telegram;
 mod telegram_access;
 mod telegram_bad_input;
@@ -155,7 +153,6 @@ mod telegram_identity;
 mod telegram_kinds;
 mod telegram_strangers;
 mod terminal_flood;
-mod told_calls;
 mod tool_secrets;
 mod tools;
 mod tools_explain;
@@ -173,7 +170,6 @@ mod workspace_files;
 mod wrong_clock;
 
 use openclaw_testkit::GatewaySetup;
-use openclaw_testkit::golden::{Change, Deviation};
 
 /// A gateway of the binary under test: the one that was built with the tests, or that `OPENCLAW_TEST_BINARY` names.
 fn gateway() -> GatewaySetup {
@@ -183,15 +179,4 @@ fn gateway() -> GatewaySetup {
 fn program() -> std::path::PathBuf {
     let named = std::env::var_os("OPENCLAW_TEST_BINARY");
     named.unwrap_or_else(|| env!("CARGO_BIN_EXE_openclaw").into()).into()
-}
-
-/// A recorded conversation of `tests/golden`.
-fn recording(name: &str) -> String {
-    let path = format!("{}/../../tests/golden/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-/// Deviation of one line, and why it differs with us.
-fn differs(line: usize, why: &'static str, change: Change) -> Deviation {
-    Deviation { lines: line..=line, why, change }
 }

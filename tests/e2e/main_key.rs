@@ -5,8 +5,9 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{history, sessions_dir, turn};
 use crate::gateway;
+use crate::support::conversation::{history, turn};
+use crate::support::session_rows::{row, rows, write_rows, write_transcript};
 
 const REMEMBERED: &str = "The owner's cat is called Mitzi.";
 
@@ -24,32 +25,6 @@ async fn prepared(model: &ModelServer, session: Value) -> GatewayUnderTest {
     std::fs::create_dir_all(&workspace).unwrap();
     std::fs::write(workspace.join("MEMORY.md"), REMEMBERED).unwrap();
     gateway
-}
-
-/// The rows in the file.
-pub(crate) fn rows(gateway: &GatewayUnderTest) -> Value {
-    serde_json::from_str(&std::fs::read_to_string(sessions_dir(gateway).join("sessions.json")).unwrap())
-        .unwrap()
-}
-
-pub(crate) fn write_rows(gateway: &GatewayUnderTest, rows: &Value) {
-    std::fs::create_dir_all(sessions_dir(gateway)).unwrap();
-    std::fs::write(sessions_dir(gateway).join("sessions.json"), rows.to_string()).unwrap();
-}
-
-pub(crate) fn row(id: &str, updated_at: u64) -> Value {
-    json!({"sessionId": id, "updatedAt": updated_at})
-}
-
-/// Writes a transcript in which one thing was said.
-pub(crate) fn write_transcript(gateway: &GatewayUnderTest, id: &str, said: &str) {
-    let at = "2026-02-09T10:11:12.123Z";
-    let header = json!({"type": "session", "version": 3, "id": id, "timestamp": at, "cwd": "/"});
-    let message = json!({"role": "user", "content": [{"type": "text", "text": said}], "timestamp": 1_770_000_000_000_u64});
-    let entry =
-        json!({"type": "message", "id": "aaaaaaaa", "parentId": null, "timestamp": at, "message": message});
-    std::fs::write(sessions_dir(gateway).join(format!("{id}.jsonl")), format!("{header}\n{entry}\n"))
-        .unwrap();
 }
 
 /// Names the main session in the config file of a gateway that does not run.
@@ -166,7 +141,7 @@ async fn a_message_accepted_under_the_old_name_is_answered_under_the_new_one() {
     gateway.start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
     turn(&mut client, "main", "first", "r1").await;
-    crate::conversation::send(&mut client, "main", "second", "r2").await;
+    crate::support::conversation::send(&mut client, "main", "second", "r2").await;
     model.arrived(2).await;
     gateway.kill().await.unwrap();
     name_main(&gateway, "work");

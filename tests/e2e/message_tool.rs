@@ -6,8 +6,8 @@ use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, group_mes
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::command::openclaw;
-use crate::telegram::bot;
+use crate::support::command::openclaw;
+use crate::support::telegram::bot;
 
 fn open() -> Value {
     json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open", "groups": {"*": {"requireMention": false}}})

@@ -2,7 +2,7 @@
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
 
-use crate::conversation::{history, turn};
+use crate::support::conversation::{history, turn};
 
 #[tokio::test]
 async fn a_command_that_is_not_there_yet_is_answered_by_the_gateway_and_other_words_by_the_model() {

@@ -4,7 +4,7 @@ use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, history, send, transcript_path, turn, well_formed};
+use crate::support::conversation::{end, history, send, transcript_path, turn, well_formed};
 
 const SWITCHED: &str = "Model set to quick (fake/fake-2).";
 

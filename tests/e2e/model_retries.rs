@@ -6,9 +6,9 @@ use openclaw_testkit::model_server::{ModelServer, Reply, Step};
 use openclaw_testkit::{GatewaySetup, WsClient};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::send;
 use crate::gateway;
+use crate::support::command::openclaw;
+use crate::support::conversation::send;
 
 /// The key of provider `fake`, which the server's error repeats.
 const KEY: &str = "fake-key";

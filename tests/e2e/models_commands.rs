@@ -3,8 +3,8 @@
 use openclaw_testkit::GatewayUnderTest;
 use serde_json::{Value, json};
 
-use crate::command::{Ended, openclaw};
 use crate::gateway;
+use crate::support::command::{Ended, openclaw};
 
 /// The installation of the recording.
 fn recorded_installation() -> GatewayUnderTest {

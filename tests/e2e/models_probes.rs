@@ -4,8 +4,9 @@ use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::command::{Ended, openclaw};
 use crate::gateway;
+use crate::support::command::{Ended, openclaw};
+use crate::support::config::config;
 
 fn provider(server: &ModelServer, id: &str) -> Value {
     json!({"baseUrl": server.v1(), "api": "openai-completions", "models": [{"id": id, "name": id}]})
@@ -167,11 +168,6 @@ fn scanning(server: &ModelServer, key: &str) -> GatewayUnderTest {
 
 async fn scan(gateway: &GatewayUnderTest, args: &[&str]) -> Ended {
     openclaw(gateway, &[&["models", "scan"], args].concat()).await
-}
-
-fn config(gateway: &GatewayUnderTest) -> Value {
-    serde_json::from_str(&std::fs::read_to_string(gateway.state_dir().join("openclaw.json")).unwrap())
-        .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

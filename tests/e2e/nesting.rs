@@ -6,7 +6,7 @@ use openclaw_testkit::model_server::{ModelServer, Reply, ScriptedCall};
 use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::json;
 
-use crate::conversation::{end, send, transcript_path, turn};
+use crate::support::conversation::{end, send, transcript_path, turn};
 
 const DEEP: usize = 100_000;
 

@@ -14,21 +14,14 @@ use tokio::net::TcpSocket;
 use tokio::process::Child;
 use tokio::time::timeout;
 
-use crate::command::{Ended, openclaw};
 use crate::gateway;
+use crate::support::command::{Ended, openclaw, unaware};
 
 /// A home in which nothing has been done yet.
 fn fresh() -> GatewayUnderTest {
     let gateway = gateway().whole_config(Value::Null).prepare().unwrap();
     std::fs::remove_dir(gateway.state_dir()).unwrap();
     gateway
-}
-
-/// A command without the port of the gateway, which the config does not know.
-async fn unaware(gateway: &GatewayUnderTest, args: &[&str]) -> Ended {
-    let mut command = gateway.command();
-    command.args(args);
-    Ended::of(command).await
 }
 
 /// A port on which nobody listens, while the socket is kept.

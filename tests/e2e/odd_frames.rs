@@ -4,8 +4,8 @@
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::conversation::turn;
 
 /// Answer that every one of them gives.
 const SAID: &str = "DONE-OK";
@@ -74,7 +74,7 @@ fn block(kind: &Value, index: Value) -> Vec<Value> {
 #[expect(clippy::needless_pass_by_value, reason = "reads better at the call")]
 fn part(more: Value, usage: Value) -> String {
     let mut part = json!({"text": SAID});
-    crate::telegram::merge(&mut part, more);
+    crate::support::config::merge(&mut part, more);
     let frame = json!({"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}],
         "usageMetadata": usage});
     format!("data: {frame}\n\n")
@@ -95,7 +95,7 @@ fn responses(usage: &Value) -> String {
 #[expect(clippy::needless_pass_by_value, reason = "reads better at the call")]
 fn item(in_item: Value, in_events: Value) -> String {
     let with = |mut whole: Value, more: &Value| {
-        crate::telegram::merge(&mut whole, more.clone());
+        crate::support::config::merge(&mut whole, more.clone());
         whole
     };
     let added = with(json!({"type": "message", "id": "msg_1"}), &in_item);

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use openclaw_testkit::GatewayUnderTest;
-use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
+use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::turn;
 use crate::gateway;
-use crate::sandbox::works;
-use crate::telegram::{bot, open};
+use crate::support::command::openclaw;
+use crate::support::conversation::{results, turn};
+use crate::support::sandbox::works;
+use crate::support::telegram::{bot, open};
 
 const REFUSED: &str = "which tools do not touch";
 /// Refusals of tools in a sandbox, which never follow a link.
@@ -33,12 +33,6 @@ async fn calling(calls: &Calls) -> ModelServer {
         }
     })
     .await
-}
-
-/// Returns the results of the tools, in order.
-fn results(request: &Captured) -> Vec<String> {
-    let results = request.messages().iter().filter(|message| message["role"] == "tool");
-    results.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 /// Returns the names by which somebody could try to reach files of the state. `to_home` leads from the workspace to the home.

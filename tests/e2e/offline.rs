@@ -5,10 +5,10 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
 use serde_json::{Value, json};
 
-use crate::channel_troubles::{has, json_of, ok};
-use crate::queue_modes::traced;
-use crate::telegram::{bot, last_said, open};
-use crate::telegram_groups::until;
+use crate::support::command::{has, json_of, ok};
+use crate::support::telegram::{bot, last_said, open};
+use crate::support::trace::traced;
+use crate::support::wait::until;
 
 const HOUR: i64 = 3600;
 

@@ -7,8 +7,8 @@ use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::json;
 use tokio::net::unix::pipe;
 
-use crate::conversation::send;
 use crate::gateway;
+use crate::support::conversation::send;
 
 /// The command and a child of it hold `alive` open for as long as they run.
 const LONG: &str = "exec 3> alive; trap '' TERM HUP; sleep 10000 & echo on >&3; wait";
@@ -49,7 +49,7 @@ async fn a_command_is_gone_before_the_run_it_belongs_to_is_resumed() {
     let mut client = gateway.client().await.unwrap();
     let record = client.request("agent.wait", json!({"runId": "run-1", "timeoutMs": 30000})).await.unwrap();
     assert_eq!(record["status"], "ok", "{record}");
-    let history = crate::conversation::history(&mut client, "main").await;
+    let history = crate::support::conversation::history(&mut client, "main").await;
     assert_eq!(history.last().map(String::as_str), Some("assistant: Ok(0)"), "{history:?}");
 }
 
@@ -59,7 +59,7 @@ async fn what_a_finished_command_left_in_the_background_ends_with_the_gateway() 
     let model = ModelServer::queue([Reply::tool("c1", "exec", &left), Reply::text("done")]).await;
     let mut gateway = gateway().fake_model(&model.v1()).start().await.unwrap();
     let mut client = gateway.client().await.unwrap();
-    assert_eq!(crate::conversation::turn(&mut client, "main", "go", "run-1").await, "done");
+    assert_eq!(crate::support::conversation::turn(&mut client, "main", "go", "run-1").await, "done");
     let last = model.requests().pop().unwrap();
     let said = last.messages().iter().find(|message| message["role"] == "tool").unwrap();
     let pid = nix::unistd::Pid::from_raw(said["content"].as_str().unwrap().trim().parse().unwrap());

@@ -5,8 +5,8 @@ use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{Fault, Outage, TelegramServer, private_message};
 use serde_json::json;
 
-use crate::channel_troubles::{has, ok};
-use crate::telegram::{bot, open};
+use crate::support::command::{has, ok};
+use crate::support::telegram::{bot, open};
 
 /// People whose answers are on their way together.
 const PEOPLE: i64 = 6;

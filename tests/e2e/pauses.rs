@@ -4,8 +4,9 @@ use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Scripte
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::queue_modes::{numbered, traced};
-use crate::telegram::{bot, last_said, merge, open};
+use crate::support::config::merge;
+use crate::support::telegram::{bot, last_said, open};
+use crate::support::trace::{numbered, traced};
 
 const BLOCKS: [&str; 3] = [
     "The first of them is here, look.",

@@ -7,8 +7,9 @@ use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, message, transcript_path, turn, well_formed};
 use crate::gateway;
+use crate::support::conversation::{end, message, transcript_path, turn, well_formed};
+use crate::support::pictures::black;
 
 /// Pixels a side.
 const SIDE: u32 = 24_000;
@@ -101,7 +102,7 @@ async fn a_picture_that_models_do_not_take_is_told_of_in_words() {
 async fn an_attachment_that_is_not_shown_is_told_of_in_words() {
     const UNSEEN: &str = "[an image is left out here: the model does not take it]";
     for (input, sees) in [(&["text", "image"][..], true), (&["text"][..], false)] {
-        let (model, gateway) = crate::prompt_pictures::talk(input, json!({})).await;
+        let (model, gateway) = crate::support::pictures::talk(input, json!({})).await;
         let mut client = gateway.client().await.unwrap();
         let mut params = message("main", "look", "run-1");
         params["attachments"] = json!([
@@ -177,44 +178,4 @@ fn peak_memory(gateway: &GatewayUnderTest) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid().unwrap())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
-/// A whole grey PNG, all of it black: a byte a pixel decoded, and next to nothing as a file.
-pub(crate) fn black(width: u32, height: u32) -> Vec<u8> {
-    let mut header = [width.to_be_bytes(), height.to_be_bytes()].concat();
-    header.extend([8, 0, 0, 0, 0]);
-    let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
-    for (name, data) in
-        [(b"IHDR", header), (b"IDAT", zeros(u64::from(height) * u64::from(width + 1))), (b"IEND", Vec::new())]
-    {
-        let chunk = [name.as_slice(), &data].concat();
-        png.extend(u32::try_from(data.len()).unwrap().to_be_bytes());
-        png.extend(&chunk);
-        png.extend(crc(&chunk).to_be_bytes());
-    }
-    png
-}
-
-/// A zlib stream of so many zeros: one zero, then copies of it, 258 at a time, in the fixed code of deflate.
-fn zeros(count: u64) -> Vec<u8> {
-    let copies = (count - 1) / 258;
-    let mut bits = vec![true, true, false];
-    let literal = |bits: &mut Vec<bool>| bits.extend([false, false, true, true, false, false, false, false]);
-    literal(&mut bits);
-    for _ in 0..copies {
-        // Length 258 is 11000101, distance 1 is 00000.
-        bits.extend([true, true, false, false, false, true, false, true]);
-        bits.extend([false; 5]);
-    }
-    (0..(count - 1) % 258).for_each(|_| literal(&mut bits));
-    bits.extend([false; 7]);
-    let bytes = bits.chunks(8).map(|byte| byte.iter().rev().fold(0, |sum, bit| sum << 1 | u8::from(*bit)));
-    let check = (u32::try_from(count % 65_521).unwrap() << 16 | 1).to_be_bytes();
-    [0x78, 0x01].into_iter().chain(bytes).chain(check).collect()
-}
-
-fn crc(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!0_u32, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
-    })
 }

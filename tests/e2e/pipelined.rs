@@ -5,8 +5,8 @@
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, message, said_history};
 use crate::gateway;
+use crate::support::conversation::{end, message, said_history};
 
 /// Unless `OPENCLAW_TEST_PAIRS` says otherwise.
 const PAIRS: usize = 25;

@@ -9,18 +9,13 @@ use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{DeviceIdentity, GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, history, send, sessions_dir, transcript_path, turn};
-use crate::sessions_send::step;
-use crate::subagents::{is_child, listed};
+use crate::support::conversation::{end, history, send, sessions_dir, transcript_path, turn};
+use crate::support::power_cut::suicide;
+use crate::support::sessions_send::step;
+use crate::support::subagents::{is_child, listed};
 
 /// A session beside the main one.
 const SIDE: &str = "agent:main:side";
-
-/// Sends a signal to the gateway of this state directory.
-pub(crate) fn suicide(gateway: &GatewayUnderTest, signal: &str) -> String {
-    let lock = gateway.state_dir().join("gateway.lock");
-    format!("kill {signal} $(grep -o '\"pid\":[0-9]*' '{}' | cut -d: -f2); sleep 60", lock.display())
-}
 
 async fn wait(gateway: &GatewayUnderTest, run: &str) -> Value {
     let mut client = gateway.client().await.unwrap();
@@ -50,7 +45,7 @@ async fn a_command_that_a_power_cut_met_is_told_to_the_model_and_not_run_once_mo
     let asked = model.requests().pop().unwrap();
     assert!(asked.body.to_string().contains("may or may not have completed"), "{}", asked.body);
     gateway.logged("a tool call was under way when the gateway ended: it may have happened").await.unwrap();
-    let traced = crate::command::openclaw(&gateway, &["trace", "run-1"]).await;
+    let traced = crate::support::command::openclaw(&gateway, &["trace", "run-1"]).await;
     assert!(traced.out.contains("  the gateway ended during exec: it may have happened"), "{traced:?}");
 }
 

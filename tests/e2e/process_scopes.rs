@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::conversation::{end, send};
 use crate::gateway;
-use crate::sandbox::works;
-use crate::told_calls::{Caller, model};
+use crate::support::conversation::{end, send};
+use crate::support::sandbox::works;
+use crate::support::told_calls::{Caller, model};
 
 const MAIN: &str = "agent:main:main";
 const SIDE: &str = "agent:main:side";

@@ -9,8 +9,8 @@ use openclaw_testkit::{DEADLINE, GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 use tokio::time::{Duration, sleep, timeout};
 
-use crate::conversation::{send, turn};
 use crate::gateway;
+use crate::support::conversation::{send, turn};
 
 const ENDS: [Signal; 2] = [Signal::SIGKILL, Signal::SIGTERM];
 

@@ -3,8 +3,8 @@
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::conversation::turn;
 
 /// The parts of a request that a provider caches, without the marks that say how far: tools, system prompt, messages.
 fn cached(request: &Captured) -> (String, Vec<String>) {

@@ -5,28 +5,11 @@ use std::process::Command;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use openclaw_testkit::GatewayUnderTest;
-use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
-use serde_json::{Value, json};
+use openclaw_testkit::model_server::Captured;
+use serde_json::json;
 
-use crate::conversation::turn;
-use crate::gateway;
-use crate::pictures::black;
-use crate::telegram::merge;
-
-/// A model that says "done", and a gateway whose workspace has a picture `a.png`.
-pub(crate) async fn talk(input: &[&str], more: Value) -> (ModelServer, GatewayUnderTest) {
-    let model = ModelServer::answering(|_| Reply::text("done")).await;
-    let seeing =
-        json!([{"id": "fake-1", "name": "Fake", "input": input, "contextWindow": 32000, "maxTokens": 4096}]);
-    let mut config = json!({"models": {"providers": {"fake": {"models": seeing}}}});
-    merge(&mut config, more);
-    let gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
-    let workspace = gateway.state_dir().join("workspace");
-    std::fs::create_dir_all(&workspace).unwrap();
-    std::fs::write(workspace.join("a.png"), black(30, 20)).unwrap();
-    (model, gateway)
-}
+use crate::support::conversation::turn;
+use crate::support::pictures::{black, talk};
 
 /// The base64 of the pictures in each message of a user.
 fn shown(request: &Captured) -> Vec<Vec<String>> {
@@ -112,7 +95,7 @@ async fn a_sandboxed_session_is_shown_its_own_files_alone() {
     std::os::unix::fs::symlink(&secret, gateway.state_dir().join("workspace/link.png")).unwrap();
     let mut client = gateway.client().await.unwrap();
     let words = format!("look at {secret} ./link.png ../../{secret} /workspace/a.png");
-    if !crate::sandbox::works(&gateway, &turn(&mut client, "main", &words, "run-1").await) {
+    if !crate::support::sandbox::works(&gateway, &turn(&mut client, "main", &words, "run-1").await) {
         return;
     }
     assert_eq!(shown(&model.requests()[0]), [[encoded(30)]]);

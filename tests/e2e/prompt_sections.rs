@@ -4,8 +4,9 @@ use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::telegram::{bot, merge};
+use crate::support::command::openclaw;
+use crate::support::config::merge;
+use crate::support::telegram::bot;
 
 fn system(request: &Captured) -> String {
     request.messages()[0]["content"].as_str().unwrap().to_owned()

@@ -4,9 +4,9 @@
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::json;
 
-use crate::command::{Ended, openclaw};
-use crate::conversation::{end, send, turn};
 use crate::gateway;
+use crate::support::command::{Ended, openclaw};
+use crate::support::conversation::{end, send, turn};
 
 /// A model that would run a command and write outside of the workspace.
 async fn harmful(marks: &std::path::Path) -> ModelServer {

@@ -7,9 +7,8 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-use crate::bad_model::failure;
-use crate::conversation::{send, turn};
 use crate::gateway;
+use crate::support::conversation::{failure, send, turn};
 
 /// A host that no resolver knows: what reaches the server went through the proxy.
 const ELSEWHERE: &str = "http://models.invalid/v1";

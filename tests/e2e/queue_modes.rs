@@ -1,29 +1,20 @@
 //! Queue modes as people see them, on Telegram and at clients: which messages are answered together, which are dropped and by which rule.
 //! Neither a crash nor a stop loses or repeats one.
 
-use std::time::Duration;
-
+use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, private_message};
-use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::{Value, json};
 
-use crate::channel_troubles::ok;
-use crate::conversation::{end, message, send};
 use crate::gateway;
-use crate::telegram::{bot, last_said, open};
-
-/// Heading of messages that are asked together.
-pub(crate) const TITLE: &str = "[Queued messages while agent was busy]\n\n---\nQueued #1\n";
+use crate::support::command::ok;
+use crate::support::conversation::{TITLE, end, message, send};
+use crate::support::telegram::{bot, last_said, open, texts};
+use crate::support::trace::{numbered, traced};
 
 /// A message with an id of its own, from somebody in private.
 fn from(person: i64, id: i64, text: &str) -> Value {
     numbered(private_message(person, text), id)
-}
-
-pub(crate) fn numbered(mut update: Value, id: i64) -> Value {
-    update["message"]["message_id"] = json!(id);
-    update
 }
 
 fn queue(settings: &Value) -> Value {
@@ -50,22 +41,6 @@ async fn echo(gate: &Gate) -> ModelServer {
     .await
 }
 
-/// Trace of a message, once it satisfies the test.
-pub(crate) async fn traced(gateway: &GatewayUnderTest, id: i64, is: impl Fn(&Value) -> bool) -> Value {
-    let asking = async {
-        let mut client = gateway.client().await.unwrap();
-        loop {
-            let found = client.request("trace", json!({"id": id.to_string()})).await.unwrap();
-            if is(&found["events"][0]) {
-                return found["events"][0].clone();
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let found = tokio::time::timeout(DEADLINE, asking).await;
-    found.unwrap_or_else(|_| panic!("message {id} is not traced as expected\n{}", gateway.log()))
-}
-
 /// Says something and waits until it stands in its session's queue.
 async fn push(server: &TelegramServer, gateway: &GatewayUnderTest, update: Value) {
     let id = update["message"]["message_id"].as_i64().unwrap();
@@ -82,10 +57,6 @@ async fn begin(server: &TelegramServer, model: &ModelServer) {
 /// Waits until it is known that the answer to a message was sent.
 async fn is_sent(gateway: &GatewayUnderTest, id: i64) {
     traced(gateway, id, |event| event["run"]["deliveries"][0]["state"] == "sent").await;
-}
-
-fn texts(server: &TelegramServer) -> Vec<String> {
-    server.made().iter().map(|made| made["text"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 /// Waits for these messages of the bot, and that no others came.
@@ -296,10 +267,10 @@ async fn a_message_that_is_steered_and_kept_is_read_at_once_and_asked_once_more(
         (&json!(true), &json!(null)),
         "{two:#}"
     );
-    let told = crate::channel_troubles::ok(&gateway, &["trace", "2"]).await;
+    let told = crate::support::command::ok(&gateway, &["trace", "2"]).await;
     let reader = one["run"]["runId"].as_str().unwrap();
     let line = format!("the run before has read it too (steer-backlog): run {reader};");
-    crate::channel_troubles::has(&told, &[line.as_str()]);
+    crate::support::command::has(&told, &[line.as_str()]);
     assert_eq!(two["run"]["readBy"], reader, "{two:#}");
     // Words of that run, which may be an answer to it too, stand behind its own answer.
     let (own, of_reader) = (deliveries(&two), deliveries(&one));

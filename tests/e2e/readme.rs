@@ -12,7 +12,7 @@ use openclaw_testkit::{DEADLINE, ReservedPort};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::time::timeout;
 
-use crate::channel_troubles::ok;
+use crate::support::command::ok;
 use crate::{gateway, program};
 
 const README: &str = include_str!("../../README.md");

@@ -8,8 +8,8 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{WsClient, reference_state};
 use serde_json::{Value, json};
 
-use crate::conversation::{sessions_dir, turn};
 use crate::gateway;
+use crate::support::conversation::{sessions_dir, turn};
 
 const SESSIONS: usize = 1_000;
 const CYCLES: usize = 100;

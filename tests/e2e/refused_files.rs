@@ -5,11 +5,11 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, private_message};
 use serde_json::{Value, json};
 
-use crate::channel_troubles::{connected, has, json_of, ok};
-use crate::command::openclaw;
-use crate::queue_modes::{numbered, traced};
-use crate::telegram::{bot, last_said, merge, open};
-use crate::telegram_groups::until;
+use crate::support::command::{has, json_of, ok, openclaw};
+use crate::support::config::merge;
+use crate::support::telegram::{bot, connected, last_said, open};
+use crate::support::trace::{numbered, traced};
+use crate::support::wait::until;
 
 const BLOCKED: Fault = Fault::Refuse(403, "Forbidden: bot was blocked by the user");
 

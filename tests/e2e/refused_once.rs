@@ -7,9 +7,11 @@ use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, message, send, sessions_dir, told, transcript_path, turn, well_formed};
-use crate::queue_modes::{numbered, traced};
-use crate::telegram::last_said;
+use crate::support::conversation::{
+    end, message, send, sessions_dir, told, transcript_path, turn, well_formed,
+};
+use crate::support::telegram::{last_said, texts};
+use crate::support::trace::{numbered, traced};
 
 /// Waits until Telegram has been asked for `count` messages. Panics with the gateway's log if that takes too long.
 async fn seen(server: &TelegramServer, gateway: &GatewayUnderTest, count: usize) {
@@ -51,8 +53,7 @@ impl Stage {
     }
 
     fn texts(&self) -> Vec<String> {
-        let made = self.server.made();
-        made.iter().map(|made| made["text"].as_str().unwrap_or_default().to_owned()).collect()
+        texts(&self.server)
     }
 
     /// The only transcript.

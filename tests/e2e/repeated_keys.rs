@@ -4,7 +4,7 @@ use openclaw_testkit::WsClient;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, message, send};
+use crate::support::conversation::{end, message, send};
 
 async fn refused(client: &mut WsClient, method: &str, params: Value) {
     let answer = client.call(method, params.clone()).await.unwrap();

@@ -3,8 +3,8 @@
 use openclaw_testkit::model_server::{ModelServer, Reply, Step};
 use serde_json::{Value, json};
 
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::conversation::turn;
 
 #[tokio::test]
 async fn a_model_of_openai_thinks_uses_a_tool_and_gets_its_reasoning_back() {

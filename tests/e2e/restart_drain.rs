@@ -5,9 +5,10 @@ use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::conversation::{message, send, turn};
-use crate::doors::get;
-use crate::telegram::{bot, last_said, run};
+use crate::support::command::run;
+use crate::support::conversation::{message, send, turn};
+use crate::support::http::get;
+use crate::support::telegram::{bot, last_said};
 
 const RESTARTS: &str =
     "⚙️ Restarting OpenClaw in-process (SIGUSR1) once 1 run has ended; messages are answered after that.";

@@ -7,16 +7,16 @@ use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, button, group_message, private_message};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::{end, send, turn};
 use crate::gateway;
-use crate::queue_modes::{numbered, traced};
-use crate::session_tools::{asked_call, system, tool_said};
-use crate::sessions_send::{call as sending, step};
-use crate::subagents::{is_child, listed, lists};
-use crate::telegram::{bot, last_said};
-use crate::telegram_groups::until;
-use crate::told_calls::{Caller, model};
+use crate::support::command::openclaw;
+use crate::support::conversation::{end, send, turn};
+use crate::support::session_tools::{asked_call, system, tool_said};
+use crate::support::sessions_send::{call as sending, step};
+use crate::support::subagents::{is_child, listed, lists};
+use crate::support::telegram::{bot, last_said};
+use crate::support::told_calls::{Caller, model};
+use crate::support::trace::{numbered, traced};
+use crate::support::wait::until;
 
 const GROUP: i64 = -100;
 const OWNER: i64 = 1111;
@@ -149,7 +149,7 @@ async fn a_sub_agent_has_the_rights_of_who_asked_for_it_also_after_a_crash() {
     server.push(group_message(GROUP, STRANGER, &spawn));
     let child = asked_soon(&model, is_child).await;
     assert!(!may_run_commands(&child), "{:?}", offered(&child));
-    let rows = lists(&gateway, crate::subagents::are_over).await;
+    let rows = lists(&gateway, crate::support::subagents::are_over).await;
     let key = rows[0]["childSessionKey"].as_str().unwrap().to_owned();
     assert_eq!(rows[0]["rights"]["tools"], json!([{"deny": ["exec"]}]), "{}", rows[0]);
 
@@ -365,7 +365,7 @@ async fn a_child_of_a_sandboxed_run_is_never_on_the_host() {
         false => Reply::tool("c1", "exec", &json!({"command": "pwd"})),
     };
     let spawn = json!({"task": "dig", "agentId": "free"});
-    let model = crate::subagents::delegating(spawn, child).await;
+    let model = crate::support::subagents::delegating(spawn, child).await;
     let config = json!({"agents": {
         "defaults": {"sandbox": {"backend": "local"}},
         "list": [
@@ -378,7 +378,7 @@ async fn a_child_of_a_sandboxed_run_is_never_on_the_host() {
     send(&mut client, "main", "delegate", "first").await;
     let first = end(&mut client, "first").await;
     if model.requests().is_empty() {
-        assert!(!crate::sandbox::works(&gateway, &first.to_string()));
+        assert!(!crate::support::sandbox::works(&gateway, &first.to_string()));
         return;
     }
     let told = asked_soon(&model, |request| is_child(request) && request.ends_with_tool_result()).await;

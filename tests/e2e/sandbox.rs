@@ -1,12 +1,12 @@
 //! Runs in a sandbox, through the real program: what the model is offered and told, and what becomes of its calls.
 
-use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::{end, send, turn};
 use crate::gateway;
+use crate::support::command::openclaw;
+use crate::support::conversation::{end, results, send, turn};
+use crate::support::sandbox::works;
 
 /// The session tools that a sandbox has.
 const SESSIONS: &str = "sessions_list sessions_history sessions_send sessions_spawn session_status";
@@ -17,24 +17,9 @@ fn local(settings: &Value) -> Value {
     json!({"agents": {"defaults": {"sandbox": sandbox}}})
 }
 
-/// Results of tools in a request, in order.
-fn results(request: &Captured) -> Vec<String> {
-    let tools = request.messages().iter().filter(|message| message["role"] == "tool");
-    tools.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
-}
-
 fn offered(request: &Captured) -> String {
     let tools = request.body["tools"].as_array().unwrap().iter();
     tools.filter_map(|tool| tool["function"]["name"].as_str()).collect::<Vec<_>>().join(" ")
-}
-
-#[expect(clippy::print_stderr, reason = "a test that checks nothing has to say so")]
-pub(crate) fn works(gateway: &GatewayUnderTest, answer: &str) -> bool {
-    if answer == "done" {
-        return true;
-    }
-    eprintln!("SKIPPED: no sandbox of the kernel here ({}): {answer}", gateway.state_dir().display());
-    false
 }
 
 #[tokio::test]

@@ -3,15 +3,15 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::{end, send, turn};
 use crate::gateway;
+use crate::support::command::openclaw;
+use crate::support::conversation::{end, send, turn};
+use crate::support::processes::{until, with_argument};
 
 const DOCKER: &str = r#"#!/bin/sh
 dir=$(dirname "$0")
@@ -65,21 +65,6 @@ fn last_result(model: &ModelServer) -> String {
         tools.and_then(|message| Some(message["content"].as_str()?.to_owned()))
     };
     model.requests().last().and_then(said).unwrap_or_default()
-}
-
-/// Processes of the host with this word among their arguments.
-pub(crate) fn with_argument(word: &str) -> usize {
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    lines.filter(|line| line.split(|byte| *byte == 0).any(|part| part == word.as_bytes())).count()
-}
-
-pub(crate) async fn until(what: &str, done: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what} does not come");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 #[tokio::test]

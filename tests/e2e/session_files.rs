@@ -5,10 +5,11 @@ use openclaw_testkit::telegram::{TelegramServer, group_message, private_message}
 use openclaw_testkit::{DeviceIdentity, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::{history, sessions_dir, turn};
 use crate::gateway;
-use crate::telegram::{bot, merge, open};
+use crate::support::command::openclaw;
+use crate::support::config::merge;
+use crate::support::conversation::{history, sessions_dir, turn};
+use crate::support::telegram::{bot, open};
 
 /// Returns a transcript of one message and its answer.
 fn transcript(id: &str, text: &str) -> String {

@@ -7,12 +7,16 @@ use openclaw_testkit::telegram::{TelegramServer, private_message};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::conversation::{end, history, send, sessions_dir, turn};
 use crate::gateway;
-use crate::session_tools::{Both, SENDS_DISABLED, asked_call, error, forbidden, system, thrown, tool_said};
-use crate::subagents::{announced, are_over, delegating, is_child, listed, lists};
-use crate::telegram::{bot, merge, open};
-use crate::tools_invoke::invoke;
+use crate::support::clock::now_ms;
+use crate::support::config::merge;
+use crate::support::conversation::{end, history, send, sessions_dir, turn};
+use crate::support::session_tools::{
+    Both, SENDS_DISABLED, asked_call, error, forbidden, system, thrown, tool_said,
+};
+use crate::support::subagents::{announced, are_over, delegating, is_child, listed, lists};
+use crate::support::telegram::{bot, open};
+use crate::support::tools_invoke::invoke;
 
 /// The tools, and their parameters as a model is told of them: those of spec §8 without the limits, which no provider is sent (spec
 /// `tools.md` §8.3).
@@ -679,11 +683,6 @@ async fn a_row_tells_what_is_known_of_its_session() {
         assert!(text.starts_with(&format!("Multiple sessions found for sessionId: {one} (")), "{text}");
         assert!(text.contains("agent:main:bare") && text.contains("agent:main:twin"), "{text}");
     }
-}
-
-fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    u64::try_from(since.as_millis()).unwrap()
 }
 
 #[tokio::test]

@@ -7,8 +7,9 @@ use openclaw_testkit::model_server::{ModelServer, Reply, ScriptedUsage, Step};
 use openclaw_testkit::{GatewayUnderTest, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
 use crate::gateway;
+use crate::support::command::openclaw;
+use crate::support::conversation::sessions_dir;
 
 /// Price of a million tokens of the model: input, output.
 const PRICE: (u64, u64) = (1, 2);
@@ -40,10 +41,6 @@ async fn refusal(client: &mut WsClient, method: &str, params: Value) -> (String,
     assert!(!answer.ok, "{method} {params} went well: {}", answer.payload);
     let text = |name: &str| answer.error[name].as_str().unwrap().to_owned();
     (text("code"), text("message"))
-}
-
-fn sessions_dir(gateway: &GatewayUnderTest) -> PathBuf {
-    gateway.state_dir().join("agents/main/sessions")
 }
 
 fn lines(path: &Path) -> Vec<Value> {

@@ -6,55 +6,11 @@ use openclaw_testkit::telegram::{TelegramServer, forum_message};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, send, sessions_dir, turn};
 use crate::gateway;
-use crate::session_tools::{asked_call, system, tool_said};
-use crate::telegram::bot;
-use crate::tools_invoke::invoke;
-
-/// Step of a talk that a request belongs to, in a word.
-pub(crate) fn step(request: &Captured) -> String {
-    let context = system(request);
-    if context.contains("Agent-to-agent announce step:") {
-        return "announce".to_owned();
-    }
-    if let Some(behind) = context.split("Turn ").nth(1)
-        && context.contains("Agent-to-agent reply step:")
-    {
-        return format!("turn {}", behind.split_whitespace().next().unwrap_or_default());
-    }
-    match context.contains("Agent-to-agent message context:") {
-        true => "primary".to_owned(),
-        false => "plain".to_owned(),
-    }
-}
-
-pub(crate) fn call(message: &str, to: &str, seconds: u64) -> String {
-    let args = json!({"sessionKey": to, "message": message, "timeoutSeconds": seconds});
-    format!("CALL sessions_send {args}")
-}
-
-/// A model that makes the calls it is asked for, and else says what it is told to by step.
-pub(crate) async fn model(
-    say: impl Fn(&str, &Captured) -> Option<Reply> + Send + Sync + 'static,
-) -> ModelServer {
-    ModelServer::answering(move |request| {
-        let step = step(request);
-        if let Some(reply) = say(&step, request) {
-            return reply;
-        }
-        let asked = asked_call(&request.last_user_text());
-        match (asked, request.ends_with_tool_result(), step.as_str()) {
-            (_, true, _) => Reply::text("done"),
-            (Some((tool, args)), false, "plain" | "primary") => Reply::tool("call-1", &tool, &args),
-            (_, _, "primary") => Reply::text("pong"),
-            (_, _, "announce") => Reply::text("ANNOUNCE_SKIP"),
-            (_, _, step) if step.starts_with("turn") => Reply::text("REPLY_SKIP"),
-            (..) => Reply::text("hello"),
-        }
-    })
-    .await
-}
+use crate::support::conversation::{end, send, sessions_dir, turn};
+use crate::support::session_tools::{system, tool_said};
+use crate::support::sessions_send::{TOPIC, call, model, step, with_topic};
+use crate::support::tools_invoke::invoke;
 
 /// The results of the calls of a run, from the last request that has one.
 fn result(model: &ModelServer, of: &str) -> Value {
@@ -182,18 +138,6 @@ async fn no_turns_and_no_answer() {
         assert_eq!(talk, expect);
     }
 }
-
-/// A bot whose forum's topic 42 has a session, and the model's last word to it.
-pub(crate) async fn with_topic(model: &ModelServer, server: &TelegramServer) -> GatewayUnderTest {
-    let section = json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open",
-                         "groups": {"*": {"requireMention": false}}});
-    let gateway = bot(server, model, section, json!({})).await;
-    server.push(forum_message(-100, 42, 5, "hello there"));
-    server.has_made("the greeting", |made| made.len() == 1).await;
-    gateway
-}
-
-pub(crate) const TOPIC: &str = "agent:main:telegram:group:-100:topic:42";
 
 #[tokio::test]
 async fn the_last_word_goes_to_the_topic_of_the_session() {

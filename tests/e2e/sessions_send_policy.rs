@@ -4,9 +4,9 @@ use openclaw_testkit::model_server::{Gate, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, forum_message};
 use serde_json::json;
 
-use crate::conversation::turn;
-use crate::session_tools::Both;
-use crate::sessions_send::{TOPIC, call, model, step, with_topic};
+use crate::support::conversation::turn;
+use crate::support::session_tools::Both;
+use crate::support::sessions_send::{TOPIC, call, model, step, with_topic};
 
 #[tokio::test]
 async fn nothing_is_said_to_a_session_that_may_not_send() {

@@ -4,9 +4,9 @@ use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::Value;
 
-use crate::command::openclaw;
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::command::openclaw;
+use crate::support::conversation::turn;
 
 /// Output of `openclaw setup`, with `~` for the home directory as in the recording
 /// (`cli-lifecycle.json`).

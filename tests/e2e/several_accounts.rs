@@ -1,15 +1,11 @@
 //! Several accounts of Telegram, lists of groups and topics, and the files of topics.
 
 use openclaw_testkit::GatewayUnderTest;
-use openclaw_testkit::model_server::{ModelServer, Reply};
-use openclaw_testkit::telegram::{TelegramServer, forum_message, group_message, private_message};
+use openclaw_testkit::telegram::{forum_message, group_message, private_message};
 use serde_json::json;
 
-use crate::telegram::{all_sent, bot, last_said, open, run};
-
-async fn server_and_model() -> (TelegramServer, ModelServer) {
-    (TelegramServer::start().await, ModelServer::answering(|_| Reply::text("here")).await)
-}
+use crate::support::command::run;
+use crate::support::telegram::{all_sent, bot, last_said, open, server_and_model};
 
 /// The transcripts of the default agent, by name.
 fn transcripts(gateway: &GatewayUnderTest) -> Vec<String> {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use openclaw_testkit::GatewayUnderTest;
 use serde_json::json;
 
-use crate::command::{Ended, openclaw};
 use crate::gateway;
+use crate::support::command::{Ended, openclaw};
 
 /// User id of somebody else: nobody who runs these tests has it.
 const SOMEBODY: u32 = 65_533;

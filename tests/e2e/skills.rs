@@ -1,30 +1,18 @@
 //! Skills in the runs of agents: what the prompt says of them, when that changes, what commands are given for them.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::{sessions_dir, turn};
 use crate::gateway;
+use crate::support::clock::now_ms;
+use crate::support::conversation::{sessions_dir, turn};
+use crate::support::skills::{model, own, write};
 
 /// Longer than any edit takes to be noticed.
 const PATIENCE: Duration = openclaw_testkit::DEADLINE;
-
-/// Puts a skill into a directory of skills.
-pub(crate) fn write(dir: &Path, name: &str, settings: &str) {
-    let dir = dir.join(name);
-    std::fs::create_dir_all(&dir).unwrap();
-    let text = format!("---\nname: {name}\ndescription: About {name}\n{settings}\n---\n\nBody of {name}.\n");
-    std::fs::write(dir.join("SKILL.md"), text).unwrap();
-}
-
-/// The directory of the default agent's own skills.
-pub(crate) fn own(gateway: &GatewayUnderTest) -> std::path::PathBuf {
-    gateway.state_dir().join("workspace/skills")
-}
 
 /// The names that a request's prompt lists.
 fn listed(request: &Captured) -> Vec<String> {
@@ -49,10 +37,6 @@ async fn row(gateway: &GatewayUnderTest, key: &str) -> Value {
         assert!(begun.elapsed() < PATIENCE, "{key} is never written: {rows}");
         tokio::task::yield_now().await;
     }
-}
-
-async fn model() -> ModelServer {
-    ModelServer::answering(|_| Reply::text("well")).await
 }
 
 #[tokio::test]
@@ -189,11 +173,6 @@ async fn a_row_of_openclaw_2_9_is_gone_on_with() {
     assert_eq!(last_listed(&model), ["one"]);
     let kept = &row(&gateway, "agent:main:main").await["skillsSnapshot"];
     assert_eq!(kept["skills"], json!([{"name": "one"}]), "{kept}");
-}
-
-fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    u64::try_from(since.as_millis()).unwrap()
 }
 
 #[tokio::test]

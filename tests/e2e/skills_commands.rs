@@ -6,12 +6,12 @@ use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::{end, history, message, send, turn, words};
 use crate::gateway;
-use crate::hooks::Heard;
-use crate::skills::{own, write};
-use crate::tool_secrets::listener;
+use crate::support::command::openclaw;
+use crate::support::connect::listener;
+use crate::support::conversation::{end, history, message, send, turn, words};
+use crate::support::hooks::Heard;
+use crate::support::skills::{own, write};
 
 /// A gateway with one skill that asks the agent and one that calls a tool.
 async fn with_skills(model: &ModelServer, config: Value) -> GatewayUnderTest {
@@ -144,7 +144,7 @@ async fn a_program_from_where_a_sandbox_may_write_is_none_that_a_skill_has() {
             "needy",
             "metadata: {\"openclaw\":{\"requires\":{\"bins\":[\"its-own-program\"]}}}",
         );
-        let info = crate::channel_troubles::json_of(&home, &["skills", "info", "needy", "--json"]).await;
+        let info = crate::support::command::json_of(&home, &["skills", "info", "needy", "--json"]).await;
         assert_eq!(info["eligible"], may_use, "{access}: {info}");
     }
 }
@@ -164,9 +164,9 @@ async fn the_command_line_tells_of_skills_without_a_gateway() {
     let run = async |args: &[&str]| {
         let mut command = home.command();
         command.args(["skills"]).args(args).env("OPENCLAW_BUNDLED_SKILLS_DIR", &bundled);
-        crate::command::Ended::of(command).await
+        crate::support::command::Ended::of(command).await
     };
-    let json = |ended: &crate::command::Ended| -> Value {
+    let json = |ended: &crate::support::command::Ended| -> Value {
         serde_json::from_str(&ended.out).unwrap_or_else(|e| panic!("{e}: {ended:?}"))
     };
     let list = json(&run(&["list", "--json"]).await);

@@ -7,7 +7,7 @@ use openclaw_testkit::{DeviceIdentity, GatewayUnderTest, Login, TOKEN, WsClient}
 use serde_json::{Value, json};
 
 use crate::gateway;
-use crate::skills::{own, write};
+use crate::support::skills::{own, write};
 
 /// Puts a program that notes how it is called into a directory of its own.
 fn fake_program(dir: &Path, name: &str, script: &str) {

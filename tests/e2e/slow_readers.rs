@@ -10,9 +10,10 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::bad_load::{GROWTH, resident_at_most, tab, whole_answer};
-use crate::conversation::send;
 use crate::gateway;
+use crate::support::connect::tab;
+use crate::support::conversation::{send, whole_answer};
+use crate::support::memory::{GROWTH, resident_at_most};
 
 /// Receive buffer of the system for a client that does not read, in bytes.
 const RECEIVE_BUFFER: u32 = 4_096;
@@ -130,7 +131,7 @@ async fn four_long_answers_at_once_cut_off_nobody_who_reads_them_late() {
     let (mut client, _) = WsClient::connect_with(gateway.port(), Login::token(TOKEN), &socket).await.unwrap();
     let runs = [0, 1, 2, 3].map(|number| format!("run-{number}"));
     for run in &runs {
-        client.send("chat.send", crate::conversation::message(run, "hello", run)).await.unwrap();
+        client.send("chat.send", crate::support::conversation::message(run, "hello", run)).await.unwrap();
     }
     for number in 0..runs.len() {
         model.over(number).await;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::conversation::sessions_dir;
 use crate::gateway;
+use crate::support::conversation::sessions_dir;
 
 fn keys(store: &Path) -> Vec<String> {
     let rows: Value = serde_json::from_slice(&std::fs::read(store).unwrap()).unwrap();

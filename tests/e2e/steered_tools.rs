@@ -6,8 +6,8 @@ use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Scripte
 use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::queue_modes::{numbered, traced};
-use crate::telegram::{bot, last_said, open};
+use crate::support::telegram::{bot, last_said, open, texts};
+use crate::support::trace::{numbered, traced};
 
 const ONE_BY_TOOL: &str = "answer to one, by tool";
 const TWO_BY_TOOL: &str = "answer to two, by tool";
@@ -24,10 +24,6 @@ fn call(id: &str, name: &str, args: &Value) -> Step {
 
 fn read(id: &str) -> Step {
     call(id, "read", &json!({"path": "no-such-file"}))
-}
-
-fn texts(server: &TelegramServer) -> Vec<String> {
-    server.made().iter().map(|made| made["text"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 /// Waits for as many messages of the bot, and says which they are.

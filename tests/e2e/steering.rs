@@ -6,8 +6,8 @@ use openclaw_testkit::model_server::{Gate, ModelServer, Reply, ScriptedCall, Ste
 use openclaw_testkit::{Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, history, send};
 use crate::gateway;
+use crate::support::conversation::{end, history, send};
 
 /// Lines of `golden/agent-steer-events.json` that do not depend on time: the pieces in which text
 /// and output arrive do.

@@ -6,10 +6,10 @@ use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::conversation::{message, send, turn};
 use crate::gateway;
-use crate::session_tools::{asked_call, tool_said};
-use crate::telegram::{bot, open};
+use crate::support::conversation::{message, send, turn};
+use crate::support::session_tools::{asked_call, tool_said};
+use crate::support::telegram::{bot, open};
 
 /// Parties that began the run that hangs.
 const BEGINNERS: [&str; 4] = ["a person", "a program", "another session", "an answer of another session"];

@@ -4,8 +4,8 @@ use openclaw_testkit::{SocketOptions, TOKEN, WsClient};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::command::openclaw;
 use crate::gateway;
+use crate::support::command::openclaw;
 
 #[tokio::test]
 async fn a_gateway_without_a_secret_does_not_start() {

@@ -4,9 +4,9 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewayUnderTest, Login, SocketOptions, TOKEN, WsClient};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::end;
 use crate::gateway;
+use crate::support::command::openclaw;
+use crate::support::conversation::end;
 
 /// Clears the screen, sets the title, turns the line around, begins a line of its own.
 const FOUL: &str = "a\u{1b}[2J\u{9b}31m\u{7}\u{202e}gpj\u{7f}\r\nforged";

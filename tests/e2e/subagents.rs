@@ -2,40 +2,20 @@
 
 use std::time::{Duration, Instant};
 
+use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, ScriptedCall, ScriptedUsage, Step};
 use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
-use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::client_scopes::with_scopes;
-use crate::conversation::{end, send, sessions_dir, text_of, turn};
 use crate::gateway;
-use crate::telegram::{bot, merge, open};
-use crate::tools_invoke::invoke;
-
-/// Time that something which is not announced may take.
-const PATIENCE: Duration = openclaw_testkit::DEADLINE;
-
-/// Arguments with which the requester's model calls the tool.
-type Arguments = Value;
-
-/// A model whose main agent starts a child when it is told to "delegate", and whose children do as `child` says.
-pub(crate) async fn delegating(
-    arguments: Arguments,
-    child: impl Fn(&Captured) -> Reply + Send + Sync + 'static,
-) -> ModelServer {
-    ModelServer::answering(move |request| {
-        let said = request.last_user_text();
-        match () {
-            () if said.contains("delegate") && !request.ends_with_tool_result() => {
-                Reply::tool("s1", "sessions_spawn", &arguments)
-            }
-            () if said.contains("delegate") => Reply::text("It is being done."),
-            () => child(request),
-        }
-    })
-    .await
-}
+use crate::support::config::merge;
+use crate::support::connect::with_scopes;
+use crate::support::conversation::{end, send, sessions_dir, text_of, turn};
+use crate::support::subagents::{
+    PATIENCE, announced, announces_are_accepted, are_over, delegating, is_child, listed, lists,
+};
+use crate::support::telegram::{bot, open};
+use crate::support::tools_invoke::invoke;
 
 /// A child that digs and says so in its step.
 fn digs(request: &Captured) -> Reply {
@@ -44,10 +24,6 @@ fn digs(request: &Captured) -> Reply {
 
 fn is_step(request: &Captured) -> bool {
     request.last_user_text().contains("Sub-agent announce step.")
-}
-
-pub(crate) fn is_child(request: &Captured) -> bool {
-    request.body.to_string().contains("# Subagent Context")
 }
 
 /// The answer of the tool, as the model was told.
@@ -61,55 +37,6 @@ fn answers_of(model: &ModelServer) -> Vec<Value> {
     let results =
         told.body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
     results.map(|result| serde_json::from_str(result["content"].as_str().unwrap()).unwrap()).collect()
-}
-
-/// The rows of the list on disk.
-pub(crate) fn listed(gateway: &GatewayUnderTest) -> Vec<Value> {
-    let text = std::fs::read_to_string(gateway.state_dir().join("subagents/runs.json")).unwrap_or_default();
-    let document: Value = serde_json::from_str(&text).unwrap_or_default();
-    document["runs"].as_object().map(|runs| runs.values().cloned().collect()).unwrap_or_default()
-}
-
-/// Waits until the list on disk is as it should be.
-pub(crate) async fn lists(gateway: &GatewayUnderTest, pleases: impl Fn(&[Value]) -> bool) -> Vec<Value> {
-    let begun = Instant::now();
-    loop {
-        let rows = listed(gateway);
-        if pleases(&rows) {
-            return rows;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{}\n{}", json!(rows), gateway.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-pub(crate) fn are_over(rows: &[Value]) -> bool {
-    !rows.is_empty() && rows.iter().all(|row| row["cleanupCompletedAt"].is_number())
-}
-
-/// Waits until what is told of each child was accepted, whatever it waits for now.
-pub(crate) async fn announces_are_accepted(client: &mut WsClient, rows: &[Value]) {
-    let begun = Instant::now();
-    for row in rows {
-        let id = format!("{}:announce", row["runId"].as_str().unwrap());
-        loop {
-            let traced = client.request("trace", json!({"id": id})).await.unwrap();
-            if traced["runs"].as_array().is_some_and(|runs| !runs.is_empty()) {
-                break;
-            }
-            assert!(begun.elapsed() < PATIENCE, "{traced}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-}
-
-/// The next thing that a session is told by itself.
-pub(crate) async fn announced(client: &mut WsClient) -> String {
-    let is_one = |payload: &Value| {
-        payload["state"] == "final" && payload["runId"].as_str().is_some_and(|id| id.ends_with(":announce"))
-    };
-    let event = client.event("chat", is_one).await.unwrap();
-    event["message"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
 }
 
 /// The entries of the main session's transcript that another session sent.
@@ -617,7 +544,7 @@ async fn what_an_older_process_left_is_told() {
     };
     assert!(names().iter().any(|name| name.starts_with("runs.json.damaged-")), "{:?}", names());
     let mut client = gateway.client().await.unwrap();
-    let history = crate::conversation::history(&mut client, "main").await;
+    let history = crate::support::conversation::history(&mut client, "main").await;
     let has = |begin: &str, end: &str| {
         history.iter().any(|said| said.starts_with(begin) && said.trim_end().ends_with(end))
     };
@@ -917,7 +844,10 @@ async fn a_stop_of_a_client_stops_them_too() {
         lists(&gateway, |rows| rows.len() == n + 1).await;
         match stop {
             "/stop" => drop(
-                client.request("chat.send", crate::conversation::message(&key, "/stop", "s")).await.unwrap(),
+                client
+                    .request("chat.send", crate::support::conversation::message(&key, "/stop", "s"))
+                    .await
+                    .unwrap(),
             ),
             "abort" => drop(client.request("chat.abort", json!({"sessionKey": key})).await.unwrap()),
             "delete" => drop(client.request("sessions.delete", json!({"key": key})).await.unwrap()),
@@ -942,6 +872,6 @@ async fn a_child_of_a_session_that_nobody_has_used_is_told_of_there() {
     let rows = lists(&gateway, are_over).await;
     assert_eq!(rows[0]["announced"], json!({"status": "sent"}), "{rows:?}");
     let mut client = gateway.client().await.unwrap();
-    let said = crate::conversation::history(&mut client, "agent:main:ci").await;
+    let said = crate::support::conversation::history(&mut client, "agent:main:ci").await;
     assert!(said[0].starts_with("assistant: Status: success\nResult: dug"), "{said:?}");
 }

@@ -6,11 +6,12 @@ use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Scripte
 use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, send, sessions_dir, turn};
 use crate::gateway;
-use crate::session_tools::{asked_call, system};
-use crate::subagents::{announced, are_over, delegating, is_child, lists};
-use crate::telegram::{bot, merge, open};
+use crate::support::config::merge;
+use crate::support::conversation::{end, send, sessions_dir, turn};
+use crate::support::session_tools::{asked_call, system};
+use crate::support::subagents::{announced, are_over, delegating, is_child, lists};
+use crate::support::telegram::{bot, open};
 
 fn raw() -> Value {
     json!({"agents": {"defaults": {"subagents": {"announceMode": "raw"}}}})

@@ -10,13 +10,13 @@ use openclaw_testkit::telegram::{Moment, Outage, TelegramServer, private_message
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
 
-use crate::bad_load::resident_at_most;
-use crate::conversation::{end, send, sessions_dir, turn};
 use crate::gateway;
-use crate::session_tools::tool_said;
-use crate::subagents::{announced, announces_are_accepted, are_over, delegating, is_child, lists};
-use crate::telegram::{bot, open};
-use crate::tools_invoke::invoke;
+use crate::support::conversation::{end, send, sessions_dir, turn};
+use crate::support::memory::resident_at_most;
+use crate::support::session_tools::tool_said;
+use crate::support::subagents::{announced, announces_are_accepted, are_over, delegating, is_child, lists};
+use crate::support::telegram::{bot, open};
+use crate::support::tools_invoke::invoke;
 
 /// Time that something which is not announced may take.
 const PATIENCE: Duration = Duration::from_secs(90);

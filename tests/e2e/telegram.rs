@@ -4,74 +4,15 @@ use std::time::Duration;
 
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{Fault, TelegramServer, button, group_message, private_message};
-use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
 use serde_json::{Value, json};
 
 use crate::gateway;
-use crate::telegram_groups::until;
+use crate::support::command::run;
+use crate::support::config::merge;
+use crate::support::telegram::{NOWHERE, bot, last_said, open};
 
 /// Pause between two words of a slow answer.
 const PACE: Duration = Duration::from_millis(400);
-
-/// A gateway whose bot is on the server.
-pub(crate) async fn bot(
-    server: &TelegramServer,
-    model: &ModelServer,
-    section: Value,
-    rest: Value,
-) -> GatewayUnderTest {
-    bot_setup(server, model, section, rest).start().await.unwrap()
-}
-
-/// The same, before its start.
-pub(crate) fn bot_setup(
-    server: &TelegramServer,
-    model: &ModelServer,
-    section: Value,
-    rest: Value,
-) -> GatewaySetup {
-    let mut telegram = json!({"botToken": server.token(), "apiRoot": server.root()});
-    merge(&mut telegram, section);
-    let mut config = json!({
-        "channels": {"telegram": telegram},
-        "agents": {"defaults": {"envelopeTimezone": "utc", "envelopeElapsed": "off"}},
-    });
-    merge(&mut config, rest);
-    gateway().fake_model(&model.v1()).config(config)
-}
-
-/// Waits until the receipts of all that was sent are stored. If the process dies before that,
-/// nobody can tell whether a message arrived, and it is sent once more.
-pub(crate) async fn all_sent(gateway: &GatewayUnderTest) {
-    let mut client = gateway.client().await.unwrap();
-    until("nothing waits for its receipt", async || {
-        let status = client.request("channels.status", json!({})).await.unwrap();
-        let accounts = status["channelAccounts"]["telegram"].as_array().unwrap();
-        accounts.iter().all(|account| account["outboxPending"] == 0).then_some(())
-    })
-    .await;
-}
-
-pub(crate) fn merge(into: &mut Value, more: Value) {
-    match (into, more) {
-        (Value::Object(into), Value::Object(more)) => {
-            for (key, value) in more {
-                merge(into.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (into, more) => *into = more,
-    }
-}
-
-/// Last message to the model.
-pub(crate) fn last_said(request: &Captured) -> String {
-    let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
-    let last = messages.iter().rev().find(|message| message["role"] == "user").cloned().unwrap_or_default();
-    match &last["content"] {
-        Value::String(text) => text.clone(),
-        parts => parts.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str()).collect(),
-    }
-}
 
 /// The words of it, without what stands around them.
 fn words(request: &Captured) -> String {
@@ -97,13 +38,6 @@ pub(crate) fn undated(text: &str) -> String {
         rest = &behind[end..];
     }
     shown + rest
-}
-
-/// The address of a Telegram that is not there: new tokens are tried, and no test asks the real one.
-pub(crate) const NOWHERE: &str = "http://127.0.0.1:1";
-
-pub(crate) fn open() -> Value {
-    json!({"dmPolicy": "open", "allowFrom": ["*"]})
 }
 
 #[tokio::test]
@@ -219,13 +153,6 @@ async fn a_stop_and_a_command_are_answered_by_the_gateway() {
     server.push(button(5, 11, "pressed"));
     model.arrived(2).await;
     assert!(last_said(&model.requests()[1]).contains("pressed"));
-}
-
-pub(crate) async fn run(gateway: &GatewayUnderTest, words: &[&str]) -> (i32, String, String) {
-    let port = gateway.port().to_string();
-    let output = gateway.command().args(words).env("OPENCLAW_GATEWAY_PORT", port).output().await.unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
 /// The channel's own token is the account `default` only while no other is named.

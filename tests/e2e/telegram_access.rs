@@ -7,8 +7,9 @@ use openclaw_testkit::telegram::{
 use serde_json::{Value, json};
 
 use crate::gateway;
-use crate::telegram::{bot, last_said, run};
-use crate::telegram_groups::until;
+use crate::support::command::run;
+use crate::support::telegram::{bot, last_said};
+use crate::support::wait::until;
 
 /// A command as it comes from the menu.
 fn chosen(mut update: Value) -> Value {
@@ -176,11 +177,11 @@ async fn a_file_that_is_too_large_is_told_to_who_sent_it_once() {
         "{}",
         last_said(&model.requests()[0])
     );
-    let traced = crate::queue_modes::traced(&gateway, 21, |event| event["run"]["state"] == "ok").await;
+    let traced = crate::support::trace::traced(&gateway, 21, |event| event["run"]["state"] == "ok").await;
     let answer = &traced["answers"][0];
     assert!(answer["id"].as_str().is_some_and(|id| id.starts_with("too-large:")), "{traced:#}");
     assert_eq!(answer["messageIds"], json!(["501"]));
-    let status = crate::channel_troubles::json_of(&gateway, &["status", "--json"]).await;
+    let status = crate::support::command::json_of(&gateway, &["status", "--json"]).await;
     let counts = &status["inbound"]["telegram"]["default"];
     assert_eq!((&counts["received"], &counts["dropped"]), (&json!(3), &json!(1)), "{status:#}");
     assert_eq!(counts["droppedBy"], json!({"dm-policy": 1}));
@@ -199,7 +200,7 @@ async fn a_command_of_the_menu_that_may_not_be_given_is_refused_in_words() {
     server.push(chosen(private_message(9, "/status")));
     assert_eq!(server.nth_call("sendMessage", 1).await.params["text"], REFUSED);
     let is_told = |event: &Value| event["answers"][0]["state"] == "sent";
-    let traced = crate::queue_modes::traced(&gateway, 11, is_told).await;
+    let traced = crate::support::trace::traced(&gateway, 11, is_told).await;
     assert!(traced["answers"][0]["id"].as_str().unwrap().starts_with("refused:"), "{traced:#}");
     server.push(chosen(group_message(-100, 9, "/think high")));
     let sent = server.nth_call("sendMessage", 2).await.params;

@@ -5,7 +5,7 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, private_message, visible};
 use serde_json::{Value, json};
 
-use crate::telegram::{all_sent, bot};
+use crate::support::telegram::{all_sent, bot};
 
 async fn open(server: &TelegramServer, model: &ModelServer) -> GatewayUnderTest {
     let section = json!({"dmPolicy": "open", "allowFrom": ["*"], "groupPolicy": "open", "groups": {"*": {"requireMention": false}}});

@@ -6,22 +6,9 @@ use openclaw_testkit::model_server::{Gate, ModelServer, Reply, ScriptedCall, Ste
 use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::queue_modes::{numbered, traced};
-use crate::telegram::{bot, last_said, merge, open};
-
-/// Config in which each paragraph is a message.
-pub(crate) fn in_blocks() -> Value {
-    let mut section = open();
-    let coalesce = json!({"minChars": 1, "maxChars": 60, "idleMs": 10});
-    merge(&mut section, json!({"blockStreaming": true, "blockStreamingCoalesce": coalesce}));
-    section
-}
-
-/// Chunks of about a paragraph.
-pub(crate) fn small() -> Value {
-    let chunk = json!({"minChars": 20, "maxChars": 100, "breakPreference": "newline"});
-    json!({"agents": {"defaults": {"blockStreamingChunk": chunk}}})
-}
+use crate::support::config::merge;
+use crate::support::telegram::{bot, in_blocks, last_said, open, small};
+use crate::support::trace::{numbered, traced};
 
 #[tokio::test]
 async fn blocks_are_sent_while_the_rest_is_written_and_nothing_twice() {

@@ -4,7 +4,7 @@ use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, button, group_message, private_message};
 use serde_json::{Value, json};
 
-use crate::telegram::{all_sent, bot, last_said};
+use crate::support::telegram::{all_sent, bot, last_said};
 
 /// Content of a message: its words, and the labels of its buttons, row by row.
 async fn shown(server: &TelegramServer, sent: &mut usize, update: Value) -> (String, Vec<Vec<String>>) {

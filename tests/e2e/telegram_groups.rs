@@ -1,31 +1,14 @@
 //! Effects of Telegram's groups, reactions, accounts and webhooks on the real program.
 
-use std::time::Duration;
-
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, forum_message, group_message, private_message, reaction};
 use serde_json::{Value, json};
 
-use crate::channel_troubles::{has, ok};
 use crate::gateway;
-use crate::queue_modes::numbered;
-use crate::telegram::{all_sent, bot};
-
-/// Time for which a test waits for a file or a record.
-const DEADLINE: Duration = openclaw_testkit::DEADLINE;
-
-/// Looks again until there is something.
-pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let found = async {
-        loop {
-            if let Some(found) = look().await {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(DEADLINE, found).await.unwrap_or_else(|_| panic!("never: {what}"))
-}
+use crate::support::command::{has, ok};
+use crate::support::telegram::{all_sent, bot};
+use crate::support::trace::numbered;
+use crate::support::wait::until;
 
 fn mention(group: i64, from: i64, words: &str) -> Value {
     let mut asked = group_message(group, from, &format!("@fake_test_bot {words}"));

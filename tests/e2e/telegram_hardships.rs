@@ -9,10 +9,9 @@ use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
-use crate::channel_troubles::connected;
-use crate::queue_modes::numbered;
-use crate::telegram::{bot, last_said, open};
-use crate::telegram_groups::until;
+use crate::support::telegram::{bot, connected, last_said, open};
+use crate::support::trace::numbered;
+use crate::support::wait::until;
 
 /// Waits until readers see as many messages; longer than a wait that the platform asks for, or than a poll that is dead.
 async fn seen(server: &TelegramServer, count: usize, gateway: &GatewayUnderTest) -> Vec<(i64, String)> {
@@ -66,7 +65,7 @@ async fn updates_of_a_megabyte_each_are_all_heard() {
         update["message"]["text"] = json!(format!("{} end-{person}", "x".repeat(1_000_000)));
         server.push(update);
     }
-    crate::channel_troubles::ok(&gateway, &["config", "set", "channels.telegram.enabled", "true"]).await;
+    crate::support::command::ok(&gateway, &["config", "set", "channels.telegram.enabled", "true"]).await;
     let mut found = seen(&server, usize::try_from(PEOPLE).unwrap(), &gateway).await;
     found.sort();
     let expect: Vec<(i64, String)> =

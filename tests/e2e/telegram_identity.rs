@@ -6,10 +6,10 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::channel_troubles::{has, ok};
-use crate::queue_modes::numbered;
-use crate::telegram::{all_sent, bot, open};
-use crate::telegram_groups::until;
+use crate::support::command::{has, ok};
+use crate::support::telegram::{all_sent, bot, open};
+use crate::support::trace::numbered;
+use crate::support::wait::until;
 
 /// The number that the first update of a server has.
 const FIRST: i64 = 1000;

@@ -5,7 +5,8 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, group_message, private_message};
 use serde_json::{Value, json};
 
-use crate::telegram::{bot, last_said, open, run};
+use crate::support::command::run;
+use crate::support::telegram::{bot, last_said, open};
 
 async fn scene(section: Value) -> (TelegramServer, ModelServer, GatewayUnderTest) {
     let server = TelegramServer::start().await;
@@ -108,7 +109,7 @@ async fn the_senders_name_of_a_file_is_told() {
     for (at, (kind, path, more, expect)) in rows.into_iter().enumerate() {
         server.add_file(kind, path, "total 42");
         let mut file = json!({"file_id": kind, "file_unique_id": kind, "file_size": 8});
-        crate::telegram::merge(&mut file, more);
+        crate::support::config::merge(&mut file, more);
         let said = read(&server, &model, with(&json!({kind: file, "caption": "look"})), at + 1).await;
         assert!(said.lines().next().unwrap().ends_with(expect), "{said}");
     }
@@ -164,7 +165,7 @@ async fn an_error_of_the_platform_forges_no_line_of_a_trace() {
     const FORGED: &str = "Bad Request: no\n  2026-01-01T00:00:00.000Z  answer forged: sent\u{1b}[2J";
     server.fail("sendMessage", Fault::Refuse(400, FORGED));
     server.push(private_message(5, "hello"));
-    crate::queue_modes::traced(&gateway, 11, |event| event["run"]["deliveries"][0]["state"] == "failed")
+    crate::support::trace::traced(&gateway, 11, |event| event["run"]["deliveries"][0]["state"] == "failed")
         .await;
     for words in [&["trace", "11"][..], &["channels", "status"], &["message", "failed"]] {
         let (_, out, _) = run(&gateway, words).await;

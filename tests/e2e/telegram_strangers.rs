@@ -6,8 +6,8 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::bad_load::resident_at_most;
-use crate::telegram::bot;
+use crate::support::memory::resident_at_most;
+use crate::support::telegram::bot;
 
 /// People who write, with one message each.
 const STRANGERS: i64 = 4_000;

@@ -6,7 +6,7 @@ use openclaw_testkit::GatewayUnderTest;
 use serde_json::json;
 
 use crate::gateway;
-use crate::told_calls::{Caller, model};
+use crate::support::told_calls::{Caller, model};
 
 /// The group is named in a file, so that its end can be seen.
 const FLOOD: &str =

@@ -6,8 +6,9 @@ use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use openclaw_testkit::{DeviceIdentity, GatewaySetup, Login, TOKEN, WsClient};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, send, transcript_path};
 use crate::gateway;
+use crate::support::connect::listener;
+use crate::support::conversation::{end, send, transcript_path};
 
 /// Stands for a secret.
 const REDACTED: &str = "__OPENCLAW_REDACTED__";
@@ -51,11 +52,6 @@ fn add_files(state: &Path) {
 fn results(request: &Captured) -> Vec<String> {
     let results = request.messages().iter().filter(|message| message["role"] == "tool");
     results.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
-}
-
-pub(crate) async fn listener(port: u16) -> WsClient {
-    let login = Login::token(TOKEN).with("caps", json!(["tool-events"]));
-    WsClient::connect(port, login).await.unwrap().0
 }
 
 fn assert_shows_none(what: &str, text: &str) {

@@ -3,8 +3,8 @@
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::{end, send};
 use crate::gateway;
+use crate::support::conversation::{end, send};
 
 #[tokio::test]
 async fn a_model_writes_edits_runs_and_reads() {

@@ -6,18 +6,12 @@ use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::command::{Ended, openclaw};
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::command::{Ended, openclaw};
+use crate::support::conversation::turn;
 
 async fn explain(gateway: &GatewayUnderTest, args: &[&str]) -> Ended {
     openclaw(gateway, &[&["tools", "explain"], args].concat()).await
-}
-
-#[track_caller]
-fn json_of(ended: &Ended) -> Value {
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    serde_json::from_str(&ended.out).unwrap()
 }
 
 fn tool<'a>(told: &'a Value, name: &str) -> &'a Value {
@@ -42,7 +36,7 @@ async fn the_rule_is_told_that_keeps_a_tool_from_a_run() {
         }))
         .prepare()
         .unwrap();
-    let told = json_of(&explain(&home, &["--model", "openai/gpt-5.2", "--json"]).await);
+    let told = explain(&home, &["--model", "openai/gpt-5.2", "--json"]).await.json();
     assert_eq!(
         [&told["agent"], &told["session"], &told["model"]],
         ["main", "agent:main:main", "openai/gpt-5.2"]
@@ -55,7 +49,7 @@ async fn the_rule_is_told_that_keeps_a_tool_from_a_run() {
     assert_eq!(tool(&told, "browser")["reason"]["kind"], "not-built-in");
 
     let why = async |args: &[&str]| {
-        let told = json_of(&explain(&home, &[args, &["--json"]].concat()).await);
+        let told = explain(&home, &[args, &["--json"]].concat()).await.json();
         let tools = told["tools"].as_array().unwrap();
         assert_eq!(tools.len(), 1, "{told}");
         tools[0]["reason"]["text"].as_str().unwrap_or("offered").to_owned()
@@ -123,7 +117,7 @@ async fn a_run_is_offered_what_is_told() {
     let model = ModelServer::answering(|_| Reply::text("done")).await;
     let config = json!({"tools": {"profile": "coding", "alsoAllow": ["web_search"], "deny": ["process"]}});
     let gateway = gateway().fake_model(&model.v1()).config(config).start().await.unwrap();
-    let told = json_of(&explain(&gateway, &["--json"]).await);
+    let told = explain(&gateway, &["--json"]).await.json();
     let mut client = gateway.client().await.unwrap();
     turn(&mut client, "main", "hello", "run-1").await;
     let sent: BTreeSet<String> = model.requests()[0].tool_names().into_iter().collect();

@@ -3,50 +3,10 @@
 use openclaw_testkit::TOKEN;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::gateway;
-use crate::subagents::{are_over, lists};
-
-/// Makes a request; returns the status, the headers, and the body.
-async fn request(port: u16, method: &str, headers: &str, body: &[u8]) -> (u16, String, String) {
-    request_at(port, &format!("{method} /tools/invoke"), headers, body).await
-}
-
-/// The same of a method and a path.
-pub(crate) async fn request_at(port: u16, asked: &str, headers: &str, body: &[u8]) -> (u16, String, String) {
-    let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-    let host = if headers.contains("Host: ") { "" } else { "Host: localhost\r\n" };
-    let head = format!(
-        "{asked} HTTP/1.1\r\n{host}Connection: close\r\n{headers}Content-Length: {}\r\n\r\n",
-        body.len()
-    );
-    socket.write_all(head.as_bytes()).await.unwrap();
-    // A body that is too large is not read to its end.
-    let _ = socket.write_all(body).await;
-    let mut answer = Vec::new();
-    let _ = socket.read_to_end(&mut answer).await;
-    let answer = String::from_utf8_lossy(&answer).into_owned();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let status = head.split_whitespace().nth(1).unwrap_or("0").parse().unwrap();
-    (status, head.to_lowercase(), body.to_owned())
-}
-
-fn bearer() -> String {
-    format!("Authorization: Bearer {TOKEN}\r\n")
-}
-
-/// A call by a client that knows the token.
-pub(crate) async fn invoke(port: u16, body: &Value) -> (u16, Value) {
-    invoke_from(port, "", body).await
-}
-
-/// The same with more headers, in which it says where it speaks.
-async fn invoke_from(port: u16, headers: &str, body: &Value) -> (u16, Value) {
-    let headers = format!("{}{headers}", bearer());
-    let (status, _, answer) = request(port, "POST", &headers, body.to_string().as_bytes()).await;
-    (status, serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}")))
-}
+use crate::support::subagents::{are_over, lists};
+use crate::support::tools_invoke::{bearer, invoke, invoke_from, request};
 
 #[tokio::test]
 async fn strange_pages_and_names_are_refused_whatever_they_know() {

@@ -6,7 +6,7 @@
 use anyhow::{Result, ensure};
 use openclaw_testkit::torture::{MODES, Plan};
 
-use crate::kills::set;
+use crate::support::environment::set;
 
 /// Unless `OPENCLAW_TEST_TORTURE_KILLS` says otherwise, as the gate does.
 const KILLS: usize = 20;

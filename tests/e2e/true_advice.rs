@@ -3,26 +3,18 @@
 
 use std::path::Path;
 
+use openclaw_testkit::TOKEN;
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::TelegramServer;
-use openclaw_testkit::{GatewayUnderTest, TOKEN};
 use serde_json::{Value, json};
 
-use crate::channel_troubles::{has, json_of, ok};
-use crate::command::{Ended, openclaw};
 use crate::gateway;
+use crate::support::command::{Ended, has, json_of, ok, openclaw, unaware};
 
 fn lacks(text: &str, words: &[&str]) {
     for word in words {
         assert!(!text.contains(word), "\"{word}\" in: {text}");
     }
-}
-
-/// A command without the port of the gateway, which the config does not know.
-async fn unaware(gateway: &GatewayUnderTest, args: &[&str]) -> Ended {
-    let mut command = gateway.command();
-    command.args(args);
-    Ended::of(command).await
 }
 
 const ALL_CLEAR: &[&str] = &["State is in order", "Agent main uses"];

@@ -4,7 +4,7 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{Login, Received, TOKEN, WsClient};
 use serde_json::json;
 
-use crate::conversation::{message, turn};
+use crate::support::conversation::{message, turn};
 
 /// Login as in the TUI's `connect`.
 fn tui() -> Login {

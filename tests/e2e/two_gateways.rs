@@ -5,9 +5,9 @@ use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::{Value, json};
 
-use crate::channel_troubles::{has, ok};
-use crate::telegram::{bot, last_said, open};
-use crate::telegram_groups::until;
+use crate::support::command::{has, ok};
+use crate::support::telegram::{bot, last_said, open};
+use crate::support::wait::until;
 
 const REMEDY: &str = "Another program receives with the same bot token";
 /// Words that are said while both poll.

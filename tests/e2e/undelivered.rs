@@ -6,10 +6,10 @@ use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{Fault, Outage, TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::channel_troubles::{connected, has, json_of, ok};
-use crate::command::openclaw;
-use crate::telegram::{bot, merge, open};
-use crate::telegram_groups::until;
+use crate::support::command::{has, json_of, ok, openclaw};
+use crate::support::config::merge;
+use crate::support::telegram::{bot, connected, open};
+use crate::support::wait::until;
 
 const BLOCKED: Fault = Fault::Refuse(403, "Forbidden: bot was blocked by the user");
 
@@ -522,11 +522,11 @@ async fn a_command_is_traced_as_what_it_is() {
     server.push(private_message(5, "/help"));
     let is_over =
         |event: &serde_json::Value| event["run"]["state"] == "ok" && event["run"]["command"] == true;
-    crate::queue_modes::traced(&gateway, 11, is_over).await;
+    crate::support::trace::traced(&gateway, 11, is_over).await;
     let told = ok(&gateway, &["trace", "11"]).await;
     has(&told, &["  a command, which the gateway answers by itself", "answer "]);
     assert!(!told.contains("became a message for the agent"), "{told}");
-    server.push(crate::queue_modes::numbered(private_message(5, "hello"), 12));
-    crate::queue_modes::traced(&gateway, 12, |event| event["run"]["state"] == "ok").await;
+    server.push(crate::support::trace::numbered(private_message(5, "hello"), 12));
+    crate::support::trace::traced(&gateway, 12, |event| event["run"]["state"] == "ok").await;
     has(&ok(&gateway, &["trace", "12"]).await, &["became a message for the agent"]);
 }

@@ -10,10 +10,10 @@ use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::json;
 
-use crate::conversation::{end, history, send, sessions_dir};
-use crate::held_locks::{WAITS, plant};
-use crate::queue_modes::{numbered, traced};
-use crate::telegram::{bot_setup, open};
+use crate::support::conversation::{end, history, send, sessions_dir};
+use crate::support::locks::{WAITS, plant};
+use crate::support::telegram::{bot_setup, open, texts};
+use crate::support::trace::{numbered, traced};
 
 /// A gateway whose disk refuses the end of a run, until it is told otherwise.
 struct Stage {
@@ -69,8 +69,7 @@ impl Stage {
     }
 
     fn texts(&self) -> Vec<String> {
-        let made = self.server.made();
-        made.iter().map(|made| made["text"].as_str().unwrap_or_default().to_owned()).collect()
+        texts(&self.server)
     }
 }
 

@@ -4,9 +4,9 @@ use openclaw_testkit::model_server::{ModelServer, Reply, ScriptedUsage};
 use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
 use serde_json::{Value, json};
 
-use crate::command::openclaw;
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::command::openclaw;
+use crate::support::conversation::turn;
 
 /// A server that stands in for the providers that are asked for quotas.
 async fn quotas() -> ModelServer {
@@ -95,7 +95,7 @@ async fn quotas_are_asked_for_by_the_command_itself_where_no_gateway_answers() {
         .args(["status", "--usage", "--json"])
         .env("OPENCLAW_QUOTA_SERVER", server.url())
         .env("ZAI_API_KEY", "zai-secret-key");
-    let ended = crate::command::Ended::of(command).await;
+    let ended = crate::support::command::Ended::of(command).await;
     let status: Value = serde_json::from_str(&ended.out).unwrap();
     assert_eq!(status["usage"]["providers"].to_string(), expected().to_string());
     for secret in ["oat01-secret", "codex-secret", "zai-secret-key"] {

@@ -426,12 +426,12 @@ async fn a_reader_above_the_end_stays_where_they_are_and_one_at_the_end_follows_
     // Another person speaks while the reader is above the end, and then while they are there.
     page.eval("document.querySelector('.lines').scrollTop = 100").await?;
     page.wait_for("document.querySelector('.to-end')", DEADLINE).await?;
-    crate::conversation::send(&mut other, "main", "two", "run-two").await;
+    crate::support::conversation::send(&mut other, "main", "two", "run-two").await;
     page.wait_for("document.body.innerText.includes('answer two')", DEADLINE).await?;
     assert_eq!(page.eval("document.querySelector('.lines').scrollTop").await?, 100);
     page.eval("document.querySelector('.to-end').click()").await?;
     page.wait_for("!document.querySelector('.to-end')", DEADLINE).await?;
-    crate::conversation::send(&mut other, "main", "three", "run-three").await;
+    crate::support::conversation::send(&mut other, "main", "three", "run-three").await;
     page.wait_for("document.body.innerText.includes('answer three')", DEADLINE).await?;
     page.wait_for(&format!("{FROM_END} < 48"), DEADLINE).await?;
     Ok(())

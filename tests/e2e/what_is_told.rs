@@ -5,11 +5,12 @@ use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, group_message, private_message};
 use serde_json::{Value, json};
 
-use crate::conversation::{transcript_path, turn};
 use crate::gateway;
-use crate::hooks::Heard;
-use crate::queue_modes::traced;
-use crate::telegram::{bot, merge};
+use crate::support::config::merge;
+use crate::support::conversation::{transcript_path, turn};
+use crate::support::hooks::Heard;
+use crate::support::telegram::bot;
+use crate::support::trace::traced;
 
 fn owners() -> Value {
     json!({"dmPolicy": "allowlist", "allowFrom": [5]})

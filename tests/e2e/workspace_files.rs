@@ -10,8 +10,8 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::conversation::turn;
 use crate::gateway;
+use crate::support::conversation::turn;
 
 fn workspace(gateway: &GatewayUnderTest) -> std::path::PathBuf {
     let workspace = gateway.state_dir().join("workspace");

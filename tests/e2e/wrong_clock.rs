@@ -4,9 +4,9 @@ use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use serde_json::{Value, json};
 
-use crate::channel_troubles::{has, ok};
-use crate::telegram::{bot, open};
-use crate::telegram_groups::until;
+use crate::support::command::{has, ok};
+use crate::support::telegram::{bot, open};
+use crate::support::wait::until;
 
 const MINUTE: i64 = 60;
 const LATE: &str = "while I was offline, and was not carried out";

@@ -1,26 +1,18 @@
 //! Processes: those outside are safe, those inside are bounded and end.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use openclaw_tools::sandbox::Level;
 use serde_json::json;
 
 use super::bench::{attempt, bench, bench_with};
+use crate::support::processes::until;
 
 /// Host processes with this word among their arguments.
 fn with_argument(word: &str) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| std::fs::read(Path::new(&entry.path()).join("cmdline")).ok());
     lines.filter(|line| line.split(|byte| *byte == 0).any(|part| part == word.as_bytes())).count()
-}
-
-async fn until(what: &str, done: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{what} does not come");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 #[tokio::test]

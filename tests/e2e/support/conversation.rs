@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use openclaw_testkit::model_server::Captured;
 use openclaw_testkit::{GatewayUnderTest, WsClient};
 use serde_json::{Value, json};
-
-use crate::queue_modes::TITLE;
 
 /// Sends, and waits for the acknowledgement.
 pub(crate) async fn send(client: &mut WsClient, session: &str, text: &str, run: &str) {
@@ -128,4 +127,45 @@ pub(crate) fn text_of(message: &Value) -> String {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Heading of messages that are asked together.
+pub(crate) const TITLE: &str = "[Queued messages while agent was busy]\n\n---\nQueued #1\n";
+
+/// Reads an answer to its end: what comes adds up to all of it. Gives how many events told of it.
+pub(crate) async fn whole_answer(client: &mut WsClient, run: &str, all: &str) -> usize {
+    let all = all.trim();
+    let (mut added_up, mut whole, mut events) = (String::new(), String::new(), 0);
+    while added_up.len() < all.len() {
+        let is_piece = |agent: &Value| agent["runId"] == run && agent["stream"] == "assistant";
+        let said = client.event("agent", is_piece).await.unwrap();
+        added_up += said["data"]["delta"].as_str().unwrap();
+        said["data"]["text"].as_str().unwrap().clone_into(&mut whole);
+        events += 1;
+    }
+    assert_eq!(added_up, all);
+    assert_eq!(whole, all);
+    let last = client.event("chat", |chat| chat["runId"] == run && chat["state"] == "final").await.unwrap();
+    assert_eq!(last["message"]["content"][0]["text"], all);
+    events
+}
+
+/// The failure of a run as all who listen are told it: the same text everywhere.
+pub(crate) async fn failure(client: &mut WsClient, session: &str, text: &str, run: &str) -> String {
+    let error = |payload: &Value| payload["runId"] == run && payload["data"]["phase"] == "error";
+    let lifecycle = client.event("agent", error).await.unwrap()["data"]["error"].clone();
+    let chat = end(client, run).await;
+    assert_eq!((&chat["state"], &chat["errorMessage"]), (&json!("error"), &lifecycle), "{chat}");
+    let wait = client.request("agent.wait", json!({"runId": run})).await.unwrap();
+    assert_eq!((&wait["status"], &wait["error"]), (&json!("error"), &lifecycle), "{wait}");
+    // A repeated key is answered with the failure, not with another run.
+    let again = client.call("chat.send", message(session, text, run)).await.unwrap();
+    assert_eq!((again.ok, &again.payload["summary"]), (false, &lifecycle), "{again:?}");
+    lifecycle.as_str().unwrap().to_owned()
+}
+
+/// Results of tools in a request, in order.
+pub(crate) fn results(request: &Captured) -> Vec<String> {
+    let tools = request.messages().iter().filter(|message| message["role"] == "tool");
+    tools.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
 }

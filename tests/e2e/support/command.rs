@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
+use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -35,6 +36,13 @@ impl Ended {
         }
         assert!(!self.err.contains("panicked"), "{}", self.err);
     }
+
+    /// The JSON on stdout of a command that succeeded.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
 }
 
 /// Runs `openclaw` as a user who is not root, to whom everything in the gateway's directory belongs: for what modes forbid.
@@ -66,4 +74,36 @@ pub(crate) async fn openclaw(gateway: &GatewayUnderTest, args: &[&str]) -> Ended
         command.env("OPENCLAW_GATEWAY_PORT", gateway.port().to_string());
     }
     Ended::of(command).await
+}
+
+/// A command without the port of the gateway, which the config does not know.
+pub(crate) async fn unaware(gateway: &GatewayUnderTest, args: &[&str]) -> Ended {
+    let mut command = gateway.command();
+    command.args(args);
+    Ended::of(command).await
+}
+
+pub(crate) async fn ok(gateway: &GatewayUnderTest, words: &[&str]) -> String {
+    let ended = openclaw(gateway, words).await;
+    assert_eq!(ended.code, Some(0), "{words:?}: {ended:?}");
+    ended.out
+}
+
+pub(crate) async fn json_of(gateway: &GatewayUnderTest, words: &[&str]) -> Value {
+    let out = ok(gateway, words).await;
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
+}
+
+#[track_caller]
+pub(crate) fn has(text: &str, words: &[&str]) {
+    for words in words {
+        assert!(text.contains(words), "no \"{words}\" in:\n{text}");
+    }
+}
+
+pub(crate) async fn run(gateway: &GatewayUnderTest, words: &[&str]) -> (i32, String, String) {
+    let port = gateway.port().to_string();
+    let output = gateway.command().args(words).env("OPENCLAW_GATEWAY_PORT", port).output().await.unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }

@@ -4,7 +4,7 @@ use openclaw_testkit::WsClient;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::conversation::turn;
+use crate::support::conversation::turn;
 
 const CALL: &str = "call ";
 

@@ -1,0 +1,29 @@
+//! Helpers that several tests share, a topic a file. No test imports from another test.
+
+pub(crate) mod clock;
+pub(crate) mod command;
+pub(crate) mod config;
+pub(crate) mod connect;
+pub(crate) mod conversation;
+pub(crate) mod environment;
+pub(crate) mod files;
+pub(crate) mod golden;
+pub(crate) mod hooks;
+pub(crate) mod http;
+pub(crate) mod locks;
+pub(crate) mod memory;
+pub(crate) mod mount;
+pub(crate) mod pictures;
+pub(crate) mod power_cut;
+pub(crate) mod processes;
+pub(crate) mod sandbox;
+pub(crate) mod session_rows;
+pub(crate) mod session_tools;
+pub(crate) mod sessions_send;
+pub(crate) mod skills;
+pub(crate) mod subagents;
+pub(crate) mod telegram;
+pub(crate) mod told_calls;
+pub(crate) mod tools_invoke;
+pub(crate) mod trace;
+pub(crate) mod wait;
