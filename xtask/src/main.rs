@@ -4,7 +4,7 @@
 //! on another crate, and examples of the whole workspace have the features of its tests: whatever a
 //! task, the tests and the gate need is compiled once.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Example that does a task.
@@ -81,13 +81,24 @@ fn run(name: &str, example: &Example, args: &[String]) -> std::io::Result<ExitCo
         Own(example) => (*example, None, &[]),
         WithGateway(example) => (*example, None, &["--bin", "openclaw"]),
     };
-    let mut build = Command::new("cargo");
-    build.args(["build", "--workspace", "--example", example]).args(binaries);
-    if !build.status()?.success() {
+    let build = ["build", "--workspace", "--example", example];
+    if !outside_cargo("cargo".as_ref()).args(build).args(binaries).status()?.success() {
         return Ok(ExitCode::FAILURE);
     }
-    let ended = Command::new(beside_this(example)?).args(name).args(args).status()?;
+    let ended = outside_cargo(&beside_this(example)?).args(name).args(args).status()?;
     Ok(ended.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(u8::try_from(code).unwrap_or(1))))
+}
+
+/// Returns a command without the variables that `cargo run` sets for this program. `ring` is built
+/// anew, and with it most of the product, when one of them is not what it was.
+fn outside_cargo(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|start| name.to_string_lossy().starts_with(start)) {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// The file that cargo makes of an example, in the same target directory as this program.
