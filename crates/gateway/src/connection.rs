@@ -1,18 +1,9 @@
-//! WebSocket connections: the known facts of each, its send queue, and the task that drives it.
+//! Connections of authenticated clients: the known facts of each, its send queue, and the limits on
+//! its messages. [`crate::socket`] drives the socket of one.
 
-mod batch;
-pub(crate) mod driver;
 pub(crate) mod frame_budget;
-mod frame_gate;
-mod frame_progress;
-pub(crate) mod frame_text;
-mod hello;
 mod info;
-pub(crate) mod order;
 pub(crate) mod outbound;
-mod requests;
-pub(crate) mod upgrade;
-pub(crate) mod work_budget;
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,8 +14,9 @@ pub use info::{ConnId, ConnectionInfo};
 pub use outbound::{HARD_BYTES, Pushed, SLOW_BYTES};
 
 use crate::events::EncodedEvent;
+use crate::frame_text::FrameText;
 use crate::handshake::close::Closing;
-use frame_text::FrameText;
+use frame_budget::MAX_FRAME_BYTES;
 use outbound::Outbound;
 
 /// An authenticated connection: what events and handlers need of it.
@@ -62,7 +54,7 @@ impl Connection {
     pub(crate) fn respond(&self, response: Response<Payload>) {
         let id = response.id.clone();
         let text = FrameText::response(response);
-        if text.len() <= driver::MAX_FRAME_BYTES {
+        if text.len() <= MAX_FRAME_BYTES {
             return self.outbound.respond(text);
         }
         tracing::warn!(conn = %self.info.conn_id, bytes = text.len(), "an answer is too big to be sent");
@@ -92,7 +84,7 @@ impl Connection {
 
 fn too_big(bytes: usize) -> ErrorShape {
     const MIB: usize = 1024 * 1024;
-    let (has, most) = (bytes.div_ceil(MIB), driver::MAX_FRAME_BYTES / MIB);
+    let (has, most) = (bytes.div_ceil(MIB), MAX_FRAME_BYTES / MIB);
     ErrorShape::invalid(format!(
         "the answer has {has} MiB, a frame has {most} MiB at most; ask for less, for instance with a limit"
     ))
@@ -106,7 +98,7 @@ pub(crate) mod tests {
     fn an_answer_that_no_frame_holds_becomes_an_error() {
         let outbound = Arc::new(Outbound::default());
         let connection = Connection::new(connection(Role::Operator, &[]), Arc::clone(&outbound));
-        connection.respond(Response::ok("r1", Payload::of(&"x".repeat(driver::MAX_FRAME_BYTES)).unwrap()));
+        connection.respond(Response::ok("r1", Payload::of(&"x".repeat(MAX_FRAME_BYTES)).unwrap()));
         connection.respond(Response::ok("r2", Payload::of("small").unwrap()));
         let sent = || match outbound.take() {
             outbound::Next::Write(frame) => frame.text.to_string(),

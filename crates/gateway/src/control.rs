@@ -3,6 +3,7 @@
 //!
 //! [`config_text`] says what a written config comes to; this file writes it, and has the gateway start again where that is needed.
 
+pub(crate) mod bell;
 pub(crate) mod config_text;
 mod tool;
 
@@ -23,7 +24,7 @@ use openclaw_sessions::entry::delivery::of_entry;
 
 use crate::reload::{Reload, applies_at_once, restarts_by_itself};
 use crate::sentinel;
-use crate::surroundings::{BEFORE_RESTART, RestartBell};
+use bell::{BEFORE_RESTART, RestartBell};
 use config_text::{ConfigChange, ConfigTextError};
 
 /// Longest time until a restart that was asked for (spec `operations.md` §2.1).

@@ -1,12 +1,8 @@
-//! Broadcast events: who gets which, how they are numbered, and the one place that fans them out.
+//! Broadcast events on their way out: the payload of each is serialised once. [`crate::fan_out`]
+//! gives them to the connections.
 
 mod encoded;
 mod growing_text;
-mod hub;
-mod rules;
-mod tool_listeners;
 
-#[cfg(test)]
 pub(crate) use encoded::OfRun;
 pub use encoded::{EncodedEvent, Event};
-pub use hub::EventHub;

@@ -7,16 +7,17 @@ use std::time::Duration;
 use openclaw_config::settings::{AuthKind, ControlUi};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::handshake::SharedSecret;
 use crate::handshake::client_address::{AddressBook, ClientAddress, Origination};
 use crate::handshake::machine::{Attempt, Door, Proof, judge};
 use crate::handshake::origin::PageRules;
 use crate::handshake::settle::settle;
-use crate::handshake::{SecretDigest, SharedSecret};
 use crate::pairing::PairingBook;
+use crate::places::{Limits, PlaceLimits};
+use crate::secret_digest::SecretDigest;
 use crate::server::accept::serve_http;
 use crate::server::front::Front;
 use crate::server::http::Caller;
-use crate::server::places::{Limits, PlaceLimits};
 use crate::state::GatewayState;
 
 /// Largest number of bytes read of one answer. The web UI's largest file is a tenth of it.

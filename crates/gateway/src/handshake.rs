@@ -2,7 +2,7 @@
 //! `gateway-protocol.md` §3).
 //!
 //! `machine` decides; the other files are the checks it makes. No I/O here: the driver in
-//! [`crate::connection`] carries out the decisions.
+//! [`crate::socket`] carries out the decisions.
 
 pub(crate) mod client_address;
 pub(crate) mod client_kind;
@@ -16,4 +16,4 @@ pub(crate) mod throttle;
 
 pub use client_address::{AddressBook, ClientAddress, ClientIp, Origination};
 pub use close::Closing;
-pub use shared_auth::{AuthFailure, Credentials, SecretDigest, SecretProblem, SharedSecret, authorize};
+pub use shared_auth::{AuthFailure, Credentials, SecretProblem, SharedSecret, authorize};

@@ -1,7 +1,7 @@
 //! The daemon: the WebSocket and HTTP server, and the parts behind it.
 //!
 //! [`fn@run`] starts a gateway and returns when it has stopped. [`GatewayState`] holds its parts; [`methods`] answers
-//! requests, given a [`RequestContext`]; [`events`] fans events out. A socket's life: [`connection`] drives it,
+//! requests, given a [`RequestContext`]; [`fan_out`] gives events to clients. A socket's life: [`socket`] drives it,
 //! [`handshake`] decides whether it comes in, [`pairing`] whether its device does.
 //!
 //! No wire format of a model or chat platform is known to this crate.
@@ -15,7 +15,10 @@ mod channels;
 mod clock;
 pub mod connection;
 mod control;
+mod entrance;
 pub mod events;
+pub mod fan_out;
+mod frame_text;
 mod free_memory;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -26,27 +29,34 @@ mod host;
 pub mod logging;
 pub mod methods;
 pub mod pairing;
+mod places;
+mod premises;
 pub mod presence;
 mod reload;
 mod request;
 mod sandbox_upkeep;
+mod secret_digest;
 mod sentinel;
 mod server;
+mod socket;
 mod start;
 mod state;
 mod surroundings;
+mod ticker;
 mod umask;
 mod upkeep;
 mod web_chat;
 
 pub use absent_features::{Absent, absent_features};
 pub use host::{Host, VERSION, own_addresses};
+pub use premises::premises;
 pub use reload::applies_at_once;
 pub use request::{Failure, HandlerResult, RequestContext};
+pub use secret_digest::SecretDigest;
 pub use server::ListenError;
 pub use start::{
     ExitStatus, ForceError, LockError, LogTarget, Ready, RunOptions, Running, StartError, StateHold,
-    hold_state, premises, run, running_gateway, signals,
+    hold_state, run, running_gateway, signals,
 };
 pub use state::GatewayState;
 pub use umask::keep_files_private;

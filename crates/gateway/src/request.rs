@@ -1,5 +1,7 @@
 //! Input and output of method handlers.
 
+pub(crate) mod order;
+
 use std::sync::Arc;
 
 use openclaw_dispatch::{Placed, Receipt};
@@ -12,9 +14,9 @@ use tokio::task::JoinError;
 
 use crate::ack_pause;
 use crate::connection::frame_budget::FrameBytes;
-use crate::connection::order::Turn;
 use crate::connection::{Connection, ConnectionInfo};
 use crate::state::GatewayState;
+use order::Turn;
 
 /// Outcome of a handler: the payload of the successful response, or the failure.
 pub type HandlerResult = Result<Payload, Failure>;

@@ -20,5 +20,4 @@ mod stop;
 pub use force::ForceError;
 pub use hold::{Running, StateHold, hold_state, running_gateway};
 pub use instance_lock::LockError;
-pub use old_state::premises;
 pub use run::{ExitStatus, LogTarget, Ready, RunOptions, StartError, run};

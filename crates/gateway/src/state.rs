@@ -17,7 +17,6 @@ use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{SessionKey, SessionStore};
 use openclaw_tools::approvals::Approvals;
 use openclaw_tools::sandbox::Sandboxes;
-use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -25,16 +24,16 @@ use tokio_util::task::TaskTracker;
 use crate::channels::ChannelManager;
 use crate::clock::now_ms;
 use crate::connection::frame_budget::FrameBudget;
-use crate::connection::work_budget::WorkBudget;
-use crate::events::{Event, EventHub};
-use crate::handshake::machine::Door;
-use crate::handshake::throttle::Throttle;
+use crate::entrance::Entrance;
+use crate::events::Event;
+use crate::fan_out::EventHub;
 use crate::health::HealthMonitor;
 use crate::heartbeat::Heartbeats;
 use crate::host::Host;
 use crate::logging::LogFile;
 use crate::pairing::DeviceStore;
 use crate::presence::{Presence, note_of};
+use crate::socket::work_budget::WorkBudget;
 use crate::surroundings::OwnSurroundings;
 
 /// State of the gateway: everything a handler can reach. One per process, held by `Arc`.
@@ -87,12 +86,11 @@ pub struct GatewayState {
     pub stopping: CancellationToken,
     /// Owns tasks that outlive a request; awaited at shutdown.
     pub tasks: TaskTracker,
-    /// Notifies of a change in the presence list; see [`crate::server::ticker`].
+    /// Notifies of a change in the presence list; see [`crate::ticker`].
     pub(crate) presence_news: Notify,
     /// TCP port.
     pub(crate) port: u16,
-    pub(crate) door: Door,
-    pub(crate) throttle: Mutex<Throttle>,
+    pub(crate) entrance: Arc<Entrance>,
     pub(crate) frame_budget: FrameBudget,
     pub(crate) work_budget: WorkBudget,
 }

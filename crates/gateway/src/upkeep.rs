@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now_ms;
-use crate::start::premises;
+use crate::premises::premises;
 use crate::state::GatewayState;
 
 /// Interval between rounds of maintenance.

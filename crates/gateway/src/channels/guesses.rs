@@ -6,7 +6,6 @@ use std::time::Duration;
 use openclaw_channels::{GuessThrottle, Knock, SecretGiven};
 use openclaw_sessions::time::now_ms;
 
-use crate::connection::driver::door_now;
 use crate::handshake::client_address::{ClientAddress, Origination};
 use crate::state::GatewayState;
 
@@ -17,10 +16,10 @@ impl GuessThrottle for SharedThrottle {
     fn count(&self, Knock { peer, local, headers }: Knock<'_>, given: SecretGiven) -> Result<(), Duration> {
         let Self(state) = self;
         let origination = Origination::of(headers, peer, local);
-        let door = door_now(&state.door, &origination);
+        let door = state.entrance.door_for(&origination);
         let client = ClientAddress::of(&origination, &door.addresses).ip;
         let now = now_ms();
-        let mut throttle = state.throttle.lock();
+        let mut throttle = state.entrance.guesses();
         if let Some(wait) = throttle.locked_for(client, now) {
             return Err(Duration::from_millis(u64::try_from(wait).unwrap_or_default()));
         }

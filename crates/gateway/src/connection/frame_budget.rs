@@ -19,6 +19,8 @@ const MIB: u32 = 1024 * KIB;
 pub(crate) const SMALL: u32 = 128 * KIB;
 /// Largest message of an operator: attachments and files (decision 13).
 pub(crate) const LARGEST: u32 = 25 * MIB;
+/// Largest frame in either direction.
+pub(crate) const MAX_FRAME_BYTES: usize = LARGEST as usize;
 /// Largest message of a node: the result of a command may hold a file of 10 MB as base64.
 const OF_NODE: u32 = 16 * MIB;
 /// Bytes of messages that are read at once from those who may write: one of the largest and some others. Read, a message
@@ -57,12 +59,12 @@ impl FrameBudget {
 }
 
 /// True if a client is one of those who may write.
-pub(super) fn may_write(role: Role, scopes: &[String]) -> bool {
+pub(crate) fn may_write(role: Role, scopes: &[String]) -> bool {
     role == Role::Operator && Access::Write.is_granted_by(scopes)
 }
 
 /// Time for so many bytes over the slowest line that may hold memory others wait for.
-pub(super) fn patience(bytes: u32) -> Duration {
+pub(crate) fn patience(bytes: u32) -> Duration {
     PATIENCE + Duration::from_secs(u64::from(bytes) / SLOWEST_BYTES_PER_SECOND)
 }
 
@@ -78,9 +80,9 @@ pub(crate) fn largest(role: Role) -> u32 {
 #[derive(Debug, Clone)]
 pub(crate) struct Allowance {
     /// Bytes of its largest message.
-    pub(super) largest: u32,
+    pub(crate) largest: u32,
     /// Shared budget from which large messages take their bytes.
-    pub(super) budget: Arc<Semaphore>,
+    pub(crate) budget: Arc<Semaphore>,
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::frame_text::FrameText;
 use crate::events::EncodedEvent;
+use crate::frame_text::FrameText;
 use crate::handshake::close::Closing;
 
 /// Limit of waiting bytes above which a client counts as slow: `policy.maxBufferedBytes`.

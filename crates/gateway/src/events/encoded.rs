@@ -1,11 +1,12 @@
 //! An event on its way out: its payload is serialised once, whatever the number of clients.
 
 use bytes::Bytes;
+use openclaw_protocol::event;
 use openclaw_protocol::frame::StateVersion;
 use openclaw_protocol::{Payload, RunId};
 
-use super::{growing_text, rules};
-use crate::connection::frame_text::FrameText;
+use super::growing_text;
+use crate::frame_text::FrameText;
 
 /// An event to broadcast or to send to some.
 #[derive(Debug, Clone)]
@@ -27,7 +28,7 @@ pub(crate) struct OfRun {
 impl Event {
     /// An event with the delivery rule of its name.
     pub fn named(name: &'static str, payload: Payload) -> Self {
-        Self::new(name, payload, rules::droppable(name))
+        Self::new(name, payload, droppable(name))
     }
 
     /// An event that a slow client may miss, or else one without which it is closed.
@@ -55,6 +56,11 @@ impl Event {
         });
         EncodedEvent { name, droppable, opening: opening.into(), payload, tail, run }
     }
+}
+
+/// True if a slow client may miss an event, unless its sender says otherwise.
+fn droppable(name: &str) -> bool {
+    event::find(name).is_some_and(|kind| kind.droppable)
 }
 
 /// An event as text but for its number, which differs by connection. Shared by all queues it waits in.

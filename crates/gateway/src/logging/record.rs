@@ -98,7 +98,8 @@ fn level_of(level: Level) -> (u8, &'static str) {
 
 /// The subsystem that a module belongs to: `gateway/ws` for what drives sockets, else crate and module.
 pub(super) fn subsystem(target: &str) -> String {
-    const SOCKETS: &[&str] = &["openclaw_gateway::connection", "openclaw_gateway::handshake"];
+    const SOCKETS: &[&str] =
+        &["openclaw_gateway::connection", "openclaw_gateway::handshake", "openclaw_gateway::socket"];
     if SOCKETS.iter().any(|module| target.starts_with(module)) {
         return "gateway/ws".to_owned();
     }
@@ -162,6 +163,7 @@ mod tests {
     fn subsystems_are_named_after_crate_and_module() {
         let rows = [
             ("openclaw_gateway::connection::driver", "gateway/ws"),
+            ("openclaw_gateway::socket::driver", "gateway/ws"),
             ("openclaw_gateway::run", "gateway"),
             ("openclaw_gateway", "gateway"),
             ("openclaw_dispatch::inbox::writer", "dispatch/inbox"),

@@ -6,7 +6,7 @@ use openclaw_protocol::access::Role;
 use serde_json::Map;
 
 use super::record::{DeviceToken, Paired, Pending};
-use crate::handshake::shared_auth::SecretDigest;
+use crate::secret_digest::SecretDigest;
 
 /// A request is forgotten this long after it was made.
 const PENDING_TTL_MS: i64 = 300_000;

@@ -13,8 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::front::Front;
 use super::http::{Caller, respond};
-use super::places::{Activity, Place};
 use super::watched::Watched;
+use crate::places::{Activity, Place};
 
 /// Time that a client has to send the head of a request, the first or a later one on the same
 /// connection.
@@ -104,7 +104,7 @@ where
 mod tests {
     use super::*;
     use crate::handshake::origin::PageRules;
-    use crate::server::places::{Limits, PlaceLimits};
+    use crate::places::{Limits, PlaceLimits};
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
     const REQUEST: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";

@@ -9,8 +9,8 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::places::{PlaceLimits, Places};
 use crate::handshake::origin::PageRules;
+use crate::places::{PlaceLimits, Places};
 use crate::state::GatewayState;
 
 /// The listening side of a gateway.

@@ -10,12 +10,12 @@ use hyper::body::Incoming;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::connection::{driver, upgrade};
 use crate::handshake::client_address::{self, Origination};
 use crate::handshake::origin::PageRules;
 use crate::host::own_addresses;
 use crate::server::front::Front;
 use crate::server::{not_there, tools_invoke, web_ui};
+use crate::socket::{driver, upgrade};
 use crate::state::GatewayState;
 
 /// Error for a page that addresses the gateway by a strange name.

@@ -13,7 +13,6 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::http::{Caller, json_response, text_response};
-use crate::connection::driver::door_now;
 use crate::handshake::client_address::{ClientAddress, Origination};
 use crate::handshake::origin;
 use crate::handshake::{Credentials, authorize};
@@ -76,13 +75,13 @@ pub(super) async fn respond(
 /// none. Guessing is slowed down.
 fn admit(headers: &HeaderMap, caller: Caller, state: &GatewayState) -> Result<(), Box<Response<Body>>> {
     let origination = Origination::of(headers, caller.peer, caller.local);
-    let door = door_now(&state.door, &origination);
+    let door = state.entrance.door_for(&origination);
     if origination.origin.is_some() && !door.admits_origin(&origination) {
         return Err(Box::new(refused(StatusCode::FORBIDDEN, "forbidden", origin::REFUSAL)));
     }
     let client = ClientAddress::of(&origination, &door.addresses).ip;
     let now = now_ms();
-    let mut throttle = state.throttle.lock();
+    let mut throttle = state.entrance.guesses();
     if let Some(wait) = throttle.locked_for(client, now) {
         return Err(Box::new(locked(wait)));
     }

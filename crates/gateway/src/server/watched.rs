@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::places::Activity;
+use crate::places::Activity;
 
 /// A stream and what is known about its movement.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use crate::server::places::{Limits, PlaceLimits};
+use crate::places::{Limits, PlaceLimits};
 
 /// Files we want: sockets of clients are files too. Most systems start programs with 1,024.
 const WANTED: u64 = 16_384;

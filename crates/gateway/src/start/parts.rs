@@ -24,20 +24,18 @@ use openclaw_sessions::{Layout, SessionStore};
 use openclaw_tools::approvals::Approvals;
 use openclaw_tools::sandbox::Sandboxes;
 use openclaw_tools::{CommandLock, CommandSessions};
-use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{Notify, watch};
 
 use super::run::StartError;
 use crate::channels::ChannelManager;
 use crate::connection::frame_budget::FrameBudget;
-use crate::connection::work_budget::WorkBudget;
 use crate::control::GatewayControl;
-use crate::events::EventHub;
+use crate::entrance::Entrance;
+use crate::fan_out::EventHub;
 use crate::handshake::client_address::proxy_range;
 use crate::handshake::machine::Door;
-use crate::handshake::throttle::Throttle;
-use crate::handshake::{AddressBook, SecretDigest, SharedSecret};
+use crate::handshake::{AddressBook, SharedSecret};
 use crate::health::HealthMonitor;
 use crate::heartbeat::{Heartbeats, Reason, Wish};
 use crate::host::{Host, VERSION};
@@ -45,7 +43,9 @@ use crate::logging::LogFile;
 use crate::pairing::DeviceStore;
 use crate::presence::Presence;
 use crate::reload::Reload;
+use crate::secret_digest::SecretDigest;
 use crate::server::front::Front;
+use crate::socket::work_budget::WorkBudget;
 use crate::state::GatewayState;
 use crate::surroundings::OwnSurroundings;
 
@@ -132,8 +132,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         tasks: given.front.tasks.clone(),
         presence_news: Notify::new(),
         port: given.port,
-        door: door(config, &given.auth, &given.front),
-        throttle: Mutex::new(Throttle::default()),
+        entrance: Arc::new(Entrance::new(door(config, &given.auth, &given.front))),
         frame_budget: FrameBudget::default(),
         work_budget: WorkBudget::default(),
         loaded: given.loaded,

@@ -38,13 +38,13 @@ use crate::handshake::origin::PageRules;
 use crate::host::{Host, own_addresses};
 use crate::logging::{ConsoleFacts, LogFile, LogGuard, LogPlan};
 use crate::reload::{self, Reload};
+use crate::server::accept;
 use crate::server::front::Front;
 use crate::server::listen::{ListenError, listen};
 use crate::server::own_page;
-use crate::server::{accept, ticker};
 use crate::state::GatewayState;
 use crate::umask::keep_files_private;
-use crate::{approval_events, free_memory, heartbeat, sandbox_upkeep, sentinel, upkeep, web_chat};
+use crate::{approval_events, free_memory, heartbeat, sandbox_upkeep, sentinel, ticker, upkeep, web_chat};
 
 /// Delay from the moment in which clients can connect to the call of start-up hooks (spec
 /// `agent-runtime.md` §8.2).

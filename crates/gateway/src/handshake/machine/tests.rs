@@ -1,6 +1,7 @@
 use super::*;
-use crate::connection::frame_text::FrameText;
-use crate::handshake::shared_auth::{SecretDigest, SecretProblem};
+use crate::frame_text::FrameText;
+use crate::handshake::shared_auth::SecretProblem;
+use crate::secret_digest::SecretDigest;
 use openclaw_config::settings::AuthKind;
 
 use serde_json::Value;

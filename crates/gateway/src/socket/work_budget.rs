@@ -13,7 +13,7 @@ use openclaw_protocol::access::Role;
 use openclaw_protocol::method::Weight;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::frame_budget::{LARGEST, SMALL, may_write};
+use crate::connection::frame_budget::{LARGEST, SMALL, may_write};
 
 /// Heavy requests that are worked on at once for those who may write.
 const HEAVY_OF_WRITERS: usize = 2;

@@ -4,7 +4,7 @@
 //! gets one small frame at a time: no byte beyond the frame being read is given out, so anything
 //! that a client sends behind its `connect` waits in the socket. Once a client is admitted, a
 //! message that is too large ends the connection at its header, and a large one waits for its part
-//! of the [budget](super::frame_budget).
+//! of the [budget](crate::connection::frame_budget).
 
 use std::io;
 use std::pin::Pin;
@@ -16,8 +16,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tokio_util::sync::PollSemaphore;
 
-use super::frame_budget::{Allowance, FrameBytes, SMALL, patience};
 use super::frame_progress::{Announced, Progress};
+use crate::connection::frame_budget::{Allowance, FrameBytes, SMALL, patience};
 
 /// Bytes of payload a client may send before it is authenticated (decision 13).
 pub(crate) const LIMIT: u64 = 64 * 1024;

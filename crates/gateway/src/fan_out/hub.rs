@@ -10,11 +10,11 @@ use openclaw_protocol::frame::StateVersion;
 use openclaw_protocol::params::connect::ConnectParams;
 use parking_lot::{Mutex, RwLock};
 
-use super::encoded::{EncodedEvent, Event, OfRun};
 use super::rules;
 use super::tool_listeners::ToolListeners;
 use crate::clock::now_ms;
 use crate::connection::{ConnId, Connection};
+use crate::events::{EncodedEvent, Event, OfRun};
 use crate::handshake::close::Closing;
 
 /// Knows every authenticated connection and gives it its events. Never waits: a queue that is full drops or closes

@@ -17,13 +17,8 @@ const FOR_NODES: &[&str] = &[
     "node.invoke.request",
 ];
 
-/// True if a slow client may miss an event, unless its sender says otherwise.
-pub(crate) fn droppable(name: &str) -> bool {
-    event::find(name).is_some_and(|kind| kind.droppable)
-}
-
 /// True if a connection gets an event.
-pub(crate) fn admits(connection: &ConnectionInfo, name: &str) -> bool {
+pub(super) fn admits(connection: &ConnectionInfo, name: &str) -> bool {
     match connection.role {
         Role::Node => FOR_NODES.contains(&name),
         Role::Operator => event::find(name).is_none_or(|kind| kind.visible_to(&connection.scopes)),

@@ -19,12 +19,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tracing::Instrument;
 
-use super::frame_budget::{FrameBytes, SMALL, patience};
-use super::order::Order;
 use super::work_budget::{Share, is_large};
-use super::{Connection, ConnectionInfo};
+use crate::connection::frame_budget::{FrameBytes, SMALL, patience};
+use crate::connection::{Connection, ConnectionInfo};
 use crate::handshake::close::Closing;
 use crate::methods::{self, Handler};
+use crate::request::order::Order;
 use crate::request::{Failure, HandlerResult, RequestContext};
 use crate::state::GatewayState;
 

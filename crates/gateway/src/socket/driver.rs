@@ -21,27 +21,23 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role as Side, WebSock
 use tokio_tungstenite::tungstenite::{Error as WsError, Message, Utf8Bytes};
 
 use super::batch::Batch;
-use super::frame_budget::{FrameBytes, LARGEST};
 use super::frame_gate::{FrameGate, Latch, Overstep};
-use super::frame_text::FrameText;
 use super::hello::hello;
-use super::outbound::{Next, Outbound};
 use super::requests::Requests;
-use super::{ConnId, Connection, ConnectionInfo};
 use crate::clock::now_ms;
+use crate::connection::frame_budget::{FrameBytes, MAX_FRAME_BYTES};
+use crate::connection::outbound::{Next, Outbound};
+use crate::connection::{ConnId, Connection, ConnectionInfo};
 use crate::events::Event;
-use crate::handshake::client_address::{AddressBook, ClientAddress, Origination, host_name};
+use crate::frame_text::FrameText;
+use crate::handshake::client_address::{ClientAddress, Origination};
 use crate::handshake::close::Closing;
-use crate::handshake::machine::{Attempt, Claim, Door, Refusal, judge};
-use crate::handshake::origin::is_loopback;
+use crate::handshake::machine::{Attempt, Claim, Refusal, judge};
 use crate::handshake::settle::{Entry, Settlement, settle};
-use crate::host::own_addresses;
 use crate::pairing::{Announcement, Attempted, DeviceToken, PairingBook, StoreError};
-use crate::server::places::Place;
+use crate::places::Place;
 use crate::state::GatewayState;
 
-/// Largest frame in either direction; what a single client may send is the gate's to know.
-pub(crate) const MAX_FRAME_BYTES: usize = LARGEST as usize;
 /// Time limit from the open socket to `hello-ok`.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for which the first client waits for the first health snapshot.
@@ -275,16 +271,16 @@ impl Reader<'_> {
     }
 
     async fn decide(&mut self, nonce: &str, text: &str) -> Result<(Claim, Entry), Box<Refusal>> {
-        let door = door_now(&self.state.door, &self.origination);
+        let door = self.state.entrance.door_for(&self.origination);
         let address = ClientAddress::of(&self.origination, &door.addresses);
         let now = now_ms();
-        let locked_for = self.state.throttle.lock().locked_for(address.ip, now);
+        let locked_for = self.state.entrance.guesses().locked_for(address.ip, now);
         let attempt = Attempt { origination: &self.origination, address, nonce, locked_for, now };
         let outcome = match judge(&door, &attempt, text) {
             Ok(claim) => self.settle(claim).await,
             Err(refusal) => Err(refusal),
         };
-        let mut throttle = self.state.throttle.lock();
+        let mut throttle = self.state.entrance.guesses();
         match &outcome {
             Ok(_) => throttle.succeeded(address.ip),
             Err(refusal) if refusal.is_guess => throttle.failed(address.ip, now),
@@ -388,18 +384,6 @@ impl Reader<'_> {
         let text = self.next_text().await?;
         Some((text, self.latch.take_held()))
     }
-}
-
-/// The door as of now: this host's addresses are looked up for those who are not on loopback anyway, for pages, and for those who ask for
-/// the gateway by another name than loopback's.
-pub(crate) fn door_now(door: &Door, origination: &Origination) -> Door {
-    let mut door = door.clone();
-    let is_plain = || origination.host.as_deref().is_some_and(|host| is_loopback(&host_name(host)));
-    let is_near = origination.peer.ip().to_canonical().is_loopback() && origination.origin.is_none();
-    if !is_near || !is_plain() {
-        door.addresses = AddressBook { own: own_addresses(), ..door.addresses };
-    }
-    door
 }
 
 fn closing_answer(said: Option<CloseFrame>) -> Closing {

@@ -7,14 +7,12 @@ use openclaw_protocol::params::connect::{
     Features, HelloAuth, HelloKind, HelloOk, HelloServer, MaybeHealth, Policy, Snapshot,
 };
 
-use super::ConnectionInfo;
-use super::frame_budget;
-use super::outbound::SLOW_BYTES;
+use crate::connection::{ConnectionInfo, SLOW_BYTES, frame_budget};
 use crate::host::VERSION;
 use crate::methods;
 use crate::pairing::DeviceToken;
-use crate::server::ticker::TICK;
 use crate::state::GatewayState;
+use crate::ticker::TICK;
 
 /// Puts the payload together from how things stand now.
 pub(super) fn hello(state: &GatewayState, info: &ConnectionInfo, token: Option<&DeviceToken>) -> HelloOk {

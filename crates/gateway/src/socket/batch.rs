@@ -6,7 +6,7 @@ use std::io::IoSlice;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::frame_text::FrameText;
+use crate::frame_text::FrameText;
 use crate::handshake::close::{Closing, NO_STATUS};
 
 /// Size from which a part is written from where it is; a smaller one is copied, which costs less

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 /// Hands out turns, in the order in which frames are read.
 #[derive(Debug, Default)]
-pub(super) struct Order {
+pub(crate) struct Order {
     /// Ends when the last turn that was handed out is over.
     last: Mutex<Option<oneshot::Receiver<()>>>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Turn {
 
 impl Order {
     /// The turn behind all that were handed out before.
-    pub(super) fn turn(&self) -> Turn {
+    pub(crate) fn turn(&self) -> Turn {
         let (over, last) = oneshot::channel();
         Turn { before: self.last.lock().replace(last), _over: over }
     }
@@ -29,7 +29,7 @@ impl Order {
 
 impl Turn {
     /// Waits until the one before is over.
-    pub(super) async fn comes(&mut self) {
+    pub(crate) async fn comes(&mut self) {
         if let Some(before) = self.before.take() {
             // The turn before ends by being dropped.
             let _ = before.await;
