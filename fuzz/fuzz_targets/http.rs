@@ -30,7 +30,7 @@ static GATEWAY: LazyLock<Gateway> = LazyLock::new(|| {
     options.flags.token = Some("the-token-of-this-gateway".to_owned().into());
     options.flags.allow_unconfigured = true;
     runtime.spawn(async { run(options).await.expect("the gateway runs") });
-    let http = Http::of(runtime.block_on(told).expect("the gateway starts").state);
+    let http = Http::of(&runtime.block_on(told).expect("the gateway starts").state);
     Gateway { runtime, http, _home: home }
 });
 

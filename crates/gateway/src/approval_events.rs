@@ -1,31 +1,32 @@
 //! Tells clients that may decide on commands, and people in chats, what waits, and what was decided.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use openclaw_config::clock::now_ms;
 use openclaw_protocol::Payload;
 use openclaw_protocol::params::approvals::{
     ExecApprovalRequested, ExecApprovalResolved, ExecApprovalSubject,
 };
-use openclaw_tools::approvals::{ApprovalEvent, ApprovalRequest};
+use openclaw_tools::approvals::{ApprovalEvent, ApprovalRequest, Approvals};
 use serde::Serialize;
 
 use crate::approval_forward::Forwarder;
 use crate::events::Event;
-use crate::state::GatewayState;
+use crate::fan_out::EventHub;
 
-/// Sends events to clients about approvals from now on.
-pub(crate) fn listen(state: &Arc<GatewayState>) {
-    let gateway: Weak<GatewayState> = Arc::downgrade(state);
-    let forwarder = Arc::<Forwarder>::default();
-    state.approvals.listen(Box::new(move |event| {
-        if let Some(state) = gateway.upgrade() {
-            tell(&state, &forwarder, event);
+/// Sends events to clients about approvals from now on, and has people in chats told by `forwarder`,
+/// for as long as there is one.
+pub(crate) fn listen(approvals: &Approvals, events: Arc<EventHub>, forwarder: &Arc<Forwarder>) {
+    // The forwarder delivers by way of dispatch, which has the approvals.
+    let forwarder = Arc::downgrade(forwarder);
+    approvals.listen(Box::new(move |event| {
+        if let Some(forwarder) = forwarder.upgrade() {
+            tell(&events, &forwarder, event);
         }
     }));
 }
 
-fn tell(state: &Arc<GatewayState>, forwarder: &Arc<Forwarder>, event: ApprovalEvent<'_>) {
+fn tell(events: &EventHub, forwarder: &Arc<Forwarder>, event: ApprovalEvent<'_>) {
     match event {
         ApprovalEvent::Requested(question) => {
             let payload = ExecApprovalRequested {
@@ -34,8 +35,8 @@ fn tell(state: &Arc<GatewayState>, forwarder: &Arc<Forwarder>, event: ApprovalEv
                 created_at_ms: question.created_at,
                 expires_at_ms: question.expires_at,
             };
-            publish(state, "exec.approval.requested", &payload);
-            forwarder.asked(state, question);
+            publish(events, "exec.approval.requested", &payload);
+            forwarder.asked(question);
         }
         ApprovalEvent::Resolved { question, decision, by } => {
             let payload = ExecApprovalResolved {
@@ -44,11 +45,11 @@ fn tell(state: &Arc<GatewayState>, forwarder: &Arc<Forwarder>, event: ApprovalEv
                 resolved_by: by.map(str::to_owned),
                 ts: now_ms(),
             };
-            publish(state, "exec.approval.resolved", &payload);
-            forwarder.settled(state, question, Some((decision, by)));
+            publish(events, "exec.approval.resolved", &payload);
+            forwarder.settled(question, Some((decision, by)));
         }
         // Clients know until when it waits.
-        ApprovalEvent::Expired(question) => forwarder.settled(state, question, None),
+        ApprovalEvent::Expired(question) => forwarder.settled(question, None),
     }
 }
 
@@ -67,9 +68,9 @@ fn subject(request: &ApprovalRequest) -> ExecApprovalSubject {
     ExecApprovalSubject { command, cwd, host, security, ask, agent_id, resolved_path, session_key }
 }
 
-fn publish(state: &GatewayState, name: &'static str, payload: &impl Serialize) {
+fn publish(events: &EventHub, name: &'static str, payload: &impl Serialize) {
     match Payload::of(payload) {
-        Ok(payload) => state.events.publish(Event::named(name, payload)),
+        Ok(payload) => events.publish(Event::named(name, payload)),
         Err(error) => tracing::error!(%error, name, "an event can't be written"),
     }
 }

@@ -3,40 +3,56 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use openclaw_channels::{Address, Button, Part};
+use openclaw_channels::{Address, Button, Part, Platforms};
 use openclaw_config::Config;
 use openclaw_config::settings::{ForwardMode, ForwardTarget, ForwardedApprovals, TextOrNumber};
+use openclaw_dispatch::Dispatch;
 use openclaw_dispatch::delivery::{Author, Delivery};
 use openclaw_protocol::SessionKey;
 use openclaw_protocol::printable::visible;
+use openclaw_sessions::SessionStore;
 use openclaw_sessions::entry::ThreadId;
 use openclaw_sessions::entry::delivery::of_entry;
 use openclaw_sessions::key::normalize_account_id;
 use openclaw_tools::approvals::{Decision, Question};
 use parking_lot::Mutex;
 use regex::Regex;
+use tokio_util::task::TaskTracker;
 
-use crate::state::GatewayState;
+use crate::current_settings::CurrentSettings;
+
+/// Parts of the gateway by which people in chats are reached.
+pub(crate) struct ForwarderParts {
+    pub(crate) settings: CurrentSettings,
+    pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) platforms: Arc<Platforms>,
+    pub(crate) dispatch: Dispatch,
+    /// Owns the tasks that send.
+    pub(crate) tasks: TaskTracker,
+}
 
 /// Forwards approval questions to chats and remembers, by question, the addresses that were asked.
-#[derive(Default)]
 pub(crate) struct Forwarder {
+    parts: ForwarderParts,
     asked: Mutex<HashMap<String, Vec<Address>>>,
 }
 
 impl Forwarder {
+    pub(crate) fn new(parts: ForwarderParts) -> Self {
+        Self { parts, asked: Mutex::default() }
+    }
+
     /// Asks.
-    pub(crate) fn asked(self: &Arc<Self>, state: &Arc<GatewayState>, question: &Question) {
-        let config = state.config();
+    pub(crate) fn asked(self: &Arc<Self>, question: &Question) {
+        let config = self.parts.settings.config();
         if !is_wanted(&config.approvals.exec, question) {
             return;
         }
-        let (this, state, question) = (Arc::clone(self), Arc::clone(state), question.clone());
-        let tasks = state.tasks.clone();
+        let (this, question) = (Arc::clone(self), question.clone());
         // The question goes out only once the addresses are known.
         this.asked.lock().insert(question.id.clone(), Vec::new());
-        tasks.spawn(async move {
-            let places = places(&state, &config, &question).await;
+        self.parts.tasks.spawn(async move {
+            let places = places(&this.parts, &config, &question).await;
             match this.asked.lock().get_mut(&question.id) {
                 Some(known) => known.clone_from(&places),
                 // The question was decided meanwhile.
@@ -48,17 +64,12 @@ impl Forwarder {
                 buttons: buttons(&question.id),
                 expires_at: Some(question.expires_at),
             };
-            send(&state, &places, message).await;
+            send(&this.parts, &places, message).await;
         });
     }
 
     /// Tells the decision to the people who were asked; `None` if there was none.
-    pub(crate) fn settled(
-        &self,
-        state: &Arc<GatewayState>,
-        question: &Question,
-        decision: Option<(Decision, Option<&str>)>,
-    ) {
+    pub(crate) fn settled(self: &Arc<Self>, question: &Question, decision: Option<(Decision, Option<&str>)>) {
         let Some(places) = self.asked.lock().remove(&question.id) else { return };
         let text = match decision {
             Some((decision, by)) => {
@@ -70,9 +81,8 @@ impl Forwarder {
         };
         let id = format!("approval:{}:settled", question.id);
         let message = Message { id, text, buttons: Vec::new(), expires_at: None };
-        let state = Arc::clone(state);
-        let tasks = state.tasks.clone();
-        tasks.spawn(async move { send(&state, &places, message).await });
+        let this = Arc::clone(self);
+        self.parts.tasks.spawn(async move { send(&this.parts, &places, message).await });
     }
 }
 
@@ -96,15 +106,15 @@ fn is_wanted(settings: &ForwardedApprovals, question: &Question) -> bool {
         && (settings.session_filter.is_empty() || settings.session_filter.iter().any(matches))
 }
 
-async fn places(state: &GatewayState, config: &Config, question: &Question) -> Vec<Address> {
+async fn places(parts: &ForwarderParts, config: &Config, question: &Question) -> Vec<Address> {
     let settings = &config.approvals.exec;
     let mut places = Vec::new();
     if matches!(settings.mode, ForwardMode::Session | ForwardMode::Both) {
-        places.extend(session_place(state, config, question).await);
+        places.extend(session_place(parts, config, question).await);
     }
     if matches!(settings.mode, ForwardMode::Targets | ForwardMode::Both) {
         for target in &settings.targets {
-            match target_place(state, config, target) {
+            match target_place(parts, config, target) {
                 Some(place) if !places.contains(&place) => places.push(place),
                 Some(_) => {}
                 None => tracing::warn!(
@@ -119,37 +129,37 @@ async fn places(state: &GatewayState, config: &Config, question: &Question) -> V
 }
 
 /// Address at which the session was last talked to.
-async fn session_place(state: &GatewayState, config: &Config, question: &Question) -> Option<Address> {
+async fn session_place(parts: &ForwarderParts, config: &Config, question: &Question) -> Option<Address> {
     let key = SessionKey::parse(question.request.session_key.as_deref()?).ok()?;
-    let entry = state.sessions.get(&key).await.ok()??.entry;
+    let entry = parts.sessions.get(&key).await.ok()??.entry;
     let last = of_entry(&entry)?;
     let thread = last.thread_id.as_ref().map(|thread| match thread {
         ThreadId::Number(number) => number.to_string(),
         ThreadId::Text(text) => text.to_string(),
     });
-    place(state, config, &last.channel?, &last.to?, last.account_id.as_deref(), thread)
+    place(parts, config, &last.channel?, &last.to?, last.account_id.as_deref(), thread)
 }
 
-fn target_place(state: &GatewayState, config: &Config, target: &ForwardTarget) -> Option<Address> {
+fn target_place(parts: &ForwarderParts, config: &Config, target: &ForwardTarget) -> Option<Address> {
     let thread = target.thread_id.as_ref().map(|thread| match thread {
         TextOrNumber::Text(text) => text.clone(),
         TextOrNumber::Number(number) => number.to_string(),
     });
-    place(state, config, &target.channel, &target.to, target.account_id.as_deref(), thread)
+    place(parts, config, &target.channel, &target.to, target.account_id.as_deref(), thread)
 }
 
 fn place(
-    state: &GatewayState,
+    parts: &ForwarderParts,
     config: &Config,
     channel: &str,
     to: &str,
     account: Option<&str>,
     thread: Option<String>,
 ) -> Option<Address> {
-    let platform = state.platforms.channel(channel)?;
+    let platform = parts.platforms.channel(channel)?;
     let target = platform.target(to).ok()?;
     let account = account.map(normalize_account_id);
-    let account = account.or_else(|| state.platforms.sending_account(config, channel))?;
+    let account = account.or_else(|| parts.platforms.sending_account(config, channel))?;
     Some(Address {
         channel: channel.to_owned(),
         account,
@@ -265,11 +275,11 @@ struct Message {
     expires_at: Option<i64>,
 }
 
-async fn send(state: &GatewayState, places: &[Address], message: Message) {
+async fn send(parts: &ForwarderParts, places: &[Address], message: Message) {
     let Message { id, text, buttons, expires_at } = message;
-    let config = state.config();
+    let config = parts.settings.config();
     for (at, address) in places.iter().enumerate() {
-        let can_press = state.platforms.shows_buttons(&config, address);
+        let can_press = parts.platforms.shows_buttons(&config, address);
         let buttons = if can_press { buttons.clone() } else { Vec::new() };
         let delivery = Delivery {
             id: format!("{id}:{}", at + 1),
@@ -280,7 +290,7 @@ async fn send(state: &GatewayState, places: &[Address], message: Message) {
             expires_at,
             asked: None,
         };
-        if let Err(error) = state.dispatch.outbox().accept(delivery).await {
+        if let Err(error) = parts.dispatch.outbox().accept(delivery).await {
             tracing::warn!(%error, channel = address.channel, "people are not told there about a command");
         }
     }

@@ -9,26 +9,56 @@ mod supervise;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use openclaw_channels::access::named_elsewhere;
-use openclaw_channels::{Channel, InboundSink, Unusable};
+use openclaw_channels::{Channel, InboundSink, Platforms, Unusable};
 use openclaw_config::Config;
+use openclaw_dispatch::Dispatch;
 use openclaw_sessions::key::normalize_account_id;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::state::GatewayState;
+use crate::current_settings::CurrentSettings;
+use crate::entrance::Entrance;
 
 /// Time that an account has to end by itself.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Counts changes in the status of accounts. Clones count together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StatusChanges(Arc<AtomicU64>);
+
+impl StatusChanges {
+    /// Notes one more change.
+    pub(crate) fn note(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Number of changes so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Parts of the gateway that accounts work with.
+pub(crate) struct AccountParts {
+    pub(crate) state_dir: Arc<Path>,
+    pub(crate) settings: CurrentSettings,
+    pub(crate) platforms: Arc<Platforms>,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) entrance: Arc<Entrance>,
+    pub(crate) changes: StatusChanges,
+}
+
 /// The accounts that are started, and those that somebody has stopped by hand.
-#[derive(Default)]
 pub(crate) struct ChannelManager {
+    parts: Arc<AccountParts>,
     sink: Mutex<Option<Arc<dyn InboundSink>>>,
     slots: tokio::sync::Mutex<BTreeMap<Key, Slot>>,
     held: Mutex<Vec<Key>>,
@@ -46,28 +76,37 @@ struct Slot {
 }
 
 impl ChannelManager {
+    pub(crate) fn new(parts: AccountParts) -> Self {
+        Self {
+            parts: Arc::new(parts),
+            sink: Mutex::default(),
+            slots: tokio::sync::Mutex::default(),
+            held: Mutex::default(),
+        }
+    }
+
     /// Starts the configured accounts, and follows the configuration until the gateway stops.
-    pub(crate) async fn run(state: Arc<GatewayState>, sink: Arc<dyn InboundSink>) {
-        *state.channels.sink.lock() = Some(sink);
-        let mut settings = state.follow_settings();
+    pub(crate) async fn run(self: Arc<Self>, sink: Arc<dyn InboundSink>, stopping: CancellationToken) {
+        *self.sink.lock() = Some(sink);
+        let mut settings = self.parts.settings.follow();
         loop {
             let config = Arc::clone(&settings.borrow_and_update().config);
-            state.channels.reconcile(&state, &config).await;
+            self.reconcile(&config).await;
             tokio::select! { biased;
-                () = state.stopping.cancelled() => break,
+                () = stopping.cancelled() => break,
                 changed = settings.changed() => if changed.is_err() { break },
             }
         }
-        state.channels.stop_all().await;
+        self.stop_all().await;
     }
 
     /// Starts new accounts, restarts those whose configuration changed, and stops those that are
     /// gone.
-    async fn reconcile(&self, state: &Arc<GatewayState>, config: &Arc<Config>) {
+    async fn reconcile(&self, config: &Arc<Config>) {
         let Some(sink) = self.sink.lock().clone() else { return };
         let mut slots = self.slots.lock().await;
         let mut wanted = BTreeMap::new();
-        for channel in state.platforms.channels() {
+        for channel in self.parts.platforms.channels() {
             for account in channel.account_ids(config) {
                 let key = (channel.info().id.to_owned(), account);
                 if self.held.lock().contains(&key) {
@@ -99,7 +138,7 @@ impl ChannelManager {
             }
         }
         for (key, channel) in wanted {
-            let begin = |key: &Key| Slot::begin(state, config, channel, key, Arc::clone(&sink));
+            let begin = |key: &Key| Slot::begin(&self.parts, config, channel, key, Arc::clone(&sink));
             if let Entry::Vacant(place) = slots.entry(key) {
                 let slot = begin(place.key());
                 place.insert(slot);
@@ -127,13 +166,13 @@ impl ChannelManager {
     }
 
     /// Starts an account that was stopped by hand, or starts one anew.
-    pub(crate) async fn start(&self, state: &Arc<GatewayState>, channel: &str, account: &str) {
+    pub(crate) async fn start(&self, channel: &str, account: &str) {
         let key = (channel.to_owned(), account.to_owned());
         self.held.lock().retain(|held| *held != key);
         if let Some(slot) = self.slots.lock().await.remove(&key) {
             slot.end(&key).await;
         }
-        self.reconcile(state, &state.config()).await;
+        self.reconcile(&self.parts.settings.config()).await;
     }
 
     /// True if an account is started.
@@ -153,7 +192,7 @@ impl ChannelManager {
 
 impl Slot {
     fn begin(
-        state: &Arc<GatewayState>,
+        parts: &Arc<AccountParts>,
         config: &Arc<Config>,
         channel: Arc<dyn Channel>,
         key: &Key,
@@ -162,7 +201,7 @@ impl Slot {
         let stop = CancellationToken::new();
         let settings = settings_of(config, key, channel.as_ref());
         let life = supervise::Life {
-            state: Arc::clone(state),
+            parts: Arc::clone(parts),
             config: Arc::clone(config),
             channel,
             id: key.1.clone(),

@@ -75,11 +75,11 @@ pub struct Http {
 
 impl Http {
     /// HTTP side of a running gateway.
-    pub fn of(state: Arc<GatewayState>) -> Self {
+    pub fn of(state: &GatewayState) -> Self {
         let limits = Limits { per_address: 1, remote: 1, all: 1 };
         let limits = PlaceLimits { connections: limits, handshakes: limits };
         let front = Arc::new(Front::new(PageRules::new("box", &[]), limits));
-        front.open(state);
+        front.open(Arc::clone(&state.served));
         Self { front }
     }
 

@@ -1,12 +1,11 @@
 //! The health snapshot: what an operator asks first (spec `gateway-protocol.md` §8.2).
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use openclaw_config::settings::Heartbeat;
 use openclaw_config::{Config, Unmet};
-use openclaw_dispatch::Settings;
+use openclaw_dispatch::{Dispatch, Settings};
 use openclaw_protocol::params::health::{
     AbsentFeature, AgentHealth, AgentHeartbeat, HealthSnapshot, RecentSession, SessionsHealth,
     UnmetProtection,
@@ -16,11 +15,14 @@ use openclaw_sessions::SessionStore;
 use openclaw_sessions::store::{Query, Rows, Selection};
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio_util::task::TaskTracker;
 
-use crate::channels::snapshot::{ChannelsHealth, MissingAccount};
+use crate::channels::StatusChanges;
+use crate::channels::snapshot::{self, AccountBoard, ChannelsHealth};
 use crate::clock::now_ms;
+use crate::current_settings::CurrentSettings;
 use crate::events::Event;
-use crate::state::GatewayState;
+use crate::fan_out::EventHub;
 
 /// Maximum age of a snapshot that answers `health`; also the interval at which it is renewed.
 pub const MAX_AGE: Duration = Duration::from_secs(60);
@@ -33,55 +35,38 @@ const CHANNEL_PROBE: Duration = Duration::from_secs(5);
 const RECENT: usize = 5;
 const DEFAULT_TARGET: &str = "last";
 
+/// Parts of the gateway that a snapshot tells of, and those by which it is told.
+pub(crate) struct HealthSources {
+    pub(crate) settings: CurrentSettings,
+    pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) accounts: Arc<AccountBoard>,
+    /// Changes that make the last snapshot out of date.
+    pub(crate) changes: StatusChanges,
+    pub(crate) events: Arc<EventHub>,
+    /// Owns snapshots that are made later.
+    pub(crate) tasks: TaskTracker,
+}
+
 /// Keeps the last snapshot and makes new ones, one at a time.
-#[derive(Debug, Default)]
 pub struct HealthMonitor {
+    sources: HealthSources,
     last: Mutex<Option<Made>>,
-    /// Snapshot that was broadcast last, and its time.
-    told: Mutex<Option<(Arc<HealthSnapshot>, Instant)>>,
+    told: LastBroadcast,
     turn: tokio::sync::Mutex<()>,
-    /// Accounts that are not configured and whose waiting messages were already logged.
-    missing: Mutex<Vec<MissingAccount>>,
     /// Features that the state directory uses and this version does not have; set once, at the start.
     absent: OnceLock<Vec<AbsentFeature>>,
-    /// Number of times the status of a platform's account has changed.
-    changes: AtomicU64,
 }
 
-#[derive(Debug, Clone)]
-struct Made {
-    snapshot: Arc<HealthSnapshot>,
-    at: Instant,
-    /// Value of [`HealthMonitor::changes`] when the snapshot was begun.
-    changes: u64,
-}
+/// Snapshot that was broadcast last, and its time.
+#[derive(Debug, Default)]
+struct LastBroadcast(Mutex<Option<(Arc<HealthSnapshot>, Instant)>>);
 
-impl HealthMonitor {
-    /// The last snapshot, whatever its age.
-    pub fn last(&self) -> Option<Arc<HealthSnapshot>> {
-        self.last.lock().as_ref().map(|made| Arc::clone(&made.snapshot))
-    }
-
-    fn younger_than(&self, age: Duration) -> Option<Arc<HealthSnapshot>> {
-        let last = self.last.lock();
-        let changes = self.changes.load(Ordering::Relaxed);
-        let fresh = |made: &&Made| made.at.elapsed() < age && made.changes == changes;
-        last.as_ref().filter(fresh).map(|made| Arc::clone(&made.snapshot))
-    }
-
-    /// Tells in the log of messages that wait for accounts that are not configured, once for as many.
-    pub(crate) fn tell_missing(&self, missing: &[MissingAccount]) {
-        let told = std::mem::replace(&mut *self.missing.lock(), missing.to_owned());
-        for one in missing.iter().filter(|one| !told.contains(one)) {
-            let MissingAccount { channel, account, .. } = one;
-            tracing::warn!(channel, account, "{}; {}", one.told(), MissingAccount::REMEDY);
-        }
-    }
-
+impl LastBroadcast {
     /// True if everyone is to be told: something other than timestamps changed, or the last
     /// broadcast is long ago (KB-35).
     fn is_news(&self, snapshot: &Arc<HealthSnapshot>) -> bool {
-        let mut told = self.told.lock();
+        let mut told = self.0.lock();
         let is_old = told.as_ref().is_none_or(|(before, at)| {
             at.elapsed() >= MAX_AGE.saturating_sub(Duration::from_secs(1))
                 || timeless(before) != timeless(snapshot)
@@ -93,44 +78,74 @@ impl HealthMonitor {
     }
 }
 
-impl GatewayState {
+#[derive(Debug, Clone)]
+struct Made {
+    snapshot: Arc<HealthSnapshot>,
+    at: Instant,
+    /// Number of [`HealthSources::changes`] when the snapshot was begun.
+    changes: u64,
+}
+
+impl HealthMonitor {
+    pub(crate) fn new(sources: HealthSources) -> Self {
+        Self {
+            sources,
+            last: Mutex::default(),
+            told: LastBroadcast::default(),
+            turn: tokio::sync::Mutex::default(),
+            absent: OnceLock::new(),
+        }
+    }
+
+    /// The last snapshot, whatever its age.
+    pub fn last(&self) -> Option<Arc<HealthSnapshot>> {
+        self.last.lock().as_ref().map(|made| Arc::clone(&made.snapshot))
+    }
+
+    fn younger_than(&self, age: Duration) -> Option<Arc<HealthSnapshot>> {
+        let last = self.last.lock();
+        let changes = self.sources.changes.count();
+        let fresh = |made: &&Made| made.at.elapsed() < age && made.changes == changes;
+        last.as_ref().filter(fresh).map(|made| Arc::clone(&made.snapshot))
+    }
+
     /// The snapshot that answers `health`: the last one while it is fresh (a new one follows in the background), else a
     /// new one.
-    pub async fn health_snapshot(self: &Arc<Self>) -> Arc<HealthSnapshot> {
-        match self.health.younger_than(MAX_AGE) {
+    pub async fn snapshot(self: &Arc<Self>) -> Arc<HealthSnapshot> {
+        match self.younger_than(MAX_AGE) {
             Some(snapshot) => {
-                self.refresh_health_later();
+                self.refresh_later();
                 snapshot
             }
-            None => self.look_at_health().await,
+            None => self.look().await,
         }
     }
 
     /// A new snapshot, whatever the age of the last, for which platforms are asked.
-    pub async fn probe_health(&self) -> Arc<HealthSnapshot> {
-        self.make_health(Some(CHANNEL_PROBE)).await
+    pub async fn probe(&self) -> Arc<HealthSnapshot> {
+        self.make(Some(CHANNEL_PROBE)).await
     }
 
     /// Makes a new snapshot from what is known here, without asking platforms.
-    pub async fn look_at_health(&self) -> Arc<HealthSnapshot> {
-        self.make_health(None).await
+    pub async fn look(&self) -> Arc<HealthSnapshot> {
+        self.make(None).await
     }
 
-    async fn make_health(&self, probe: Option<Duration>) -> Arc<HealthSnapshot> {
-        let _turn = self.health.turn.lock().await;
-        let changes = self.health.changes.load(Ordering::Relaxed);
-        let channels = crate::channels::snapshot::health(self, probe).await;
-        let draining = self.dispatch.holds_runs();
-        let snapshot = snapshot(&self.settings(), self.sessions.as_ref(), channels).await;
-        let absent_features = self.health.absent.get().cloned().unwrap_or_default();
-        let snapshot = Arc::new(HealthSnapshot { draining, absent_features, ..snapshot });
-        *self.health.last.lock() =
-            Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now(), changes });
-        self.events.health_refreshed();
-        if self.health.is_news(&snapshot)
+    async fn make(&self, probe: Option<Duration>) -> Arc<HealthSnapshot> {
+        let _turn = self.turn.lock().await;
+        let HealthSources { settings, sessions, dispatch, accounts, changes, events, .. } = &self.sources;
+        let changes = changes.count();
+        let channels = snapshot::health(accounts, probe).await;
+        let draining = dispatch.holds_runs();
+        let made = self::snapshot(&settings.get(), sessions.as_ref(), channels).await;
+        let absent_features = self.absent.get().cloned().unwrap_or_default();
+        let snapshot = Arc::new(HealthSnapshot { draining, absent_features, ..made });
+        *self.last.lock() = Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now(), changes });
+        events.health_refreshed();
+        if self.told.is_news(&snapshot)
             && let Ok(payload) = Payload::of(&*snapshot)
         {
-            self.events.publish_health(Event::named("health", payload));
+            events.publish_health(Event::named("health", payload));
         }
         snapshot
     }
@@ -138,26 +153,25 @@ impl GatewayState {
     /// Keeps what the state directory asks for in vain, for all later snapshots.
     pub(crate) fn note_absent(&self, features: Vec<AbsentFeature>) {
         // Set only once: features are looked for at start.
-        if self.health.absent.set(features).is_ok() {
-            self.outdate_health();
+        if self.absent.set(features).is_ok() {
+            self.outdate();
         }
     }
 
-    /// Marks the last snapshot as out of date: the state of an account, or of the gateway itself,
-    /// has changed.
-    pub(crate) fn outdate_health(&self) {
-        self.health.changes.fetch_add(1, Ordering::Relaxed);
+    /// Marks the last snapshot as out of date: the state of the gateway itself has changed.
+    pub(crate) fn outdate(&self) {
+        self.sources.changes.note();
     }
 
     /// Makes a new snapshot soon, unless there was one just now.
-    pub(crate) fn refresh_health_later(self: &Arc<Self>) {
-        if self.health.younger_than(MIN_GAP).is_some() || self.tasks.is_closed() {
+    pub(crate) fn refresh_later(self: &Arc<Self>) {
+        if self.younger_than(MIN_GAP).is_some() || self.sources.tasks.is_closed() {
             return;
         }
-        let state = Arc::clone(self);
-        self.tasks.spawn(async move {
-            if state.health.younger_than(MIN_GAP).is_none() {
-                state.look_at_health().await;
+        let monitor = Arc::clone(self);
+        self.sources.tasks.spawn(async move {
+            if monitor.younger_than(MIN_GAP).is_none() {
+                monitor.look().await;
             }
         });
     }
@@ -286,10 +300,10 @@ mod tests {
                 draining: false,
             })
         };
-        let monitor = HealthMonitor::default();
+        let told = LastBroadcast::default();
         let rows = [((1, 0), true), ((2, 0), false), ((3, 1), true), ((4, 1), false)];
         for ((ts, count), expect) in rows {
-            assert_eq!(monitor.is_news(&make(ts, count)), expect, "{ts}");
+            assert_eq!(told.is_news(&make(ts, count)), expect, "{ts}");
         }
     }
 }

@@ -15,10 +15,16 @@ mod verdict;
 
 use std::sync::Arc;
 
+use openclaw_channels::Platforms;
+use openclaw_dispatch::{Dispatch, SystemEvents};
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::heartbeat::HeartbeatEvent;
+use openclaw_sessions::SessionStore;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
+
+use crate::current_settings::CurrentSettings;
+use crate::fan_out::EventHub;
 
 pub(crate) use reason::Reason;
 pub(crate) use runner::run;
@@ -43,6 +49,17 @@ pub(crate) struct Heartbeats {
     waiting: Mutex<Option<mpsc::Receiver<Wish>>>,
     enabled: watch::Sender<bool>,
     last: Mutex<Option<Arc<HeartbeatEvent>>>,
+}
+
+/// Parts of the gateway that beats are made with.
+pub(crate) struct BeatParts {
+    pub(crate) heartbeats: Arc<Heartbeats>,
+    pub(crate) settings: CurrentSettings,
+    pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) system_events: Arc<SystemEvents>,
+    pub(crate) platforms: Arc<Platforms>,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) events: Arc<EventHub>,
 }
 
 impl Default for Heartbeats {

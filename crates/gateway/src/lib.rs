@@ -1,7 +1,7 @@
 //! The daemon: the WebSocket and HTTP server, and the parts behind it.
 //!
-//! [`fn@run`] starts a gateway and returns when it has stopped. [`GatewayState`] holds its parts; [`methods`] answers
-//! requests, given a [`RequestContext`]; [`fan_out`] gives events to clients. A socket's life: [`socket`] drives it,
+//! [`fn@run`] starts a gateway and returns when it has stopped; `start` puts its parts together and hands each
+//! what it uses. [`methods`] answers requests, a family a file; [`fan_out`] gives events to clients. A socket's life: [`socket`] drives it,
 //! [`handshake`] decides whether it comes in, [`pairing`] whether its device does.
 //!
 //! No wire format of a model or chat platform is known to this crate.
@@ -15,6 +15,7 @@ mod channels;
 mod clock;
 pub mod connection;
 mod control;
+mod current_settings;
 mod entrance;
 pub mod events;
 pub mod fan_out;

@@ -13,11 +13,13 @@ use openclaw_agent::file_watch::FileWatch;
 use openclaw_config::settings::ReloadMode;
 use openclaw_config::{Environment, Issue, Loaded, Overrides, changed_paths, load, unsupported};
 use openclaw_dispatch::Settings;
+use openclaw_sessions::SessionStore;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
-use crate::state::GatewayState;
+use crate::current_settings::CurrentSettings;
 
 /// The pause from the start to the first look: the file may have been edited since the start read it.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
@@ -199,17 +201,28 @@ impl Reload {
     }
 }
 
+/// Parts of the gateway that a change of the files acts on.
+pub(crate) struct ReloadTargets {
+    /// The reading of the files that the gateway started with.
+    pub(crate) loaded: Arc<Loaded>,
+    /// Environment and overrides with which the files are read.
+    pub(crate) reload: Reload,
+    /// The settings to replace.
+    pub(crate) settings: CurrentSettings,
+    /// The store that is told which agents there are.
+    pub(crate) sessions: Arc<dyn SessionStore>,
+}
+
 /// Follows the config files until the gateway stops.
-pub(crate) async fn follow(state: Arc<GatewayState>, asked: Asked) {
-    let stopping = state.stopping.clone();
+pub(crate) async fn follow(targets: ReloadTargets, asked: Asked, stopping: CancellationToken) {
     tokio::select! { biased;
         () = stopping.cancelled() => {}
-        () = Follower::new(state, asked).run() => {}
+        () = Follower::new(targets, asked).run() => {}
     }
 }
 
 struct Follower {
-    state: Arc<GatewayState>,
+    targets: ReloadTargets,
     asked: Asked,
     files: Vec<PathBuf>,
     watch: FileWatch,
@@ -225,13 +238,13 @@ struct Follower {
 }
 
 impl Follower {
-    fn new(state: Arc<GatewayState>, asked: Asked) -> Self {
-        let files = files_of(&state.loaded);
+    fn new(targets: ReloadTargets, asked: Asked) -> Self {
+        let files = files_of(&targets.loaded);
         let laid_over = Value::Object(Map::new());
         // The start has told them.
-        let warned = state.loaded.snapshot.warnings.iter().map(Issue::line).collect();
+        let warned = targets.loaded.snapshot.warnings.iter().map(Issue::line).collect();
         Self {
-            state,
+            targets,
             asked,
             files,
             watch: FileWatch::new(),
@@ -284,7 +297,7 @@ impl Follower {
             return stamps;
         }
         loop {
-            sleep(self.state.config().gateway.reload.debounce()).await;
+            sleep(self.targets.settings.config().gateway.reload.debounce()).await;
             let again = stamps_of(&self.files);
             if again == stamps {
                 return stamps;
@@ -294,7 +307,7 @@ impl Follower {
     }
 
     async fn read(&mut self) {
-        let environment = self.state.around.reload.environment().clone();
+        let environment = self.targets.reload.environment().clone();
         let Ok(loaded) = tokio::task::spawn_blocking(move || load(&environment)).await else { return };
         let files = files_of(&loaded);
         if files != self.files {
@@ -302,19 +315,19 @@ impl Follower {
             self.files = files;
         }
         if !loaded.snapshot.exists {
-            if self.state.loaded.snapshot.exists {
+            if self.targets.loaded.snapshot.exists {
                 self.tell("config file is gone; the settings in force stay".to_owned());
             }
             return;
         }
-        match self.state.around.reload.overrides().over(&loaded) {
+        match self.targets.reload.overrides().over(&loaded) {
             Ok(config) => self.take(&loaded, Settings::from(config)).await,
             Err(error) => tracing::warn!("config reload skipped, the settings in force stay: {error}"),
         }
     }
 
     async fn take(&mut self, loaded: &Loaded, new: Settings) {
-        let (now, laid_over) = (self.state.settings(), self.state.around.reload.overrides().shown());
+        let (now, laid_over) = (self.targets.settings.get(), self.targets.reload.overrides().shown());
         let is_tried = std::mem::replace(&mut self.laid_over, laid_over.clone()) != laid_over;
         let planned = match plan(&now, &new) {
             // Overrides are tried at once, whatever the file says about reloads.
@@ -333,8 +346,8 @@ impl Follower {
                     self.tell(unmet.to_string());
                 }
                 self.warn(loaded);
-                self.state.sessions.set_agents(new.config.agent_ids());
-                self.state.settings.send_replace(Arc::new(new.with_hooks().await));
+                self.targets.sessions.set_agents(new.config.agent_ids());
+                self.targets.settings.replace(new.with_hooks().await);
                 if !live.is_empty() {
                     tracing::info!("config change applied: {}", live.join(", "));
                 }

@@ -5,17 +5,18 @@ pub(crate) mod order;
 use std::sync::Arc;
 
 use openclaw_dispatch::{Placed, Receipt};
-use openclaw_protocol::Payload;
 use openclaw_protocol::error::ErrorShape;
 use openclaw_protocol::frame::Response;
 use openclaw_protocol::params::connect::ConnectParams;
+use openclaw_protocol::{Payload, RunId};
 use parking_lot::Mutex;
 use tokio::task::JoinError;
+use tokio_util::task::TaskTracker;
 
 use crate::ack_pause;
 use crate::connection::frame_budget::FrameBytes;
 use crate::connection::{Connection, ConnectionInfo};
-use crate::state::GatewayState;
+use crate::fan_out::EventHub;
 use order::Turn;
 
 /// Outcome of a handler: the payload of the successful response, or the failure.
@@ -58,8 +59,6 @@ impl From<JoinError> for Failure {
 /// Authorised, validated request on its way through a handler. Dropped when its connection ends.
 #[derive(Clone)]
 pub struct RequestContext {
-    /// The gateway's parts.
-    pub gateway: Arc<GatewayState>,
     connection: Arc<Connection>,
     request_id: Arc<str>,
     held: Arc<Mutex<Held>>,
@@ -74,14 +73,9 @@ struct Held {
 }
 
 impl RequestContext {
-    pub(crate) fn new(
-        gateway: Arc<GatewayState>,
-        connection: Arc<Connection>,
-        request_id: &str,
-        frame: Option<FrameBytes>,
-    ) -> Self {
+    pub(crate) fn new(connection: Arc<Connection>, request_id: &str, frame: Option<FrameBytes>) -> Self {
         let held = Arc::new(Mutex::new(Held { receipt: None, frame, turn: None }));
-        Self { gateway, connection, request_id: Arc::from(request_id), held }
+        Self { connection, request_id: Arc::from(request_id), held }
     }
 
     /// Facts about the client that asks.
@@ -102,9 +96,9 @@ impl RequestContext {
     }
 
     /// Registers the caller for the tool events of a run, if it has the cap `tool-events`.
-    pub fn listen_to_tools(&self, run_id: &openclaw_protocol::RunId) {
+    pub(crate) fn listen_to_tools(&self, events: &EventHub, run_id: &RunId) {
         if self.connection().has_cap(ConnectParams::TOOL_EVENTS) {
-            self.gateway.events.listen_to_tools(run_id, self.connection().conn_id.clone());
+            events.listen_to_tools(run_id, self.connection().conn_id.clone());
         }
     }
 
@@ -125,7 +119,9 @@ impl RequestContext {
         self.held.lock().receipt = Some(receipt);
     }
 
-    pub(crate) fn finish(&self, result: HandlerResult) {
+    /// Sends the final response. A run that begins after it may be held back a moment, by one of
+    /// the `tasks`.
+    pub(crate) fn finish(&self, result: HandlerResult, tasks: &TaskTracker) {
         let response = match result {
             Ok(payload) => Response::ok(&*self.request_id, payload),
             Err(Failure { error, payload }) => {
@@ -135,7 +131,7 @@ impl RequestContext {
         self.connection.respond(response);
         let Held { receipt, frame: _, turn: _ } = std::mem::take(&mut *self.held.lock());
         if let Some(receipt) = receipt {
-            ack_pause::release(receipt, &self.connection().client, &self.gateway.tasks);
+            ack_pause::release(receipt, &self.connection().client, tasks);
         }
     }
 }

@@ -3,22 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::state::GatewayState;
+use openclaw_tools::sandbox::Sandboxes;
+use tokio_util::sync::CancellationToken;
+
+use crate::current_settings::CurrentSettings;
 
 /// Interval between checks.
 const PERIOD: Duration = Duration::from_secs(10 * 60);
 
 /// Works until the gateway stops.
-pub(crate) async fn run(state: Arc<GatewayState>) {
+pub(crate) async fn run(sandboxes: Arc<Sandboxes>, settings: CurrentSettings, stopping: CancellationToken) {
     loop {
         tokio::select! { biased;
-            () = state.stopping.cancelled() => return,
+            () = stopping.cancelled() => return,
             () = tokio::time::sleep(PERIOD) => {}
         }
-        let config = state.config();
+        let config = settings.config();
         tokio::select! { biased;
-            () = state.stopping.cancelled() => return,
-            () = state.sandboxes.prune(&config) => {}
+            () = stopping.cancelled() => return,
+            () = sandboxes.prune(&config) => {}
         }
     }
 }

@@ -6,19 +6,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::Address;
+use openclaw_channels::{Address, Platforms};
 use openclaw_config::clock::now_ms;
 use openclaw_config::private_file::{self, Durability};
 use openclaw_config::shared_place;
-use openclaw_dispatch::DispatchError;
 use openclaw_dispatch::api::{AgentMessage, Occasion};
 use openclaw_dispatch::caller::CallerRights;
+use openclaw_dispatch::{Dispatch, DispatchError, SystemEvents};
 use openclaw_protocol::params::config::RestartSentinel;
 use openclaw_protocol::{RunId, SessionKey};
+use openclaw_sessions::SessionStore;
 use openclaw_sessions::key::normalize_account_id;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
-use crate::state::GatewayState;
+use crate::current_settings::CurrentSettings;
 
 const NAME: &str = "restart-sentinel.json";
 const VERSION: u32 = 1;
@@ -82,14 +84,24 @@ pub(crate) async fn left(state_dir: &Path) -> Option<RestartSentinel> {
     found.await.ok().flatten()
 }
 
+/// Parts of the gateway by which a session is told of a restart.
+pub(crate) struct SentinelParts {
+    pub(crate) state_dir: Arc<Path>,
+    pub(crate) settings: CurrentSettings,
+    pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) system_events: Arc<SystemEvents>,
+    pub(crate) platforms: Arc<Platforms>,
+    pub(crate) dispatch: Dispatch,
+}
+
 /// Tells it, once the gateway is up.
-pub(crate) async fn tell(state: Arc<GatewayState>, left: RestartSentinel) {
+pub(crate) async fn tell(parts: SentinelParts, left: RestartSentinel, stopping: CancellationToken) {
     tokio::select! { biased;
-        () = state.stopping.cancelled() => {}
+        () = stopping.cancelled() => {}
         () = async {
             tokio::time::sleep(AFTER_START).await;
-            if say(&state, &left).await {
-                let path = state.paths().state_dir().join(NAME);
+            if say(&parts, &left).await {
+                let path = parts.state_dir.join(NAME);
                 // Without an answer the process ends, and the next one tells it.
                 let _ = tokio::task::spawn_blocking(move || forget(&path, &left)).await;
             }
@@ -114,13 +126,13 @@ fn remove(path: &Path) {
 
 /// Says it where its session is talked in, or else leaves it for the session's next turn. `false`: the gateway stops, and the next one
 /// says it.
-async fn say(state: &GatewayState, payload: &RestartSentinel) -> bool {
+async fn say(parts: &SentinelParts, payload: &RestartSentinel) -> bool {
     let text = format!("GatewayRestart:\n{}", serde_json::to_string_pretty(payload).unwrap_or_default());
-    let rules = state.sessions.rules();
+    let rules = parts.sessions.rules();
     let named = payload.session_key.as_deref().and_then(|key| rules.canonical(key).ok());
-    let key = named.unwrap_or_else(|| state.main_session_key());
-    let Some(address) = address(state, payload) else {
-        state.system_events.enqueue(&key, &text, None, now_ms());
+    let key = named.unwrap_or_else(|| parts.settings.main_session_key());
+    let Some(address) = address(parts, payload) else {
+        parts.system_events.enqueue(&key, &text, None, now_ms());
         return true;
     };
     let message = AgentMessage {
@@ -140,24 +152,24 @@ async fn say(state: &GatewayState, payload: &RestartSentinel) -> bool {
         rights: CallerRights::of_client(false, false),
         entry_patch: serde_json::Map::new(),
     };
-    match state.dispatch.agent(message).await.outcome().await {
+    match parts.dispatch.agent(message).await.outcome().await {
         // No caller waits for an acknowledgement.
         Ok(receipt) => drop(receipt),
         Err(DispatchError::ShuttingDown) => return false,
-        Err(error) => leave(state, &key, &text, &error),
+        Err(error) => leave(parts, &key, &text, &error),
     }
     true
 }
 
-fn leave(state: &GatewayState, key: &SessionKey, text: &str, error: &DispatchError) {
+fn leave(parts: &SentinelParts, key: &SessionKey, text: &str, error: &DispatchError) {
     tracing::warn!(session = %key, %error, "what is told after the restart waits for the session's next turn");
-    state.system_events.enqueue(key, text, None, now_ms());
+    parts.system_events.enqueue(key, text, None, now_ms());
 }
 
 /// The conversation of a chat platform that it is said in, where that platform is used here.
-fn address(state: &GatewayState, payload: &RestartSentinel) -> Option<Address> {
+fn address(parts: &SentinelParts, payload: &RestartSentinel) -> Option<Address> {
     let route = payload.delivery_context.as_ref()?;
-    let (config, platforms) = (state.config(), &state.platforms);
+    let (config, platforms) = (parts.settings.config(), &parts.platforms);
     let id = route.channel.as_deref()?;
     let channel = platforms.channel(id)?;
     let named = route.account_id.as_deref().map(normalize_account_id);

@@ -11,3 +11,31 @@ mod watched;
 pub(crate) mod web_ui;
 
 pub use listen::ListenError;
+
+use std::sync::Arc;
+
+use openclaw_dispatch::Dispatch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::current_settings::CurrentSettings;
+use crate::entrance::Entrance;
+use crate::socket::SocketParts;
+
+/// Parts of the gateway that HTTP requests reach.
+pub(crate) struct Served {
+    /// Parts for those requests that become sockets.
+    pub(crate) sockets: Arc<SocketParts>,
+    pub(crate) entrance: Arc<Entrance>,
+    pub(crate) settings: CurrentSettings,
+    pub(crate) dispatch: Dispatch,
+    /// Owns the tasks of sockets.
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stopping: CancellationToken,
+}
+
+impl std::fmt::Debug for Served {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Served").finish_non_exhaustive()
+    }
+}

@@ -1,6 +1,7 @@
 //! Services of this gateway that chat commands use.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use openclaw_config::{Environment, Overrides};
 use openclaw_dispatch::{Control, Surroundings};
@@ -14,20 +15,20 @@ use crate::reload::Reload;
 /// Surroundings of one gateway.
 pub(crate) struct OwnSurroundings {
     /// Reads the config file anew.
-    pub(crate) reload: Reload,
+    reload: Reload,
     /// Token usage of transcripts, as far as it was counted.
     pub(crate) usage: UsageIndex,
     /// Cache of the quotas that providers reported a moment ago.
-    pub(crate) quotas: QuotaCache,
+    pub(crate) quotas: Arc<QuotaCache>,
     /// Control of the gateway, by tool and by method.
-    pub(crate) control: GatewayControl,
+    control: GatewayControl,
     /// True if the gateway goes on after its one run.
     is_daemon: bool,
 }
 
 impl OwnSurroundings {
     pub(crate) fn new(control: GatewayControl, usage: UsageIndex, is_daemon: bool) -> Self {
-        Self { reload: control.reload.clone(), usage, quotas: QuotaCache::default(), control, is_daemon }
+        Self { reload: control.reload.clone(), usage, quotas: Arc::default(), control, is_daemon }
     }
 
     /// Completes when somebody wants the gateway to start again.

@@ -6,11 +6,13 @@ use std::time::Duration;
 use openclaw_protocol::Payload;
 use openclaw_protocol::event::Tick;
 use tokio::time::{MissedTickBehavior, interval_at, sleep};
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::now_ms;
 use crate::events::Event;
-use crate::health::MAX_AGE;
-use crate::state::GatewayState;
+use crate::fan_out::EventHub;
+use crate::health::{HealthMonitor, MAX_AGE};
+use crate::presence::Presence;
 
 /// Interval between ticks: `policy.tickIntervalMs`. Clients give a connection up after two missing
 /// ones.
@@ -21,40 +23,49 @@ pub(crate) const TICK: Duration = Duration::from_secs(30);
 const PRESENCE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Tells who is here when that has changed, until the gateway stops.
-pub(crate) async fn tell_presence(state: Arc<GatewayState>) {
+pub(crate) async fn tell_presence(
+    presence: Arc<Presence>,
+    events: Arc<EventHub>,
+    stopping: CancellationToken,
+) {
     loop {
         tokio::select! { biased;
-            () = state.stopping.cancelled() => return,
-            () = state.presence_news.notified() => state.broadcast_presence(),
+            () = stopping.cancelled() => return,
+            () = presence.changed() => presence.broadcast(&events),
         }
         tokio::select! { biased;
-            () = state.stopping.cancelled() => return,
+            () = stopping.cancelled() => return,
             () = sleep(PRESENCE_PAUSE) => {}
         }
     }
 }
 
 /// Ticks until the gateway stops.
-pub(crate) async fn run(state: Arc<GatewayState>) {
+pub(crate) async fn run(
+    presence: Arc<Presence>,
+    events: Arc<EventHub>,
+    health: Arc<HealthMonitor>,
+    stopping: CancellationToken,
+) {
     let start = tokio::time::Instant::now() + TICK;
     let mut ticks = interval_at(start, TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut health = interval_at(tokio::time::Instant::now(), MAX_AGE);
-    health.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut renewals = interval_at(tokio::time::Instant::now(), MAX_AGE);
+    renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! { biased;
-            () = state.stopping.cancelled() => return,
-            _ = ticks.tick() => tick(&state),
-            _ = health.tick() => drop(state.look_at_health().await),
+            () = stopping.cancelled() => return,
+            _ = ticks.tick() => tick(&presence, &events),
+            _ = renewals.tick() => drop(health.look().await),
         }
     }
 }
 
-fn tick(state: &GatewayState) {
+fn tick(presence: &Presence, events: &EventHub) {
     let now = now_ms();
-    state.presence.refresh_connected();
-    state.events.sweep(now);
+    presence.refresh_connected();
+    events.sweep(now);
     if let Ok(payload) = Payload::of(&Tick { ts: now }) {
-        state.events.publish(Event::named("tick", payload));
+        events.publish(Event::named("tick", payload));
     }
 }

@@ -7,27 +7,37 @@ use std::time::Duration;
 
 use openclaw_config::Config;
 use openclaw_config::settings::MaintenanceMode;
-use openclaw_dispatch::Settings;
-use openclaw_sessions::SessionKey;
+use openclaw_dispatch::{Dispatch, Settings};
 use openclaw_sessions::checkup::keep_private;
-use openclaw_sessions::maintenance::{self, DiskBudget, Mode, Policy};
+use openclaw_sessions::maintenance::{self, DiskBudget, Maintenance, Mode, Policy};
+use openclaw_sessions::{SessionKey, SessionStore};
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now_ms;
+use crate::current_settings::CurrentSettings;
 use crate::premises::premises;
-use crate::state::GatewayState;
 
 /// Interval between rounds of maintenance.
 const PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Parts of the gateway that upkeep works on.
+pub(crate) struct UpkeepParts {
+    pub(crate) settings: CurrentSettings,
+    pub(crate) sessions: Arc<dyn SessionStore>,
+    /// Keeps the files of sessions and transcripts in order.
+    pub(crate) maintenance: Maintenance,
+    pub(crate) dispatch: Dispatch,
+}
+
 /// Works until the gateway stops. Runs that were recovered are known by the time this begins.
-pub(crate) async fn run(state: Arc<GatewayState>) {
-    make_private(&state).await;
-    let busy = Arc::clone(&state);
-    let is_busy = Arc::new(move |key: &SessionKey| !busy.dispatch.active_runs(key).is_empty());
-    let work = state.maintenance.work(Arc::clone(&state.sessions), state.config().agent_ids(), is_busy);
+pub(crate) async fn run(parts: UpkeepParts, stopping: CancellationToken) {
+    let UpkeepParts { settings, sessions, maintenance, dispatch } = parts;
+    make_private(&settings.config()).await;
+    let busy = dispatch.clone();
+    let is_busy = Arc::new(move |key: &SessionKey| !busy.active_runs(key).is_empty());
+    let work = maintenance.work(sessions, settings.config().agent_ids(), is_busy);
     let round = |policy: Policy| {
         let work = work.clone();
         async move {
@@ -36,17 +46,17 @@ pub(crate) async fn run(state: Arc<GatewayState>) {
             }
         }
     };
-    tokio::join!(rounds(state.follow_settings(), &state.stopping, round), sweeps(&state));
+    tokio::join!(rounds(settings.follow(), &stopping, round), sweeps(&dispatch, &stopping));
 }
 
 /// Once a day: what was sent and is remembered by no delivery any more. The first time was at start.
-async fn sweeps(state: &GatewayState) {
+async fn sweeps(dispatch: &Dispatch, stopping: &CancellationToken) {
     loop {
         tokio::select! { biased;
-            () = state.stopping.cancelled() => return,
+            () = stopping.cancelled() => return,
             () = sleep(PERIOD) => {}
         }
-        state.dispatch.sweep_files().await;
+        dispatch.sweep_files().await;
     }
 }
 
@@ -103,8 +113,8 @@ fn policy_of(config: &Config) -> Option<Policy> {
 }
 
 /// Takes from others what they may do with state files (spec `operations.md` §8.5).
-async fn make_private(state: &GatewayState) {
-    let premises = premises(&state.config());
+async fn make_private(config: &Config) {
+    let premises = premises(config);
     let done = tokio::task::spawn_blocking(move || keep_private(&premises)).await;
     match done {
         Ok(Ok(0)) => {}

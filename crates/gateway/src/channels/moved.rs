@@ -1,6 +1,6 @@
 //! A group that has got another id keeps its settings: `groups.<old>` becomes `groups.<new>` in the configuration (spec `channels.md` §7.2).
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use openclaw_config::write::{Actor, WriteError, write};
 use openclaw_config::{Loaded, load, value_path};
@@ -8,26 +8,21 @@ use openclaw_dispatch::known_chats::{FollowGroup, MovedGroup};
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Map, Value};
 
-use crate::state::GatewayState;
+use crate::reload::Reload;
 
 /// Number of attempts to plan a change anew because somebody else wrote the file meanwhile.
 const TRIES: usize = 3;
 
 /// Lets the configuration of this gateway follow groups.
-pub(crate) fn follow(state: &Arc<GatewayState>) -> FollowGroup {
-    let state = Arc::downgrade(state);
+pub(crate) fn follow(reload: Reload) -> FollowGroup {
     Arc::new(move |moved| {
-        let state = Weak::clone(&state);
-        Box::pin(async move {
-            if let Some(state) = state.upgrade() {
-                rename(&state, moved).await;
-            }
-        })
+        let reload = reload.clone();
+        Box::pin(async move { rename(&reload, moved).await })
     })
 }
 
-async fn rename(state: &GatewayState, moved: MovedGroup) {
-    let environment = state.around.reload.environment().clone();
+async fn rename(reload: &Reload, moved: MovedGroup) {
+    let environment = reload.environment().clone();
     let MovedGroup { channel, from, to, .. } = moved.clone();
     let write = move || {
         (0..TRIES).find_map(|at| match change(&load(&environment), &moved) {
@@ -37,7 +32,7 @@ async fn rename(state: &GatewayState, moved: MovedGroup) {
     };
     match tokio::task::spawn_blocking(write).await {
         Ok(Some(Ok(true))) => {
-            state.around.reload.now().await;
+            reload.now().await;
             tracing::info!(channel, from, to, "the settings of a group that has another id now follow it");
         }
         Ok(Some(Ok(false)) | None) => {}

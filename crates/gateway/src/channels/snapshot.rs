@@ -1,36 +1,62 @@
 //! Status of accounts, under the names that clients know (spec `channels.md` §15).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use openclaw_channels::access::{AccessSettings, Entry, Silence};
 use openclaw_channels::{
-    AccountStatus, Channel, Issue, IssueKind, Probe, SET_THE_CLOCK, SwitchedOff, Unusable, clock_is_wrong,
-    switched_off,
+    AccountStatus, Channel, Issue, IssueKind, Platforms, Probe, SET_THE_CLOCK, SwitchedOff, Unusable,
+    clock_is_wrong, switched_off,
 };
 use openclaw_config::Config;
-use openclaw_dispatch::{AccountCounts, EventCount, LateConversation, SilentGroup};
+use openclaw_dispatch::{AccountCounts, Dispatch, EventCount, LateConversation, SilentGroup};
 use openclaw_protocol::params::channels::{ChannelMeta, ChannelsStatusResult};
 use openclaw_protocol::printable::one_line;
 use openclaw_sessions::key::normalize_account_id;
 use openclaw_sessions::time::{iso, now_ms};
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::standing::{add_command, answer, command, obstacle, obstacle_of};
-use crate::state::GatewayState;
+use crate::current_settings::CurrentSettings;
 
 /// Maximum number of groups without listeners that are named.
 const SILENT_GROUPS: usize = 5;
 /// Characters of why a message could not be sent.
 const SHOWN_ERROR: usize = 200;
 
+/// Status of the accounts: the parts of the gateway that it is put together from.
+pub(crate) struct AccountBoard {
+    settings: CurrentSettings,
+    platforms: Arc<Platforms>,
+    dispatch: Dispatch,
+    /// Accounts that are not configured and whose waiting messages were already logged.
+    missing: Mutex<Vec<MissingAccount>>,
+}
+
+impl AccountBoard {
+    pub(crate) fn new(settings: CurrentSettings, platforms: Arc<Platforms>, dispatch: Dispatch) -> Self {
+        Self { settings, platforms, dispatch, missing: Mutex::default() }
+    }
+
+    /// Tells in the log of messages that wait for accounts that are not configured, once for as many.
+    fn tell_missing(&self, missing: &[MissingAccount]) {
+        let told = std::mem::replace(&mut *self.missing.lock(), missing.to_owned());
+        for one in missing.iter().filter(|one| !told.contains(one)) {
+            let MissingAccount { channel, account, .. } = one;
+            tracing::warn!(channel, account, "{}; {}", one.told(), MissingAccount::REMEDY);
+        }
+    }
+}
+
 /// Status of all accounts. `probe` is how long platforms may take to be asked.
-pub(crate) async fn status(state: &GatewayState, probe: Option<Duration>) -> ChannelsStatusResult {
-    let config = state.config();
+pub(crate) async fn status(board: &AccountBoard, probe: Option<Duration>) -> ChannelsStatusResult {
+    let config = board.settings.config();
     let mut result = ChannelsStatusResult { ts: now_ms(), ..ChannelsStatusResult::default() };
-    let missing = missing(state, &config).await;
-    for channel in state.platforms.channels() {
+    let missing = missing(board, &config).await;
+    for channel in board.platforms.channels() {
         let info = channel.info();
         let id = info.id.to_owned();
         result.channel_order.push(id.clone());
@@ -45,8 +71,8 @@ pub(crate) async fn status(state: &GatewayState, probe: Option<Duration>) -> Cha
         });
         let mut accounts = channel.account_ids(&config);
         accounts.extend(missing.iter().filter(|one| one.channel == id).map(|one| one.account.clone()));
-        let default = state.platforms.default_account(&config, &id).unwrap_or_default();
-        let one = |account: String| one(state, &config, channel.as_ref(), account, probe);
+        let default = board.platforms.default_account(&config, &id).unwrap_or_default();
+        let one = |account: String| one(board, &config, channel.as_ref(), account, probe);
         let snapshots = join_all(accounts.into_iter().map(one)).await;
         let of_default = snapshots.iter().find(|snapshot| snapshot.get("accountId") == Some(&json!(default)));
         result.channels.insert(id.clone(), Value::Object(of_default.map(summary).unwrap_or_default()));
@@ -76,12 +102,12 @@ fn summary(snapshot: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// The platforms that are set up, as the health snapshot shows them. `probe` is how long they may take to be asked.
-pub(crate) async fn health(state: &GatewayState, probe: Option<Duration>) -> ChannelsHealth {
-    let config = state.config();
+pub(crate) async fn health(board: &AccountBoard, probe: Option<Duration>) -> ChannelsHealth {
+    let config = board.settings.config();
     // Health is made every minute: so the log hears of missing accounts.
-    missing(state, &config).await;
+    missing(board, &config).await;
     let mut found = ChannelsHealth::default();
-    for channel in state.platforms.channels() {
+    for channel in board.platforms.channels() {
         let info = channel.info();
         let is_set_up = config.document().pointer(&format!("/channels/{}", info.id)).is_some()
             || channel.account_ids(&config).iter().any(|id| channel.credential_source(&config, id) != "none");
@@ -89,20 +115,20 @@ pub(crate) async fn health(state: &GatewayState, probe: Option<Duration>) -> Cha
             continue;
         }
         let one = |id: String| async {
-            let snapshot = self::one(state, &config, channel.as_ref(), id.clone(), probe).await;
+            let snapshot = self::one(board, &config, channel.as_ref(), id.clone(), probe).await;
             let mut shown = summary(&snapshot);
             for key in ["enabled", "connected", "accountId", "outboxPending", "outboxFailed", "inbound"] {
                 shown.extend(snapshot.get(key).map(|value| (key.to_owned(), value.clone())));
             }
-            let why = obstacle_of(state, &config, channel.as_ref(), &id);
-            let stands = state.platforms.at_work(info.id, &id).map(|at_work| at_work.status.now());
+            let why = obstacle_of(&board.platforms, &config, channel.as_ref(), &id);
+            let stands = board.platforms.at_work(info.id, &id).map(|at_work| at_work.status.now());
             let said = answer(shown.get("probe"), why.as_deref(), stands.as_ref());
             shown.extend(said.map(|said| ("probe".to_owned(), said)));
             (id, Value::Object(shown))
         };
         let accounts: Map<String, Value> =
             join_all(channel.account_ids(&config).into_iter().map(one)).await.into_iter().collect();
-        let default = state.platforms.default_account(&config, info.id).unwrap_or_default();
+        let default = board.platforms.default_account(&config, info.id).unwrap_or_default();
         let mut own = accounts.get(&default).and_then(Value::as_object).cloned().unwrap_or_default();
         own.insert("accounts".to_owned(), Value::Object(accounts));
         found.order.push(info.id.to_owned());
@@ -148,26 +174,26 @@ impl MissingAccount {
 }
 
 /// Accounts that are not configured, and for which messages wait. New ones are logged.
-async fn missing(state: &GatewayState, config: &Config) -> Vec<MissingAccount> {
-    let waiting = state.dispatch.outbox().waiting_accounts().await.unwrap_or_else(|error| {
+async fn missing(board: &AccountBoard, config: &Config) -> Vec<MissingAccount> {
+    let waiting = board.dispatch.outbox().waiting_accounts().await.unwrap_or_else(|error| {
         tracing::warn!(%error, "what waits for accounts can't be read");
         BTreeMap::new()
     });
     let is_known = |channel: &str, account: &String| {
-        state.platforms.channel(channel).is_some_and(|one| one.account_ids(config).contains(account))
+        board.platforms.channel(channel).is_some_and(|one| one.account_ids(config).contains(account))
     };
     let missing = waiting.into_iter().filter(|((channel, account), _)| !is_known(channel, account));
     let missing: Vec<MissingAccount> =
         missing.map(|((channel, account), pending)| MissingAccount { channel, account, pending }).collect();
-    state.health.tell_missing(&missing);
+    board.tell_missing(&missing);
     missing
 }
 
 /// A line for each platform that is set up, and one for each of its accounts (spec `cli.md` §3.1).
-pub(crate) async fn lines(state: &GatewayState) -> Vec<String> {
-    let config = state.config();
+pub(crate) async fn lines(board: &AccountBoard) -> Vec<String> {
+    let config = board.settings.config();
     let mut lines = Vec::new();
-    for channel in state.platforms.channels() {
+    for channel in board.platforms.channels() {
         let info = channel.info();
         let section = config.document().pointer(&format!("/channels/{}", info.id));
         let accounts = channel.account_ids(&config);
@@ -187,27 +213,27 @@ pub(crate) async fn lines(state: &GatewayState) -> Vec<String> {
         lines.push(format!("{}: {how}", info.label));
         if off.is_none() {
             let line = |id: &&String| {
-                let why = obstacle_of(state, &config, channel.as_ref(), id);
+                let why = obstacle_of(&board.platforms, &config, channel.as_ref(), id);
                 let why = why.map(|why| format!(", not working: {why}")).unwrap_or_default();
                 format!("  - {id} (token:{}{why})", source(id))
             };
             lines.extend(configured.iter().map(line));
         }
     }
-    let missing = missing(state, &config).await;
+    let missing = missing(board, &config).await;
     lines.extend(missing.iter().map(|one| format!("{}; {}", one.told(), MissingAccount::REMEDY)));
     lines
 }
 
 async fn one(
-    state: &GatewayState,
+    board: &AccountBoard,
     config: &Config,
     channel: &dyn Channel,
     id: String,
     probe: Option<Duration>,
 ) -> Map<String, Value> {
     let name = channel.info().id;
-    let at_work = state.platforms.at_work(name, &id);
+    let at_work = board.platforms.at_work(name, &id);
     let stands = at_work.as_ref().map(|at_work| at_work.status.now());
     let made = channel.account(config, &id);
     let token = channel.credential_source(config, &id);
@@ -242,7 +268,7 @@ async fn one(
         }
         (None, _) => None,
     };
-    let mut counts = state.dispatch.outbox().counts(name, &id).await.unwrap_or_else(|error| {
+    let mut counts = board.dispatch.outbox().counts(name, &id).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "what waits for an account can't be read");
         AccountCounts::default()
     });
@@ -251,8 +277,8 @@ async fn one(
         account: id.clone(),
         pending: counts.pending,
     });
-    let silent = state.dispatch.silent_groups(name, &id);
-    let down_for = state.dispatch.outbox().down_for(name, &id);
+    let silent = board.dispatch.silent_groups(name, &id);
+    let down_for = board.dispatch.outbox().down_for(name, &id);
     let is_stopped = can_work && obstacle(stands.as_ref()).is_some();
     let stands = stands.unwrap_or_default();
     // A reason that holds up all of the account is reported only once.

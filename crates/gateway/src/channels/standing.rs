@@ -1,11 +1,9 @@
 //! Obstacles that keep an account from working, with advice: the same for every page that reports
 //! account status.
 
-use openclaw_channels::{AccountStatus, Channel};
+use openclaw_channels::{AccountStatus, Channel, Platforms};
 use openclaw_config::Config;
 use serde_json::{Value, json};
-
-use crate::state::GatewayState;
 
 const DEFAULT: &str = "default";
 
@@ -33,18 +31,18 @@ pub(super) fn obstacle(stands: Option<&AccountStatus>) -> Option<String> {
 
 /// The same for an account of the configuration; `None` also where it is switched off or lacks its credentials.
 pub(super) fn obstacle_of(
-    state: &GatewayState,
+    platforms: &Platforms,
     config: &Config,
     channel: &dyn Channel,
     id: &str,
 ) -> Option<String> {
-    let at_work = state.platforms.at_work(channel.info().id, id).map(|at_work| at_work.status.now());
+    let at_work = platforms.at_work(channel.info().id, id).map(|at_work| at_work.status.now());
     channel.account(config, id).is_ok().then(|| obstacle(at_work.as_ref())).flatten()
 }
 
 /// The same by the names of a channel and an account.
-pub(crate) fn why_not(state: &GatewayState, channel: &str, id: &str) -> Option<String> {
-    obstacle_of(state, &state.config(), state.platforms.channel(channel)?.as_ref(), id)
+pub(crate) fn why_not(platforms: &Platforms, config: &Config, channel: &str, id: &str) -> Option<String> {
+    obstacle_of(platforms, config, platforms.channel(channel)?.as_ref(), id)
 }
 
 /// Probe result of the platform, for the health snapshot. A good result counts only for an account

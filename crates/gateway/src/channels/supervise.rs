@@ -13,8 +13,8 @@ use openclaw_sessions::time::now_ms;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::AccountParts;
 use super::guesses::SharedThrottle;
-use crate::state::GatewayState;
 
 /// The pause before a lost account is started again, which doubles each time, and at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ const JITTER: f64 = 0.2;
 
 /// Context that an account needs for its life.
 pub(super) struct Life {
-    pub(super) state: Arc<GatewayState>,
+    pub(super) parts: Arc<AccountParts>,
     pub(super) config: Arc<Config>,
     pub(super) channel: Arc<dyn Channel>,
     pub(super) id: String,
@@ -51,15 +51,15 @@ impl Life {
                 }
             };
             let at_work = AtWork { account: Arc::clone(&account), status: status.clone() };
-            self.state.platforms.begin(name, &self.id, at_work);
-            self.state.dispatch.outbox().register(name, &self.id, Arc::clone(&account));
+            self.parts.platforms.begin(name, &self.id, at_work);
+            self.parts.dispatch.outbox().register(name, &self.id, Arc::clone(&account));
             let begun = Instant::now();
             status.update(|status| {
                 status.running = true;
                 status.is_refused = false;
                 status.last_start_at = Some(now_ms());
             });
-            self.state.outdate_health();
+            self.parts.changes.note();
             tracing::info!(channel = name, account = %self.id, "channel.state started");
             let exit = self.work_and_offer(account.as_ref(), &status).await;
             status.update(|status| {
@@ -89,16 +89,16 @@ impl Life {
                 status.last_error = Some(why);
                 status.reconnect_attempts += 1;
             });
-            self.state.outdate_health();
+            self.parts.changes.note();
             tokio::select! { biased;
                 () = self.stop.cancelled() => {}
                 () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
             }
             status.update(|status| status.restart_count += u32::from(!self.stop.is_cancelled()));
         }
-        self.state.dispatch.outbox().unregister(name, &self.id);
-        self.state.platforms.end(name, &self.id);
-        self.state.outdate_health();
+        self.parts.dispatch.outbox().unregister(name, &self.id);
+        self.parts.platforms.end(name, &self.id);
+        self.parts.changes.note();
         tracing::info!(channel = name, account = %self.id, "channel.state stopped");
     }
 
@@ -120,9 +120,9 @@ impl Life {
         loop {
             let is_connected = watched.borrow_and_update().connected;
             if is_connected != was_connected {
-                self.state.outdate_health();
+                self.parts.changes.note();
             }
-            let (outbox, name) = (self.state.dispatch.outbox(), self.channel.info().id);
+            let (outbox, name) = (self.parts.dispatch.outbox(), self.channel.info().id);
             match (was_connected, is_connected) {
                 (false, true) => outbox.hurry(name, &self.id),
                 (true, false) => outbox.lost(name, &self.id),
@@ -140,9 +140,9 @@ impl Life {
         let io = AccountIo {
             inbox: Arc::clone(&self.sink),
             status: status.clone(),
-            state_dir: Arc::from(self.state.paths().state_dir()),
+            state_dir: Arc::clone(&self.parts.state_dir),
             stop: self.stop.clone(),
-            guesses: Arc::new(SharedThrottle(Arc::clone(&self.state))),
+            guesses: Arc::new(SharedThrottle(Arc::clone(&self.parts.entrance))),
         };
         let working = AssertUnwindSafe(account.run(io)).catch_unwind();
         working
@@ -155,7 +155,7 @@ impl Life {
     async fn offer_commands(&self, account: &dyn Account) {
         let mut pause = FIRST_PAUSE;
         loop {
-            let commands = self.state.dispatch.menu().await;
+            let commands = self.parts.dispatch.menu().await;
             let Err(error) = account.offer_commands(&commands).await else { return };
             tracing::warn!(channel = self.channel.info().id, account = %self.id, %error, again_in = ?pause, "the menu of commands was not offered");
             tokio::time::sleep(varied(pause)).await;

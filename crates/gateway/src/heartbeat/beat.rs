@@ -22,10 +22,9 @@ use super::reason::Reason;
 use super::schedule::Ended;
 use super::target::{self, Target};
 use super::verdict::{self, Circumstances, Sending, Verdict};
-use super::{active_hours, checklist};
+use super::{BeatParts, active_hours, checklist};
 use crate::clock::now_ms;
 use crate::events::Event;
-use crate::state::GatewayState;
 
 /// The checklist of a workspace.
 const FILE: &str = "HEARTBEAT.md";
@@ -34,7 +33,7 @@ const MOST_OF_FILE: u64 = 1024 * 1024;
 
 /// Beat of one agent, with the settings it is made under.
 struct Making<'a> {
-    state: &'a Arc<GatewayState>,
+    parts: &'a BeatParts,
     settings: Arc<Settings>,
     heartbeat: Heartbeat,
     agent: &'a AgentId,
@@ -44,16 +43,16 @@ struct Making<'a> {
 }
 
 /// Makes a beat if it is worth one.
-pub(super) async fn make(state: &Arc<GatewayState>, agent: &AgentId, reason: &Reason) -> Ended {
-    let settings = state.settings();
+pub(super) async fn make(parts: &BeatParts, agent: &AgentId, reason: &Reason) -> Ended {
+    let settings = parts.settings.get();
     // What waits to be told is told in the next turn.
     if settings.config.heartbeat(agent).every_ms.is_none() {
         return Ended::Disabled;
     }
     let heartbeat = settings.config.heartbeat_of(agent);
-    let key = spelled(&*state.sessions, session(state, agent, heartbeat.session.as_deref())).await;
+    let key = spelled(&*parts.sessions, session(parts, agent, heartbeat.session.as_deref())).await;
     let making =
-        Making { state, settings, heartbeat, agent, key, reason: reason.to_string(), began_at: now_ms() };
+        Making { parts, settings, heartbeat, agent, key, reason: reason.to_string(), began_at: now_ms() };
     match making.obstacle(reason).await {
         Some(Obstacle::InFlight) => Ended::InFlight,
         Some(Obstacle::Skipped(why)) => {
@@ -68,11 +67,11 @@ pub(super) async fn make(state: &Arc<GatewayState>, agent: &AgentId, reason: &Re
 }
 
 /// Waits for the end of a beat that an earlier process began, and finishes it.
-pub(super) async fn take_up(state: &Arc<GatewayState>, unfinished: &UnfinishedBeat) {
-    let settings = state.settings();
+pub(super) async fn take_up(parts: &BeatParts, unfinished: &UnfinishedBeat) {
+    let settings = parts.settings.get();
     let UnfinishedBeat { run_id, agent_id: agent, session_key, accepted_at, beat } = unfinished;
     let making = Making {
-        state,
+        parts,
         heartbeat: settings.config.heartbeat_of(agent),
         settings,
         agent,
@@ -92,8 +91,8 @@ enum Obstacle {
 }
 
 /// The session a beat looks after: the configured one of the same agent, else the agent's main session.
-fn session(state: &GatewayState, agent: &AgentId, asked: Option<&str>) -> SessionKey {
-    let rules = state.sessions.rules();
+fn session(parts: &BeatParts, agent: &AgentId, asked: Option<&str>) -> SessionKey {
+    let rules = parts.sessions.rules();
     let main = rules.main(agent);
     let asked =
         asked.map(str::trim).filter(|text| !text.is_empty()).map(|text| rules.canonical_for(text, agent));
@@ -111,10 +110,10 @@ impl Making<'_> {
         if !reason.is_pressing() && !active_hours::are_now(self.heartbeat.active_hours.as_ref(), now, zone) {
             return Some(Obstacle::Skipped("quiet-hours"));
         }
-        if !self.state.dispatch.active_runs(&self.key).is_empty() {
+        if !self.parts.dispatch.active_runs(&self.key).is_empty() {
             return Some(Obstacle::InFlight);
         }
-        let is_wanted = reason.is_pressing() || self.state.system_events.want_beat(&self.key);
+        let is_wanted = reason.is_pressing() || self.parts.system_events.want_beat(&self.key);
         if !is_wanted && self.has_nothing_to_do().await {
             return Some(Obstacle::Skipped("empty-heartbeat-file"));
         }
@@ -136,7 +135,7 @@ impl Making<'_> {
         if shown.is_nothing() {
             return self.skipped("alerts-disabled").await;
         }
-        let waiting = self.state.system_events.peek(&self.key);
+        let waiting = self.parts.system_events.peek(&self.key);
         let (text, purpose) = reason.question(&waiting, self.heartbeat.prompt_text());
         let run_id = RunId::new(Uuid::new_v4().to_string());
         let beat = Beat {
@@ -159,7 +158,7 @@ impl Making<'_> {
             text: text.to_owned(),
             beat,
         };
-        match self.state.dispatch.beat(message).await.outcome().await {
+        match self.parts.dispatch.beat(message).await.outcome().await {
             // No caller waits for an acknowledgement.
             Ok(receipt) => drop(receipt),
             Err(DispatchError::ShuttingDown) => return,
@@ -172,7 +171,7 @@ impl Making<'_> {
     /// Acts on the end of the beat's run.
     async fn conclude(&self, run_id: &RunId) {
         // Without a record the gateway stops: the next start takes it up again.
-        let Some(record) = self.state.dispatch.ended(run_id).await else { return };
+        let Some(record) = self.parts.dispatch.ended(run_id).await else { return };
         let Some(answer) = BeatAnswer::of(&record.outcome) else {
             return self.failed(record.outcome.failure().unwrap_or("the run was stopped")).await;
         };
@@ -186,7 +185,7 @@ impl Making<'_> {
         if let (Some(sending), Target::Chat(address)) = (&send, &target) {
             // Stored before it is noted: a crash in between sends nothing twice, since the run has the same id.
             let announcement = announcement(run_id, &self.key, address, sending, record.outcome.clone());
-            if let Err(error) = self.state.dispatch.announce(announcement).await {
+            if let Err(error) = self.parts.dispatch.announce(announcement).await {
                 return self.failed(&error.to_string()).await;
             }
             if sending.is_alert
@@ -202,7 +201,7 @@ impl Making<'_> {
     fn target(&self, entry: Option<&SessionEntry>) -> Target {
         let target = target::resolve(&self.heartbeat, &self.settings.config.channels, entry);
         let Target::Chat(address) = &target else { return target };
-        let Some(channel) = self.state.platforms.channel(&address.channel) else { return target };
+        let Some(channel) = self.parts.platforms.channel(&address.channel) else { return target };
         match channel.target(&address.target) {
             Ok(read) => Target::Chat(Address {
                 account: normalize_account_id(&address.account),
@@ -217,7 +216,7 @@ impl Making<'_> {
     /// Reason why nothing can be sent to an address now. A channel that is only not connected takes
     /// it from the outbox when it is.
     fn not_ready(&self, address: &Address) -> Option<&'static str> {
-        let platforms = &self.state.platforms;
+        let platforms = &self.parts.platforms;
         if platforms.channel(&address.channel).is_none() {
             return Some("channel-not-available");
         }
@@ -261,15 +260,15 @@ impl Making<'_> {
     fn tell(&self, event: HeartbeatEvent) {
         tracing::info!(agent = %self.agent, status = event.status.as_str(), reason = %self.reason, "heartbeat");
         if let Ok(payload) = Payload::of(&event) {
-            self.state.events.publish(Event::named("heartbeat", payload));
+            self.parts.events.publish(Event::named("heartbeat", payload));
         }
-        self.state.heartbeats.note(event);
+        self.parts.heartbeats.note(event);
     }
 
     /// The session's row. A row that can't be read counts as missing: its other uses show the
     /// fault.
     async fn entry(&self) -> Option<Arc<SessionEntry>> {
-        match self.state.sessions.get(&self.key).await {
+        match self.parts.sessions.get(&self.key).await {
             Ok(row) => row.map(|row| row.entry),
             Err(error) => {
                 tracing::warn!(session = %self.key, %error, "the row of a heartbeat's session can't be read");
@@ -286,7 +285,7 @@ impl Making<'_> {
             entry.touch(now);
             Ok(())
         });
-        if let Err(error) = self.state.sessions.update(&self.key, change).await {
+        if let Err(error) = self.parts.sessions.update(&self.key, change).await {
             tracing::warn!(session = %self.key, %error, "an alert may be sent again: it could not be noted");
         }
     }

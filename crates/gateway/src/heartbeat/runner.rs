@@ -8,11 +8,11 @@ use openclaw_dispatch::Settings;
 use openclaw_protocol::AgentId;
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
 
 use super::schedule::{Ended, Schedule};
-use super::{Wish, beat};
+use super::{BeatParts, Wish, beat};
 use crate::clock::now_ms;
-use crate::state::GatewayState;
 
 /// The clock is looked at this often at least: it may have been set, and the machine may have slept.
 const LOOK: Duration = Duration::from_secs(60);
@@ -21,36 +21,36 @@ const LOOK: Duration = Duration::from_secs(60);
 type Done = Option<Ended>;
 
 /// Makes heartbeats until the gateway stops.
-pub(crate) async fn run(state: Arc<GatewayState>) {
-    let Some(wishes) = state.heartbeats.waiting.lock().take() else { return };
-    let stopping = state.stopping.clone();
+pub(crate) async fn run(parts: BeatParts, stopping: CancellationToken) {
+    let parts = Arc::new(parts);
+    let Some(wishes) = parts.heartbeats.waiting.lock().take() else { return };
     let mut beats = JoinSet::new();
-    for unfinished in state.dispatch.take_unfinished_beats() {
-        let state = Arc::clone(&state);
+    for unfinished in parts.dispatch.take_unfinished_beats() {
+        let parts = Arc::clone(&parts);
         beats.spawn(async move {
-            beat::take_up(&state, &unfinished).await;
+            beat::take_up(&parts, &unfinished).await;
             None
         });
     }
     tokio::select! { biased;
         () = stopping.cancelled() => {}
-        () = follow(&state, wishes, &mut beats) => {}
+        () = follow(&parts, wishes, &mut beats) => {}
     }
     // The runs are in the inbox: the next start takes up those that have not ended.
     while beats.join_next().await.is_some() {}
 }
 
-async fn follow(state: &Arc<GatewayState>, mut wishes: mpsc::Receiver<Wish>, beats: &mut JoinSet<Done>) {
+async fn follow(parts: &Arc<BeatParts>, mut wishes: mpsc::Receiver<Wish>, beats: &mut JoinSet<Done>) {
     let mut schedule = Schedule::default();
     let mut under_way = HashMap::new();
-    let mut settings = state.follow_settings();
-    let mut enabled = state.heartbeats.enabled.subscribe();
+    let mut settings = parts.settings.follow();
+    let mut enabled = parts.heartbeats.enabled.subscribe();
     schedule.configure(now_ms(), agents(&settings.borrow_and_update()));
     loop {
         for (agent, reason) in schedule.take(now_ms()) {
-            let state = Arc::clone(state);
+            let parts = Arc::clone(parts);
             let made = (agent.clone(), reason.clone());
-            let task = beats.spawn(async move { Some(beat::make(&state, &agent, &reason).await) });
+            let task = beats.spawn(async move { Some(beat::make(&parts, &agent, &reason).await) });
             under_way.insert(task.id(), made);
         }
         let wait = schedule.next().map(|at| u64::try_from(at - now_ms()).unwrap_or(0));

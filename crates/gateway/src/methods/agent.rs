@@ -1,11 +1,12 @@
 //! `agent` and `agent.wait` (spec `gateway-protocol.md` §6.3).
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::registry;
-use openclaw_dispatch::RunResult;
+use openclaw_channels::{Platforms, registry};
 use openclaw_dispatch::api::{Accepted, AgentMessage, Occasion, RunOutcome, Waited};
 use openclaw_dispatch::caller::CallerRights;
+use openclaw_dispatch::{Dispatch, RunResult};
 use openclaw_protocol::access::Access;
 use openclaw_protocol::params::agent::{
     AgentAnswer, AgentParams, AgentStatus, AgentWaitParams, AgentWaitResult, Delivered, WaitStatus,
@@ -14,31 +15,46 @@ use openclaw_protocol::text_length::utf16_len;
 use openclaw_protocol::{AgentId, Call, ErrorShape, Payload, RunId, SessionId, params};
 use openclaw_sessions::layout::checked_id;
 use openclaw_sessions::store::{Rows, key_of_transcript};
-use openclaw_sessions::{SessionEntry, SessionKey};
+use openclaw_sessions::{SessionEntry, SessionKey, SessionStore};
 use serde_json::{Map, Value};
 
 use super::agent_delivery::{self, Plan};
 use super::keys::{given, require_known_agent, require_same_agent, session_key};
 use crate::attachments;
+use crate::current_settings::CurrentSettings;
+use crate::fan_out::EventHub;
 use crate::request::{Failure, RequestContext};
 
 /// `channel` of a client that means the one used last.
 const LAST_CHANNEL: &str = "last";
 
+/// Parts of the gateway that `agent` and `agent.wait` use.
+pub(super) struct AgentMethods {
+    pub(super) settings: CurrentSettings,
+    pub(super) sessions: Arc<dyn SessionStore>,
+    pub(super) platforms: Arc<Platforms>,
+    pub(super) dispatch: Dispatch,
+    pub(super) events: Arc<EventHub>,
+}
+
 /// Answers twice: the acknowledgement when the message is on disk, the outcome when the run has ended. A repeated key gets
 /// both as well (KB-11).
-pub(super) async fn run(ctx: RequestContext, params: AgentParams) -> Result<AgentAnswer, Failure> {
-    let (message, plan) = message(&ctx, params).await?;
+pub(super) async fn run(
+    parts: &AgentMethods,
+    ctx: RequestContext,
+    params: AgentParams,
+) -> Result<AgentAnswer, Failure> {
+    let (message, plan) = message(parts, &ctx, params).await?;
     let run_id = message.run_id.clone();
-    ctx.listen_to_tools(&run_id);
-    let receipt = ctx.outcome(ctx.gateway.dispatch.agent(message).await).await?;
+    ctx.listen_to_tools(&parts.events, &run_id);
+    let receipt = ctx.outcome(parts.dispatch.agent(message).await).await?;
     let record = match receipt.accepted.clone() {
         Accepted::Finished(record) => Some(record),
         Accepted::New { accepted_at } | Accepted::InFlight { accepted_at } => {
             let ack = answer(&run_id, AgentStatus::Accepted { accepted_at });
             ctx.respond_early(&Payload::of(&ack)?);
             drop(receipt);
-            ctx.gateway.dispatch.ended(&run_id).await
+            parts.dispatch.ended(&run_id).await
         }
     };
     let has_ended = record.is_some();
@@ -46,7 +62,7 @@ pub(super) async fn run(ctx: RequestContext, params: AgentParams) -> Result<Agen
     let delivered = match plan {
         Plan::Told => Delivered::default(),
         Plan::Impossible(why) => Delivered::failed(why),
-        Plan::Sent(to) if has_ended => agent_delivery::outcome(&ctx, &run_id, &to).await,
+        Plan::Sent(to) if has_ended => agent_delivery::outcome(&parts.dispatch, &run_id, &to).await,
         Plan::Sent(_) => Delivered::queued(),
     };
     Ok(AgentAnswer { delivered, ..told })
@@ -86,18 +102,22 @@ fn ended(outcome: RunOutcome) -> AgentStatus {
 }
 
 /// Checks everything that can be wrong with a request before it is acknowledged (KB-15).
-async fn message(ctx: &RequestContext, params: AgentParams) -> Result<(AgentMessage, Plan), Failure> {
+async fn message(
+    parts: &AgentMethods,
+    ctx: &RequestContext,
+    params: AgentParams,
+) -> Result<(AgentMessage, Plan), Failure> {
     if params.message.0.trim().is_empty() {
         return Err(wrong("message is blank"));
     }
     let images = images(params.attachments.as_deref().unwrap_or_default())?;
     check_channels(&params)?;
     check_lengths(&params)?;
-    let target = target(ctx, &params).await?;
-    let stored = ctx.gateway.sessions.get(&target.key).await?;
+    let target = target(parts, &params).await?;
+    let stored = parts.sessions.get(&target.key).await?;
     let entry = stored.as_ref().map(|row| row.entry.as_ref());
     let entry_patch = entry_patch(&params, &target.key, entry);
-    let plan = agent_delivery::plan(ctx, &params, entry)?;
+    let plan = agent_delivery::plan(&parts.settings.config(), &parts.platforms, &params, entry)?;
     let deliver_to = match &plan {
         Plan::Sent(address) => Some(address.clone()),
         Plan::Told | Plan::Impossible(_) => None,
@@ -181,9 +201,9 @@ struct Target {
 /// agent named, or of the default one when a recipient is given. A transcript that is in no row never goes to a main session,
 /// which keeps its own: given alone it becomes a session of itself, beside another selector it means nothing, as in OpenClaw
 /// 2026.2.9.
-async fn target(ctx: &RequestContext, params: &AgentParams) -> Result<Target, Failure> {
-    let config = ctx.gateway.config();
-    let rules = ctx.gateway.sessions.rules();
+async fn target(parts: &AgentMethods, params: &AgentParams) -> Result<Target, Failure> {
+    let config = parts.settings.config();
+    let rules = parts.sessions.rules();
     let named = params.agent_id.as_ref().map(|id| AgentId::normalize(&id.0));
     if let (Some(id), Some(raw)) = (&named, &params.agent_id)
         && !config.has_agent(id)
@@ -195,15 +215,15 @@ async fn target(ctx: &RequestContext, params: &AgentParams) -> Result<Target, Fa
         None => None,
     };
     if let Some(text) = given(params.session_key.as_deref()) {
-        let key = session_key(ctx, text).await?;
+        let key = session_key(&*parts.sessions, text).await?;
         let agent = rules.agent_of(&key);
         if let Some(named) = &named {
             require_same_agent(params::agent::Agent::NAME, named, &agent)?;
         }
-        require_known_agent(ctx, params::agent::Agent::NAME, &agent).await?;
+        require_known_agent(&parts.settings, &parts.sessions, params::agent::Agent::NAME, &agent).await?;
         return Ok(Target { agent, key, session_id: None });
     }
-    let store = &*ctx.gateway.sessions;
+    let store = &*parts.sessions;
     if let Some(id) = &session_id
         && let Some(key) = key_of_transcript(store, named.as_ref().map_or(Rows::All, Rows::Of), id).await?
     {
@@ -246,10 +266,10 @@ fn entry_patch(params: &AgentParams, key: &SessionKey, stored: Option<&SessionEn
     set.collect()
 }
 
-pub(super) async fn wait(ctx: RequestContext, params: AgentWaitParams) -> Result<AgentWaitResult, Failure> {
+pub(super) async fn wait(parts: &AgentMethods, params: AgentWaitParams) -> Result<AgentWaitResult, Failure> {
     let run_id = RunId::new(params.run_id.0.trim());
     let timeout = Duration::from_millis(params.timeout_ms.unwrap_or(AgentWaitParams::DEFAULT_TIMEOUT_MS));
-    let waited = ctx.gateway.dispatch.wait(&run_id, timeout).await;
+    let waited = parts.dispatch.wait(&run_id, timeout).await;
     Ok(wait_result(&run_id, waited))
 }
 

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use openclaw_channels::{Address, registry};
+use openclaw_channels::{Address, Platforms, registry};
+use openclaw_config::Config;
+use openclaw_dispatch::Dispatch;
 use openclaw_dispatch::delivery::DeliveryState;
 use openclaw_dispatch::messages::{RouteWish, Routed, route};
 use openclaw_protocol::params::agent::{AgentParams, Delivered};
@@ -13,7 +15,7 @@ use openclaw_sessions::entry::delivery::of_entry;
 use openclaw_sessions::key::normalize_account_id;
 
 use super::keys::given;
-use crate::request::{Failure, RequestContext};
+use crate::request::Failure;
 
 /// Time that the platform has before whoever asked is told that the answer waits.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -37,7 +39,8 @@ pub(super) enum Plan {
 /// names WhatsApp where its user names nothing, and makes the run by itself, past this gateway,
 /// when it is refused.
 pub(super) fn plan(
-    ctx: &RequestContext,
+    config: &Config,
+    platforms: &Platforms,
     params: &AgentParams,
     entry: Option<&SessionEntry>,
 ) -> Result<Plan, Failure> {
@@ -50,9 +53,7 @@ pub(super) fn plan(
         return Ok(Plan::Impossible(NOT_TO_WEBCHAT.to_owned()));
     }
     let to = given(params.reply_to.as_deref()).or(given(params.to.as_deref()));
-    let config = ctx.gateway.config();
-    let platforms = &ctx.gateway.platforms;
-    let configured = platforms.usable(&config);
+    let configured = platforms.usable(config);
     let fallback = match configured.as_slice() {
         [only] => Some(*only),
         _ => None,
@@ -60,7 +61,7 @@ pub(super) fn plan(
     let is_used = named.is_none_or(|info| configured.contains(&info.id));
     let last = entry.and_then(of_entry);
     let routed = route(last.as_ref(), RouteWish { channel: asked, to, fallback, allow_mismatched_to: false });
-    match address(ctx, params, routed) {
+    match address(config, platforms, params, routed) {
         Ok(address) => Ok(Plan::Sent(address)),
         Err(why) if to.is_some() || (named.is_some() && is_used) => Err(why.into()),
         Err(why) => Ok(Plan::Impossible(format!(
@@ -70,8 +71,12 @@ pub(super) fn plan(
     }
 }
 
-fn address(ctx: &RequestContext, params: &AgentParams, routed: Routed) -> Result<Address, ErrorShape> {
-    let (config, platforms) = (ctx.gateway.config(), &ctx.gateway.platforms);
+fn address(
+    config: &Config,
+    platforms: &Platforms,
+    params: &AgentParams,
+    routed: Routed,
+) -> Result<Address, ErrorShape> {
     let Some(id) = routed.channel else {
         return Err(ErrorShape::unavailable("no channel is connected to this gateway"));
     };
@@ -82,9 +87,9 @@ fn address(ctx: &RequestContext, params: &AgentParams, routed: Routed) -> Result
     };
     let named = given(params.reply_account_id.as_deref()).or(given(params.account_id.as_deref()));
     let account = named.map(normalize_account_id).or(routed.account);
-    let account = account.or_else(|| platforms.sending_account(&config, &id)).unwrap_or_default();
+    let account = account.or_else(|| platforms.sending_account(config, &id)).unwrap_or_default();
     if platforms.at_work(&id, &account).is_none() {
-        let usable = channel.account(&config, &account);
+        let usable = channel.account(config, &account);
         usable.map_err(|why| ErrorShape::unavailable(format!("cannot deliver to {id}: {why}")))?;
     }
     let Some(written) = routed.to else {
@@ -97,8 +102,8 @@ fn address(ctx: &RequestContext, params: &AgentParams, routed: Routed) -> Result
 }
 
 /// Outcome of the answer's delivery.
-pub(super) async fn outcome(ctx: &RequestContext, run_id: &RunId, to: &Address) -> Delivered {
-    let found = match ctx.gateway.dispatch.deliveries_of(run_id, PATIENCE).await {
+pub(super) async fn outcome(dispatch: &Dispatch, run_id: &RunId, to: &Address) -> Delivered {
+    let found = match dispatch.deliveries_of(run_id, PATIENCE).await {
         Ok(found) => found,
         Err(error) => return Delivered::failed(error.to_string()),
     };

@@ -8,17 +8,29 @@ use std::sync::Arc;
 
 use openclaw_config::Config;
 use openclaw_config::settings::Identity;
+use openclaw_dispatch::Dispatch;
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::Nothing;
 use openclaw_protocol::params::agents::{AgentRow, AgentsListResult, IdentityRow};
+use openclaw_sessions::SessionStore;
 
 use super::identity::avatar::{self, Avatar};
-use crate::request::{Failure, RequestContext};
+use crate::current_settings::CurrentSettings;
+use crate::reload::Reload;
+use crate::request::Failure;
 
-pub(super) async fn list(ctx: RequestContext, _params: Nothing) -> Result<AgentsListResult, Failure> {
-    let defaults = ctx.gateway.session_defaults();
-    let config = ctx.gateway.config();
-    let store = Arc::clone(&ctx.gateway.sessions);
+/// Parts of the gateway that `agents.*` use.
+pub(super) struct RosterMethods {
+    pub(super) settings: CurrentSettings,
+    pub(super) sessions: Arc<dyn SessionStore>,
+    pub(super) dispatch: Dispatch,
+    pub(super) reload: Reload,
+}
+
+pub(super) async fn list(parts: &RosterMethods, _: Nothing) -> Result<AgentsListResult, Failure> {
+    let defaults = parts.settings.session_defaults();
+    let config = parts.settings.config();
+    let store = Arc::clone(&parts.sessions);
     let rows = tokio::task::spawn_blocking(move || {
         let found = if config.agents.list.is_empty() { store.found_agents() } else { Vec::new() };
         let ids = all_agents(&config, found);

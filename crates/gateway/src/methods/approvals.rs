@@ -1,5 +1,7 @@
 //! `exec.approval.request`, `exec.approval.resolve`, `exec.approvals.get`, `exec.approvals.set` (spec `gateway-protocol.md` §6.10).
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::ErrorShape;
@@ -8,17 +10,25 @@ use openclaw_protocol::params::approvals::{
     ExecApprovalsGetParams, ExecApprovalsSetParams,
 };
 use openclaw_protocol::params::system::Done;
-use openclaw_tools::approvals::{ApprovalRequest, DEFAULT_WAIT, Decision};
+use openclaw_tools::approvals::{ApprovalRequest, Approvals, DEFAULT_WAIT, Decision};
 use openclaw_tools::exec_approvals::file::ApprovalsFile;
 use openclaw_tools::exec_approvals::store::{ApprovalsError, ApprovalsStore, Loaded};
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
+use crate::current_settings::CurrentSettings;
 use crate::request::{Failure, RequestContext};
+
+/// Parts of the gateway that `exec.approval.*` and `exec.approvals.*` use.
+pub(super) struct ApprovalMethods {
+    pub(super) settings: CurrentSettings,
+    pub(super) approvals: Arc<Approvals>,
+    pub(super) state_dir: Arc<Path>,
+}
 
 /// Waits for the decision; a client that goes takes its question back.
 pub(super) async fn request(
-    ctx: RequestContext,
+    parts: &ApprovalMethods,
     params: ExecApprovalRequestParams,
 ) -> Result<ExecApprovalDecision, Failure> {
     let wait = params.timeout_ms.map_or(DEFAULT_WAIT, Duration::from_millis);
@@ -34,7 +44,7 @@ pub(super) async fn request(
         session_key: params.session_key,
         is_partial: false,
     };
-    let asked = ctx.gateway.approvals.ask(id, request, wait);
+    let asked = parts.approvals.ask(id, request, wait);
     let (question, deciding) = asked.map_err(|error| ErrorShape::invalid(error.to_string()))?;
     let decision = deciding.await;
     Ok(ExecApprovalDecision {
@@ -45,41 +55,45 @@ pub(super) async fn request(
     })
 }
 
-pub(super) async fn resolve(ctx: RequestContext, params: ExecApprovalResolveParams) -> Result<Done, Failure> {
+pub(super) async fn resolve(
+    parts: &ApprovalMethods,
+    ctx: RequestContext,
+    params: ExecApprovalResolveParams,
+) -> Result<Done, Failure> {
     let decision = Decision::parse(&params.decision.0);
     let decision = decision.ok_or_else(|| ErrorShape::invalid("invalid decision"))?;
     let client = &ctx.connection().client;
     let by = client.display_name.as_ref().map_or_else(|| client.id.as_str(), |name| name.0.as_str());
-    let resolved = ctx.gateway.approvals.resolve(&params.id.0, decision, Some(by));
+    let resolved = parts.approvals.resolve(&params.id.0, decision, Some(by));
     resolved.map_err(|error| ErrorShape::invalid(error.to_string()))?;
     Ok(Done { ok: true })
 }
 
 /// The approvals file.
 pub(super) async fn get(
-    ctx: RequestContext,
+    parts: &ApprovalMethods,
     _params: ExecApprovalsGetParams,
 ) -> Result<ExecApprovalsFile, Failure> {
-    let store = store(&ctx);
+    let store = store(parts);
     let loaded = spawn_blocking(move || store.load()).await?;
     shown(&loaded.map_err(|error| refused(&error))?)
 }
 
 /// Replaces it.
 pub(super) async fn set(
-    ctx: RequestContext,
+    parts: &ApprovalMethods,
     params: ExecApprovalsSetParams,
 ) -> Result<ExecApprovalsFile, Failure> {
     let file = ApprovalsFile::of_value(Value::Object(params.file))
         .map_err(|error| ErrorShape::invalid(format!("invalid exec.approvals.set params: file: {error}")))?;
-    let (store, seen) = (store(&ctx), params.base_hash.map(|hash| hash.0));
+    let (store, seen) = (store(parts), params.base_hash.map(|hash| hash.0));
     let replaced = spawn_blocking(move || store.replace(file, seen.as_deref())).await?;
     shown(&replaced.map_err(|error| refused(&error))?)
 }
 
-fn store(ctx: &RequestContext) -> ApprovalsStore {
-    let config = ctx.gateway.config();
-    ApprovalsStore::new(ctx.gateway.paths().state_dir(), &config.environment().home())
+fn store(parts: &ApprovalMethods) -> ApprovalsStore {
+    let config = parts.settings.config();
+    ApprovalsStore::new(&parts.state_dir, &config.environment().home())
 }
 
 fn shown(loaded: &Loaded) -> Result<ExecApprovalsFile, Failure> {

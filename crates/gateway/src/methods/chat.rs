@@ -2,32 +2,53 @@
 
 mod history;
 
+use std::sync::Arc;
+
 use openclaw_dispatch::api::{Accepted, ChatMessage, RunOutcome, RunRecord};
 use openclaw_dispatch::caller::CallerRights;
-use openclaw_dispatch::{AbortReason, AbortTarget, InjectMessage, Sent, Stopped};
+use openclaw_dispatch::{AbortReason, AbortTarget, Dispatch, InjectMessage, Sent, Stopped};
+use openclaw_models::Models;
 use openclaw_protocol::access::Access;
 use openclaw_protocol::params::chat::{
     ChatAbortParams, ChatAborted, ChatInjectParams, ChatInjected, ChatSendParams, ChatSendResult,
     ChatSendStatus,
 };
 use openclaw_protocol::{Call, ErrorShape, Payload, RunId, params};
+use openclaw_sessions::SessionStore;
+use openclaw_sessions::transcript::Transcripts;
 
 use super::agent::images;
 use super::keys::{given, require_known_agent, session_key};
 use crate::attachments;
+use crate::current_settings::CurrentSettings;
+use crate::fan_out::EventHub;
 use crate::request::{Failure, RequestContext};
 
 pub(super) use history::history;
 
-pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<ChatSendResult, Failure> {
-    let key = session_key(&ctx, &params.session_key.0).await?;
+/// Parts of the gateway that `chat.*` use.
+pub(super) struct ChatMethods {
+    pub(super) settings: CurrentSettings,
+    pub(super) sessions: Arc<dyn SessionStore>,
+    pub(super) transcripts: Arc<dyn Transcripts>,
+    pub(super) models: Models,
+    pub(super) dispatch: Dispatch,
+    pub(super) events: Arc<EventHub>,
+}
+
+pub(super) async fn send(
+    parts: &ChatMethods,
+    ctx: RequestContext,
+    params: ChatSendParams,
+) -> Result<ChatSendResult, Failure> {
+    let key = session_key(&*parts.sessions, &params.session_key.0).await?;
     let attached = params.attachments.as_deref().unwrap_or_default();
     if params.message.trim().is_empty() && !attachments::any(attached) {
         return Err(ErrorShape::invalid("message or attachment required").into());
     }
     let images = images(attached)?;
-    let agent = ctx.gateway.sessions.rules().agent_of(&key);
-    require_known_agent(&ctx, params::chat::ChatSend::NAME, &agent).await?;
+    let agent = parts.sessions.rules().agent_of(&key);
+    require_known_agent(&parts.settings, &parts.sessions, params::chat::ChatSend::NAME, &agent).await?;
     let run_id = RunId::new(&params.idempotency_key.0);
     let message = ChatMessage {
         run_id: run_id.clone(),
@@ -43,12 +64,12 @@ pub(super) async fn send(ctx: RequestContext, params: ChatSendParams) -> Result<
         ),
         parent_session_key: None,
     };
-    let receipt = match ctx.outcome(ctx.gateway.dispatch.chat(message).await).await? {
+    let receipt = match ctx.outcome(parts.dispatch.chat(message).await).await? {
         Sent::Taken(receipt) => receipt,
         Sent::Stopped(stopped) => return Ok(ChatSendResult::Stopped(aborted(&stopped))),
     };
     // The run begins when the receipt is let go.
-    ctx.listen_to_tools(&run_id);
+    ctx.listen_to_tools(&parts.events, &run_id);
     let answer = answer(&run_id, &receipt.accepted);
     ctx.hold(receipt);
     answer
@@ -74,9 +95,13 @@ fn answer(run_id: &RunId, accepted: &Accepted) -> Result<ChatSendResult, Failure
     }
 }
 
-pub(super) async fn abort(ctx: RequestContext, params: ChatAbortParams) -> Result<ChatAborted, Failure> {
-    let key = session_key(&ctx, &params.session_key.0).await?;
-    let dispatch = &ctx.gateway.dispatch;
+pub(super) async fn abort(
+    parts: &ChatMethods,
+    ctx: RequestContext,
+    params: ChatAbortParams,
+) -> Result<ChatAborted, Failure> {
+    let key = session_key(&*parts.sessions, &params.session_key.0).await?;
+    let dispatch = &parts.dispatch;
     let stopped = match params.run_id {
         Some(id) => {
             let target = AbortTarget::Run(RunId::new(&id.0));
@@ -93,14 +118,18 @@ fn aborted(stopped: &Stopped) -> ChatAborted {
     ChatAborted { ok: true, aborted: stopped.is_any(), run_ids }
 }
 
-pub(super) async fn inject(ctx: RequestContext, params: ChatInjectParams) -> Result<ChatInjected, Failure> {
-    let key = session_key(&ctx, &params.session_key.0).await?;
+pub(super) async fn inject(
+    parts: &ChatMethods,
+    ctx: RequestContext,
+    params: ChatInjectParams,
+) -> Result<ChatInjected, Failure> {
+    let key = session_key(&*parts.sessions, &params.session_key.0).await?;
     let message = InjectMessage {
         session_key: key,
         text: params.message.0,
         label: params.label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty()),
     };
-    let injected = ctx.outcome(ctx.gateway.dispatch.inject(message).await).await?;
+    let injected = ctx.outcome(parts.dispatch.inject(message).await).await?;
     Ok(ChatInjected { ok: true, message_id: injected.message_id })
 }
 

@@ -5,7 +5,8 @@ use openclaw_agent::skills::UpdateError;
 use openclaw_config::write::WriteError;
 use openclaw_config::{Loaded, load};
 
-use crate::request::{Failure, RequestContext};
+use crate::reload::Reload;
+use crate::request::Failure;
 
 /// Number of attempts to plan a change anew because somebody else wrote the file meanwhile.
 const TRIES: usize = 3;
@@ -36,10 +37,10 @@ impl ChangeError for UpdateError {
 
 /// Plans and writes a change of the file, again when somebody else wrote it meanwhile, and has the gateway take it.
 pub(super) async fn change<T: Send + 'static, E: ChangeError>(
-    ctx: &RequestContext,
+    reload: &Reload,
     change: impl Fn(&Loaded) -> Result<T, E> + Send + 'static,
 ) -> Result<T, Failure> {
-    let environment = ctx.gateway.around.reload.environment().clone();
+    let environment = reload.environment().clone();
     let write = move || {
         for _ in 1..TRIES {
             match change(&load(&environment)) {
@@ -50,6 +51,6 @@ pub(super) async fn change<T: Send + 'static, E: ChangeError>(
         change(&load(&environment))
     };
     let written = tokio::task::spawn_blocking(write).await?.map_err(Into::into)?;
-    ctx.gateway.around.reload.now().await;
+    reload.now().await;
     Ok(written)
 }

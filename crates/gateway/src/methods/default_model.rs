@@ -4,24 +4,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use openclaw_dispatch::Settings;
-use openclaw_models::Ask;
 use openclaw_models::select::Described;
+use openclaw_models::{Ask, Models};
 use openclaw_protocol::AgentId;
 use openclaw_sessions::methods::ModelName;
-
-use crate::request::RequestContext;
 
 /// Model that an agent would run with, `model` being the session's own. Nothing where no model can
 /// be found: the run will say why, a list need not.
 pub(super) async fn describe(
-    ctx: &RequestContext,
+    models: &Models,
     settings: &Settings,
     agent: &AgentId,
     model: Option<&str>,
 ) -> Option<Described> {
     let agent_dir = settings.config.agent(agent).agent_dir;
     let ask = Ask { model, ..Ask::new(agent, &agent_dir) };
-    match ctx.gateway.models.describe(&settings.models, &ask).await {
+    match models.describe(&settings.models, &ask).await {
         Ok(described) => Some(described),
         Err(error) => {
             tracing::debug!(%agent, %error, "no model can be found");
@@ -41,11 +39,11 @@ pub(super) struct DefaultModels {
 }
 
 impl DefaultModels {
-    pub(super) async fn of(ctx: &RequestContext, settings: &Settings) -> Self {
+    pub(super) async fn of(known: &Models, settings: &Settings) -> Self {
         let default = settings.config.default_agent();
         let mut models = Self { by_agent: HashMap::new(), other: Arc::default(), context_tokens: None };
         for agent in settings.config.agent_ids() {
-            let Some(described) = describe(ctx, settings, &agent, None).await else { continue };
+            let Some(described) = describe(known, settings, &agent, None).await else { continue };
             let model = &described.reference;
             let name = Arc::new(ModelName::new(model.provider.as_str(), model.model.as_str()));
             if agent == default {

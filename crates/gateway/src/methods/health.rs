@@ -1,14 +1,16 @@
 //! `health` (spec `gateway-protocol.md` §6.1).
 
+use std::sync::Arc;
+
 use openclaw_protocol::params::health::{HealthParams, HealthSnapshot};
 
-use crate::request::{Failure, RequestContext};
+use crate::health::HealthMonitor;
+use crate::request::Failure;
 
-pub(super) async fn health(ctx: RequestContext, params: HealthParams) -> Result<HealthSnapshot, Failure> {
-    let snapshot = if params.probe == Some(true) {
-        ctx.gateway.probe_health().await
-    } else {
-        ctx.gateway.health_snapshot().await
-    };
+pub(super) async fn health(
+    monitor: &Arc<HealthMonitor>,
+    params: HealthParams,
+) -> Result<HealthSnapshot, Failure> {
+    let snapshot = if params.probe == Some(true) { monitor.probe().await } else { monitor.snapshot().await };
     Ok((*snapshot).clone())
 }

@@ -1,5 +1,8 @@
 //! `last-heartbeat`, `set-heartbeats`, `wake` (spec `gateway-protocol.md` §6.1).
 
+use std::sync::Arc;
+
+use openclaw_dispatch::SystemEvents;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::Ignored;
 use openclaw_protocol::params::heartbeat::{
@@ -8,28 +11,38 @@ use openclaw_protocol::params::heartbeat::{
 use openclaw_protocol::params::system::Done;
 
 use crate::clock::now_ms;
-use crate::heartbeat::{Reason, Wish};
-use crate::request::{Failure, RequestContext};
+use crate::current_settings::CurrentSettings;
+use crate::heartbeat::{Heartbeats, Reason, Wish};
+use crate::request::Failure;
 
-pub(super) async fn last(ctx: RequestContext, _params: Ignored) -> Result<Option<HeartbeatEvent>, Failure> {
-    Ok(ctx.gateway.heartbeats.last())
+/// Parts of the gateway that `last-heartbeat`, `set-heartbeats` and `wake` use.
+pub(super) struct HeartbeatMethods {
+    pub(super) settings: CurrentSettings,
+    pub(super) heartbeats: Arc<Heartbeats>,
+    pub(super) system_events: Arc<SystemEvents>,
 }
 
-pub(super) async fn set(ctx: RequestContext, params: SetHeartbeatsParams) -> Result<HeartbeatsSet, Failure> {
+pub(super) async fn last(parts: &HeartbeatMethods, _: Ignored) -> Result<Option<HeartbeatEvent>, Failure> {
+    Ok(parts.heartbeats.last())
+}
+
+pub(super) async fn set(
+    parts: &HeartbeatMethods,
+    params: SetHeartbeatsParams,
+) -> Result<HeartbeatsSet, Failure> {
     let Some(enabled) = params.enabled else {
         return Err(ErrorShape::invalid("invalid set-heartbeats params: enabled (boolean) required").into());
     };
-    ctx.gateway.heartbeats.set_enabled(enabled);
+    parts.heartbeats.set_enabled(enabled);
     tracing::info!(enabled, "heartbeats");
     Ok(HeartbeatsSet { ok: true, enabled })
 }
 
-pub(super) async fn wake(ctx: RequestContext, params: WakeParams) -> Result<Done, Failure> {
-    let gateway = &ctx.gateway;
-    let key = gateway.main_session_key();
-    let ok = gateway.system_events.enqueue_for_beat(&key, &params.text.0, now_ms());
+pub(super) async fn wake(parts: &HeartbeatMethods, params: WakeParams) -> Result<Done, Failure> {
+    let key = parts.settings.main_session_key();
+    let ok = parts.system_events.enqueue_for_beat(&key, &params.text.0, now_ms());
     if ok && params.mode == WakeMode::Now {
-        gateway.heartbeats.wish(Wish { reason: Reason::Wake, agent: None });
+        parts.heartbeats.wish(Wish { reason: Reason::Wake, agent: None });
     }
     Ok(Done { ok })
 }

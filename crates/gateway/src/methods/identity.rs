@@ -3,15 +3,18 @@
 pub(super) mod avatar;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use openclaw_agent::identity::Identity as IdentityFile;
 use openclaw_config::settings::{Assistant, Identity};
 use openclaw_protocol::params::agent::{AgentIdentity, AgentIdentityGet, AgentIdentityParams};
 use openclaw_protocol::{AgentId, Call};
+use openclaw_sessions::SessionStore;
 
 use self::avatar::Avatar;
 use super::keys::{given, require_same_agent};
-use crate::request::{Failure, RequestContext};
+use crate::current_settings::CurrentSettings;
+use crate::request::Failure;
 
 const DEFAULT_NAME: &str = "Assistant";
 const DEFAULT_AVATAR: &str = "A";
@@ -20,9 +23,18 @@ const MAX_NAME: usize = 50;
 /// Longest avatar, in characters.
 const MAX_AVATAR: usize = 200;
 
-pub(super) async fn get(ctx: RequestContext, params: AgentIdentityParams) -> Result<AgentIdentity, Failure> {
-    let id = agent_of(&ctx, &params)?;
-    let config = ctx.gateway.config();
+/// Parts of the gateway that `agent.identity.get` uses.
+pub(super) struct IdentityMethods {
+    pub(super) settings: CurrentSettings,
+    pub(super) sessions: Arc<dyn SessionStore>,
+}
+
+pub(super) async fn get(
+    parts: &IdentityMethods,
+    params: AgentIdentityParams,
+) -> Result<AgentIdentity, Failure> {
+    let id = agent_of(parts, &params)?;
+    let config = parts.settings.config();
     let base_path = config.gateway.control_ui.base_path.clone().unwrap_or_default();
     let made = tokio::task::spawn_blocking(move || {
         let agent = config.agent(&id);
@@ -33,12 +45,12 @@ pub(super) async fn get(ctx: RequestContext, params: AgentIdentityParams) -> Res
 }
 
 /// The agent named, that of the session named, or the default one.
-fn agent_of(ctx: &RequestContext, params: &AgentIdentityParams) -> Result<AgentId, Failure> {
+fn agent_of(parts: &IdentityMethods, params: &AgentIdentityParams) -> Result<AgentId, Failure> {
     let named = params.agent_id.as_ref().map(|id| AgentId::normalize(&id.0));
     let Some(text) = given(params.session_key.as_deref()) else {
-        return Ok(named.unwrap_or_else(|| ctx.gateway.config().default_agent()));
+        return Ok(named.unwrap_or_else(|| parts.settings.config().default_agent()));
     };
-    let rules = ctx.gateway.sessions.rules();
+    let rules = parts.sessions.rules();
     let of_key = rules.agent_of(&rules.canonical(text)?);
     if let Some(named) = &named {
         require_same_agent(AgentIdentityGet::NAME, named, &of_key)?;

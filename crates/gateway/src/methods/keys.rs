@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use openclaw_protocol::{AgentId, ErrorShape};
-use openclaw_sessions::SessionKey;
 use openclaw_sessions::store::spelled;
+use openclaw_sessions::{SessionKey, SessionStore};
 
-use crate::request::{Failure, RequestContext};
+use crate::current_settings::CurrentSettings;
+use crate::request::Failure;
 
 /// The key that a client means, however it spells it. Everything behind the handlers sees only this
 /// one, which is canonical and spelled as the session's row is stored.
-pub(super) async fn session_key(ctx: &RequestContext, text: &str) -> Result<SessionKey, Failure> {
-    let store = &*ctx.gateway.sessions;
+pub(super) async fn session_key(store: &dyn SessionStore, text: &str) -> Result<SessionKey, Failure> {
     Ok(spelled(store, store.rules().canonical(text)?).await)
 }
 
 /// The same where a client may name none.
 pub(super) async fn session_key_of(
-    ctx: &RequestContext,
+    store: &dyn SessionStore,
     text: Option<&str>,
 ) -> Result<Option<SessionKey>, Failure> {
     match text {
-        Some(text) => session_key(ctx, text).await.map(Some),
+        Some(text) => session_key(store, text).await.map(Some),
         None => Ok(None),
     }
 }
@@ -29,14 +29,15 @@ pub(super) async fn session_key_of(
 /// `invalid <method> params: unknown agent id "<a>"`, unless the agent is configured or has a directory: a message does not
 /// make an agent.
 pub(super) async fn require_known_agent(
-    ctx: &RequestContext,
+    settings: &CurrentSettings,
+    sessions: &Arc<dyn SessionStore>,
     method: &str,
     agent: &AgentId,
 ) -> Result<(), Failure> {
-    if ctx.gateway.config().has_agent(agent) {
+    if settings.config().has_agent(agent) {
         return Ok(());
     }
-    let store = Arc::clone(&ctx.gateway.sessions);
+    let store = Arc::clone(sessions);
     let found = tokio::task::spawn_blocking(move || store.found_agents());
     if found.await.is_ok_and(|found| found.contains(agent)) {
         return Ok(());

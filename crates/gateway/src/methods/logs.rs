@@ -8,10 +8,14 @@ use openclaw_config::shared_place;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::logs::{LogsTailParams, LogsTailResult};
 
-use crate::request::{Failure, RequestContext};
+use crate::logging::LogFile;
+use crate::request::Failure;
 
-pub(super) async fn tail(ctx: RequestContext, params: LogsTailParams) -> Result<LogsTailResult, Failure> {
-    let Some(file) = ctx.gateway.log_file.as_ref().map(crate::logging::LogFile::current) else {
+pub(super) async fn tail(
+    log_file: &Option<LogFile>,
+    params: LogsTailParams,
+) -> Result<LogsTailResult, Failure> {
+    let Some(file) = log_file.as_ref().map(LogFile::current) else {
         return Err(ErrorShape::unavailable("log read failed: this gateway writes no log file").into());
     };
     let read = tokio::task::spawn_blocking(move || read_tail(&file, params)).await?;

@@ -1,14 +1,22 @@
 //! `models.list` (spec `gateway-protocol.md` §6.6).
 
+use openclaw_models::Models;
 use openclaw_protocol::params::Nothing;
 use openclaw_protocol::params::models::{ModelChoice, ModelsListResult};
 
-use crate::request::{Failure, RequestContext};
+use crate::current_settings::CurrentSettings;
+use crate::request::Failure;
 
-pub(super) async fn list(ctx: RequestContext, _params: Nothing) -> Result<ModelsListResult, Failure> {
-    let settings = ctx.gateway.settings();
+/// Parts of the gateway that `models.list` uses.
+pub(super) struct ModelMethods {
+    pub(super) settings: CurrentSettings,
+    pub(super) models: Models,
+}
+
+pub(super) async fn list(parts: &ModelMethods, _: Nothing) -> Result<ModelsListResult, Failure> {
+    let settings = parts.settings.get();
     let agent_dir = settings.config.agent(&settings.config.default_agent()).agent_dir;
-    let rows = ctx.gateway.models.ask_for_rows(&settings.models, &agent_dir).await;
+    let rows = parts.models.ask_for_rows(&settings.models, &agent_dir).await;
     let models = rows.into_iter().map(|row| ModelChoice {
         id: row.id,
         name: row.name,

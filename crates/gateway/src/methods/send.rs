@@ -5,29 +5,40 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_channels::{
-    Account, Address, Answer, Button, Channel, Content, Part, Target, TargetError, registry, told_unusable,
+    Account, Address, Answer, Button, Channel, Content, Part, Platforms, Target, TargetError, registry,
+    told_unusable,
 };
 use openclaw_delivery::outbox::{Enqueued, Posted};
 use openclaw_dispatch::delivery::{Author, Delivery};
-use openclaw_dispatch::{ClientFiles, Digest, MessageError, MessageRequest, Mirrored};
+use openclaw_dispatch::{ClientFiles, Digest, Dispatch, MessageError, MessageRequest, Mirrored};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::access::Access;
 use openclaw_protocol::params::channels::{
     ButtonParams, MessageActionParams, PollParams, SendParams, SendResult,
 };
-use openclaw_sessions::SessionKey;
 use openclaw_sessions::key::normalize_account_id;
+use openclaw_sessions::{SessionKey, SessionStore};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::keys::session_key_of;
+use crate::channels::standing::why_not;
+use crate::current_settings::CurrentSettings;
 use crate::request::{Failure, RequestContext};
 
 /// Time that the platform has before the client is told that the message waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Bytes that a button carries.
 const MOST_OF_BUTTON: usize = 64;
+
+/// Parts of the gateway that `send`, `poll` and `message.action` use.
+pub(super) struct SendMethods {
+    pub(super) settings: CurrentSettings,
+    pub(super) sessions: Arc<dyn SessionStore>,
+    pub(super) platforms: Arc<Platforms>,
+    pub(super) dispatch: Dispatch,
+}
 
 /// Target of a message.
 struct Place {
@@ -37,10 +48,14 @@ struct Place {
     target: Target,
 }
 
-pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<SendResult, Failure> {
+pub(super) async fn send(
+    parts: &SendMethods,
+    ctx: RequestContext,
+    params: SendParams,
+) -> Result<SendResult, Failure> {
     let digest = digest(&SendParams { idempotency_key: String::new(), ..params.clone() })?;
     let place =
-        place(&ctx, &params.to, params.channel.as_deref(), params.account_id.as_deref(), "channel").await?;
+        place(parts, &params.to, params.channel.as_deref(), params.account_id.as_deref(), "channel").await?;
     let mut address = place.address;
     let named = |id: Option<String>| id.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
     let (thread, reply_to) = (named(params.thread_id), named(params.reply_to));
@@ -56,7 +71,7 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
     if params.message.trim().is_empty() && urls.is_empty() {
         return Err(ErrorShape::invalid("invalid send params: message or media is required").into());
     }
-    let media = ctx.gateway.dispatch.load_files(urls, files_for(&ctx)).await.map_err(ErrorShape::invalid)?;
+    let media = parts.dispatch.load_files(urls, files_for(&ctx)).await.map_err(ErrorShape::invalid)?;
     let answer = Answer {
         text: params.message,
         media,
@@ -69,11 +84,11 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
         let permitted = place.account.permits_buttons(&address);
         permitted.map_err(|error| ErrorShape::invalid(error.to_string()))?;
     }
-    let mut parts = place.account.parts(&answer);
+    let mut pieces = place.account.parts(&answer);
     if params.gif_playback == Some(true) {
-        parts.iter_mut().for_each(Part::play_as_gif);
+        pieces.iter_mut().for_each(Part::play_as_gif);
     }
-    let session_key = session_key_of(&ctx, params.session_key.as_deref()).await?;
+    let session_key = session_key_of(&*parts.sessions, params.session_key.as_deref()).await?;
     let key = Key { digest, name: params.idempotency_key };
     let mirrored = Mirrored {
         session_key: session_key.clone(),
@@ -82,12 +97,12 @@ pub(super) async fn send(ctx: RequestContext, params: SendParams) -> Result<Send
         text: answer.text,
         media: answer.media.into_iter().map(|media| media.name).collect(),
     };
-    let handed = hand_over(&ctx, parts, &address, session_key, &key).await?;
+    let handed = hand_over(parts, pieces, &address, session_key, &key).await?;
     // The parts that arrived belong in the conversation, even if another part was refused.
     if handed.is_new && handed.posted.sent > 0 {
-        ctx.gateway.dispatch.mirror(mirrored).await;
+        parts.dispatch.mirror(mirrored).await;
     }
-    sent(&ctx, &handed, &address, &key)
+    sent(parts, &handed, &address, &key)
 }
 
 /// Files of this machine that a client may send: a client with admin rights can read all of them
@@ -100,19 +115,23 @@ fn files_for(ctx: &RequestContext) -> ClientFiles {
 }
 
 /// Any other action, as the `message` tool does it.
-pub(super) async fn action(ctx: RequestContext, params: MessageActionParams) -> Result<Value, Failure> {
+pub(super) async fn action(
+    parts: &SendMethods,
+    ctx: RequestContext,
+    params: MessageActionParams,
+) -> Result<Value, Failure> {
     let mut args = params.params;
     let named = [("channel", params.channel), ("accountId", params.account_id)];
     args.extend(named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::from(value?)))));
     let request = MessageRequest {
         action: params.action,
         args: Value::Object(args),
-        session_key: session_key_of(&ctx, params.session_key.as_deref()).await?,
+        session_key: session_key_of(&*parts.sessions, params.session_key.as_deref()).await?,
         idempotency_key: params.idempotency_key,
         dry_run: params.dry_run.unwrap_or_default(),
         files: files_for(&ctx),
     };
-    let done = ctx.gateway.dispatch.message_action(&request).await;
+    let done = parts.dispatch.message_action(&request).await;
     Ok(done.map_err(|error| match error {
         MessageError::Invalid(text) => ErrorShape::invalid(text),
         MessageError::Failed(text) => ErrorShape::unavailable(format!("Error: {text}")),
@@ -134,11 +153,11 @@ fn buttons(rows: Vec<Vec<ButtonParams>>) -> Result<Vec<Vec<Button>>, Failure> {
     Ok(rows.into_iter().map(|row| row.into_iter().map(button).collect()).collect())
 }
 
-pub(super) async fn poll(ctx: RequestContext, params: PollParams) -> Result<SendResult, Failure> {
+pub(super) async fn poll(parts: &SendMethods, params: PollParams) -> Result<SendResult, Failure> {
     let digest = digest(&PollParams { idempotency_key: String::new(), ..params.clone() })?;
     let key = Key { digest, name: params.idempotency_key };
     let place =
-        place(&ctx, &params.to, params.channel.as_deref(), params.account_id.as_deref(), "poll channel")
+        place(parts, &params.to, params.channel.as_deref(), params.account_id.as_deref(), "poll channel")
             .await?;
     let info = place.channel.info();
     let most = place.channel.capabilities().poll_options;
@@ -155,19 +174,19 @@ pub(super) async fn poll(ctx: RequestContext, params: PollParams) -> Result<Send
         hours: params.duration_hours,
     };
     let part = Part { content, ..Part::text("") };
-    let handed = hand_over(&ctx, vec![part], &place.address, None, &key).await?;
-    sent(&ctx, &handed, &place.address, &key)
+    let handed = hand_over(parts, vec![part], &place.address, None, &key).await?;
+    sent(parts, &handed, &place.address, &key)
 }
 
 async fn place(
-    ctx: &RequestContext,
+    parts: &SendMethods,
     to: &str,
     channel: Option<&str>,
     account: Option<&str>,
     what: &str,
 ) -> Result<Place, Failure> {
-    let config = ctx.gateway.config();
-    let platforms = &ctx.gateway.platforms;
+    let config = parts.settings.config();
+    let platforms = &parts.platforms;
     let name = channel.map(str::trim).filter(|name| !name.is_empty());
     let id = match name {
         Some(name) => registry::by_name(name).map_or(name, |info| info.id).to_owned(),
@@ -233,15 +252,15 @@ struct Handed {
 /// Puts the parts into the outbox and waits for the platform: what became of them. A repetition of the key hears of the first. A key that
 /// was used for something else is refused.
 async fn hand_over(
-    ctx: &RequestContext,
-    parts: Vec<Part>,
+    parts: &SendMethods,
+    pieces: Vec<Part>,
     address: &Address,
     session_key: Option<SessionKey>,
     key: &Key,
 ) -> Result<Handed, Failure> {
-    let dispatch = &ctx.gateway.dispatch;
+    let dispatch = &parts.dispatch;
     let (mut ids, mut is_new) = (Vec::new(), false);
-    for (at, part) in parts.into_iter().enumerate() {
+    for (at, part) in pieces.into_iter().enumerate() {
         let id = format!("send:{}:{}", key.name, at + 1);
         let delivery = Delivery {
             id: id.clone(),
@@ -273,7 +292,7 @@ async fn hand_over(
         return Err(ErrorShape::unavailable("Error: a hook keeps the message back").into());
     }
     // An account that is not at work may stay so for any time.
-    let is_at_work = ctx.gateway.platforms.at_work(&address.channel, &address.account).is_some();
+    let is_at_work = parts.platforms.at_work(&address.channel, &address.account).is_some();
     let patience = if is_at_work { PATIENCE } else { Duration::ZERO };
     let posted = dispatch.outbox().posted(&ids, patience).await;
     let posted = posted.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
@@ -281,13 +300,13 @@ async fn hand_over(
 }
 
 /// Success where the platform has all of it. Otherwise the details say what of it arrived, and by which ids the outbox knows it.
-fn sent(ctx: &RequestContext, handed: &Handed, address: &Address, key: &Key) -> Result<SendResult, Failure> {
+fn sent(parts: &SendMethods, handed: &Handed, address: &Address, key: &Key) -> Result<SendResult, Failure> {
     let Handed { ids, posted, .. } = handed;
     let refusal = match (posted.failure(), posted.waiting.first()) {
         (Some(why), _) => format!("Error: {why}"),
         (None, Some(reason)) => {
             let known =
-                || crate::channels::standing::why_not(&ctx.gateway, &address.channel, &address.account);
+                || why_not(&parts.platforms, &parts.settings.config(), &address.channel, &address.account);
             let why = reason.clone().or_else(known).map(|why| format!(" ({why})")).unwrap_or_default();
             format!(
                 "the message is stored and waits for {} account \"{}\"{why}; it is sent by itself as soon as that works, do not send it again",

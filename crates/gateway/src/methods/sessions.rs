@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::text::silent::is_silent;
-use openclaw_models::thinking;
+use openclaw_dispatch::Dispatch;
+use openclaw_models::{Models, thinking};
 use openclaw_protocol::Call;
 use openclaw_protocol::params::sessions::{
     PreviewRole, SessionListDefaults, SessionsCompact, SessionsCompactParams, SessionsCompactResult,
@@ -17,42 +18,52 @@ use openclaw_protocol::params::sessions::{
     SessionsPatch, SessionsPatchParams, SessionsPatchResult, SessionsPreviewParams, SessionsPreviewResult,
     SessionsReset, SessionsResetParams, SessionsResetResult, SessionsResolveParams, SessionsResolveResult,
 };
-use openclaw_sessions::SessionKey;
 use openclaw_sessions::methods::{self, MethodError, ModelName, PatchRules};
 use openclaw_sessions::store::spelled;
+use openclaw_sessions::transcript::Transcripts;
+use openclaw_sessions::{SessionKey, SessionStore};
 use serde_json::value::RawValue;
 
 use super::default_model::DefaultModels;
 use super::keys::{require_known_agent, session_key};
+use crate::current_settings::CurrentSettings;
 use crate::request::{Failure, RequestContext};
 
 /// Time that runs get to stop before a session is reset, deleted or cut; settings wait for that as
 /// long.
 const QUIESCE: Duration = Duration::from_secs(15);
 
+/// Parts of the gateway that `sessions.*` use.
+pub(super) struct SessionMethods {
+    pub(super) settings: CurrentSettings,
+    pub(super) sessions: Arc<dyn SessionStore>,
+    pub(super) transcripts: Arc<dyn Transcripts>,
+    pub(super) models: Models,
+    pub(super) dispatch: Dispatch,
+}
+
 pub(super) async fn list(
-    ctx: RequestContext,
+    parts: &SessionMethods,
     params: SessionsListParams,
 ) -> Result<SessionsListResult<Arc<RawValue>>, Failure> {
-    let settings = ctx.gateway.settings();
-    let models = DefaultModels::of(&ctx, &settings).await;
+    let settings = parts.settings.get();
+    let models = DefaultModels::of(&parts.models, &settings).await;
     let defaults = SessionListDefaults {
         model_provider: models.provider(),
         model: models.model(),
         context_tokens: models.context_tokens,
     };
-    let store = ctx.gateway.sessions.as_ref();
-    let states = ctx.gateway.dispatch.states_of_subagents();
+    let store = parts.sessions.as_ref();
+    let states = parts.dispatch.states_of_subagents();
     let (model, state) = (move |agent: &_| models.get(agent), move |key: &_| states.get(key).copied());
-    Ok(methods::list(store, &ctx.gateway.transcripts, &params, defaults, model, state).await?)
+    Ok(methods::list(store, &parts.transcripts, &params, defaults, model, state).await?)
 }
 
 pub(super) async fn preview(
-    ctx: RequestContext,
+    parts: &SessionMethods,
     params: SessionsPreviewParams,
 ) -> Result<SessionsPreviewResult, Failure> {
-    let mut result =
-        methods::preview(ctx.gateway.sessions.as_ref(), &ctx.gateway.transcripts, &params).await?;
+    let mut result = methods::preview(parts.sessions.as_ref(), &parts.transcripts, &params).await?;
     // As in `chat.history`: answers that nobody was to see.
     for preview in &mut result.previews {
         preview.items.retain(|item| item.role != PreviewRole::Assistant || !is_silent(&item.text));
@@ -61,22 +72,23 @@ pub(super) async fn preview(
 }
 
 pub(super) async fn resolve(
-    ctx: RequestContext,
+    parts: &SessionMethods,
     params: SessionsResolveParams,
 ) -> Result<SessionsResolveResult, Failure> {
-    Ok(methods::resolve(ctx.gateway.sessions.as_ref(), &params).await?)
+    Ok(methods::resolve(parts.sessions.as_ref(), &params).await?)
 }
 
 pub(super) async fn patch(
+    parts: &SessionMethods,
     ctx: RequestContext,
     params: SessionsPatchParams,
 ) -> Result<SessionsPatchResult, Failure> {
-    let settings = ctx.gateway.settings();
-    let key = session_key(&ctx, &params.key.0).await?;
-    let agent = ctx.gateway.sessions.rules().agent_of(&key);
-    require_known_agent(&ctx, SessionsPatch::NAME, &agent).await?;
+    let settings = parts.settings.get();
+    let key = session_key(&*parts.sessions, &params.key.0).await?;
+    let agent = parts.sessions.rules().agent_of(&key);
+    require_known_agent(&parts.settings, &parts.sessions, SessionsPatch::NAME, &agent).await?;
     let agent_dir = settings.config.agent(&agent).agent_dir;
-    let choices = ctx.gateway.models.choices(&settings.models, &agent, &agent_dir).await;
+    let choices = parts.models.choices(&settings.models, &agent, &agent_dir).await;
     let default = choices.default_model();
     let default_model = ModelName::new(default.provider.as_str(), default.model.as_str());
     let rules = PatchRules {
@@ -88,13 +100,13 @@ pub(super) async fn patch(
         has_xhigh: thinking::has_xhigh,
         xhigh_models: spoken_list(&thinking::xhigh_models()),
     };
-    let store = Arc::clone(&ctx.gateway.sessions);
+    let store = Arc::clone(&parts.sessions);
     let names_model = !params.model.is_keep();
     let change = async move { methods::patch(&*store, &params, &rules).await };
-    let placed = ctx.gateway.dispatch.change_settings(&key, QUIESCE, change).await;
+    let placed = parts.dispatch.change_settings(&key, QUIESCE, change).await;
     let patched = ctx.outcome(placed).await??;
     if names_model {
-        ctx.gateway.dispatch.model_chosen(&key);
+        parts.dispatch.model_chosen(&key);
     }
     Ok(patched)
 }
@@ -105,31 +117,33 @@ fn spoken_list(list: &str) -> String {
 }
 
 pub(super) async fn reset(
+    parts: &SessionMethods,
     ctx: RequestContext,
     params: SessionsResetParams,
 ) -> Result<SessionsResetResult, Failure> {
-    let key = session_key(&ctx, &params.key.0).await?;
-    require_agent_or_row(&ctx, SessionsReset::NAME, &key).await?;
-    let store = Arc::clone(&ctx.gateway.sessions);
-    let (dispatch, reset_key) = (ctx.gateway.dispatch.clone(), key.clone());
+    let key = session_key(&*parts.sessions, &params.key.0).await?;
+    require_agent_or_row(parts, SessionsReset::NAME, &key).await?;
+    let store = Arc::clone(&parts.sessions);
+    let (dispatch, reset_key) = (parts.dispatch.clone(), key.clone());
     let change = async move {
         let previous = dispatch.entry_for_hooks(&reset_key).await;
         let reset = methods::reset(&*store, &params).await?;
         dispatch.tell_reset(&reset_key, previous).await;
         Ok(reset)
     };
-    alone(&ctx, &key, Box::pin(change)).await
+    alone(parts, &ctx, &key, Box::pin(change)).await
 }
 
 pub(super) async fn delete(
+    parts: &SessionMethods,
     ctx: RequestContext,
     params: SessionsDeleteParams,
 ) -> Result<SessionsDeleteResult, Failure> {
-    let key = methods::require_deletable(ctx.gateway.sessions.rules(), &params.key.0)?;
-    let key = spelled(&*ctx.gateway.sessions, key).await;
-    require_agent_or_row(&ctx, SessionsDelete::NAME, &key).await?;
-    let (store, transcripts) = (Arc::clone(&ctx.gateway.sessions), Arc::clone(&ctx.gateway.transcripts));
-    let (dispatch, deleted_key) = (ctx.gateway.dispatch.clone(), key.clone());
+    let key = methods::require_deletable(parts.sessions.rules(), &params.key.0)?;
+    let key = spelled(&*parts.sessions, key).await;
+    require_agent_or_row(parts, SessionsDelete::NAME, &key).await?;
+    let (store, transcripts) = (Arc::clone(&parts.sessions), Arc::clone(&parts.transcripts));
+    let (dispatch, deleted_key) = (parts.dispatch.clone(), key.clone());
     let change = async move {
         dispatch.stop_subagents(&deleted_key).await;
         let ended = dispatch.end_of(&deleted_key).await;
@@ -139,35 +153,40 @@ pub(super) async fn delete(
         }
         Ok(deleted)
     };
-    alone(&ctx, &key, change).await
+    alone(parts, &ctx, &key, change).await
 }
 
 pub(super) async fn compact(
+    parts: &SessionMethods,
     ctx: RequestContext,
     params: SessionsCompactParams,
 ) -> Result<SessionsCompactResult, Failure> {
-    let key = session_key(&ctx, &params.key.0).await?;
-    require_agent_or_row(&ctx, SessionsCompact::NAME, &key).await?;
-    let (store, transcripts) = (Arc::clone(&ctx.gateway.sessions), Arc::clone(&ctx.gateway.transcripts));
-    alone(&ctx, &key, async move { methods::compact(&*store, &transcripts, &params, QUIESCE).await }).await
+    let key = session_key(&*parts.sessions, &params.key.0).await?;
+    require_agent_or_row(parts, SessionsCompact::NAME, &key).await?;
+    let (store, transcripts) = (Arc::clone(&parts.sessions), Arc::clone(&parts.transcripts));
+    alone(parts, &ctx, &key, async move { methods::compact(&*store, &transcripts, &params, QUIESCE).await })
+        .await
 }
 
 /// Changes a session between the messages that were sent before and those that come later. Runs under way are stopped: what they
 /// write at their end would be taken for the new conversation's.
 async fn alone<T: Send + 'static>(
+    parts: &SessionMethods,
     ctx: &RequestContext,
     key: &SessionKey,
     change: impl Future<Output = Result<T, MethodError>> + Send + 'static,
 ) -> Result<T, Failure> {
-    let placed = ctx.gateway.dispatch.change(key, QUIESCE, change).await;
+    let placed = parts.dispatch.change(key, QUIESCE, change).await;
     Ok(ctx.outcome(placed).await??)
 }
 
 /// Refuses keys of agents that do not exist. Rows an agent left behind in a shared store can be worked on.
-async fn require_agent_or_row(ctx: &RequestContext, method: &str, key: &SessionKey) -> Result<(), Failure> {
-    let agent = ctx.gateway.sessions.rules().agent_of(key);
-    let Err(unknown) = require_known_agent(ctx, method, &agent).await else { return Ok(()) };
-    match ctx.gateway.sessions.get(key).await? {
+async fn require_agent_or_row(parts: &SessionMethods, method: &str, key: &SessionKey) -> Result<(), Failure> {
+    let agent = parts.sessions.rules().agent_of(key);
+    let Err(unknown) = require_known_agent(&parts.settings, &parts.sessions, method, &agent).await else {
+        return Ok(());
+    };
+    match parts.sessions.get(key).await? {
         Some(_) => Ok(()),
         None => Err(unknown),
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::skills::install::InstallRequest;
-use openclaw_agent::skills::{self, SkillChange};
+use openclaw_agent::skills::{self, SkillBook, SkillChange};
 use openclaw_config::write::Actor;
 use openclaw_protocol::error::ErrorShape;
 use openclaw_protocol::params::Nothing;
@@ -15,15 +15,29 @@ use openclaw_protocol::params::skills::{
 };
 use openclaw_protocol::{AgentId, Payload};
 use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::config_change::change;
-use crate::request::{Failure, RequestContext};
+use crate::current_settings::CurrentSettings;
+use crate::reload::Reload;
+use crate::request::Failure;
+
+/// Parts of the gateway that `skills.*` use.
+pub(super) struct SkillMethods {
+    pub(super) settings: CurrentSettings,
+    pub(super) skills: Arc<SkillBook>,
+    pub(super) reload: Reload,
+    /// Owns installations, which go on without the caller.
+    pub(super) tasks: TaskTracker,
+    pub(super) stopping: CancellationToken,
+}
 
 pub(super) async fn status(
-    ctx: RequestContext,
+    parts: &SkillMethods,
     params: SkillsStatusParams,
 ) -> Result<SkillsStatusResult, Failure> {
-    let config = ctx.gateway.config();
+    let config = parts.settings.config();
     let id = match params.agent_id {
         Some(asked) => {
             let id = AgentId::normalize(&asked.0);
@@ -37,8 +51,8 @@ pub(super) async fn status(
     Ok(spawn_blocking(move || skills::status::status(&config, &config.agent(&id).workspace)).await?)
 }
 
-pub(super) async fn bins(ctx: RequestContext, _params: Nothing) -> Result<SkillsBinsResult, Failure> {
-    let config = ctx.gateway.config();
+pub(super) async fn bins(parts: &SkillMethods, _: Nothing) -> Result<SkillsBinsResult, Failure> {
+    let config = parts.settings.config();
     let bins = spawn_blocking(move || {
         let mut workspaces: Vec<PathBuf> =
             config.agent_ids().iter().map(|id| config.agent(id).workspace).collect();
@@ -51,22 +65,23 @@ pub(super) async fn bins(ctx: RequestContext, _params: Nothing) -> Result<Skills
 /// Installs what a skill needs. Goes on when the caller disconnects: half an installation helps
 /// nobody.
 pub(super) async fn install(
-    ctx: RequestContext,
+    parts: &SkillMethods,
     params: SkillsInstallParams,
 ) -> Result<SkillsInstallResult, Failure> {
-    let gateway = Arc::clone(&ctx.gateway);
-    let installing = ctx.gateway.tasks.spawn(async move {
-        let config = gateway.config();
+    let (settings, stopping) = (parts.settings.clone(), parts.stopping.clone());
+    let book = Arc::clone(&parts.skills);
+    let installing = parts.tasks.spawn(async move {
+        let config = settings.config();
         let workspace = config.agent(&config.default_agent()).workspace;
         let request = InstallRequest {
             name: params.name.0.trim(),
             install_id: params.install_id.0.trim(),
             timeout: params.timeout_ms.map(Duration::from_millis),
         };
-        let done = skills::install::install(&config, &workspace, request, &gateway.stopping).await;
+        let done = skills::install::install(&config, &workspace, request, &stopping).await;
         if done.ok {
             // Programs that were missing may be there now.
-            gateway.skills.look_again();
+            book.look_again();
         }
         done
     });
@@ -78,13 +93,14 @@ pub(super) async fn install(
 }
 
 pub(super) async fn update(
-    ctx: RequestContext,
+    parts: &SkillMethods,
     params: SkillsUpdateParams,
 ) -> Result<SkillsUpdateResult, Failure> {
     let skill_key = params.skill_key.0.trim().to_owned();
     let key = skill_key.clone();
     let wanted =
         SkillChange { enabled: params.enabled, api_key: params.api_key, env: params.env.unwrap_or_default() };
-    let config = change(&ctx, move |loaded| skills::update(loaded, &key, &wanted, Actor::Rpc)).await?;
+    let config =
+        change(&parts.reload, move |loaded| skills::update(loaded, &key, &wanted, Actor::Rpc)).await?;
     Ok(SkillsUpdateResult { ok: true, skill_key, config })
 }

@@ -1,64 +1,81 @@
 //! `status` (spec `gateway-protocol.md` §6.1).
 
+use std::sync::Arc;
+
+use openclaw_dispatch::SystemEvents;
+use openclaw_models::Models;
 use openclaw_protocol::AgentId;
 use openclaw_protocol::params::Ignored;
 use openclaw_protocol::params::status::{
     AgentBeat, AgentSessions, HeartbeatSummary, SessionsSummary, StatusDefaults, StatusRow, StatusSummary,
     percent_used,
 };
-use openclaw_sessions::Row;
 use openclaw_sessions::methods::kind_of;
 use openclaw_sessions::store::{Hidden, Query, Rows};
+use openclaw_sessions::{Row, SessionStore};
 
 use super::default_model::DefaultModels;
+use crate::channels::snapshot::{self, AccountBoard};
 use crate::clock::now_ms;
-use crate::request::{Failure, RequestContext};
+use crate::current_settings::CurrentSettings;
+use crate::health::{HealthMonitor, unmet};
+use crate::request::Failure;
 
 /// Sessions shown in each list.
 const RECENT: usize = 10;
 
-pub(super) async fn status(ctx: RequestContext, _params: Ignored) -> Result<StatusSummary, Failure> {
-    let health = ctx.gateway.health_snapshot().await;
+/// Parts of the gateway that `status` uses.
+pub(super) struct StatusMethods {
+    pub(super) settings: CurrentSettings,
+    pub(super) sessions: Arc<dyn SessionStore>,
+    pub(super) models: Models,
+    pub(super) health: Arc<HealthMonitor>,
+    pub(super) accounts: Arc<AccountBoard>,
+    pub(super) system_events: Arc<SystemEvents>,
+}
+
+pub(super) async fn status(parts: &StatusMethods, _: Ignored) -> Result<StatusSummary, Failure> {
+    let health = parts.health.snapshot().await;
     let beats = health.agents.iter().map(|agent| AgentBeat {
         agent_id: agent.agent_id.clone(),
         enabled: agent.heartbeat.enabled,
         every: agent.heartbeat.every.clone(),
         every_ms: agent.heartbeat.every_ms,
     });
-    let main = ctx.gateway.main_session_key();
-    let settings = ctx.gateway.settings();
+    let main = parts.settings.main_session_key();
+    let settings = parts.settings.get();
     let agent = settings.config.default_agent();
     let agent_dir = settings.config.agent(&agent).agent_dir;
-    let missing = ctx.gateway.models.missing_credential(&settings.models, &agent, &agent_dir).await;
+    let missing = parts.models.missing_credential(&settings.models, &agent, &agent_dir).await;
     Ok(StatusSummary {
         link_channel: None,
         heartbeat: HeartbeatSummary {
             default_agent_id: health.default_agent_id.clone(),
             agents: beats.collect(),
         },
-        channel_summary: crate::channels::snapshot::lines(&ctx.gateway).await,
-        queued_system_events: ctx.gateway.system_events.peek(&main),
-        sessions: sessions(&ctx).await?,
-        unmet_protections: crate::health::unmet(&settings),
+        channel_summary: snapshot::lines(&parts.accounts).await,
+        queued_system_events: parts.system_events.peek(&main),
+        sessions: sessions(parts).await?,
+        unmet_protections: unmet(&settings),
         missing_credential: missing.map(|provider| provider.to_string()),
     })
 }
 
-async fn sessions(ctx: &RequestContext) -> Result<SessionsSummary, Failure> {
-    let settings = ctx.gateway.settings();
-    let models = DefaultModels::of(ctx, &settings).await;
+async fn sessions(parts: &StatusMethods) -> Result<SessionsSummary, Failure> {
+    let settings = parts.settings.get();
+    let models = DefaultModels::of(&parts.models, &settings).await;
     let defaults = StatusDefaults { model: models.model(), context_tokens: models.context_tokens };
     let now = now_ms();
     let mut by_agent = Vec::new();
     let mut all = Vec::new();
     for agent in settings.config.agent_ids() {
-        let found = ctx.gateway.sessions.select(Rows::Of(&agent), &shown()).await?;
+        let found = parts.sessions.select(Rows::Of(&agent), &shown()).await?;
         let recent: Vec<StatusRow> =
             found.rows.iter().map(|row| status_row(row, &agent, &defaults, now)).collect();
         all.extend(recent.iter().cloned());
         by_agent.push(AgentSessions {
             agent_id: agent.to_string(),
-            path: ctx.gateway.sessions.location_of(&agent),
+            path: parts.sessions.location_of(&agent),
             count: found.total,
             recent,
         });

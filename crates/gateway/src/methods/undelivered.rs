@@ -1,10 +1,13 @@
 //! `message.failed`, `message.retry` and `message.discard`: what could not be sent and was given up (spec `channels.md` §5.5), and what waits.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openclaw_channels::{Address, Content, UnknownAccount, Unusable, registry};
+use openclaw_channels::{Address, Content, Platforms, UnknownAccount, Unusable, registry};
+use openclaw_config::Config;
 use openclaw_delivery::outbox::{Outbox, OutboxError};
+use openclaw_dispatch::Dispatch;
 use openclaw_dispatch::delivery::{DeliveryFailure, DeliveryState, DeliveryStatus, ListedDelivery};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::channels::{
@@ -14,8 +17,8 @@ use openclaw_protocol::params::channels::{
 use openclaw_sessions::key::normalize_account_id;
 
 use crate::channels::standing::why_not;
-use crate::request::{Failure, RequestContext};
-use crate::state::GatewayState;
+use crate::current_settings::CurrentSettings;
+use crate::request::Failure;
 
 /// Default number of messages to list.
 const LISTED: u32 = 100;
@@ -24,15 +27,22 @@ const SHOWN: usize = 120;
 /// Time to wait for the end of a running send before its message is thrown away.
 const ON_ITS_WAY: Duration = Duration::from_secs(5);
 
+/// Parts of the gateway that `message.failed`, `message.retry` and `message.discard` use.
+pub(super) struct UndeliveredMethods {
+    pub(super) settings: CurrentSettings,
+    pub(super) platforms: Arc<Platforms>,
+    pub(super) dispatch: Dispatch,
+}
+
 pub(super) async fn failed(
-    ctx: RequestContext,
+    parts: &UndeliveredMethods,
     params: MessageFailedParams,
 ) -> Result<MessageFailedResult, Failure> {
-    let meant = Meant::of(&ctx, params.channel.as_deref(), params.account_id.as_deref()).await?;
-    let outbox = ctx.gateway.dispatch.outbox();
+    let meant = Meant::of(parts, params.channel.as_deref(), params.account_id.as_deref()).await?;
+    let outbox = parts.dispatch.outbox();
     let all = given_up(outbox, &meant).await?;
     let most = usize::try_from(params.limit.unwrap_or(LISTED)).unwrap_or(usize::MAX);
-    let (waiting, waiting_total) = waiting(&ctx, &meant, most).await?;
+    let (waiting, waiting_total) = waiting(parts, &meant, most).await?;
     let count = |these: usize| u64::try_from(these).unwrap_or(u64::MAX);
     Ok(MessageFailedResult {
         total: count(all.len()),
@@ -45,11 +55,11 @@ pub(super) async fn failed(
 /// Lists at most `most` waiting messages, each with the reason for its wait, and their total
 /// number.
 async fn waiting(
-    ctx: &RequestContext,
+    parts: &UndeliveredMethods,
     meant: &Meant,
     most: usize,
 ) -> Result<(Vec<FailedMessage>, usize), Failure> {
-    let mut open = ctx.gateway.dispatch.outbox().waiting().await.map_err(|error| unavailable(&error))?;
+    let mut open = parts.dispatch.outbox().waiting().await.map_err(|error| unavailable(&error))?;
     open.retain(|one| meant.has(one));
     let total = open.len();
     let mut heads: HashMap<(String, String, String), String> = HashMap::new();
@@ -60,7 +70,7 @@ async fn waiting(
         let head = heads.entry((channel, account, target)).or_insert_with(|| id.clone());
         let waits_behind = Some(head.clone()).filter(|head| head != id);
         let (state, next_at) = (one.status.state.as_str().to_owned(), one.status.next_at);
-        let waits_for_account = waits(&ctx.gateway, &one.status.address);
+        let waits_for_account = waits(&parts.platforms, &parts.settings.config(), &one.status.address);
         waiting.push(FailedMessage {
             state: Some(state),
             next_at,
@@ -73,7 +83,7 @@ async fn waiting(
 }
 
 /// Tells of what waits in a trace which accounts it waits for.
-pub(super) fn tell_accounts(gateway: &GatewayState, trace: &mut TraceResult) {
+pub(super) fn tell_accounts(platforms: &Platforms, config: &Config, trace: &mut TraceResult) {
     let of_events = trace.events.iter_mut().flat_map(|event| {
         event.answers.iter_mut().chain(event.run.iter_mut().flat_map(|run| &mut run.deliveries))
     });
@@ -84,18 +94,18 @@ pub(super) fn tell_accounts(gateway: &GatewayState, trace: &mut TraceResult) {
     };
     for one in all.filter(is_open) {
         if let (Some(channel), Some(account)) = (&one.channel, &one.account_id) {
-            one.waits_for_account = waits_for(gateway, channel, account);
+            one.waits_for_account = waits_for(platforms, config, channel, account);
         }
     }
 }
 
 pub(super) async fn retry(
-    ctx: RequestContext,
+    parts: &UndeliveredMethods,
     params: MessageIdsParams,
 ) -> Result<MessageRetryResult, Failure> {
-    let outbox = ctx.gateway.dispatch.outbox();
-    let mut ids = named(&ctx, params).await?;
-    let refused = of_removed(&ctx, &ids).await?;
+    let outbox = parts.dispatch.outbox();
+    let mut ids = named(parts, params).await?;
+    let refused = of_removed(parts, &ids).await?;
     ids.retain(|id| !refused.contains_key(id));
     let retried = outbox.revive(&ids).await.map_err(|error| unavailable(&error))?;
     let (mut hastened, mut others) = (Vec::new(), Vec::new());
@@ -107,7 +117,7 @@ pub(super) async fn retry(
     for id in retried.iter().chain(&hastened) {
         let found = outbox.find(id).await.map_err(|error| unavailable(&error))?;
         let open = found.filter(|status| status.state.is_open());
-        let why = open.and_then(|status| waits(&ctx.gateway, &status.address));
+        let why = open.and_then(|status| waits(&parts.platforms, &parts.settings.config(), &status.address));
         waiting.extend(why.map(|why| (id.clone(), why)));
     }
     let others = standing(outbox, others.into_iter()).await?;
@@ -116,14 +126,14 @@ pub(super) async fn retry(
 
 /// Messages, by id, that could still be sent but belong to accounts that are not configured any
 /// more.
-async fn of_removed(ctx: &RequestContext, ids: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+async fn of_removed(parts: &UndeliveredMethods, ids: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let mut removed = BTreeMap::new();
     for id in ids {
-        let found = ctx.gateway.dispatch.outbox().find(id).await.map_err(|error| unavailable(&error))?;
+        let found = parts.dispatch.outbox().find(id).await.map_err(|error| unavailable(&error))?;
         let Some(status) = found.filter(can_be_sent) else { continue };
         let Address { channel, account, .. } = &status.address;
-        let made = ctx.gateway.platforms.channel(channel);
-        let made = made.map(|platform| platform.account(&ctx.gateway.config(), account));
+        let made = parts.platforms.channel(channel);
+        let made = made.map(|platform| platform.account(&parts.settings.config(), account));
         if let Some(Err(Unusable::Unknown(_))) = made {
             removed.insert(id.clone(), format!("{channel} account \"{account}\""));
         }
@@ -141,13 +151,13 @@ fn can_be_sent(status: &DeliveryStatus) -> bool {
 }
 
 pub(super) async fn discard(
-    ctx: RequestContext,
+    parts: &UndeliveredMethods,
     params: MessageIdsParams,
 ) -> Result<MessageDiscardResult, Failure> {
-    let outbox = ctx.gateway.dispatch.outbox();
+    let outbox = parts.dispatch.outbox();
     let (mut discarded, mut others) = (Vec::new(), Vec::new());
     let deadline = Instant::now() + ON_ITS_WAY;
-    for id in named(&ctx, params).await? {
+    for id in named(parts, params).await? {
         let patience = deadline.saturating_duration_since(Instant::now());
         let is_gone = outbox.discard(&id, patience).await.map_err(|error| unavailable(&error))?;
         if is_gone { discarded.push(id) } else { others.push(id) }
@@ -155,14 +165,14 @@ pub(super) async fn discard(
     Ok(MessageDiscardResult { discarded, others: standing(outbox, others.into_iter()).await? })
 }
 
-fn waits(gateway: &GatewayState, at: &Address) -> Option<String> {
-    waits_for(gateway, &at.channel, &at.account)
+fn waits(platforms: &Platforms, config: &Config, at: &Address) -> Option<String> {
+    waits_for(platforms, config, &at.channel, &at.account)
 }
 
 /// Reason for the wait of messages if their account does not work.
-fn waits_for(gateway: &GatewayState, channel: &str, account: &str) -> Option<String> {
-    let why = match gateway.platforms.channel(channel)?.account(&gateway.config(), account) {
-        Ok(_) => why_not(gateway, channel, account)?,
+fn waits_for(platforms: &Platforms, config: &Config, channel: &str, account: &str) -> Option<String> {
+    let why = match platforms.channel(channel)?.account(config, account) {
+        Ok(_) => why_not(platforms, config, channel, account)?,
         Err(Unusable::Disabled) => "it is switched off".to_owned(),
         Err(unusable @ (Unusable::Unknown(_) | Unusable::NotConfigured { .. })) => unusable.to_string(),
     };
@@ -177,7 +187,11 @@ struct Meant {
 
 impl Meant {
     /// Refuses a platform and an account that are not there. An account that is gone counts while there are messages for it.
-    async fn of(ctx: &RequestContext, channel: Option<&str>, account: Option<&str>) -> Result<Self, Failure> {
+    async fn of(
+        parts: &UndeliveredMethods,
+        channel: Option<&str>,
+        account: Option<&str>,
+    ) -> Result<Self, Failure> {
         let [channel, account] =
             [channel, account].map(|text| text.map(str::trim).filter(|text| !text.is_empty()));
         let channel = channel.map(|name| {
@@ -186,9 +200,9 @@ impl Meant {
                 .ok_or_else(|| ErrorShape::invalid(format!("Error: Unknown channel: {name}")))
         });
         let meant = Self { channel: channel.transpose()?, account: account.map(normalize_account_id) };
-        if let Some(unknown) = meant.unknown_account(ctx)
-            && given_up(ctx.gateway.dispatch.outbox(), &meant).await?.is_empty()
-            && waiting(ctx, &meant, 0).await?.1 == 0
+        if let Some(unknown) = meant.unknown_account(parts)
+            && given_up(parts.dispatch.outbox(), &meant).await?.is_empty()
+            && waiting(parts, &meant, 0).await?.1 == 0
         {
             return Err(ErrorShape::invalid(format!("Error: {unknown}")).into());
         }
@@ -196,10 +210,10 @@ impl Meant {
     }
 
     /// The account, where none of these platforms has it.
-    fn unknown_account(&self, ctx: &RequestContext) -> Option<UnknownAccount> {
+    fn unknown_account(&self, parts: &UndeliveredMethods) -> Option<UnknownAccount> {
         let id = self.account.clone()?;
-        let config = ctx.gateway.config();
-        let channels = ctx.gateway.platforms.channels().iter();
+        let config = parts.settings.config();
+        let channels = parts.platforms.channels().iter();
         let channels =
             channels.filter(|channel| self.channel.as_ref().is_none_or(|id| *id == channel.info().id));
         let known: Vec<String> = channels.flat_map(|channel| channel.account_ids(&config)).collect();
@@ -221,13 +235,13 @@ async fn given_up(outbox: &Outbox, meant: &Meant) -> Result<Vec<ListedDelivery>,
 }
 
 /// The ids that are meant.
-async fn named(ctx: &RequestContext, params: MessageIdsParams) -> Result<Vec<String>, Failure> {
-    let meant = Meant::of(ctx, params.channel.as_deref(), params.account_id.as_deref()).await?;
+async fn named(parts: &UndeliveredMethods, params: MessageIdsParams) -> Result<Vec<String>, Failure> {
+    let meant = Meant::of(parts, params.channel.as_deref(), params.account_id.as_deref()).await?;
     let ids: Vec<String> =
         params.ids.unwrap_or_default().into_iter().map(|id| id.trim().to_owned()).collect();
     match (params.all.unwrap_or_default(), ids.is_empty()) {
         (true, true) => {
-            let all = given_up(ctx.gateway.dispatch.outbox(), &meant).await?;
+            let all = given_up(parts.dispatch.outbox(), &meant).await?;
             Ok(all.into_iter().map(|one| one.status.id).collect())
         }
         (false, false) => Ok(ids),

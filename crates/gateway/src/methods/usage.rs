@@ -1,6 +1,10 @@
 //! `usage.status`, `usage.cost` and `sessions.usage*` (spec `gateway-protocol.md` §6.1, §6.2). The
 //! counting is done in [`openclaw_sessions::usage`]; here models get their prices.
 
+use std::sync::Arc;
+
+use openclaw_models::Models;
+use openclaw_models::quota::QuotaCache;
 use openclaw_protocol::params::Ignored;
 use openclaw_protocol::params::usage::{
     SessionsUsage, SessionsUsageLogsParams, SessionsUsageLogsResult, SessionsUsageParams,
@@ -9,48 +13,58 @@ use openclaw_protocol::params::usage::{
 };
 use openclaw_protocol::{AgentId, Call, ErrorShape};
 use openclaw_runtime::surroundings::prices;
-use openclaw_sessions::usage::{self, Ledger, UsageError};
+use openclaw_sessions::SessionStore;
+use openclaw_sessions::usage::{self, Ledger, UsageError, UsageIndex};
 
-use crate::request::{Failure, RequestContext};
+use crate::current_settings::CurrentSettings;
+use crate::request::Failure;
 
-/// Usage as reported by the providers for which the default agent has credentials.
-pub(super) async fn status(ctx: RequestContext, _params: Ignored) -> Result<UsageStatusResult, Failure> {
-    let settings = ctx.gateway.settings();
-    let agent_dir = settings.config.agent(&settings.config.default_agent()).agent_dir;
-    Ok(ctx.gateway.around.quotas.get(&ctx.gateway.models, &settings.models, &agent_dir).await)
+/// Parts of the gateway that `usage.*` and `sessions.usage*` use.
+pub(super) struct UsageMethods {
+    pub(super) settings: CurrentSettings,
+    pub(super) sessions: Arc<dyn SessionStore>,
+    pub(super) models: Models,
+    pub(super) quotas: Arc<QuotaCache>,
+    pub(super) usage: UsageIndex,
 }
 
-pub(super) async fn cost(ctx: RequestContext, params: UsageCostParams) -> Result<UsageCostResult, Failure> {
-    let agents = ctx.gateway.config().agent_ids();
-    usage::cost(ledger(&ctx, &agents), &params).await.map_err(|error| failure(UsageCost::NAME, error))
+/// Usage as reported by the providers for which the default agent has credentials.
+pub(super) async fn status(parts: &UsageMethods, _: Ignored) -> Result<UsageStatusResult, Failure> {
+    let settings = parts.settings.get();
+    let agent_dir = settings.config.agent(&settings.config.default_agent()).agent_dir;
+    Ok(parts.quotas.get(&parts.models, &settings.models, &agent_dir).await)
+}
+
+pub(super) async fn cost(parts: &UsageMethods, params: UsageCostParams) -> Result<UsageCostResult, Failure> {
+    let agents = parts.settings.config().agent_ids();
+    usage::cost(ledger(parts, &agents), &params).await.map_err(|error| failure(UsageCost::NAME, error))
 }
 
 pub(super) async fn sessions(
-    ctx: RequestContext,
+    parts: &UsageMethods,
     params: SessionsUsageParams,
 ) -> Result<SessionsUsageResult, Failure> {
-    let agents = ctx.gateway.config().agent_ids();
-    usage::report(ledger(&ctx, &agents), &params).await.map_err(|error| failure(SessionsUsage::NAME, error))
+    let agents = parts.settings.config().agent_ids();
+    usage::report(ledger(parts, &agents), &params).await.map_err(|error| failure(SessionsUsage::NAME, error))
 }
 
 pub(super) async fn timeseries(
-    ctx: RequestContext,
+    parts: &UsageMethods,
     params: SessionsUsageTimeseriesParams,
 ) -> Result<SessionsUsageTimeseriesResult, Failure> {
-    Ok(usage::timeseries(ledger(&ctx, &[]), &params).await?)
+    Ok(usage::timeseries(ledger(parts, &[]), &params).await?)
 }
 
 pub(super) async fn logs(
-    ctx: RequestContext,
+    parts: &UsageMethods,
     params: SessionsUsageLogsParams,
 ) -> Result<SessionsUsageLogsResult, Failure> {
-    Ok(usage::logs(ledger(&ctx, &[]), &params).await?)
+    Ok(usage::logs(ledger(parts, &[]), &params).await?)
 }
 
-fn ledger<'a>(ctx: &'a RequestContext, agents: &'a [AgentId]) -> Ledger<'a> {
-    let gateway = &ctx.gateway;
-    let prices = prices(&gateway.settings().models);
-    let (store, index) = (gateway.sessions.as_ref(), &gateway.around.usage);
+fn ledger<'a>(parts: &'a UsageMethods, agents: &'a [AgentId]) -> Ledger<'a> {
+    let prices = prices(&parts.settings.get().models);
+    let (store, index) = (parts.sessions.as_ref(), &parts.usage);
     Ledger { store, index, agents, prices }
 }
 

@@ -9,9 +9,9 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::Served;
 use crate::handshake::origin::PageRules;
 use crate::places::{PlaceLimits, Places};
-use crate::state::GatewayState;
 
 /// The listening side of a gateway.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Front {
     pub(crate) places: Places,
     /// Places for WebSockets that are not authenticated yet.
     pub(crate) handshakes: Places,
-    state: SetOnce<Arc<GatewayState>>,
+    served: SetOnce<Arc<Served>>,
 }
 
 impl Front {
@@ -38,25 +38,25 @@ impl Front {
             pages,
             places: Places::new(limits.connections),
             handshakes: Places::new(limits.handshakes),
-            state: SetOnce::new(),
+            served: SetOnce::new(),
         }
     }
 
     /// The gateway is put together.
-    pub(crate) fn open(&self, state: Arc<GatewayState>) {
+    pub(crate) fn open(&self, served: Arc<Served>) {
         // Set only once: the front is opened once.
-        let _ = self.state.set(state);
+        let _ = self.served.set(served);
     }
 
     /// The gateway, if it is put together.
-    pub(crate) fn state(&self) -> Option<&Arc<GatewayState>> {
-        self.state.get()
+    pub(crate) fn served(&self) -> Option<&Arc<Served>> {
+        self.served.get()
     }
 
     /// The gateway, once it is put together; `None` when it stops before.
-    pub(crate) async fn wait(&self) -> Option<&Arc<GatewayState>> {
+    pub(crate) async fn wait(&self) -> Option<&Arc<Served>> {
         tokio::select! { biased;
-            state = self.state.wait() => Some(state),
+            served = self.served.wait() => Some(served),
             () = self.stopping.cancelled() => None,
         }
     }

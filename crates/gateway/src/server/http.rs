@@ -14,9 +14,8 @@ use crate::handshake::client_address::{self, Origination};
 use crate::handshake::origin::PageRules;
 use crate::host::own_addresses;
 use crate::server::front::Front;
-use crate::server::{not_there, tools_invoke, web_ui};
+use crate::server::{Served, not_there, tools_invoke, web_ui};
 use crate::socket::{driver, upgrade};
-use crate::state::GatewayState;
 
 /// Error for a page that addresses the gateway by a strange name.
 const STRANGE_HOST: &str = "host not allowed (use the gateway's own name or address, or list the page's origin in gateway.controlUi.allowedOrigins)";
@@ -44,13 +43,16 @@ pub(crate) async fn respond(mut request: Request<Incoming>, caller: Caller, fron
         "/readyz" if !is_upgrade => read_only(&request).unwrap_or_else(|| ready(front)),
         _ => match front.wait().await {
             None => text_response(StatusCode::SERVICE_UNAVAILABLE, "gateway is stopping"),
-            Some(state) if is_upgrade => open_socket(&mut request, caller, front, state),
-            Some(state) if request.uri().path() == tools_invoke::PATH => {
-                Box::pin(tools_invoke::respond(request, caller, state)).await
+            Some(served) if is_upgrade => open_socket(&mut request, caller, front, served),
+            Some(served) if request.uri().path() == tools_invoke::PATH => {
+                Box::pin(tools_invoke::respond(request, caller, served)).await
             }
-            Some(state) => match not_there::respond(request.uri().path()) {
+            Some(served) => match not_there::respond(request.uri().path()) {
                 Some(refusal) => refusal,
-                None => Box::pin(web_ui::respond(request.method(), request.uri(), state)).await,
+                None => {
+                    Box::pin(web_ui::respond(request.method(), request.uri(), &served.settings.config()))
+                        .await
+                }
             },
         },
     }
@@ -60,9 +62,9 @@ fn open_socket(
     request: &mut Request<Incoming>,
     caller: Caller,
     front: &Front,
-    state: &Arc<GatewayState>,
+    served: &Served,
 ) -> Response<Body> {
-    if state.stopping.is_cancelled() {
+    if served.stopping.is_cancelled() {
         return text_response(StatusCode::SERVICE_UNAVAILABLE, "gateway is stopping");
     }
     let headers = request.headers();
@@ -72,10 +74,10 @@ fn open_socket(
         Err(refusal) => return *refusal,
     };
     let place = front.handshakes.enter(caller.peer.ip());
-    let driven = Arc::clone(state);
-    state.tasks.spawn(async move {
+    let sockets = Arc::clone(&served.sockets);
+    served.tasks.spawn(async move {
         match socket.await {
-            Ok(upgraded) => driver::drive(upgraded, origination, place, driven).await,
+            Ok(upgraded) => driver::drive(upgraded, origination, place, sockets).await,
             Err(error) => tracing::debug!(peer = %caller.peer, %error, "upgrade failed"),
         }
     });
@@ -85,9 +87,9 @@ fn open_socket(
 /// Ready is who takes work: from when the gateway is put together until it stops, or lets its runs end before a restart. There is nothing yet
 /// that could be degraded.
 fn ready(front: &Front) -> Response<Body> {
-    let holds_runs = front.state().is_some_and(|state| state.dispatch.holds_runs());
+    let holds_runs = front.served().is_some_and(|served| served.dispatch.holds_runs());
     let draining = holds_runs || front.stopping.is_cancelled();
-    let ready = front.state().is_some() && !draining;
+    let ready = front.served().is_some() && !draining;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     json_response(status, &json!({"ready": ready, "draining": draining, "degraded": [], "channels": {}}))
 }

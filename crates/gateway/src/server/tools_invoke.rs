@@ -1,6 +1,5 @@
 //! `POST /tools/invoke`: one call of a tool, for programs (spec `gateway-protocol.md` §10.3).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -12,11 +11,12 @@ use openclaw_dispatch::{CallerChannel, InvokeError, Invoked, ToolInvocation};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::Served;
 use super::http::{Caller, json_response, text_response};
+use crate::entrance::Entrance;
 use crate::handshake::client_address::{ClientAddress, Origination};
 use crate::handshake::origin;
 use crate::handshake::{Credentials, authorize};
-use crate::state::GatewayState;
 use openclaw_protocol::mend::mend;
 use openclaw_sessions::time::now_ms;
 
@@ -38,17 +38,13 @@ struct Answer<'a> {
 }
 
 /// Answers.
-pub(super) async fn respond(
-    request: Request<Incoming>,
-    caller: Caller,
-    state: &Arc<GatewayState>,
-) -> Response<Body> {
+pub(super) async fn respond(request: Request<Incoming>, caller: Caller, served: &Served) -> Response<Body> {
     if *request.method() != Method::POST {
         let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
         return response;
     }
-    if let Err(refusal) = admit(request.headers(), caller, state) {
+    if let Err(refusal) = admit(request.headers(), caller, &served.entrance) {
         return *refusal;
     }
     let invocation = match read(request).await {
@@ -56,9 +52,9 @@ pub(super) async fn respond(
         Err(refusal) => return *refusal,
     };
     // A client that goes away ends the call, and so does the end of the gateway.
-    let cancel = state.stopping.child_token();
+    let cancel = served.stopping.child_token();
     let _guard = cancel.clone().drop_guard();
-    match state.dispatch.invoke_tool(invocation, &cancel).await {
+    match served.dispatch.invoke_tool(invocation, &cancel).await {
         Ok(made) => json_response(StatusCode::OK, &Answer { ok: true, result: &made }),
         Err(error @ InvokeError::Unavailable(_)) => {
             refused(StatusCode::NOT_FOUND, "not_found", &error.to_string())
@@ -73,15 +69,15 @@ pub(super) async fn respond(
 /// Succeeds if the client knows the shared secret (the token or the password) as its bearer, is no strange page, and
 /// asks without a proxy: behind one the secret lets nobody in without a device, and a request has
 /// none. Guessing is slowed down.
-fn admit(headers: &HeaderMap, caller: Caller, state: &GatewayState) -> Result<(), Box<Response<Body>>> {
+fn admit(headers: &HeaderMap, caller: Caller, entrance: &Entrance) -> Result<(), Box<Response<Body>>> {
     let origination = Origination::of(headers, caller.peer, caller.local);
-    let door = state.entrance.door_for(&origination);
+    let door = entrance.door_for(&origination);
     if origination.origin.is_some() && !door.admits_origin(&origination) {
         return Err(Box::new(refused(StatusCode::FORBIDDEN, "forbidden", origin::REFUSAL)));
     }
     let client = ClientAddress::of(&origination, &door.addresses).ip;
     let now = now_ms();
-    let mut throttle = state.entrance.guesses();
+    let mut throttle = entrance.guesses();
     if let Some(wait) = throttle.locked_for(client, now) {
         return Err(Box::new(locked(wait)));
     }

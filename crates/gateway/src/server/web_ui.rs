@@ -16,7 +16,6 @@ use sha2::{Digest, Sha256};
 
 use super::http::{text_response, typed};
 use super::own_page;
-use crate::state::GatewayState;
 use crate::web_chat::base_path;
 
 #[derive(RustEmbed)]
@@ -42,16 +41,15 @@ enum Target<'a> {
 }
 
 /// Answers a request to the UI.
-pub(crate) async fn respond(method: &Method, uri: &Uri, state: &GatewayState) -> Response<Body> {
+pub(crate) async fn respond(method: &Method, uri: &Uri, config: &Config) -> Response<Body> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return text_response(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
     }
-    let config = state.config();
     if !config.gateway.control_ui.is_enabled() {
         return text_response(StatusCode::NOT_FOUND, "Not Found");
     }
     let base = base_path(config.gateway.control_ui.base_path.as_deref());
-    let root = own_page::root(&config);
+    let root = own_page::root(config);
     let file = async |path: &str| match root.clone() {
         Some(root) => own_page::file(root, path).await,
         None => file(path),
@@ -59,7 +57,7 @@ pub(crate) async fn respond(method: &Method, uri: &Uri, state: &GatewayState) ->
     let response = match target(&base, uri.path()) {
         Target::FileOrPage(path) => match file(path).await {
             Some(file) => file,
-            None => page(&config, &base, root).await,
+            None => page(config, &base, root).await,
         },
         Target::Asset(path) => file(path).await.unwrap_or_else(not_found),
         Target::Avatar(_)

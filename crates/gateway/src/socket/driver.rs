@@ -20,6 +20,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role as Side, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as WsError, Message, Utf8Bytes};
 
+use super::SocketParts;
 use super::batch::Batch;
 use super::frame_gate::{FrameGate, Latch, Overstep};
 use super::hello::hello;
@@ -29,14 +30,15 @@ use crate::connection::frame_budget::{FrameBytes, MAX_FRAME_BYTES};
 use crate::connection::outbound::{Next, Outbound};
 use crate::connection::{ConnId, Connection, ConnectionInfo};
 use crate::events::Event;
+use crate::fan_out::EventHub;
 use crate::frame_text::FrameText;
 use crate::handshake::client_address::{ClientAddress, Origination};
 use crate::handshake::close::Closing;
 use crate::handshake::machine::{Attempt, Claim, Refusal, judge};
 use crate::handshake::settle::{Entry, Settlement, settle};
+use crate::health::HealthMonitor;
 use crate::pairing::{Announcement, Attempted, DeviceToken, PairingBook, StoreError};
 use crate::places::Place;
-use crate::state::GatewayState;
 
 /// Time limit from the open socket to `hello-ok`.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -61,7 +63,7 @@ pub(crate) async fn drive(
     upgraded: Upgraded,
     origination: Origination,
     place: Place,
-    state: Arc<GatewayState>,
+    parts: Arc<SocketParts>,
 ) {
     let (reading, mut io) = tokio::io::split(TokioIo::new(upgraded));
     let (gate, latch) = FrameGate::closed(reading);
@@ -78,7 +80,7 @@ pub(crate) async fn drive(
         origination,
         latch,
         outbound: Arc::clone(&outbound),
-        state: Arc::clone(&state),
+        parts: Arc::clone(&parts),
     };
     let lost = place.lost();
     let evicted = async {
@@ -96,7 +98,7 @@ pub(crate) async fn drive(
     outbound.hang_up(Closing::policy("gone"));
     let connection = admitted.lock().take();
     if let Some(connection) = connection {
-        leave(&state, &connection);
+        leave(&parts, &connection);
     }
     linger(socket.into_inner().into_inner().unsplit(io)).await;
 }
@@ -184,14 +186,14 @@ struct Reader<'a> {
     origination: Origination,
     latch: Latch,
     outbound: Arc<Outbound>,
-    state: Arc<GatewayState>,
+    parts: Arc<SocketParts>,
 }
 
 impl Reader<'_> {
     async fn run(mut self, place: Place, admitted: &Mutex<Option<Arc<Connection>>>) {
-        let (stopping, state) = (Closing::stopping(), Arc::clone(&self.state));
+        let (stopping, parts) = (Closing::stopping(), Arc::clone(&self.parts));
         let greeted = tokio::select! { biased;
-            () = state.stopping.cancelled() => return self.outbound.close(stopping),
+            () = parts.stopping.cancelled() => return self.outbound.close(stopping),
             greeted = timeout(HANDSHAKE_TIMEOUT, self.handshake()) => greeted,
         };
         match greeted {
@@ -199,7 +201,7 @@ impl Reader<'_> {
                 drop(place);
                 *admitted.lock() = Some(Arc::clone(&connection));
                 let info = connection.info();
-                self.latch.admit(self.state.frame_budget.allowance(info.role, &info.scopes));
+                self.latch.admit(self.parts.frame_budget.allowance(info.role, &info.scopes));
                 self.requests(connection).await;
             }
             Ok(None) => {}
@@ -260,7 +262,7 @@ impl Reader<'_> {
         let text = self.next_text().await?;
         match self.decide(&nonce, &text).await {
             Ok((claim, entry)) => {
-                first_health(&self.state).await;
+                first_health(&self.parts.health).await;
                 Some(self.enter(claim, entry))
             }
             Err(refusal) => {
@@ -271,16 +273,16 @@ impl Reader<'_> {
     }
 
     async fn decide(&mut self, nonce: &str, text: &str) -> Result<(Claim, Entry), Box<Refusal>> {
-        let door = self.state.entrance.door_for(&self.origination);
+        let door = self.parts.entrance.door_for(&self.origination);
         let address = ClientAddress::of(&self.origination, &door.addresses);
         let now = now_ms();
-        let locked_for = self.state.entrance.guesses().locked_for(address.ip, now);
+        let locked_for = self.parts.entrance.guesses().locked_for(address.ip, now);
         let attempt = Attempt { origination: &self.origination, address, nonce, locked_for, now };
         let outcome = match judge(&door, &attempt, text) {
             Ok(claim) => self.settle(claim).await,
             Err(refusal) => Err(refusal),
         };
-        let mut throttle = self.state.entrance.guesses();
+        let mut throttle = self.parts.entrance.guesses();
         match &outcome {
             Ok(_) => throttle.succeeded(address.ip),
             Err(refusal) if refusal.is_guess => throttle.failed(address.ip, now),
@@ -296,7 +298,7 @@ impl Reader<'_> {
         } else {
             let asked = claim.clone();
             let settled =
-                self.state.devices.attempt(move |book| settle(&asked, book, now_ms(), &mut mint)).await;
+                self.parts.devices.attempt(move |book| settle(&asked, book, now_ms(), &mut mint)).await;
             let unavailable = |error: StoreError| {
                 tracing::error!(%error, "pairing failed");
                 Refusal::answered(&claim.request_id, ErrorShape::unavailable(error.to_string()))
@@ -311,7 +313,7 @@ impl Reader<'_> {
         };
         let Settlement { outcome, announcement } = settlement;
         if let Some(announcement) = announcement {
-            announce(&self.state, announcement);
+            announce(&self.parts.events, announcement);
         }
         outcome.map(|entry| (claim, entry))
     }
@@ -329,7 +331,7 @@ impl Reader<'_> {
         let Entry { scopes, token } = entry;
         let request_id = claim.request_id.clone();
         let info = connection_info(claim, scopes);
-        let state = &self.state;
+        let parts = &self.parts;
         let (client, mode, role) = (info.client.id.as_str(), info.client.mode.as_str(), info.role.as_str());
         let presence = info.presence_names().into_iter().next();
         if is_own_command(&info) {
@@ -337,23 +339,23 @@ impl Reader<'_> {
         } else {
             tracing::info!(conn = %info.conn_id, client, mode, role, presence, "connected");
         }
-        let is_shown = state.presence.connected(&info);
+        let is_shown = parts.presence.connected(&info);
         if is_shown {
-            state.events.presence_changed();
+            parts.events.presence_changed();
         }
         let connection = Arc::new(Connection::new(info, Arc::clone(&self.outbound)));
-        state.events.admit(&connection, || self.greet(&connection, &request_id, token.as_ref()));
+        parts.events.admit(&connection, || self.greet(&connection, &request_id, token.as_ref()));
         if is_shown {
-            state.presence_news.notify_one();
+            parts.presence.tell_soon();
         }
-        state.refresh_health_later();
+        parts.health.refresh_later();
         connection
     }
 
     fn greet(&self, connection: &Connection, request_id: &str, token: Option<&DeviceToken>) {
-        connection.greeted_with(self.state.events.state_version().presence);
+        connection.greeted_with(self.parts.events.state_version().presence);
         // The answer always has a JSON form.
-        if let Ok(payload) = Payload::of(&hello(&self.state, connection.info(), token)) {
+        if let Ok(payload) = Payload::of(&hello(&self.parts, connection.info(), token)) {
             connection.respond(Response::ok(request_id, payload));
         }
     }
@@ -361,7 +363,7 @@ impl Reader<'_> {
     /// Takes requests until the socket ends or is to be closed. A client that doesn't read its answers is not heard
     /// until it does.
     async fn requests(&mut self, connection: Arc<Connection>) {
-        let requests = Requests::new(Arc::clone(&self.state), connection);
+        let requests = Requests::new(Arc::clone(&self.parts), connection);
         let outbound = Arc::clone(&self.outbound);
         loop {
             let next = async {
@@ -409,13 +411,13 @@ fn connection_info(claim: Claim, scopes: Vec<String>) -> ConnectionInfo {
 
 /// Makes the first health snapshot for a client that comes as soon as the gateway listens. A
 /// snapshot that takes long is not waited for.
-async fn first_health(state: &GatewayState) {
-    if state.health.last().is_none() {
-        drop(timeout(FIRST_HEALTH, state.look_at_health()).await);
+async fn first_health(health: &HealthMonitor) {
+    if health.last().is_none() {
+        drop(timeout(FIRST_HEALTH, health.look()).await);
     }
 }
 
-fn announce(state: &GatewayState, announcement: Announcement) {
+fn announce(events: &EventHub, announcement: Announcement) {
     let (name, payload) = match announcement {
         Announcement::Requested(pending) => ("device.pair.requested", Payload::of(&pending)),
         Announcement::Approved { request_id, device_id, ts } => {
@@ -427,7 +429,7 @@ fn announce(state: &GatewayState, announcement: Announcement) {
         }
     };
     if let Ok(payload) = payload {
-        state.events.publish(Event::named(name, payload));
+        events.publish(Event::named(name, payload));
     }
 }
 
@@ -437,16 +439,16 @@ fn is_own_command(info: &ConnectionInfo) -> bool {
     info.is_local && matches!(info.client.mode, ClientMode::Cli | ClientMode::Probe)
 }
 
-fn leave(state: &GatewayState, connection: &Connection) {
+fn leave(parts: &SocketParts, connection: &Connection) {
     let info = connection.info();
-    state.events.remove(&info.conn_id);
+    parts.events.remove(&info.conn_id);
     if is_own_command(info) {
         tracing::debug!(conn = %info.conn_id, "disconnected");
     } else {
         tracing::info!(conn = %info.conn_id, "disconnected");
     }
-    if state.presence.disconnected(info) {
-        state.events.presence_changed();
-        state.presence_news.notify_one();
+    if parts.presence.disconnected(info) {
+        parts.events.presence_changed();
+        parts.presence.tell_soon();
     }
 }

@@ -7,23 +7,23 @@ use openclaw_protocol::params::connect::{
     Features, HelloAuth, HelloKind, HelloOk, HelloServer, MaybeHealth, Policy, Snapshot,
 };
 
+use super::SocketParts;
 use crate::connection::{ConnectionInfo, SLOW_BYTES, frame_budget};
 use crate::host::VERSION;
 use crate::methods;
 use crate::pairing::DeviceToken;
-use crate::state::GatewayState;
 use crate::ticker::TICK;
 
 /// Puts the payload together from how things stand now.
-pub(super) fn hello(state: &GatewayState, info: &ConnectionInfo, token: Option<&DeviceToken>) -> HelloOk {
-    let health = state.health.last();
+pub(super) fn hello(parts: &SocketParts, info: &ConnectionInfo, token: Option<&DeviceToken>) -> HelloOk {
+    let (health, about) = (parts.health.last(), &parts.about);
     HelloOk {
         kind: HelloKind::HelloOk,
         protocol: PROTOCOL_VERSION,
         server: HelloServer {
             version: VERSION.to_owned(),
             commit: None,
-            host: state.host.name.clone(),
+            host: about.host.clone(),
             conn_id: info.conn_id.as_str().to_owned(),
         },
         features: Features {
@@ -34,14 +34,14 @@ pub(super) fn hello(state: &GatewayState, info: &ConnectionInfo, token: Option<&
             events: event::advertised().map(str::to_owned).collect(),
         },
         snapshot: Snapshot {
-            presence: state.presence.list(),
+            presence: parts.presence.list(),
             health: health
                 .map_or(MaybeHealth::Unknown {}, |known| MaybeHealth::Known(Box::new((*known).clone()))),
-            state_version: state.events.state_version(),
-            uptime_ms: state.uptime_ms(),
-            config_path: state.paths().config_path().display().to_string(),
-            state_dir: state.paths().state_dir().display().to_string(),
-            session_defaults: state.session_defaults(),
+            state_version: parts.events.state_version(),
+            uptime_ms: u64::try_from(about.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            config_path: about.config_path.display().to_string(),
+            state_dir: about.state_dir.display().to_string(),
+            session_defaults: parts.settings.session_defaults(),
         },
         canvas_host_url: None,
         auth: token.map(|token| HelloAuth {

@@ -17,39 +17,29 @@ use openclaw_protocol::text_length::utf16_head;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
+use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
+use super::SocketParts;
 use super::work_budget::{Share, is_large};
 use crate::connection::frame_budget::{FrameBytes, SMALL, patience};
 use crate::connection::{Connection, ConnectionInfo};
 use crate::handshake::close::Closing;
-use crate::methods::{self, Handler};
+use crate::methods::{self, HandlerRow};
 use crate::request::order::Order;
 use crate::request::{Failure, HandlerResult, RequestContext};
-use crate::state::GatewayState;
 
 /// Requests of one connection that are worked on at once; further ones wait in the socket.
 const CONCURRENT: usize = 256;
 /// Requests of one connection that are not light and have begun, or whose answers the client has not read. The rest wait, so that other
 /// connections do not wait behind them.
 const CONCURRENT_HEAVY: usize = 2;
-/// Methods that act on a session, in the order in which their frames were read: each begins when the one before has its place.
-const ORDERED: [&str; 8] = [
-    "agent",
-    "chat.abort",
-    "chat.inject",
-    "chat.send",
-    "sessions.compact",
-    "sessions.delete",
-    "sessions.patch",
-    "sessions.reset",
-];
 /// Time for which a request may go on after its client has gone.
 const ORPHAN_GRACE: Duration = Duration::from_secs(10);
 
 /// Takes the requests of one connection.
 pub(super) struct Requests {
-    state: Arc<GatewayState>,
+    parts: Arc<SocketParts>,
     connection: Arc<Connection>,
     slots: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
@@ -76,17 +66,17 @@ enum Asked {
 struct Call {
     id: String,
     method: &'static Method,
-    handler: Handler,
+    row: &'static HandlerRow,
     params: Value,
 }
 
 impl Requests {
-    pub(super) fn new(state: Arc<GatewayState>, connection: Arc<Connection>) -> Self {
+    pub(super) fn new(parts: Arc<SocketParts>, connection: Arc<Connection>) -> Self {
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
         let (slots, heavy) = (semaphore(CONCURRENT), semaphore(CONCURRENT_HEAVY));
         let info = connection.info();
-        let share = state.work_budget.share(info.role, &info.scopes);
-        Self { state, connection, slots, heavy, share, order: Order::default() }
+        let share = parts.work_budget.share(info.role, &info.scopes);
+        Self { parts, connection, slots, heavy, share, order: Order::default() }
     }
 
     /// Waits until one more request may be worked on.
@@ -121,12 +111,13 @@ impl Requests {
     }
 
     fn start(&self, call: Call, slot: OwnedSemaphorePermit, held: Option<FrameBytes>) {
-        let Call { id, method, handler, params } = call;
+        let Call { id, method, row, params } = call;
         let connection = Arc::clone(&self.connection);
-        let context = RequestContext::new(Arc::clone(&self.state), Arc::clone(&connection), &id, held);
+        let context = RequestContext::new(Arc::clone(&connection), &id, held);
+        let (methods, tasks) = (Arc::clone(&self.parts.methods), self.parts.tasks.clone());
         let span = tracing::info_span!("conn", id = %connection.info().conn_id, method = method.name);
         let (heavy, share) = (Arc::clone(&self.heavy), self.share.clone());
-        let turn = ORDERED.contains(&method.name).then(|| self.order.turn());
+        let turn = row.in_order.then(|| self.order.turn());
         let work = async move {
             let _slot = slot;
             let begun = match method.weight {
@@ -145,7 +136,7 @@ impl Requests {
                 tokio::time::sleep(ORPHAN_GRACE).await;
             };
             tokio::select! {
-                result = AssertUnwindSafe(handler(context.clone(), params)).catch_unwind() => {
+                result = AssertUnwindSafe((row.handler)(methods, context.clone(), params)).catch_unwind() => {
                     let result = result.unwrap_or_else(|_| {
                         tracing::error!("the handler panicked");
                         Err(ErrorShape::unavailable("Error: internal error").into())
@@ -153,12 +144,12 @@ impl Requests {
                     if let Err(failure) = &result {
                         note_refusal(connection.info(), method.name, &failure.error);
                     }
-                    answer(&context, &connection, &share, result, begun).await;
+                    answer(&context, &connection, &share, &tasks, result, begun).await;
                 }
                 () = orphaned => tracing::debug!("given up: the client has gone"),
             }
         };
-        self.state.tasks.spawn(work.instrument(span));
+        self.parts.tasks.spawn(work.instrument(span));
     }
 }
 
@@ -184,11 +175,12 @@ async fn answer(
     context: &RequestContext,
     connection: &Connection,
     share: &Share,
+    tasks: &TaskTracker,
     mut result: HandlerResult,
     begun: Option<Begun>,
 ) {
     let Some(large) = payload_of(&mut result).filter(|payload| is_large(payload)) else {
-        return context.finish(result);
+        return context.finish(result, tasks);
     };
     context.let_go_of_frame();
     let sent = tokio::select! { biased;
@@ -196,7 +188,7 @@ async fn answer(
         sent = share.hold(large) => sent,
     };
     let bytes = sent.bytes;
-    context.finish(result);
+    context.finish(result, tasks);
     let _own = begun.map(|Begun { _own, _place }| _own);
     tokio::select! { biased;
         () = connection.closing() => {}
@@ -221,7 +213,7 @@ fn read(info: &ConnectionInfo, text: &str) -> Asked {
         Inbound::NotJson => return Asked::Nothing,
     };
     match check(info, &request) {
-        Ok((method, handler, params)) => Asked::Call(Call { id: request.id, method, handler, params }),
+        Ok((method, row, params)) => Asked::Call(Call { id: request.id, method, row, params }),
         Err(error) => Asked::Mistake { id: request.id, method: request.method, error },
     }
 }
@@ -231,17 +223,17 @@ fn read(info: &ConnectionInfo, text: &str) -> Asked {
 fn check(
     info: &ConnectionInfo,
     request: &Envelope<'_>,
-) -> Result<(&'static Method, Handler, Value), ErrorShape> {
+) -> Result<(&'static Method, &'static HandlerRow, Value), ErrorShape> {
     if request.method == Connect::NAME {
         return Err(ErrorShape::invalid("connect is only valid as the first request"));
     }
     access::authorize(info.role, &info.scopes, method::access(&request.method))?;
     let method = method::find(&request.method).ok_or_else(|| ErrorShape::unknown_method(&request.method))?;
     let missing = || ErrorShape::not_implemented(&request.method);
-    let handler = methods::find(&request.method).filter(|_| method.implemented()).ok_or_else(missing)?;
+    let row = methods::find(&request.method).filter(|_| method.implemented()).ok_or_else(missing)?;
     let params = request.params()?;
     method.check(&params)?;
-    Ok((method, handler, params))
+    Ok((method, row, params))
 }
 
 /// Characters of a text of the client's choosing that the log keeps.
@@ -257,17 +249,4 @@ fn note_refusal(info: &ConnectionInfo, method: &str, error: &ErrorShape) {
         client = info.client.id.as_str(),
         "request refused",
     );
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_takes_turns_exists_and_waits_for_no_place_meanwhile() {
-        for name in ORDERED {
-            let is_light = |method: &Method| method.implemented() && method.weight == Weight::Light;
-            assert!(method::find(name).is_some_and(is_light), "{name}");
-        }
-    }
 }

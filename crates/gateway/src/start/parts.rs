@@ -16,7 +16,6 @@ use openclaw_config::{Config, Loaded};
 use openclaw_dispatch::{CommandNotices, Deps, Dispatch, Settings, SystemEvents};
 use openclaw_models::{Http, Models, Variables};
 use openclaw_protocol::{AgentId, SessionKey};
-use openclaw_sessions::maintenance::Maintenance;
 use openclaw_sessions::store::{FileStore, FileStoreOptions};
 use openclaw_sessions::transcript::{FileTranscripts, Transcripts};
 use openclaw_sessions::usage::UsageIndex;
@@ -25,34 +24,40 @@ use openclaw_tools::approvals::Approvals;
 use openclaw_tools::sandbox::Sandboxes;
 use openclaw_tools::{CommandLock, CommandSessions};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::run::StartError;
-use crate::channels::ChannelManager;
+use crate::approval_forward::{Forwarder, ForwarderParts};
+use crate::channels::snapshot::AccountBoard;
+use crate::channels::{AccountParts, ChannelManager, StatusChanges};
 use crate::connection::frame_budget::FrameBudget;
 use crate::control::GatewayControl;
+use crate::current_settings::CurrentSettings;
 use crate::entrance::Entrance;
 use crate::fan_out::EventHub;
 use crate::handshake::client_address::proxy_range;
 use crate::handshake::machine::Door;
 use crate::handshake::{AddressBook, SharedSecret};
-use crate::health::HealthMonitor;
+use crate::health::{HealthMonitor, HealthSources};
 use crate::heartbeat::{Heartbeats, Reason, Wish};
 use crate::host::{Host, VERSION};
 use crate::logging::LogFile;
+use crate::methods::{MethodServices, Methods};
 use crate::pairing::DeviceStore;
 use crate::presence::Presence;
 use crate::reload::Reload;
 use crate::secret_digest::SecretDigest;
+use crate::server::Served;
 use crate::server::front::Front;
 use crate::socket::work_budget::WorkBudget;
-use crate::state::GatewayState;
+use crate::socket::{About, SocketParts};
 use crate::surroundings::OwnSurroundings;
 
 /// Tells commands of tools where this gateway is, so that an `openclaw` they call finds it.
 const PORT_VARIABLE: &str = "OPENCLAW_GATEWAY_PORT";
 
-/// Parts that a state is made of besides the config.
+/// Input for the parts of a gateway besides the config.
 pub(super) struct Ingredients {
     pub(super) loaded: Arc<Loaded>,
     pub(super) auth: ResolvedAuth,
@@ -66,16 +71,62 @@ pub(super) struct Ingredients {
     pub(super) is_daemon: bool,
 }
 
+/// The parts of a gateway, for the order of events from its start to its end. None of them sees
+/// the others but those it was handed.
+pub(super) struct GatewayParts {
+    /// The reading of the config file that the gateway started with.
+    pub(super) loaded: Arc<Loaded>,
+    pub(super) settings: CurrentSettings,
+    pub(super) reload: Reload,
+    /// Services of the gateway that chat commands use.
+    pub(super) around: Arc<OwnSurroundings>,
+    /// The rows of all sessions.
+    pub(super) sessions: Arc<dyn SessionStore>,
+    pub(super) layout: Layout,
+    pub(super) models: Models,
+    pub(super) dispatch: Dispatch,
+    /// The chat platforms there are.
+    pub(super) platforms: Arc<Platforms>,
+    /// Accounts of the platforms, kept at work.
+    pub(super) manager: Arc<ChannelManager>,
+    /// The skills of all agents.
+    pub(super) skills: Arc<SkillBook>,
+    /// Lines that wait to be told to an agent.
+    pub(super) system_events: Arc<SystemEvents>,
+    /// Turns that agents make by themselves.
+    pub(super) heartbeats: Arc<Heartbeats>,
+    /// Commands that wait for a person's word.
+    pub(super) approvals: Arc<Approvals>,
+    /// Tells people in chats of those commands.
+    pub(super) forwarder: Arc<Forwarder>,
+    /// Sandboxes in which commands run.
+    pub(super) sandboxes: Arc<Sandboxes>,
+    pub(super) health: Arc<HealthMonitor>,
+    pub(super) presence: Arc<Presence>,
+    pub(super) events: Arc<EventHub>,
+    /// Parts that clients reach.
+    pub(super) served: Arc<Served>,
+    pub(super) log_file: Option<LogFile>,
+    pub(super) started: Instant,
+    pub(super) port: u16,
+    /// Owns tasks that outlive a request; awaited at shutdown.
+    pub(super) tasks: TaskTracker,
+    /// Cancelled when the gateway begins to stop.
+    pub(super) stopping: CancellationToken,
+}
+
 /// Opens the stores, starts dispatch, and puts everything together.
-pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result<GatewayState, StartError> {
+pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result<GatewayParts, StartError> {
     let paths = &given.loaded.paths;
+    let state_dir: Arc<Path> = Arc::from(paths.state_dir());
     let environment = config.environment();
     let settings = Arc::new(Settings::from(Arc::clone(config)).with_hooks().await);
     let layout = Layout::new(paths.state_dir(), paths.home(), config.session.store.as_deref());
     let sessions = open_sessions(&layout, &settings)?;
     let transcripts = open_transcripts(&layout, config.agent_ids()).await;
     let models = Models::new(Variables::from(environment), Http::default());
-    let (sender, receiver) = watch::channel(Arc::clone(&settings));
+    let default_agent = settings.sessions.default_agent();
+    let settings = CurrentSettings::new(settings);
     let system_events = Arc::<SystemEvents>::default();
     let heartbeats = Arc::<Heartbeats>::default();
     let approvals = Arc::<Approvals>::default();
@@ -83,12 +134,13 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
     let platforms = Arc::<Platforms>::default();
     let lock = command_lock(paths.state_dir()).await;
     let sandboxes = Arc::new(Sandboxes::of_this_process(paths.state_dir()).of_gateway(lock.clone()));
-    let control = GatewayControl::new(given.reload, Arc::clone(&sessions), paths.state_dir().to_path_buf());
+    let reload = given.reload;
+    let control = GatewayControl::new(reload.clone(), Arc::clone(&sessions), paths.state_dir().to_path_buf());
     let usage = UsageIndex::new(layout.clone());
-    let around = Arc::new(OwnSurroundings::new(control, usage, given.is_daemon));
+    let around = Arc::new(OwnSurroundings::new(control.clone(), usage.clone(), given.is_daemon));
     let dispatch = Dispatch::start(Deps {
         state_dir: paths.state_dir().to_path_buf(),
-        settings: receiver,
+        settings: settings.follow(),
         store: Arc::clone(&sessions),
         transcripts: Arc::clone(&transcripts),
         models: models.clone(),
@@ -99,42 +151,121 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         command_variables: vec![(PORT_VARIABLE.to_owned(), given.port.to_string())],
         command_lock: Some(lock),
         approvals: Arc::clone(&approvals),
-        command_sessions: command_sessions(&system_events, &heartbeats, settings.sessions.default_agent()),
+        command_sessions: command_sessions(&system_events, &heartbeats, default_agent.clone()),
         sandboxes: Arc::clone(&sandboxes),
         secrets: [&given.auth.token, &given.auth.password].into_iter().flatten().cloned().collect(),
         surroundings: Some(Arc::<OwnSurroundings>::clone(&around)),
     })
     .await?;
-    wake_owed(&system_events, &heartbeats, &settings.sessions.default_agent());
-    Ok(GatewayState {
-        settings: sender,
+    wake_owed(&system_events, &heartbeats, &default_agent);
+    let (tasks, stopping) = (given.front.tasks.clone(), given.front.stopping.clone());
+    let entrance = Arc::new(Entrance::new(door(config, &given.auth, &given.front)));
+    let events = Arc::new(EventHub::new());
+    let presence = Arc::new(Presence::new(given.host.presence()));
+    let changes = StatusChanges::default();
+    let manager = Arc::new(ChannelManager::new(AccountParts {
+        state_dir: Arc::clone(&state_dir),
+        settings: settings.clone(),
+        platforms: Arc::clone(&platforms),
+        dispatch: dispatch.clone(),
+        entrance: Arc::clone(&entrance),
+        changes: changes.clone(),
+    }));
+    let accounts = Arc::new(AccountBoard::new(settings.clone(), Arc::clone(&platforms), dispatch.clone()));
+    let health = Arc::new(HealthMonitor::new(HealthSources {
+        settings: settings.clone(),
+        sessions: Arc::clone(&sessions),
+        dispatch: dispatch.clone(),
+        accounts: Arc::clone(&accounts),
+        changes,
+        events: Arc::clone(&events),
+        tasks: tasks.clone(),
+    }));
+    let forwarder = Arc::new(Forwarder::new(ForwarderParts {
+        settings: settings.clone(),
+        sessions: Arc::clone(&sessions),
+        platforms: Arc::clone(&platforms),
+        dispatch: dispatch.clone(),
+        tasks: tasks.clone(),
+    }));
+    let methods = Methods::new(&MethodServices {
+        environment: given.loaded.environment.clone(),
+        state_dir,
+        log_file: given.log_file.clone(),
+        settings: settings.clone(),
+        reload: reload.clone(),
+        control,
+        sessions: Arc::clone(&sessions),
+        transcripts,
+        usage,
+        models: models.clone(),
+        quotas: Arc::clone(&around.quotas),
+        dispatch: dispatch.clone(),
+        platforms: Arc::clone(&platforms),
+        manager: Arc::clone(&manager),
+        accounts,
+        skills: Arc::clone(&skills),
+        approvals: Arc::clone(&approvals),
+        heartbeats: Arc::clone(&heartbeats),
+        system_events: Arc::clone(&system_events),
+        health: Arc::clone(&health),
+        presence: Arc::clone(&presence),
+        events: Arc::clone(&events),
+        tasks: tasks.clone(),
+        stopping: stopping.clone(),
+    });
+    let sockets = Arc::new(SocketParts {
+        entrance: Arc::clone(&entrance),
+        devices: DeviceStore::new(paths.devices_dir()),
+        about: About {
+            host: given.host.name,
+            config_path: paths.config_path().to_path_buf(),
+            state_dir: paths.state_dir().to_path_buf(),
+            started: given.started,
+        },
+        settings: settings.clone(),
+        health: Arc::clone(&health),
+        presence: Arc::clone(&presence),
+        events: Arc::clone(&events),
+        methods: Arc::new(methods),
+        frame_budget: FrameBudget::default(),
+        work_budget: WorkBudget::default(),
+        tasks: tasks.clone(),
+        stopping: stopping.clone(),
+    });
+    let served = Arc::new(Served {
+        sockets,
+        entrance,
+        settings: settings.clone(),
+        dispatch: dispatch.clone(),
+        tasks: tasks.clone(),
+        stopping: stopping.clone(),
+    });
+    Ok(GatewayParts {
+        settings,
+        reload,
         around,
         sessions,
-        transcripts,
-        maintenance: Maintenance::new(layout),
+        layout,
         models,
         dispatch,
         platforms,
-        channels: ChannelManager::default(),
+        manager,
         skills,
-        events: EventHub::new(),
-        presence: Presence::new(given.host.presence()),
         system_events,
         heartbeats,
         approvals,
+        forwarder,
         sandboxes,
-        health: HealthMonitor::default(),
-        devices: DeviceStore::new(paths.devices_dir()),
-        host: given.host,
+        health,
+        presence,
+        events,
+        served,
         log_file: given.log_file,
         started: given.started,
-        stopping: given.front.stopping.clone(),
-        tasks: given.front.tasks.clone(),
-        presence_news: Notify::new(),
         port: given.port,
-        entrance: Arc::new(Entrance::new(door(config, &given.auth, &given.front))),
-        frame_budget: FrameBudget::default(),
-        work_budget: WorkBudget::default(),
+        tasks,
+        stopping,
         loaded: given.loaded,
     })
 }

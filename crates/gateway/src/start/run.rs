@@ -2,11 +2,11 @@
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openclaw_agent::skills;
+use openclaw_agent::skills::{self, SkillBook};
 use openclaw_config::gateway_options::{GatewayFlags, GatewayOptions, StartRefusal, gateway_options};
 use openclaw_config::protections::Refuses;
 use openclaw_config::{
@@ -14,10 +14,12 @@ use openclaw_config::{
     private_file, shared_place, unheeded_approvals, unmet_protections,
 };
 use openclaw_delivery::outbox::OutboxError;
-use openclaw_dispatch::{Settings, StartError as DispatchStartError};
-use openclaw_models::Ask;
+use openclaw_dispatch::{Dispatch, Settings, StartError as DispatchStartError};
+use openclaw_models::{Ask, Models};
+use openclaw_protocol::params::config::RestartSentinel;
 use openclaw_runtime::tool_access::unknown_names;
 use openclaw_sessions::StoreError;
+use openclaw_sessions::maintenance::Maintenance;
 use openclaw_tools::exec_approvals::store::ApprovalsStore;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -28,23 +30,28 @@ use super::force::{ForceError, free_port, holder_that_is_no_gateway};
 use super::hold::lock_files;
 use super::instance_lock::{InstanceLock, LockError};
 use super::old_state;
-use super::parts::{Ingredients, assemble};
+use super::parts::{GatewayParts, Ingredients, assemble};
 use super::places::{self, not_ours, state_dir_error};
 use super::signals::Signals;
 use super::stop::{self, Why};
 use crate::absent_features::{Absent, absent_features};
-use crate::channels::ChannelManager;
+use crate::channels::moved;
+use crate::current_settings::CurrentSettings;
 use crate::handshake::origin::PageRules;
+use crate::health::HealthMonitor;
+use crate::heartbeat::{self, BeatParts};
 use crate::host::{Host, own_addresses};
 use crate::logging::{ConsoleFacts, LogFile, LogGuard, LogPlan};
-use crate::reload::{self, Reload};
+use crate::reload::{self, Asked, Reload, ReloadTargets};
+use crate::sentinel::{self, SentinelParts};
 use crate::server::accept;
 use crate::server::front::Front;
 use crate::server::listen::{ListenError, listen};
 use crate::server::own_page;
 use crate::state::GatewayState;
 use crate::umask::keep_files_private;
-use crate::{approval_events, free_memory, heartbeat, sandbox_upkeep, sentinel, ticker, upkeep, web_chat};
+use crate::upkeep::{self, UpkeepParts};
+use crate::{approval_events, free_memory, sandbox_upkeep, ticker, web_chat};
 
 /// Delay from the moment in which clients can connect to the call of start-up hooks (spec
 /// `agent-runtime.md` §8.2).
@@ -107,12 +114,6 @@ pub struct Ready {
     pub addresses: Vec<SocketAddr>,
     /// Shared state of the gateway.
     pub state: Arc<GatewayState>,
-}
-
-impl std::fmt::Debug for GatewayState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GatewayState").field("port", &self.port).finish_non_exhaustive()
-    }
 }
 
 /// Way in which a gateway ended. All are exit code 0.
@@ -252,49 +253,57 @@ pub async fn run(mut options: RunOptions) -> Result<ExitStatus, StartError> {
         Ingredients { loaded, auth, port, log_file, started, host, front: front_door, reload, is_daemon };
     lock.begin_runs();
     old_state::migrate(&config).await;
-    let state = Arc::new(assemble(&config, given).await?);
-    serve(&state);
-    state.tasks.spawn(reload::follow(Arc::clone(&state), asked));
-    let left = if is_daemon { sentinel::left(state.paths().state_dir()).await } else { None };
-    front.open(Arc::clone(&state));
+    let parts = assemble(&config, given).await?;
+    serve(&parts);
+    follow_config(&parts, asked);
+    let left = if is_daemon { sentinel::left(parts.loaded.paths.state_dir()).await } else { None };
+    front.open(Arc::clone(&parts.served));
     if let Some(ready) = options.ready {
+        let state = Arc::new(GatewayState {
+            settings: parts.settings.clone(),
+            sessions: Arc::clone(&parts.sessions),
+            dispatch: parts.dispatch.clone(),
+            events: Arc::clone(&parts.events),
+            served: Arc::clone(&parts.served),
+        });
         // The receiver may have given up.
-        let _ = ready.send(Ready { addresses: addresses.clone(), state: Arc::clone(&state) });
+        let _ = ready.send(Ready { addresses: addresses.clone(), state });
     }
     if is_daemon {
-        state.dispatch.follow_groups(crate::channels::moved::follow(&state));
-        let sink = state.dispatch.inbound().await?;
-        state.tasks.spawn(ChannelManager::run(Arc::clone(&state), sink));
+        parts.dispatch.follow_groups(moved::follow(parts.reload.clone()));
+        let sink = parts.dispatch.inbound().await?;
+        parts.tasks.spawn(Arc::clone(&parts.manager).run(sink, parts.stopping.clone()));
         if let Some(left) = left {
-            state.tasks.spawn(sentinel::tell(Arc::clone(&state), left));
+            tell_of_restart(&parts, left);
         }
     }
-    if is_daemon && state.dispatch.has_hooks() {
-        state.tasks.spawn(tell_hooks(Arc::clone(&state)));
+    if is_daemon && parts.dispatch.has_hooks() {
+        let (dispatch, stopping) = (parts.dispatch.clone(), parts.stopping.clone());
+        parts.tasks.spawn(tell_hooks(dispatch, parts.port, stopping));
     }
     force.iter().for_each(|line| tracing::info!("{line}"));
-    report(&state, &gateway, &addresses);
+    report(&parts, &gateway, &addresses);
     if is_daemon {
         web_chat::tell(&config, &gateway.auth, &addresses);
     }
     let why = tokio::select! {
         () = options.stop.cancelled() => Why::Stop,
-        why = signals.stop_asked(|| state.config().commands.restart) => why,
-        () = state.around.restart_asked() => Why::Restart,
+        why = signals.stop_asked(|| parts.settings.config().commands.restart) => why,
+        () = parts.around.restart_asked() => Why::Restart,
     };
     let deadline = stop::restart_deadline();
     let why = match why {
         Why::Stop => Why::Stop,
         Why::Restart => tokio::select! { biased;
-            () = stop::drain(&state, deadline) => Why::Restart,
+            () = stop::drain(&parts, deadline) => Why::Restart,
             () = signals.terminated() => Why::Stop,
             () = options.stop.cancelled() => Why::Stop,
         },
     };
     if is_daemon {
-        state.dispatch.tell_stopping(why.reason());
+        parts.dispatch.tell_stopping(why.reason());
     }
-    let status = end(&state, why, deadline, &mut signals).await;
+    let status = end(&parts, why, deadline, &mut signals).await;
     match status {
         ExitStatus::Stopped | ExitStatus::Restart => lock.ended_cleanly(),
         ExitStatus::OutOfTime => drop(lock),
@@ -305,13 +314,13 @@ pub async fn run(mut options: RunOptions) -> Result<ExitStatus, StartError> {
 /// Ends the gateway. A stop during a restart does not wait for runs, and the gateway does not start
 /// again.
 async fn end(
-    state: &Arc<GatewayState>,
+    parts: &GatewayParts,
     why: Why,
     deadline: tokio::time::Instant,
     signals: &mut Signals,
 ) -> ExitStatus {
     let hurry = CancellationToken::new();
-    let mut ending = std::pin::pin!(stop::stop(state, why, deadline, &hurry));
+    let mut ending = std::pin::pin!(stop::stop(parts, why, deadline, &hurry));
     if why == Why::Restart {
         tokio::select! { biased;
             () = &mut ending => return ExitStatus::Restart,
@@ -325,12 +334,12 @@ async fn end(
 }
 
 /// Tells hooks of the start, once a waiting client had a moment to connect.
-async fn tell_hooks(state: Arc<GatewayState>) {
+async fn tell_hooks(dispatch: Dispatch, port: u16, stopping: CancellationToken) {
     tokio::select! { biased;
-        () = state.stopping.cancelled() => {}
+        () = stopping.cancelled() => {}
         () = async {
             tokio::time::sleep(STARTUP_HOOKS).await;
-            state.dispatch.tell_started(state.port).await;
+            dispatch.tell_started(port).await;
         } => {}
     }
 }
@@ -385,64 +394,109 @@ async fn lock(loaded: &Loaded) -> Result<InstanceLock, StartError> {
 }
 
 /// Starts the tasks that a gateway consists of.
-fn serve(state: &Arc<GatewayState>) {
-    let mut said = state.dispatch.subscribe();
-    let hub = Arc::clone(state);
-    state.tasks.spawn(async move {
+fn serve(parts: &GatewayParts) {
+    let stopping = || parts.stopping.clone();
+    let mut said = parts.dispatch.subscribe();
+    let (events, presence) = (|| Arc::clone(&parts.events), || Arc::clone(&parts.presence));
+    let hub = events();
+    parts.tasks.spawn(async move {
         while let Some(broadcast) = said.recv().await {
-            hub.events.forward(broadcast);
+            hub.forward(broadcast);
         }
     });
-    approval_events::listen(state);
-    state.tasks.spawn(ticker::run(Arc::clone(state)));
-    state.tasks.spawn(ticker::tell_presence(Arc::clone(state)));
-    state.tasks.spawn(upkeep::run(Arc::clone(state)));
-    state.tasks.spawn(sandbox_upkeep::run(Arc::clone(state)));
-    state.tasks.spawn(free_memory::run(state.stopping.clone()));
-    state.tasks.spawn(heartbeat::run(Arc::clone(state)));
-    state.tasks.spawn(follow_skills(Arc::clone(state)));
+    approval_events::listen(&parts.approvals, events(), &parts.forwarder);
+    parts.tasks.spawn(ticker::run(presence(), events(), Arc::clone(&parts.health), stopping()));
+    parts.tasks.spawn(ticker::tell_presence(presence(), events(), stopping()));
+    let upkept = UpkeepParts {
+        settings: parts.settings.clone(),
+        sessions: Arc::clone(&parts.sessions),
+        maintenance: Maintenance::new(parts.layout.clone()),
+        dispatch: parts.dispatch.clone(),
+    };
+    parts.tasks.spawn(upkeep::run(upkept, stopping()));
+    let sandboxes = Arc::clone(&parts.sandboxes);
+    parts.tasks.spawn(sandbox_upkeep::run(sandboxes, parts.settings.clone(), stopping()));
+    parts.tasks.spawn(free_memory::run(stopping()));
+    let beats = BeatParts {
+        heartbeats: Arc::clone(&parts.heartbeats),
+        settings: parts.settings.clone(),
+        sessions: Arc::clone(&parts.sessions),
+        system_events: Arc::clone(&parts.system_events),
+        platforms: Arc::clone(&parts.platforms),
+        dispatch: parts.dispatch.clone(),
+        events: events(),
+    };
+    parts.tasks.spawn(heartbeat::run(beats, stopping()));
+    parts.tasks.spawn(follow_skills(Arc::clone(&parts.skills), parts.settings.clone(), stopping()));
 }
 
 /// Reads skills again after edits, until the gateway stops.
-async fn follow_skills(state: Arc<GatewayState>) {
+async fn follow_skills(book: Arc<SkillBook>, settings: CurrentSettings, stopping: CancellationToken) {
     let config = |settings: &Arc<Settings>| Arc::clone(&settings.config);
     tokio::select! { biased;
-        () = state.stopping.cancelled() => {}
-        () = skills::follow(Arc::clone(&state.skills), state.follow_settings(), config) => {}
+        () = stopping.cancelled() => {}
+        () = skills::follow(book, settings.follow(), config) => {}
     }
 }
 
+/// Takes edits of the config file from now on.
+fn follow_config(parts: &GatewayParts, asked: Asked) {
+    let targets = ReloadTargets {
+        loaded: Arc::clone(&parts.loaded),
+        reload: parts.reload.clone(),
+        settings: parts.settings.clone(),
+        sessions: Arc::clone(&parts.sessions),
+    };
+    parts.tasks.spawn(reload::follow(targets, asked, parts.stopping.clone()));
+}
+
+/// Tells a session of the restart that the last process left to be reported.
+fn tell_of_restart(parts: &GatewayParts, left: RestartSentinel) {
+    let told = SentinelParts {
+        state_dir: Arc::from(parts.loaded.paths.state_dir()),
+        settings: parts.settings.clone(),
+        sessions: Arc::clone(&parts.sessions),
+        system_events: Arc::clone(&parts.system_events),
+        platforms: Arc::clone(&parts.platforms),
+        dispatch: parts.dispatch.clone(),
+    };
+    parts.tasks.spawn(sentinel::tell(told, left, parts.stopping.clone()));
+}
+
 /// Logs what an operator looks for after a start.
-fn report(state: &Arc<GatewayState>, gateway: &GatewayOptions, addresses: &[SocketAddr]) {
+fn report(parts: &GatewayParts, gateway: &GatewayOptions, addresses: &[SocketAddr]) {
+    let paths = &parts.loaded.paths;
     for address in addresses {
         tracing::info!("listening on ws://{address} (PID {})", std::process::id());
     }
-    if let Some(file) = &state.log_file {
+    if let Some(file) = &parts.log_file {
         tracing::info!("log file: {}", file.current().display());
     }
     tracing::info!(
-        state = %state.paths().state_dir().display(),
-        config = %state.paths().config_path().display(),
-        started_in_ms = state.uptime_ms(),
+        state = %paths.state_dir().display(),
+        config = %paths.config_path().display(),
+        started_in_ms = u64::try_from(parts.started.elapsed().as_millis()).unwrap_or(u64::MAX),
         "gateway started",
     );
-    for unmet in state.settings().unmet.iter() {
+    for unmet in parts.settings.get().unmet.iter() {
         tracing::warn!("{unmet}");
     }
-    let findings = state.loaded.snapshot.warnings.iter().map(openclaw_config::Issue::line);
+    let findings = parts.loaded.snapshot.warnings.iter().map(openclaw_config::Issue::line);
     for line in
-        gateway.warnings.iter().cloned().chain(state.loaded.snapshot.migrated.iter().cloned()).chain(findings)
+        gateway.warnings.iter().cloned().chain(parts.loaded.snapshot.migrated.iter().cloned()).chain(findings)
     {
         tracing::warn!("{line}");
     }
-    let told = Arc::clone(state);
-    state.tasks.spawn(async move { report_model(&told).await });
-    let told = Arc::clone(state);
-    state.tasks.spawn_blocking(move || {
-        report_approvals(&told);
-        report_places(&told);
-        report_tools(&told.config());
-        report_absent(&told);
+    let (models, settings) = (parts.models.clone(), parts.settings.get());
+    parts.tasks.spawn(async move { report_model(&models, &settings).await });
+    let (loaded, settings) = (Arc::clone(&parts.loaded), parts.settings.clone());
+    let health = Arc::clone(&parts.health);
+    parts.tasks.spawn_blocking(move || {
+        let config = settings.config();
+        report_approvals(loaded.paths.state_dir(), &config);
+        report_places(&config);
+        report_tools(&config);
+        report_absent(&loaded, &health);
     });
 }
 
@@ -457,25 +511,24 @@ fn report_tools(config: &Config) {
 }
 
 /// Names what the state directory asks for and this version does not have.
-fn report_absent(state: &GatewayState) {
-    let Absent { features, keys } = absent_features(&state.loaded);
+fn report_absent(loaded: &Loaded, health: &HealthMonitor) {
+    let Absent { features, keys } = absent_features(loaded);
     for feature in &features {
         tracing::warn!("{}", feature.message);
     }
     for path in keys {
         tracing::warn!("not supported yet: {path}");
     }
-    state.note_absent(features);
+    health.note_absent(features);
 }
 
 /// Names an approvals file that does not do what it is there for.
-fn report_approvals(state: &GatewayState) {
-    let config = state.config();
-    let store = ApprovalsStore::new(state.paths().state_dir(), &config.environment().home());
+fn report_approvals(state_dir: &Path, config: &Config) {
+    let store = ApprovalsStore::new(state_dir, &config.environment().home());
     match store.load() {
         Err(error) => tracing::warn!("{error}"),
         Ok(loaded) if loaded.file.has_rules() => {
-            if let Some(says) = unheeded_approvals(&config) {
+            if let Some(says) = unheeded_approvals(config) {
                 tracing::warn!("{}: {says}", loaded.path.display());
             }
         }
@@ -484,27 +537,25 @@ fn report_approvals(state: &GatewayState) {
 }
 
 /// Names files that are not where they are looked for.
-fn report_places(state: &GatewayState) {
-    let config = state.config();
-    for left in left_workspaces(&config) {
+fn report_places(config: &Config) {
+    for left in left_workspaces(config) {
         tracing::warn!("{left}");
     }
-    if let Some(root) = own_page::without_page(&config) {
+    if let Some(root) = own_page::without_page(config) {
         tracing::warn!("gateway.controlUi.root: there is no index.html in {}", root.display());
     }
 }
 
 /// Names the default agent's model; finding it out may take a while.
-async fn report_model(state: &GatewayState) {
-    let settings = state.settings();
+async fn report_model(models: &Models, settings: &Settings) {
     let agent = settings.config.default_agent();
     let agent_dir = settings.config.agent(&agent).agent_dir;
     let ask = Ask::new(&agent, &agent_dir);
-    match state.models.describe(&settings.models, &ask).await {
+    match models.describe(&settings.models, &ask).await {
         Ok(described) => tracing::info!("agent model: {}", described.reference),
         Err(error) => tracing::warn!(%error, "agent {agent} has no usable model"),
     }
-    for warning in state.models.warn_of_fallbacks(&settings.models, &agent_dir).await {
+    for warning in models.warn_of_fallbacks(&settings.models, &agent_dir).await {
         tracing::warn!("{warning}");
     }
 }

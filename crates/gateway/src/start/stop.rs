@@ -1,6 +1,5 @@
 //! Ending a gateway: stop taking, let runs finish, close sockets, flush (spec `gateway-protocol.md` §11, KB-39).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::Payload;
@@ -8,9 +7,9 @@ use openclaw_protocol::event::Shutdown;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::parts::GatewayParts;
 use crate::events::Event;
 use crate::handshake::close::Closing;
-use crate::state::GatewayState;
 
 /// All of it takes no longer: a supervisor waits for us.
 pub(super) const LIMIT: Duration = Duration::from_secs(5);
@@ -57,10 +56,10 @@ pub(super) fn restart_deadline() -> Instant {
 
 /// Lets runs end before a restart, until `deadline`. Meanwhile the gateway serves on: messages are
 /// taken, whose runs begin after the restart, and runs can be stopped (spec `operations.md` §2.2).
-pub(super) async fn drain(state: &GatewayState, deadline: Instant) {
-    state.dispatch.hold_runs();
-    state.outdate_health();
-    let runs = state.dispatch.runs_under_way();
+pub(super) async fn drain(parts: &GatewayParts, deadline: Instant) {
+    parts.dispatch.hold_runs();
+    parts.health.outdate();
+    let runs = parts.dispatch.runs_under_way();
     if runs == 0 {
         return;
     }
@@ -70,46 +69,46 @@ pub(super) async fn drain(state: &GatewayState, deadline: Instant) {
         "the restart waits for {runs} {} to end, {at_most} s at most; messages are taken, and answered after it",
         if runs == 1 { "run" } else { "runs" },
     );
-    if timeout_at(deadline, state.dispatch.runs_ended()).await.is_ok() {
+    if timeout_at(deadline, parts.dispatch.runs_ended()).await.is_ok() {
         tracing::info!("runs have ended; restarting now");
     } else {
-        let runs = state.dispatch.runs_under_way();
+        let runs = parts.dispatch.runs_under_way();
         tracing::warn!(runs, "the restart waits no longer; what still runs goes on after it");
     }
 }
 
 /// Stops everything in order. Logs the work that did not finish. Before a restart, work has until
 /// `deadline`, if that is later, or until there is `hurry`.
-pub(super) async fn stop(state: &Arc<GatewayState>, why: Why, deadline: Instant, hurry: &CancellationToken) {
-    state.stopping.cancel();
+pub(super) async fn stop(parts: &GatewayParts, why: Why, deadline: Instant, hurry: &CancellationToken) {
+    parts.stopping.cancel();
     // Clients that hear of the stop find nothing accepted after it.
-    state.dispatch.stop_accepting();
+    parts.dispatch.stop_accepting();
     let restart_expected_ms = (why == Why::Restart).then_some(BACK_IN);
     let notice = Shutdown { reason: why.reason().to_owned(), restart_expected_ms };
     if let Ok(payload) = Payload::of(&notice) {
-        state.events.publish(Event::named("shutdown", payload));
+        parts.events.publish(Event::named("shutdown", payload));
     }
     let drain = match why {
         Why::Stop => DRAIN,
         Why::Restart => deadline.duration_since(Instant::now()).max(DRAIN),
     };
     let unfinished = tokio::select! { biased;
-        unfinished = state.dispatch.shutdown(drain) => unfinished,
-        () = hurry.cancelled() => state.dispatch.shutdown(DRAIN).await,
+        unfinished = parts.dispatch.shutdown(drain) => unfinished,
+        () = hurry.cancelled() => parts.dispatch.shutdown(DRAIN).await,
     };
     if !unfinished.is_empty() {
         tracing::warn!(count = unfinished.len(), "runs did not finish and go on after the next start");
     }
-    state.dispatch.end_hooks().await;
-    state.events.close_all(&why.closing());
-    state.tasks.close();
-    if timeout(CLOSE, state.tasks.wait()).await.is_err() {
-        tracing::warn!(count = state.tasks.len(), "connections and requests did not end in time");
+    parts.dispatch.end_hooks().await;
+    parts.events.close_all(&why.closing());
+    parts.tasks.close();
+    if timeout(CLOSE, parts.tasks.wait()).await.is_err() {
+        tracing::warn!(count = parts.tasks.len(), "connections and requests did not end in time");
     }
-    if timeout(CLOSE, state.models.settle()).await.is_err() {
+    if timeout(CLOSE, parts.models.settle()).await.is_err() {
         tracing::warn!("how credentials did, or models.json, could not be written in time");
     }
-    if let Err(error) = state.sessions.close().await {
+    if let Err(error) = parts.sessions.close().await {
         tracing::error!(%error, "the session store was not closed properly");
     }
     tracing::info!("stopped");

@@ -1,19 +1,21 @@
 //! `agents.files.*`: the files of a workspace, edited from afar.
 
 use openclaw_agent::roster::files::{self, FileError, WorkspaceFile};
+use openclaw_config::Config;
 use openclaw_protocol::params::agents::{
     AgentFile, AgentsFilesGetParams, AgentsFilesGetResult, AgentsFilesListParams, AgentsFilesListResult,
     AgentsFilesSetParams, AgentsFilesSetResult,
 };
 use openclaw_protocol::{AgentId, ErrorShape};
 
-use crate::request::{Failure, RequestContext};
+use super::RosterMethods;
+use crate::request::Failure;
 
 pub(in super::super) async fn list(
-    ctx: RequestContext,
+    parts: &RosterMethods,
     params: AgentsFilesListParams,
 ) -> Result<AgentsFilesListResult, Failure> {
-    let (agent_id, workspace) = workspace_of(&ctx, &params.agent_id.0)?;
+    let (agent_id, workspace) = workspace_of(&parts.settings.config(), &params.agent_id.0)?;
     let at = workspace.clone();
     let found = blocking(move || Ok(files::list(&at))).await?;
     let files = found.into_iter().map(|file| shown(file, None)).collect();
@@ -21,10 +23,10 @@ pub(in super::super) async fn list(
 }
 
 pub(in super::super) async fn get(
-    ctx: RequestContext,
+    parts: &RosterMethods,
     params: AgentsFilesGetParams,
 ) -> Result<AgentsFilesGetResult, Failure> {
-    let (agent_id, workspace) = workspace_of(&ctx, &params.agent_id.0)?;
+    let (agent_id, workspace) = workspace_of(&parts.settings.config(), &params.agent_id.0)?;
     let at = workspace.clone();
     let (file, content) = blocking(move || files::get(&at, &params.name.0)).await?;
     let file = shown(file, content);
@@ -32,10 +34,10 @@ pub(in super::super) async fn get(
 }
 
 pub(in super::super) async fn set(
-    ctx: RequestContext,
+    parts: &RosterMethods,
     params: AgentsFilesSetParams,
 ) -> Result<AgentsFilesSetResult, Failure> {
-    let (agent_id, workspace) = workspace_of(&ctx, &params.agent_id.0)?;
+    let (agent_id, workspace) = workspace_of(&parts.settings.config(), &params.agent_id.0)?;
     let at = workspace.clone();
     let (name, content) = (params.name.0, params.content);
     let (file, content) = blocking(move || Ok((files::set(&at, &name, &content)?, content))).await?;
@@ -43,8 +45,7 @@ pub(in super::super) async fn set(
     Ok(AgentsFilesSetResult { ok: true, agent_id, workspace: workspace.display().to_string(), file })
 }
 
-fn workspace_of(ctx: &RequestContext, agent: &str) -> Result<(String, std::path::PathBuf), Failure> {
-    let config = ctx.gateway.config();
+fn workspace_of(config: &Config, agent: &str) -> Result<(String, std::path::PathBuf), Failure> {
     let id = AgentId::normalize(agent);
     if !config.has_agent(&id) {
         return Err(ErrorShape::invalid("unknown agent id").into());

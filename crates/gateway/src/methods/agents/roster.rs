@@ -13,19 +13,20 @@ use openclaw_protocol::params::agents::{
 use openclaw_sessions::store::{Query, Row, Rows, gather};
 
 use super::super::config_change::change;
-use crate::request::{Failure, RequestContext};
+use super::RosterMethods;
+use crate::request::Failure;
 
 /// Time that the runs of a deleted agent get to stop.
 const QUIESCE: Duration = Duration::from_secs(15);
 
 pub(in super::super) async fn create(
-    ctx: RequestContext,
+    parts: &RosterMethods,
     params: AgentsCreateParams,
 ) -> Result<AgentsCreateResult, Failure> {
     let id = AgentId::normalize(&params.name.0);
     let name = params.name.0.trim().to_owned();
     let (agent_id, shown) = (id.to_string(), name.clone());
-    let created = change(&ctx, move |loaded| {
+    let created = change(&parts.reload, move |loaded| {
         let new = NewAgent {
             id: id.clone(),
             name: name.clone(),
@@ -47,12 +48,12 @@ pub(in super::super) async fn create(
 }
 
 pub(in super::super) async fn update(
-    ctx: RequestContext,
+    parts: &RosterMethods,
     params: AgentsUpdateParams,
 ) -> Result<AgentsUpdateResult, Failure> {
     let id = AgentId::normalize(&params.agent_id.0);
     let agent_id = id.to_string();
-    change(&ctx, move |loaded| {
+    change(&parts.reload, move |loaded| {
         let text = |text: &Option<openclaw_protocol::params::NonEmpty>| {
             text.as_ref().map(|text| text.0.trim().to_owned()).filter(|text| !text.is_empty())
         };
@@ -69,16 +70,16 @@ pub(in super::super) async fn update(
 }
 
 pub(in super::super) async fn delete(
-    ctx: RequestContext,
+    parts: &RosterMethods,
     params: AgentsDeleteParams,
 ) -> Result<AgentsDeleteResult, Failure> {
     let id = AgentId::normalize(&params.agent_id.0);
     let agent_id = id.to_string();
     let files = if params.delete_files == Some(false) { Files::Keep } else { Files::Trash };
-    if id.as_str() != AgentId::MAIN && ctx.gateway.config().has_agent(&id) {
-        stop_runs(&ctx, &id).await?;
+    if id.as_str() != AgentId::MAIN && parts.settings.config().has_agent(&id) {
+        stop_runs(parts, &id).await?;
     }
-    let deleted = change(&ctx, move |loaded| roster::delete(loaded, &id, files, Actor::Rpc)).await?;
+    let deleted = change(&parts.reload, move |loaded| roster::delete(loaded, &id, files, Actor::Rpc)).await?;
     for (from, to) in &deleted.trashed {
         tracing::info!(agent = %agent_id, "moved to the trash: {} is now {}", from.display(), to.display());
     }
@@ -90,14 +91,14 @@ pub(in super::super) async fn delete(
 }
 
 /// Ends what the agent is doing, and writes its rows out: their files are about to be moved away.
-async fn stop_runs(ctx: &RequestContext, id: &AgentId) -> Result<(), Failure> {
-    let store = ctx.gateway.sessions.as_ref();
+async fn stop_runs(parts: &RosterMethods, id: &AgentId) -> Result<(), Failure> {
+    let store = parts.sessions.as_ref();
     let rules = store.rules().clone();
     let agent = id.clone();
     let of_agent = move |row: Row| (rules.agent_of(&row.key) == agent).then_some(row.key);
     for key in gather(store, Rows::Of(id), &Query::default(), of_agent).await? {
-        if !ctx.gateway.dispatch.active_runs(&key).is_empty() {
-            let quiet = ctx.gateway.dispatch.change(&key, QUIESCE, std::future::ready(())).await;
+        if !parts.dispatch.active_runs(&key).is_empty() {
+            let quiet = parts.dispatch.change(&key, QUIESCE, std::future::ready(())).await;
             quiet.outcome().await?;
         }
     }

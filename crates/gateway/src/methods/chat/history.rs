@@ -12,28 +12,29 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::ChatMethods;
 use crate::methods::default_model::describe;
-use crate::request::{Failure, RequestContext};
+use crate::request::Failure;
 
 /// Level of a model that can't be found.
 const NO_THINKING: &str = "off";
 
 pub(in crate::methods) async fn history(
-    ctx: RequestContext,
+    parts: &ChatMethods,
     params: ChatHistoryParams,
 ) -> Result<ChatHistoryResult<Box<RawValue>>, Failure> {
-    let key = ctx.gateway.sessions.rules().canonical(&params.session_key.0)?;
-    let entry = ctx.gateway.sessions.get(&key).await?.map(|row| row.entry).unwrap_or_default();
-    let agent = ctx.gateway.sessions.rules().agent_of(&key);
-    let thinking_level = thinking_level(&ctx, &agent, &entry).await;
+    let key = parts.sessions.rules().canonical(&params.session_key.0)?;
+    let entry = parts.sessions.get(&key).await?.map(|row| row.entry).unwrap_or_default();
+    let agent = parts.sessions.rules().agent_of(&key);
+    let thinking_level = thinking_level(parts, &agent, &entry).await;
     let verbose_level = match entry.verbose_level {
         Some(level) => Some(level.as_str().to_owned()),
-        None => ctx.gateway.config().agent(&agent).verbose_default,
+        None => parts.settings.config().agent(&agent).verbose_default,
     };
     let session_id = entry.session_id.as_ref().map(|id| id.as_str().to_owned());
     let limit =
         usize::try_from(params.limit.unwrap_or(ChatHistoryParams::DEFAULT_LIMIT)).unwrap_or(usize::MAX);
-    let transcripts = Arc::clone(&ctx.gateway.transcripts);
+    let transcripts = Arc::clone(&parts.transcripts);
     let read = tokio::task::spawn_blocking(move || match transcripts.find(&agent, &entry) {
         Some(found) => transcript::read(&*transcripts.reader(&found), limit),
         None => Ok(Vec::new()),
@@ -95,7 +96,7 @@ fn with_error_text(message: Box<RawValue>) -> Box<RawValue> {
 }
 
 /// The session's own level, else the one its model would run with.
-async fn thinking_level(ctx: &RequestContext, agent: &AgentId, entry: &SessionEntry) -> String {
+async fn thinking_level(parts: &ChatMethods, agent: &AgentId, entry: &SessionEntry) -> String {
     if let Some(level) = entry.thinking_level.as_deref() {
         return level.to_owned();
     }
@@ -103,7 +104,7 @@ async fn thinking_level(ctx: &RequestContext, agent: &AgentId, entry: &SessionEn
         Some(provider) => format!("{provider}/{model}"),
         None => model.to_owned(),
     });
-    let described = describe(ctx, &ctx.gateway.settings(), agent, own.as_deref()).await;
+    let described = describe(&parts.models, &parts.settings.get(), agent, own.as_deref()).await;
     described.map_or_else(|| NO_THINKING.to_owned(), |model| model.thinking.as_str().to_owned())
 }
 
