@@ -42,15 +42,6 @@ pub(crate) struct Wish {
     pub(crate) agent: Option<AgentId>,
 }
 
-/// The handle to heartbeats: what others ask of them and learn of them.
-#[derive(Debug)]
-pub(crate) struct Heartbeats {
-    wishes: mpsc::Sender<Wish>,
-    waiting: Mutex<Option<mpsc::Receiver<Wish>>>,
-    enabled: watch::Sender<bool>,
-    last: Mutex<Option<Arc<HeartbeatEvent>>>,
-}
-
 /// Parts of the gateway that beats are made with.
 pub(crate) struct BeatParts {
     pub(crate) heartbeats: Arc<Heartbeats>,
@@ -60,6 +51,15 @@ pub(crate) struct BeatParts {
     pub(crate) platforms: Arc<Platforms>,
     pub(crate) dispatch: Dispatch,
     pub(crate) events: Arc<EventHub>,
+}
+
+/// The handle to heartbeats: what others ask of them and learn of them.
+#[derive(Debug)]
+pub(crate) struct Heartbeats {
+    wishes: mpsc::Sender<Wish>,
+    waiting: Mutex<Option<mpsc::Receiver<Wish>>>,
+    enabled: watch::Sender<bool>,
+    last: Mutex<Option<Arc<HeartbeatEvent>>>,
 }
 
 impl Default for Heartbeats {
