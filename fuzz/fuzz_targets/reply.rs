@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use openclaw_channel_telegram::html::{Cut, RENDERED_LIMIT, messages};
 use openclaw_channels::markdown::render::{SIGNAL, SLACK, WHATSAPP, plain, signal, slack, whatsapp};
 use openclaw_channels::markdown::{TableMode, convert_tables, read};
-use openclaw_channels::telegram::html::{Cut, RENDERED_LIMIT, messages};
 use openclaw_channels::text::discord::{DiscordLimits, chunk_discord};
 use openclaw_channels::text::fence::fences;
 use openclaw_channels::text::{ChunkMode, LengthUnit, Limit, Markup, chunk, chunk_lines};

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use openclaw_channel_telegram::events_of;
 use openclaw_channels::Inbound;
-use openclaw_channels::telegram::events_of;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(update) = serde_json::from_slice(bytes) else { return };

@@ -22,6 +22,7 @@ const LAYERS: &[&str] = &[
     "openclaw-runtime",
     "openclaw-delivery",
     "openclaw-journal",
+    "openclaw-channel-telegram",
     "openclaw-channels",
     "openclaw-tools",
     "openclaw-agent",
@@ -37,6 +38,12 @@ const LAYERS: &[&str] = &[
 const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("openclaw-models", "openclaw-sessions", "a model client knows nothing of sessions"),
     ("openclaw-channels", "openclaw-agent", "a channel knows nothing of agents"),
+    ("openclaw-channel-telegram", "openclaw-agent", "a channel knows nothing of agents"),
+    ("openclaw-journal", "openclaw-channel-telegram", "platforms are reached by the Channel trait"),
+    ("openclaw-delivery", "openclaw-channel-telegram", "platforms are reached by the Channel trait"),
+    ("openclaw-runtime", "openclaw-channel-telegram", "platforms are reached by the Channel trait"),
+    ("openclaw-commands", "openclaw-channel-telegram", "platforms are reached by the Channel trait"),
+    ("openclaw-dispatch", "openclaw-channel-telegram", "platforms are reached by the Channel trait"),
     ("openclaw-memory", "openclaw-models", "embedding clients are handed in"),
 ];
 

@@ -124,7 +124,7 @@ pub fn names_of(document: &Value, channel: &dyn Channel, account: &str) -> Vec<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::telegram::Telegram;
+    use crate::testing::Numbered;
 
     fn telegram(section: &Value) -> Value {
         json!({"channels": {"telegram": section}})
@@ -161,7 +161,7 @@ mod tests {
             ),
         ];
         for (section, account, expect) in rows {
-            let found = left(without_credentials(&telegram(section), &Telegram, account));
+            let found = left(without_credentials(&telegram(section), &Numbered, account));
             assert_eq!(found, expect, "{section} {account}");
         }
     }
@@ -193,11 +193,11 @@ mod tests {
         ];
         for (section, account, expect) in rows {
             assert_eq!(
-                left(without_account(&telegram(&section), &Telegram, account)),
+                left(without_account(&telegram(&section), &Numbered, account)),
                 expect,
                 "{section} {account}"
             );
         }
-        assert_eq!(without_account(&json!({}), &Telegram, "default"), None);
+        assert_eq!(without_account(&json!({}), &Numbered, "default"), None);
     }
 }

@@ -1,9 +1,13 @@
-//! Chat platforms.
+//! Interface of chat platforms, and the policy that is the same for all of them.
 //!
-//! A platform is one module behind one interface, [`Channel`]: it brings what happens as [`Inbound`] values, sends answers as [`Part`]s, and knows how its
-//! platform formats, threads and limits them. It knows nothing of agents or sessions, and holds no policy.
+//! A platform is a crate of its own behind one interface, [`Channel`]: it brings events as
+//! [`Inbound`] values, sends answers as [`Part`]s, and knows how its platform formats, threads and
+//! limits them. It knows nothing of agents or sessions, and holds no policy. This crate in turn
+//! knows no platform's syntax and makes no request: the gateway hands it the platforms of the
+//! build ([`Platforms`]).
 //!
-//! [`registry`] is the table of channels that exist.
+//! Begin with `channel.rs`, which has both traits. [`access`] decides who is heard, [`markdown`]
+//! and [`text`] cut and format answers, [`registry`] is the table of channels that exist.
 
 pub mod access;
 pub mod account_keys;
@@ -16,10 +20,10 @@ pub mod markdown;
 mod outbound;
 pub mod platforms;
 pub mod registry;
-
 mod status;
 mod switch;
-pub mod telegram;
+#[cfg(test)]
+mod testing;
 pub mod text;
 
 pub use address::Address;

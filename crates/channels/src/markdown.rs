@@ -1,9 +1,9 @@
 //! Markdown as platforms show it (spec `channels.md` §4).
 //!
 //! [`read()`] makes a [`Styled`] text of it: words, and which of them are bold, a link, code. The
-//! styled text is cut ([`pieces()`]) and then written in a platform's own markup ([`render`],
-//! [`crate::telegram::html`]), so that no formatting is broken by a cut. Platforms that take
-//! Markdown as it is get their tables converted by [`convert_tables`].
+//! styled text is cut ([`pieces()`]) and then written in a platform's own markup ([`render`], or
+//! the platform's crate), so that no formatting is broken by a cut. Platforms that take Markdown
+//! as it is get their tables converted by [`convert_tables`].
 
 mod angle;
 mod autolink;

@@ -330,15 +330,14 @@ fn named(entries: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use openclaw_channels::Platforms;
+    use openclaw_channel_telegram::Telegram;
     use openclaw_config::load;
 
     use super::*;
     use crate::testing::config_file;
 
     fn telegram() -> Place {
-        let channel = Arc::clone(Platforms::default().channel("telegram").unwrap());
-        Place { channel, account: "default".to_owned(), is_named: false }
+        Place { channel: Arc::new(Telegram), account: "default".to_owned(), is_named: false }
     }
 
     #[test]

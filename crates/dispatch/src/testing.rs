@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::prompt::HostFacts;
+use openclaw_channel_telegram::Telegram;
+use openclaw_channels::Platforms;
 use openclaw_config::{Config, Environment};
 use openclaw_journal::api::{
     AbortError, AbortReason, AbortTarget, AgentMessage, Broadcast, ChangeError, ChatMessage, DispatchError,
@@ -419,7 +421,7 @@ fn deps(dir: &Path, model: &FakeModel, extra: &Value) -> Deps {
         transcripts,
         models: Models::new(Variables::from(&environment), Http::default()),
         skills: Arc::default(),
-        platforms: Arc::default(),
+        platforms: Arc::new(Platforms::new(vec![Arc::new(Telegram)])),
         host: HostFacts::default(),
         system_events: Arc::default(),
         command_variables: vec![("OPENCLAW_GATEWAY_PORT".to_owned(), "18790".to_owned())],

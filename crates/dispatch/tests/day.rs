@@ -17,6 +17,8 @@ use std::time::Duration;
 
 use jiff::civil::date;
 use jiff::tz::TimeZone;
+use openclaw_channel_telegram::Telegram;
+use openclaw_channels::Platforms;
 use openclaw_config::{Config, Environment, clock};
 use openclaw_dispatch::api::{Accepted, ChatMessage, Occasion, RunOutcome, Waited};
 use openclaw_dispatch::caller::CallerRights;
@@ -263,7 +265,7 @@ impl Person {
             transcripts: Arc::new(FileTranscripts::new(layout)),
             models: Models::new(Variables::from(&environment), Http::default()),
             skills: Arc::default(),
-            platforms: Arc::default(),
+            platforms: Arc::new(Platforms::new(vec![Arc::new(Telegram)])),
             host: openclaw_agent::prompt::HostFacts::default(),
             system_events: Arc::default(),
             command_variables: Vec::new(),

@@ -5,10 +5,12 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use openclaw_channels::{Platforms, registry};
+use openclaw_channels::registry;
 use openclaw_config::{Loaded, installed_extensions, json5, nearest, shared_place, unsupported};
 use openclaw_protocol::params::health::AbsentFeature;
 use serde_json::Value;
+
+use crate::platforms::platforms;
 
 /// Larger files are not looked into, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
@@ -185,7 +187,7 @@ fn listed(names: &[String]) -> String {
 
 /// Platforms that are set up, switched on, and not there.
 fn channels(loaded: &Loaded) -> Vec<String> {
-    let platforms = Platforms::default();
+    let platforms = platforms();
     let sections = loaded.snapshot.config.get("channels").and_then(Value::as_object);
     let wanted = sections.into_iter().flatten().filter(|(name, section)| {
         name.as_str() != "defaults"

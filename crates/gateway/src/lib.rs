@@ -4,7 +4,8 @@
 //! what it uses. [`methods`] answers requests, a family a file; [`fan_out`] gives events to clients. A socket's life: [`socket`] drives it,
 //! [`handshake`] decides whether it comes in, [`pairing`] whether its device does.
 //!
-//! No wire format of a model or chat platform is known to this crate.
+//! No wire format of a model or chat platform is known to this crate. Which platforms the build has
+//! is one row each in `platforms.rs`.
 
 mod absent_features;
 mod ack_pause;
@@ -31,6 +32,7 @@ pub mod logging;
 pub mod methods;
 pub mod pairing;
 mod places;
+mod platforms;
 mod premises;
 pub mod presence;
 mod reload;
@@ -50,6 +52,7 @@ mod web_chat;
 
 pub use absent_features::{Absent, absent_features};
 pub use host::{Host, VERSION, own_addresses};
+pub use platforms::platforms;
 pub use premises::premises;
 pub use reload::applies_at_once;
 pub use request::{Failure, HandlerResult, RequestContext};

@@ -77,6 +77,7 @@ fn setup(platforms: &Platforms, config: &Config, at: Option<&Address>) -> Option
 
 #[cfg(test)]
 mod tests {
+    use openclaw_channel_telegram::Telegram;
     use openclaw_config::Environment;
 
     use super::*;
@@ -84,7 +85,7 @@ mod tests {
     fn of(text: &str, at: Option<&Address>) -> Option<MessageSetup> {
         let home = tempfile::tempdir().unwrap();
         let env = Environment::new([("HOME".to_owned(), home.path().display().to_string())], home.path());
-        setup(&Platforms::default(), &Config::from_json5(text, &env).unwrap(), at)
+        setup(&Platforms::new(vec![Arc::new(Telegram)]), &Config::from_json5(text, &env).unwrap(), at)
     }
 
     #[test]

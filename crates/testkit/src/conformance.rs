@@ -4,7 +4,7 @@
 //! its fake.
 //!
 //! ```ignore
-//! // crates/channels/tests/conformance.rs
+//! // crates/channel-telegram/tests/conformance.rs
 //! mod telegram { openclaw_testkit::conformance!(super::TelegramFixture); }
 //! ```
 

@@ -3,7 +3,7 @@
 //!
 //! [`GatewayUnderTest`] runs it in a directory of its own, [`WsClient`] talks to it, [`DeviceIdentity`] signs, [`golden`] replays
 //! recorded conversations against it, [`browser`] opens its web chat, [`model_server`] is the model it calls, [`telegram`] the chat platform,
-//! [`mod@conformance`] the suite that every chat platform passes, [`faulty_disk`] a disk that fails when it is told to,
+//! [`mod@conformance`] the suite that every chat platform passes, [`markdown`] texts for what cuts and renders them, [`faulty_disk`] a disk that fails when it is told to,
 //! [`reference_state`] a directory that OpenClaw 2026.2.9 left.
 //! Never a dependency of shipped code.
 
@@ -17,6 +17,7 @@ pub mod golden;
 pub mod login_server;
 pub mod long_sessions;
 pub mod many_sessions;
+pub mod markdown;
 pub mod model_server;
 pub mod reference_state;
 mod reserved_port;

@@ -408,7 +408,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::telegram::Telegram;
+    use crate::testing::Numbered;
 
     const MINUTE: i64 = 60_000;
 
@@ -425,12 +425,12 @@ mod tests {
         assert!(matches!(ask("2", 10), Requested::New(_)) && matches!(ask("3", 10), Requested::New(_)));
         assert_eq!(ask("4", 10), Requested::Full);
         let approved =
-            store.approve_at(&Telegram, &format!(" {} ", first.to_lowercase()), start + 30 * MINUTE);
+            store.approve_at(&Numbered, &format!(" {} ", first.to_lowercase()), start + 30 * MINUTE);
         assert_eq!(approved.unwrap().unwrap().id, "1");
         assert_eq!(store.guests().entries, ["1"]);
-        assert_eq!(store.approve_at(&Telegram, &first, start + 30 * MINUTE).unwrap(), None);
+        assert_eq!(store.approve_at(&Numbered, &first, start + 30 * MINUTE).unwrap(), None);
         assert!(matches!(ask("1", 61), Requested::New(code) if code != first), "an old one is forgotten");
-        assert!(store.forget(&Telegram, "tg:1").unwrap() && store.guests().entries.is_empty());
+        assert!(store.forget(&Numbered, "tg:1").unwrap() && store.guests().entries.is_empty());
     }
 
     #[test]
@@ -447,7 +447,7 @@ mod tests {
         assert_eq!(ask("1", 60), Requested::Known(first.clone()));
         assert!(matches!(ask("1", 61), Requested::New(code) if code != first));
         let (before, at) = (&first, start + 61 * MINUTE);
-        assert_eq!(store.approve_at(&Telegram, before, at).unwrap(), None, "its code says nothing any more");
+        assert_eq!(store.approve_at(&Numbered, before, at).unwrap(), None, "its code says nothing any more");
     }
 
     #[test]
@@ -481,11 +481,11 @@ mod tests {
             PairingStore::new(dir.path(), "telegram", "work"),
         );
         assert_eq!((main.guests().entries, work.guests().entries), (names(&["7"]), names(&["7"])));
-        assert!(work.allow(&Telegram, "telegram:8").unwrap() && !work.allow(&Telegram, "*").unwrap());
-        assert!(!work.allow(&Telegram, "7").unwrap(), "they are in by the list for all");
+        assert!(work.allow(&Numbered, "telegram:8").unwrap() && !work.allow(&Numbered, "*").unwrap());
+        assert!(!work.allow(&Numbered, "7").unwrap(), "they are in by the list for all");
         assert_eq!((main.guests().entries, work.guests().entries), (names(&["7"]), names(&["8", "7"])));
         assert_eq!(kept("telegram-work-allowFrom.json"), json!({"version": 1, "allowFrom": ["8"]}));
-        main.allow(&Telegram, "9").unwrap();
+        main.allow(&Numbered, "9").unwrap();
         assert_eq!(kept("telegram-allowFrom.json"), json!({"version": 1, "allowFrom": ["7", "9"], "x": 1}));
         fs::write(&shared, "{oops").unwrap();
         assert!(
@@ -493,7 +493,7 @@ mod tests {
             "nobody of a torn file"
         );
         assert_eq!(work.guests().entries, names(&["8"]), "but those of the other");
-        assert!(work.guests().unreadable.is_some() && main.allow(&Telegram, "10").is_err());
+        assert!(work.guests().unreadable.is_some() && main.allow(&Numbered, "10").is_err());
         for (written, expect) in [
             (r#"{"allowFrom":[7, "8", null]}"#, ["7", "8"].as_slice()),
             ("\u{feff}{\"version\":1,\"allowFrom\":[\"7\"]}", &["7"]),
@@ -512,12 +512,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let shared = dir.path().join("telegram-allowFrom.json");
         let work = PairingStore::new(dir.path(), "telegram", "work");
-        work.allow(&Telegram, "8").unwrap();
+        work.allow(&Numbered, "8").unwrap();
         fs::write(&shared, r#"{"version":1,"allowFrom":["7","telegram:77"]}"#).unwrap();
         assert_eq!(work.guests().entries, names(&["8", "7", "telegram:77"]), "let in there");
         fs::write(&shared, r#"{"version":1,"allowFrom":["telegram:77"]}"#).unwrap();
         assert_eq!(work.guests().entries, names(&["8", "telegram:77"]), "put out there");
-        assert!(work.forget(&Telegram, "77").unwrap() && !work.forget(&Telegram, "77").unwrap());
+        assert!(work.forget(&Numbered, "77").unwrap() && !work.forget(&Numbered, "77").unwrap());
         assert_eq!(work.guests().entries, names(&["8"]), "who is put out is in by no list");
     }
 

@@ -378,7 +378,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::telegram::Telegram;
+    use crate::testing::Numbered;
 
     fn gate(
         section: &Value,
@@ -421,7 +421,7 @@ mod tests {
         let sender = Sender { id: sender.to_owned(), ..Sender::default() };
         let paired: Vec<String> = paired.iter().map(|id| (*id).to_owned()).collect();
         ask(Speaker {
-            channel: &Telegram,
+            channel: &Numbered,
             settings: &settings,
             paired: &paired,
             address: &address,

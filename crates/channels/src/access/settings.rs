@@ -209,7 +209,7 @@ impl AccessSettings {
     }
 
     /// Every list of who is heard.
-    pub(crate) fn lists_mut(&mut self) -> impl Iterator<Item = &mut Vec<Entry>> {
+    pub fn lists_mut(&mut self) -> impl Iterator<Item = &mut Vec<Entry>> {
         let groups = self.groups.values_mut();
         let rules =
             groups.flat_map(|group| std::iter::once(&mut group.rules).chain(group.topics.values_mut()));
@@ -218,7 +218,7 @@ impl AccessSettings {
     }
 
     /// The entries of `toolsBySender` in its groups, which name people too.
-    pub(crate) fn senders_with_tools(&self) -> impl Iterator<Item = &str> {
+    pub fn senders_with_tools(&self) -> impl Iterator<Item = &str> {
         let rules = self.groups.values().filter_map(|group| group.tools_by_sender.as_ref()?.as_object());
         rules.flat_map(|rules| rules.keys().map(String::as_str))
     }

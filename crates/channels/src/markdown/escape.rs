@@ -38,9 +38,9 @@ fn escape_line(out: &mut String, line: &str) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::tests::any_markdown;
     use super::super::{Reading, read};
     use super::*;
+    use openclaw_testkit::markdown::any_markdown;
 
     #[test]
     fn what_is_escaped_reads_as_it_was_written() {

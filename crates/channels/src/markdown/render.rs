@@ -1,8 +1,9 @@
-//! Styled text in the markup of platforms, one file each. Telegram's HTML is in [`crate::telegram::html`].
+//! Styled text in the markup of platforms, one file each. [`marks`] is for crates of platforms that
+//! have a markup of their own.
 
 mod flatten;
 mod markdown;
-pub(crate) mod marks;
+pub mod marks;
 mod plain;
 mod signal;
 mod slack;

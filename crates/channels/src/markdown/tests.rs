@@ -1,10 +1,13 @@
+use openclaw_testkit::markdown::any_markdown;
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::render::{PLAIN, SIGNAL, SLACK, SignalStyle, WHATSAPP, plain, signal, slack, whatsapp};
 use super::*;
-use crate::telegram::html::TELEGRAM;
 use crate::text::Limit;
+
+/// All features at once.
+pub(crate) const EVERYTHING: Reading = Reading { spoilers: true, autolinks: true, ..Reading::PLAIN };
 
 /// Spec `channels.md` §4.1.
 #[test]
@@ -72,7 +75,7 @@ fn spoilers_are_pairs_of_bars_in_a_paragraph() {
         ("- ||x||\n- y", "• x\n• y", &["x"]),
     ];
     for (input, text, hidden) in rows {
-        let styled = read(input, TELEGRAM);
+        let styled = read(input, EVERYTHING);
         let spoilers = styled.spans.iter().filter(|span| span.style == Style::Spoiler);
         let found: Vec<&str> = spoilers.map(|span| &styled.text[span.range.clone()]).collect();
         assert_eq!((styled.text.as_str(), found.as_slice()), (text, hidden), "{input:?}");
@@ -241,43 +244,6 @@ fn plain_words_keep_the_addresses_of_links() {
     }
 }
 
-/// Markdown of every kind, also broken.
-pub(crate) fn any_markdown() -> impl Strategy<Value = String> {
-    let pieces = [
-        "**",
-        "_",
-        "~~",
-        "`",
-        "||",
-        "\n",
-        "\n\n",
-        "\n```js\n",
-        "\n```\n",
-        "\n- ",
-        "\n  - ",
-        "\n> ",
-        "\n# ",
-        "[",
-        "](https://e.com/?a=\"1\"&b)",
-        "https://x.y/z ",
-        "<b>",
-        "<",
-        "&",
-        ">",
-        "😀",
-        "e\u{301}",
-        " ",
-        " ",
-        " ",
-        "\n| a | b |\n|---|---|\n| 1 | 2 |\n",
-        "\n    deep\n",
-        "word",
-        "other",
-    ];
-    let piece = prop_oneof![3 => "[a-z]{1,8}", 5 => proptest::sample::select(pieces.to_vec()).prop_map(str::to_owned)];
-    proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
-}
-
 fn without_blanks(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
@@ -285,7 +251,7 @@ fn without_blanks(text: &str) -> String {
 proptest! {
     #[test]
     fn pieces_fit_and_lose_nothing(markdown in any_markdown(), limit in 10usize..80) {
-        let styled = read(&markdown, TELEGRAM);
+        let styled = read(&markdown, EVERYTHING);
         let limit = Limit::utf16(limit);
         let pieces = pieces(&styled, limit);
         prop_assert!(pieces.iter().all(|piece| limit.fits(&piece.text) && !piece.text.trim().is_empty()));

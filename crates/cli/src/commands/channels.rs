@@ -13,10 +13,10 @@ mod wizard;
 
 use std::time::Duration;
 
-use openclaw_channels::{Channel, Platforms, Unusable, registry, switched_off};
+use openclaw_channels::{Channel, Unusable, registry, switched_off};
 use openclaw_config::Config;
 use openclaw_config::write::WriteError;
-use openclaw_gateway::running_gateway;
+use openclaw_gateway::{platforms, running_gateway};
 use openclaw_protocol::Call;
 use openclaw_protocol::params::channels::{ChannelsLogout, ChannelsStart, ChannelsStatus, ChannelsStop};
 use serde_json::{Map, Value, json};
@@ -78,7 +78,7 @@ pub(super) fn platform(name: &str) -> Result<std::sync::Arc<dyn Channel>, Failur
             "`openclaw dashboard` opens it; `openclaw agent --agent main -m <text>` says something there.",
         ));
     }
-    Platforms::default().channel(info.id).cloned().ok_or_else(|| {
+    platforms().channel(info.id).cloned().ok_or_else(|| {
         Failure::new("not-implemented", format!("{}: not implemented yet in this version", info.label))
             .hint(those_there_are())
     })
@@ -89,7 +89,7 @@ pub(super) fn platform_or_only(name: Option<&str>) -> Result<std::sync::Arc<dyn 
     if let Some(name) = name {
         return platform(name);
     }
-    match Platforms::default().channels() {
+    match platforms().channels() {
         [only] => Ok(std::sync::Arc::clone(only)),
         several => {
             let known: Vec<&str> = several.iter().map(|channel| channel.info().id).collect();
@@ -108,7 +108,7 @@ fn unknown(name: &str) -> Failure {
 }
 
 fn those_there_are() -> String {
-    let platforms = Platforms::default();
+    let platforms = platforms();
     let known: Vec<&str> = platforms.channels().iter().map(|channel| channel.info().id).collect();
     format!("This version has: {}, and webchat.", known.join(", "))
 }
@@ -148,7 +148,7 @@ fn switch<C: Call>(context: &Context, args: &AccountArgs, done: &str) -> Outcome
 fn list(context: &Context, json: bool, with_usage: bool) -> Outcome {
     let config = context.config()?;
     context.print_warnings_about(&["channels"]);
-    let platforms = Platforms::default();
+    let platforms = platforms();
     let configured: Vec<_> =
         platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref())).collect();
     let profiles = profiles(context, config);
@@ -361,7 +361,7 @@ fn offline(context: &Context, target: &TargetArgs, failure: &Failure) -> Outcome
         true => "not known whether it runs (no gateway runs here)",
         false => "not known whether it runs (the gateway can't be asked)",
     };
-    let platforms = Platforms::default();
+    let platforms = platforms();
     let configured: Vec<_> =
         platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref())).collect();
     if configured.is_empty() {

@@ -7,7 +7,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Channel, ChannelInfo, Platforms, TargetError};
+use openclaw_channels::{Channel, ChannelInfo, TargetError};
+use openclaw_gateway::platforms;
 use openclaw_protocol::Call;
 use openclaw_protocol::params::channels::{ChannelsStatus, MessageAction, Poll, Send};
 use openclaw_sessions::ids;
@@ -88,7 +89,7 @@ fn channel(args: &MessageArgs, context: &Context) -> Result<Arc<dyn Channel>, Fa
         return platform(name);
     }
     let config = context.config()?;
-    let platforms = Platforms::default();
+    let platforms = platforms();
     match platforms.usable(config).as_slice() {
         [] => {
             let failure =

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use openclaw_channels::Platforms;
 use openclaw_config::Config;
+use openclaw_gateway::platforms;
 use openclaw_models::ModelRef;
 use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_runtime::tool_access::{Access, Explanation, RunOf, ToolAccess, explain, unknown_names};
@@ -42,7 +42,7 @@ pub(super) fn run(args: &ToolsArgs, context: &Context) -> Outcome {
         is_owner,
         has_image_model: models.have_eyes(&agent),
     };
-    let mut explanation = explain(run, &entry, &Platforms::default());
+    let mut explanation = explain(run, &entry, &platforms());
     if let Some(tool) = &args.tool {
         keep_only(&mut explanation, tool)?;
     }

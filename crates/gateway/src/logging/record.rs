@@ -96,7 +96,8 @@ fn level_of(level: Level) -> (u8, &'static str) {
     }
 }
 
-/// The subsystem that a module belongs to: `gateway/ws` for what drives sockets, else crate and module.
+/// The subsystem that a module belongs to: `gateway/ws` for what drives sockets, `channels/<platform>`
+/// for the crate of a chat platform, else crate and module.
 pub(super) fn subsystem(target: &str) -> String {
     const SOCKETS: &[&str] =
         &["openclaw_gateway::connection", "openclaw_gateway::handshake", "openclaw_gateway::socket"];
@@ -106,6 +107,9 @@ pub(super) fn subsystem(target: &str) -> String {
     let mut parts = target.split("::");
     let name = parts.next().unwrap_or_default();
     let name = name.strip_prefix("openclaw_").unwrap_or(name);
+    if let Some(platform) = name.strip_prefix("channel_") {
+        return format!("channels/{platform}");
+    }
     match parts.next().filter(|module| !matches!(*module, "run" | "start" | "server")) {
         Some(module) => format!("{name}/{module}"),
         None => name.to_owned(),
@@ -167,6 +171,8 @@ mod tests {
             ("openclaw_gateway::run", "gateway"),
             ("openclaw_gateway", "gateway"),
             ("openclaw_dispatch::inbox::writer", "dispatch/inbox"),
+            ("openclaw_channel_telegram::receive", "channels/telegram"),
+            ("openclaw_channels::access", "channels/access"),
             ("hyper::proto", "hyper/proto"),
         ];
         for (target, expect) in rows {

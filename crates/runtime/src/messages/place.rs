@@ -137,6 +137,7 @@ fn unknown(name: &str) -> MessageError {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_channel_telegram::Telegram;
     use openclaw_config::Environment;
     use serde_json::{Value, json};
 
@@ -157,7 +158,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let env = Environment::new([("HOME".to_owned(), home.path().display().to_string())], home.path());
         let config = Config::from_json5(&config.to_string(), &env).unwrap();
-        let platforms = Platforms::default();
+        let platforms = Platforms::new(vec![Arc::new(Telegram)]);
         match (Finder { platforms: &platforms, config: &config, bound }).find(wish) {
             Ok(place) => {
                 let Address { channel, account, target, thread } = place.address;

@@ -1,5 +1,8 @@
 mod table;
 
+use std::sync::Arc;
+
+use openclaw_channel_telegram::Telegram;
 use openclaw_config::Environment;
 use openclaw_protocol::AgentId;
 use serde_json::{Value, json};
@@ -38,7 +41,7 @@ fn explained_for(
         is_owner,
         has_image_model,
     };
-    explain(run, &SessionEntry::default(), &Platforms::default())
+    explain(run, &SessionEntry::default(), &Platforms::new(vec![Arc::new(Telegram)]))
 }
 
 fn document(tools: &Value, agent_tools: &Value) -> Value {

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use super::super::styled::{Span, Style, Styled};
 
 /// Marks before and after a span.
-pub(crate) type Marks<'a> = (Cow<'a, str>, Cow<'a, str>);
+pub type Marks<'a> = (Cow<'a, str>, Cow<'a, str>);
 
 /// The text with marks around its spans. `marks` tells those of a style, if it has any; `write`
 /// puts down words, in code or not. If spans cross, the inner one is closed and opened again.
-pub(crate) fn render<'a>(
+pub fn render<'a>(
     styled: &'a Styled,
     marks: impl Fn(&'a Style) -> Option<Marks<'a>>,
     write: impl Fn(&mut String, &str, bool),

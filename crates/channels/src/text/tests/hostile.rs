@@ -1,131 +1,12 @@
 //! Texts that nobody writes, through everything that cuts and renders. They are long: what does not take time in proportion to their
 //! length does not end here.
 
+use openclaw_testkit::markdown::hostile_texts;
+
 use super::*;
 use crate::markdown::render::{SIGNAL, SLACK, WHATSAPP, plain, signal, slack, whatsapp};
+use crate::markdown::tests::EVERYTHING;
 use crate::markdown::{TableMode, convert_tables, read};
-use crate::telegram::html::tests::is_nested;
-use crate::telegram::html::{Cut, RENDERED_LIMIT, TELEGRAM, messages, visible_len};
-
-/// Bytes of each text.
-const LONG: usize = 6_000;
-
-/// Fragments that are repeated.
-const PATTERNS: &[&str] = &[
-    " ",
-    "\n",
-    "\n ",
-    "\r\n",
-    "\t\u{a0}",
-    "\u{200f}",
-    "\u{202e}a\u{202c} ",
-    "\u{200b}",
-    "x",
-    "x\n\n",
-    "x\n",
-    "word ",
-    "One sentence. ",
-    "(",
-    ")",
-    "(a ",
-    "a) ",
-    "😀",
-    "👩‍👩‍👧",
-    "👩‍",
-    "🇩🇪",
-    "e\u{301}",
-    "\u{301}",
-    " \u{301}",
-    "<",
-    "<b",
-    "<b>",
-    "</",
-    "<a href=\"",
-    "<!--",
-    "<@U1",
-    "<@U123> ",
-    "@somebody ",
-    "&",
-    "&amp;",
-    "&#",
-    "*",
-    "**a",
-    "*a _b ",
-    "*a* ",
-    "a*b**c",
-    "_a",
-    "~~a",
-    "`",
-    "`a` ",
-    "`` ` ",
-    "```",
-    "``` ",
-    "```\n",
-    "```\na\n",
-    "```a`\n",
-    "    a\n",
-    "~~~~\n~~~\n",
-    "||",
-    "||a",
-    "||a|| ",
-    "|",
-    "|a",
-    "|\n",
-    "| a | b |\n|---|---|\n",
-    "[",
-    "[[",
-    "[a",
-    "[a](",
-    "[a](b) ",
-    "[a][a] ",
-    "[a]: b\n",
-    "![",
-    "](",
-    "\\",
-    ">",
-    "> ",
-    "> a\n",
-    "- ",
-    "- a\n",
-    "1. ",
-    "# ",
-    "# a\n",
-    "a\n===\n",
-    "---\n",
-    "https://a.b/ ",
-    "https://a.b/)",
-    "https://",
-    "http",
-    "\u{FDD0}",
-];
-
-fn texts(len: usize) -> Vec<(String, String)> {
-    let repeated =
-        PATTERNS.iter().map(|pattern| (format!("{pattern:?}"), pattern.repeat(len / pattern.len())));
-    let all = |count: usize| 0..count * len / LONG;
-    let nested: String = all(500).map(|at| format!("{}\n", "`".repeat(3 + 500 - at.min(500)))).collect();
-    let deeper: String = all(500).map(|at| format!("{}\n", "~".repeat(3 + at.min(400)))).collect();
-    let runs: String = all(250).map(|at| format!("{} ", "`".repeat(1 + at))).collect();
-    let columns = len / 16;
-    let table = format!("{}\n{}\n{}", "|a".repeat(columns), "|-".repeat(columns), "|\n".repeat(len / 4));
-    let wide = format!("| {} | b |\n|---|---|\n{}", "x".repeat(len / 2), "| a | b |\n".repeat(len / 20));
-    let emphasis = format!("{}x{}", "*a _b ".repeat(len / 12), "b_ a* ".repeat(len / 12));
-    let special = [
-        ("nested fences", nested),
-        ("deeper fences", deeper),
-        ("runs of backticks", runs),
-        ("a table of many columns", table),
-        ("a table with a long cell", wide),
-        ("nested emphasis", emphasis),
-        ("lists in lists", format!("{}x", "- ".repeat(len / 2))),
-        ("blanks in a fence", format!("```\n{}", "\n".repeat(len))),
-        ("blanks in the middle", format!("a{}b", " ".repeat(len))),
-        ("quoted once, and on and on", format!("{}a\n{}", "> ".repeat(len / 8), "a\n".repeat(len / 4))),
-        ("one address", format!("https://a.b/{}", "a".repeat(len))),
-        ("one link", format!("[a](https://a.b/{})", "a".repeat(len))),
-    ];
-    repeated.chain(special.map(|(name, text)| (name.to_owned(), text))).collect()
-}
 
 fn fit(parts: &[String], limit: usize) {
     assert!(parts.iter().all(|part| Limit::utf16(limit).fits(part) && !part.trim().is_empty()));
@@ -164,14 +45,6 @@ const WORK: &[Work] = &[
         assert!(parts.iter().all(|part| part.split('\n').count() <= 17));
         assert!(are_closed(&parts, input));
     }),
-    ("Telegram", |input| {
-        for words in messages(input, Cut::default()) {
-            let html = words.formatted.unwrap_or_default();
-            assert!(LengthUnit::Utf16.len(&html) <= RENDERED_LIMIT && is_nested(&html));
-            assert!(!words.plain.trim().is_empty() && LengthUnit::Utf16.len(&words.plain) <= RENDERED_LIMIT);
-        }
-    }),
-    ("Telegram's length", |input| assert!(visible_len(input, TableMode::Bullets) <= 64 * input.len())),
     ("Slack", |input| fit(&slack(&read(input, SLACK), Limit::utf16(4000)), 4000)),
     ("WhatsApp", |input| fit(&whatsapp(&read(input, WHATSAPP), Limit::utf16(4000)), 4000)),
     ("Signal", |input| {
@@ -180,13 +53,13 @@ const WORK: &[Work] = &[
             assert!(len <= 4000 && message.styles.iter().all(|style| style.start + style.length <= len));
         }
     }),
-    ("words", |input| drop(plain(&read(input, TELEGRAM)))),
+    ("words", |input| drop(plain(&read(input, EVERYTHING)))),
     ("raw tables", |input| drop(convert_tables(input, TableMode::Code))),
 ];
 
 #[test]
 fn texts_that_nobody_writes_are_cut_and_rendered_all_the_same() {
-    for (name, input) in texts(LONG) {
+    for (name, input) in hostile_texts() {
         for (of, work) in WORK {
             let done = std::panic::catch_unwind(|| work(&input));
             assert!(done.is_ok(), "{of} of {name}");
@@ -202,7 +75,6 @@ fn blank_texts_say_nothing() {
         assert_eq!(markdown(&input, 80), [""; 0]);
         assert_eq!(newline(&input, 80), [""; 0]);
         assert_eq!(discord(&input, 80, 17), [""; 0]);
-        assert!(messages(&input, Cut::default()).is_empty(), "{blank:?}");
         assert!(slack(&read(&input, SLACK), Limit::utf16(80)).is_empty());
         assert!(signal(&read(&input, SIGNAL), Limit::utf16(80)).is_empty());
         assert!(whatsapp(&read(&input, WHATSAPP), Limit::utf16(80)).is_empty());
@@ -213,17 +85,12 @@ fn blank_texts_say_nothing() {
 fn forty_thousand_emoji_are_twenty_messages() {
     let emoji = "😀".repeat(40_000);
     assert_eq!(text(&emoji, 4000).len(), 20);
-    assert_eq!(messages(&emoji, Cut::default()).len(), 20);
-    assert!(messages(&emoji, Cut::default()).iter().all(|words| words.plain == "😀".repeat(2000)));
     let family = "👩‍👩‍👧".repeat(5000);
     assert!(text(&family, 4000).iter().all(|part| part.trim_end_matches("👩‍👩‍👧").is_empty()));
 }
 
 #[test]
 fn ten_thousand_mentions_stay_whole() {
-    let mentions = "@somebody ".repeat(10_000);
-    let parts = messages(&mentions, Cut::default());
-    assert!(parts.iter().all(|words| words.plain.split(' ').all(|word| word == "@somebody")));
     let tokens = "<@U123> ".repeat(10_000);
     let parts = slack(&read(&tokens, SLACK), Limit::utf16(4000));
     assert!(parts.iter().all(|part| part.split(' ').all(|word| word == "<@U123>")), "{:?}", parts.first());

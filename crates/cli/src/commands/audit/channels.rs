@@ -1,8 +1,9 @@
 //! Audit of chat platforms: who is heard there, and who may give commands.
 
 use openclaw_channels::access::{AccessSettings, DmPolicy, Entry, GroupPolicy, GroupRules, PairingStore};
-use openclaw_channels::{ChannelInfo, Platforms, Unusable};
+use openclaw_channels::{ChannelInfo, Unusable};
 use openclaw_config::Config;
+use openclaw_gateway::platforms;
 use openclaw_protocol::DmScope;
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::Value;
@@ -23,7 +24,7 @@ pub(super) struct Audited {
 /// All accounts that may bring messages.
 pub(super) fn accounts(config: &Config) -> Vec<Audited> {
     let set_up = warnings::set_up(config);
-    let platforms = Platforms::default();
+    let platforms = platforms();
     let mut found = Vec::new();
     for channel in platforms.channels().iter().filter(|channel| set_up.contains(&channel.info().id)) {
         let info = channel.info();

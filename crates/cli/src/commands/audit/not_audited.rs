@@ -1,7 +1,8 @@
 //! List of things that the audit does not check. The number of findings does not show them, so they are named.
 
-use openclaw_channels::{Platforms, registry};
+use openclaw_channels::registry;
 use openclaw_config::Config;
+use openclaw_gateway::platforms;
 use serde_json::Value;
 
 use super::{Finding, Severity};
@@ -27,7 +28,7 @@ pub(super) fn finding(config: &Config) -> Finding {
 
 /// Platforms that the config sets up and this version does not have.
 fn absent_platforms(config: &Config) -> Vec<String> {
-    let platforms = Platforms::default();
+    let platforms = platforms();
     let sections = config.document().get("channels").and_then(Value::as_object);
     let names = sections.into_iter().flatten().filter(|(name, _)| name.as_str() != "defaults");
     names

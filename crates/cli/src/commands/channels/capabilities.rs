@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Capabilities, Channel, Platforms, Probe, UnknownAccount};
+use openclaw_channels::{Capabilities, Channel, Probe, UnknownAccount};
 use openclaw_config::Config;
+use openclaw_gateway::platforms;
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Value, json};
 
@@ -29,7 +30,7 @@ struct Report {
 pub(super) fn run(context: &Context, args: &CapabilitiesArgs) -> Outcome {
     let config = context.config()?;
     let timeout = positive::<u64>(&args.timeout, "--timeout must be a positive integer (milliseconds)")?;
-    let all = Platforms::default();
+    let all = platforms();
     let channels: Vec<Arc<dyn Channel>> = match args.channel.as_deref() {
         None | Some("all") => {
             all.channels().iter().filter(|one| is_set(config, one.as_ref())).cloned().collect()

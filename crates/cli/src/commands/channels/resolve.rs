@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use openclaw_channels::{Account, Channel, ConversationKind, Platforms, told_unusable};
+use openclaw_channels::{Account, Channel, ConversationKind, told_unusable};
+use openclaw_gateway::platforms;
 use serde::Serialize;
 use serde_json::json;
 
@@ -29,7 +30,7 @@ struct Found {
 pub(super) fn run(context: &Context, args: &ResolveArgs) -> Outcome {
     let config = context.config()?;
     let channel = chosen(context, args.channel.as_deref())?;
-    let default = Platforms::default().sending_account(config, channel.info().id).unwrap_or_default();
+    let default = platforms().sending_account(config, channel.info().id).unwrap_or_default();
     let id = args.account.as_deref().map_or(default, openclaw_sessions::key::normalize_account_id);
     let account =
         channel.account(config, &id).map_err(|why| told_unusable(config, channel.info().id, &id, &why));
@@ -55,7 +56,7 @@ fn chosen(context: &Context, name: Option<&str>) -> Result<Arc<dyn Channel>, Fai
         return platform(name);
     }
     let config = context.config()?;
-    let all = Platforms::default();
+    let all = platforms();
     let set: Vec<_> = all.channels().iter().filter(|one| is_set(config, one.as_ref())).collect();
     match set.as_slice() {
         [] => Err(Failure::usage("Channel is required (no configured channels detected).")),

@@ -1,8 +1,9 @@
 //! The table of channels in `openclaw status`: what the gateway knows of the accounts at work, or what the configuration says where no
 //! gateway was asked.
 
-use openclaw_channels::{Channel, Platforms, SwitchedOff, Unusable, switched_off};
+use openclaw_channels::{Channel, SwitchedOff, Unusable, switched_off};
 use openclaw_config::Config;
+use openclaw_gateway::platforms;
 use serde_json::Value;
 
 use super::{DEFAULT, is_set};
@@ -20,7 +21,7 @@ pub(in crate::commands) struct Told<'a> {
 /// its credentials, and its problem.
 pub(in crate::commands) fn table(context: &Context, told: &Told<'_>) -> Vec<Vec<String>> {
     let Ok(config) = context.config() else { return Vec::new() };
-    let platforms = Platforms::default();
+    let platforms = platforms();
     let set = platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref()));
     set.map(|channel| row(config, channel.as_ref(), told)).collect()
 }

@@ -3,10 +3,9 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use openclaw_channels::Platforms;
 use openclaw_config::Config;
 use openclaw_config::settings::ReloadMode;
-use openclaw_gateway::running_gateway;
+use openclaw_gateway::{platforms, running_gateway};
 use serde_json::Value;
 
 use crate::commands::config_pickup;
@@ -61,7 +60,7 @@ pub(super) fn ask(context: &Context, ask: impl Fn() -> Result<Value, Failure>) -
 
 /// Accounts that could work by the configuration, and of which the gateway does not know that.
 fn missing(config: &Config, answer: &Value) -> Vec<(String, String)> {
-    let platforms = Platforms::default();
+    let platforms = platforms();
     let wanted = platforms.channels().iter().flat_map(|channel| {
         let usable = channel.account_ids(config).into_iter().filter(|id| channel.account(config, id).is_ok());
         usable.map(|id| (channel.info().id.to_owned(), id)).collect::<Vec<_>>()

@@ -1,7 +1,8 @@
 //! Warnings about accounts: from a running gateway, or without one from the configuration.
 
-use openclaw_channels::{Channel, Platforms, SwitchedOff, Unusable, switched_off};
+use openclaw_channels::{Channel, SwitchedOff, Unusable, switched_off};
 use openclaw_config::Config;
+use openclaw_gateway::platforms;
 use serde_json::Value;
 
 use super::{DEFAULT, is_set};
@@ -43,14 +44,14 @@ pub(in crate::commands) fn told(channel: &str, account: &Value) -> Vec<Warning> 
 
 /// The platforms that somebody has set up.
 pub(in crate::commands) fn set_up(config: &Config) -> Vec<&'static str> {
-    let platforms = Platforms::default();
+    let platforms = platforms();
     let set = platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref()));
     set.map(|channel| channel.info().id).collect()
 }
 
 /// Warnings from the configuration alone about accounts that were set up and can't work.
 pub(in crate::commands) fn of_configuration(config: &Config) -> Vec<Warning> {
-    let platforms = Platforms::default();
+    let platforms = platforms();
     let set = platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref()));
     set.flat_map(|channel| of_channel(config, channel.as_ref())).collect()
 }

@@ -1,8 +1,7 @@
 //! The questions of `openclaw channels add` and `remove` without flags.
 
+use openclaw_gateway::platforms;
 use std::io::{BufRead, Write};
-
-use openclaw_channels::Platforms;
 
 use super::add::is_token;
 use crate::args::ChannelsAddArgs;
@@ -27,7 +26,7 @@ pub(super) fn ask<R: BufRead, W: Write>(
     questions: &mut Questions<R, W>,
     given: &ChannelsAddArgs,
 ) -> Result<Answers, Failure> {
-    let platforms = Platforms::default();
+    let platforms = platforms();
     let known: Vec<&str> = platforms.channels().iter().map(|channel| channel.info().id).collect();
     let channel = loop {
         let first = known.first().copied().unwrap_or_default();

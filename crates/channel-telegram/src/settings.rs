@@ -1,0 +1,413 @@
+//! `channels.telegram`: the settings that are in force for one account (spec `channels.md` §1.2, §1.3, §7.1).
+//!
+//! Settings of an account override those of its channel, key by key, and defaults come last: an
+//! account that sets only its token keeps its channel's policies.
+
+use std::collections::BTreeMap;
+
+use openclaw_channels::access::{DmPolicy, Entry, Group, GroupPolicy};
+use openclaw_channels::markdown::TableMode;
+use openclaw_channels::text::ChunkMode;
+use openclaw_channels::{RetryPolicy, switched_off};
+use openclaw_config::Config;
+use openclaw_config::settings::Secret;
+use openclaw_sessions::key::normalize_account_id;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::{ID, MESSAGE_LIMIT, TEXT_LIMIT};
+
+/// Account without a name of its own.
+pub const DEFAULT_ACCOUNT: &str = "default";
+
+/// The settings of one account. Unset fields are `None` or empty; the methods give the defaults.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct AccountSettings {
+    /// True if the account, and the channel, may be used.
+    #[serde(skip)]
+    pub is_enabled: bool,
+    /// Label for people.
+    pub name: Option<String>,
+    /// The bot's token.
+    pub bot_token: Option<Secret>,
+    /// A file that holds it.
+    pub token_file: Option<String>,
+    /// Commands of the owner's own for the bot's menu.
+    pub custom_commands: Vec<CustomCommand>,
+    /// Policy of private chats with the bot.
+    pub dm_policy: DmPolicy,
+    /// Allowlist, as written.
+    pub allow_from: Option<Vec<Entry>>,
+    /// Allowlist of groups; `allow_from` where absent.
+    pub group_allow_from: Option<Vec<Entry>>,
+    /// Policy of groups.
+    pub group_policy: GroupPolicy,
+    /// Groups by id; `*` is any other.
+    pub groups: BTreeMap<String, Group>,
+    /// Messages of a group that are told to the agent with the next one.
+    pub history_limit: Option<u32>,
+    /// Selection of the parts of an answer that reply to the message they answer.
+    pub reply_to_mode: ReplyToMode,
+    /// Characters of one message.
+    pub text_chunk_limit: Option<usize>,
+    /// Places at which long answers are cut.
+    pub chunk_mode: ChunkMode,
+    /// True if finished blocks of an answer are sent before the rest.
+    pub block_streaming: Option<bool>,
+    /// Rules for coalescing blocks.
+    pub block_streaming_coalesce: Option<Coalesce>,
+    /// Mode in which drafts show an answer as it grows.
+    pub stream_mode: StreamMode,
+    /// Growth of drafts in `block` mode.
+    pub draft_chunk: DraftChunk,
+    /// Megabytes of a file.
+    pub media_max_mb: Option<f64>,
+    /// Seconds of one request.
+    pub timeout_seconds: Option<f64>,
+    /// Retry policy of requests.
+    pub retry: RetryPolicy,
+    /// Network settings of the Bot API.
+    pub network: NetworkSettings,
+    /// Proxy of the Bot API.
+    pub proxy: Option<Secret>,
+    /// Address that Telegram pushes updates to; polled where absent.
+    pub webhook_url: Option<String>,
+    /// Secret with which Telegram authenticates its pushes.
+    pub webhook_secret: Option<Secret>,
+    /// Path of the webhook on our listener.
+    pub webhook_path: Option<String>,
+    /// Address of our listener (ours).
+    pub webhook_host: Option<String>,
+    /// Port of our listener (ours).
+    pub webhook_port: Option<u16>,
+    /// Address of the Bot API (ours).
+    pub api_root: Option<String>,
+    /// Actions that the agent may do.
+    pub actions: ActionGates,
+    /// Reaction level of the agent.
+    pub reaction_level: ReactionLevel,
+    /// False if links show no preview.
+    pub link_preview: Option<bool>,
+    /// Capabilities of the bot beyond text.
+    pub capabilities: Option<Value>,
+    /// Settings for showing Markdown.
+    pub markdown: MarkdownSettings,
+    /// Native commands.
+    pub commands: CommandSettings,
+    /// Permission of the channel to write the configuration.
+    pub config_writes: Option<bool>,
+    /// Prefix of answers.
+    pub response_prefix: Option<String>,
+}
+
+/// `network`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct NetworkSettings {
+    /// True if addresses of both families are tried.
+    pub auto_select_family: Option<bool>,
+}
+
+/// `customCommands[]`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CustomCommand {
+    /// Name.
+    pub command: String,
+    /// Description of the command.
+    pub description: String,
+}
+
+/// `replyToMode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReplyToMode {
+    /// No part of an answer replies to the message.
+    Off,
+    /// The first.
+    #[default]
+    First,
+    /// All.
+    All,
+}
+
+/// `streamMode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StreamMode {
+    /// No drafts.
+    Off,
+    /// A draft that is replaced as the text grows.
+    #[default]
+    Partial,
+    /// A draft that grows by blocks.
+    Block,
+}
+
+/// `draftChunk`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DraftChunk {
+    /// Characters at least.
+    pub min_chars: usize,
+    /// Characters at most.
+    pub max_chars: usize,
+    /// Preferred place to cut.
+    pub break_preference: String,
+}
+
+impl Default for DraftChunk {
+    fn default() -> Self {
+        Self { min_chars: 200, max_chars: 800, break_preference: "paragraph".to_owned() }
+    }
+}
+
+/// `blockStreamingCoalesce`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Coalesce {
+    /// Characters at least.
+    pub min_chars: Option<usize>,
+    /// Characters at most.
+    pub max_chars: Option<usize>,
+    /// Milliseconds without more.
+    pub idle_ms: Option<u64>,
+}
+
+/// `actions`: what is not there is on, but stickers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ActionGates {
+    /// React.
+    pub reactions: bool,
+    /// Send.
+    pub send_message: bool,
+    /// Delete.
+    pub delete_message: bool,
+    /// Edit.
+    pub edit_message: bool,
+    /// Send and find stickers.
+    pub sticker: bool,
+    /// Ask questions with answers to choose from (ours).
+    pub poll: bool,
+    /// Pin and unpin (ours).
+    pub pins: bool,
+    /// Make topics of forums (ours).
+    pub create_forum_topic: bool,
+}
+
+impl Default for ActionGates {
+    fn default() -> Self {
+        Self {
+            reactions: true,
+            send_message: true,
+            delete_message: true,
+            edit_message: true,
+            sticker: false,
+            poll: true,
+            pins: true,
+            create_forum_topic: true,
+        }
+    }
+}
+
+/// `reactionLevel`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReactionLevel {
+    /// Never reacts.
+    Off,
+    /// Reacts only to acknowledge.
+    Ack,
+    /// The agent may, seldom.
+    #[default]
+    Minimal,
+    /// The agent may, often.
+    Extensive,
+}
+
+impl ReactionLevel {
+    /// Returns the level as it is written in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Ack => "ack",
+            Self::Minimal => "minimal",
+            Self::Extensive => "extensive",
+        }
+    }
+}
+
+/// `markdown`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub struct MarkdownSettings {
+    /// Table mode: `off`, `bullets`, `code`.
+    pub tables: Option<String>,
+}
+
+/// `commands`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CommandSettings {
+    /// `true`, `false` or `"auto"`.
+    pub native: Option<Value>,
+    /// Use of native commands for skills.
+    pub native_skills: Option<Value>,
+}
+
+impl CommandSettings {
+    /// Returns true if commands are in the menu: `auto` counts as yes.
+    pub fn has_native(&self) -> bool {
+        self.native != Some(Value::Bool(false))
+    }
+
+    /// Returns true if commands of skills are in the menu.
+    pub fn has_native_skills(&self) -> bool {
+        self.native_skills != Some(Value::Bool(false))
+    }
+
+    /// Fills fields that the account leaves out from the settings for all channels.
+    fn or_global(self, document: &Value) -> Self {
+        let global = |key: &str| document.get("commands").and_then(|commands| commands.get(key)).cloned();
+        Self {
+            native: self.native.or_else(|| global("native")),
+            native_skills: self.native_skills.or_else(|| global("nativeSkills")),
+        }
+    }
+}
+
+/// People who may be shown buttons: `capabilities.inlineButtons`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InlineButtons {
+    /// Shows buttons to nobody.
+    Off,
+    /// Private chats.
+    Dm,
+    /// Groups.
+    Group,
+    /// Shows buttons to everybody.
+    All,
+    /// Shows buttons to listed people.
+    #[default]
+    Allowlist,
+}
+
+impl AccountSettings {
+    /// The settings of an account, by its normalised id; `None` where the file has no such account.
+    pub fn of(config: &Config, id: &str) -> Option<Result<Self, serde_json::Error>> {
+        let channel = channel_section(config);
+        let id = normalize_account_id(id);
+        let account =
+            accounts(channel).find(|(own, _)| normalize_account_id(own) == id).map(|(_, each)| each);
+        if account.is_none() && !account_ids(config).contains(&id) {
+            return None;
+        }
+        let settings = Self::overlay(channel, account.and_then(Value::as_object));
+        Some(settings.map(|settings| Self {
+            is_enabled: switched_off(config, ID, &id).is_none(),
+            commands: settings.commands.or_global(config.document()),
+            ..settings
+        }))
+    }
+
+    fn overlay(
+        channel: Option<&Map<String, Value>>,
+        account: Option<&Map<String, Value>>,
+    ) -> Result<Self, serde_json::Error> {
+        let layers = channel.into_iter().chain(account).flatten();
+        let merged: Map<String, Value> = layers
+            .filter(|(key, value)| !matches!(key.as_str(), "accounts" | "enabled") && !value.is_null())
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        serde_json::from_value(Value::Object(merged))
+    }
+
+    /// Bytes of a file that is fetched: the setting (5 MiB), but no more than bots can fetch.
+    pub fn fetch_limit(&self) -> u64 {
+        const MIB: u64 = 1024 * 1024;
+        const BOT_API: u64 = 20 * MIB;
+        // Saturates, and what is no number is 0.
+        let wanted = (self.media_max_mb.unwrap_or(5.0) * MIB as f64) as u64;
+        wanted.min(BOT_API)
+    }
+
+    /// Returns the table mode.
+    pub fn tables(&self) -> TableMode {
+        self.markdown.tables.as_deref().and_then(TableMode::parse).unwrap_or_default()
+    }
+
+    /// Characters of one message: the setting (4,000), but no more than Telegram takes.
+    pub fn text_limit(&self) -> usize {
+        self.text_chunk_limit.unwrap_or(TEXT_LIMIT).clamp(1, MESSAGE_LIMIT)
+    }
+
+    /// Returns true if links show a preview.
+    pub fn shows_link_previews(&self) -> bool {
+        self.link_preview.unwrap_or(true)
+    }
+
+    /// Returns the people who may be shown buttons. A list of capabilities, as old files have it,
+    /// means everybody.
+    pub fn inline_buttons(&self) -> InlineButtons {
+        match &self.capabilities {
+            Some(Value::Array(names)) if names.iter().any(|name| name == "inlineButtons") => {
+                InlineButtons::All
+            }
+            Some(Value::Array(_)) => InlineButtons::Off,
+            Some(Value::Object(map)) => match map.get("inlineButtons").and_then(Value::as_str) {
+                Some("off") => InlineButtons::Off,
+                Some("dm") => InlineButtons::Dm,
+                Some("group") => InlineButtons::Group,
+                Some("all") => InlineButtons::All,
+                Some(_) | None => InlineButtons::Allowlist,
+            },
+            Some(_) | None => InlineButtons::Allowlist,
+        }
+    }
+}
+
+/// The accounts of the file and those that bindings name, sorted; `default` where there is none.
+pub fn account_ids(config: &Config) -> Vec<String> {
+    let named = accounts(channel_section(config)).map(|(id, _)| normalize_account_id(id));
+    let bound = config
+        .bindings
+        .iter()
+        .filter(|binding| binding.matches.channel.trim().eq_ignore_ascii_case(ID))
+        .filter_map(|binding| binding.matches.account_id.as_deref().map(str::trim))
+        .filter(|account| !account.is_empty() && *account != "*")
+        .map(normalize_account_id);
+    let mut ids: Vec<String> = named.chain(bound).collect();
+    ids.sort();
+    ids.dedup();
+    if ids.is_empty() { vec![DEFAULT_ACCOUNT.to_owned()] } else { ids }
+}
+
+/// The channel's own keys, for what only the default account may use.
+pub(super) fn channel_section(config: &Config) -> Option<&Map<String, Value>> {
+    config.document().pointer("/channels/telegram").and_then(Value::as_object)
+}
+
+/// Returns the account's own section.
+pub(super) fn account_section<'a>(config: &'a Config, id: &str) -> Option<&'a Map<String, Value>> {
+    let id = normalize_account_id(id);
+    accounts(channel_section(config)).find(|(own, _)| normalize_account_id(own) == id)?.1.as_object()
+}
+
+/// Returns the config path of a key of an account: in its own section, or in the shared one.
+pub(super) fn place_of(config: &Config, id: &str, key: &str) -> String {
+    let id = normalize_account_id(id);
+    let own = accounts(channel_section(config))
+        .find(|(own, keys)| normalize_account_id(own) == id && keys.get(key).is_some());
+    match own {
+        Some((own, _)) => format!("channels.{}.accounts.{own}.{key}", ID),
+        None => format!("channels.{}.{key}", ID),
+    }
+}
+
+fn accounts(channel: Option<&Map<String, Value>>) -> impl Iterator<Item = (&String, &Value)> {
+    channel.and_then(|keys| keys.get("accounts")).and_then(Value::as_object).into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests;

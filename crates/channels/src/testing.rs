@@ -1,0 +1,77 @@
+//! Chat platform for tests of this crate, whose ids are numbers.
+
+use std::sync::Arc;
+
+use openclaw_config::Config;
+
+use crate::registry::{self, ChannelInfo};
+use crate::{Account, Capabilities, Channel, Sender, Target, TargetError, Unusable};
+
+/// Platform with the id of Telegram, without accounts: a configuration has a section for it.
+pub(crate) struct Numbered;
+
+impl Channel for Numbered {
+    fn info(&self) -> &'static ChannelInfo {
+        &registry::TELEGRAM
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        &Capabilities {
+            chat_types: &["direct", "group"],
+            poll_options: None,
+            reactions: false,
+            threads: false,
+            media: false,
+            buttons: false,
+            native_commands: false,
+            block_streaming: false,
+            text_limit: 4000,
+        }
+    }
+
+    fn account_ids(&self, _: &Config) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn account(&self, _: &Config, _: &str) -> Result<Arc<dyn Account>, Unusable> {
+        Err(Unusable::Disabled)
+    }
+
+    fn credential_source(&self, _: &Config, _: &str) -> &'static str {
+        "none"
+    }
+
+    fn credential_keys(&self) -> &'static [&'static str] {
+        &["botToken", "tokenFile"]
+    }
+
+    fn credential_mark(&self, _: &Config, _: &str) -> Option<[u8; 32]> {
+        None
+    }
+
+    fn target(&self, written: &str) -> Result<Target, TargetError> {
+        Ok(Target { id: self.message_id(written)?, thread: None, kind: None })
+    }
+
+    fn check_thread_id(&self, written: &str) -> Result<(), TargetError> {
+        self.message_id(written).map(drop)
+    }
+
+    fn message_id(&self, written: &str) -> Result<String, TargetError> {
+        written.parse::<i64>().map(|id| id.to_string()).map_err(|error| TargetError(error.to_string()))
+    }
+
+    fn target_hint(&self) -> &'static str {
+        "<number>"
+    }
+
+    fn allow_entry(&self, written: &str) -> Option<String> {
+        let text = written.trim();
+        let text = text.strip_prefix("telegram:").or_else(|| text.strip_prefix("tg:")).unwrap_or(text);
+        if text == "*" { Some(text.to_owned()) } else { self.message_id(text).ok() }
+    }
+
+    fn id_line(&self, sender: &Sender) -> String {
+        format!("Your id: {}", sender.id)
+    }
+}
