@@ -7,6 +7,7 @@ use openclaw_channels::Words;
 use openclaw_channels::markdown::render::{marks, plain};
 use openclaw_channels::markdown::{Reading, Style, Styled, TableMode, read, rendered_pieces};
 use openclaw_channels::text::{ChunkMode, LengthUnit, Limit, paragraphs};
+use openclaw_config::registry;
 
 /// Markdown features for Telegram.
 pub const TELEGRAM: Reading =
@@ -30,7 +31,11 @@ pub struct Cut {
 
 impl Default for Cut {
     fn default() -> Self {
-        Self { limit: 4000, mode: ChunkMode::Length, tables: TableMode::Code }
+        Self {
+            limit: registry::TELEGRAM.replies.text_limit,
+            mode: ChunkMode::Length,
+            tables: TableMode::Code,
+        }
     }
 }
 

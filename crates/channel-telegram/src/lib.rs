@@ -57,21 +57,18 @@ mod tests;
 
 use std::sync::Arc;
 
-use openclaw_channels::{
-    Account, Capabilities, Channel, ChannelInfo, Inbound, Sender, Target, TargetError, Unusable, registry,
-};
+use openclaw_channels::{Account, Capabilities, Channel, Inbound, Sender, Target, TargetError, Unusable};
 use openclaw_config::Config;
+use openclaw_config::registry::{self, ChannelInfo};
 use serde_json::Value;
 
 pub use credentials::{BotToken, NoToken, TokenSource};
 pub use settings::AccountSettings;
 
 /// Channel id of Telegram.
-const ID: &str = "telegram";
+const ID: &str = registry::TELEGRAM.id;
 /// UTF-16 units that Telegram takes in one message.
 const MESSAGE_LIMIT: usize = 4096;
-/// Characters that an answer is cut at unless the settings say otherwise.
-const TEXT_LIMIT: usize = 4000;
 /// Answers of a poll. OpenClaw 2026.2.9 sends none to Telegram.
 const POLL_OPTIONS: usize = 12;
 
@@ -82,9 +79,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     threads: true,
     media: true,
     buttons: true,
-    native_commands: true,
     block_streaming: true,
-    text_limit: TEXT_LIMIT,
 };
 
 /// The platform.

@@ -10,12 +10,13 @@ use openclaw_channels::markdown::TableMode;
 use openclaw_channels::text::ChunkMode;
 use openclaw_channels::{RetryPolicy, switched_off};
 use openclaw_config::Config;
+use openclaw_config::registry;
 use openclaw_config::settings::Secret;
 use openclaw_sessions::key::normalize_account_id;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{ID, MESSAGE_LIMIT, TEXT_LIMIT};
+use crate::{ID, MESSAGE_LIMIT};
 
 /// Account without a name of its own.
 pub const DEFAULT_ACCOUNT: &str = "default";
@@ -339,7 +340,7 @@ impl AccountSettings {
 
     /// Characters of one message: the setting (4,000), but no more than Telegram takes.
     pub fn text_limit(&self) -> usize {
-        self.text_chunk_limit.unwrap_or(TEXT_LIMIT).clamp(1, MESSAGE_LIMIT)
+        self.text_chunk_limit.unwrap_or(registry::TELEGRAM.replies.text_limit).clamp(1, MESSAGE_LIMIT)
     }
 
     /// Returns true if links show a preview.

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::Config;
+use openclaw_config::registry::ChannelInfo;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Admission;
-use crate::registry::ChannelInfo;
 use crate::status::StatusReport;
 use crate::{
     Address, Attempt, ConversationKind, Found, GuessThrottle, Inbound, MediaKind, MediaRef, Outgoing, Part,
@@ -379,12 +379,8 @@ pub struct Capabilities {
     pub media: bool,
     /// True if messages can have buttons that come back to the gateway.
     pub buttons: bool,
-    /// True if the platform has a menu of commands.
-    pub native_commands: bool,
     /// True if finished blocks of an answer may be sent before the rest.
     pub block_streaming: bool,
-    /// Characters of one message, in the platform's unit, as OpenClaw counts on.
-    pub text_limit: usize,
 }
 
 /// Target of a message, as it was written.

@@ -7,7 +7,8 @@
 //! build ([`Platforms`]).
 //!
 //! Begin with `channel.rs`, which has both traits. [`access`] decides who is heard, [`markdown`]
-//! and [`text`] cut and format answers, [`registry`] is the table of channels that exist.
+//! and [`text`] cut and format answers. The table of platforms that OpenClaw knows is
+//! [`openclaw_config::registry`].
 
 pub mod access;
 pub mod account_keys;
@@ -19,7 +20,6 @@ mod inbound;
 pub mod markdown;
 mod outbound;
 pub mod platforms;
-pub mod registry;
 mod status;
 mod switch;
 #[cfg(test)]
@@ -40,6 +40,5 @@ pub use inbound::{
 };
 pub use outbound::{Attempt, Button, Content, Found, Outgoing, Part, Receipt, Repeats, SendError, Words};
 pub use platforms::Platforms;
-pub use registry::{ChannelInfo, by_name, credential_variables};
 pub use status::{AccountStatus, Disconnect, SET_THE_CLOCK, StatusReport, clock_is_wrong};
 pub use switch::{Switch, SwitchedOff, switched_off, told_unusable};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use openclaw_config::Config;
+use openclaw_config::registry::{self, ChannelInfo};
 
-use crate::registry::{self, ChannelInfo};
 use crate::{Account, Capabilities, Channel, Sender, Target, TargetError, Unusable};
 
 /// Platform with the id of Telegram, without accounts: a configuration has a section for it.
@@ -23,9 +23,7 @@ impl Channel for Numbered {
             threads: false,
             media: false,
             buttons: false,
-            native_commands: false,
             block_streaming: false,
-            text_limit: 4000,
         }
     }
 

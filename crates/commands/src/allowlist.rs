@@ -4,10 +4,11 @@
 use openclaw_journal::caller::Right;
 use std::sync::Arc;
 
+use openclaw_channels::Channel;
 use openclaw_channels::access::{AccessSettings, Entry, GroupPolicy, PairingStore};
 use openclaw_channels::account_keys::names_of;
 use openclaw_channels::platforms::DEFAULT_ACCOUNT;
-use openclaw_channels::{Channel, by_name};
+use openclaw_config::registry::by_name;
 use openclaw_config::write::{Actor, WriteError, set_value, unset_value};
 use openclaw_config::{Config, Loaded, value_path};
 use openclaw_sessions::key::normalize_account_id;

@@ -123,7 +123,16 @@ fn private_route(row: &Row, channel: &str) -> Option<DeliveryContext> {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_config::registry;
+
     use super::*;
+
+    #[test]
+    fn platforms_with_a_menu_have_a_dock() {
+        let docks = [TELEGRAM, DISCORD, SLACK].map(|command| command.platform.unwrap());
+        let with_menu = registry::CHANNELS.iter().filter(|row| row.native_commands).map(|row| row.id);
+        assert_eq!(docks.to_vec(), with_menu.collect::<Vec<_>>());
+    }
 
     #[test]
     fn a_person_is_found_by_the_owners_links() {

@@ -64,6 +64,7 @@ use std::sync::Arc;
 use openclaw_agent::skills::{self, SkillCommand};
 use openclaw_channels::access::AccessSettings;
 use openclaw_config::ResolvedAgent;
+use openclaw_config::registry;
 use openclaw_config::settings::Commands as CommandSettings;
 use openclaw_journal::inbox::Row;
 use openclaw_journal::intent::{Hints, Intent, Wish};
@@ -137,15 +138,12 @@ pub enum TextCommands {
     Native,
 }
 
-/// Platforms with commands of their own.
-const WITH_MENU: [&str; 3] = ["telegram", "discord", "slack"];
-
 impl TextCommands {
     /// Returns the commands that are read from texts on a channel. On a platform without commands
     /// of its own, all are.
     pub fn on(channel: &str, text: Option<bool>) -> Self {
         match text {
-            Some(false) if WITH_MENU.contains(&channel) => Self::Native,
+            Some(false) if registry::by_id(channel).is_some_and(|row| row.native_commands) => Self::Native,
             Some(_) | None => Self::All,
         }
     }

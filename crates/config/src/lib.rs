@@ -36,6 +36,7 @@ pub mod private_file;
 pub mod profile;
 pub mod protections;
 pub mod redact;
+pub mod registry;
 mod schema_document;
 mod secrets;
 pub mod settings;

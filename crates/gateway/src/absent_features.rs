@@ -5,7 +5,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use openclaw_channels::registry;
+use openclaw_config::registry;
 use openclaw_config::{Loaded, installed_extensions, json5, nearest, shared_place, unsupported};
 use openclaw_protocol::params::health::AbsentFeature;
 use serde_json::Value;
@@ -203,7 +203,7 @@ fn channels(loaded: &Loaded) -> Vec<String> {
 
 /// Name that no known platform has: a plugin's, or a misspelt one.
 fn unknown_channel(name: &str) -> String {
-    match nearest(name, registry::CHANNELS.iter().map(|info| info.id)) {
+    match nearest(name, registry::core_channels().map(|info| info.id)) {
         Some(meant) => format!("{name} (did you mean {meant}?)"),
         None => name.to_owned(),
     }

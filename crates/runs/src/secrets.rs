@@ -192,7 +192,7 @@ fn remember<'a>(
 fn credential_variables() -> impl Iterator<Item = &'static str> {
     gateway_options::secret_variables()
         .chain(openclaw_models::catalog::credential_variables())
-        .chain(openclaw_channels::credential_variables())
+        .chain(openclaw_config::registry::credential_variables())
 }
 
 fn same(one: &SecretString, other: &SecretString) -> bool {

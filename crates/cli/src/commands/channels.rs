@@ -13,8 +13,9 @@ mod wizard;
 
 use std::time::Duration;
 
-use openclaw_channels::{Channel, Unusable, registry, switched_off};
+use openclaw_channels::{Channel, Unusable, switched_off};
 use openclaw_config::Config;
+use openclaw_config::registry;
 use openclaw_config::write::WriteError;
 use openclaw_gateway::{platforms, running_gateway};
 use openclaw_protocol::Call;

@@ -7,7 +7,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Channel, ChannelInfo, TargetError};
+use openclaw_channels::{Channel, TargetError};
+use openclaw_config::registry::ChannelInfo;
 use openclaw_gateway::platforms;
 use openclaw_protocol::Call;
 use openclaw_protocol::params::channels::{ChannelsStatus, MessageAction, Poll, Send};

@@ -1,7 +1,8 @@
 //! `openclaw pairing list|approve` (spec `channels.md` §2.2): reads and writes the files that a gateway reads with every message.
 
+use openclaw_channels::Channel;
 use openclaw_channels::access::{PairingRequest, PairingStore};
-use openclaw_channels::{Channel, registry};
+use openclaw_config::registry;
 use openclaw_protocol::params::channels::Send;
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Value, json};

@@ -6,22 +6,9 @@ use serde_json::{Map, Value};
 use super::rules::{lets_all_in, places};
 use super::schema::join;
 use crate::Issue;
+use crate::registry::{self, ChannelInfo, PolicyPlace};
 use crate::value_path::items;
 
-/// Platforms, and the section that holds policy and list where that is not the platform's own.
-const PLATFORMS: &[(&str, Option<&str>)] = &[
-    ("telegram", None),
-    ("whatsapp", None),
-    ("signal", None),
-    ("imessage", None),
-    ("msteams", None),
-    ("bluebubbles", None),
-    ("discord", Some("dm")),
-    ("slack", Some("dm")),
-    ("googlechat", Some("dm")),
-];
-/// Platforms on which an empty list means the own number.
-const OWN_NUMBER: &[&str] = &["whatsapp"];
 /// Lists of Telegram's people.
 const TELEGRAM_LISTS: &[&str] = &[
     "channels.telegram.allowFrom.*",
@@ -40,9 +27,9 @@ const OWNERS: &str = "commands.ownerAllowFrom.*";
 /// The warnings of a valid document.
 pub(super) fn check(document: &Value) -> Vec<Issue> {
     let mut found = Vec::new();
-    for (platform, nested) in PLATFORMS {
-        let section = document.pointer(&format!("/channels/{platform}")).and_then(Value::as_object);
-        for issue in section.into_iter().flat_map(|section| private_chats(platform, *nested, section)) {
+    for platform in registry::CHANNELS {
+        let section = document.pointer(&format!("/channels/{}", platform.id)).and_then(Value::as_object);
+        for issue in section.into_iter().flat_map(|section| private_chats(platform, section)) {
             // Accounts that say nothing themselves share what their platform says.
             if !found.contains(&issue) {
                 found.push(issue);
@@ -61,8 +48,13 @@ pub(super) fn check(document: &Value) -> Vec<Issue> {
 }
 
 /// Warnings on who is heard in private chats, by the policy of each account.
-fn private_chats(platform: &str, nested: Option<&str>, section: &Map<String, Value>) -> Vec<Issue> {
-    let base = format!("channels.{platform}");
+fn private_chats(platform: &ChannelInfo, section: &Map<String, Value>) -> Vec<Issue> {
+    let nested = match platform.private_policy {
+        PolicyPlace::Unchecked => return Vec::new(),
+        PolicyPlace::Section => None,
+        PolicyPlace::Within(key) => Some(key),
+    };
+    let base = format!("channels.{}", platform.id);
     if is_off(section) {
         return Vec::new();
     }
@@ -127,10 +119,10 @@ impl<'a> Effective<'a> {
         }
     }
 
-    fn warnings(&self, platform: &str) -> Vec<Issue> {
+    fn warnings(&self, platform: &ChannelInfo) -> Vec<Issue> {
         let Self { path, policy_key, policy, list } = self;
         let text = match *policy {
-            "allowlist" if items(*list).next().is_none() && !OWN_NUMBER.contains(&platform) => format!(
+            "allowlist" if items(*list).next().is_none() && !platform.hears_own_number => format!(
                 "{policy_key}=\"allowlist\" and an allowFrom that names nobody: in private nobody is heard but who was let in \
                  by a pairing code before; name who is to be heard, or use {policy_key}=\"pairing\""
             ),

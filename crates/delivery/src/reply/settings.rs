@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use openclaw_channels::text::ChunkMode;
 use openclaw_config::Config;
+use openclaw_config::registry::{self, ReplyDefaults};
 use openclaw_config::settings::{
     AgentDefaults, BlockChunk, BlockCoalesce, BlockStreamingBreak, BreakPreference, ChannelReplies,
     HumanDelay, OnOff, ReplyToMode, StreamMode,
@@ -16,48 +17,9 @@ use super::coalescer::CoalesceSettings;
 use super::draft::DraftSettings;
 use super::human_delay::Pause;
 
-/// Defaults of a channel.
-struct Defaults {
-    channel: &'static str,
-    text_limit: usize,
-    /// Characters that are gathered; `None` is as much as a block has.
-    coalesce_min: Option<usize>,
-    reply_to: ReplyToMode,
-}
-
-const fn row(
-    channel: &'static str,
-    text_limit: usize,
-    coalesce_min: Option<usize>,
-    reply_to: ReplyToMode,
-) -> Defaults {
-    Defaults { channel, text_limit, coalesce_min, reply_to }
-}
-
-/// Defaults of channels that differ; all others are as [`OTHER`].
-const CHANNELS: &[Defaults] = &[
-    row("telegram", 4000, None, ReplyToMode::First),
-    row("discord", 2000, Some(1500), ReplyToMode::Off),
-    row("slack", 4000, Some(1500), ReplyToMode::Off),
-    row("signal", 4000, Some(1500), ReplyToMode::All),
-    row("googlechat", 4000, Some(1500), ReplyToMode::Off),
-    row("mattermost", 4000, Some(1500), ReplyToMode::All),
-    row("line", 5000, None, ReplyToMode::All),
-    row("tlon", 10_000, None, ReplyToMode::All),
-    row("zalo", 2000, None, ReplyToMode::All),
-    row("zalouser", 2000, None, ReplyToMode::All),
-    row("twitch", 500, None, ReplyToMode::All),
-];
-
-const OTHER: Defaults = row("", 4000, None, ReplyToMode::All);
-const TELEGRAM: &str = "telegram";
-const SLACK: &str = "slack";
-const WEBCHAT: &str = "webchat";
 const BLOCK: (u64, u64) = (800, 1200);
 const DRAFT: (u64, u64) = (200, 800);
 const IDLE_MS: u64 = 1000;
-/// Characters that Telegram's drafts have at most.
-const DRAFT_LIMIT: usize = 4096;
 
 /// Place that an answer goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,26 +84,26 @@ impl ReplySettings {
         let defaults = &config.agents.defaults;
         let scopes: Vec<&ChannelReplies> =
             config.channels.replies(surface.channel, surface.account).collect();
-        let channel = CHANNELS.iter().find(|row| row.channel == surface.channel).unwrap_or(&OTHER);
+        let channel = registry::reply_defaults(surface.channel);
         let text_limit = first(&scopes, |scope| scope.text_chunk_limit)
             .filter(|limit| *limit > 0)
             .map_or(channel.text_limit, size);
         let chunk_mode = first(&scopes, |scope| scope.chunk_mode.as_deref());
         // A page shows an answer whole.
-        let chunk_mode = ChunkMode::from_config(chunk_mode.filter(|_| surface.channel != WEBCHAT));
+        let chunk_mode = ChunkMode::from_config(chunk_mode.filter(|_| surface.channel != registry::WEBCHAT));
         let chunk = chunk_settings(defaults.block_streaming_chunk, BLOCK, text_limit, chunk_mode);
         Self {
-            block_streaming: is_on(defaults, &scopes, surface.channel),
+            block_streaming: is_on(defaults, &scopes, channel),
             block_break: defaults.block_streaming_break.unwrap_or_default(),
             chunk,
             coalesce: coalesce_settings(defaults, &scopes, channel, chunk, text_limit, chunk_mode),
             pause: Pause::of(human_delay, defaults.human_delay),
             text_limit,
             chunk_mode,
-            draft: draft_settings(&scopes, surface.channel, text_limit),
+            draft: draft_settings(&scopes, channel, text_limit),
             reply_to: reply_to(&scopes, channel, surface.chat),
             prefix: prefix_of(config, surface),
-            keeps_tags: surface.channel == SLACK,
+            keeps_tags: channel.keeps_tags,
         }
     }
 }
@@ -152,9 +114,9 @@ fn first<'a, T>(scopes: &[&'a ChannelReplies], said: impl Fn(&'a ChannelReplies)
 }
 
 /// True if blocks are sent. A switch of the channel or account overrides all others; without one
-/// only Telegram follows the agents' default, and elsewhere blocks have to be switched on.
-fn is_on(defaults: &AgentDefaults, scopes: &[&ChannelReplies], channel: &str) -> bool {
-    let by_default = channel == TELEGRAM && defaults.block_streaming_default == Some(OnOff::On);
+/// only some platforms follow the agents' default, and elsewhere blocks have to be switched on.
+fn is_on(defaults: &AgentDefaults, scopes: &[&ChannelReplies], channel: &ReplyDefaults) -> bool {
+    let by_default = channel.follows_block_default && defaults.block_streaming_default == Some(OnOff::On);
     first(scopes, |scope| scope.block_streaming).unwrap_or(by_default)
 }
 
@@ -171,7 +133,7 @@ fn chunk_settings(chunk: BlockChunk, (min, max): (u64, u64), limit: usize, mode:
 fn coalesce_settings(
     defaults: &AgentDefaults,
     scopes: &[&ChannelReplies],
-    channel: &Defaults,
+    channel: &ReplyDefaults,
     chunk: ChunkSettings,
     limit: usize,
     mode: ChunkMode,
@@ -194,17 +156,19 @@ fn coalesce_settings(
     }
 }
 
-fn draft_settings(scopes: &[&ChannelReplies], channel: &str, limit: usize) -> Option<DraftSettings> {
+fn draft_settings(
+    scopes: &[&ChannelReplies],
+    channel: &ReplyDefaults,
+    limit: usize,
+) -> Option<DraftSettings> {
     let mode = first(scopes, |scope| scope.stream_mode).unwrap_or_default();
-    if channel != TELEGRAM || mode == StreamMode::Off {
-        return None;
-    }
+    let draft_limit = channel.draft_limit.filter(|_| mode != StreamMode::Off)?;
     let chunk = first(scopes, |scope| scope.draft_chunk).unwrap_or_default();
     let blocks = (mode == StreamMode::Block).then(|| chunk_settings(chunk, DRAFT, limit, ChunkMode::Length));
-    Some(DraftSettings { blocks, limit: limit.min(DRAFT_LIMIT), ..DraftSettings::default() })
+    Some(DraftSettings { blocks, limit: limit.min(draft_limit), ..DraftSettings::default() })
 }
 
-fn reply_to(scopes: &[&ChannelReplies], channel: &Defaults, chat: ChatKind) -> ReplyToMode {
+fn reply_to(scopes: &[&ChannelReplies], channel: &ReplyDefaults, chat: ChatKind) -> ReplyToMode {
     let by_chat = |scope: &ChannelReplies| {
         let modes = scope.reply_to_mode_by_chat_type;
         let own = match chat {

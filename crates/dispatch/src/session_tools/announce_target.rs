@@ -1,7 +1,8 @@
 //! Place of a session's last word in a talk: its own conversation, with account and thread (spec
 //! `sessions.md` §8.3).
 
-use openclaw_channels::{Address, registry};
+use openclaw_channels::Address;
+use openclaw_config::registry;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::entry::delivery;

@@ -2,7 +2,7 @@
 //! route: it follows the one the session has. Pure.
 
 use openclaw_channels::Address;
-use openclaw_channels::registry;
+use openclaw_config::registry;
 use openclaw_config::settings::{Channels, Heartbeat};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::DeliveryContext;

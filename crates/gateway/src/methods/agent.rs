@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Platforms, registry};
+use openclaw_channels::Platforms;
+use openclaw_config::registry;
 use openclaw_dispatch::api::{Accepted, AgentMessage, Occasion, RunOutcome, Waited};
 use openclaw_dispatch::caller::CallerRights;
 use openclaw_dispatch::{Dispatch, RunResult};

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use openclaw_channels::{Address, Platforms, registry};
-use openclaw_config::Config;
+use openclaw_channels::{Address, Platforms};
+use openclaw_config::{Config, registry};
 use openclaw_dispatch::Dispatch;
 use openclaw_dispatch::delivery::DeliveryState;
 use openclaw_dispatch::messages::{RouteWish, Routed, route};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_channels::account_keys::take_credentials;
-use openclaw_channels::{Channel, Platforms, UnknownAccount, registry, told_unusable};
+use openclaw_channels::{Channel, Platforms, UnknownAccount, told_unusable};
+use openclaw_config::registry;
 use openclaw_config::write::Actor;
 use openclaw_dispatch::Dispatch;
 use openclaw_protocol::ErrorShape;

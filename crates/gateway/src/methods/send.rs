@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_channels::{
-    Account, Address, Answer, Button, Channel, Content, Part, Platforms, Target, TargetError, registry,
-    told_unusable,
+    Account, Address, Answer, Button, Channel, Content, Part, Platforms, Target, TargetError, told_unusable,
 };
+use openclaw_config::registry;
 use openclaw_delivery::outbox::{Enqueued, Posted};
 use openclaw_dispatch::delivery::{Author, Delivery};
 use openclaw_dispatch::{ClientFiles, Digest, Dispatch, MessageError, MessageRequest, Mirrored};

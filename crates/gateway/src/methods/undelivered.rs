@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openclaw_channels::{Address, Content, Platforms, UnknownAccount, Unusable, registry};
-use openclaw_config::Config;
+use openclaw_channels::{Address, Content, Platforms, UnknownAccount, Unusable};
+use openclaw_config::{Config, registry};
 use openclaw_delivery::outbox::{Outbox, OutboxError};
 use openclaw_dispatch::Dispatch;
 use openclaw_dispatch::delivery::{DeliveryFailure, DeliveryState, DeliveryStatus, ListedDelivery};

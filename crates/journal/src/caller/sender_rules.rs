@@ -1,6 +1,8 @@
 //! Rights of a sender on a chat platform, decided from the lists of owners and people (spec
 //! `messages.md` §6).
 
+use openclaw_config::registry::{self, ChannelInfo};
+
 use super::CallerRights;
 
 /// The sender of a message, as a channel knows them.
@@ -63,21 +65,22 @@ fn entry_of(entry: &str, channel: &str) -> Option<String> {
     let entry = entry.trim();
     let id = match entry.split_once(':') {
         Some((prefix, id)) if is_name_of(prefix, channel) => id.trim(),
-        Some((prefix, _)) if CHANNELS.contains(&prefix.trim().to_lowercase().as_str()) => return None,
+        Some((prefix, _)) if registry::core_channels().any(|row| is_prefix_of(prefix, row)) => return None,
         Some(_) | None => entry,
     };
     (!id.is_empty()).then(|| id.to_lowercase())
 }
 
-/// Prefixes that name a channel.
-const CHANNELS: [&str; 10] =
-    ["telegram", "tg", "whatsapp", "discord", "slack", "signal", "imessage", "imsg", "googlechat", "webchat"];
-
+/// True if a prefix names a channel, which may be one that is not in the table.
 fn is_name_of(prefix: &str, channel: &str) -> bool {
-    let prefix = prefix.trim().to_lowercase();
     let channel = channel.trim().to_lowercase();
-    prefix == channel
-        || matches!((prefix.as_str(), channel.as_str()), ("tg", "telegram") | ("imsg", "imessage"))
+    prefix.trim().to_lowercase() == channel
+        || registry::by_id(&channel).is_some_and(|row| is_prefix_of(prefix, row))
+}
+
+fn is_prefix_of(prefix: &str, row: &ChannelInfo) -> bool {
+    let prefix = prefix.trim().to_lowercase();
+    row.id == prefix || row.entry_prefixes.contains(&prefix.as_str())
 }
 
 #[cfg(test)]

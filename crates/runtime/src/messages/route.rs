@@ -1,7 +1,7 @@
 //! Route of a run's answer that is to be delivered (spec `channels.md` §5.6): to the named place,
 //! else along the route of its session. Pure.
 
-use openclaw_channels::registry;
+use openclaw_config::registry;
 use openclaw_sessions::entry::DeliveryContext;
 
 /// Route that is asked for.

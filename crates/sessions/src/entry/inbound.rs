@@ -4,6 +4,8 @@
 //! Every message updates the row, even one that is only recorded and not answered. The route for
 //! replies is another matter: see [`super::delivery::update_last_route`].
 
+use openclaw_config::registry;
+
 use super::group_name::GroupNaming;
 use super::origin::conversation_label;
 use super::{ChatType, Origin, SessionEntry, ThreadId};
@@ -103,7 +105,7 @@ impl InboundFacts<'_> {
         entry.group_id = Some(group.id.as_str().into());
         let subject = given(self.group_subject);
         // A subject like `#ops` is the name of a room where there are rooms.
-        let has_rooms = is_room || CHANNELS_WITH_ROOMS.contains(&group.channel.as_str());
+        let has_rooms = is_room || registry::by_id(&group.channel).is_some_and(|row| row.has_rooms);
         let room =
             given(self.group_channel).or_else(|| subject.filter(|text| has_rooms && text.starts_with('#')));
         match (room, subject) {
@@ -125,9 +127,6 @@ impl InboundFacts<'_> {
         entry.display_name = Some(naming.display_name().into());
     }
 }
-
-/// Channels whose groups may be rooms (chat type `channel`, spec `channels.md` §1.1).
-const CHANNELS_WITH_ROOMS: &[&str] = &["telegram", "discord", "slack"];
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,9 @@
 //! The group a message came from, when its channel gave no session key (spec `sessions.md` §1.5).
 
-use super::{KeyError, KeyRules, PeerKind, SessionKey};
+use openclaw_config::registry;
 use openclaw_protocol::SessionScope;
+
+use super::{KeyError, KeyRules, PeerKind, SessionKey};
 
 /// Source of an inbound message, as its context tells it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,39 +36,9 @@ impl GroupRef {
     }
 }
 
-/// Channels whose name may start a `From` text.
-pub const SURFACES: &[&str] = &[
-    "telegram",
-    "whatsapp",
-    "discord",
-    "googlechat",
-    "slack",
-    "signal",
-    "imessage",
-    "bluebubbles",
-    "msteams",
-    "matrix",
-    "mattermost",
-    "nextcloud-talk",
-    "nostr",
-    "tlon",
-    "twitch",
-    "zalo",
-    "zalouser",
-    "line",
-    "feishu",
-    "webchat",
-];
-
-/// Other spellings of channel ids (spec `channels.md` §1.1).
-const SURFACE_ALIASES: &[(&str, &str)] =
-    &[("imsg", "imessage"), ("google-chat", "googlechat"), ("gchat", "googlechat"), ("teams", "msteams")];
-
 /// The id of a known channel in any spelling.
 pub fn surface(name: &str) -> Option<&'static str> {
-    let name = name.trim();
-    let alias = SURFACE_ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name)).map(|(_, id)| *id);
-    alias.or_else(|| SURFACES.iter().find(|id| id.eq_ignore_ascii_case(name)).copied())
+    registry::by_any_name(name).map(|channel| channel.id)
 }
 
 /// The session key of an inbound context: explicit key, group, or the main bucket; never a bucket of its sender.
@@ -99,7 +71,7 @@ pub fn group_of(context: &InboundContext<'_>) -> Option<GroupRef> {
     }
     let parts: Vec<&str> = lower.split(':').filter(|part| !part.is_empty()).collect();
     let head = parts.first().copied().unwrap_or_default();
-    let on_surface = SURFACES.contains(&head);
+    let on_surface = registry::by_id(head).is_some();
     let channel = channel_of(context, head, on_surface, whatsapp)?;
     let after = parts.get(usize::from(on_surface)..).unwrap_or_default();
     let (named, id) = match after.split_first() {

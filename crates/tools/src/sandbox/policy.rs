@@ -1,5 +1,6 @@
 //! Tool policy of runs in a sandbox (spec `tools.md` §8.2).
 
+use openclaw_config::registry;
 use openclaw_config::settings::{Config, ToolPolicy};
 use openclaw_protocol::AgentId;
 
@@ -53,27 +54,14 @@ const ALLOW: &[&str] = &[
     "session_status",
 ];
 
-/// Tools that reach out of the sandbox, and those named after chat platforms.
-const DENY: &[&str] = &[
-    "browser",
-    "canvas",
-    "nodes",
-    "cron",
-    "gateway",
-    "telegram",
-    "whatsapp",
-    "discord",
-    "googlechat",
-    "slack",
-    "signal",
-    "imessage",
-];
+/// Tools that reach out of the sandbox.
+const DENY: &[&str] = &["browser", "canvas", "nodes", "cron", "gateway"];
 
 const IMAGE: &str = "image";
 
 /// Returns true for a name that the lists of sandboxes deny where nothing is configured: files copy them.
 pub fn is_denied_by_default(name: &str) -> bool {
-    DENY.contains(&name)
+    denied().any(|denied| denied == name)
 }
 
 impl SandboxPolicy {
@@ -85,8 +73,9 @@ impl SandboxPolicy {
     }
 
     fn chosen(own: &ToolPolicy, shared: &ToolPolicy) -> Self {
-        let (mut allow, allow_source) = list(own.allow.as_ref(), shared.allow.as_ref(), ALLOW);
-        let (deny, deny_source) = list(own.deny.as_ref(), shared.deny.as_ref(), DENY);
+        let (mut allow, allow_source) =
+            list(own.allow.as_ref(), shared.allow.as_ref(), ALLOW.iter().copied());
+        let (deny, deny_source) = list(own.deny.as_ref(), shared.deny.as_ref(), denied());
         let names =
             |list: &[String], name: &str| list.iter().any(|each| each.trim().eq_ignore_ascii_case(name));
         if !allow.is_empty() {
@@ -104,11 +93,21 @@ impl SandboxPolicy {
     }
 }
 
-fn list(own: Option<&Vec<String>>, shared: Option<&Vec<String>>, default: &[&str]) -> (Vec<String>, Source) {
+/// Tools that the default list denies: those that reach out, and those named after chat platforms.
+fn denied() -> impl Iterator<Item = &'static str> {
+    let platforms = registry::core_channels().filter(|channel| channel.deliverable);
+    DENY.iter().copied().chain(platforms.map(|channel| channel.id))
+}
+
+fn list(
+    own: Option<&Vec<String>>,
+    shared: Option<&Vec<String>>,
+    default: impl Iterator<Item = &'static str>,
+) -> (Vec<String>, Source) {
     match (own, shared) {
         (Some(own), _) => (own.clone(), Source::Agent),
         (None, Some(shared)) => (shared.clone(), Source::Global),
-        (None, None) => (default.iter().map(|name| (*name).to_owned()).collect(), Source::Default),
+        (None, None) => (default.map(str::to_owned).collect(), Source::Default),
     }
 }
 
@@ -128,7 +127,7 @@ mod tests {
     #[test]
     fn own_lists_replace_shared_ones_and_those_the_default() {
         use Source::{Agent, Default, Global};
-        let (allow, deny) = (&ALLOW.join(" "), &DENY.join(" "));
+        let (allow, deny) = (&ALLOW.join(" "), &denied().collect::<Vec<_>>().join(" "));
         check(json!({}), json!({}), allow, deny, (Default, Default));
         check(json!({}), json!({"deny": ["exec"]}), allow, "exec", (Default, Global));
         check(json!({}), json!({"allow": ["read"]}), "read image", deny, (Global, Default));

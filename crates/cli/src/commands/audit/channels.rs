@@ -1,8 +1,9 @@
 //! Audit of chat platforms: who is heard there, and who may give commands.
 
+use openclaw_channels::Unusable;
 use openclaw_channels::access::{AccessSettings, DmPolicy, Entry, GroupPolicy, GroupRules, PairingStore};
-use openclaw_channels::{ChannelInfo, Unusable};
 use openclaw_config::Config;
+use openclaw_config::registry::ChannelInfo;
 use openclaw_gateway::platforms;
 use openclaw_protocol::DmScope;
 use openclaw_sessions::key::normalize_account_id;

@@ -1,7 +1,7 @@
 //! List of things that the audit does not check. The number of findings does not show them, so they are named.
 
-use openclaw_channels::registry;
 use openclaw_config::Config;
+use openclaw_config::registry;
 use openclaw_gateway::platforms;
 use serde_json::Value;
 

@@ -112,9 +112,8 @@ async fn report(
 
 impl Report {
     fn json(&self) -> Value {
-        let Capabilities { chat_types, poll_options, reactions, threads, media, native_commands, .. } =
+        let Capabilities { chat_types, poll_options, reactions, threads, media, block_streaming, .. } =
             *self.channel.capabilities();
-        let block_streaming = self.channel.capabilities().block_streaming;
         let probe = self.probe.as_ref().map(|probe| {
             let mut shown = probe.details.clone();
             shown.insert("ok".to_owned(), json!(probe.ok));
@@ -132,7 +131,7 @@ impl Report {
                 "reactions": reactions,
                 "threads": threads,
                 "media": media,
-                "nativeCommands": native_commands,
+                "nativeCommands": self.channel.info().native_commands,
                 "blockStreaming": block_streaming,
             },
             "actions": self.actions,
@@ -143,7 +142,7 @@ impl Report {
 
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("{} {}", self.channel.info().label, self.account)];
-        lines.push(format!("Support: {}", support(self.channel.capabilities())));
+        lines.push(format!("Support: {}", support(self.channel.as_ref())));
         if !self.actions.is_empty() {
             lines.push(format!("Actions: {}", self.actions.join(", ")));
         }
@@ -171,13 +170,14 @@ impl Report {
     }
 }
 
-fn support(can: &Capabilities) -> String {
+fn support(channel: &dyn Channel) -> String {
+    let can = channel.capabilities();
     let words = [
         (can.poll_options.is_some(), "polls"),
         (can.reactions, "reactions"),
         (can.threads, "threads"),
         (can.media, "media"),
-        (can.native_commands, "nativeCommands"),
+        (channel.info().native_commands, "nativeCommands"),
         (can.block_streaming, "blockStreaming"),
     ];
     let words = words.iter().filter(|(can, _)| *can).map(|(_, word)| *word);

@@ -1,6 +1,6 @@
 //! `openclaw channels logs` (spec `cli.md` §3.9): the lines of the gateway's log that platforms wrote, or that are about them.
 
-use openclaw_channels::registry;
+use openclaw_config::registry;
 use serde_json::{Value, json};
 
 use crate::args::positive;
@@ -48,7 +48,7 @@ fn is_about(line: &str, channel: Option<&str>) -> bool {
     let Ok(Value::Object(record)) = serde_json::from_str::<Value>(line) else { return false };
     let name = record.get("0").and_then(Value::as_str).unwrap_or_default();
     let named = record.values().find_map(|value| value.get("channel").and_then(Value::as_str));
-    let ids = registry::CHANNELS.iter().filter(|info| info.deliverable).map(|info| info.id);
+    let ids = registry::core_channels().filter(|info| info.deliverable).map(|info| info.id);
     let mut wanted = ids.filter(|id| channel.is_none_or(|channel| channel == *id));
     wanted.any(|id| named == Some(id) || name.contains(id))
 }
