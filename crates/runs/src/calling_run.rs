@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use openclaw_channels::{Address, registry};
+use openclaw_channels::Address;
 use openclaw_config::ResolvedAgent;
+use openclaw_config::registry;
 use openclaw_journal::lineage::Lineage;
 use openclaw_journal::origin::Origin;
 use openclaw_journal::rights::Rights;

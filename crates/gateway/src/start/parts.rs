@@ -9,6 +9,7 @@ use std::time::Instant;
 use ipnet::IpNet;
 use openclaw_agent::prompt::HostFacts;
 use openclaw_agent::skills::SkillBook;
+use openclaw_channels::Platforms;
 use openclaw_config::gateway_options::ResolvedAuth;
 use openclaw_config::settings::AuthKind;
 use openclaw_config::{Config, Loaded};
