@@ -107,7 +107,7 @@ pub(super) fn words(text: &str, settings: &AccountSettings) -> Words {
 
 /// Markdown as messages.
 fn chunks(text: &str, settings: &AccountSettings) -> Vec<Words> {
-    let cut = Cut { limit: settings.text_limit(), mode: settings.chunk_mode, tables: settings.tables() };
+    let cut = Cut { limit: settings.text_limit(), mode: settings.chunks.mode, tables: settings.tables() };
     html::messages(text, cut)
 }
 

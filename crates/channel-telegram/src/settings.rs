@@ -7,10 +7,8 @@ use std::collections::BTreeMap;
 
 use openclaw_channels::access::{DmPolicy, Entry, Group, GroupPolicy};
 use openclaw_channels::markdown::TableMode;
-use openclaw_channels::text::ChunkMode;
-use openclaw_channels::{RetryPolicy, switched_off};
+use openclaw_channels::{ChunkRule, RetryPolicy, switched_off};
 use openclaw_config::Config;
-use openclaw_config::registry;
 use openclaw_config::settings::Secret;
 use openclaw_sessions::key::normalize_account_id;
 use serde::Deserialize;
@@ -28,6 +26,9 @@ pub struct AccountSettings {
     /// True if the account, and the channel, may be used.
     #[serde(skip)]
     pub is_enabled: bool,
+    /// Rule by which answers are cut.
+    #[serde(skip)]
+    pub chunks: ChunkRule,
     /// Label for people.
     pub name: Option<String>,
     /// The bot's token.
@@ -48,20 +49,6 @@ pub struct AccountSettings {
     pub groups: BTreeMap<String, Group>,
     /// Messages of a group that are told to the agent with the next one.
     pub history_limit: Option<u32>,
-    /// Selection of the parts of an answer that reply to the message they answer.
-    pub reply_to_mode: ReplyToMode,
-    /// Characters of one message.
-    pub text_chunk_limit: Option<usize>,
-    /// Places at which long answers are cut.
-    pub chunk_mode: ChunkMode,
-    /// True if finished blocks of an answer are sent before the rest.
-    pub block_streaming: Option<bool>,
-    /// Rules for coalescing blocks.
-    pub block_streaming_coalesce: Option<Coalesce>,
-    /// Mode in which drafts show an answer as it grows.
-    pub stream_mode: StreamMode,
-    /// Growth of drafts in `block` mode.
-    pub draft_chunk: DraftChunk,
     /// Megabytes of a file.
     pub media_max_mb: Option<f64>,
     /// Seconds of one request.
@@ -98,8 +85,6 @@ pub struct AccountSettings {
     pub commands: CommandSettings,
     /// Permission of the channel to write the configuration.
     pub config_writes: Option<bool>,
-    /// Prefix of answers.
-    pub response_prefix: Option<String>,
 }
 
 /// `network`.
@@ -117,62 +102,6 @@ pub struct CustomCommand {
     pub command: String,
     /// Description of the command.
     pub description: String,
-}
-
-/// `replyToMode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ReplyToMode {
-    /// No part of an answer replies to the message.
-    Off,
-    /// The first.
-    #[default]
-    First,
-    /// All.
-    All,
-}
-
-/// `streamMode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StreamMode {
-    /// No drafts.
-    Off,
-    /// A draft that is replaced as the text grows.
-    #[default]
-    Partial,
-    /// A draft that grows by blocks.
-    Block,
-}
-
-/// `draftChunk`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct DraftChunk {
-    /// Characters at least.
-    pub min_chars: usize,
-    /// Characters at most.
-    pub max_chars: usize,
-    /// Preferred place to cut.
-    pub break_preference: String,
-}
-
-impl Default for DraftChunk {
-    fn default() -> Self {
-        Self { min_chars: 200, max_chars: 800, break_preference: "paragraph".to_owned() }
-    }
-}
-
-/// `blockStreamingCoalesce`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Coalesce {
-    /// Characters at least.
-    pub min_chars: Option<usize>,
-    /// Characters at most.
-    pub max_chars: Option<usize>,
-    /// Milliseconds without more.
-    pub idle_ms: Option<u64>,
 }
 
 /// `actions`: what is not there is on, but stickers.
@@ -307,6 +236,7 @@ impl AccountSettings {
         let settings = Self::overlay(channel, account.and_then(Value::as_object));
         Some(settings.map(|settings| Self {
             is_enabled: switched_off(config, ID, &id).is_none(),
+            chunks: ChunkRule::of(config, ID, Some(&id)),
             commands: settings.commands.or_global(config.document()),
             ..settings
         }))
@@ -340,7 +270,7 @@ impl AccountSettings {
 
     /// Characters of one message: the setting (4,000), but no more than Telegram takes.
     pub fn text_limit(&self) -> usize {
-        self.text_chunk_limit.unwrap_or(registry::TELEGRAM.replies.text_limit).clamp(1, MESSAGE_LIMIT)
+        self.chunks.limit.clamp(1, MESSAGE_LIMIT)
     }
 
     /// Returns true if links show a preview.

@@ -15,6 +15,7 @@ pub mod account_keys;
 mod address;
 mod backoff;
 mod channel;
+mod chunk_rule;
 mod guessing;
 mod inbound;
 pub mod markdown;
@@ -33,6 +34,7 @@ pub use channel::{
     Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Peer, Probe, Reacting,
     Target, TargetError, Turn, UnknownAccount, Unusable,
 };
+pub use chunk_rule::{ChunkRule, reply_layers};
 pub use guessing::{GuessThrottle, Knock, SecretGiven};
 pub use inbound::{
     Conversation, ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage, Location, MediaKind,

@@ -69,7 +69,8 @@ pub struct ReplyDefaults {
 }
 
 impl ReplyDefaults {
-    const OTHER: Self = Self {
+    /// Defaults of a platform that differs in nothing, also of one that is not in the table.
+    pub const OTHER: Self = Self {
         text_limit: 4000,
         coalesce_min: None,
         reply_to: ReplyToMode::All,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use openclaw_channels::reply_layers;
 use openclaw_config::Environment;
+use openclaw_config::settings::StreamMode;
 
 use super::*;
 
@@ -21,9 +23,11 @@ fn an_account_lies_over_its_channel_and_defaults_come_last() {
     let text = r#"{channels: {telegram: {dmPolicy: "open", allowFrom: ["*"], groupPolicy: "open", streamMode: "off",
         accounts: {b: {botToken: "1:a"}}}}}"#;
     let b = of(text, "b");
+    let stream_mode =
+        reply_layers(&config(text), ID, Some("b")).into_iter().find_map(|layer| layer.stream_mode);
     assert_eq!(
-        (b.dm_policy, b.group_policy, b.stream_mode),
-        (DmPolicy::Open, GroupPolicy::Open, StreamMode::Off)
+        (b.dm_policy, b.group_policy, stream_mode),
+        (DmPolicy::Open, GroupPolicy::Open, Some(StreamMode::Off))
     );
     let text = r#"{channels: {telegram: {dmPolicy: "allowlist", allowFrom: ["+1"], accounts: {b: {allowFrom: ["+2", 3]}}}}}"#;
     let b = of(text, "b");

@@ -74,11 +74,16 @@ impl Channels {
     }
 
     /// Reply settings of an account, then those of its channel: the layer that is asked first comes
-    /// first.
-    pub fn replies(&self, channel: &str, account: Option<&str>) -> impl Iterator<Item = &ChannelReplies> {
+    /// first. Accounts are compared as the caller does.
+    pub fn replies(
+        &self,
+        channel: &str,
+        is_account: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = &ChannelReplies> {
         let section = self.0.get(channel);
-        let account = account.and_then(|id| section?.account(id));
-        account.into_iter().chain(section).map(|scope| &scope.replies)
+        let accounts = section.into_iter().flat_map(|section| &section.accounts);
+        let account = accounts.filter(move |(id, _)| is_account(id)).map(|(_, account)| account).take(1);
+        account.chain(section).map(|scope| &scope.replies)
     }
 
     /// True if a channel has an account of this name. Without any of its own it has one, `default`.

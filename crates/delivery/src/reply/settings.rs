@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use openclaw_channels::text::ChunkMode;
+use openclaw_channels::{ChunkRule, reply_layers};
 use openclaw_config::Config;
 use openclaw_config::registry::{self, ReplyDefaults};
 use openclaw_config::settings::{
@@ -74,7 +75,7 @@ pub struct ReplySettings {
 
 /// Returns the prefix of replies on a surface, as it is written.
 pub fn prefix_of(config: &Config, surface: Surface<'_>) -> Option<String> {
-    let scopes: Vec<&ChannelReplies> = config.channels.replies(surface.channel, surface.account).collect();
+    let scopes = reply_layers(config, surface.channel, surface.account);
     first(&scopes, |scope| scope.response_prefix.clone()).or_else(|| config.messages.response_prefix.clone())
 }
 
@@ -82,15 +83,10 @@ impl ReplySettings {
     /// The settings for a surface. `human_delay` is the agent's own; see [`Pause::of`].
     pub fn of(config: &Config, human_delay: HumanDelay, surface: Surface<'_>) -> Self {
         let defaults = &config.agents.defaults;
-        let scopes: Vec<&ChannelReplies> =
-            config.channels.replies(surface.channel, surface.account).collect();
+        let scopes = reply_layers(config, surface.channel, surface.account);
         let channel = registry::reply_defaults(surface.channel);
-        let text_limit = first(&scopes, |scope| scope.text_chunk_limit)
-            .filter(|limit| *limit > 0)
-            .map_or(channel.text_limit, size);
-        let chunk_mode = first(&scopes, |scope| scope.chunk_mode.as_deref());
-        // A page shows an answer whole.
-        let chunk_mode = ChunkMode::from_config(chunk_mode.filter(|_| surface.channel != registry::WEBCHAT));
+        let ChunkRule { limit: text_limit, mode: chunk_mode } =
+            ChunkRule::of(config, surface.channel, surface.account);
         let chunk = chunk_settings(defaults.block_streaming_chunk, BLOCK, text_limit, chunk_mode);
         Self {
             block_streaming: is_on(defaults, &scopes, channel),
