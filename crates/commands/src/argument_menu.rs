@@ -57,7 +57,7 @@ fn spoken(choices: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::COMMANDS;
+    use super::super::COMMANDS;
     use super::*;
 
     #[test]

@@ -3,9 +3,9 @@
 
 use openclaw_agent::skills::SkillCommand;
 
+use super::COMMANDS;
 use super::command::{Category, Command, Does, MenuFacts, Offered};
 use super::response::{Response, Showing, button};
-use super::table::COMMANDS;
 use super::{Answering, Context};
 
 pub(crate) const HELP: Command = Command {

@@ -5,7 +5,7 @@
 //! directives. Both have what they use in a [`Context`], and ask the gateway for the rest through [`CommandHost`]. The crate
 //! starts no run and knows no lane.
 //!
-//! The table of commands is `table.rs`: one row a command, and each command has a file, which holds its row. `/new` and
+//! The table of commands is below: one row a command, and each command has a file, which holds its row. `/new` and
 //! `/reset` are reset triggers (`session.resetTriggers`). [`mod@menu`] makes the menus of platforms and `docs/commands.md`
 //! out of the rows, [`buttons`] reads buttons that are pressed below answers, `argument_menu` makes those of commands that
 //! are called without an argument, and [`cards`] writes the answers of `/model`.
@@ -93,6 +93,42 @@ pub use menu::reference;
 pub use response::{Response, Then};
 pub use status::card as status_card;
 pub use table::needs_scope;
+
+/// The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5), by category and in the order in which they are listed.
+const COMMANDS: &[command::Command] = &[
+    reset::NEW,
+    reset::RESET,
+    compact::COMMAND,
+    stop::COMMAND,
+    think::COMMAND,
+    verbose::COMMAND,
+    reasoning::COMMAND,
+    elevated::COMMAND,
+    exec::COMMAND,
+    model::COMMAND,
+    models::COMMAND,
+    queue::COMMAND,
+    usage::COMMAND,
+    help::HELP,
+    help::LIST,
+    status::COMMAND,
+    context::COMMAND,
+    whoami::COMMAND,
+    activation::COMMAND,
+    send::COMMAND,
+    allowlist::COMMAND.editing_with("commands.config"),
+    approve::COMMAND,
+    subagents::COMMAND,
+    config::COMMAND,
+    debug::COMMAND,
+    restart::COMMAND,
+    not_yet::TTS,
+    skill::COMMAND,
+    bash::COMMAND,
+    dock::TELEGRAM,
+    dock::DISCORD,
+    dock::SLACK,
+];
 
 /// The thinking levels that a model has, for people.
 pub fn thinking_levels(model: &ModelRef) -> String {

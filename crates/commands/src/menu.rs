@@ -7,8 +7,8 @@ use openclaw_agent::skills::SkillCommand;
 use openclaw_channels::MenuCommand;
 use openclaw_config::settings::Commands;
 
+use super::COMMANDS;
 use super::command::{Category, Command, MenuFacts, Offered};
-use super::table::COMMANDS;
 
 /// The commands for a menu: those that are there and on, then those of skills.
 pub fn menu(facts: MenuFacts<'_>, skills: &[SkillCommand]) -> Vec<MenuCommand> {

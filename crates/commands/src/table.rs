@@ -1,51 +1,11 @@
-//! Table of the commands, the search for the row of a text, and the answers for commands that don't exist.
+//! Search for the row of a text among the commands, and the answers for commands that don't exist.
 
 use openclaw_config::settings::Commands;
 use openclaw_journal::caller::Right;
 use openclaw_sessions::reset::trigger::slash_command;
 
 use super::command::{BASH, Command, Does, Offered};
-use super::{
-    Context, activation, allowlist, approve, bash, compact, config, context, debug, dock, elevated, exec,
-    help, model, models, not_yet, queue, reasoning, reset, restart, send, skill, status, stop, subagents,
-    think, usage, verbose, whoami,
-};
-
-/// The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5), by category and in the order in which they are listed.
-pub(crate) const COMMANDS: &[Command] = &[
-    reset::NEW,
-    reset::RESET,
-    compact::COMMAND,
-    stop::COMMAND,
-    think::COMMAND,
-    verbose::COMMAND,
-    reasoning::COMMAND,
-    elevated::COMMAND,
-    exec::COMMAND,
-    model::COMMAND,
-    models::COMMAND,
-    queue::COMMAND,
-    usage::COMMAND,
-    help::HELP,
-    help::LIST,
-    status::COMMAND,
-    context::COMMAND,
-    whoami::COMMAND,
-    activation::COMMAND,
-    send::COMMAND,
-    allowlist::COMMAND.editing_with("commands.config"),
-    approve::COMMAND,
-    subagents::COMMAND,
-    config::COMMAND,
-    debug::COMMAND,
-    restart::COMMAND,
-    not_yet::TTS,
-    skill::COMMAND,
-    bash::COMMAND,
-    dock::TELEGRAM,
-    dock::DISCORD,
-    dock::SLACK,
-];
+use super::{COMMANDS, Context};
 
 /// True if `/<alias>` means something else already.
 pub(crate) fn is_reserved(alias: &str, triggers: &[&str]) -> bool {
