@@ -7,12 +7,12 @@ use openclaw_protocol::message::{AssistantMessage, Block, StopReason};
 use tokio::sync::mpsc;
 
 use crate::event::{RunEvent, TextChange};
-use crate::payload::Answer;
+use crate::payload::AnswerContent;
 use crate::reasoning_visibility::ReasoningVisibility;
 use crate::redaction::Redactor;
 use crate::retry_notice::{NextTry, RetryNotice};
 use crate::run_model::RunModel;
-use crate::stop::Stop;
+use crate::stop::StopGuard;
 use crate::text::tags::promote_thinking;
 use crate::text::thoughts::Thoughts;
 use crate::text::visible::VisibleText;
@@ -31,11 +31,11 @@ pub(crate) struct Answered {
 pub(crate) async fn stream(
     candidate: &RunModel<'_>,
     request: ModelRequest,
-    stop: &mut Stop,
-    told: Told<'_>,
+    stop: &mut StopGuard,
+    told: AnswerListener<'_>,
     now: i64,
 ) -> Answered {
-    let Told { events, reasoning, redactor } = told;
+    let AnswerListener { events, reasoning, redactor } = told;
     let mut stream = candidate.model.stream(request, stop.token().clone());
     let mut visible = VisibleText::new(candidate.reasoning_tags);
     let mut thoughts = (reasoning == ReasoningVisibility::Stream).then(Thoughts::default);
@@ -75,7 +75,7 @@ pub(crate) async fn stream(
                     let change = visible.finish(&message.text());
                     show(events, &mut visible, change).await;
                     if reasoning == ReasoningVisibility::On
-                        && let Some(thought) = Answer::of(&message).reasoning(candidate.reasoning_tags)
+                        && let Some(thought) = AnswerContent::of(&message).reasoning(candidate.reasoning_tags)
                     {
                         let _ = events.send(RunEvent::Thought(thought)).await;
                     }
@@ -102,7 +102,7 @@ pub(crate) async fn stream(
 
 /// Recipient of an answer while it arrives, and the parts of the thinking that are sent to it.
 #[derive(Clone, Copy)]
-pub(crate) struct Told<'a> {
+pub(crate) struct AnswerListener<'a> {
     pub(crate) events: &'a mpsc::Sender<RunEvent>,
     pub(crate) reasoning: ReasoningVisibility,
     /// Masks secrets in what is told of failures.

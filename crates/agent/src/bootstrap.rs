@@ -84,7 +84,7 @@ pub struct RawFile {
     /// Path of the file, whether it exists or not.
     pub path: PathBuf,
     /// Text of the file; `None` when it is missing or left out.
-    pub content: Option<Content>,
+    pub content: Option<FileContent>,
     /// Reason why the file is left out; `None` if it is used.
     left_out: Option<String>,
 }
@@ -92,7 +92,7 @@ pub struct RawFile {
 impl RawFile {
     /// Creates a file whose content comes from elsewhere, such as a hook.
     pub fn given(name: String, path: PathBuf, content: Option<String>) -> Self {
-        let content = content.map(|text| Content { text, ..Content::default() });
+        let content = content.map(|text| FileContent { text, ..FileContent::default() });
         Self { name, path, content, left_out: None }
     }
 }
@@ -175,33 +175,33 @@ type FileId = (u64, u64);
 
 /// Content of a file as far as it was read.
 #[derive(Debug, Clone, Default)]
-pub struct Content {
+pub struct FileContent {
     text: String,
     /// True if the file is longer than what was read.
     is_cut: bool,
     id: FileId,
 }
 
-impl Content {
+impl FileContent {
     /// The text, as far as it was read.
     pub fn text(&self) -> &str {
         &self.text
     }
 }
 
-impl From<&str> for Content {
+impl From<&str> for FileContent {
     fn from(text: &str) -> Self {
         Self { text: text.to_owned(), ..Self::default() }
     }
 }
 
-fn read(workspace: &Workspace<'_>, name: &str) -> Result<Option<Content>, PlaceError> {
+fn read(workspace: &Workspace<'_>, name: &str) -> Result<Option<FileContent>, PlaceError> {
     let head = workspace.read(name, MAX_BYTES)?;
     Ok(head.map(|Head { bytes, is_cut, metadata }| {
         let id = (metadata.dev(), metadata.ino());
         let text = String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-        Content { text, is_cut, id }
+        FileContent { text, is_cut, id }
     }))
 }
 
@@ -213,7 +213,7 @@ fn left_out(name: &str, path: PathBuf, error: &PlaceError) -> RawFile {
 }
 
 /// Turns a file's content into what the model sees. `None` is a missing file.
-pub fn shape(name: &str, path: &Path, content: Option<&Content>, max_chars: usize) -> BootstrapFile {
+pub fn shape(name: &str, path: &Path, content: Option<&FileContent>, max_chars: usize) -> BootstrapFile {
     let mut file =
         BootstrapFile { name: name.to_owned(), path: path.to_path_buf(), ..BootstrapFile::default() };
     let Some(content) = content else {

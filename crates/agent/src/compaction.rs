@@ -29,5 +29,5 @@ mod wording;
 pub mod work;
 
 pub use budget::Budget;
-pub use plan::{Nothing, Plan, Range, Urgency, plan, shorten};
+pub use plan::{CompactionPlan, Nothing, Range, Urgency, plan, shorten};
 pub use settings::{CompactionSettings, FileSettings};

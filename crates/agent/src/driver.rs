@@ -21,11 +21,11 @@ use crate::reply::{AgentMeta, Outcome, RunError, RunErrorKind, RunMeta};
 use crate::retry_notice::RetryNotice;
 use crate::run::RunParams;
 use crate::run_model::RunModel;
-use crate::stop::{Stop, StopCause};
+use crate::stop::{StopCause, StopGuard};
 use crate::tool_call::{self, CallFrame};
 use crate::tool_event;
 use crate::transcript::TranscriptError;
-use crate::turn::{CandidateFacts, Candidates, History, Step, Turn};
+use crate::turn::{CandidateFacts, Candidates, History, TurnMachine, TurnStep};
 
 /// Runs to the end.
 pub(crate) async fn drive(params: RunParams<'_>) -> Outcome {
@@ -37,7 +37,7 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     let (began, started_at) = (Instant::now(), now_ms());
     emit(&params.events, RunEvent::Started { started_at }).await;
     let facts = params.models.iter().map(facts).collect();
-    let mut stop = Stop::new(params.cancel.clone(), params.limits.timeout);
+    let mut stop = StopGuard::new(params.cancel.clone(), params.limits.timeout);
     let repeatable = params.tools.repeatable();
     let (passed_over, agent) = (params.passed_over.to_vec(), params.agent.clone());
     let candidates =
@@ -47,10 +47,10 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     for call in history.cut_short(&candidates.repeatable).closed {
         tracing::warn!(tool = %call.name, call = %call.id, "a tool call was under way when the gateway ended: it may have happened, and the model is told so");
     }
-    let mut turn = Turn::new(history, candidates, params.limits, started_at);
+    let mut turn = TurnMachine::new(history, candidates, params.limits, started_at);
     loop {
         let step = turn.next();
-        if matches!(step, Step::End) {
+        if matches!(step, TurnStep::End) {
             break;
         }
         if step.is_long()
@@ -64,7 +64,7 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     #[cfg(test)]
     turn.tape.assert_repeats(&turn);
     let ended_at = now_ms();
-    let outcome = outcome(&turn, &params, Times { started_at, ended_at, took: began.elapsed() });
+    let outcome = outcome(&turn, &params, RunTimes { started_at, ended_at, took: began.elapsed() });
     let ms = outcome.meta.duration_ms;
     let is_interrupted =
         outcome.meta.error.as_ref().is_some_and(|error| error.kind == RunErrorKind::Interrupted);
@@ -80,7 +80,7 @@ async fn work(mut params: RunParams<'_>) -> Outcome {
     outcome
 }
 
-impl Step {
+impl TurnStep {
     /// True for steps that a stopped run does not begin any more. Steps that are decided already
     /// are still written and reported.
     fn is_long(&self) -> bool {
@@ -96,25 +96,27 @@ impl Step {
 }
 
 /// Performs a step, one line for each kind.
-async fn perform(step: Step, turn: &mut Turn, params: &mut RunParams<'_>, stop: &mut Stop) {
+async fn perform(step: TurnStep, turn: &mut TurnMachine, params: &mut RunParams<'_>, stop: &mut StopGuard) {
     match step {
-        Step::Emit(RunEvent::Retry(notice)) => emit_retry(params, *notice).await,
-        Step::Emit(event) => emit_tool_event(params, event).await,
-        Step::Append(message, id) => append(turn, params, stop, &message, id.as_deref()).await,
-        Step::Skip(call) => turn.skipped(&call, params.tools.meta(&call.name, &call.arguments), now_ms()),
-        Step::PollSteering => turn.polled(params.steering.poll()),
-        Step::CallModel { candidate, thinking } => call_model(turn, params, stop, candidate, thinking).await,
-        Step::MakeRoom(room) => room::make(turn, params, stop, room).await,
-        Step::RunTool(call) => run_tool(turn, params, stop, &call).await,
-        Step::Wait(wait) => stop.pause(wait).await,
-        Step::End => {}
+        TurnStep::Emit(RunEvent::Retry(notice)) => emit_retry(params, *notice).await,
+        TurnStep::Emit(event) => emit_tool_event(params, event).await,
+        TurnStep::Append(message, id) => append(turn, params, stop, &message, id.as_deref()).await,
+        TurnStep::Skip(call) => turn.skipped(&call, params.tools.meta(&call.name, &call.arguments), now_ms()),
+        TurnStep::PollSteering => turn.polled(params.steering.poll()),
+        TurnStep::CallModel { candidate, thinking } => {
+            call_model(turn, params, stop, candidate, thinking).await
+        }
+        TurnStep::MakeRoom(room) => room::make(turn, params, stop, room).await,
+        TurnStep::RunTool(call) => run_tool(turn, params, stop, &call).await,
+        TurnStep::Wait(wait) => stop.pause(wait).await,
+        TurnStep::End => {}
     }
 }
 
 async fn append(
-    turn: &mut Turn,
+    turn: &mut TurnMachine,
     params: &mut RunParams<'_>,
-    stop: &mut Stop,
+    stop: &mut StopGuard,
     message: &Message,
     id: Option<&str>,
 ) {
@@ -131,7 +133,7 @@ async fn append(
     }
 }
 
-fn storage_failed(turn: &mut Turn, error: &TranscriptError) {
+fn storage_failed(turn: &mut TurnMachine, error: &TranscriptError) {
     let kind = if error.source.kind() == std::io::ErrorKind::Interrupted {
         // Nothing is wrong: whoever owns the transcript has closed it, and the run is taken up again later.
         RunErrorKind::Interrupted
@@ -144,9 +146,9 @@ fn storage_failed(turn: &mut Turn, error: &TranscriptError) {
 }
 
 async fn call_model(
-    turn: &mut Turn,
+    turn: &mut TurnMachine,
     params: &mut RunParams<'_>,
-    stop: &mut Stop,
+    stop: &mut StopGuard,
     index: usize,
     thinking: ThinkingLevel,
 ) {
@@ -177,8 +179,11 @@ async fn call_model(
         kept: params.kept.clone(),
     };
     emit(&params.events, RunEvent::Asking).await;
-    let told =
-        answer::Told { events: &params.events, reasoning: params.reasoning, redactor: params.redactor };
+    let told = answer::AnswerListener {
+        events: &params.events,
+        reasoning: params.reasoning,
+        redactor: params.redactor,
+    };
     let answered = answer::stream(candidate, request, stop, told, now_ms()).await;
     match &answered.failure {
         Some(failure) if failure.kind == FailureKind::ContextOverflow => {
@@ -190,7 +195,7 @@ async fn call_model(
     turn.answered(answered, stop.cause(), now_ms());
 }
 
-async fn run_tool(turn: &mut Turn, params: &mut RunParams<'_>, stop: &mut Stop, call: &ToolCall) {
+async fn run_tool(turn: &mut TurnMachine, params: &mut RunParams<'_>, stop: &mut StopGuard, call: &ToolCall) {
     if params.tools.acts(call)
         && let Err(error) = params.transcript.secure().await
     {
@@ -219,14 +224,14 @@ async fn run_tool(turn: &mut Turn, params: &mut RunParams<'_>, stop: &mut Stop, 
 /// Start and duration of a run. The duration is measured separately, because the wall clock may
 /// jump.
 #[derive(Clone, Copy)]
-struct Times {
+struct RunTimes {
     started_at: i64,
     ended_at: i64,
     took: Duration,
 }
 
-fn outcome(turn: &Turn, params: &RunParams<'_>, times: Times) -> Outcome {
-    let Times { started_at, ended_at, took } = times;
+fn outcome(turn: &TurnMachine, params: &RunParams<'_>, times: RunTimes) -> Outcome {
+    let RunTimes { started_at, ended_at, took } = times;
     let record = &turn.record;
     let model = params.models.get(record.candidate);
     let end = turn.end().clone();

@@ -34,14 +34,14 @@ pub struct Frontmatter {
 
 /// A file's block and what follows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
+pub struct MarkdownDocument {
     /// Empty when the file has no block.
     pub frontmatter: Frontmatter,
     /// The text after the block, with line feeds alone between its lines.
     pub body: String,
 }
 
-impl Document {
+impl MarkdownDocument {
     /// Reads a file's text. A file without a block, or with one that does not end, is all body.
     ///
     /// # Errors

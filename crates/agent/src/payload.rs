@@ -15,14 +15,14 @@ use crate::tool_event::failed_status;
 
 /// Content that an assistant message contributes to the replies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct AnswerContent {
     text: String,
     thinking: String,
     /// [`ReplyPayload::said_to`]
     said_to: usize,
 }
 
-impl Answer {
+impl AnswerContent {
     pub(crate) fn of(message: &AssistantMessage) -> Self {
         let thinking: Vec<&str> = message
             .content
@@ -100,7 +100,7 @@ impl ToolFailure {
 /// Input from which the replies of a run are built.
 pub(crate) struct Replies<'a> {
     pub(crate) catalogue: &'a Catalogue,
-    pub(crate) answers: &'a [Answer],
+    pub(crate) answers: &'a [AnswerContent],
     /// Messages that were steered into the run.
     pub(crate) steered: usize,
     pub(crate) error: Option<&'a RunError>,
@@ -137,7 +137,7 @@ impl Replies<'_> {
         out
     }
 
-    fn answer(&self, answer: &Answer) -> Vec<ReplyPayload> {
+    fn answer(&self, answer: &AnswerContent) -> Vec<ReplyPayload> {
         let stripped = strip(&answer.text, TagRules { final_only: self.final_only, complete: true });
         let found = directive::parse(&stripped.visible);
         let text = spoken(&found.text);
@@ -188,11 +188,11 @@ mod tests {
     use crate::reply::ReplyTo;
     use crate::toolbox::Toolbox;
 
-    fn answer(content: Vec<Block>) -> Answer {
-        Answer::of(&AssistantMessage { content, ..AssistantMessage::default() })
+    fn answer(content: Vec<Block>) -> AnswerContent {
+        AnswerContent::of(&AssistantMessage { content, ..AssistantMessage::default() })
     }
 
-    fn replies<'a>(answers: &'a [Answer], tool_failure: Option<&'a ToolFailure>) -> Replies<'a> {
+    fn replies<'a>(answers: &'a [AnswerContent], tool_failure: Option<&'a ToolFailure>) -> Replies<'a> {
         Replies {
             catalogue: <&Toolbox>::default().catalogue(),
             answers,
@@ -219,7 +219,8 @@ mod tests {
             content: vec![Block::text(words)],
             ..AssistantMessage::default()
         };
-        let answers = [Answer::of(&said("to the first")), Answer::of(&said("to the last")).to(2)];
+        let answers =
+            [AnswerContent::of(&said("to the first")), AnswerContent::of(&said("to the last")).to(2)];
         let error = RunError { kind: RunErrorKind::Other, message: "boom".into() };
         let all = Replies { steered: 2, error: Some(&error), ..replies(&answers, None) };
         let found: Vec<(String, usize)> =

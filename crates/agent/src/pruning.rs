@@ -9,5 +9,5 @@ mod memory;
 mod settings;
 mod trim;
 
-pub use memory::{Pruned, Window};
+pub use memory::{Pruned, PruningWindow};
 pub use settings::{PruneSettings, is_cached};

@@ -26,7 +26,7 @@ pub struct Redactor {
 
 /// Ends of a text at which a secret may have been cut in two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum CutEnds {
     /// Start of the text: long output keeps its end.
     Start,
     /// Both ends of the text: more is to come.
@@ -55,7 +55,7 @@ impl Redactor {
     /// Takes the secrets out of a text for the model.
     pub(crate) fn redact_block(&self, block: &mut Block) {
         if let Block::Text(text) = block
-            && let Cow::Owned(redacted) = self.redacted(&text.text, Cut::Start)
+            && let Cow::Owned(redacted) = self.redacted(&text.text, CutEnds::Start)
         {
             text.text = redacted;
         }
@@ -65,17 +65,17 @@ impl Redactor {
     pub(crate) fn redact_result(&self, result: &mut ToolResultMessage) {
         result.content.iter_mut().for_each(|block| self.redact_block(block));
         if let Some(details) = &mut result.details {
-            self.redact(details, Cut::Start);
+            self.redact(details, CutEnds::Start);
         }
     }
 
     /// A text for the model without secrets; also without the rest of one whose beginning was cut off.
     pub fn redact_text(&self, text: &str) -> String {
-        self.redacted(text, Cut::Start).into_owned()
+        self.redacted(text, CutEnds::Start).into_owned()
     }
 
     /// Takes the secrets out of all texts of a value. Names of fields are left alone.
-    pub(crate) fn redact(&self, value: &mut Value, cut: Cut) {
+    pub(crate) fn redact(&self, value: &mut Value, cut: CutEnds) {
         match value {
             Value::String(text) => {
                 if let Cow::Owned(redacted) = self.redacted(text, cut) {
@@ -88,11 +88,11 @@ impl Redactor {
         }
     }
 
-    fn redacted<'t>(&self, text: &'t str, cut: Cut) -> Cow<'t, str> {
+    fn redacted<'t>(&self, text: &'t str, cut: CutEnds) -> Cow<'t, str> {
         let Some(finder) = &self.finder else { return Cow::Borrowed(text) };
         let piece = match cut {
-            Cut::Start => MIN_SECRET_CHARS,
-            Cut::Both => MIN_PIECE_CHARS,
+            CutEnds::Start => MIN_SECRET_CHARS,
+            CutEnds::Both => MIN_PIECE_CHARS,
         };
         let mut hidden: Vec<Range<usize>> = Vec::new();
         hidden.extend(self.longest(|secret| end_at_start(secret, text, piece)).map(|length| 0..length));
@@ -103,7 +103,7 @@ impl Redactor {
             }
             hidden.push(found.range());
         }
-        if cut == Cut::Both
+        if cut == CutEnds::Both
             && let Some(length) = self.longest(|secret| start_at_end(secret, text, piece))
         {
             let covered = hidden.last().map_or(0, |before| before.end);
@@ -188,16 +188,16 @@ mod tests {
             ("rest sk-12345", "rest sk-12345"),
             ("é hunter22 é", "é # é"),
         ] {
-            assert_eq!(redactor().redacted(text, Cut::Start).replace(REDACTED, "#"), expect, "{text}");
+            assert_eq!(redactor().redacted(text, CutEnds::Start).replace(REDACTED, "#"), expect, "{text}");
         }
-        assert_eq!(Redactor::default().redacted(SECRET, Cut::Both), SECRET);
-        assert_eq!(Redactor::new([]).unwrap().redacted(SECRET, Cut::Both), SECRET);
+        assert_eq!(Redactor::default().redacted(SECRET, CutEnds::Both), SECRET);
+        assert_eq!(Redactor::new([]).unwrap().redacted(SECRET, CutEnds::Both), SECRET);
     }
 
     #[test]
     fn all_texts_of_a_value_are_looked_through() {
         let mut value = json!({"content": [{"text": "x hunter22"}], "details": {"tail": "x sk-12", "n": 1, "hunter22": null}});
-        redactor().redact(&mut value, Cut::Both);
+        redactor().redact(&mut value, CutEnds::Both);
         let text = value.to_string().replace(REDACTED, "#");
         assert_eq!(text, r##"{"content":[{"text":"x #"}],"details":{"tail":"x #","n":1,"hunter22":null}}"##);
     }
@@ -213,7 +213,7 @@ mod tests {
         fn no_window_shows_more_of_a_secret_than_a_few_characters(before in "[a-z ]{0,20}", after in "[a-z ]{0,20}", from in 0_usize..60, to in 0_usize..60) {
             let whole = format!("{before}{SECRET}{after}");
             let window = whole.get(from.min(whole.len())..to.min(whole.len())).unwrap_or_default();
-            let shown = redactor().redacted(window, Cut::Both).replace(REDACTED, "#");
+            let shown = redactor().redacted(window, CutEnds::Both).replace(REDACTED, "#");
             for piece in SECRET.as_bytes().windows(MIN_PIECE_CHARS) {
                 let piece = std::str::from_utf8(piece).unwrap();
                 let is_inside = window.len() < SECRET.len() && SECRET.contains(window);

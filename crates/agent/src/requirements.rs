@@ -27,7 +27,7 @@ pub struct Requirements {
 }
 
 /// Environment against which requirements are checked.
-pub trait Surroundings {
+pub trait RequirementEnv {
     /// Returns true if a program can be started, here or where the skill may run.
     fn has_bin(&self, name: &str) -> bool;
     /// Returns true if an environment variable will have a value.
@@ -59,7 +59,7 @@ impl Strictness {
 impl Requirements {
     /// Returns the requirements that are not met. The skill or hook may be used if the result is
     /// empty.
-    pub fn missing(&self, strictness: Strictness, here: &impl Surroundings) -> Self {
+    pub fn missing(&self, strictness: Strictness, here: &impl RequirementEnv) -> Self {
         let one_of = |wanted: &[String], there: &dyn Fn(&str) -> bool| {
             if wanted.iter().any(|name| there(name)) { Vec::new() } else { wanted.to_vec() }
         };
@@ -169,7 +169,7 @@ mod tests {
     /// Environment in which the name tells if a thing exists.
     struct Here;
 
-    impl Surroundings for Here {
+    impl RequirementEnv for Here {
         fn has_bin(&self, name: &str) -> bool {
             name.starts_with("there")
         }

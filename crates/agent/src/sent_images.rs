@@ -20,12 +20,12 @@ pub struct SentImages {
     /// The beginning of the conversation that was looked at.
     seen: Vec<Weak<Message>>,
     /// Messages among `seen` that show images, in order.
-    shown: Vec<Shown>,
+    shown: Vec<ShownImages>,
 }
 
 /// A message that shows images.
 #[derive(Debug)]
-struct Shown {
+struct ShownImages {
     /// Index of the message in the conversation.
     at: usize,
     /// Message that is sent instead; `None` if the original can be sent.
@@ -47,7 +47,7 @@ impl SentImages {
                     Some(sent) => sent,
                     None => in_place_of(message, cancel).await.ok()?,
                 };
-                self.shown.push(Shown { at, sent });
+                self.shown.push(ShownImages { at, sent });
             }
             self.seen.push(Arc::downgrade(message));
         }
@@ -66,7 +66,7 @@ impl SentImages {
     /// About how much memory it takes, in bytes.
     pub fn memory(&self) -> usize {
         let sent: usize = self.shown.iter().filter_map(|shown| shown.sent.as_deref()).map(size).sum();
-        sent + self.seen.len() * size_of::<Weak<Message>>() + self.shown.len() * size_of::<Shown>()
+        sent + self.seen.len() * size_of::<Weak<Message>>() + self.shown.len() * size_of::<ShownImages>()
     }
 
     /// Forgets everything if the conversation does not continue the one that was seen, such as
@@ -87,13 +87,13 @@ impl SentImages {
 }
 
 /// The run was stopped.
-struct Stopped;
+struct RunStopped;
 
 /// Returns the replacement of a message, or `None` if the message can be sent unchanged.
 async fn in_place_of(
     message: &Arc<Message>,
     cancel: &CancellationToken,
-) -> Result<Option<Arc<Message>>, Stopped> {
+) -> Result<Option<Arc<Message>>, RunStopped> {
     let mut changes = Vec::new();
     for (at, block) in blocks(message).iter().enumerate() {
         let Block::Image(image) = block else { continue };
@@ -115,7 +115,7 @@ async fn in_place_of(
                 );
                 changes.push((at, Block::Image(smaller)));
             }
-            Err(PictureError::Stopped) => return Err(Stopped),
+            Err(PictureError::Stopped) => return Err(RunStopped),
             Err(error) => {
                 tracing::warn!(mime = %image.mime_type, bytes = image.data.len(), %error, "an image is left out");
                 // Clients know the text.

@@ -42,5 +42,5 @@ pub use library::Library;
 pub use overlay::Overlay;
 pub use skill::Skill;
 pub use snapshot::Snapshot;
-pub use source::{Root, Source, roots};
+pub use source::{Root, SkillSource, roots};
 pub use watch::follow;

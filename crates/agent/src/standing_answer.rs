@@ -12,7 +12,7 @@ use crate::reasoning_visibility::ReasoningVisibility;
 use crate::reply::{AgentMeta, Outcome, ReplyPayload, RunMeta};
 use crate::run::Limits;
 use crate::toolbox::Toolbox;
-use crate::turn::{Candidates, History, Step, Turn};
+use crate::turn::{Candidates, History, TurnMachine, TurnStep};
 
 /// Returns the events and the outcome of a run whose branch ends with its whole answer; `None` for
 /// any other branch. `own_from` is [`crate::Transcript::own_from`].
@@ -24,12 +24,12 @@ pub fn standing_answer(
 ) -> Option<(Vec<RunEvent>, Outcome)> {
     let Some(Message::Assistant(answer)) = context.last().map(Arc::as_ref) else { return None };
     let history = History { context, own_from, deaths: 0 };
-    let mut turn = Turn::new(history, Candidates::default(), Limits::default(), now);
+    let mut turn = TurnMachine::new(history, Candidates::default(), Limits::default(), now);
     let mut events = vec![RunEvent::Started { started_at: now }];
     loop {
         match turn.next() {
-            Step::Emit(event) => events.push(event),
-            Step::End if *turn.end() == RunEnd::Completed => break,
+            TurnStep::Emit(event) => events.push(event),
+            TurnStep::End if *turn.end() == RunEnd::Completed => break,
             _ => return None,
         }
     }
@@ -63,11 +63,11 @@ pub fn standing_answer(
 /// does not go on: words before tool calls, for example.
 pub fn standing_words(context: &[Arc<Message>], own_from: usize, now: i64) -> Vec<ReplyPayload> {
     let history = History { context, own_from, deaths: 0 };
-    let turn = Turn::new(history, Candidates::default(), Limits::default(), now);
+    let turn = TurnMachine::new(history, Candidates::default(), Limits::default(), now);
     replies(&turn).into_iter().filter(|reply| reply.said_to == 0).collect()
 }
 
-fn replies(turn: &Turn) -> Vec<ReplyPayload> {
+fn replies(turn: &TurnMachine) -> Vec<ReplyPayload> {
     let replies = Replies {
         catalogue: <&Toolbox>::default().catalogue(),
         answers: &turn.record.answers,

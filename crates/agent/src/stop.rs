@@ -20,7 +20,7 @@ pub(crate) enum StopCause {
 }
 
 /// Watches over everything a run waits for.
-pub(crate) struct Stop {
+pub(crate) struct StopGuard {
     asked: CancellationToken,
     /// Token for models and tools: cancelled by either cause.
     inner: CancellationToken,
@@ -28,7 +28,7 @@ pub(crate) struct Stop {
     tripped: Option<(StopCause, Instant)>,
 }
 
-impl Stop {
+impl StopGuard {
     pub(crate) fn new(asked: CancellationToken, timeout: Option<Duration>) -> Self {
         let inner = asked.child_token();
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));

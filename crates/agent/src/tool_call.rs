@@ -14,7 +14,7 @@ use crate::event::RunEvent;
 use crate::gateway_result::{STOPPED_RUNNING, STOPPED_WAITING};
 use crate::hooks::RunHooks;
 use crate::host::Host;
-use crate::redaction::{Cut, Redactor};
+use crate::redaction::{CutEnds, Redactor};
 use crate::tool::{ToolContext, ToolError, ToolOutput};
 use crate::tool_event;
 use crate::toolbox::Toolbox;
@@ -45,15 +45,15 @@ pub(crate) async fn execute(frame: CallFrame<'_>, call: &ToolCall, now: impl Fn(
         Ok(args) => match hooked(frame, call, args).await {
             Ok(args) => {
                 told = frame.hooks.kept_params(&args);
-                Outcome::of(run(frame, call, args).await, &call.name, frame.redactor)
+                CallOutcome::of(run(frame, call, args).await, &call.name, frame.redactor)
             }
             Err(Withheld::Blocked(reason)) => {
-                Outcome::failed(&call.name, &frame.redactor.redact_text(&reason))
+                CallOutcome::failed(&call.name, &frame.redactor.redact_text(&reason))
             }
-            Err(Withheld::Unfit(why)) => Outcome::refused(why).redacted(frame.redactor),
-            Err(Withheld::Stopped) => Outcome::refused(STOPPED_WAITING),
+            Err(Withheld::Unfit(why)) => CallOutcome::refused(why).redacted(frame.redactor),
+            Err(Withheld::Stopped) => CallOutcome::refused(STOPPED_WAITING),
         },
-        Err(why) => Outcome::refused(why).redacted(frame.redactor),
+        Err(why) => CallOutcome::refused(why).redacted(frame.redactor),
     };
     let executed = outcome.executed(call, meta, now());
     let took = u64::try_from(executed.result.timestamp - begun).unwrap_or_default();
@@ -115,7 +115,7 @@ impl DirectCall<'_> {
     /// # Errors
     /// [`ToolError`]; its text has no known secrets either. Of a tool that is not there nobody is told.
     pub async fn make(self, call: &ToolCall, now: impl Fn() -> i64) -> Result<Option<String>, ToolError> {
-        let made = self.made(call, now, Arguments::Checked).await?;
+        let made = self.made(call, now, ArgumentCheck::Checked).await?;
         Ok(words(&made.content))
     }
 
@@ -129,14 +129,14 @@ impl DirectCall<'_> {
         call: &ToolCall,
         now: impl Fn() -> i64,
     ) -> Result<ToolResultMessage, ToolError> {
-        self.made(call, now, Arguments::AsGiven).await
+        self.made(call, now, ArgumentCheck::AsGiven).await
     }
 
     async fn made(
         self,
         call: &ToolCall,
         now: impl Fn() -> i64,
-        arguments: Arguments,
+        arguments: ArgumentCheck,
     ) -> Result<ToolResultMessage, ToolError> {
         let Self { tools, redactor, hooks, host, workspace, cancel, events } = self;
         if !tools.specs().iter().any(|spec| spec.name == call.name) {
@@ -148,7 +148,8 @@ impl DirectCall<'_> {
         let (params, given) = attempt(frame, call, arguments).await;
         let error = given.as_ref().err().map(|error| error.redacted(redactor));
         let meta = tools.meta(&call.name, &call.arguments);
-        let Executed { result, meta } = Outcome::of(given, &call.name, redactor).executed(call, meta, now());
+        let Executed { result, meta } =
+            CallOutcome::of(given, &call.name, redactor).executed(call, meta, now());
         tell(frame, tool_event::result(call, &result, meta)).await;
         let took = u64::try_from(result.timestamp - begun).unwrap_or_default();
         hooks.after_tool_call(call, params, &result, took);
@@ -158,7 +159,7 @@ impl DirectCall<'_> {
 
 /// Treatment of arguments before the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Arguments {
+enum ArgumentCheck {
     /// Arguments are fitted to the schema; a call that does not fit is refused.
     Checked,
     /// Arguments are passed on unchanged.
@@ -169,11 +170,11 @@ enum Arguments {
 async fn attempt(
     frame: CallFrame<'_>,
     call: &ToolCall,
-    arguments: Arguments,
+    arguments: ArgumentCheck,
 ) -> (Option<Value>, Result<ToolOutput, ToolError>) {
     let args = match arguments {
-        Arguments::Checked => checked(frame.tools, call),
-        Arguments::AsGiven => Ok(call.arguments.clone()),
+        ArgumentCheck::Checked => checked(frame.tools, call),
+        ArgumentCheck::AsGiven => Ok(call.arguments.clone()),
     };
     let args = match args {
         Ok(args) => args,
@@ -216,15 +217,15 @@ impl ToolError {
 
 /// The result of a call that did not come back after it was told to stop.
 pub(crate) fn abandoned(tools: &Toolbox, call: &ToolCall, now: i64) -> Executed {
-    Outcome::refused(STOPPED_RUNNING).executed(call, tools.meta(&call.name, &call.arguments), now)
+    CallOutcome::refused(STOPPED_RUNNING).executed(call, tools.meta(&call.name, &call.arguments), now)
 }
 
-struct Outcome {
+struct CallOutcome {
     output: ToolOutput,
     is_error: bool,
 }
 
-impl Outcome {
+impl CallOutcome {
     /// Redacts the result of a tool. Secrets are removed from the text as the tool printed it,
     /// before anything is put around it: long output keeps its end, and the rest of a cut secret
     /// can be recognised only where that end begins.
@@ -252,7 +253,7 @@ impl Outcome {
     fn redacted(mut self, redactor: &Redactor) -> Self {
         self.output.content.iter_mut().for_each(|block| redactor.redact_block(block));
         if let Some(details) = &mut self.output.details {
-            redactor.redact(details, Cut::Start);
+            redactor.redact(details, CutEnds::Start);
         }
         if let Some(notice) = self.output.notice.take() {
             let notice = redactor.redact_text(&notice);
@@ -314,7 +315,7 @@ async fn run(frame: CallFrame<'_>, call: &ToolCall, args: Value) -> Result<ToolO
 }
 
 async fn report(frame: CallFrame<'_>, call: &ToolCall, mut partial: Value) {
-    frame.redactor.redact(&mut partial, Cut::Both);
+    frame.redactor.redact(&mut partial, CutEnds::Both);
     tell(frame, tool_event::update(call, partial)).await;
 }
 
@@ -406,7 +407,7 @@ mod tests {
     #[test]
     fn the_rest_of_a_secret_is_found_where_the_output_begins() {
         let redactor = Redactor::new(["sk-0123456789"]).unwrap();
-        let says = |given| match Outcome::of(given, "exec", &redactor).output.content.as_slice() {
+        let says = |given| match CallOutcome::of(given, "exec", &redactor).output.content.as_slice() {
             [Block::Text(text)] => text.text.clone(),
             other => format!("{other:?}"),
         };
@@ -427,7 +428,7 @@ mod tests {
         ] {
             assert_eq!(says(given), expect);
         }
-        let outcome = Outcome::of(Err(ToolError::Failed(cut.to_owned())), "exec", &redactor);
+        let outcome = CallOutcome::of(Err(ToolError::Failed(cut.to_owned())), "exec", &redactor);
         assert_eq!(outcome.output.details.unwrap()["error"], after);
     }
 

@@ -10,7 +10,7 @@ use openclaw_config::settings::{ToolPolicy, ToolProfile};
 
 use crate::tool::{Catalogue, ToolFacts};
 
-pub use verdict::{Removal, Verdict};
+pub use verdict::{Removal, ToolVerdict};
 
 /// Step of the policy chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl PolicyCaller {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection<'a> {
     /// Verdicts on all tools, in the order given.
-    pub verdicts: Vec<Verdict<'a>>,
+    pub verdicts: Vec<ToolVerdict<'a>>,
 }
 
 impl<'a> Selection<'a> {
@@ -103,8 +103,8 @@ pub fn select<'a>(
     caller: PolicyCaller,
     steps: &[PolicyStep],
 ) -> Selection<'a> {
-    let names = Names { catalogue, tools };
-    let rules: Vec<Rules> = steps.iter().map(|step| Rules::of(step, names)).collect();
+    let names = PolicyNames { catalogue, tools };
+    let rules: Vec<PolicyRules> = steps.iter().map(|step| PolicyRules::of(step, names)).collect();
     let removal = |tool: &Candidate<'_>| {
         if tool.owner_only && !caller.is_owner {
             return Some(Removal::OwnerOnly);
@@ -117,9 +117,9 @@ pub fn select<'a>(
         let by_step = rules.iter().find_map(|rules| rules.removal(&name));
         by_step.or((caller.is_subagent && !tool.for_subagents).then_some(Removal::NotForSubagents))
     };
-    let verdict = |tool: &Candidate<'a>| Verdict { name: tool.name, removed: removal(tool) };
-    let mut verdicts: Vec<Verdict<'a>> = tools.iter().map(verdict).collect();
-    let is_removed = |name: &str, verdicts: &[Verdict<'_>]| {
+    let verdict = |tool: &Candidate<'a>| ToolVerdict { name: tool.name, removed: removal(tool) };
+    let mut verdicts: Vec<ToolVerdict<'a>> = tools.iter().map(verdict).collect();
+    let is_removed = |name: &str, verdicts: &[ToolVerdict<'_>]| {
         verdicts.iter().any(|verdict| verdict.name == name && verdict.removed.is_some())
     };
     for (at, tool) in tools.iter().enumerate() {
@@ -139,7 +139,7 @@ pub fn provider_key<'a>(keys: &[&'a str], provider: &str, model: &str) -> Option
 }
 
 /// A step's lists with groups expanded.
-struct Rules {
+struct PolicyRules {
     step: &'static str,
     profile: Option<(ToolProfile, Vec<String>)>,
     allow: Option<Vec<String>>,
@@ -152,8 +152,8 @@ struct Denial {
     patterns: Vec<String>,
 }
 
-impl Rules {
-    fn of(step: &PolicyStep, known: Names<'_>) -> Self {
+impl PolicyRules {
+    fn of(step: &PolicyStep, known: PolicyNames<'_>) -> Self {
         let policy = &step.policy;
         let extra = known.expand(policy.also_allow.as_deref().unwrap_or_default());
         let profile = policy.profile.and_then(|profile| {
@@ -191,12 +191,12 @@ impl Rules {
 
 /// Names and groups that the entries of a list may stand for.
 #[derive(Clone, Copy)]
-struct Names<'a> {
+struct PolicyNames<'a> {
     catalogue: &'a Catalogue,
     tools: &'a [Candidate<'a>],
 }
 
-impl Names<'_> {
+impl PolicyNames<'_> {
     /// The members of a group of ours; any other name stands for itself.
     fn in_group(self, name: &str) -> Vec<String> {
         let members = self.catalogue.facts().filter(|facts| facts.groups.contains(&name));

@@ -34,7 +34,7 @@ use crate::answer::Answered;
 use crate::error_surface::ErrorSurface;
 use crate::event::{RunEnd, RunEvent};
 use crate::gateway_result::SKIPPED;
-use crate::payload::{Answer, ToolFailure};
+use crate::payload::{AnswerContent, ToolFailure};
 use crate::reply::{CandidateFailure, RunError, RunUsage};
 use crate::run::Limits;
 use crate::stop::StopCause;
@@ -42,33 +42,33 @@ use crate::tool_event;
 use crate::transcript::QueuedMessage;
 use repetition::Repetition;
 #[cfg(test)]
-use replay::{Heard, Tape};
+use replay::{Tape, TurnInput};
 pub use resume::is_interrupted;
-use retry::{Attempts, Next};
+use retry::{Attempts, RetryDecision};
 use room::MakingRoom;
 pub(crate) use room::{Room, RoomMade, Sizes};
 
 /// Next step for the driver.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum TurnStep {
     /// Tell the world.
     Emit(RunEvent),
     /// Write to the transcript, under this entry id if given.
     Append(Message, Option<String>),
-    /// Report a call that is not made because the user said something; answered with [`Turn::skipped`].
+    /// Report a call that is not made because the user said something; answered with [`TurnMachine::skipped`].
     Skip(ToolCall),
-    /// Ask for a steered message; answered with [`Turn::polled`].
+    /// Ask for a steered message; answered with [`TurnMachine::polled`].
     PollSteering,
-    /// Call a model; answered with [`Turn::answered`].
+    /// Call a model; answered with [`TurnMachine::answered`].
     CallModel {
         /// Index of the candidate.
         candidate: usize,
         /// Level to ask for.
         thinking: ThinkingLevel,
     },
-    /// Make room for the next call; answered with [`Turn::room_made`].
+    /// Make room for the next call; answered with [`TurnMachine::room_made`].
     MakeRoom(Room),
-    /// Make a call; answered with [`Turn::tool_done`].
+    /// Make a call; answered with [`TurnMachine::tool_done`].
     RunTool(ToolCall),
     /// Wait before the next call; nothing to answer.
     Wait(Duration),
@@ -87,9 +87,9 @@ pub(crate) struct Executed {
 
 /// Record that the caller reads when the run is over.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Record {
+pub(crate) struct TurnRecord {
     /// The answers in order.
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<AnswerContent>,
     /// Messages that were steered in.
     pub(crate) steered: usize,
     /// A tool has said something since the message that was heard last.
@@ -178,9 +178,9 @@ enum Phase {
 }
 
 /// The machine.
-pub(crate) struct Turn {
+pub(crate) struct TurnMachine {
     phase: Phase,
-    steps: VecDeque<Step>,
+    steps: VecDeque<TurnStep>,
     limits: Limits,
     rounds: u32,
     attempts: Attempts,
@@ -188,13 +188,13 @@ pub(crate) struct Turn {
     making_room: MakingRoom,
     sizes: Sizes,
     end: RunEnd,
-    pub(crate) record: Record,
+    pub(crate) record: TurnRecord,
     /// Recording of all inputs and outputs of the machine.
     #[cfg(test)]
     pub(crate) tape: Tape,
 }
 
-impl Turn {
+impl TurnMachine {
     /// A run about to begin, behind what its branch holds.
     pub(crate) fn new(history: History<'_>, candidates: Candidates, limits: Limits, now: i64) -> Self {
         #[cfg(test)]
@@ -210,7 +210,7 @@ impl Turn {
             making_room: MakingRoom::default(),
             sizes: Sizes::default(),
             end: RunEnd::Completed,
-            record: Record::default(),
+            record: TurnRecord::default(),
             #[cfg(test)]
             tape,
         };
@@ -228,50 +228,53 @@ impl Turn {
         self.attempts.candidate()
     }
 
-    /// Outcome of the run; meaningful once [`Step::End`] was given.
+    /// Outcome of the run; meaningful once [`TurnStep::End`] was given.
     pub(crate) fn end(&self) -> &RunEnd {
         &self.end
     }
 
     /// The next thing to do.
-    pub(crate) fn next(&mut self) -> Step {
+    pub(crate) fn next(&mut self) -> TurnStep {
         let step = self.next_step();
         #[cfg(test)]
         self.tape.said(&step);
         step
     }
 
-    fn next_step(&mut self) -> Step {
+    fn next_step(&mut self) -> TurnStep {
         if let Some(step) = self.steps.pop_front() {
             return step;
         }
         match &mut self.phase {
-            Phase::BeforeModel | Phase::AfterTool { .. } | Phase::TurnEnd { .. } => Step::PollSteering,
+            Phase::BeforeModel | Phase::AfterTool { .. } | Phase::TurnEnd { .. } => TurnStep::PollSteering,
             Phase::Calling => {
                 self.record.candidate = self.attempts.candidate();
-                Step::CallModel { candidate: self.attempts.candidate(), thinking: self.attempts.thinking() }
+                TurnStep::CallModel {
+                    candidate: self.attempts.candidate(),
+                    thinking: self.attempts.thinking(),
+                }
             }
-            Phase::MakingRoom { room, .. } => Step::MakeRoom(*room),
+            Phase::MakingRoom { room, .. } => TurnStep::MakeRoom(*room),
             Phase::Tools { calls, running } => match calls.front() {
                 Some(call) => {
                     *running = true;
-                    Step::RunTool(call.clone())
+                    TurnStep::RunTool(call.clone())
                 }
                 // Not reached: tools are entered with a call at hand.
-                None => Step::End,
+                None => TurnStep::End,
             },
-            Phase::Ended => Step::End,
+            Phase::Ended => TurnStep::End,
         }
     }
 
     /// Takes the result of a poll for queued messages.
     pub(crate) fn polled(&mut self, queued: Option<QueuedMessage>) {
         #[cfg(test)]
-        self.tape.heard(Heard::Polled(queued.clone()));
+        self.tape.heard(TurnInput::Polled(queued.clone()));
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::BeforeModel => self.call_model(queued),
             Phase::AfterTool { calls } if queued.is_some() => {
-                self.steps.extend(calls.into_iter().map(Step::Skip));
+                self.steps.extend(calls.into_iter().map(TurnStep::Skip));
                 self.call_model(queued);
             }
             Phase::AfterTool { calls } if calls.is_empty() => {
@@ -291,8 +294,8 @@ impl Turn {
         if let Some(QueuedMessage { message, entry_id }) = queued {
             self.record.steered += 1;
             self.record.has_told = false;
-            self.steps.push_back(Step::Append(Message::User(message), entry_id));
-            self.steps.push_back(Step::Emit(RunEvent::Steered));
+            self.steps.push_back(TurnStep::Append(Message::User(message), entry_id));
+            self.steps.push_back(TurnStep::Emit(RunEvent::Steered));
         }
         self.phase = Phase::Calling;
     }
@@ -304,7 +307,7 @@ impl Turn {
     /// Takes the answer of a model. `stop` is set when the run was stopped meanwhile.
     pub(crate) fn answered(&mut self, answered: Answered, stop: Option<StopCause>, now: i64) {
         #[cfg(test)]
-        self.tape.heard(Heard::Answered(answered.clone(), stop, now));
+        self.tape.heard(TurnInput::Answered(answered.clone(), stop, now));
         let Answered { mut message, failure, heard } = answered;
         let cut_off = matches!(message.stop_reason, StopReason::Error | StopReason::Aborted);
         if cut_off {
@@ -328,7 +331,7 @@ impl Turn {
         self.record.usage.add(&message.usage);
         self.record.last_usage = Some(message.usage);
         self.record.tokens_after = None;
-        let answer = Answer::of(&message).to(self.record.steered);
+        let answer = AnswerContent::of(&message).to(self.record.steered);
         if stop.is_none()
             && let Some(failure) = self.emptiness(&message, &answer)
         {
@@ -337,7 +340,7 @@ impl Turn {
         self.attempts.succeeded();
         self.record.answers.push(answer);
         let calls: VecDeque<ToolCall> = message.tool_calls().cloned().collect();
-        self.steps.push_back(Step::Append(Message::Assistant(message), None));
+        self.steps.push_back(TurnStep::Append(Message::Assistant(message), None));
         if calls.is_empty() {
             self.phase = Phase::TurnEnd { asked_tools: false };
             return;
@@ -379,19 +382,19 @@ impl Turn {
         let from = self.attempts.candidate();
         let next = self.attempts.after(&failure, heard);
         let notice = self.attempts.notice(from, &next, &failure, heard);
-        let error = (next == Next::GiveUp && !self.is_silence(&failure))
+        let error = (next == RetryDecision::GiveUp && !self.is_silence(&failure))
             .then(|| self.attempts.error(&self.record.failures, &failure));
         // The history gets the same message as the people who saw the run fail.
         let told = error.as_ref().map(|error| error.message.clone());
         message.error_text = told.filter(|told| message.error_message.as_ref() != Some(told));
-        self.steps.push_back(Step::Append(Message::Assistant(message), None));
-        self.steps.extend(notice.map(|notice| Step::Emit(RunEvent::Retry(Box::new(notice)))));
-        if let Next::Again(Some(wait)) = next {
-            self.steps.push_back(Step::Wait(wait));
+        self.steps.push_back(TurnStep::Append(Message::Assistant(message), None));
+        self.steps.extend(notice.map(|notice| TurnStep::Emit(RunEvent::Retry(Box::new(notice)))));
+        if let RetryDecision::Again(Some(wait)) = next {
+            self.steps.push_back(TurnStep::Wait(wait));
         }
         match error {
             Some(error) => self.fail(error),
-            None if next == Next::GiveUp => self.finish(RunEnd::Completed),
+            None if next == RetryDecision::GiveUp => self.finish(RunEnd::Completed),
             None => {}
         }
     }
@@ -400,7 +403,7 @@ impl Turn {
     /// meanwhile.
     pub(crate) fn tool_done(&mut self, executed: Executed, stop: Option<StopCause>, now: i64) {
         #[cfg(test)]
-        self.tape.heard(Heard::ToolDone(executed.clone(), stop, now));
+        self.tape.heard(TurnInput::ToolDone(executed.clone(), stop, now));
         let Phase::Tools { mut calls, .. } = std::mem::replace(&mut self.phase, Phase::Ended) else { return };
         let Some(call) = calls.pop_front() else { return };
         let mut executed = executed;
@@ -425,9 +428,9 @@ impl Turn {
     /// whatever else is still to be done.
     pub(crate) fn skipped(&mut self, call: &ToolCall, meta: Option<String>, now: i64) {
         #[cfg(test)]
-        self.tape.heard(Heard::Skipped(call.clone(), meta.clone(), now));
+        self.tape.heard(TurnInput::Skipped(call.clone(), meta.clone(), now));
         let later = std::mem::take(&mut self.steps);
-        self.steps.push_back(Step::Emit(tool_event::start(call)));
+        self.steps.push_back(TurnStep::Emit(tool_event::start(call)));
         let result =
             ToolResultMessage { details: Some(json!({})), ..history::result_for(call, SKIPPED, now) };
         self.settle(call, Executed { result, meta });
@@ -442,7 +445,7 @@ impl Turn {
         }
         self.record.tool_failure = ToolFailure::of(&result, meta.as_deref());
         self.record.has_told |= empty::has_told(&result);
-        self.steps.push_back(Step::Emit(tool_event::result(call, &result, meta)));
-        self.steps.push_back(Step::Append(Message::ToolResult(result), None));
+        self.steps.push_back(TurnStep::Emit(tool_event::result(call, &result, meta)));
+        self.steps.push_back(TurnStep::Append(Message::ToolResult(result), None));
     }
 }

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::credentials::{CredentialError, Key, Renewable};
+use crate::credentials::{CredentialError, Renewable, ResolvedKey};
 use crate::provider_key::ProviderKey;
 
 /// Shared by all calls of one candidate: what one of them renews, the next ones use.
 #[derive(Debug, Default)]
-pub(crate) struct Access {
+pub(crate) struct SharedKey {
     key: RwLock<Option<Arc<ProviderKey>>>,
     renewable: Option<Renewable>,
 }
 
-impl Access {
+impl SharedKey {
     /// The access a resolved key gives.
-    pub(crate) fn new(key: Key) -> Self {
+    pub(crate) fn new(key: ResolvedKey) -> Self {
         let held = key.secret.map(|secret| Arc::new(ProviderKey::from(secret)));
         Self { key: RwLock::new(held), renewable: key.renewable }
     }

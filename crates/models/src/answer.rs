@@ -18,10 +18,10 @@ use crate::wire::{Decoder, Flow, Frames, garbage, glimpse};
 const MAX_DOCUMENT: usize = 32 * 1024 * 1024;
 
 /// Receives one answer.
-pub(crate) struct Answer {
+pub(crate) struct AnswerReader {
     spec: std::sync::Arc<ModelSpec>,
     decoder: Box<dyn Decoder>,
-    body: Body,
+    body: BodyKind,
     /// Gone once the answer has ended.
     assembly: Option<Assembly>,
     ended: VecDeque<ModelEvent>,
@@ -31,14 +31,14 @@ pub(crate) struct Answer {
 
 /// Type of a body, detected by its first character, because servers often send a wrong content
 /// type.
-enum Body {
+enum BodyKind {
     Unknown,
     Events(Box<dyn Frames>),
     Document(Vec<u8>),
     WebPage(Vec<u8>),
 }
 
-impl Body {
+impl BodyKind {
     /// Detects the type of a body by its first byte that is not blank.
     fn starting_with(first: Option<u8>, decoder: &dyn Decoder) -> Self {
         match first {
@@ -49,11 +49,11 @@ impl Body {
     }
 }
 
-impl Answer {
+impl AnswerReader {
     /// An answer begun at `now` (Unix milliseconds).
     pub(crate) fn new(spec: std::sync::Arc<ModelSpec>, decoder: Box<dyn Decoder>, now: i64) -> Self {
         let assembly = Some(Assembly::new(&spec, now));
-        Self { spec, decoder, body: Body::Unknown, assembly, ended: VecDeque::new(), events: 0 }
+        Self { spec, decoder, body: BodyKind::Unknown, assembly, ended: VecDeque::new(), events: 0 }
     }
 
     /// The next event. After the end: what is left, then nothing.
@@ -75,29 +75,29 @@ impl Answer {
         let had = self.events;
         self.take(bytes);
         // Before a document some servers send empty lines while they think.
-        let is_line = matches!(self.body, Body::Events(_) | Body::Unknown) && bytes.contains(&b'\n');
+        let is_line = matches!(self.body, BodyKind::Events(_) | BodyKind::Unknown) && bytes.contains(&b'\n');
         is_line || self.events > had
     }
 
     fn take(&mut self, bytes: &[u8]) {
         let mut bytes = bytes;
-        if matches!(self.body, Body::Unknown) {
+        if matches!(self.body, BodyKind::Unknown) {
             // A byte order mark counts as blank here; inside an event stream its parser knows it.
             let blank = |b: &u8| b.is_ascii_whitespace() || matches!(b, 0xef | 0xbb | 0xbf);
             let Some(at) = bytes.iter().position(|b| !blank(b)) else { return };
             bytes = bytes.get(at..).unwrap_or_default();
-            self.body = Body::starting_with(bytes.first().copied(), self.decoder.as_ref());
+            self.body = BodyKind::starting_with(bytes.first().copied(), self.decoder.as_ref());
         }
         let taken = match &mut self.body {
-            Body::Unknown => Ok(()),
-            Body::Events(_) => self.push_events(bytes),
-            Body::WebPage(page) => {
+            BodyKind::Unknown => Ok(()),
+            BodyKind::Events(_) => self.push_events(bytes),
+            BodyKind::WebPage(page) => {
                 let room = 4096_usize.saturating_sub(page.len());
                 page.extend(bytes.iter().take(room));
                 Ok(())
             }
-            Body::Document(document) if document.len() + bytes.len() > MAX_DOCUMENT => Err(too_large()),
-            Body::Document(document) => {
+            BodyKind::Document(document) if document.len() + bytes.len() > MAX_DOCUMENT => Err(too_large()),
+            BodyKind::Document(document) => {
                 document.extend_from_slice(bytes);
                 Ok(())
             }
@@ -136,7 +136,7 @@ impl Answer {
     }
 
     fn push_events(&mut self, bytes: &[u8]) -> Result<(), ModelFailure> {
-        let Body::Events(parser) = &mut self.body else { return Ok(()) };
+        let BodyKind::Events(parser) = &mut self.body else { return Ok(()) };
         let mut events = VecDeque::new();
         let parsed = parser.push(bytes, &mut events);
         for event in events {
@@ -174,10 +174,10 @@ impl Answer {
 
     /// Interprets the end of the body.
     fn conclude(&mut self) -> Result<StopReason, ModelFailure> {
-        match std::mem::replace(&mut self.body, Body::Unknown) {
-            Body::Unknown => Err(garbage("an empty answer")),
-            Body::WebPage(page) => Err(web_page(&page)),
-            Body::Document(bytes) => {
+        match std::mem::replace(&mut self.body, BodyKind::Unknown) {
+            BodyKind::Unknown => Err(garbage("an empty answer")),
+            BodyKind::WebPage(page) => Err(web_page(&page)),
+            BodyKind::Document(bytes) => {
                 let document = lossy(bytes);
                 let Some(assembly) = &mut self.assembly else { return Ok(StopReason::Stop) };
                 let decoder = &mut self.decoder;
@@ -189,7 +189,7 @@ impl Answer {
                 };
                 if assembly.is_too_large() { Err(too_large()) } else { Ok(stop) }
             }
-            Body::Events(parser) => {
+            BodyKind::Events(parser) => {
                 // The last event may lack its blank line, or be cut: then it is the cut that is reported.
                 if let Ok(Some(event)) = parser.finish()
                     && let Ok(Flow::End(stop)) = self.decode(&event)

@@ -5,13 +5,13 @@ mod stream;
 
 use serde_json::Value;
 
-use crate::conversation::Conversation;
+use crate::conversation::RequestConversation;
 use crate::history::IdRule;
 use crate::json::Json;
 use crate::model_spec::ModelSpec;
 use crate::request::ModelRequest;
 use crate::stream::ModelFailure;
-use crate::wire::{Decoder, Head, Outgoing, Protocol};
+use crate::wire::{Decoder, OutgoingCall, Protocol, RequestHead};
 
 /// The protocol.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl Protocol for Anthropic {
         IdRule::Anthropic
     }
 
-    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+    fn head(&self, call: &OutgoingCall<'_>) -> Result<RequestHead, ModelFailure> {
         Ok(request::head(call.spec, call.secret())?)
     }
 
@@ -30,7 +30,7 @@ impl Protocol for Anthropic {
         &self,
         spec: &'a ModelSpec,
         request: &'a ModelRequest,
-        conversation: &Conversation<'a>,
+        conversation: &RequestConversation<'a>,
     ) -> Json<'a> {
         request::body(spec, request, conversation)
     }

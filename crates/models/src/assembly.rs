@@ -25,7 +25,7 @@ const MAX_BLOCKS: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Assembly {
     message: AssistantMessage,
-    blocks: Vec<Open>,
+    blocks: Vec<PartialBlock>,
     events: VecDeque<ModelEvent>,
     started: bool,
     size: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Assembly {
 }
 
 #[derive(Debug)]
-enum Open {
+enum PartialBlock {
     Text(TextBlock),
     Thinking(ThinkingBlock),
     Tool { call: ToolCall, arguments: Pieces, closed: bool },
@@ -105,7 +105,7 @@ impl Assembly {
         if delta.is_empty() || !self.has_room(delta) {
             return;
         }
-        let at = *block.get_or_insert_with(|| self.open(Open::Text(TextBlock::default())));
+        let at = *block.get_or_insert_with(|| self.open(PartialBlock::Text(TextBlock::default())));
         let delta = self.joined(at, delta);
         self.add(at, delta);
     }
@@ -115,7 +115,7 @@ impl Assembly {
         if delta.is_empty() || !self.has_room(delta) {
             return;
         }
-        let at = *block.get_or_insert_with(|| self.open(Open::Thinking(ThinkingBlock::default())));
+        let at = *block.get_or_insert_with(|| self.open(PartialBlock::Thinking(ThinkingBlock::default())));
         let delta = self.joined(at, delta);
         self.add(at, delta);
     }
@@ -126,15 +126,15 @@ impl Assembly {
             return;
         }
         match self.blocks.get_mut(block) {
-            Some(Open::Text(text)) => {
+            Some(PartialBlock::Text(text)) => {
                 text.text.push_str(&delta);
                 self.events.push_back(ModelEvent::TextDelta { block, delta: delta.into_owned() });
             }
-            Some(Open::Thinking(thinking)) => {
+            Some(PartialBlock::Thinking(thinking)) => {
                 thinking.thinking.push_str(&delta);
                 self.events.push_back(ModelEvent::ThinkingDelta { block, delta: delta.into_owned() });
             }
-            Some(Open::Tool { arguments, .. }) => arguments.push(&delta),
+            Some(PartialBlock::Tool { arguments, .. }) => arguments.push(&delta),
             None => {}
         }
     }
@@ -158,15 +158,15 @@ impl Assembly {
             return;
         }
         let delta = self.whole(delta);
-        let at = *block.get_or_insert_with(|| self.open(Open::Thinking(ThinkingBlock::default())));
-        if let Some(Open::Thinking(thinking)) = self.blocks.get_mut(at) {
+        let at = *block.get_or_insert_with(|| self.open(PartialBlock::Thinking(ThinkingBlock::default())));
+        if let Some(PartialBlock::Thinking(thinking)) = self.blocks.get_mut(at) {
             thinking.thinking_signature.get_or_insert_default().push_str(&delta);
         }
     }
 
     /// Notes under which id the provider knows a text block; an empty id is none.
     pub(crate) fn text_signature(&mut self, block: Option<usize>, id: &str) {
-        if let Some(Open::Text(text)) = block.and_then(|at| self.blocks.get_mut(at)) {
+        if let Some(PartialBlock::Text(text)) = block.and_then(|at| self.blocks.get_mut(at)) {
             text.text_signature = Some(id.to_owned()).filter(|id| !id.is_empty());
         }
     }
@@ -179,7 +179,7 @@ impl Assembly {
         let data = self.whole(data).into_owned();
         let mut block = ThinkingBlock { thinking_signature: Some(data), ..ThinkingBlock::default() };
         block.extra.insert("redacted".to_owned(), Value::Bool(true));
-        self.open(Open::Thinking(block));
+        self.open(PartialBlock::Thinking(block));
     }
 
     /// Begins a tool call and returns its block. A call without an id, as some servers send it, is
@@ -191,7 +191,7 @@ impl Assembly {
             self.whole(id).into_owned()
         };
         let call = ToolCall { id, ..ToolCall::default() };
-        let block = self.open(Open::Tool { call, arguments: Pieces::default(), closed: false });
+        let block = self.open(PartialBlock::Tool { call, arguments: Pieces::default(), closed: false });
         self.call_name(block, name);
         block
     }
@@ -199,7 +199,7 @@ impl Assembly {
     /// Names a call whose name comes late.
     pub(crate) fn call_name(&mut self, block: usize, name: &str) {
         let name = self.whole(name).into_owned();
-        if let Some(Open::Tool { call, .. }) = self.blocks.get_mut(block)
+        if let Some(PartialBlock::Tool { call, .. }) = self.blocks.get_mut(block)
             && !name.is_empty()
         {
             if call.name.is_empty() {
@@ -213,7 +213,7 @@ impl Assembly {
     /// Gives a call the id that comes late.
     pub(crate) fn call_id(&mut self, block: usize, id: &str) {
         let id = self.whole(id).into_owned();
-        if let Some(Open::Tool { call, .. }) = self.blocks.get_mut(block) {
+        if let Some(PartialBlock::Tool { call, .. }) = self.blocks.get_mut(block) {
             call.id = id;
         }
     }
@@ -223,7 +223,7 @@ impl Assembly {
         if fields.is_empty() || !fields.values().all(|value| self.has_room(&value.to_string())) {
             return;
         }
-        if let Some(Open::Tool { call, .. }) = self.blocks.get_mut(block) {
+        if let Some(PartialBlock::Tool { call, .. }) = self.blocks.get_mut(block) {
             let kept = call.extra.entry(CALL_FIELDS).or_insert_with(|| Value::Object(Map::new()));
             if let Value::Object(kept) = kept {
                 kept.extend(fields);
@@ -234,8 +234,8 @@ impl Assembly {
     /// A call as far as it has come, and its arguments.
     pub(crate) fn call(&self, block: usize) -> Option<(&ToolCall, &str)> {
         match self.blocks.get(block)? {
-            Open::Tool { call, arguments, .. } => Some((call, arguments.text())),
-            Open::Text(_) | Open::Thinking(_) => None,
+            PartialBlock::Tool { call, arguments, .. } => Some((call, arguments.text())),
+            PartialBlock::Text(_) | PartialBlock::Thinking(_) => None,
         }
     }
 
@@ -244,7 +244,7 @@ impl Assembly {
         if !self.has_room(delta) {
             return;
         }
-        if let Some(Open::Tool { .. }) = self.blocks.get(block) {
+        if let Some(PartialBlock::Tool { .. }) = self.blocks.get(block) {
             let delta = self.joined(block, delta);
             self.add(block, delta);
         }
@@ -253,7 +253,7 @@ impl Assembly {
     /// Attaches the provider's opaque proof to the tool call with an id.
     pub(crate) fn thought_signature(&mut self, id: &str, signature: &str) {
         for block in &mut self.blocks {
-            if let Open::Tool { call, .. } = block
+            if let PartialBlock::Tool { call, .. } = block
                 && call.id == id
             {
                 call.thought_signature = Some(signature.to_owned());
@@ -263,7 +263,7 @@ impl Assembly {
 
     /// Notes under which name the server sends its reasoning, to send it back the same way.
     pub(crate) fn thinking_field(&mut self, block: Option<usize>, field: &str) {
-        if let Some(Open::Thinking(thinking)) = block.and_then(|at| self.blocks.get_mut(at)) {
+        if let Some(PartialBlock::Thinking(thinking)) = block.and_then(|at| self.blocks.get_mut(at)) {
             thinking.thinking_signature.get_or_insert_with(|| field.to_owned());
         }
     }
@@ -275,7 +275,7 @@ impl Assembly {
 
     /// The provider said that a block is whole.
     pub(crate) fn close(&mut self, block: usize) {
-        if let Some(Open::Tool { closed, .. }) = self.blocks.get_mut(block) {
+        if let Some(PartialBlock::Tool { closed, .. }) = self.blocks.get_mut(block) {
             *closed = true;
         }
     }
@@ -327,20 +327,20 @@ impl Assembly {
         self.message.content = std::mem::take(&mut self.blocks)
             .into_iter()
             .filter_map(|open| match open {
-                Open::Text(text) => Some(Block::Text(text)),
-                Open::Thinking(thinking) => Some(Block::Thinking(thinking)),
+                PartialBlock::Text(text) => Some(Block::Text(text)),
+                PartialBlock::Thinking(thinking) => Some(Block::Thinking(thinking)),
                 // Neither a name nor arguments are no call.
-                Open::Tool { call, arguments, closed: true }
+                PartialBlock::Tool { call, arguments, closed: true }
                     if call.name.trim().is_empty() && arguments.text().trim().is_empty() =>
                 {
                     None
                 }
-                Open::Tool { mut call, arguments, closed: true } => {
+                PartialBlock::Tool { mut call, arguments, closed: true } => {
                     arguments.fill(&mut call);
                     mend_name(&mut call.name);
                     Some(Block::ToolCall(call))
                 }
-                Open::Tool { closed: false, .. } => None,
+                PartialBlock::Tool { closed: false, .. } => None,
             })
             .collect();
         self.tell_calls_apart();
@@ -362,7 +362,7 @@ impl Assembly {
         }
     }
 
-    fn open(&mut self, block: Open) -> usize {
+    fn open(&mut self, block: PartialBlock) -> usize {
         if self.blocks.len() >= MAX_BLOCKS {
             self.too_large = true;
         } else {

@@ -13,14 +13,14 @@ mod stream;
 
 use serde_json::Value;
 
-use crate::conversation::Conversation;
+use crate::conversation::RequestConversation;
 use crate::history::IdRule;
 use crate::json::Json;
 use crate::model_spec::ModelSpec;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::ModelFailure;
-use crate::wire::{Decoder, ErrorAnswer, Head, Outgoing, Protocol, WireRequest};
+use crate::wire::{Decoder, ErrorAnswer, OutgoingCall, Protocol, RequestHead, WireRequest};
 
 /// Provider id.
 pub(crate) const PROVIDER: &str = "amazon-bedrock";
@@ -34,7 +34,7 @@ impl Protocol for Bedrock {
         IdRule::Anthropic
     }
 
-    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+    fn head(&self, call: &OutgoingCall<'_>) -> Result<RequestHead, ModelFailure> {
         Ok(request::head(call.spec, call.key, call.request)?)
     }
 
@@ -42,12 +42,12 @@ impl Protocol for Bedrock {
         &self,
         spec: &'a ModelSpec,
         request: &'a ModelRequest,
-        conversation: &Conversation<'a>,
+        conversation: &RequestConversation<'a>,
     ) -> Json<'a> {
         request::body(spec, request, conversation)
     }
 
-    fn sign(&self, call: &Outgoing<'_>, request: &mut WireRequest, now: i64) -> Result<(), ModelFailure> {
+    fn sign(&self, call: &OutgoingCall<'_>, request: &mut WireRequest, now: i64) -> Result<(), ModelFailure> {
         let Some(keys) = call.key.and_then(sign::AccessKeys::of) else { return Ok(()) };
         let region = place::region(call.spec, call.key);
         Ok(sign::sign(&keys, &region, "POST", request, now)?)

@@ -5,17 +5,17 @@ use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::json::{Json, Messages, put_field, put_items, put_text};
+use crate::json::{Json, JsonMessages, put_field, put_items, put_text};
 
 /// The last body of a conversation.
 #[derive(Debug, Default)]
-pub(crate) struct Body {
+pub(crate) struct RequestBody {
     bytes: Bytes,
     /// Range of the settled messages in the body.
     settled: Range<usize>,
 }
 
-impl Body {
+impl RequestBody {
     /// About how much memory it takes, in bytes: a buffer that grows may have room for as much again.
     pub(crate) fn memory(&self) -> usize {
         2 * self.bytes.len()
@@ -26,7 +26,7 @@ impl Body {
         let Some((before, (name, messages), after)) = document.around_messages() else {
             return document.to_bytes().freeze();
         };
-        let Messages { head, settled, open } = messages;
+        let JsonMessages { head, settled, open } = messages;
         let mut start = BytesMut::from(&b"{"[..]);
         for (name, value) in before {
             put_field(&mut start, name, value);

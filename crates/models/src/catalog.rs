@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-pub use assemble::{Found, Layers};
+pub use assemble::{Layers, ServerReport};
 pub use lookup::LookupError;
 pub(crate) use lookup::{NEW_CONTEXT_WINDOW, NEW_MAX_TOKENS};
 pub use not_listed::NotListed;
@@ -35,11 +35,11 @@ pub(crate) static BUILT_IN: LazyLock<BTreeMap<ProviderId, ProviderEntry>> = Lazy
 /// The models of one installation, as one agent sees them. Cheap to make: what is built in is not copied.
 #[derive(Debug, Clone)]
 pub struct Catalog {
-    providers: Vec<Provider>,
+    providers: Vec<CatalogProvider>,
 }
 
 #[derive(Debug, Clone)]
-struct Provider {
+struct CatalogProvider {
     id: ProviderId,
     entry: Cow<'static, ProviderEntry>,
     source: CatalogSource,
@@ -105,12 +105,12 @@ impl Catalog {
     /// The models that servers on this machine have said they have, in a fixed order of programs. Only these may be used
     /// without anybody having named them: the conversation does not leave the machine.
     pub fn on_this_machine(&self) -> impl Iterator<Item = (&ProviderId, &ModelEntry)> {
-        let is_one = |provider: &&Provider| {
+        let is_one = |provider: &&CatalogProvider| {
             provider.answered
                 && provider.entry.asks.is_some_and(Asks::is_local)
                 && provider.entry.base_url.as_deref().is_some_and(is_local_url)
         };
-        let mut local: Vec<&Provider> = self.providers.iter().filter(is_one).collect();
+        let mut local: Vec<&CatalogProvider> = self.providers.iter().filter(is_one).collect();
         local.sort_by_key(|provider| provider.entry.asks);
         local.into_iter().flat_map(|provider| provider.entry.models.iter().map(|model| (&provider.id, model)))
     }
@@ -144,7 +144,7 @@ impl Catalog {
         self.providers.iter().map(|provider| (&provider.id, provider.entry.as_ref()))
     }
 
-    fn find(&self, id: &ProviderId) -> Option<&Provider> {
+    fn find(&self, id: &ProviderId) -> Option<&CatalogProvider> {
         self.providers.iter().find(|provider| provider.id == *id)
     }
 }

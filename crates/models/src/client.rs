@@ -10,10 +10,10 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Access;
-use crate::answer::{Answer, describe_page};
+use crate::access::SharedKey;
+use crate::answer::{AnswerReader, describe_page};
 use crate::context_window::ContextWindow;
-use crate::conversation::Asked;
+use crate::conversation::RequestFacts;
 use crate::debug_log::CallLog;
 use crate::failure;
 use crate::history;
@@ -23,7 +23,7 @@ use crate::protocols::protocol;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{FailureKind, Model, ModelEvent, ModelFacts, ModelFailure, ModelStream};
-use crate::wire::{ErrorAnswer, Head, Outgoing, Protocol, WireRequest, write_body};
+use crate::wire::{ErrorAnswer, OutgoingCall, Protocol, RequestHead, WireRequest, write_body};
 
 /// Characters of an error answer that are kept in the message.
 const MAX_ERROR_CHARS: usize = 4_000;
@@ -39,7 +39,7 @@ const END_OF_BODY: Duration = Duration::from_millis(5);
 pub(crate) struct HttpModel {
     spec: Arc<ModelSpec>,
     protocol: &'static dyn Protocol,
-    access: Arc<Access>,
+    access: Arc<SharedKey>,
     http: Http,
     window: ContextWindow,
     log: Option<Arc<CallLog>>,
@@ -48,19 +48,19 @@ pub(crate) struct HttpModel {
 }
 
 /// A call that got no answer.
-struct Refused {
+struct RefusedCall {
     failure: ModelFailure,
     /// Time of the server's clock in Unix milliseconds.
     time: Option<i64>,
 }
 
-impl From<ModelFailure> for Refused {
+impl From<ModelFailure> for RefusedCall {
     fn from(failure: ModelFailure) -> Self {
         Self { failure, time: None }
     }
 }
 
-impl From<NetError> for Refused {
+impl From<NetError> for RefusedCall {
     fn from(error: NetError) -> Self {
         Self::from(ModelFailure::from(error))
     }
@@ -74,7 +74,7 @@ impl HttpModel {
     /// Binds a model, if its protocol is one of ours.
     pub(crate) fn bind(
         spec: ModelSpec,
-        access: Access,
+        access: SharedKey,
         http: Http,
         window: ContextWindow,
     ) -> Result<Self, UnsupportedApi> {
@@ -102,8 +102,8 @@ impl HttpModel {
 
     fn build(&self, posting: &Posting, key: Option<&ProviderKey>) -> Result<WireRequest, ModelFailure> {
         let Posting { request, body, asked } = posting;
-        let call = Outgoing { spec: &self.spec, key, request, asked: *asked };
-        let Head { url, headers } = self.protocol.head(&call)?;
+        let call = OutgoingCall { spec: &self.spec, key, request, asked: *asked };
+        let RequestHead { url, headers } = self.protocol.head(&call)?;
         let mut wire = WireRequest { url, headers, body: body.clone() };
         self.protocol.sign(&call, &mut wire, now_ms().saturating_add(self.skew.load(Ordering::Relaxed)))?;
         Ok(wire)
@@ -146,7 +146,7 @@ impl HttpModel {
 
     /// Returns true if a signed request was refused because of a clock difference that was not
     /// known yet; remembers the difference.
-    fn learn_skew(&self, refused: &Refused, key: Option<&ProviderKey>) -> bool {
+    fn learn_skew(&self, refused: &RefusedCall, key: Option<&ProviderKey>) -> bool {
         let (Some(server), Some(400 | 401 | 403)) = (refused.time, refused.failure.status) else {
             return false;
         };
@@ -161,7 +161,7 @@ impl HttpModel {
         is_news
     }
 
-    async fn post_once(&self, posting: &Posting, key: Option<&ProviderKey>) -> Result<Incoming, Refused> {
+    async fn post_once(&self, posting: &Posting, key: Option<&ProviderKey>) -> Result<Incoming, RefusedCall> {
         let WireRequest { url, headers, body } = self.build(posting, key)?;
         tracing::debug!(model = %self.spec.reference, bytes = body.len(), "calling the model");
         if let Some(log) = &self.log {
@@ -178,7 +178,7 @@ impl HttpModel {
         if let Some(key) = key {
             failure.message = key.redact(&failure.message);
         }
-        Err(Refused { failure, time })
+        Err(RefusedCall { failure, time })
     }
 
     /// Names an address that is none as the owner wrote it, without what the protocol puts behind it.
@@ -232,29 +232,29 @@ impl Model for HttpModel {
             let rules = self.spec.history_rules(self.protocol.call_ids(&self.spec));
             request.messages = history::prepare(request.messages.to_vec(), &rules).into();
         }
-        let answer = Answer::new(Arc::clone(&self.spec), self.protocol.decoder(), now_ms());
+        let answer = AnswerReader::new(Arc::clone(&self.spec), self.protocol.decoder(), now_ms());
         let session = self.log.as_ref().and(request.session_id.clone());
-        let step = Step::Post(Box::new(Posting { request, body, asked }));
-        let call = Call { model: self.clone(), cancel, answer, session, alive: Instant::now(), step };
-        Box::pin(futures_util::stream::unfold(call, Call::next))
+        let step = CallStep::Post(Box::new(Posting { request, body, asked }));
+        let call = HttpCall { model: self.clone(), cancel, answer, session, alive: Instant::now(), step };
+        Box::pin(futures_util::stream::unfold(call, HttpCall::next))
     }
 }
 
 /// Call under way. Dropping it closes the connection.
-struct Call {
+struct HttpCall {
     model: HttpModel,
     cancel: CancellationToken,
-    answer: Answer,
+    answer: AnswerReader,
     /// Session id of ours, for the log.
     session: Option<String>,
     /// Time at which the server last sent a complete event.
     alive: Instant,
-    step: Step,
+    step: CallStep,
 }
 
-enum Step {
+enum CallStep {
     Post(Box<Posting>),
-    Read(Reading),
+    Read(IncomingAnswer),
     Over,
 }
 
@@ -263,24 +263,24 @@ struct Posting {
     /// Request; if there is a log, its messages are those that the model is shown.
     request: ModelRequest,
     body: Bytes,
-    asked: Asked,
+    asked: RequestFacts,
 }
 
 /// An answer being read.
-struct Reading {
+struct IncomingAnswer {
     incoming: Incoming,
     /// True if the last bytes received did not complete an event.
     in_pieces: bool,
 }
 
-impl Reading {
+impl IncomingAnswer {
     async fn chunk(&mut self, alive: Instant) -> Result<Option<Bytes>, NetError> {
         let pieces = if self.in_pieces { alive.elapsed() } else { Duration::ZERO };
         self.incoming.chunk_after(pieces).await
     }
 }
 
-impl Call {
+impl HttpCall {
     async fn next(mut self) -> Option<(ModelEvent, Self)> {
         loop {
             if let Some(event) = self.answer.next_event() {
@@ -297,44 +297,44 @@ impl Call {
         }
     }
 
-    async fn advance(&mut self) -> Step {
+    async fn advance(&mut self) -> CallStep {
         let cancel = self.cancel.clone();
-        let step = std::mem::replace(&mut self.step, Step::Over);
+        let step = std::mem::replace(&mut self.step, CallStep::Over);
         tokio::select! { biased;
             () = cancel.cancelled() => {
                 self.answer.abort();
-                Step::Over
+                CallStep::Over
             }
             step = self.work(step) => step,
         }
     }
 
-    async fn work(&mut self, step: Step) -> Step {
+    async fn work(&mut self, step: CallStep) -> CallStep {
         match step {
-            Step::Post(posting) => match self.model.post(&posting).await {
+            CallStep::Post(posting) => match self.model.post(&posting).await {
                 Ok(incoming) => {
                     self.alive = Instant::now();
-                    return Step::Read(Reading { incoming, in_pieces: false });
+                    return CallStep::Read(IncomingAnswer { incoming, in_pieces: false });
                 }
                 Err(failure) => self.answer.fail(failure),
             },
-            Step::Read(mut reading) => match reading.chunk(self.alive).await {
+            CallStep::Read(mut reading) => match reading.chunk(self.alive).await {
                 Ok(Some(bytes)) => {
                     reading.in_pieces = !self.answer.push(&bytes);
                     if !reading.in_pieces {
                         self.alive = Instant::now();
                     }
                     if !self.answer.has_ended() {
-                        return Step::Read(reading);
+                        return CallStep::Read(reading);
                     }
                     release(reading.incoming).await;
                 }
                 Ok(None) => self.answer.eof(),
                 Err(error) => self.answer.fail(error.into()),
             },
-            Step::Over => self.answer.abort(),
+            CallStep::Over => self.answer.abort(),
         }
-        Step::Over
+        CallStep::Over
     }
 }
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use openclaw_protocol::message::{Block, Message, UserContent};
 
-use crate::json::{Json, Messages};
+use crate::json::{Json, JsonMessages};
 
 /// The messages that are still to be written. Earlier messages were written for an earlier request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Conversation<'a> {
+pub(crate) struct RequestConversation<'a> {
     /// Number of messages that are written already.
     pub(crate) written: usize,
     /// Summary of the messages that are written already.
-    pub(crate) known: &'a Known,
+    pub(crate) known: &'a MessageFacts,
     /// Messages that every later request repeats in the same form. Only a
     /// [seam](crate::history::last_seam) ends them.
     pub(crate) settled: &'a [Arc<Message>],
@@ -23,23 +23,23 @@ pub(crate) struct Conversation<'a> {
 
 /// Facts about messages that need not be examined again.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct MessageFacts {
     tools_used: BTreeSet<String>,
     shows_images: bool,
 }
 
 /// Facts about a request besides its body.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked {
+pub(crate) struct RequestFacts {
     /// True if the last message is from a person rather than a tool.
     pub(crate) by_user: bool,
     pub(crate) shows_images: bool,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> RequestConversation<'a> {
     /// Creates a conversation of which nothing was written before and nothing is kept.
     pub(crate) fn whole(messages: &'a [Arc<Message>]) -> Self {
-        static NOTHING: Known = Known { tools_used: BTreeSet::new(), shows_images: false };
+        static NOTHING: MessageFacts = MessageFacts { tools_used: BTreeSet::new(), shows_images: false };
         Self { written: 0, known: &NOTHING, settled: &[], open: messages }
     }
 
@@ -47,10 +47,10 @@ impl<'a> Conversation<'a> {
     pub(crate) fn messages(
         &self,
         write: impl Fn(&'a [Arc<Message>], usize) -> Vec<Json<'a>>,
-    ) -> Messages<'a> {
+    ) -> JsonMessages<'a> {
         let settled = write(self.settled, self.written);
         let open = write(self.open, self.written + self.settled.len());
-        Messages { head: Vec::new(), settled, open }
+        JsonMessages { head: Vec::new(), settled, open }
     }
 
     /// The names of the tools that were called.
@@ -61,8 +61,8 @@ impl<'a> Conversation<'a> {
             .collect()
     }
 
-    pub(crate) fn asked(&self) -> Asked {
-        Asked {
+    pub(crate) fn asked(&self) -> RequestFacts {
+        RequestFacts {
             by_user: self.open.last().is_none_or(|last| matches!(**last, Message::User(_))),
             shows_images: self.known.shows_images || self.unwritten().any(shows_image),
         }
@@ -73,7 +73,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-impl Known {
+impl MessageFacts {
     /// Adds messages.
     pub(crate) fn note(&mut self, messages: &[Arc<Message>]) {
         for message in messages {

@@ -2,7 +2,7 @@
 //! (spec `models.md` §2.3, §8.4).
 
 use crate::api::Api;
-use crate::conversation::Asked;
+use crate::conversation::RequestFacts;
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 
@@ -29,7 +29,11 @@ pub(crate) fn api_of(api: Api, model: &str) -> Api {
 }
 
 /// Adds Copilot's headers to a request of one of its models; does nothing for others.
-pub(crate) fn add_headers(headers: &mut Headers, spec: &ModelSpec, asked: Asked) -> Result<(), NetError> {
+pub(crate) fn add_headers(
+    headers: &mut Headers,
+    spec: &ModelSpec,
+    asked: RequestFacts,
+) -> Result<(), NetError> {
     if spec.provider() != PROVIDER {
         return Ok(());
     }
@@ -38,7 +42,7 @@ pub(crate) fn add_headers(headers: &mut Headers, spec: &ModelSpec, asked: Asked)
 
 /// Returns headers with the initiator, the purpose, and the presence of images: Copilot bills by
 /// the initiator.
-fn describe(asked: Asked) -> Vec<(&'static str, &'static str)> {
+fn describe(asked: RequestFacts) -> Vec<(&'static str, &'static str)> {
     let mut out = vec![
         ("X-Initiator", if asked.by_user { "user" } else { "agent" }),
         ("Openai-Intent", "conversation-edits"),
@@ -60,7 +64,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::conversation::Conversation;
+    use crate::conversation::RequestConversation;
 
     #[test]
     fn a_request_says_who_takes_the_step_and_whether_there_are_images() {
@@ -86,7 +90,7 @@ mod tests {
                 ("Editor-Plugin-Version", CLIENT),
             ];
             expect.extend(vision.then_some(("Copilot-Vision-Request", "true")));
-            assert_eq!(describe(Conversation::whole(&messages).asked()), expect, "{messages:?}");
+            assert_eq!(describe(RequestConversation::whole(&messages).asked()), expect, "{messages:?}");
         }
     }
 
@@ -110,7 +114,7 @@ mod tests {
 
     #[test]
     fn only_copilot_gets_them() {
-        let asked = Conversation::whole(&[]).asked();
+        let asked = RequestConversation::whole(&[]).asked();
         for (provider, expect) in [("github-copilot", 4), ("openai", 0)] {
             let mut headers = Headers::default();
             add_headers(&mut headers, &ModelSpec::sample(provider, "m", "openai-responses"), asked).unwrap();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(crate) use calls::CallLog;
 use parking_lot::Mutex;
 
-use self::calls::Parts;
+use self::calls::LogParts;
 use self::file::LogFile;
 use crate::model_spec::ModelSpec;
 use crate::variables::Variables;
@@ -23,15 +23,15 @@ use crate::variables::Variables;
 /// The logs of this process. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DebugLogs {
-    payloads: Option<Place>,
-    stream: Option<Place>,
+    payloads: Option<LogPath>,
+    stream: Option<LogPath>,
     trace: TraceVariables,
     open: Arc<Mutex<HashMap<PathBuf, LogFile>>>,
 }
 
 /// Path of a log: below the state directory unless configured.
 #[derive(Debug, Clone)]
-enum Place {
+enum LogPath {
     Named(PathBuf),
     Default(&'static str),
 }
@@ -49,8 +49,8 @@ impl From<&Variables> for DebugLogs {
     fn from(variables: &Variables) -> Self {
         let place = |switch: &str, file: &str, default: &'static str| {
             is_on(variables.get(switch)?).then(|| match variables.get(file) {
-                Some(path) => Place::Named(PathBuf::from(path)),
-                None => Place::Default(default),
+                Some(path) => LogPath::Named(PathBuf::from(path)),
+                None => LogPath::Default(default),
             })
         };
         let switch = |name: &str| variables.get(name).map(is_on);
@@ -96,8 +96,8 @@ impl DebugLogs {
             return None;
         }
         let traced =
-            trace.file_path.map_or(Place::Default("cache-trace.jsonl"), |path| Place::Named(path.into()));
-        let parts = Parts {
+            trace.file_path.map_or(LogPath::Default("cache-trace.jsonl"), |path| LogPath::Named(path.into()));
+        let parts = LogParts {
             payloads: payloads.map(|place| self.file(place, agent_dir)),
             stream: self.stream.as_ref().map(|place| self.file(place, agent_dir)),
             trace: trace.enabled.then(|| self.file(&traced, agent_dir)),
@@ -108,11 +108,11 @@ impl DebugLogs {
     }
 
     /// Returns the writer of a file; all users of a file share one writer.
-    fn file(&self, place: &Place, agent_dir: &Path) -> LogFile {
+    fn file(&self, place: &LogPath, agent_dir: &Path) -> LogFile {
         let path = match place {
-            Place::Named(path) => path.clone(),
+            LogPath::Named(path) => path.clone(),
             // `<state>/agents/<id>/agent`
-            Place::Default(name) => {
+            LogPath::Default(name) => {
                 let state = agent_dir.ancestors().nth(3).unwrap_or(agent_dir);
                 state.join("logs").join(name)
             }

@@ -10,13 +10,13 @@ mod vertex;
 
 use serde_json::Value;
 
-use crate::conversation::Conversation;
+use crate::conversation::RequestConversation;
 use crate::history::IdRule;
 use crate::json::Json;
 use crate::model_spec::ModelSpec;
 use crate::request::ModelRequest;
 use crate::stream::ModelFailure;
-use crate::wire::{Decoder, ErrorAnswer, Head, Outgoing, Protocol};
+use crate::wire::{Decoder, ErrorAnswer, OutgoingCall, Protocol, RequestHead};
 
 /// The protocol.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Protocol for Google {
         IdRule::Strict
     }
 
-    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+    fn head(&self, call: &OutgoingCall<'_>) -> Result<RequestHead, ModelFailure> {
         Ok(request::head(call.spec, call.secret(), call.request)?)
     }
 
@@ -35,7 +35,7 @@ impl Protocol for Google {
         &self,
         spec: &'a ModelSpec,
         request: &'a ModelRequest,
-        conversation: &Conversation<'a>,
+        conversation: &RequestConversation<'a>,
     ) -> Json<'a> {
         request::body(spec, request, conversation)
     }
@@ -62,7 +62,7 @@ impl Protocol for Vertex {
         IdRule::Strict
     }
 
-    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+    fn head(&self, call: &OutgoingCall<'_>) -> Result<RequestHead, ModelFailure> {
         Ok(vertex::head(call.spec, call.key, call.request)?)
     }
 
@@ -70,7 +70,7 @@ impl Protocol for Vertex {
         &self,
         spec: &'a ModelSpec,
         request: &'a ModelRequest,
-        conversation: &Conversation<'a>,
+        conversation: &RequestConversation<'a>,
     ) -> Json<'a> {
         Google.body(spec, request, conversation)
     }

@@ -20,20 +20,20 @@ use openclaw_protocol::message::cap::STORED;
 pub(crate) use call_ids::IdMap;
 pub use call_ids::IdRule;
 pub use pairing::{result_for, unanswered};
-pub use rules::{Join, Rules};
+pub use rules::{HistoryRules, Join};
 pub(crate) use seam::{is_seam, last_seam};
 
 /// The messages as the model behind `rules` should see them: every call directly followed by its result, failed answers
 /// left out, foreign reasoning turned to text, neighbours of one role merged, names and ids of calls in the form the provider takes, no
 /// result longer than ours may be, images called what they are. Only messages that change are copied.
-pub fn prepare(messages: Vec<Arc<Message>>, rules: &Rules<'_>) -> Vec<Arc<Message>> {
+pub fn prepare(messages: Vec<Arc<Message>>, rules: &HistoryRules<'_>) -> Vec<Arc<Message>> {
     prepare_part(messages, rules, &mut rules.id_map())
 }
 
 /// [`prepare`] for a part of a conversation that begins at its start or at a [seam](last_seam); `ids` knows the calls before it.
 pub(crate) fn prepare_part(
     mut messages: Vec<Arc<Message>>,
-    rules: &Rules<'_>,
+    rules: &HistoryRules<'_>,
     ids: &mut IdMap<'_>,
 ) -> Vec<Arc<Message>> {
     cap_results(&mut messages);

@@ -23,17 +23,17 @@ pub(crate) enum Json<'a> {
     /// Serialized JSON text.
     Written(&'a RawValue),
     /// The conversation of a request.
-    Messages(Messages<'a>),
+    Messages(JsonMessages<'a>),
 }
 
 /// A field of an object.
 pub(crate) type Field<'a> = (&'a str, Json<'a>);
 /// The fields before a conversation, its own, those after it.
-pub(crate) type AroundMessages<'d, 'a> = (&'d [Field<'a>], (&'a str, &'d Messages<'a>), &'d [Field<'a>]);
+pub(crate) type AroundMessages<'d, 'a> = (&'d [Field<'a>], (&'a str, &'d JsonMessages<'a>), &'d [Field<'a>]);
 
 /// The messages of a request, in their order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Messages<'a> {
+pub(crate) struct JsonMessages<'a> {
     /// Items before the conversation.
     pub(crate) head: Vec<Json<'a>>,
     /// Items that every later request repeats.
@@ -160,8 +160,8 @@ impl From<f64> for Json<'_> {
     }
 }
 
-impl<'a> From<Messages<'a>> for Json<'a> {
-    fn from(messages: Messages<'a>) -> Self {
+impl<'a> From<JsonMessages<'a>> for Json<'a> {
+    fn from(messages: JsonMessages<'a>) -> Self {
         Self::Messages(messages)
     }
 }

@@ -11,19 +11,19 @@ use bytes::Bytes;
 use openclaw_protocol::message::Message;
 use parking_lot::Mutex;
 
-use crate::body::Body;
-use crate::conversation::{Asked, Conversation, Known};
+use crate::body::RequestBody;
+use crate::conversation::{MessageFacts, RequestConversation, RequestFacts};
 use crate::history::{IdMap, IdRule, is_seam, last_seam, prepare_part};
 use crate::model_spec::ModelSpec;
 
 /// The last request of a conversation. Clones share it; whoever keeps it between two runs decides how long it lives.
 #[derive(Debug, Clone, Default)]
-pub struct KeptRequest(Arc<Mutex<Option<Written>>>);
+pub struct KeptRequest(Arc<Mutex<Option<SettledPart>>>);
 
 impl KeptRequest {
     /// About how much memory it takes, in bytes, the messages themselves aside.
     pub fn memory(&self) -> usize {
-        self.0.lock().as_ref().map_or(0, Written::memory)
+        self.0.lock().as_ref().map_or(0, SettledPart::memory)
     }
 
     /// Writes the body of a request with these messages: `write` is given the messages that are
@@ -34,13 +34,13 @@ impl KeptRequest {
         spec: &ModelSpec,
         ids: IdRule,
         messages: &[Arc<Message>],
-        write: impl FnOnce(&Conversation<'_>, &mut Body) -> Bytes,
-    ) -> (Bytes, Asked) {
+        write: impl FnOnce(&RequestConversation<'_>, &mut RequestBody) -> Bytes,
+    ) -> (Bytes, RequestFacts) {
         let mut kept = self.0.lock();
         let last = kept.take().filter(|last| last.spec.writes_as(spec));
         let last = last.and_then(|last| last.beginning(messages));
         let rules = spec.history_rules(ids);
-        let written = kept.insert(last.unwrap_or_else(|| Written::new(spec, rules.id_map())));
+        let written = kept.insert(last.unwrap_or_else(|| SettledPart::new(spec, rules.id_map())));
         let before = written.messages.len();
         let settled_until = last_seam(messages, before).unwrap_or(before);
         let (settled, open) = messages.split_at(settled_until);
@@ -48,8 +48,12 @@ impl KeptRequest {
         written.messages.extend_from_slice(settled);
         let settled = prepare_part(settled.to_vec(), &rules, &mut written.ids);
         let open = prepare_part(open.to_vec(), &rules, &mut IdMap::after(&written.ids));
-        let conversation =
-            Conversation { written: written.prepared, known: &written.known, settled: &settled, open: &open };
+        let conversation = RequestConversation {
+            written: written.prepared,
+            known: &written.known,
+            settled: &settled,
+            open: &open,
+        };
         let asked = conversation.asked();
         let body = write(&conversation, &mut written.body);
         written.prepared += settled.len();
@@ -60,7 +64,7 @@ impl KeptRequest {
 
 /// Settled part of a conversation.
 #[derive(Debug)]
-struct Written {
+struct SettledPart {
     /// The model it is written for, without its headers.
     spec: ModelSpec,
     /// The messages, as the transcript has them. As long as they are here nobody can change them in place.
@@ -68,14 +72,21 @@ struct Written {
     /// Number of messages after they were adapted to the model.
     prepared: usize,
     ids: IdMap<'static>,
-    known: Known,
-    body: Body,
+    known: MessageFacts,
+    body: RequestBody,
 }
 
-impl Written {
+impl SettledPart {
     fn new(spec: &ModelSpec, ids: IdMap<'static>) -> Self {
         let spec = ModelSpec { headers: BTreeMap::new(), ..spec.clone() };
-        Self { spec, messages: Vec::new(), prepared: 0, ids, known: Known::default(), body: Body::default() }
+        Self {
+            spec,
+            messages: Vec::new(),
+            prepared: 0,
+            ids,
+            known: MessageFacts::default(),
+            body: RequestBody::default(),
+        }
     }
 
     fn memory(&self) -> usize {

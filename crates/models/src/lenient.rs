@@ -37,7 +37,7 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>,
 
 /// Text that is not copied where it need not be.
 pub(crate) fn borrowed<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Cow<'de, str>>, D::Error> {
-    Ok(read(raw(from)?).map(|Name(text)| text))
+    Ok(read(raw(from)?).map(|FieldName(text)| text))
 }
 
 /// An id: text, or a number in its digits.
@@ -127,7 +127,7 @@ fn each_element<'a>(raw: &'a RawValue, take: impl FnMut(&'a RawValue)) {
 
 /// Hands out each field of an object.
 pub(crate) fn each_field<'a>(raw: &'a RawValue, take: impl FnMut(&str, &'a RawValue)) {
-    let _ = serde_json::Deserializer::from_str(raw.get()).deserialize_map(Fields(take));
+    let _ = serde_json::Deserializer::from_str(raw.get()).deserialize_map(FieldVisitor(take));
 }
 
 struct Elements<F>(F);
@@ -147,12 +147,12 @@ impl<'de, F: FnMut(&'de RawValue)> Visitor<'de> for Elements<F> {
     }
 }
 
-struct Fields<F>(F);
+struct FieldVisitor<F>(F);
 
 #[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl<'de, F: FnMut(&str, &'de RawValue)> Visitor<'de> for Fields<F> {
+impl<'de, F: FnMut(&str, &'de RawValue)> Visitor<'de> for FieldVisitor<F> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -160,7 +160,7 @@ impl<'de, F: FnMut(&str, &'de RawValue)> Visitor<'de> for Fields<F> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
-        while let Some((Name(name), value)) = fields.next_entry()? {
+        while let Some((FieldName(name), value)) = fields.next_entry()? {
             self.0(&name, value);
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use secrecy::SecretString;
 
 use crate::api::Api;
-use crate::history::{IdRule, Rules};
+use crate::history::{HistoryRules, IdRule};
 use crate::provider_entry::Compat;
 use crate::reference::ModelRef;
 #[cfg(test)]
@@ -97,8 +97,8 @@ impl ModelSpec {
 
     /// Returns the rules that adapt a history to this model, with ids of calls in the form of its
     /// protocol.
-    pub(crate) fn history_rules(&self, ids: IdRule) -> Rules<'_> {
-        Rules::of(self.provider(), self.api.as_str(), self.id(), ids)
+    pub(crate) fn history_rules(&self, ids: IdRule) -> HistoryRules<'_> {
+        HistoryRules::of(self.provider(), self.api.as_str(), self.id(), ids)
     }
 }
 

@@ -42,11 +42,11 @@ impl Default for Timeouts {
 /// The shared HTTP client. Cheap to clone; nothing is built before the first request.
 #[derive(Debug, Clone, Default)]
 pub struct Http {
-    shared: Arc<Shared>,
+    shared: Arc<HttpClients>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct HttpClients {
     timeouts: Timeouts,
     /// Client for the internet; honours `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
     outside: OnceLock<Result<reqwest::Client, String>>,
@@ -63,7 +63,7 @@ pub fn install_tls() {
 impl Http {
     /// A client with other timeouts than the default.
     pub fn with_timeouts(timeouts: Timeouts) -> Self {
-        Self { shared: Arc::new(Shared { timeouts, ..Shared::default() }) }
+        Self { shared: Arc::new(HttpClients { timeouts, ..HttpClients::default() }) }
     }
 
     /// Posts a JSON body and waits for the head of the answer, whatever its status. Dropping the future or the answer

@@ -14,8 +14,8 @@ use openclaw_protocol::message::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::command::{Command, Request, USAGES};
-use crate::history::{self, IdRule, Rules};
+use self::command::{GuideCall, GuideCommand, USAGES};
+use crate::history::{self, HistoryRules, IdRule};
 use crate::reference::ModelRef;
 use crate::request::ModelRequest;
 use crate::result_text::texts;
@@ -78,7 +78,7 @@ impl Model for OfflineGuide {
     }
 
     fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {
-        let rules = Rules::of(PROVIDER, API, MODEL, IdRule::Completions);
+        let rules = HistoryRules::of(PROVIDER, API, MODEL, IdRule::Completions);
         request.messages = history::prepare(request.messages.to_vec(), &rules).into();
         let events = respond(&request, &self.instance, now_ms());
         let speech = Speech { events, pace: self.pace, cancel, said: AssistantMessage::default() };
@@ -134,11 +134,11 @@ impl Speech {
 fn respond(request: &ModelRequest, instance: &Instance, now: i64) -> VecDeque<ModelEvent> {
     let mut events = VecDeque::from([ModelEvent::Start]);
     let (content, stop) = match answer(request, instance) {
-        Reply::Text(text) => {
+        OfflineReply::Text(text) => {
             events.extend(deltas(&text).map(|delta| ModelEvent::TextDelta { block: 0, delta }));
             (vec![Block::text(text)], StopReason::Stop)
         }
-        Reply::Call(call) => {
+        OfflineReply::Call(call) => {
             events.push_back(ModelEvent::ToolCallStart {
                 block: 0,
                 id: call.id.clone(),
@@ -153,36 +153,36 @@ fn respond(request: &ModelRequest, instance: &Instance, now: i64) -> VecDeque<Mo
     events
 }
 
-enum Reply {
+enum OfflineReply {
     Text(String),
     Call(ToolCall),
 }
 
-fn answer(request: &ModelRequest, instance: &Instance) -> Reply {
+fn answer(request: &ModelRequest, instance: &Instance) -> OfflineReply {
     let offered: Vec<&str> = request.tools.iter().map(|tool| &*tool.name).collect();
     match request.messages.last().map(Arc::as_ref) {
-        Some(Message::ToolResult(result)) => Reply::Text(report(result)),
-        Some(Message::User(user)) => match Command::parse(&user.content.to_text()) {
-            Command::Help => Reply::Text(guide(&offered, instance)),
-            Command::Heartbeat => Reply::Text("HEARTBEAT_OK".to_owned()),
-            Command::Incomplete(usage) => {
-                Reply::Text(format!("Something is missing. The command goes: `{usage}`"))
+        Some(Message::ToolResult(result)) => OfflineReply::Text(report(result)),
+        Some(Message::User(user)) => match GuideCommand::parse(&user.content.to_text()) {
+            GuideCommand::Help => OfflineReply::Text(guide(&offered, instance)),
+            GuideCommand::Heartbeat => OfflineReply::Text("HEARTBEAT_OK".to_owned()),
+            GuideCommand::Incomplete(usage) => {
+                OfflineReply::Text(format!("Something is missing. The command goes: `{usage}`"))
             }
-            Command::Tool(wanted) => call(&wanted, &offered, request.messages.len()),
+            GuideCommand::Tool(wanted) => call(&wanted, &offered, request.messages.len()),
         },
-        Some(Message::Assistant(_)) | None => Reply::Text(guide(&offered, instance)),
+        Some(Message::Assistant(_)) | None => OfflineReply::Text(guide(&offered, instance)),
     }
 }
 
-fn call(wanted: &Request, offered: &[&str], turn: usize) -> Reply {
+fn call(wanted: &GuideCall, offered: &[&str], turn: usize) -> OfflineReply {
     match wanted.to_call(offered) {
-        Some((name, arguments)) => Reply::Call(ToolCall {
+        Some((name, arguments)) => OfflineReply::Call(ToolCall {
             id: format!("call_offline_{turn}"),
             name: name.to_owned(),
             arguments,
             ..ToolCall::default()
         }),
-        None => Reply::Text(format!(
+        None => OfflineReply::Text(format!(
             "The tool `{}` is not available here, so I can't do that.",
             wanted.tool_name()
         )),

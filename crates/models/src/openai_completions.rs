@@ -10,13 +10,13 @@ use serde_json::Value;
 
 pub(crate) use stream::error_message;
 
-use crate::conversation::Conversation;
+use crate::conversation::RequestConversation;
 use crate::history::IdRule;
 use crate::json::Json;
 use crate::model_spec::ModelSpec;
 use crate::request::ModelRequest;
 use crate::stream::ModelFailure;
-use crate::wire::{Decoder, Head, Outgoing, Protocol};
+use crate::wire::{Decoder, OutgoingCall, Protocol, RequestHead};
 
 /// The protocol.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Protocol for Completions {
         compat::Dialect::of(spec).ids
     }
 
-    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+    fn head(&self, call: &OutgoingCall<'_>) -> Result<RequestHead, ModelFailure> {
         Ok(request::head(call.spec, call.secret(), call.asked)?)
     }
 
@@ -35,7 +35,7 @@ impl Protocol for Completions {
         &self,
         spec: &'a ModelSpec,
         request: &'a ModelRequest,
-        conversation: &Conversation<'a>,
+        conversation: &RequestConversation<'a>,
     ) -> Json<'a> {
         request::body(spec, request, conversation)
     }

@@ -13,13 +13,13 @@ use serde_json::Value;
 pub(crate) use azure::Azure;
 pub(crate) use codex::Codex;
 
-use crate::conversation::Conversation;
+use crate::conversation::RequestConversation;
 use crate::history::IdRule;
 use crate::json::Json;
 use crate::model_spec::ModelSpec;
 use crate::request::ModelRequest;
 use crate::stream::ModelFailure;
-use crate::wire::{Decoder, Head, Outgoing, Protocol};
+use crate::wire::{Decoder, OutgoingCall, Protocol, RequestHead};
 use failure::Backend;
 
 /// The protocol.
@@ -31,7 +31,7 @@ impl Protocol for Responses {
         IdRule::Responses
     }
 
-    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
+    fn head(&self, call: &OutgoingCall<'_>) -> Result<RequestHead, ModelFailure> {
         Ok(request::head(call.spec, call.secret(), call.asked)?)
     }
 
@@ -39,7 +39,7 @@ impl Protocol for Responses {
         &self,
         spec: &'a ModelSpec,
         request: &'a ModelRequest,
-        conversation: &Conversation<'a>,
+        conversation: &RequestConversation<'a>,
     ) -> Json<'a> {
         request::body(spec, request, conversation)
     }

@@ -10,12 +10,12 @@ use futures_util::StreamExt as _;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Access;
+use crate::access::SharedKey;
 use crate::api::Api;
 use crate::catalog::Catalog;
 use crate::client::HttpModel;
 use crate::context_window::ContextWindow;
-use crate::credentials::{AgentFlag, Keyring, Wish};
+use crate::credentials::{AgentFlag, Keyring, ProfileWish};
 use crate::model_spec::ModelSpec;
 use crate::request::ModelRequest;
 use crate::select::Models;
@@ -172,7 +172,8 @@ impl Models {
         }
         let catalog = Catalog::new(settings);
         let keyring = Keyring { agent, ..self.keyring(settings, &catalog, &store, agent_dir) };
-        let keys = keyring.keys(&spec.reference.provider, profile.map_or(Wish::Any, Wish::Only)).await;
+        let keys =
+            keyring.keys(&spec.reference.provider, profile.map_or(ProfileWish::Any, ProfileWish::Only)).await;
         let key = match keys.map(|keys| keys.into_iter().next()) {
             Ok(Some(key)) => key,
             Ok(None) => return Err(refused("there is no credential".to_owned())),
@@ -183,7 +184,7 @@ impl Models {
         }
         let api = spec.api.as_str().to_owned();
         let window = ContextWindow::resolve(None, spec.context_window, None);
-        let model = HttpModel::bind(spec, Access::new(key), self.http.clone(), window).map_err(|_| {
+        let model = HttpModel::bind(spec, SharedKey::new(key), self.http.clone(), window).map_err(|_| {
             ProbeError { kind: ProbeFailure::Unknown, message: format!("{api} is not supported yet") }
         })?;
         let mut events = model.stream(request, stop.clone());

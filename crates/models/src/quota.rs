@@ -25,8 +25,8 @@ use std::path::Path;
 use openclaw_protocol::params::usage::{ProviderUsage, UsageWindow};
 use serde_json::Value;
 
-use self::access::{Access, Wants};
-use self::ask::Question;
+use self::access::{QuotaCredential, Wants};
+use self::ask::QuotaQuestion;
 pub use self::kept::QuotaCache;
 use self::servers::QuotaServers;
 pub use self::servers::SERVER_VARIABLE;
@@ -35,12 +35,12 @@ use crate::select::Models;
 use crate::settings::ModelSettings;
 
 /// Request and reader for one provider.
-struct Provider {
+struct QuotaProvider {
     id: &'static str,
     name: &'static str,
     wants: Wants,
     /// The questions; all are asked at once.
-    ask: fn(&QuotaServers, &Access) -> Vec<Question>,
+    ask: fn(&QuotaServers, &QuotaCredential) -> Vec<QuotaQuestion>,
     /// Reads the answers in the order of the questions; one that failed is `null`.
     read: fn(&[Value]) -> Result<Quota, String>,
 }
@@ -53,7 +53,7 @@ struct Quota {
 }
 
 /// All providers that can be asked, in the order in which they are shown.
-const PROVIDERS: &[Provider] = &[
+const PROVIDERS: &[QuotaProvider] = &[
     anthropic::PROVIDER,
     copilot::PROVIDER,
     gemini::PROVIDER,
@@ -83,8 +83,13 @@ impl Models {
     }
 }
 
-impl Provider {
-    async fn quota(&self, models: &Models, servers: &QuotaServers, access: &Access) -> Result<Quota, String> {
+impl QuotaProvider {
+    async fn quota(
+        &self,
+        models: &Models,
+        servers: &QuotaServers,
+        access: &QuotaCredential,
+    ) -> Result<Quota, String> {
         let questions = (self.ask)(servers, access);
         let asked = questions.iter().map(|question| ask::ask(&models.http, question, access, self.wants));
         let answers = futures_util::future::join_all(asked).await;

@@ -6,15 +6,15 @@ use bytes::Bytes;
 use openclaw_protocol::message::Message;
 use secrecy::SecretString;
 
-use crate::answer::Answer;
-use crate::conversation::Conversation;
+use crate::answer::AnswerReader;
+use crate::conversation::RequestConversation;
 use crate::history;
 use crate::model_spec::ModelSpec;
 use crate::protocols::protocol;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{ModelEvent, ModelFailure};
-use crate::wire::{Head, Outgoing, WireRequest, write_body};
+use crate::wire::{OutgoingCall, RequestHead, WireRequest, write_body};
 use openclaw_config::clock::now_ms;
 
 /// The body that a call would post with this key, of messages that are fit for the model. `None` if
@@ -29,9 +29,9 @@ pub fn posted(
 ) -> Option<Result<Vec<u8>, ModelFailure>> {
     let protocol = protocol(&spec.api)?;
     let key = ProviderKey::from(key.clone());
-    let conversation = Conversation::whole(&request.messages);
-    let call = Outgoing { spec, key: Some(&key), request, asked: conversation.asked() };
-    let signed = protocol.head(&call).and_then(|Head { url, headers }| {
+    let conversation = RequestConversation::whole(&request.messages);
+    let call = OutgoingCall { spec, key: Some(&key), request, asked: conversation.asked() };
+    let signed = protocol.head(&call).and_then(|RequestHead { url, headers }| {
         let body = protocol.body(spec, request, &conversation).to_bytes().freeze();
         let mut wire = WireRequest { url, headers, body };
         protocol.sign(&call, &mut wire, now_ms())?;
@@ -60,7 +60,7 @@ pub fn replay<'c>(
     now: i64,
     chunks: impl IntoIterator<Item = &'c [u8]>,
 ) -> Option<Vec<ModelEvent>> {
-    let mut answer = Answer::new(Arc::new(spec.clone()), protocol(&spec.api)?.decoder(), now);
+    let mut answer = AnswerReader::new(Arc::new(spec.clone()), protocol(&spec.api)?.decoder(), now);
     let mut events = Vec::new();
     for chunk in chunks {
         if !answer.has_ended() {

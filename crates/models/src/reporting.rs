@@ -4,7 +4,7 @@ use futures_util::StreamExt as _;
 use openclaw_protocol::message::StopReason;
 use tokio_util::sync::CancellationToken;
 
-use crate::credentials::{Account, Ledger};
+use crate::credentials::{Ledger, ProfileAccount};
 use crate::request::ModelRequest;
 use crate::stream::{FailureKind, Model, ModelEvent, ModelFacts, ModelStream};
 
@@ -12,7 +12,7 @@ use crate::stream::{FailureKind, Model, ModelEvent, ModelFacts, ModelStream};
 #[derive(Debug, Clone)]
 pub(crate) struct Reporter {
     pub(crate) ledger: Ledger,
-    pub(crate) account: Account,
+    pub(crate) account: ProfileAccount,
 }
 
 impl Reporter {

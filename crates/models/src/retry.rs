@@ -104,28 +104,28 @@ impl Model for Retrying {
     }
 
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {
-        let attempt = Attempt {
+        let attempt = RetryAttempt {
             tried: vec![request.thinking],
             stream: self.model.stream(request.clone(), cancel.clone()),
             owner: self.clone(),
             request,
             cancel,
             made: 1,
-            heard: Heard::Nothing,
+            heard: AnswerProgress::Nothing,
             failed: None,
         };
-        Box::pin(futures_util::stream::unfold(attempt, Attempt::next))
+        Box::pin(futures_util::stream::unfold(attempt, RetryAttempt::next))
     }
 }
 
-struct Attempt {
+struct RetryAttempt {
     owner: Retrying,
     request: ModelRequest,
     cancel: CancellationToken,
     stream: ModelStream,
     made: u32,
     tried: Vec<ThinkingLevel>,
-    heard: Heard,
+    heard: AnswerProgress,
     /// The request that failed last, until the next one is made.
     failed: Option<Box<Failed>>,
 }
@@ -147,7 +147,7 @@ enum Again {
 
 /// Progress of the answer as far as the listener has received it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Heard {
+enum AnswerProgress {
     Nothing,
     /// The listener knows that the answer has begun.
     Start,
@@ -157,30 +157,32 @@ enum Heard {
     End,
 }
 
-impl Attempt {
+impl RetryAttempt {
     async fn next(mut self) -> Option<(ModelEvent, Self)> {
         use futures_util::StreamExt;
         loop {
-            if self.heard == Heard::End {
+            if self.heard == AnswerProgress::End {
                 return None;
             }
             if let Some(failed) = self.failed.take() {
                 let Failed { message, failure, wait } = *failed;
                 if !self.call_after(wait).await {
-                    self.heard = Heard::End;
+                    self.heard = AnswerProgress::End;
                     return Some((self.ended(message, failure), self));
                 }
             }
             let event = self.stream.next().await?;
             match event {
-                ModelEvent::Start if self.heard != Heard::Nothing => {}
+                ModelEvent::Start if self.heard != AnswerProgress::Nothing => {}
                 ModelEvent::Start => {
-                    self.heard = Heard::Start;
+                    self.heard = AnswerProgress::Start;
                     return Some((event, self));
                 }
-                ModelEvent::Done { failure: Some(failure), message } if self.heard != Heard::Content => {
+                ModelEvent::Done { failure: Some(failure), message }
+                    if self.heard != AnswerProgress::Content =>
+                {
                     let Some(again) = self.again(&failure) else {
-                        self.heard = Heard::End;
+                        self.heard = AnswerProgress::End;
                         return Some((self.ended(message, failure), self));
                     };
                     let (wait, told) = match again {
@@ -193,13 +195,13 @@ impl Attempt {
                     }
                 }
                 ModelEvent::Done { .. } => {
-                    self.heard = Heard::End;
+                    self.heard = AnswerProgress::End;
                     return Some((event, self));
                 }
                 ModelEvent::TextDelta { .. }
                 | ModelEvent::ThinkingDelta { .. }
                 | ModelEvent::ToolCallStart { .. } => {
-                    self.heard = Heard::Content;
+                    self.heard = AnswerProgress::Content;
                     return Some((event, self));
                 }
                 // Of a model that tries again by itself below this one.

@@ -21,14 +21,14 @@ use secrecy::SecretString;
 pub(crate) use self::allowlist::Allowlist;
 use self::bind::{Run, describe_offline, level_of, soften, window_of};
 pub use self::images::{ImageCandidate, image_candidates, image_choice};
-use self::look::Look;
+use self::look::ModelsView;
 pub use self::plan::fallbacks_left_out;
 pub(crate) use self::plan::stand_ins;
-use self::plan::{Plan, candidates_of};
+use self::plan::{CandidatePlan, candidates_of};
 pub(crate) use self::primary::standing;
-pub use self::primary::{Origin, Primary};
+pub use self::primary::{Primary, PrimaryOrigin};
 pub use self::provider_card::ProviderCard;
-use self::told::{Told, small_windows};
+use self::told::{ToldWarnings, small_windows};
 use crate::background::Background;
 use crate::cache_retention::CacheRetention;
 use crate::catalog::{Catalog, LookupError, ModelRow};
@@ -69,12 +69,12 @@ pub struct Models {
     files: FileKeeper,
     discovery: Discovery,
     writes: Background,
-    told: Told,
+    told: ToldWarnings,
 }
 
 /// Permission to ask servers for their models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asking {
+enum AskPermission {
     /// Asks the servers on which this selection depends.
     Servers,
     /// Asks no server: cached knowledge is used.
@@ -82,7 +82,7 @@ enum Asking {
 }
 
 /// Knowledge about models; see [`Models::known`].
-pub(crate) struct Known {
+pub(crate) struct KnownModels {
     pub(crate) catalog: Catalog,
     pub(crate) rows: Vec<ModelRow>,
     pub(crate) primary: Primary,
@@ -347,7 +347,7 @@ impl Models {
 
     /// [`fallbacks_left_out`], each once in the life of the process: no run warns of it again. Asks no server.
     pub async fn warn_of_fallbacks(&self, settings: &ModelSettings, agent_dir: &Path) -> Vec<String> {
-        let look = Look::at(self, settings, agent_dir).await;
+        let look = ModelsView::at(self, settings, agent_dir).await;
         self.told.news(fallbacks_left_out(settings, &look.catalog))
     }
 
@@ -393,7 +393,7 @@ impl Models {
     /// # Errors
     /// When not even one candidate can be bound: the primary's error.
     pub async fn select(&self, settings: &ModelSettings, ask: &Ask<'_>) -> Result<Selected, SelectError> {
-        let run = self.prepare(settings, ask, Asking::Servers).await?;
+        let run = self.prepare(settings, ask, AskPermission::Servers).await?;
         let pin = run.pin(ask);
         let mut selected = Selected {
             candidates: Vec::new(),
@@ -435,7 +435,7 @@ impl Models {
     /// # Errors
     /// When the model asked for does not exist.
     pub async fn describe(&self, settings: &ModelSettings, ask: &Ask<'_>) -> Result<Described, SelectError> {
-        let run = self.prepare(settings, ask, Asking::Nobody).await?;
+        let run = self.prepare(settings, ask, AskPermission::Nobody).await?;
         let reference = run.plan.references.first().cloned().unwrap_or_default();
         if reference.provider.as_str() == offline::PROVIDER {
             return Ok(describe_offline(settings));
@@ -457,7 +457,7 @@ impl Models {
 
     /// The model an agent runs with while its session names none. Reads the agent's credentials; asks no server.
     pub async fn primary(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Primary {
-        Primary::find(&Look::at(self, settings, agent_dir).await.connections(), agent)
+        Primary::find(&ModelsView::at(self, settings, agent_dir).await.connections(), agent)
     }
 
     /// Returns the provider of that model if there is no credential for it here. Reads the agent's credentials; asks no server.
@@ -467,33 +467,38 @@ impl Models {
         agent: &AgentId,
         agent_dir: &Path,
     ) -> Option<ProviderId> {
-        let look = Look::at(self, settings, agent_dir).await;
+        let look = ModelsView::at(self, settings, agent_dir).await;
         let connections = look.connections();
         let provider = Primary::find(&connections, agent).reference.provider;
         (provider.as_str() != offline::PROVIDER && !connections.can_call(&provider)).then_some(provider)
     }
 
     /// Returns everything known about models without asking a server, in one look.
-    pub(crate) async fn known(&self, settings: &ModelSettings, agent: &AgentId, agent_dir: &Path) -> Known {
-        let look = Look::at(self, settings, agent_dir).await;
+    pub(crate) async fn known(
+        &self,
+        settings: &ModelSettings,
+        agent: &AgentId,
+        agent_dir: &Path,
+    ) -> KnownModels {
+        let look = ModelsView::at(self, settings, agent_dir).await;
         let connections = look.connections();
         let primary = Primary::find(&connections, agent);
         let lacks = |id: &&ProviderId| id.as_str() != offline::PROVIDER && !connections.can_call(id);
         let without_credential = look.catalog.providers().map(|(id, _)| id).filter(lacks).cloned().collect();
         let rows = look.rows();
-        Known { rows, primary, without_credential, catalog: look.catalog }
+        KnownModels { rows, primary, without_credential, catalog: look.catalog }
     }
 
     /// The agent's credentials as they are by now, and what is wrong with them; damaged ones count as none.
     pub(crate) async fn credentials(&self, agent_dir: &Path) -> (AuthStore, Option<String>) {
         let settings = ModelSettings::default();
-        let look = Look::at(self, &settings, agent_dir).await;
+        let look = ModelsView::at(self, &settings, agent_dir).await;
         (look.store, look.damage)
     }
 
     /// The rows of `models.list`, the owner's providers first, with what servers are known to have. Asks none.
     pub async fn rows(&self, settings: &ModelSettings, agent_dir: &Path) -> Vec<ModelRow> {
-        Look::at(self, settings, agent_dir).await.rows()
+        ModelsView::at(self, settings, agent_dir).await.rows()
     }
 
     /// Returns the rows after asking the servers for their models. Waits at most a second for those
@@ -508,7 +513,7 @@ impl Models {
         settings: &ModelSettings,
         agent_dir: &Path,
     ) -> (Catalog, Vec<ModelRow>) {
-        let mut look = Look::at(self, settings, agent_dir).await;
+        let mut look = ModelsView::at(self, settings, agent_dir).await;
         look.ask_all().await;
         let rows = look.rows();
         (look.catalog, rows)
@@ -518,26 +523,27 @@ impl Models {
         &'a self,
         settings: &'a ModelSettings,
         ask: &Ask<'a>,
-        asking: Asking,
+        asking: AskPermission,
     ) -> Result<Run<'a>, SelectError> {
-        let mut look = Look::at(self, settings, ask.agent_dir).await;
+        let mut look = ModelsView::at(self, settings, ask.agent_dir).await;
         let (mut primary, mut plan) = plan_of(&look, settings, ask)?;
-        if asking == Asking::Servers {
+        if asking == AskPermission::Servers {
             let providers: Vec<&ProviderId> = plan.references.iter().map(|model| &model.provider).collect();
-            if look.ask_for(&providers, primary.origin == Origin::Offline).await {
+            if look.ask_for(&providers, primary.origin == PrimaryOrigin::Offline).await {
                 (primary, plan) = plan_of(&look, settings, ask)?;
             }
             look.write_file();
         }
         plan.warnings.extend(look.file_warning().cloned());
-        let is_offline = primary.origin == Origin::Offline && plan.references == [primary.reference.clone()];
+        let is_offline =
+            primary.origin == PrimaryOrigin::Offline && plan.references == [primary.reference.clone()];
         match look.damage {
             Some(damage) if is_offline => return Err(SelectError::Store(damage)),
             Some(damage) => plan.warnings.push(damage),
             None => {}
         }
         let now = self.clock.now_ms();
-        let Look { catalog, store, .. } = look;
+        let ModelsView { catalog, store, .. } = look;
         let primary = primary.reference;
         let agent = AgentFlag::of(settings, ask.agent);
         let (agent_dir, chosen_at) = (ask.agent_dir, ask.chosen_at);
@@ -545,7 +551,11 @@ impl Models {
     }
 }
 
-fn plan_of(look: &Look<'_>, settings: &ModelSettings, ask: &Ask<'_>) -> Result<(Primary, Plan), SelectError> {
+fn plan_of(
+    look: &ModelsView<'_>,
+    settings: &ModelSettings,
+    ask: &Ask<'_>,
+) -> Result<(Primary, CandidatePlan), SelectError> {
     let primary = Primary::find(&look.connections(), ask.agent);
     let plan = candidates_of(settings, &look.catalog, &primary, ask)?;
     Ok((primary, plan))

@@ -14,9 +14,9 @@ use serde_json::{Map, Value, json};
 /// The JSON Schema of a tool's arguments, as its author wrote it. The form for providers is
 /// computed once for all calls: clones share it.
 #[derive(Clone)]
-pub struct ToolSchema(Arc<Shared>);
+pub struct ToolSchema(Arc<SchemaForms>);
 
-struct Shared {
+struct SchemaForms {
     written: Value,
     cleaned: OnceLock<Value>,
     sent: OnceLock<SentSchema>,
@@ -62,7 +62,7 @@ impl ToolSchema {
 
 impl From<Value> for ToolSchema {
     fn from(written: Value) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(SchemaForms {
             written,
             cleaned: OnceLock::new(),
             sent: OnceLock::new(),

@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::assembly::Assembly;
-use crate::conversation::{Asked, Conversation};
+use crate::conversation::{RequestConversation, RequestFacts};
 use crate::failure;
 use crate::history::IdRule;
 use crate::json::Json;
@@ -28,7 +28,7 @@ pub(crate) trait Protocol: std::fmt::Debug + Sync {
     fn call_ids(&self, spec: &ModelSpec) -> IdRule;
 
     /// Returns the address and the headers of a request.
-    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure>;
+    fn head(&self, call: &OutgoingCall<'_>) -> Result<RequestHead, ModelFailure>;
 
     /// Returns the body of a request. The written form of a message depends only on the model and,
     /// where that can't be avoided, on its position; [open](Conversation::open) messages are the
@@ -37,12 +37,17 @@ pub(crate) trait Protocol: std::fmt::Debug + Sync {
         &self,
         spec: &'a ModelSpec,
         request: &'a ModelRequest,
-        conversation: &Conversation<'a>,
+        conversation: &RequestConversation<'a>,
     ) -> Json<'a>;
 
     /// Signs a built request, for providers that want its bytes signed rather than a key sent. `now` is in Unix
     /// milliseconds.
-    fn sign(&self, _call: &Outgoing<'_>, _request: &mut WireRequest, _now: i64) -> Result<(), ModelFailure> {
+    fn sign(
+        &self,
+        _call: &OutgoingCall<'_>,
+        _request: &mut WireRequest,
+        _now: i64,
+    ) -> Result<(), ModelFailure> {
         Ok(())
     }
 
@@ -80,7 +85,7 @@ pub(crate) fn write_body(
     protocol: &dyn Protocol,
     spec: &ModelSpec,
     request: &ModelRequest,
-) -> (Bytes, Asked) {
+) -> (Bytes, RequestFacts) {
     let ModelRequest { kept, messages, .. } = request;
     kept.write(spec, protocol.call_ids(spec), messages, |conversation, body| {
         body.write(&protocol.body(spec, request, conversation))
@@ -89,14 +94,14 @@ pub(crate) fn write_body(
 
 /// Call about to be made.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct OutgoingCall<'a> {
     pub(crate) spec: &'a ModelSpec,
     pub(crate) key: Option<&'a ProviderKey>,
     pub(crate) request: &'a ModelRequest,
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestFacts,
 }
 
-impl<'a> Outgoing<'a> {
+impl<'a> OutgoingCall<'a> {
     /// The key of providers that want nothing but a key.
     pub(crate) fn secret(&self) -> Option<&'a SecretString> {
         self.key.map(ProviderKey::secret)
@@ -105,7 +110,7 @@ impl<'a> Outgoing<'a> {
 
 /// Address and headers of a request.
 #[derive(Debug)]
-pub(crate) struct Head {
+pub(crate) struct RequestHead {
     pub(crate) url: String,
     pub(crate) headers: Headers,
 }

@@ -29,23 +29,23 @@ pub struct Wanted {
 
 /// The files that were read last, by what was wanted.
 #[derive(Debug, Default)]
-pub struct WorkspaceFiles(Mutex<HashMap<Wanted, Read>>);
+pub struct WorkspaceFiles(Mutex<HashMap<Wanted, LoadedFiles>>);
 
 #[derive(Debug)]
-struct Read {
+struct LoadedFiles {
     files: Arc<[BootstrapFile]>,
-    seen: Seen,
+    seen: WorkspaceState,
 }
 
 /// State of the workspace before the files were read.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+struct WorkspaceState {
     /// A file that comes or goes changes its directory.
     directory: Option<Stamp>,
     files: Vec<(PathBuf, Stamp)>,
 }
 
-impl Seen {
+impl WorkspaceState {
     fn now(wanted: &Wanted) -> Self {
         let names = wanted.scope.files().iter().chain(MEMORY_FILES);
         let path = |name: &&str| wanted.workspace.join(name);
@@ -82,10 +82,10 @@ impl WorkspaceFiles {
         let path = wanted.workspace.clone();
         let reading = tokio::task::spawn_blocking(move || {
             workspace::ensure(&wanted.workspace, wanted.fill)?;
-            let (seen, now) = (Seen::now(&wanted), now_ms());
+            let (seen, now) = (WorkspaceState::now(&wanted), now_ms());
             let files: Arc<[BootstrapFile]> = load(&wanted.workspace, wanted.scope, wanted.max_chars).into();
             let is_lasting = seen.is_settled(now);
-            Ok((wanted, Read { files, seen }, is_lasting))
+            Ok((wanted, LoadedFiles { files, seen }, is_lasting))
         });
         let read = reading
             .await

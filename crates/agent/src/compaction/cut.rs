@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 /// Entry of a branch, as far as cutting needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct CutPiece {
     pub(super) kind: PieceKind,
     /// Size in tokens; 0 for entries that no model sees.
     pub(super) tokens: u64,
@@ -26,7 +26,7 @@ pub(super) enum PieceKind {
 
 /// A history in three parts: what is summarised, the begun turn that is summarised for itself, and what stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(super) struct HistoryCut {
     /// The first entry that stays.
     pub(super) kept: usize,
     /// Index at which the turn begins that the cut divides; equal to the cut if no turn is divided.
@@ -35,7 +35,7 @@ pub(super) struct Cut {
 
 /// Cuts so that at least `keep` tokens stay, if there is a place to cut at behind them; where the end alone is larger, so much
 /// as can't be parted from it stays. `whole` says which places part no call from its result.
-pub(super) fn cut(pieces: &[Piece], whole: &[bool], keep: u64) -> Cut {
+pub(super) fn cut(pieces: &[CutPiece], whole: &[bool], keep: u64) -> HistoryCut {
     let may_cut = |at: usize| {
         let kind = pieces.get(at).map(|piece| piece.kind);
         matches!(kind, Some(PieceKind::Start | PieceKind::Answer)) && whole.get(at).copied().unwrap_or(true)
@@ -51,7 +51,7 @@ pub(super) fn cut(pieces: &[Piece], whole: &[bool], keep: u64) -> Cut {
             (at..pieces.len()).find(|at| may_cut(*at)).or_else(|| (0..at).rev().find(|at| may_cut(*at)))
         }
     };
-    let Some(message) = message else { return Cut { kept: 0, turn: 0 } };
+    let Some(message) = message else { return HistoryCut { kept: 0, turn: 0 } };
     let is_aside = |at: &usize| pieces.get(*at).is_some_and(|piece| piece.kind == PieceKind::Aside);
     // Settings right before the turn belong to it.
     let with_settings = |at: usize| (0..at).rev().take_while(|at| is_aside(at)).last().unwrap_or(at);
@@ -59,9 +59,9 @@ pub(super) fn cut(pieces: &[Piece], whole: &[bool], keep: u64) -> Cut {
     let turn = (0..=message).rev().find(is_start).unwrap_or(message);
     if turn == message {
         let kept = with_settings(message);
-        return Cut { kept, turn: kept };
+        return HistoryCut { kept, turn: kept };
     }
-    Cut { kept: with_settings(message), turn: with_settings(turn) }
+    HistoryCut { kept: with_settings(message), turn: with_settings(turn) }
 }
 
 /// Returns for each place if a history may be cut before it without separating a result from its
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     /// `u100`: a person, `a`: an answer, `t`: an answer with a call, `r`: a result, `m`: settings.
-    fn pieces(branch: &str) -> Vec<Piece> {
+    fn pieces(branch: &str) -> Vec<CutPiece> {
         let piece = |word: &str| {
             let (kind, tokens) = word.split_at(1);
             let kind = match kind {
@@ -106,7 +106,7 @@ mod tests {
                 "r" => PieceKind::Result,
                 _ => PieceKind::Aside,
             };
-            Piece { kind, tokens: tokens.parse().unwrap_or(0) }
+            CutPiece { kind, tokens: tokens.parse().unwrap_or(0) }
         };
         branch.split_whitespace().map(piece).collect()
     }
@@ -138,7 +138,7 @@ mod tests {
             ("a100 a100", 50, (1, 1, 0)),
         ];
         for (branch, keep, expect) in rows {
-            let Cut { kept, turn } = cut(&pieces(branch), &[], keep);
+            let HistoryCut { kept, turn } = cut(&pieces(branch), &[], keep);
             assert_eq!((kept, turn, kept - turn), expect, "{branch} {keep}");
         }
     }
@@ -151,8 +151,8 @@ mod tests {
         let whole = whole_places(places.iter().map(|(calls, result)| (calls.to_vec(), *result)));
         assert_eq!(whole[..6], [true, true, false, false, false, true]);
         let branch = pieces("u10 t10 r10 u300 r10 a10");
-        assert_eq!(cut(&branch, &whole, 100), Cut { kept: 5, turn: 3 });
-        assert_eq!(cut(&branch[..5], &whole, 100), Cut { kept: 1, turn: 0 }, "no place behind");
+        assert_eq!(cut(&branch, &whole, 100), HistoryCut { kept: 5, turn: 3 });
+        assert_eq!(cut(&branch[..5], &whole, 100), HistoryCut { kept: 1, turn: 0 }, "no place behind");
         // Servers that number their calls afresh: a result belongs to the last of that number.
         let again: [(&[&str], Option<&str>); 4] =
             [(&["1"], None), (&[], Some("1")), (&["1"], None), (&[], Some("1"))];

@@ -14,12 +14,12 @@ const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete F
 
 /// Paths as the tools were given them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Files {
+pub(super) struct TouchedFiles {
     read: BTreeSet<String>,
     modified: BTreeSet<String>,
 }
 
-impl Files {
+impl TouchedFiles {
     /// Collects the files of these messages, and of the previous compaction, unless a hook made
     /// that.
     pub(super) fn of<'a>(
@@ -123,7 +123,7 @@ mod tests {
         ])];
         let details = Some(json!({"readFiles": ["old", "older"], "modifiedFiles": ["z"]}));
         let previous = Compaction { details, ..blank() };
-        let files = Files::of(messages.iter(), Some(&previous));
+        let files = TouchedFiles::of(messages.iter(), Some(&previous));
         let expect = "\n\n<read-files>\na\nb\nolder\n</read-files>\n\n<modified-files>\nc\nd.rs\ne.rs\nf.rs\nold\nz\n</modified-files>";
         assert_eq!(files.lists(), expect);
         assert_eq!(
@@ -131,14 +131,14 @@ mod tests {
             json!({"readFiles": ["a", "b", "older"], "modifiedFiles": ["c", "d.rs", "e.rs", "f.rs", "old", "z"]})
         );
         let by_hook = Compaction { from_hook: Some(true), ..previous };
-        assert_eq!(Files::of([].iter(), Some(&by_hook)), Files::default());
-        assert_eq!(Files::default().lists(), "");
+        assert_eq!(TouchedFiles::of([].iter(), Some(&by_hook)), TouchedFiles::default());
+        assert_eq!(TouchedFiles::default().lists(), "");
     }
 
     #[test]
     fn a_list_has_an_end() {
         let many: Vec<_> = (0..MOST + 5).map(|n| ("read", json!({"path": format!("{n:04}")}))).collect();
-        let files = Files::of([calls(&many)].iter(), None);
+        let files = TouchedFiles::of([calls(&many)].iter(), None);
         assert_eq!(files.lists().lines().count(), MOST + 4);
     }
 

@@ -8,8 +8,8 @@ use openclaw_sessions::transcript::context::{in_part, message_of};
 use openclaw_sessions::transcript::{Body, Compaction, Entry, EntryId, View};
 
 use super::Budget;
-use super::cut::{Cut, Piece, PieceKind, cut, whole_places};
-use super::files::Files;
+use super::cut::{CutPiece, HistoryCut, PieceKind, cut, whole_places};
+use super::files::TouchedFiles;
 use super::{long_results, tool_failures};
 use crate::tokens::{all_tokens, message_tokens};
 
@@ -19,13 +19,13 @@ pub struct Range {
     /// The last compaction.
     previous: Option<Compaction>,
     /// Entries that the previous compaction kept and all later ones, root first.
-    entries: Vec<Shown>,
+    entries: Vec<PlanEntry>,
     /// Number of entries at the start that the previous compaction kept.
     kept_before: usize,
 }
 
 #[derive(Debug, Clone)]
-struct Shown {
+struct PlanEntry {
     id: EntryId,
     kind: PieceKind,
     /// Message as the model is shown it; `None` for settings and the like.
@@ -45,7 +45,7 @@ pub enum Nothing {
 
 /// A compaction that is decided.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct CompactionPlan {
     /// The first entry that stays.
     pub first_kept: EntryId,
     /// Messages to summarise.
@@ -60,7 +60,7 @@ pub struct Plan {
     pub kept_tokens: u64,
     /// True if the plan shortens results that were shown in full before.
     shortens: bool,
-    files: Files,
+    files: TouchedFiles,
 }
 
 impl Range {
@@ -71,8 +71,8 @@ impl Range {
             _ => None,
         });
         let up_to = previous.as_ref().and_then(Compaction::results_up_to);
-        let kept = view.kept.iter().map(|entry| Shown::of(entry, up_to));
-        let entries = kept.chain(view.later.iter().map(|entry| Shown::of(entry, None))).collect();
+        let kept = view.kept.iter().map(|entry| PlanEntry::of(entry, up_to));
+        let entries = kept.chain(view.later.iter().map(|entry| PlanEntry::of(entry, None))).collect();
         Self { previous, entries, kept_before: view.kept.len() }
     }
 
@@ -87,7 +87,7 @@ impl Range {
     }
 
     fn whole(&self) -> Vec<bool> {
-        let place = |entry: &'_ Shown| -> (Vec<String>, Option<String>) {
+        let place = |entry: &'_ PlanEntry| -> (Vec<String>, Option<String>) {
             match entry.message.as_deref() {
                 Some(Message::Assistant(answer)) => {
                     (answer.tool_calls().map(|call| call.id.clone()).collect(), None)
@@ -109,7 +109,7 @@ fn is_cut_off(message: &Message) -> bool {
     matches!(message, Message::Assistant(answer) if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted))
 }
 
-impl Shown {
+impl PlanEntry {
     fn of(entry: &Entry, up_to: Option<usize>) -> Self {
         // No model is shown what failed or was stopped.
         let message = message_of(entry).filter(|message| !is_cut_off(message));
@@ -141,19 +141,19 @@ pub enum Urgency {
 ///
 /// # Errors
 /// When there is nothing to be summarised.
-pub fn plan(range: &Range, budget: &Budget, urgency: Urgency) -> Result<Plan, Nothing> {
+pub fn plan(range: &Range, budget: &Budget, urgency: Urgency) -> Result<CompactionPlan, Nothing> {
     let attempt = match urgency {
         Urgency::CanWait if range.has_news() => 0,
         Urgency::CanWait if range.previous.is_some() => return Err(Nothing::AlreadyCompacted),
         Urgency::CanWait => return Err(Nothing::TooSmall),
         Urgency::Overflow { attempt } => attempt,
     };
-    let piece = |entry: &Shown| Piece {
+    let piece = |entry: &PlanEntry| CutPiece {
         kind: entry.kind,
         tokens: entry.message.as_deref().map_or(0, message_tokens),
     };
-    let pieces: Vec<Piece> = range.entries.iter().map(piece).collect();
-    let Cut { kept, turn } = cut(&pieces, &range.whole(), budget.kept(attempt));
+    let pieces: Vec<CutPiece> = range.entries.iter().map(piece).collect();
+    let HistoryCut { kept, turn } = cut(&pieces, &range.whole(), budget.kept(attempt));
     let (history, prefix) = (range.messages(0..turn), range.messages(turn..kept));
     if history.is_empty() && prefix.is_empty() {
         return Err(Nothing::TooSmall);
@@ -162,7 +162,7 @@ pub fn plan(range: &Range, budget: &Budget, urgency: Urgency) -> Result<Plan, No
 }
 
 /// Keeps everything, and shows in part what is too long; `None` when nothing is.
-pub fn shorten(range: &Range, budget: &Budget) -> Option<Plan> {
+pub fn shorten(range: &Range, budget: &Budget) -> Option<CompactionPlan> {
     range.planned(0, Vec::new(), Vec::new(), budget).filter(|plan| plan.shortens)
 }
 
@@ -173,15 +173,15 @@ impl Range {
         history: Vec<Arc<Message>>,
         prefix: Vec<Arc<Message>>,
         budget: &Budget,
-    ) -> Option<Plan> {
+    ) -> Option<CompactionPlan> {
         let staying = self.messages(kept..self.entries.len());
         let shorter = long_results::cap(&staying, budget.window, budget.threshold() / 2);
         // Results that were shortened stay so.
         let before = self.previous.as_ref().filter(|_| kept < self.kept_before);
         let before = before.and_then(Compaction::results_up_to);
-        Some(Plan {
+        Some(CompactionPlan {
             first_kept: self.entries.get(kept)?.id.clone(),
-            files: Files::of(history.iter().chain(&prefix), self.previous.as_ref()),
+            files: TouchedFiles::of(history.iter().chain(&prefix), self.previous.as_ref()),
             previous_summary: self.previous.as_ref().map(|previous| previous.summary.clone()),
             results_up_to: shorter.into_iter().chain(before).min(),
             shortens: shorter.is_some(),
@@ -192,7 +192,7 @@ impl Range {
     }
 }
 
-impl Plan {
+impl CompactionPlan {
     /// Returns true if everything is kept.
     pub(super) fn leaves_out_nothing(&self) -> bool {
         self.history.is_empty() && self.prefix.is_empty()

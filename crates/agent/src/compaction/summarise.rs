@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::chunks::{by_max, dropped, is_oversized, largest, stages};
 use super::conversation::serialise;
-use super::plan::Plan;
+use super::plan::CompactionPlan;
 use super::wording::{self, ROLE, TURN_PREFIX};
 use super::{Budget, CompactionSettings};
 use crate::run_model::RunModel;
@@ -83,16 +83,16 @@ pub(super) enum SummaryError {
 
 /// A summary, and whether it is worth its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Summary {
+pub(super) struct HistorySummary {
     pub(super) text: String,
     /// True if a part of the summary could not be made.
     pub(super) is_lacking: bool,
 }
 
-type Messages<'a> = &'a [Arc<Message>];
+type MessageSlice<'a> = &'a [Arc<Message>];
 
 /// Request for one summary.
-struct Question {
+struct SummaryRequest {
     text: String,
     max_tokens: u64,
     thinking: ThinkingLevel,
@@ -100,7 +100,11 @@ struct Question {
 
 impl Summariser<'_> {
     /// The whole summary of what a plan leaves out, without what is added to it.
-    pub(super) async fn summarise(&self, plan: &Plan, tokens_before: u64) -> Result<Summary, SummaryError> {
+    pub(super) async fn summarise(
+        &self,
+        plan: &CompactionPlan,
+        tokens_before: u64,
+    ) -> Result<HistorySummary, SummaryError> {
         match self.settings.mode {
             CompactionMode::Default => self.plain(plan).await,
             CompactionMode::Safeguard => self.safeguarded(plan, tokens_before).await,
@@ -108,7 +112,7 @@ impl Summariser<'_> {
     }
 
     /// Summarises everything in one call; the begun turn is summarised in parallel.
-    async fn plain(&self, plan: &Plan) -> Result<Summary, SummaryError> {
+    async fn plain(&self, plan: &CompactionPlan) -> Result<HistorySummary, SummaryError> {
         let previous = plan.previous_summary.as_deref();
         let history = async {
             if plan.history.is_empty() {
@@ -123,7 +127,7 @@ impl Summariser<'_> {
             }
             let text = wording::ask_for_prefix(&serialise(&plan.prefix));
             let (max_tokens, thinking) = (self.answer_tokens(PREFIX_SHARE), ThinkingLevel::Off);
-            self.ask(Question { text, max_tokens, thinking }).await.map(Some)
+            self.ask(SummaryRequest { text, max_tokens, thinking }).await.map(Some)
         };
         let (history, prefix) = tokio::join!(history, prefix);
         let named = |error: SummaryError, what: &str| match error {
@@ -133,12 +137,16 @@ impl Summariser<'_> {
         let history = history.map_err(|error| named(error, "Summarization"))?;
         let prefix = prefix.map_err(|error| named(error, "Turn prefix summarization"))?;
         let text = wording::with_turn(history.as_deref(), prefix.as_deref());
-        Ok(Summary { text, is_lacking: false })
+        Ok(HistorySummary { text, is_lacking: false })
     }
 
     /// Summarises in parts, so that each fits. A part that can't be made leaves the summary
     /// incomplete instead of failing it.
-    async fn safeguarded(&self, plan: &Plan, tokens_before: u64) -> Result<Summary, SummaryError> {
+    async fn safeguarded(
+        &self,
+        plan: &CompactionPlan,
+        tokens_before: u64,
+    ) -> Result<HistorySummary, SummaryError> {
         let mut previous = plan.previous_summary.clone();
         let mut is_lacking = false;
         let dropped = self.dropped(plan, tokens_before);
@@ -163,7 +171,7 @@ impl Summariser<'_> {
             Some(made.text)
         };
         let text = wording::with_turn(history.as_deref(), prefix.as_deref());
-        Ok(Summary { text, is_lacking })
+        Ok(HistorySummary { text, is_lacking })
     }
 
     /// Returns how many of the oldest messages are summarised before the others, if those take more
@@ -174,7 +182,7 @@ impl Summariser<'_> {
         clippy::cast_sign_loss,
         reason = "a share of a window"
     )]
-    fn dropped(&self, plan: &Plan, tokens_before: u64) -> usize {
+    fn dropped(&self, plan: &CompactionPlan, tokens_before: u64) -> usize {
         let share = self.budget.window as f64 * self.settings.history_share;
         let tokens = tokens_of(&plan.history);
         let old: u64 = tokens.iter().sum::<u64>() + tokens_of(&plan.prefix).iter().sum::<u64>();
@@ -190,10 +198,10 @@ impl Summariser<'_> {
     /// Summarises messages; if there are many, summarises their parts first and merges the results.
     async fn in_stages(
         &self,
-        messages: Messages<'_>,
+        messages: MessageSlice<'_>,
         previous: Option<&str>,
         focus: Option<String>,
-    ) -> Result<Summary, SummaryError> {
+    ) -> Result<HistorySummary, SummaryError> {
         let parts = stages(&tokens_of(messages), self.budget.window);
         if parts.len() < 2 {
             return self.guarded(messages, previous, focus.as_deref()).await;
@@ -214,12 +222,12 @@ impl Summariser<'_> {
     /// A summary whatever happens: without what is too long where the model fails, and of nothing where it fails again.
     async fn guarded(
         &self,
-        messages: Messages<'_>,
+        messages: MessageSlice<'_>,
         previous: Option<&str>,
         focus: Option<&str>,
-    ) -> Result<Summary, SummaryError> {
+    ) -> Result<HistorySummary, SummaryError> {
         let why = match self.one_by_one(messages, previous, focus).await {
-            Ok(text) => return Ok(Summary { text, is_lacking: false }),
+            Ok(text) => return Ok(HistorySummary { text, is_lacking: false }),
             Err(SummaryError::Stopped) => return Err(SummaryError::Stopped),
             Err(SummaryError::Failed(why)) => why,
         };
@@ -233,7 +241,7 @@ impl Summariser<'_> {
                     let notes =
                         large.iter().map(|message| wording::omitted(role(message), message_tokens(message)));
                     let notes: Vec<String> = notes.collect();
-                    return Ok(Summary {
+                    return Ok(HistorySummary {
                         text: format!("{text}\n\n{}", notes.join("\n")),
                         is_lacking: false,
                     });
@@ -246,13 +254,13 @@ impl Summariser<'_> {
         }
         let nothing = wording::too_large(messages.len(), large.len());
         let text = previous.map_or(nothing.clone(), |previous| format!("{previous}\n\n{nothing}"));
-        Ok(Summary { text, is_lacking: true })
+        Ok(HistorySummary { text, is_lacking: true })
     }
 
     /// Chunk by chunk, each with the summary of those before.
     async fn one_by_one(
         &self,
-        messages: Messages<'_>,
+        messages: MessageSlice<'_>,
         previous: Option<&str>,
         focus: Option<&str>,
     ) -> Result<String, SummaryError> {
@@ -269,8 +277,8 @@ impl Summariser<'_> {
         Ok(summary.unwrap_or_else(|| "No prior history.".to_owned()))
     }
 
-    fn question(&self, text: String) -> Question {
-        Question { text, max_tokens: self.answer_tokens(SUMMARY_SHARE), thinking: ThinkingLevel::High }
+    fn question(&self, text: String) -> SummaryRequest {
+        SummaryRequest { text, max_tokens: self.answer_tokens(SUMMARY_SHARE), thinking: ThinkingLevel::High }
     }
 
     fn answer_tokens(&self, (part, of): (u64, u64)) -> u64 {
@@ -280,8 +288,8 @@ impl Summariser<'_> {
 
     /// Makes one call: without tools and without prompt caching, because the same request is not
     /// made again.
-    async fn ask(&self, question: Question) -> Result<String, SummaryError> {
-        let Question { text, max_tokens, thinking } = question;
+    async fn ask(&self, question: SummaryRequest) -> Result<String, SummaryError> {
+        let SummaryRequest { text, max_tokens, thinking } = question;
         let tokens = tokens_of_chars(utf16_len(&text));
         if tokens > self.budget.window.saturating_mul(HOPELESS) {
             let window = self.budget.window;
@@ -328,7 +336,7 @@ impl Summariser<'_> {
     }
 }
 
-fn tokens_of(messages: Messages<'_>) -> Vec<u64> {
+fn tokens_of(messages: MessageSlice<'_>) -> Vec<u64> {
     messages.iter().map(|message| message_tokens(message)).collect()
 }
 

@@ -10,14 +10,14 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::plan::{Nothing, Plan, Range, Urgency, plan, shorten};
-use super::summarise::{Spent, Summariser, Summary, SummaryError};
+use super::plan::{CompactionPlan, Nothing, Range, Urgency, plan, shorten};
+use super::summarise::{HistorySummary, Spent, Summariser, SummaryError};
 use super::{Budget, CompactionSettings, wording};
 use crate::event::RunEvent;
 use crate::hooks::RunHooks;
 use crate::hooks::payload::{AfterCompaction, BeforeCompaction};
 use crate::run_model::RunModel;
-use crate::stop::Stop;
+use crate::stop::StopGuard;
 use crate::tokens::context_tokens;
 use crate::transcript::{Transcript, TranscriptError};
 
@@ -85,7 +85,7 @@ pub async fn compact(
     cancel: CancellationToken,
     events: &mpsc::Sender<RunEvent>,
 ) -> Result<Compacted, CompactError> {
-    let mut stop = Stop::new(cancel, Some(TIME_LIMIT));
+    let mut stop = StopGuard::new(cancel, Some(TIME_LIMIT));
     let plan = match compacting.plan(transcript, Urgency::CanWait).await? {
         Ok(plan) => plan,
         Err(nothing) => return Ok(Compacted::Nothing(nothing)),
@@ -103,7 +103,7 @@ impl<'a> Compacting<'a> {
         &self,
         transcript: &mut dyn Transcript,
         urgency: Urgency,
-    ) -> Result<Result<Plan, Nothing>, TranscriptError> {
+    ) -> Result<Result<CompactionPlan, Nothing>, TranscriptError> {
         Ok(plan(&Range::of(&transcript.view().await?), &self.budget(), urgency))
     }
 
@@ -111,17 +111,17 @@ impl<'a> Compacting<'a> {
     pub(crate) async fn plan_to_shorten(
         &self,
         transcript: &mut dyn Transcript,
-    ) -> Result<Result<Plan, Nothing>, TranscriptError> {
+    ) -> Result<Result<CompactionPlan, Nothing>, TranscriptError> {
         Ok(shorten(&Range::of(&transcript.view().await?), &self.budget()).ok_or(Nothing::TooSmall))
     }
 
     /// Makes a summary take the place of what a plan leaves out.
     pub(crate) async fn carry_out(
         &self,
-        plan: &Plan,
+        plan: &CompactionPlan,
         transcript: &mut dyn Transcript,
         urgency: Urgency,
-        stop: &mut Stop,
+        stop: &mut StopGuard,
     ) -> Result<Compacted, CompactError> {
         let before = context_tokens(transcript.context(), self.fixed_tokens);
         if plan.leaves_out_nothing() {
@@ -165,7 +165,7 @@ impl<'a> Compacting<'a> {
     async fn append(
         &self,
         transcript: &mut dyn Transcript,
-        plan: &Plan,
+        plan: &CompactionPlan,
         entry: Compaction,
         before: u64,
     ) -> Result<Option<u64>, CompactError> {
@@ -186,13 +186,13 @@ impl<'a> Compacting<'a> {
     /// The summary with all that belongs to it.
     async fn summary(
         &self,
-        plan: &Plan,
+        plan: &CompactionPlan,
         before: u64,
         urgency: Urgency,
         spent: &Spent,
-        stop: &mut Stop,
+        stop: &mut StopGuard,
     ) -> Result<String, CompactError> {
-        let mut found: Option<Result<Summary, String>> = None;
+        let mut found: Option<Result<HistorySummary, String>> = None;
         for model in self.askable() {
             let summariser = Summariser {
                 model,
@@ -239,7 +239,7 @@ impl<'a> Compacting<'a> {
         self.settings.mode == openclaw_config::settings::CompactionMode::Safeguard
     }
 
-    fn whole(&self, plan: &Plan, summary: &str) -> String {
+    fn whole(&self, plan: &CompactionPlan, summary: &str) -> String {
         format!("{summary}{}", plan.appendix(self.is_safeguarded()))
     }
 }

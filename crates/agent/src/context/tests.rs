@@ -1,4 +1,4 @@
-use openclaw_models::history::{IdRule, Rules, prepare};
+use openclaw_models::history::{HistoryRules, IdRule, prepare};
 use openclaw_protocol::message::{
     AssistantMessage, Block, StopReason, ToolCall, ToolResultMessage, UserMessage,
 };
@@ -90,7 +90,7 @@ fn any_message() -> impl Strategy<Value = Arc<Message>> {
 proptest! {
     #[test]
     fn limits_never_part_a_call_from_its_result(messages in proptest::collection::vec(any_message(), 0..14), limit in 1u32..5) {
-        let rules = Rules::of("anthropic", "anthropic-messages", "claude", IdRule::Anthropic);
+        let rules = HistoryRules::of("anthropic", "anthropic-messages", "claude", IdRule::Anthropic);
         let out = prepare(bounded(&Arc::new(messages), NonZeroU32::new(limit), 1).to_vec(), &rules);
         for pair in out.windows(2) {
             if matches!(*pair[1], Message::ToolResult(_)) {

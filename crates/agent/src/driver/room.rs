@@ -10,13 +10,13 @@ use crate::compaction::work::{CompactError, Compacted, Compacting};
 use crate::compaction::{Budget, Urgency};
 use crate::context;
 use crate::event::RunEvent;
-use crate::pruning::{Window, is_cached};
+use crate::pruning::{PruningWindow, is_cached};
 use crate::run::RunParams;
 use crate::run_model::RunModel;
 use crate::sent_images::pictures;
-use crate::stop::Stop;
+use crate::stop::StopGuard;
 use crate::tokens::{all_tokens, context_tokens};
-use crate::turn::{Room, RoomMade, Sizes, Turn};
+use crate::turn::{Room, RoomMade, Sizes, TurnMachine};
 
 /// Returns true if the next call would leave less than the reserve free.
 pub(super) fn is_short(params: &RunParams<'_>, candidate: &RunModel<'_>, messages: &[Arc<Message>]) -> bool {
@@ -32,7 +32,7 @@ pub(super) fn pruned(
 ) -> Arc<Vec<Arc<Message>>> {
     match params.pruning {
         Some(settings) if is_cached(candidate.model.provider(), candidate.model.id()) => {
-            let window = Window { tokens: candidate.model.context_window(), now: now_ms() };
+            let window = PruningWindow { tokens: candidate.model.context_window(), now: now_ms() };
             params.pruned.view(&messages, settings, window)
         }
         Some(_) | None => messages,
@@ -40,11 +40,11 @@ pub(super) fn pruned(
 }
 
 /// The conversation as the model sees it.
-pub(super) fn seen(turn: &Turn, params: &RunParams<'_>) -> Arc<Vec<Arc<Message>>> {
+pub(super) fn seen(turn: &TurnMachine, params: &RunParams<'_>) -> Arc<Vec<Arc<Message>>> {
     context::bounded(params.transcript.context(), params.history_limit, turn.said())
 }
 
-pub(super) fn sizes(turn: &Turn, params: &RunParams<'_>, candidate: &RunModel<'_>) -> Sizes {
+pub(super) fn sizes(turn: &TurnMachine, params: &RunParams<'_>, candidate: &RunModel<'_>) -> Sizes {
     let messages = seen(turn, params);
     Sizes {
         window: candidate.model.context_window(),
@@ -55,7 +55,12 @@ pub(super) fn sizes(turn: &Turn, params: &RunParams<'_>, candidate: &RunModel<'_
 }
 
 /// Makes room, with the model that is called next. Clients hear of it where there is something to leave out.
-pub(super) async fn make(turn: &mut Turn, params: &mut RunParams<'_>, stop: &mut Stop, room: Room) {
+pub(super) async fn make(
+    turn: &mut TurnMachine,
+    params: &mut RunParams<'_>,
+    stop: &mut StopGuard,
+    room: Room,
+) {
     let next = turn.candidate().min(params.models.len());
     let mut models: Vec<RunModel<'_>> = params.models.to_vec();
     models.rotate_left(next);

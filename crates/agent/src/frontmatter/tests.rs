@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn parsed(block: &str) -> Frontmatter {
-    Document::parse(&format!("---\n{block}\n---\nbody\n")).unwrap().frontmatter
+    MarkdownDocument::parse(&format!("---\n{block}\n---\nbody\n")).unwrap().frontmatter
 }
 
 fn all(block: &str) -> Vec<(String, String)> {
@@ -97,7 +97,7 @@ fn a_block_begins_the_file_and_ends_with_a_line_of_dashes() {
         ("--- name: x\n---\nbody", Some("x"), "body"),
     ];
     for (text, name, body) in rows {
-        let document = Document::parse(text).unwrap();
+        let document = MarkdownDocument::parse(text).unwrap();
         assert_eq!((document.frontmatter.get("name"), document.body.as_str()), (name, body), "{text:?}");
     }
 }
@@ -114,7 +114,7 @@ fn switches_are_said_in_many_ways() {
 #[test]
 fn a_block_takes_bounded_memory() {
     let long = format!("---\nname: {}\n---\n", "x".repeat(MAX_BYTES));
-    assert_eq!(Document::parse(&long), Err(FrontmatterError::TooLong));
+    assert_eq!(MarkdownDocument::parse(&long), Err(FrontmatterError::TooLong));
     // Each line doubles the one before, as text and as values: not taken as YAML.
     let mut laughs = "a0: &a0 [x, x]\n".to_owned();
     for at in 1..40 {
@@ -130,7 +130,7 @@ fn a_block_takes_bounded_memory() {
 proptest! {
     #[test]
     fn no_text_is_too_strange(text in "(---\n)?[a-c:{}\\[\\]'\"&*!|>~ \n#,-]{0,80}(\n---)?.{0,10}") {
-        if let Ok(document) = Document::parse(&text) {
+        if let Ok(document) = MarkdownDocument::parse(&text) {
             let _ = document.frontmatter.manifest();
         }
     }

@@ -35,12 +35,12 @@ fn to_text(value: Value) -> Option<String> {
 }
 
 /// A compound whose end has not come.
-struct Open {
+struct OpenCompound {
     anchor: usize,
-    kind: Kind,
+    kind: CompoundKind,
 }
 
-enum Kind {
+enum CompoundKind {
     Sequence(Vec<Value>),
     /// Mapping so far, with the key whose value has not come.
     Mapping(Map<String, Value>, Option<String>),
@@ -48,7 +48,7 @@ enum Kind {
 
 #[derive(Default)]
 struct Builder {
-    open: Vec<Open>,
+    open: Vec<OpenCompound>,
     anchors: HashMap<usize, Value>,
     root: Option<Value>,
     values: usize,
@@ -72,8 +72,10 @@ impl Builder {
                     let value = self.anchors.get(&anchor)?.clone();
                     self.add(0, value)?;
                 }
-                Event::SequenceStart(anchor, _) => self.begin(anchor, Kind::Sequence(Vec::new()))?,
-                Event::MappingStart(anchor, _) => self.begin(anchor, Kind::Mapping(Map::new(), None))?,
+                Event::SequenceStart(anchor, _) => self.begin(anchor, CompoundKind::Sequence(Vec::new()))?,
+                Event::MappingStart(anchor, _) => {
+                    self.begin(anchor, CompoundKind::Mapping(Map::new(), None))?
+                }
                 Event::SequenceEnd | Event::MappingEnd => self.end()?,
                 Event::Nothing
                 | Event::StreamStart
@@ -85,18 +87,18 @@ impl Builder {
         self.root
     }
 
-    fn begin(&mut self, anchor: usize, kind: Kind) -> Option<()> {
+    fn begin(&mut self, anchor: usize, kind: CompoundKind) -> Option<()> {
         let is_deep = self.open.len() >= MAX_DEPTH;
-        self.open.push(Open { anchor, kind });
+        self.open.push(OpenCompound { anchor, kind });
         (!is_deep).then_some(())
     }
 
     fn end(&mut self) -> Option<()> {
-        let Open { anchor, kind } = self.open.pop()?;
+        let OpenCompound { anchor, kind } = self.open.pop()?;
         let value = match kind {
-            Kind::Sequence(items) => Value::Array(items),
-            Kind::Mapping(map, None) => Value::Object(map),
-            Kind::Mapping(_, Some(_)) => return None,
+            CompoundKind::Sequence(items) => Value::Array(items),
+            CompoundKind::Mapping(map, None) => Value::Object(map),
+            CompoundKind::Mapping(_, Some(_)) => return None,
         };
         self.put(anchor, value)
     }
@@ -130,8 +132,8 @@ impl Builder {
         match self.open.last_mut().map(|open| &mut open.kind) {
             None if self.root.is_some() => return None,
             None => self.root = Some(value),
-            Some(Kind::Sequence(items)) => items.push(value),
-            Some(Kind::Mapping(map, key)) => match key.take() {
+            Some(CompoundKind::Sequence(items)) => items.push(value),
+            Some(CompoundKind::Mapping(map, key)) => match key.take() {
                 None => *key = Some(to_text(value).unwrap_or_default()),
                 // The library that OpenClaw uses refuses equal keys.
                 Some(name) if map.contains_key(&name) => return None,

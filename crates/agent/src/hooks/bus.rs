@@ -15,7 +15,7 @@ use super::answer::{self, EventAnswer};
 use super::event::Event;
 use super::merge::{self, SendingGate, StartChanges, ToolCallGate};
 use super::payload::{
-    BeforeAgentStart, BeforeToolCall, HookContext, MessageSending, Payload, Told, ToolResultPersist,
+    BeforeAgentStart, BeforeToolCall, HookContext, MessageSending, Payload, ToldPayload, ToolResultPersist,
 };
 use super::point::HookPoint;
 use super::program::{Program, Programs};
@@ -89,7 +89,7 @@ pub struct HookBus {
 
 /// JSON input of a program at a hook point.
 #[derive(Serialize)]
-struct Asked<'a, P> {
+struct HookInput<'a, P> {
     hook: &'static str,
     payload: &'a P,
     context: &'a HookContext,
@@ -118,7 +118,7 @@ impl HookBus {
     }
 
     /// Tells every handler of a point, beside the work.
-    pub fn tell<P: Told>(&self, payload: &P, context: &HookContext) {
+    pub fn tell<P: ToldPayload>(&self, payload: &P, context: &HookContext) {
         if !self.asks(P::POINT) {
             return;
         }
@@ -282,7 +282,7 @@ pub enum ResultOrigin {
 }
 
 fn input<P: Payload>(payload: &P, context: &HookContext) -> Option<Vec<u8>> {
-    let asked = Asked { hook: P::POINT.as_str(), payload, context };
+    let asked = HookInput { hook: P::POINT.as_str(), payload, context };
     match serde_json::to_vec(&asked) {
         Ok(input) => Some(input),
         Err(error) => {

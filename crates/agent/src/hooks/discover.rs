@@ -20,7 +20,7 @@ const PACK_KEYS: &[&str] = &["openclaw", "moltbot", "clawdbot"];
 
 /// Origin of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum HookOrigin {
     /// `hooks.internal.load.extraDirs`.
     Extra,
     /// Part of the gateway, or `OPENCLAW_BUNDLED_HOOKS_DIR`.
@@ -31,7 +31,7 @@ pub enum Source {
     Workspace,
 }
 
-impl Source {
+impl HookOrigin {
     /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -81,12 +81,12 @@ impl Places {
         }
     }
 
-    fn directories(&self) -> Vec<(Source, PathBuf)> {
-        let mut all: Vec<_> = self.extra.iter().map(|dir| (Source::Extra, dir.clone())).collect();
-        all.extend(self.bundled.iter().map(|dir| (Source::Bundled, dir.clone())));
+    fn directories(&self) -> Vec<(HookOrigin, PathBuf)> {
+        let mut all: Vec<_> = self.extra.iter().map(|dir| (HookOrigin::Extra, dir.clone())).collect();
+        all.extend(self.bundled.iter().map(|dir| (HookOrigin::Bundled, dir.clone())));
         all.extend([
-            (Source::Managed, self.managed.clone()),
-            (Source::Workspace, self.workspace.join("hooks")),
+            (HookOrigin::Managed, self.managed.clone()),
+            (HookOrigin::Workspace, self.workspace.join("hooks")),
         ]);
         all
     }
@@ -98,7 +98,7 @@ pub struct Hook {
     /// Content of the hook's `HOOK.md`.
     pub about: HookFile,
     /// Origin of the hook.
-    pub source: Source,
+    pub source: HookOrigin,
     /// Location of the hook's files.
     pub home: Home,
 }
@@ -123,7 +123,7 @@ pub struct Problem {
 
 /// Result of a search for hooks.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Found {
+pub struct FoundHooks {
     /// Hooks with unique names: each is that of the strongest place, at the position of the
     /// weakest.
     pub hooks: Vec<Hook>,
@@ -147,11 +147,11 @@ pub(super) enum NoHook {
 }
 
 /// Looks for hooks. Blocking.
-pub fn discover(places: &Places) -> Found {
-    let mut found = Found::default();
+pub fn discover(places: &Places) -> FoundHooks {
+    let mut found = FoundHooks::default();
     let mut has_built_in = places.bundled.is_some();
     for (source, dir) in places.directories() {
-        if !has_built_in && source != Source::Extra {
+        if !has_built_in && source != HookOrigin::Extra {
             has_built_in = true;
             built_in(&mut found);
         }
@@ -160,16 +160,16 @@ pub fn discover(places: &Places) -> Found {
     found
 }
 
-fn built_in(found: &mut Found) {
+fn built_in(found: &mut FoundHooks) {
     for (hook, name, text) in bundled::ALL {
         match HookFile::parse(text, name) {
-            Ok(about) => found.add(Hook { about, source: Source::Bundled, home: Home::BuiltIn(hook) }),
+            Ok(about) => found.add(Hook { about, source: HookOrigin::Bundled, home: Home::BuiltIn(hook) }),
             Err(error) => found.problem(Path::new(name), error),
         }
     }
 }
 
-fn look_into(dir: &Path, source: Source, sandboxes: &SandboxWritable, found: &mut Found) {
+fn look_into(dir: &Path, source: HookOrigin, sandboxes: &SandboxWritable, found: &mut FoundHooks) {
     let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return,
@@ -180,8 +180,8 @@ fn look_into(dir: &Path, source: Source, sandboxes: &SandboxWritable, found: &mu
     }
     let dirs = match source {
         // A directory that `hooks install --link` named.
-        Source::Extra if is_itself(dir, sandboxes) => vec![dir.to_owned()],
-        Source::Extra | Source::Bundled | Source::Managed | Source::Workspace => {
+        HookOrigin::Extra if is_itself(dir, sandboxes) => vec![dir.to_owned()],
+        HookOrigin::Extra | HookOrigin::Bundled | HookOrigin::Managed | HookOrigin::Workspace => {
             let names = entries.take(MAX_ENTRIES).filter_map(Result::ok).map(|entry| entry.path());
             let mut dirs: Vec<PathBuf> = names.filter(|path| path.is_dir()).collect();
             dirs.sort();
@@ -209,7 +209,7 @@ fn is_itself(dir: &Path, sandboxes: &SandboxWritable) -> bool {
 fn hooks_of(
     dir: &Path,
     sandboxes: &SandboxWritable,
-    found: &mut Found,
+    found: &mut FoundHooks,
 ) -> Result<Vec<(PathBuf, HookFile)>, NoHook> {
     let Some(pack) = pack(dir, sandboxes)? else {
         return Ok(hook(dir, sandboxes)?.map(|about| (dir.to_owned(), about)).into_iter().collect());
@@ -269,7 +269,7 @@ pub(super) fn of_pack(
     Ok((dir, about))
 }
 
-impl Found {
+impl FoundHooks {
     fn add(&mut self, hook: Hook) {
         match self.hooks.iter_mut().find(|known| known.about.name == hook.about.name) {
             Some(weaker) => *weaker = hook,

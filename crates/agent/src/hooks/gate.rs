@@ -5,7 +5,7 @@ use openclaw_config::Config;
 
 use super::discover::{Home, Hook};
 use super::handler::{Handler, HandlerProblem, Runtimes};
-use crate::requirements::{BinPath, Requirements, Surroundings, is_truthy_at};
+use crate::requirements::{BinPath, RequirementEnv, Requirements, is_truthy_at};
 
 /// Paths of the configuration that count as set where they are not.
 const TRUE_WHEN_UNSET: &[&str] = &["browser.enabled", "browser.evaluateEnabled", "workspace.dir"];
@@ -94,7 +94,7 @@ struct Here<'a> {
     key: &'a str,
 }
 
-impl Surroundings for Here<'_> {
+impl RequirementEnv for Here<'_> {
     fn has_bin(&self, name: &str) -> bool {
         self.gate.bins.find(name).is_some()
     }
@@ -117,7 +117,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::bundled::Bundled;
-    use super::super::discover::Source;
+    use super::super::discover::HookOrigin;
     use super::super::hook_file::HookFile;
     use super::*;
 
@@ -180,7 +180,7 @@ mod tests {
             let text = format!("---\nname: demo\nmetadata: {}\n---\n", json!({"openclaw": metadata}));
             let hook = Hook {
                 about: HookFile::parse(&text, "demo").unwrap(),
-                source: Source::Managed,
+                source: HookOrigin::Managed,
                 home: Home::BuiltIn(Bundled::BootMd),
             };
             let standing = Gate::new(&config).standing(&hook);
@@ -200,7 +200,8 @@ mod tests {
             let text =
                 format!("---\nname: demo\nmetadata: {{\"openclaw\": {{\"events\": {events}}}}}\n---\n");
             let about = HookFile::parse(&text, "demo").unwrap();
-            let hook = Hook { about, source: Source::Managed, home: Home::Directory(dir.path().to_owned()) };
+            let hook =
+                Hook { about, source: HookOrigin::Managed, home: Home::Directory(dir.path().to_owned()) };
             let standing = gate.standing(&hook);
             assert_eq!(standing.is_ready(), is_ready, "{:?}", standing.handler);
         }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::event::{Subscription, UnknownEvent};
-use crate::frontmatter::{Document, FrontmatterError, Manifest};
+use crate::frontmatter::{FrontmatterError, Manifest, MarkdownDocument};
 use crate::requirements::{Requirements, Strictness};
 
 /// Content of a `HOOK.md`.
@@ -72,7 +72,7 @@ impl HookFile {
     /// # Errors
     /// [`HookFileError`].
     pub fn parse(text: &str, directory: &str) -> Result<Self, HookFileError> {
-        let frontmatter = Document::parse(text)?.frontmatter;
+        let frontmatter = MarkdownDocument::parse(text)?.frontmatter;
         let manifest = frontmatter.manifest()?.unwrap_or_default();
         let name = frontmatter.text("name").unwrap_or(directory).to_owned();
         if name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {

@@ -12,9 +12,9 @@ use crate::gateway_result::is_written_by_gateway;
 
 /// The hooks that a run tells and asks.
 #[derive(Clone, Default)]
-pub struct RunHooks(Option<Arc<Asked>>);
+pub struct RunHooks(Option<Arc<BoundHooks>>);
 
-struct Asked {
+struct BoundHooks {
     bus: HookBus,
     context: HookContext,
 }
@@ -27,7 +27,7 @@ impl RunHooks {
 
     /// Creates the hooks of a run from a bus and the context of the run.
     pub fn new(bus: HookBus, context: HookContext) -> Self {
-        Self(Some(Arc::new(Asked { bus, context })))
+        Self(Some(Arc::new(BoundHooks { bus, context })))
     }
 
     /// The bus and the place, where there are hooks.
@@ -35,7 +35,7 @@ impl RunHooks {
         self.0.as_deref().map(|asked| (&asked.bus, &asked.context))
     }
 
-    fn at(&self, point: HookPoint) -> Option<&Asked> {
+    fn at(&self, point: HookPoint) -> Option<&BoundHooks> {
         self.0.as_deref().filter(|asked| asked.bus.asks(point))
     }
 
@@ -108,7 +108,7 @@ impl RunHooks {
     }
 }
 
-impl Asked {
+impl BoundHooks {
     fn of_call(&self, call: &ToolCall) -> HookContext {
         HookContext {
             tool_name: Some(call.name.clone()),

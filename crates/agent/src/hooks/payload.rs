@@ -55,18 +55,18 @@ pub trait Payload: Serialize {
 }
 
 /// A payload that is told and not asked about.
-pub trait Told: Payload {}
+pub trait ToldPayload: Payload {}
 
 macro_rules! payload {
     (told owned $name:ident = $point:ident) => {
         impl Payload for $name {
             const POINT: HookPoint = HookPoint::$point;
         }
-        impl Told for $name {}
+        impl ToldPayload for $name {}
     };
     (told $name:ident = $point:ident) => {
         payload!(asked $name = $point);
-        impl Told for $name<'_> {}
+        impl ToldPayload for $name<'_> {}
     };
     (asked $name:ident = $point:ident) => {
         impl Payload for $name<'_> {

@@ -29,7 +29,7 @@ struct Purge {
 
 /// Reason why the soul is swapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum SwapReason {
     /// The current time is inside the purge window.
     Purge,
     /// The random roll was below the chance.
@@ -51,11 +51,11 @@ impl SoulEvil {
 
     /// Returns the reason if the soul is swapped now. `roll` is evenly spread from 0 to 1, 1
     /// excluded.
-    pub fn decide(&self, now: &Zoned, roll: f64) -> Option<Why> {
+    pub fn decide(&self, now: &Zoned, roll: f64) -> Option<SwapReason> {
         if self.purge.is_some_and(|purge| purge.holds(now)) {
-            return Some(Why::Purge);
+            return Some(SwapReason::Purge);
         }
-        (roll < self.chance).then_some(Why::Chance)
+        (roll < self.chance).then_some(SwapReason::Chance)
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
         SoulEvil::read(settings.as_object().unwrap())
     }
 
-    fn decided(settings: &Value, time: &str, roll: f64) -> Option<Why> {
+    fn decided(settings: &Value, time: &str, roll: f64) -> Option<SwapReason> {
         let now: Zoned = format!("2026-02-09T{time}[Europe/Vienna]").parse().unwrap();
         soul(settings).decide(&now, roll)
     }
@@ -123,20 +123,20 @@ mod tests {
         ];
         for (at, duration, time, expect) in rows {
             let found = decided(&json!({"purge": {"at": at, "duration": duration}}), time, 0.5);
-            assert_eq!(found, expect.then_some(Why::Purge), "{at} {duration} {time}");
+            assert_eq!(found, expect.then_some(SwapReason::Purge), "{at} {duration} {time}");
         }
     }
 
     #[test]
     fn chance_comes_after_the_purge() {
         let rows = [
-            (json!({"chance": 2}), 0.999, Some(Why::Chance)),
-            (json!({"chance": 0.1}), 0.099, Some(Why::Chance)),
+            (json!({"chance": 2}), 0.999, Some(SwapReason::Chance)),
+            (json!({"chance": 0.1}), 0.099, Some(SwapReason::Chance)),
             (json!({"chance": 0.1}), 0.1, None),
             (json!({"chance": -1}), 0.0, None),
             (json!({"chance": "often"}), 0.0, None),
             (json!({}), 0.0, None),
-            (json!({"chance": 1, "purge": {"at": "12:00", "duration": "1m"}}), 0.0, Some(Why::Purge)),
+            (json!({"chance": 1, "purge": {"at": "12:00", "duration": "1m"}}), 0.0, Some(SwapReason::Purge)),
         ];
         for (settings, roll, expect) in rows {
             assert_eq!(decided(&settings, "12:00:30", roll), expect, "{settings}");

@@ -39,12 +39,12 @@ pub struct OffLimits {
 
 /// A file as the system tells it from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
+struct FileIdentity {
     device: u64,
     number: u64,
 }
 
-impl Identity {
+impl FileIdentity {
     /// Returns the identity of what a path leads to; `None` if there is nothing.
     fn of(path: &Path) -> Option<Self> {
         let found = path.metadata().ok()?;
@@ -53,7 +53,7 @@ impl Identity {
 }
 
 #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss, reason = "the raw types differ between systems")]
-impl From<FileStat> for Identity {
+impl From<FileStat> for FileIdentity {
     fn from(stat: FileStat) -> Self {
         Self { device: stat.st_dev as u64, number: stat.st_ino as u64 }
     }
@@ -61,9 +61,9 @@ impl From<FileStat> for Identity {
 
 /// The way from a place up to the root, as far as it matters.
 struct Bounds {
-    workspace: Option<Identity>,
-    readable: Vec<Identity>,
-    private: Vec<Identity>,
+    workspace: Option<FileIdentity>,
+    readable: Vec<FileIdentity>,
+    private: Vec<FileIdentity>,
 }
 
 impl OffLimits {
@@ -86,10 +86,10 @@ impl OffLimits {
         let refused = || PlaceError::OffLimits(place.shown.clone());
         let bounds = self.bounds(workspace, purpose);
         let found = fstatat(&place.directory, place.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
-        let entry = Entry {
-            directory: Identity::from(fstat(&place.directory)?),
+        let entry = RequestedFile {
+            directory: FileIdentity::from(fstat(&place.directory)?),
             name: &place.name,
-            found: found.ok().map(Identity::from),
+            found: found.ok().map(FileIdentity::from),
         };
         if entry.found.is_some_and(|found| bounds.private.contains(&found))
             || entry.is_one_of(&self.config.source_files())
@@ -162,7 +162,7 @@ impl OffLimits {
                 linked.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
             std::iter::once(dir).chain(linked)
         });
-        let private: Vec<Identity> = found.filter_map(|dir| Identity::of(&dir)).collect();
+        let private: Vec<FileIdentity> = found.filter_map(|dir| FileIdentity::of(&dir)).collect();
         if private.is_empty() {
             return Ok(false);
         }
@@ -184,14 +184,15 @@ impl OffLimits {
     }
 
     fn bounds(&self, workspace: &Path, purpose: Purpose) -> Bounds {
-        let identities = |paths: Vec<PathBuf>| paths.iter().filter_map(|path| Identity::of(path)).collect();
+        let identities =
+            |paths: Vec<PathBuf>| paths.iter().filter_map(|path| FileIdentity::of(path)).collect();
         let state = self.config.paths().state_dir();
         let readable = match purpose {
             Purpose::Read => READABLE.map(|name| state.join(name)).to_vec(),
             Purpose::Write => Vec::new(),
         };
         Bounds {
-            workspace: Identity::of(workspace),
+            workspace: FileIdentity::of(workspace),
             readable: identities(readable),
             private: identities(self.config.private_directories()),
         }
@@ -199,19 +200,19 @@ impl OffLimits {
 }
 
 /// A file that is asked for, which need not be there.
-struct Entry<'a> {
-    directory: Identity,
+struct RequestedFile<'a> {
+    directory: FileIdentity,
     name: &'a OsStr,
-    found: Option<Identity>,
+    found: Option<FileIdentity>,
 }
 
-impl Entry<'_> {
+impl RequestedFile<'_> {
     /// Returns true for one of the files, under whatever name, and for the name of one that is not there yet.
     fn is_one_of(&self, files: &[PathBuf]) -> bool {
         files.iter().any(|file| {
-            let is_it = self.found.is_some() && Identity::of(file) == self.found;
+            let is_it = self.found.is_some() && FileIdentity::of(file) == self.found;
             let is_its_name = || {
-                let parent = file.parent().and_then(Identity::of);
+                let parent = file.parent().and_then(FileIdentity::of);
                 file.file_name() == Some(self.name) && parent == Some(self.directory)
             };
             is_it || is_its_name()
@@ -222,7 +223,7 @@ impl Entry<'_> {
 impl Bounds {
     /// Returns true if a directory is private: going up, something private comes before the workspace and what may be read.
     fn hold(&self, directory: &OwnedFd) -> io::Result<bool> {
-        let mut at = Identity::from(fstat(directory)?);
+        let mut at = FileIdentity::from(fstat(directory)?);
         let mut climbed: Option<OwnedFd> = None;
         loop {
             if self.private.contains(&at) {
@@ -233,7 +234,7 @@ impl Bounds {
             }
             let here = climbed.as_ref().map_or_else(|| directory.as_fd(), AsFd::as_fd);
             let above = openat(here, "..", DIRECTORY, Mode::empty())?;
-            let next = Identity::from(fstat(&above)?);
+            let next = FileIdentity::from(fstat(&above)?);
             if next == at {
                 return Ok(false);
             }

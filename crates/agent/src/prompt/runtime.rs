@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::sections::Line;
+use super::sections::PromptLine;
 use super::{PromptInputs, RuntimeFacts, display};
 
 /// Facts about the machine; read once at start, since the prompt must not change between turns.
@@ -73,7 +73,7 @@ fn node_arch(arch: &str) -> &str {
 }
 
 /// The section's lines.
-pub(super) fn lines<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+pub(super) fn lines<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     let level = inputs.reasoning.as_str();
     vec![
         format!("Runtime: {}", facts(&inputs.runtime)).into(),

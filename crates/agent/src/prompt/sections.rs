@@ -9,10 +9,10 @@ use super::{
 use crate::workspace::RITUAL_FILE;
 
 /// A line of the prompt. Most are the same in every prompt.
-pub(super) type Line<'a> = Cow<'a, str>;
+pub(super) type PromptLine<'a> = Cow<'a, str>;
 
 /// Function that builds the lines of a section.
-type Lines = for<'a> fn(&'a PromptInputs<'_>) -> Vec<Line<'a>>;
+type Lines = for<'a> fn(&'a PromptInputs<'_>) -> Vec<PromptLine<'a>>;
 
 /// A section: its heading, whether sub-agents get it, and its lines, none when it does not apply.
 struct Section {
@@ -51,7 +51,7 @@ const SECTIONS: &[Section] = &[
     both("## Workspace Files (injected)", |_| fixed(WORKSPACE_FILES)),
     full("## Reply Tags", |_| fixed(REPLY_TAGS)),
     full("## Messaging", messaging),
-    full("## Voice (TTS)", |inputs| inputs.tts_hint.iter().map(Line::from).collect()),
+    full("## Voice (TTS)", |inputs| inputs.tts_hint.iter().map(PromptLine::from).collect()),
     both("", extra),
     both("## Reactions", reactions),
     both("## Reasoning Format", reasoning_format),
@@ -100,7 +100,7 @@ const SILENT_REPLIES: &[&str] = &[
 
 /// The whole prompt.
 pub(super) fn text(inputs: &PromptInputs<'_>) -> String {
-    let mut lines = vec![Line::from(IDENTITY)];
+    let mut lines = vec![PromptLine::from(IDENTITY)];
     if inputs.mode != PromptMode::None {
         let minimal = inputs.mode == PromptMode::Minimal;
         for section in SECTIONS.iter().filter(|section| section.minimal || !minimal) {
@@ -115,19 +115,19 @@ pub(super) fn text(inputs: &PromptInputs<'_>) -> String {
     lines.join("\n")
 }
 
-fn fixed(lines: &'static [&'static str]) -> Vec<Line<'static>> {
-    lines.iter().copied().map(Line::Borrowed).collect()
+fn fixed(lines: &'static [&'static str]) -> Vec<PromptLine<'static>> {
+    lines.iter().copied().map(PromptLine::Borrowed).collect()
 }
 
 fn has_tool(inputs: &PromptInputs<'_>, name: &str) -> bool {
     inputs.tools.facts().any(|tool| tool.name == name)
 }
 
-fn tooling<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
-    let mut lines: Vec<Line<'_>> = vec![
+fn tooling<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
+    let mut lines: Vec<PromptLine<'_>> = vec![
         "These tools are enabled by policy. Names are case-sensitive; call them exactly as written.".into(),
     ];
-    lines.extend(tool_list::lines(inputs.tools).map(Line::Owned));
+    lines.extend(tool_list::lines(inputs.tools).map(PromptLine::Owned));
     lines.push("TOOLS.md only documents local conventions; it does not enable tools.".into());
     if has_tool(inputs, "sessions_spawn") {
         lines.push("Hand long or complex work to a sub-agent; it reports back when it is done.".into());
@@ -135,7 +135,7 @@ fn tooling<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     lines
 }
 
-fn skills<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn skills<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     let prompt = inputs.skills.trim();
     if prompt.is_empty() {
         return Vec::new();
@@ -150,7 +150,7 @@ fn skills<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     ]
 }
 
-fn memory<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn memory<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     if !has_tool(inputs, "memory_search") && !has_tool(inputs, "memory_get") {
         return Vec::new();
     }
@@ -164,7 +164,7 @@ fn memory<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     ]
 }
 
-fn self_update<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn self_update<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     if !has_tool(inputs, "gateway") {
         return Vec::new();
     }
@@ -175,18 +175,18 @@ fn self_update<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     ])
 }
 
-fn model_aliases<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn model_aliases<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     if inputs.model_aliases.is_empty() {
         return Vec::new();
     }
-    let mut aliases: Vec<Line<'_>> =
+    let mut aliases: Vec<PromptLine<'_>> =
         inputs.model_aliases.iter().map(|(alias, model)| format!("- {alias}: {model}").into()).collect();
     aliases.sort();
     aliases.insert(0, "Prefer an alias when naming a model; the full provider/model works too.".into());
     aliases
 }
 
-fn date_hint<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn date_hint<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     if inputs.time_zone.is_none() {
         return Vec::new();
     }
@@ -198,8 +198,8 @@ fn date_hint<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     ])
 }
 
-fn workspace<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
-    let mut lines: Vec<Line<'_>> = vec![
+fn workspace<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
+    let mut lines: Vec<PromptLine<'_>> = vec![
         format!("Your working directory is: {}", display(&inputs.workspace)).into(),
         "Use it as the one place for file work unless told otherwise.".into(),
     ];
@@ -207,11 +207,11 @@ fn workspace<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     if inputs.files.iter().any(|file| file.name == RITUAL_FILE && !file.missing) {
         lines.push("Reminder: commit your changes in this workspace after edits.".into());
     }
-    lines.extend(inputs.workspace_notes.iter().map(Line::from));
+    lines.extend(inputs.workspace_notes.iter().map(PromptLine::from));
     lines
 }
 
-fn documentation<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn documentation<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     let Some(dir) = &inputs.docs_dir else { return Vec::new() };
     vec![
         format!("OpenClaw docs: {}", display(dir)).into(),
@@ -224,7 +224,7 @@ fn documentation<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     ]
 }
 
-fn sandbox<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn sandbox<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     let Some(note) = &inputs.sandbox else { return Vec::new() };
     let mut lines = fixed(&[
         "Your tools run in a sandbox.",
@@ -238,12 +238,12 @@ fn sandbox<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
         let place = if access == "ro" { " (mounted at /agent)" } else { "" };
         lines.push(format!("Agent workspace access: {access}{place}").into());
     }
-    lines.extend(note.browser.iter().map(Line::from));
+    lines.extend(note.browser.iter().map(PromptLine::from));
     lines.extend(elevated(note));
     lines
 }
 
-fn elevated(note: &SandboxNote) -> Vec<Line<'_>> {
+fn elevated(note: &SandboxNote) -> Vec<PromptLine<'_>> {
     let Some(level) = &note.elevated else { return Vec::new() };
     vec![
         "Elevated exec is available for this session.".into(),
@@ -255,7 +255,7 @@ fn elevated(note: &SandboxNote) -> Vec<Line<'_>> {
     ]
 }
 
-fn user_identity<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn user_identity<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     if inputs.owner_numbers.is_empty() {
         return Vec::new();
     }
@@ -265,11 +265,11 @@ fn user_identity<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     ]
 }
 
-fn time_zone<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn time_zone<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     inputs.time_zone.iter().map(|zone| format!("Time zone: {zone}").into()).collect()
 }
 
-fn messaging<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn messaging<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     let mut lines = fixed(&["A reply in this session goes to the channel it came from."]);
     if has_tool(inputs, "sessions_send") {
         lines.push("To reach another session use sessions_send with its key.".into());
@@ -281,7 +281,7 @@ fn messaging<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     lines
 }
 
-fn message_tool<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn message_tool<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     let mut lines = fixed(&[
         "### message tool",
         "- Use `message` to send on your own initiative and for channel actions (polls, reactions and the like).",
@@ -303,11 +303,11 @@ fn message_tool<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
         ).into()),
         None => {}
     }
-    lines.extend(inputs.channel_hints.iter().map(Line::from));
+    lines.extend(inputs.channel_hints.iter().map(PromptLine::from));
     lines
 }
 
-fn extra<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn extra<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     let Some(text) = inputs.extra.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
         return Vec::new();
     };
@@ -316,7 +316,7 @@ fn extra<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     vec![heading.into(), text.into()]
 }
 
-fn reactions<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn reactions<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     let Some(reactions) = &inputs.reactions else { return Vec::new() };
     let channel = &reactions.channel;
     match reactions.level {
@@ -332,7 +332,7 @@ fn reactions<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     }
 }
 
-fn reasoning_format<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn reasoning_format<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     if !inputs.reasoning_tags {
         return Vec::new();
     }
@@ -343,7 +343,7 @@ fn reasoning_format<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     ])
 }
 
-fn project_context<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn project_context<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     let files: Vec<_> = inputs.files.iter().filter(|file| !file.injected.is_empty()).collect();
     if files.is_empty() {
         return Vec::new();
@@ -355,12 +355,12 @@ fn project_context<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
     }
     for file in files {
         lines.push(format!("## {}", file.name).into());
-        lines.push(Line::from(&*file.injected));
+        lines.push(PromptLine::from(&*file.injected));
     }
     lines
 }
 
-fn heartbeats<'a>(inputs: &'a PromptInputs<'_>) -> Vec<Line<'a>> {
+fn heartbeats<'a>(inputs: &'a PromptInputs<'_>) -> Vec<PromptLine<'a>> {
     let prompt = inputs.heartbeat_prompt.as_deref().map(str::trim).filter(|text| !text.is_empty());
     vec![
         format!("Heartbeat prompt: {}", prompt.unwrap_or("(configured)")).into(),

@@ -25,7 +25,7 @@ type Replaced = (Box<str>, Arc<Message>);
 
 /// Context window of the model and the current time, by which results are pruned.
 #[derive(Debug, Clone, Copy)]
-pub struct Window {
+pub struct PruningWindow {
     /// The model's context window in tokens.
     pub tokens: u64,
     /// Unix milliseconds.
@@ -38,7 +38,7 @@ impl Pruned {
         &mut self,
         messages: &Arc<Vec<Arc<Message>>>,
         settings: &PruneSettings,
-        window: Window,
+        window: PruningWindow,
     ) -> Arc<Vec<Arc<Message>>> {
         if self.is_forgotten(messages, settings, window.now) {
             let sent = trim(messages, settings, window.tokens);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     fn sent_chars(pruned: &mut Pruned, messages: &Arc<Vec<Arc<Message>>>, now: i64) -> Vec<usize> {
-        let view = pruned.view(messages, &settings(), Window { tokens: 50_000, now });
+        let view = pruned.view(messages, &settings(), PruningWindow { tokens: 50_000, now });
         let chars = |message: &Arc<Message>| match &**message {
             Message::ToolResult(result) => match &result.content[0] {
                 Block::Text(text) => Some(text.text.len()),
@@ -178,7 +178,7 @@ mod tests {
         let mut pruned = Pruned::default();
         let mut messages = history("anthropic");
         let now = 4 + TTL;
-        let first = pruned.view(&messages, &settings(), Window { tokens: 50_000, now });
+        let first = pruned.view(&messages, &settings(), PruningWindow { tokens: 50_000, now });
         pruned.answered(now + 1);
         // Later results are not pruned before the gate opens again, however long they are.
         let more = [
@@ -188,7 +188,7 @@ mod tests {
             answer("anthropic", now),
         ];
         Arc::make_mut(&mut messages).extend(more);
-        let second = pruned.view(&messages, &settings(), Window { tokens: 50_000, now: now + 1_000 });
+        let second = pruned.view(&messages, &settings(), PruningWindow { tokens: 50_000, now: now + 1_000 });
         assert!(Arc::ptr_eq(&first[1], &second[1]));
         assert_eq!(sent_chars(&mut pruned, &messages, now + 1_000), [3_087, 60_000]);
         assert_eq!(sent_chars(&mut pruned, &messages, now + TTL), [3_087, 60_000]);
@@ -202,9 +202,9 @@ mod tests {
     fn nothing_is_copied_while_nothing_is_pruned() {
         let mut pruned = Pruned::default();
         let messages = history("anthropic");
-        let view = pruned.view(&messages, &settings(), Window { tokens: 50_000, now: 10 });
+        let view = pruned.view(&messages, &settings(), PruningWindow { tokens: 50_000, now: 10 });
         assert!(Arc::ptr_eq(&view, &messages));
-        let small = Window { tokens: 5_000_000, now: 10 + TTL };
+        let small = PruningWindow { tokens: 5_000_000, now: 10 + TTL };
         assert!(Arc::ptr_eq(&pruned.view(&messages, &settings(), small), &messages), "nothing to prune");
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn trim(
         let trimmed = soft_trimmed(result, settings.soft_trim);
         let now = trimmed.as_ref().map_or(length, |trimmed| CHARS.chars(trimmed));
         total = total - length + now;
-        candidates.push(Candidate { at, result, chars: now, sent: trimmed });
+        candidates.push(TrimCandidate { at, result, chars: now, sent: trimmed });
     }
     if let Some(placeholder) = &settings.placeholder
         && share(total) >= settings.hard_clear_ratio
@@ -52,7 +52,7 @@ pub(super) fn trim(
     candidates.into_iter().filter_map(|candidate| Some((candidate.at, Arc::new(candidate.sent?)))).collect()
 }
 
-struct Candidate<'a> {
+struct TrimCandidate<'a> {
     at: usize,
     result: &'a ToolResultMessage,
     /// Size of the text as it is sent so far.

@@ -112,13 +112,13 @@ pub(super) fn set_identity(
 }
 
 /// A plan that removes an agent.
-pub(super) struct Removal {
+pub(super) struct AgentRemoval {
     pub(super) document: Value,
     pub(super) bindings: usize,
     pub(super) allow: usize,
 }
 
-pub(super) fn remove(document: &Value, config: &Config, id: &AgentId) -> Result<Removal, RosterError> {
+pub(super) fn remove(document: &Value, config: &Config, id: &AgentId) -> Result<AgentRemoval, RosterError> {
     if id.as_str() == AgentId::MAIN {
         return Err(RosterError::Undeletable(id.clone()));
     }
@@ -135,7 +135,7 @@ pub(super) fn remove(document: &Value, config: &Config, id: &AgentId) -> Result<
     let bindings = drop_from(&mut next, &["bindings"], binds_it);
     let allow = drop_from(&mut next, &["tools", "agentToAgent", "allow"], names_it);
     forget(&mut next, names_it);
-    Ok(Removal { document: next, bindings, allow })
+    Ok(AgentRemoval { document: next, bindings, allow })
 }
 
 /// Other places that would name an agent that does not exist: who may be spawned, who takes part in a broadcast.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use openclaw_config::Config;
 
-use crate::requirements::{BinPath, Surroundings, is_truthy_at};
+use crate::requirements::{BinPath, RequirementEnv, is_truthy_at};
 
 /// Paths of the configuration that count as truthy while they are not set.
 const TRUTHY_WHEN_UNSET: &[&str] = &["browser.enabled", "browser.evaluateEnabled"];
@@ -25,7 +25,7 @@ impl<'a> Here<'a> {
     }
 }
 
-impl Surroundings for Here<'_> {
+impl RequirementEnv for Here<'_> {
     fn has_bin(&self, name: &str) -> bool {
         if let Some(known) = self.bins.borrow().get(name) {
             return *known;

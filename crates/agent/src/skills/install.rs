@@ -21,7 +21,7 @@ use super::library::Library;
 use super::source::roots;
 use crate::requirements::BinPath;
 use download::{FetchError, STRICT};
-use plan::Plan;
+use plan::InstallPlan;
 
 /// Parameters of an installation.
 #[derive(Debug, Clone, Copy)]
@@ -70,8 +70,8 @@ pub async fn install(
     let limit = timeout(request.timeout);
     tracing::info!(skill = %skill.name, installer = %spec.id, "skills: installing what a skill needs");
     let done = match plan {
-        Plan::Run(order) => command::run(&order, config.environment(), limit, cancel).await,
-        Plan::Fetch(order) => {
+        InstallPlan::Run(order) => command::run(&order, config.environment(), limit, cancel).await,
+        InstallPlan::Fetch(order) => {
             let http = Http::default();
             let fetching = download::fetch(&order, &http, STRICT);
             let fetched = tokio::select! { biased;

@@ -156,11 +156,11 @@ pub(super) fn offered(specs: &[InstallSpec], preference: Preference) -> Vec<&Ins
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontmatter::Document;
+    use crate::frontmatter::MarkdownDocument;
 
     fn specs(install: &str) -> Vec<InstallSpec> {
         let text = format!("---\nmetadata: {{\"openclaw\": {{\"install\": {install}}}}}\n---\n");
-        let manifest = Document::parse(&text).unwrap().frontmatter.manifest().unwrap().unwrap();
+        let manifest = MarkdownDocument::parse(&text).unwrap().frontmatter.manifest().unwrap().unwrap();
         let entries = manifest.objects("install");
         entries.iter().enumerate().filter_map(|(at, entry)| InstallSpec::of(entry, at)).collect()
     }

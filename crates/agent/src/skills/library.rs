@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 use openclaw_config::clock::now_ms;
 
 use super::scan::{SKILL_FILE, scan};
-use super::seen::Seen;
-use super::skill::{NoSkill, Read, Skill, read};
+use super::seen::SeenFiles;
+use super::skill::{NoSkill, ReadSkill, Skill, read};
 use super::source::Root;
 
 /// Skills read from disk, with the state of the files they were read from.
@@ -17,14 +17,14 @@ pub struct Library {
     /// Skills in the order of the directories; one that overrides another takes its position.
     pub skills: Vec<Skill>,
     /// Files that can't be used or are unusual.
-    pub problems: Vec<Problem>,
-    seen: Seen,
+    pub problems: Vec<SkillProblem>,
+    seen: SeenFiles,
     read_at: i64,
 }
 
 /// Problem of a skill's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct SkillProblem {
     /// The file or directory.
     pub path: PathBuf,
     /// Description of the problem.
@@ -33,7 +33,7 @@ pub struct Problem {
     pub weight: Weight,
 }
 
-/// Weight of a [`Problem`].
+/// Weight of a [`SkillProblem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
     /// The skill is not loaded.
@@ -50,12 +50,12 @@ impl Library {
         for root in roots {
             let found = scan(&root.dir);
             library.seen.extend(found.seen);
-            let left = |(path, text)| Problem { path, text, weight: Weight::Left };
+            let left = |(path, text)| SkillProblem { path, text, weight: Weight::Left };
             library.problems.extend(found.problems.into_iter().map(left));
             for file in found.files {
                 match read(&file, root.source) {
-                    Ok(Read { skill, oddities }) => {
-                        let odd = |text| Problem { path: file.clone(), text, weight: Weight::Odd };
+                    Ok(ReadSkill { skill, oddities }) => {
+                        let odd = |text| SkillProblem { path: file.clone(), text, weight: Weight::Odd };
                         library.problems.extend(oddities.into_iter().map(odd));
                         merged.insert(skill.name.clone(), skill);
                     }
@@ -63,7 +63,7 @@ impl Library {
                     Err(NoSkill::NoDescription) if !file.ends_with(SKILL_FILE) => {}
                     Err(error) => {
                         let text = error.to_string();
-                        library.problems.push(Problem { path: file, text, weight: Weight::Left });
+                        library.problems.push(SkillProblem { path: file, text, weight: Weight::Left });
                     }
                 }
             }
@@ -87,7 +87,7 @@ impl Library {
     }
 
     /// Returns the current state of the files: two equal results mean that nobody is writing.
-    pub(super) fn look(&self) -> Seen {
+    pub(super) fn look(&self) -> SeenFiles {
         self.seen.again()
     }
 
@@ -104,8 +104,9 @@ impl Library {
 
     /// Tells the log what was not told of an earlier reading.
     pub(super) fn report(&self, earlier: Option<&Self>) {
-        let is_new = |problem: &&Problem| !earlier.is_some_and(|earlier| earlier.problems.contains(problem));
-        for Problem { path, text, weight } in self.problems.iter().filter(is_new) {
+        let is_new =
+            |problem: &&SkillProblem| !earlier.is_some_and(|earlier| earlier.problems.contains(problem));
+        for SkillProblem { path, text, weight } in self.problems.iter().filter(is_new) {
             match weight {
                 Weight::Left => tracing::warn!("skills: {} {text}", path.display()),
                 Weight::Odd => tracing::debug!("skills: {} {text}", path.display()),

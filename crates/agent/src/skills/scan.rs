@@ -12,7 +12,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::seen::Seen;
+use super::seen::SeenFiles;
 use ignore_rules::IgnoreRules;
 
 /// The file that makes a directory a skill.
@@ -39,25 +39,25 @@ const NOT_WATCHED: &[&str] = &[
 
 /// Skill files found below a directory.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundSkills {
     /// Files that may be skills, in order.
     pub(super) files: Vec<PathBuf>,
     /// Paths that were left out, and why.
     pub(super) problems: Vec<(PathBuf, String)>,
     /// The files and directories on which this depends.
-    pub(super) seen: Seen,
+    pub(super) seen: SeenFiles,
 }
 
 /// Walks a directory; one that does not exist has nothing in it. Blocking.
-pub(super) fn scan(root: &Path) -> Found {
-    let mut walk = Walk::default();
+pub(super) fn scan(root: &Path) -> FoundSkills {
+    let mut walk = SkillWalk::default();
     walk.enter(root, &At { depth: 0, is_watched: true });
     walk.found
 }
 
 #[derive(Default)]
-struct Walk {
-    found: Found,
+struct SkillWalk {
+    found: FoundSkills,
     rules: IgnoreRules,
     /// Device and inode of the directories that the walk is in.
     above: Vec<(u64, u64)>,
@@ -72,7 +72,7 @@ struct At {
     is_watched: bool,
 }
 
-impl Walk {
+impl SkillWalk {
     fn enter(&mut self, dir: &Path, at: &At) {
         if at.is_watched {
             self.found.seen.note(dir);
@@ -98,7 +98,7 @@ impl Walk {
         self.above.pop();
     }
 
-    fn list(&mut self, dir: &Path, names: Vec<Entry>, at: &At) {
+    fn list(&mut self, dir: &Path, names: Vec<DirectoryEntry>, at: &At) {
         let files = names.iter().filter(|entry| ignore_rules::is_file_of_rules(&entry.name));
         let files: Vec<PathBuf> = files.map(|entry| dir.join(&entry.name)).collect();
         if at.is_watched {
@@ -118,7 +118,7 @@ impl Walk {
         self.rules.pop();
     }
 
-    fn visit(&mut self, dir: &Path, entry: &Entry, at: &At) {
+    fn visit(&mut self, dir: &Path, entry: &DirectoryEntry, at: &At) {
         let Some(name) = entry.name.to_str() else {
             return self.problem(&dir.join(&entry.name), "its name is not UTF-8, left out".to_owned());
         };
@@ -127,24 +127,24 @@ impl Walk {
         }
         let path = dir.join(name);
         let Some(kind) = kind_of(&path, entry.kind) else { return };
-        if self.rules.ignores(&path, kind == Kind::Directory) {
+        if self.rules.ignores(&path, kind == ListedKind::Directory) {
             return;
         }
         match kind {
-            Kind::Directory => {
+            ListedKind::Directory => {
                 let is_watched = at.is_watched && !NOT_WATCHED.contains(&name);
                 self.enter(&path, &At { depth: at.depth + 1, is_watched });
             }
-            Kind::File if is_skill_file(name, at.depth) => {
+            ListedKind::File if is_skill_file(name, at.depth) => {
                 if at.is_watched {
                     self.found.seen.note(&path);
                 }
                 self.found.files.push(path);
             }
-            Kind::Other if is_skill_file(name, at.depth) => {
+            ListedKind::Other if is_skill_file(name, at.depth) => {
                 self.problem(&path, "is not a regular file, left out".to_owned());
             }
-            Kind::File | Kind::Other => {}
+            ListedKind::File | ListedKind::Other => {}
         }
     }
 
@@ -172,23 +172,23 @@ impl Walk {
 }
 
 /// An entry of a directory, links not followed.
-struct Entry {
+struct DirectoryEntry {
     name: std::ffi::OsString,
     kind: Option<FileType>,
 }
 
-fn names_in(dir: &Path) -> io::Result<Vec<Entry>> {
+fn names_in(dir: &Path) -> io::Result<Vec<DirectoryEntry>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(dir)?.take(MAX_ENTRIES_EACH + 1) {
         let entry = entry?;
-        names.push(Entry { kind: entry.file_type().ok(), name: entry.file_name() });
+        names.push(DirectoryEntry { kind: entry.file_type().ok(), name: entry.file_name() });
     }
     names.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(names)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ListedKind {
     Directory,
     File,
     /// A pipe, a device, a socket.
@@ -196,15 +196,15 @@ enum Kind {
 }
 
 /// Returns the kind of an entry, links followed; `None` for a broken link.
-fn kind_of(path: &Path, listed: Option<FileType>) -> Option<Kind> {
+fn kind_of(path: &Path, listed: Option<FileType>) -> Option<ListedKind> {
     let kind = match listed {
         Some(kind) if !kind.is_symlink() => kind,
         Some(_) | None => path.metadata().ok()?.file_type(),
     };
     Some(match kind {
-        kind if kind.is_dir() => Kind::Directory,
-        kind if kind.is_file() => Kind::File,
-        _ => Kind::Other,
+        kind if kind.is_dir() => ListedKind::Directory,
+        kind if kind.is_file() => ListedKind::File,
+        _ => ListedKind::Other,
     })
 }
 

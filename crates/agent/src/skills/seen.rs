@@ -6,9 +6,9 @@ use openclaw_config::stamp::Stamp;
 
 /// Files and directories as they were.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Seen(Vec<(PathBuf, Option<Stamp>)>);
+pub(super) struct SeenFiles(Vec<(PathBuf, Option<Stamp>)>);
 
-impl Seen {
+impl SeenFiles {
     /// Notes what is at a path now. To be done before it is read: a change meanwhile is then seen by the next look.
     pub(super) fn note(&mut self, path: &Path) {
         self.0.push((path.to_owned(), Stamp::at(path)));

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::install_option::InstallSpec;
-use super::source::Source;
-use crate::frontmatter::{Document, Frontmatter, FrontmatterError, Manifest};
+use super::source::SkillSource;
+use crate::frontmatter::{Frontmatter, FrontmatterError, Manifest, MarkdownDocument};
 use crate::place::Place;
 use crate::requirements::{Requirements, Strictness};
 
@@ -19,7 +19,7 @@ pub struct Skill {
     /// Description that tells when to use the skill.
     pub description: String,
     /// Origin of the skill.
-    pub source: Source,
+    pub source: SkillSource,
     /// Path of the skill's file.
     pub file_path: PathBuf,
     /// The directory that paths in the file start from.
@@ -80,18 +80,18 @@ pub(super) enum NoSkill {
 
 /// A skill and what is odd about it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Read {
+pub(super) struct ReadSkill {
     pub(super) skill: Skill,
     /// Warnings for the log.
     pub(super) oddities: Vec<String>,
 }
 
 /// Reads a file's head. Blocking.
-pub(super) fn read(path: &Path, source: Source) -> Result<Read, NoSkill> {
+pub(super) fn read(path: &Path, source: SkillSource) -> Result<ReadSkill, NoSkill> {
     let head = Place::anywhere(path).and_then(|place| place.read_head(HEAD_BYTES));
     let head = head.map_err(|error| NoSkill::Unreadable(error.to_string()))?;
     let text = String::from_utf8_lossy(&head.bytes);
-    let document = Document::parse(&text).map_err(NoSkill::Frontmatter)?;
+    let document = MarkdownDocument::parse(&text).map_err(NoSkill::Frontmatter)?;
     let has_block = document.frontmatter != Frontmatter::default();
     if head.is_cut && !has_block && text.trim_start_matches('\u{feff}').starts_with("---") {
         return Err(NoSkill::Frontmatter(FrontmatterError::TooLong));
@@ -100,7 +100,7 @@ pub(super) fn read(path: &Path, source: Source) -> Result<Read, NoSkill> {
 }
 
 /// The skill that a file's settings describe.
-pub(super) fn of(path: &Path, source: Source, settings: &Frontmatter) -> Result<Read, NoSkill> {
+pub(super) fn of(path: &Path, source: SkillSource, settings: &Frontmatter) -> Result<ReadSkill, NoSkill> {
     let description = settings.text("description").ok_or(NoSkill::NoDescription)?.to_owned();
     let base_dir = path.parent().unwrap_or(Path::new("/")).to_path_buf();
     let directory = base_dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -130,7 +130,7 @@ pub(super) fn of(path: &Path, source: Source, settings: &Frontmatter) -> Result<
         file_path: path.to_path_buf(),
         base_dir,
     };
-    Ok(Read { skill, oddities })
+    Ok(ReadSkill { skill, oddities })
 }
 
 fn installs(manifest: &Manifest) -> Vec<InstallSpec> {

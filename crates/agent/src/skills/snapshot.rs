@@ -16,7 +16,7 @@ use super::prompt_text::PromptText;
 use super::skill::Skill;
 use super::standing::Standing;
 use crate::prompt::SkillsReport;
-use crate::requirements::Surroundings;
+use crate::requirements::RequirementEnv;
 
 /// Prompts longer than this are said to be long, in bytes: they are part of every call of a model.
 const LONG_PROMPT: usize = 60_000;
@@ -44,7 +44,7 @@ pub struct Snapshot {
 /// where it finds none.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Mark<'a> {
+struct SnapshotMark<'a> {
     prompt_hash: String,
     skills: Vec<MarkedSkill<'a>>,
     version: i64,
@@ -75,7 +75,7 @@ impl Snapshot {
         Self::with(library, config, agent, &Here::new(config))
     }
 
-    fn with(library: &Library, config: &Config, agent: &AgentId, here: &impl Surroundings) -> Self {
+    fn with(library: &Library, config: &Config, agent: &AgentId, here: &impl RequirementEnv) -> Self {
         let wanted = config.agent_entry(agent).and_then(|entry| entry.skills.as_deref());
         let is_wanted = |skill: &&Skill| wanted.is_none_or(|names| names.contains(&skill.name));
         let can_be_used = |skill: &&Skill| Standing::of(skill, &config.skills, here).is_eligible();
@@ -125,8 +125,12 @@ fn mark(prompt: &str, skills: &[Skill], version: i64) -> Option<Json> {
     }
     let hash = Sha256::digest(prompt.as_bytes());
     let prompt_hash = hash.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();
-    Json::of_row_field(&Mark { prompt_hash, skills: skills.iter().map(MarkedSkill::of).collect(), version })
-        .ok()
+    Json::of_row_field(&SnapshotMark {
+        prompt_hash,
+        skills: skills.iter().map(MarkedSkill::of).collect(),
+        version,
+    })
+    .ok()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ const DIRECTORY: &str = "skills";
 
 /// Origin of a skill. A later one wins over an earlier one of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
+pub enum SkillSource {
     /// Skill from `skills.load.extraDirs`.
     Extra,
     /// The skill is part of the product.
@@ -23,7 +23,7 @@ pub enum Source {
     Workspace,
 }
 
-impl Source {
+impl SkillSource {
     /// The name that clients know.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Source {
     }
 }
 
-impl Serialize for Source {
+impl Serialize for SkillSource {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
@@ -45,7 +45,7 @@ impl Serialize for Source {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Root {
     /// Origin of these skills.
-    pub source: Source,
+    pub source: SkillSource,
     /// Absolute.
     pub dir: PathBuf,
 }
@@ -54,10 +54,10 @@ pub struct Root {
 pub fn roots(config: &Config, workspace: &Path) -> Vec<Root> {
     let environment = config.environment();
     let extra = config.skills.load.extra_dirs.iter().map(|dir| dir.trim()).filter(|dir| !dir.is_empty());
-    let extra = extra.map(|dir| Root { source: Source::Extra, dir: environment.expand_path(dir) });
-    let bundled = bundled_dir(config).map(|dir| Root { source: Source::Bundled, dir });
-    let managed = Root { source: Source::Managed, dir: managed_dir(config) };
-    let own = Root { source: Source::Workspace, dir: workspace.join(DIRECTORY) };
+    let extra = extra.map(|dir| Root { source: SkillSource::Extra, dir: environment.expand_path(dir) });
+    let bundled = bundled_dir(config).map(|dir| Root { source: SkillSource::Bundled, dir });
+    let managed = Root { source: SkillSource::Managed, dir: managed_dir(config) };
+    let own = Root { source: SkillSource::Workspace, dir: workspace.join(DIRECTORY) };
     extra.chain(bundled).chain([managed, own]).collect()
 }
 
@@ -84,16 +84,16 @@ mod tests {
     fn the_workspace_comes_last_and_the_extra_directories_first() {
         let env = Environment::new([("HOME", "/h"), ("OPENCLAW_BUNDLED_SKILLS_DIR", "/opt/bundled")], "/cwd");
         let config = Config::from_json5("{skills: {load: {extraDirs: ['~/a', ' ', 'b']}}}", &env).unwrap();
-        let found: Vec<(Source, String)> = roots(&config, Path::new("/w"))
+        let found: Vec<(SkillSource, String)> = roots(&config, Path::new("/w"))
             .into_iter()
             .map(|root| (root.source, root.dir.display().to_string()))
             .collect();
         let expect = [
-            (Source::Extra, "/h/a"),
-            (Source::Extra, "/cwd/b"),
-            (Source::Bundled, "/opt/bundled"),
-            (Source::Managed, "/h/.openclaw/skills"),
-            (Source::Workspace, "/w/skills"),
+            (SkillSource::Extra, "/h/a"),
+            (SkillSource::Extra, "/cwd/b"),
+            (SkillSource::Bundled, "/opt/bundled"),
+            (SkillSource::Managed, "/h/.openclaw/skills"),
+            (SkillSource::Workspace, "/w/skills"),
         ];
         assert_eq!(found, expect.map(|(source, dir)| (source, dir.to_owned())));
         let bare = Config::from_json5("{}", &Environment::new([("HOME", "/h")], "/cwd")).unwrap();

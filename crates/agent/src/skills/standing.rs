@@ -4,8 +4,8 @@ use openclaw_config::settings::{SkillEntry, Skills};
 use secrecy::ExposeSecret as _;
 
 use super::skill::Skill;
-use super::source::Source;
-use crate::requirements::{Requirements, Surroundings};
+use super::source::SkillSource;
+use crate::requirements::{RequirementEnv, Requirements};
 
 /// Obstacles that keep a skill from being used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) struct Standing {
 
 impl Standing {
     /// Determines the standing of a skill under this configuration, on this host.
-    pub(super) fn of(skill: &Skill, config: &Skills, here: &impl Surroundings) -> Self {
+    pub(super) fn of(skill: &Skill, config: &Skills, here: &impl RequirementEnv) -> Self {
         let entry = entry_of(skill, config);
         let here = ForSkill { here, entry, primary_env: skill.primary_env.as_deref() };
         Self {
@@ -45,7 +45,7 @@ fn is_blocked(skill: &Skill, allowed: Option<&[String]>) -> bool {
     let named = |name: &String| [&skill.key, &skill.name].contains(&&name.trim().to_owned());
     let Some(allowed) = allowed else { return false };
     let is_any = |name: &String| !name.trim().is_empty();
-    skill.source == Source::Bundled && allowed.iter().any(is_any) && !allowed.iter().any(named)
+    skill.source == SkillSource::Bundled && allowed.iter().any(is_any) && !allowed.iter().any(named)
 }
 
 /// Environment of one skill: the host plus the skill's own variables.
@@ -55,7 +55,7 @@ struct ForSkill<'a, S> {
     primary_env: Option<&'a str>,
 }
 
-impl<S: Surroundings> Surroundings for ForSkill<'_, S> {
+impl<S: RequirementEnv> RequirementEnv for ForSkill<'_, S> {
     fn has_bin(&self, name: &str) -> bool {
         self.here.has_bin(name)
     }

@@ -13,9 +13,9 @@ use super::here::Here;
 use super::install_option::{Preference, offered};
 use super::library::Library;
 use super::skill::Skill;
-use super::source::{Source, managed_dir, roots};
+use super::source::{SkillSource, managed_dir, roots};
 use super::standing::Standing;
-use crate::requirements::{BinPath, Requirements, Strictness, Surroundings};
+use crate::requirements::{BinPath, RequirementEnv, Requirements, Strictness};
 
 /// Reads the status of all skills of a workspace. Blocking.
 pub fn status(config: &Config, workspace: &Path) -> SkillsStatusResult {
@@ -43,7 +43,7 @@ pub fn bins<'w>(config: &Config, workspaces: impl Iterator<Item = &'w Path>) -> 
 /// Every program that skills name outside of workspaces, each once: agents write into those. Neither the skill nor the program lies
 /// where a sandbox may write. Blocking.
 pub fn trusted_bins(config: &Config) -> BTreeSet<String> {
-    let roots = roots(config, Path::new("")).into_iter().filter(|root| root.source != Source::Workspace);
+    let roots = roots(config, Path::new("")).into_iter().filter(|root| root.source != SkillSource::Workspace);
     let library = Library::read(&roots.collect::<Vec<_>>());
     let sandboxes = config.sandbox_writable();
     let first = BinPath::new(config.environment().get("PATH").unwrap_or_default());
@@ -65,7 +65,7 @@ fn row(skill: &Skill, config: &Config, here: &Here<'_>, preference: Preference) 
         name: skill.name.clone(),
         description: skill.description.clone(),
         source: skill.source.as_str().to_owned(),
-        bundled: skill.source == Source::Bundled,
+        bundled: skill.source == SkillSource::Bundled,
         file_path: skill.file_path.display().to_string(),
         base_dir: skill.base_dir.display().to_string(),
         skill_key: skill.key.clone(),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::skill::{CommandUse, ForModel, Skill};
-use super::source::Source;
+use super::source::SkillSource;
 use crate::requirements::{Requirements, Strictness};
 
 /// A skill of the workspace `/w` that needs nothing.
@@ -12,7 +12,7 @@ pub(super) fn skill(name: &str) -> Skill {
     Skill {
         name: name.to_owned(),
         description: format!("About {name}"),
-        source: Source::Workspace,
+        source: SkillSource::Workspace,
         file_path: base_dir.join("SKILL.md"),
         base_dir,
         key: name.to_owned(),

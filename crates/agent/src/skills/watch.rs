@@ -32,7 +32,7 @@ pub async fn follow<S>(
         let load = config(&settings.borrow_and_update()).skills.load.clone();
         let kept = if load.is_watched() { book.libraries() } else { Vec::new() };
         let looked = tokio::task::spawn_blocking(move || look(files, kept)).await;
-        let Ok(Look { files: watch, outdated, again }) = looked else { return };
+        let Ok(WatchResult { files: watch, outdated, again }) = looked else { return };
         files = watch;
         if !outdated.is_empty() {
             for one in outdated {
@@ -49,28 +49,28 @@ pub async fn follow<S>(
     }
 }
 
-type Kept = (PathBuf, Vec<Root>, Arc<Library>);
+type WatchedLibrary = (PathBuf, Vec<Root>, Arc<Library>);
 
 /// The result of a look at the files.
-struct Look {
+struct WatchResult {
     files: FileWatch,
     /// The libraries that have to be read again.
-    outdated: Vec<Kept>,
+    outdated: Vec<WatchedLibrary>,
     /// The time until the next look, whatever happens.
     again: Option<Duration>,
 }
 
 /// Watches the files of what is kept, then looks at them. Blocking.
-fn look(mut files: FileWatch, kept: Vec<Kept>) -> Look {
+fn look(mut files: FileWatch, kept: Vec<WatchedLibrary>) -> WatchResult {
     let places: Vec<PathBuf> = kept.iter().flat_map(|(_, _, library)| library.places()).collect();
     files.set(&places);
     let now = now_ms();
     let again = kept.iter().filter_map(|(_, _, library)| library.is_unsure_for(now)).min();
     let outdated = kept.into_iter().filter(|(_, _, library)| library.is_outdated(now)).collect();
-    Look { files, outdated, again }
+    WatchResult { files, outdated, again }
 }
 
-async fn read_again(book: &SkillBook, (workspace, roots, library): Kept, debounce: Duration) {
+async fn read_again(book: &SkillBook, (workspace, roots, library): WatchedLibrary, debounce: Duration) {
     settled(&library, debounce).await;
     let read = {
         let roots = roots.clone();

@@ -30,7 +30,7 @@ pub(super) fn without(text: &str, complete: bool) -> Cow<'_, str> {
             out.push_str(part);
         } else {
             let is_whole = complete || parts.peek().is_some();
-            Reader { has_calls: part.contains(SIGNS[2]), is_whole, has_ends: true }.read(part, &mut out);
+            LeakReader { has_calls: part.contains(SIGNS[2]), is_whole, has_ends: true }.read(part, &mut out);
         }
     }
     Cow::Owned(out)
@@ -45,7 +45,7 @@ fn may_begin(text: &str) -> Option<usize> {
 }
 
 /// Finding at a bracket.
-enum Found {
+enum BracketFinding {
     /// A call of this many bytes.
     Call(usize),
     /// A call whose end has not arrived yet.
@@ -53,7 +53,7 @@ enum Found {
     Text,
 }
 
-struct Reader {
+struct LeakReader {
     /// True if there are tagged calls: `<invoke>` counts as a call only beside those.
     has_calls: bool,
     is_whole: bool,
@@ -61,16 +61,16 @@ struct Reader {
     has_ends: bool,
 }
 
-impl Reader {
+impl LeakReader {
     fn read(mut self, text: &str, out: &mut String) {
         let mut at = 0;
         while let Some(next) = text.get(at..).and_then(|rest| rest.find(['[', '<'])).map(|next| at + next) {
             out.push_str(text.get(at..next).unwrap_or_default());
             let rest = text.get(next..).unwrap_or_default();
             at = match self.found(rest) {
-                Found::Call(len) => next + len,
-                Found::Unfinished if !self.is_whole => return,
-                Found::Unfinished | Found::Text => {
+                BracketFinding::Call(len) => next + len,
+                BracketFinding::Unfinished if !self.is_whole => return,
+                BracketFinding::Unfinished | BracketFinding::Text => {
                     out.push_str(rest.get(..1).unwrap_or_default());
                     next + 1
                 }
@@ -79,9 +79,9 @@ impl Reader {
         out.push_str(text.get(at..).unwrap_or_default());
     }
 
-    fn found(&mut self, rest: &str) -> Found {
+    fn found(&mut self, rest: &str) -> BracketFinding {
         if let Some(tag) = TAGS.iter().find(|tag| rest.starts_with(**tag)) {
-            return Found::Call(tag.len());
+            return BracketFinding::Call(tag.len());
         }
         if rest.starts_with(CALL) || rest.starts_with(RESULT) {
             return self.written(rest);
@@ -89,37 +89,38 @@ impl Reader {
         if self.has_calls && rest.starts_with(INVOKE) {
             let end = if self.has_ends { rest.find(INVOKE_END) } else { None };
             self.has_ends = end.is_some();
-            return end.map_or(Found::Unfinished, |end| Found::Call(end + INVOKE_END.len()));
+            return end
+                .map_or(BracketFinding::Unfinished, |end| BracketFinding::Call(end + INVOKE_END.len()));
         }
         let may_be = rest.len() <= RESULT.len() && may_begin(rest) == Some(0)
             || self.has_calls && INVOKE.starts_with(rest);
-        if may_be { Found::Unfinished } else { Found::Text }
+        if may_be { BracketFinding::Unfinished } else { BracketFinding::Text }
     }
 
     /// `[Tool Call: name (ID: 1)]` with its arguments, or `[Tool Result for ID 1]` with its lines up to a blank one.
-    fn written(&self, rest: &str) -> Found {
+    fn written(&self, rest: &str) -> BracketFinding {
         let near = rest.get(..rest.floor_char_boundary(LONGEST_HEAD)).unwrap_or_default();
         let head = match near.find([']', '\n']) {
             Some(end) if near.get(end..).is_some_and(|end| end.starts_with(']')) => end + 1,
-            None if near.len() == rest.len() => return Found::Unfinished,
-            Some(_) | None => return Found::Text,
+            None if near.len() == rest.len() => return BracketFinding::Unfinished,
+            Some(_) | None => return BracketFinding::Text,
         };
         let behind = rest.get(head..).unwrap_or_default();
         if rest.starts_with(RESULT) {
             return match behind.find("\n\n") {
-                Some(end) => Found::Call(head + end),
-                None if self.is_whole => Found::Call(rest.len()),
-                None => Found::Unfinished,
+                Some(end) => BracketFinding::Call(head + end),
+                None if self.is_whole => BracketFinding::Call(rest.len()),
+                None => BracketFinding::Unfinished,
             };
         }
         if !self.is_whole && ARGUMENTS.starts_with(behind) {
-            return Found::Unfinished;
+            return BracketFinding::Unfinished;
         }
-        let Some(arguments) = behind.strip_prefix(ARGUMENTS) else { return Found::Call(head) };
+        let Some(arguments) = behind.strip_prefix(ARGUMENTS) else { return BracketFinding::Call(head) };
         match json_len(arguments) {
-            Some(len) => Found::Call(head + ARGUMENTS.len() + len),
-            None if self.is_whole => Found::Call(rest.len()),
-            None => Found::Unfinished,
+            Some(len) => BracketFinding::Call(head + ARGUMENTS.len() + len),
+            None if self.is_whole => BracketFinding::Call(rest.len()),
+            None => BracketFinding::Unfinished,
         }
     }
 }

@@ -61,15 +61,15 @@ struct Scan<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TagKind {
     Thinking,
     Final,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Candidate {
+enum TagCandidate {
     Tag {
-        kind: Kind,
+        kind: TagKind,
         close: bool,
         len: usize,
     },
@@ -115,18 +115,18 @@ impl<'a> Scan<'a> {
             return Some(self.code(at, rest));
         }
         match candidate(rest) {
-            Candidate::Tag { .. } if self.open_span => None,
-            Candidate::Tag { kind: Kind::Thinking, close: false, len } => {
+            TagCandidate::Tag { .. } if self.open_span => None,
+            TagCandidate::Tag { kind: TagKind::Thinking, close: false, len } => {
                 self.hide(at + len).map(|end| end - at)
             }
-            Candidate::Tag { kind: Kind::Thinking, close: true, len } => Some(len),
-            Candidate::Tag { kind: Kind::Final, close, len } => {
+            TagCandidate::Tag { kind: TagKind::Thinking, close: true, len } => Some(len),
+            TagCandidate::Tag { kind: TagKind::Final, close, len } => {
                 self.saw_final |= !close;
                 self.in_final = !close;
                 Some(len)
             }
-            Candidate::Undecided if !self.rules.complete => None,
-            Candidate::Undecided | Candidate::Text => {
+            TagCandidate::Undecided if !self.rules.complete => None,
+            TagCandidate::Undecided | TagCandidate::Text => {
                 self.show("<");
                 Some(1)
             }
@@ -138,7 +138,7 @@ impl<'a> Scan<'a> {
         let rest = self.text.get(from..)?;
         for (at, _) in rest.match_indices('<') {
             let tail = rest.get(at..).unwrap_or_default();
-            if let Candidate::Tag { kind: Kind::Thinking, close: true, len } = candidate(tail) {
+            if let TagCandidate::Tag { kind: TagKind::Thinking, close: true, len } = candidate(tail) {
                 self.out.thinking.push_str(rest.get(..at).unwrap_or_default());
                 return Some(from + at + len);
             }
@@ -197,7 +197,7 @@ fn fence_len(rest: &str, run: usize) -> usize {
 
 /// Classifies what the `<` at the start of `rest` begins. Behind its name a tag may have
 /// attributes; one that closes itself is an end.
-fn candidate(rest: &str) -> Candidate {
+fn candidate(rest: &str) -> TagCandidate {
     let mut close = false;
     let mut name = String::new();
     let mut name_ended = false;
@@ -206,35 +206,35 @@ fn candidate(rest: &str) -> Candidate {
         match c {
             '>' => {
                 let close = close || last == '/';
-                return named(&name).map_or(Candidate::Text, |kind| Candidate::Tag {
+                return named(&name).map_or(TagCandidate::Text, |kind| TagCandidate::Tag {
                     kind,
                     close,
                     len: at + 1,
                 });
             }
-            '<' | '\n' => return Candidate::Text,
+            '<' | '\n' => return TagCandidate::Text,
             '/' if !close && name.is_empty() => close = true,
             c if c.is_whitespace() => name_ended |= !name.is_empty(),
             // An attribute.
             _ if name_ended => {}
             '/' => name_ended = true,
             c if c.is_ascii_alphabetic() => name.push(c.to_ascii_lowercase()),
-            _ => return Candidate::Text,
+            _ => return TagCandidate::Text,
         }
         let possible = if name_ended { named(&name).is_some() } else { may_be_named(&name) };
         if !possible || at > MAX_TAG {
-            return Candidate::Text;
+            return TagCandidate::Text;
         }
         last = c;
     }
-    Candidate::Undecided
+    TagCandidate::Undecided
 }
 
-fn named(name: &str) -> Option<Kind> {
+fn named(name: &str) -> Option<TagKind> {
     if name == FINAL {
-        return Some(Kind::Final);
+        return Some(TagKind::Final);
     }
-    THINKING.contains(&name).then_some(Kind::Thinking)
+    THINKING.contains(&name).then_some(TagKind::Thinking)
 }
 
 fn may_be_named(start: &str) -> bool {
@@ -277,13 +277,15 @@ fn split_thinking(block: TextBlock) -> Vec<Block> {
 /// The thinking section a text begins with, and the text after it.
 fn leading_thinking(text: &str) -> Option<(&str, &str)> {
     let start = text.trim_start();
-    let Candidate::Tag { kind: Kind::Thinking, close: false, len } = candidate(start) else { return None };
+    let TagCandidate::Tag { kind: TagKind::Thinking, close: false, len } = candidate(start) else {
+        return None;
+    };
     let body = start.get(len..)?;
     body.match_indices('<').find_map(|(at, _)| match candidate(body.get(at..)?) {
-        Candidate::Tag { kind: Kind::Thinking, close: true, len } => {
+        TagCandidate::Tag { kind: TagKind::Thinking, close: true, len } => {
             Some((body.get(..at)?, body.get(at + len..)?))
         }
-        Candidate::Tag { .. } | Candidate::Undecided | Candidate::Text => None,
+        TagCandidate::Tag { .. } | TagCandidate::Undecided | TagCandidate::Text => None,
     })
 }
 

@@ -6,7 +6,7 @@ use openclaw_config::settings::ToolProfile;
 
 /// Verdict on a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict<'a> {
+pub struct ToolVerdict<'a> {
     /// Tool name.
     pub name: &'a str,
     /// The first rule that removed it; `None` where all of them kept it.

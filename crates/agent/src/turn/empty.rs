@@ -4,8 +4,8 @@
 use openclaw_models::{FailureKind, ModelFailure};
 use openclaw_protocol::message::{AssistantMessage, ToolResultMessage};
 
-use super::Turn;
-use crate::payload::Answer;
+use super::TurnMachine;
+use crate::payload::AnswerContent;
 use crate::run::Expected;
 
 /// Error message of an empty answer.
@@ -13,9 +13,13 @@ const EMPTY: &str = "the model's answer was empty";
 /// Tool that sends messages to people.
 const SPEAKING_TOOL: &str = "message";
 
-impl Turn {
+impl TurnMachine {
     /// Returns the failure that an answer counts as if its reader gets no words from it, nor from the answers before it.
-    pub(super) fn emptiness(&self, message: &AssistantMessage, answer: &Answer) -> Option<ModelFailure> {
+    pub(super) fn emptiness(
+        &self,
+        message: &AssistantMessage,
+        answer: &AnswerContent,
+    ) -> Option<ModelFailure> {
         let is_last_word = message.tool_calls().next().is_none();
         if !is_last_word || self.limits.expects == Expected::Anything || self.record.has_told {
             return None;

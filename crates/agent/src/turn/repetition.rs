@@ -8,13 +8,13 @@ use sha2::{Digest as _, Sha256};
 /// changes.
 #[derive(Debug, Default)]
 pub(super) struct Repetition {
-    last: Option<Made>,
+    last: Option<MadeCall>,
     count: u32,
 }
 
 /// A call that was made.
 #[derive(Debug, PartialEq)]
-struct Made {
+struct MadeCall {
     name: String,
     arguments: Value,
     /// Digest of the call's result, which may be large.
@@ -25,7 +25,7 @@ impl Repetition {
     /// Counts a call with its result; how many identical ones there were in a row, this one included.
     pub(super) fn count(&mut self, call: &ToolCall, result: &[Block]) -> u32 {
         let made =
-            Made { name: call.name.clone(), arguments: call.arguments.clone(), digest: digest(result) };
+            MadeCall { name: call.name.clone(), arguments: call.arguments.clone(), digest: digest(result) };
         if self.last.as_ref() == Some(&made) {
             self.count += 1;
         } else {

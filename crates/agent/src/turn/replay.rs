@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use openclaw_protocol::message::{Message, ToolCall, Usage};
 
-use super::{Candidates, Executed, History, RoomMade, Sizes, Step, Turn};
+use super::{Candidates, Executed, History, RoomMade, Sizes, TurnMachine, TurnStep};
 use crate::answer::Answered;
 use crate::reply::RunError;
 use crate::run::Limits;
@@ -14,7 +14,7 @@ use crate::transcript::QueuedMessage;
 
 /// Input of the machine: a call of the method of that name.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum TurnInput {
     Polled(Option<QueuedMessage>),
     Answered(Answered, Option<StopCause>, i64),
     ToolDone(Executed, Option<StopCause>, i64),
@@ -31,9 +31,9 @@ pub(crate) enum Heard {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Recorded {
     /// The machine was told this.
-    Heard(Heard),
+    Heard(TurnInput),
     /// The machine said to do this.
-    Said(Step),
+    Said(TurnStep),
 }
 
 /// A run as it happened.
@@ -55,18 +55,18 @@ impl Tape {
         Self { context, own_from, deaths, candidates, limits, now, events: Vec::new() }
     }
 
-    pub(super) fn heard(&mut self, heard: Heard) {
+    pub(super) fn heard(&mut self, heard: TurnInput) {
         self.events.push(Recorded::Heard(heard));
     }
 
-    pub(super) fn said(&mut self, step: &Step) {
+    pub(super) fn said(&mut self, step: &TurnStep) {
         self.events.push(Recorded::Said(step.clone()));
     }
 
     /// Replays the recording with a new machine.
-    pub(crate) fn replay(&self) -> Turn {
+    pub(crate) fn replay(&self) -> TurnMachine {
         let history = History { context: &self.context, own_from: self.own_from, deaths: self.deaths };
-        let mut turn = Turn::new(history, self.candidates.clone(), self.limits, self.now);
+        let mut turn = TurnMachine::new(history, self.candidates.clone(), self.limits, self.now);
         for event in &self.events {
             match event {
                 Recorded::Heard(heard) => turn.hear(heard.clone()),
@@ -77,7 +77,7 @@ impl Tape {
     }
 
     /// A replay says, ends and tells the caller what the run did.
-    pub(crate) fn assert_repeats(&self, turn: &Turn) {
+    pub(crate) fn assert_repeats(&self, turn: &TurnMachine) {
         let again = self.replay();
         assert_eq!(again.tape.events, self.events);
         assert_eq!(again.end(), turn.end());
@@ -85,19 +85,19 @@ impl Tape {
     }
 }
 
-impl Turn {
-    fn hear(&mut self, heard: Heard) {
+impl TurnMachine {
+    fn hear(&mut self, heard: TurnInput) {
         match heard {
-            Heard::Polled(queued) => self.polled(queued),
-            Heard::Answered(answered, stop, now) => self.answered(answered, stop, now),
-            Heard::ToolDone(executed, stop, now) => self.tool_done(executed, stop, now),
-            Heard::Skipped(call, meta, now) => self.skipped(&call, meta, now),
-            Heard::Stopped(cause, now) => self.stopped(cause, now),
-            Heard::StorageFailed(error) => self.storage_failed(error),
-            Heard::ShortOfRoom => self.short_of_room(),
-            Heard::Measured(sizes) => self.measured(sizes),
-            Heard::Used(usage) => self.used(&usage),
-            Heard::RoomMade(made) => drop(self.room_made(made)),
+            TurnInput::Polled(queued) => self.polled(queued),
+            TurnInput::Answered(answered, stop, now) => self.answered(answered, stop, now),
+            TurnInput::ToolDone(executed, stop, now) => self.tool_done(executed, stop, now),
+            TurnInput::Skipped(call, meta, now) => self.skipped(&call, meta, now),
+            TurnInput::Stopped(cause, now) => self.stopped(cause, now),
+            TurnInput::StorageFailed(error) => self.storage_failed(error),
+            TurnInput::ShortOfRoom => self.short_of_room(),
+            TurnInput::Measured(sizes) => self.measured(sizes),
+            TurnInput::Used(usage) => self.used(&usage),
+            TurnInput::RoomMade(made) => drop(self.room_made(made)),
         }
     }
 }
@@ -110,12 +110,12 @@ mod tests {
     use super::*;
     use crate::turn::CandidateFacts;
 
-    fn answer(text: &str) -> Heard {
+    fn answer(text: &str) -> TurnInput {
         let message = AssistantMessage { content: vec![Block::text(text)], ..AssistantMessage::default() };
-        Heard::Answered(Answered { message, failure: None, heard: true }, None, 3)
+        TurnInput::Answered(Answered { message, failure: None, heard: true }, None, 3)
     }
 
-    fn answered() -> Turn {
+    fn answered() -> TurnMachine {
         let facts = CandidateFacts {
             name: "fake/m0".to_owned(),
             thinking: ThinkingLevel::Off,
@@ -126,12 +126,12 @@ mod tests {
         let candidates = Candidates { facts: vec![facts], ..Candidates::default() };
         let context = [Arc::new(Message::User(UserMessage::text("hi", 1)))];
         let history = History { context: &context, own_from: 1, deaths: 0 };
-        let mut turn = Turn::new(history, candidates, Limits::default(), 2);
-        for heard in [Heard::Polled(None), answer("yes"), Heard::Polled(None)] {
+        let mut turn = TurnMachine::new(history, candidates, Limits::default(), 2);
+        for heard in [TurnInput::Polled(None), answer("yes"), TurnInput::Polled(None)] {
             turn.next();
             turn.hear(heard);
         }
-        while turn.next() != Step::End {}
+        while turn.next() != TurnStep::End {}
         turn
     }
 

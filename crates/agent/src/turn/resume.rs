@@ -7,10 +7,10 @@ use openclaw_models::history;
 use openclaw_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage};
 
 use super::empty::has_told;
-use super::{History, Step, Turn, repetition};
+use super::{History, TurnMachine, TurnStep, repetition};
 use crate::event::{RunEnd, RunEvent, TextChange};
 use crate::gateway_result::INTERRUPTED;
-use crate::payload::Answer;
+use crate::payload::AnswerContent;
 use crate::reply::{RunError, RunErrorKind};
 use crate::text::directive;
 use crate::text::silent::{is_silent, spoken};
@@ -141,7 +141,7 @@ fn given_up(own: &[Arc<Message>], how_often: &str) -> String {
     )
 }
 
-impl Turn {
+impl TurnMachine {
     /// Decides by the end of the branch: close open calls, return an answer that is already there, or just go on. A
     /// failed or cut-off answer at the end is no answer: the model is asked again. Calls of `repeatable` tools are made again.
     pub(super) fn begin(&mut self, history: History<'_>, repeatable: &[&'static str], now: i64) {
@@ -165,7 +165,7 @@ impl Turn {
             }),
             Some(Message::Assistant(answer)) if is_final(answer) => {
                 self.record.last_usage = Some(answer.usage);
-                self.steps.extend(shown(answer).map(Step::Emit));
+                self.steps.extend(shown(answer).map(TurnStep::Emit));
                 self.finish(RunEnd::Completed);
             }
             Some(_) => {}
@@ -184,7 +184,7 @@ impl Turn {
                 }
                 Message::Assistant(answer) if !is_cut_off(answer) => {
                     self.record.usage.add(&answer.usage);
-                    self.record.answers.push(Answer::of(answer).to(self.record.steered));
+                    self.record.answers.push(AnswerContent::of(answer).to(self.record.steered));
                 }
                 Message::ToolResult(result) => {
                     self.record.has_told |= has_told(result);

@@ -44,7 +44,7 @@ pub(super) struct Attempts {
 
 /// Next action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum RetryDecision {
     /// Call again, after a wait if given. The candidate and the level are chosen by [`Attempts`].
     Again(Option<Duration>),
     /// No candidate is left.
@@ -92,14 +92,14 @@ impl Attempts {
     }
 
     /// Decides, and moves on to what is tried next. `heard`: some of the answer had arrived.
-    pub(super) fn after(&mut self, failure: &ModelFailure, heard: bool) -> Next {
+    pub(super) fn after(&mut self, failure: &ModelFailure, heard: bool) -> RetryDecision {
         let from = self.name();
         let next = self.decide(failure, heard);
         let then = match &next {
-            Next::GiveUp => "giving up".to_owned(),
-            Next::Again(Some(wait)) => format!("once more in {wait:?}"),
-            Next::Again(None) if self.name() == from => format!("with thinking {}", self.thinking),
-            Next::Again(None) => format!("next: {}", self.name()),
+            RetryDecision::GiveUp => "giving up".to_owned(),
+            RetryDecision::Again(Some(wait)) => format!("once more in {wait:?}"),
+            RetryDecision::Again(None) if self.name() == from => format!("with thinking {}", self.thinking),
+            RetryDecision::Again(None) => format!("next: {}", self.name()),
         };
         let reason = failure.kind.reason().unwrap_or("unknown");
         tracing::warn!(
@@ -109,31 +109,33 @@ impl Attempts {
         next
     }
 
-    fn decide(&mut self, failure: &ModelFailure, heard: bool) -> Next {
+    fn decide(&mut self, failure: &ModelFailure, heard: bool) -> RetryDecision {
         if failure.kind.bars_credential() {
             self.barred.extend(self.current().and_then(|candidate| candidate.credential.clone()));
         }
         if failure.kind == FailureKind::Empty && !std::mem::replace(&mut self.asked_again, true) {
-            return Next::Again(Some(Duration::ZERO));
+            return RetryDecision::Again(Some(Duration::ZERO));
         }
         let following = self.following(failure.kind);
         let repeated_already = !heard && self.current().is_some_and(|candidate| candidate.repeats_itself);
         if !repeated_already {
             if let Some(level) = self.supported_level(failure) {
                 self.thinking = level;
-                return Next::Again(None);
+                return RetryDecision::Again(None);
             }
             if let Some(wait) = self.wait(failure, following.is_some()) {
                 self.retried += 1;
-                return Next::Again(Some(wait));
+                return RetryDecision::Again(Some(wait));
             }
         }
-        let Some(next) = following.filter(|_| failure.kind.falls_over()) else { return Next::GiveUp };
+        let Some(next) = following.filter(|_| failure.kind.falls_over()) else {
+            return RetryDecision::GiveUp;
+        };
         self.candidate = next;
         self.retried = 0;
         self.tried_levels.clear();
         self.thinking = self.current().map_or(ThinkingLevel::Off, |next| next.thinking);
-        Next::Again(None)
+        RetryDecision::Again(None)
     }
 
     fn current(&self) -> Option<&CandidateFacts> {
@@ -222,15 +224,16 @@ mod tests {
         Attempts::new(Candidates { facts: (0..candidates).map(facts).collect(), ..Candidates::default() }, 3)
     }
 
-    fn secs(n: u64) -> Next {
-        Next::Again(Some(Duration::from_secs(n)))
+    fn secs(n: u64) -> RetryDecision {
+        RetryDecision::Again(Some(Duration::from_secs(n)))
     }
 
     #[test]
     fn a_hiccup_is_tried_four_times_then_given_up() {
         let mut one = attempts(1);
-        let seen: Vec<Next> = (0..4).map(|_| one.after(&failure(FailureKind::Transient), false)).collect();
-        assert_eq!(seen, [secs(2), secs(4), secs(8), Next::GiveUp]);
+        let seen: Vec<RetryDecision> =
+            (0..4).map(|_| one.after(&failure(FailureKind::Transient), false)).collect();
+        assert_eq!(seen, [secs(2), secs(4), secs(8), RetryDecision::GiveUp]);
         one.succeeded();
         assert_eq!(one.after(&failure(FailureKind::RateLimit), false), secs(2));
     }
@@ -240,7 +243,7 @@ mod tests {
         let mut two = attempts(2);
         assert_eq!(
             (two.after(&failure(FailureKind::RateLimit), false), two.candidate()),
-            (Next::Again(None), 1)
+            (RetryDecision::Again(None), 1)
         );
         assert_eq!((two.after(&failure(FailureKind::RateLimit), false), two.candidate()), (secs(2), 1));
     }
@@ -284,7 +287,7 @@ mod tests {
         };
         let mut one = attempts(1);
         let next = one.after(&refused, false);
-        assert_eq!((one.notice(0, &next, &refused, false), next), (None, Next::Again(None)));
+        assert_eq!((one.notice(0, &next, &refused, false), next), (None, RetryDecision::Again(None)));
     }
 
     #[test]
@@ -293,18 +296,18 @@ mod tests {
             |n| ModelFailure { retry_after: Some(Duration::from_secs(n)), ..failure(FailureKind::RateLimit) };
         assert_eq!(attempts(1).after(&asked(17), false), secs(17));
         assert_eq!(attempts(1).after(&asked(1), false), secs(2));
-        assert_eq!(attempts(1).after(&asked(61), false), Next::GiveUp);
+        assert_eq!(attempts(1).after(&asked(61), false), RetryDecision::GiveUp);
     }
 
     #[test]
     fn what_another_candidate_may_not_have_moves_on_and_the_rest_ends_the_run() {
         use FailureKind::{Auth, Billing, ContextOverflow, Format, Gone, Other, Timeout, Unaffordable};
         for kind in [Auth, Billing, Timeout, Format, Gone, Unaffordable] {
-            assert_eq!(attempts(2).after(&failure(kind), false), Next::Again(None), "{kind:?}");
-            assert_eq!(attempts(1).after(&failure(kind), false), Next::GiveUp, "{kind:?}");
+            assert_eq!(attempts(2).after(&failure(kind), false), RetryDecision::Again(None), "{kind:?}");
+            assert_eq!(attempts(1).after(&failure(kind), false), RetryDecision::GiveUp, "{kind:?}");
         }
         for kind in [ContextOverflow, Other] {
-            assert_eq!(attempts(2).after(&failure(kind), false), Next::GiveUp, "{kind:?}");
+            assert_eq!(attempts(2).after(&failure(kind), false), RetryDecision::GiveUp, "{kind:?}");
         }
     }
 
@@ -313,9 +316,12 @@ mod tests {
         let rows = [("p/big", "p:a"), ("p/big", "p:b"), ("q/m", "")];
         let mut all = with_credentials(&rows, &[]);
         let empty = failure(FailureKind::Empty);
-        assert_eq!((all.after(&empty, true), all.candidate()), (Next::Again(Some(Duration::ZERO)), 0));
-        assert_eq!((all.after(&empty, true), all.candidate()), (Next::Again(None), 2));
-        assert_eq!(all.after(&empty, true), Next::GiveUp);
+        assert_eq!(
+            (all.after(&empty, true), all.candidate()),
+            (RetryDecision::Again(Some(Duration::ZERO)), 0)
+        );
+        assert_eq!((all.after(&empty, true), all.candidate()), (RetryDecision::Again(None), 2));
+        assert_eq!(all.after(&empty, true), RetryDecision::GiveUp);
         let seen = |kind| CandidateFailure { candidate: 0, kind, message: "boom".into() };
         let told = |kinds: [FailureKind; 2]| all.error(&kinds.map(seen), &empty).message;
         let nothing = told([FailureKind::Empty; 2]);
@@ -334,7 +340,10 @@ mod tests {
     #[test]
     fn a_model_that_is_gone_is_not_asked_with_another_credential() {
         let mut all = with_credentials(&[("p/big", "p:a"), ("p/big", "p:b"), ("p/small", "p:a")], &[]);
-        assert_eq!((all.after(&failure(FailureKind::Gone), false), all.candidate()), (Next::Again(None), 2));
+        assert_eq!(
+            (all.after(&failure(FailureKind::Gone), false), all.candidate()),
+            (RetryDecision::Again(None), 2)
+        );
     }
 
     #[test]
@@ -348,7 +357,7 @@ mod tests {
         };
         let mut one = Attempts::new(Candidates { facts: vec![facts], ..Candidates::default() }, 3);
         assert_eq!(one.after(&failure(FailureKind::Transient), true), secs(2));
-        assert_eq!(one.after(&failure(FailureKind::Transient), false), Next::GiveUp);
+        assert_eq!(one.after(&failure(FailureKind::Transient), false), RetryDecision::GiveUp);
     }
 
     #[test]
@@ -358,9 +367,15 @@ mod tests {
             ..failure(FailureKind::Format)
         };
         let mut one = attempts(1);
-        assert_eq!((one.after(&refused, false), one.thinking()), (Next::Again(None), ThinkingLevel::Medium));
-        assert_eq!((one.after(&refused, false), one.thinking()), (Next::Again(None), ThinkingLevel::High));
-        assert_eq!(one.after(&refused, false), Next::GiveUp);
+        assert_eq!(
+            (one.after(&refused, false), one.thinking()),
+            (RetryDecision::Again(None), ThinkingLevel::Medium)
+        );
+        assert_eq!(
+            (one.after(&refused, false), one.thinking()),
+            (RetryDecision::Again(None), ThinkingLevel::High)
+        );
+        assert_eq!(one.after(&refused, false), RetryDecision::GiveUp);
     }
 
     #[test]
@@ -586,7 +601,7 @@ mod tests {
         );
         let limited = failure(FailureKind::RateLimit);
         all.after(&limited, false);
-        assert_eq!(all.after(&limited, false), Next::GiveUp);
+        assert_eq!(all.after(&limited, false), RetryDecision::GiveUp);
         let seen = |candidate| CandidateFailure { candidate, kind: limited.kind, message: "boom".into() };
         assert_eq!(
             all.error(&[seen(0), seen(2)], &limited).message,

@@ -6,8 +6,8 @@ use openclaw_protocol::message::{AssistantMessage, Message, Usage};
 use openclaw_protocol::printable::grouped;
 
 #[cfg(test)]
-use super::replay::Heard;
-use super::{Phase, Step, Turn};
+use super::replay::TurnInput;
+use super::{Phase, TurnMachine, TurnStep};
 use crate::compaction::Urgency;
 use crate::reply::{RunError, RunErrorKind};
 
@@ -83,7 +83,7 @@ impl MakingRoom {
     }
 }
 
-impl Turn {
+impl TurnMachine {
     /// Returns true if room may be made before the model is called.
     pub(crate) fn may_make_room(&self) -> bool {
         !self.making_room.in_advance_failed && matches!(self.phase, Phase::Calling)
@@ -92,7 +92,7 @@ impl Turn {
     /// There will hardly be room for the next call.
     pub(crate) fn short_of_room(&mut self) {
         #[cfg(test)]
-        self.tape.heard(Heard::ShortOfRoom);
+        self.tape.heard(TurnInput::ShortOfRoom);
         self.phase = Phase::MakingRoom { room: Room::Compact(Urgency::CanWait), overflowed: None };
     }
 
@@ -108,21 +108,21 @@ impl Turn {
     /// Notes how large things are, for what people are told.
     pub(crate) fn measured(&mut self, sizes: Sizes) {
         #[cfg(test)]
-        self.tape.heard(Heard::Measured(sizes));
+        self.tape.heard(TurnInput::Measured(sizes));
         self.sizes = sizes;
     }
 
     /// Adds the usage of making room to that of the run.
     pub(crate) fn used(&mut self, usage: &Usage) {
         #[cfg(test)]
-        self.tape.heard(Heard::Used(*usage));
+        self.tape.heard(TurnInput::Used(*usage));
         self.record.usage.add(usage);
     }
 
     /// Takes the result of making room. Returns true if the model is asked again because of it.
     pub(crate) fn room_made(&mut self, made: RoomMade) -> bool {
         #[cfg(test)]
-        self.tape.heard(Heard::RoomMade(made.clone()));
+        self.tape.heard(TurnInput::RoomMade(made.clone()));
         let Phase::MakingRoom { room, overflowed } = std::mem::replace(&mut self.phase, Phase::Calling)
         else {
             return false;
@@ -136,7 +136,7 @@ impl Turn {
             let still_short = after.is_none_or(|after| after > self.sizes.window);
             self.making_room.in_advance_failed |= overflowed.is_none() && still_short;
             let is_retry = overflowed.is_some();
-            self.steps.extend(overflowed.map(|said| Step::Append(Message::Assistant(*said), None)));
+            self.steps.extend(overflowed.map(|said| TurnStep::Append(Message::Assistant(*said), None)));
             return is_retry;
         }
         let Some(message) = overflowed else {
@@ -170,7 +170,7 @@ impl Turn {
         let lines: Vec<String> = lines.into_iter().flatten().collect();
         let text = lines.join("\n");
         message.error_text = Some(text.clone());
-        self.steps.push_back(Step::Append(Message::Assistant(message), None));
+        self.steps.push_back(TurnStep::Append(Message::Assistant(message), None));
         self.fail(RunError { kind, message: text });
     }
 }

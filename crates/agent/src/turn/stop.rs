@@ -7,16 +7,16 @@ use openclaw_models::history;
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, ToolCall};
 
 #[cfg(test)]
-use super::replay::Heard;
-use super::{Phase, Step, Turn};
+use super::replay::TurnInput;
+use super::{Phase, TurnMachine, TurnStep};
 use crate::event::RunEnd;
 use crate::gateway_result::STOPPED_WAITING;
-use crate::payload::Answer;
+use crate::payload::AnswerContent;
 use crate::reply::{RunError, RunErrorKind};
 use crate::stop::StopCause;
 use crate::text::tags::{TagRules, strip};
 
-impl Turn {
+impl TurnMachine {
     /// The run was stopped in the middle of an answer: what can be seen of it is kept.
     pub(super) fn partial(&mut self, mut message: AssistantMessage, cause: StopCause) {
         message.stop_reason = StopReason::Aborted;
@@ -26,8 +26,8 @@ impl Turn {
         let rules = TagRules { final_only: false, complete: true };
         let visible = !strip(&message.text(), rules).visible.trim().is_empty();
         if visible {
-            self.record.answers.push(Answer::of(&message).to(self.record.steered));
-            self.steps.push_back(Step::Append(Message::Assistant(message), None));
+            self.record.answers.push(AnswerContent::of(&message).to(self.record.steered));
+            self.steps.push_back(TurnStep::Append(Message::Assistant(message), None));
         }
         self.finish_stopped(cause);
     }
@@ -35,7 +35,7 @@ impl Turn {
     /// The run was stopped between two long steps, or while one was under way.
     pub(crate) fn stopped(&mut self, cause: StopCause, now: i64) {
         #[cfg(test)]
-        self.tape.heard(Heard::Stopped(cause, now));
+        self.tape.heard(TurnInput::Stopped(cause, now));
         self.stop(cause, now);
     }
 
@@ -50,7 +50,7 @@ impl Turn {
                 return;
             }
             Phase::MakingRoom { overflowed, .. } => {
-                self.steps.extend(overflowed.map(|said| Step::Append(Message::Assistant(*said), None)));
+                self.steps.extend(overflowed.map(|said| TurnStep::Append(Message::Assistant(*said), None)));
             }
             Phase::BeforeModel | Phase::Calling | Phase::TurnEnd { asked_tools: true } => {}
         }
@@ -71,7 +71,7 @@ impl Turn {
     /// The transcript cannot be written: nothing more can be kept.
     pub(crate) fn storage_failed(&mut self, error: RunError) {
         #[cfg(test)]
-        self.tape.heard(Heard::StorageFailed(error.clone()));
+        self.tape.heard(TurnInput::StorageFailed(error.clone()));
         self.steps.clear();
         self.fail(error);
     }
@@ -103,7 +103,7 @@ impl Turn {
     pub(super) fn close(&mut self, calls: &VecDeque<ToolCall>, text: &str, now: i64) {
         for call in calls {
             self.steps
-                .push_back(Step::Append(Message::ToolResult(history::result_for(call, text, now)), None));
+                .push_back(TurnStep::Append(Message::ToolResult(history::result_for(call, text, now)), None));
         }
     }
 }

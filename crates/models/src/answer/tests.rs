@@ -8,9 +8,9 @@ use crate::bedrock::tests::event_of;
 use crate::replay::replay;
 use crate::sse::MAX_EVENT_BYTES;
 
-fn answer(spec: &ModelSpec) -> Answer {
+fn answer(spec: &ModelSpec) -> AnswerReader {
     let decoder = crate::protocols::protocol(&spec.api).expect("a protocol with a client").decoder();
-    Answer::new(Arc::new(spec.clone()), decoder, 7)
+    AnswerReader::new(Arc::new(spec.clone()), decoder, 7)
 }
 
 /// The events of a body that arrives in these chunks.

@@ -10,14 +10,14 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::cache_retention::CacheRetention;
-use crate::conversation::Conversation;
+use crate::conversation::RequestConversation;
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, JSON, NetError};
 use crate::parts::{BOOTSTRAP, arguments, result_images, user_parts};
 use crate::request::{ModelRequest, ToolSpec};
 use crate::result_text::texts_for;
-use crate::wire::{Head, add_headers};
+use crate::wire::{RequestHead, add_headers};
 use crate::{openrouter, thinking};
 
 const VERSION: &str = "2023-06-01";
@@ -34,9 +34,9 @@ const REFUSAL_TRIGGER: (&str, &str) =
     ("ANTHROPIC_MAGIC_STRING_TRIGGER_REFUSAL", "ANTHROPIC MAGIC STRING TRIGGER REFUSAL (redacted)");
 
 /// Returns the address and the headers of a request.
-pub(super) fn head(spec: &ModelSpec, key: Option<&SecretString>) -> Result<Head, NetError> {
+pub(super) fn head(spec: &ModelSpec, key: Option<&SecretString>) -> Result<RequestHead, NetError> {
     let base = spec.base_url.strip_suffix("/v1").unwrap_or(&spec.base_url);
-    Ok(Head { url: format!("{base}/v1/messages"), headers: headers(spec, key)? })
+    Ok(RequestHead { url: format!("{base}/v1/messages"), headers: headers(spec, key)? })
 }
 
 fn headers(spec: &ModelSpec, key: Option<&SecretString>) -> Result<Headers, NetError> {
@@ -64,7 +64,7 @@ fn headers(spec: &ModelSpec, key: Option<&SecretString>) -> Result<Headers, NetE
 pub(super) fn body<'a>(
     spec: &'a ModelSpec,
     request: &'a ModelRequest,
-    conversation: &Conversation<'a>,
+    conversation: &RequestConversation<'a>,
 ) -> Json<'a> {
     let cache = cache_marker(spec, request.cache);
     let mut body = object! {"model": spec.id()};

@@ -16,7 +16,7 @@ use crate::wire::{Decoder, Flow, error_in_stream, garbage, glimpse, refused};
 #[derive(Debug, Default)]
 pub(crate) struct AnthropicDecoder {
     /// Blocks by the server's index.
-    blocks: BTreeMap<u64, Slot>,
+    blocks: BTreeMap<u64, AnthropicBlock>,
     /// The block of the last frame: servers that give no index mean this one.
     last: u64,
     stop: Option<StopReason>,
@@ -24,7 +24,7 @@ pub(crate) struct AnthropicDecoder {
 
 /// A block of the server and, once it holds anything, ours.
 #[derive(Debug)]
-enum Slot {
+enum AnthropicBlock {
     Text(Option<usize>),
     Thinking(Option<usize>),
     Tool {
@@ -36,7 +36,7 @@ enum Slot {
     Unknown,
 }
 
-impl Slot {
+impl AnthropicBlock {
     /// The block is whole.
     fn close(&mut self, out: &mut Assembly) {
         if let Self::Tool { block, any, input } = self {
@@ -50,7 +50,7 @@ impl Slot {
 }
 
 #[derive(Deserialize)]
-struct Frame {
+struct AnthropicFrame {
     #[serde(rename = "type", default, deserialize_with = "lenient::text")]
     kind: Option<String>,
     #[serde(default, deserialize_with = "lenient::count")]
@@ -60,9 +60,9 @@ struct Frame {
     #[serde(default, deserialize_with = "lenient::object")]
     content_block: Option<WireBlock>,
     #[serde(default, deserialize_with = "lenient::object")]
-    delta: Option<Delta>,
+    delta: Option<AnthropicDelta>,
     #[serde(default, deserialize_with = "lenient::object")]
-    usage: Option<WireUsage>,
+    usage: Option<AnthropicUsage>,
     #[serde(default, deserialize_with = "lenient::error")]
     error: Option<Value>,
 }
@@ -76,7 +76,7 @@ struct WireMessage {
     #[serde(default, deserialize_with = "lenient::text")]
     stop_reason: Option<String>,
     #[serde(default, deserialize_with = "lenient::object")]
-    usage: Option<WireUsage>,
+    usage: Option<AnthropicUsage>,
     #[serde(default, deserialize_with = "lenient::error")]
     error: Option<Value>,
 }
@@ -103,7 +103,7 @@ struct WireBlock {
 
 /// A delta. Its kind is told by the fields that are present, not by its `type`.
 #[derive(Deserialize)]
-struct Delta {
+struct AnthropicDelta {
     #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
     #[serde(default, deserialize_with = "lenient::text")]
@@ -117,7 +117,7 @@ struct Delta {
 }
 
 #[derive(Deserialize)]
-struct WireUsage {
+struct AnthropicUsage {
     #[serde(default, deserialize_with = "lenient::count")]
     input_tokens: Option<u64>,
     #[serde(default, deserialize_with = "lenient::count")]
@@ -134,7 +134,7 @@ impl Decoder for AnthropicDecoder {
             // Not of this protocol, but some gateways in between add it.
             return Ok(self.stop.map_or(Flow::More, Flow::End));
         }
-        let frame: Frame = lenient::frame(&event.data, "an event that is not JSON")?;
+        let frame: AnthropicFrame = lenient::frame(&event.data, "an event that is not JSON")?;
         self.last = frame.index.unwrap_or(self.last);
         let kind = frame.kind.as_deref().or(event.name.as_deref()).unwrap_or_default();
         match kind {
@@ -199,69 +199,69 @@ impl AnthropicDecoder {
             "text" => {
                 let mut at = None;
                 out.text(&mut at, &block.text.unwrap_or_default());
-                Slot::Text(at)
+                AnthropicBlock::Text(at)
             }
             "thinking" => {
                 let mut at = None;
                 out.thinking(&mut at, &block.thinking.unwrap_or_default());
                 out.signature(&mut at, &block.signature.unwrap_or_default());
-                Slot::Thinking(at)
+                AnthropicBlock::Thinking(at)
             }
             "redacted_thinking" => {
                 out.redacted_thinking(&block.data.unwrap_or_default());
-                Slot::Unknown
+                AnthropicBlock::Unknown
             }
             "tool_use" => {
                 let name = block.name.unwrap_or_default();
                 let block_at = out.tool_call(&block.id.unwrap_or_default(), &name);
-                Slot::Tool { block: block_at, any: false, input: block.input.unwrap_or_default() }
+                AnthropicBlock::Tool { block: block_at, any: false, input: block.input.unwrap_or_default() }
             }
-            _ => Slot::Unknown,
+            _ => AnthropicBlock::Unknown,
         };
         self.blocks.insert(index, slot);
     }
 
     /// Adds what a delta says to its block. Servers that never open their blocks, or send thoughts and text as one block, mean another
     /// block where another kind of words begins.
-    fn delta(&mut self, index: u64, delta: &Delta, out: &mut Assembly) -> Result<(), ModelFailure> {
+    fn delta(&mut self, index: u64, delta: &AnthropicDelta, out: &mut Assembly) -> Result<(), ModelFailure> {
         let [text, thinking, signature, json] =
             [&delta.text, &delta.thinking, &delta.signature, &delta.partial_json]
                 .map(|said| said.as_deref().unwrap_or_default());
         // The block's type takes precedence over other fields beside it.
         let (text, thinking, signature, json) = match self.blocks.get(&index) {
-            Some(Slot::Text(_)) if !text.is_empty() => (text, "", "", ""),
-            Some(Slot::Thinking(_)) if !(thinking.is_empty() && signature.is_empty()) => {
+            Some(AnthropicBlock::Text(_)) if !text.is_empty() => (text, "", "", ""),
+            Some(AnthropicBlock::Thinking(_)) if !(thinking.is_empty() && signature.is_empty()) => {
                 ("", thinking, signature, "")
             }
-            Some(Slot::Tool { .. }) if !json.is_empty() => ("", "", "", json),
+            Some(AnthropicBlock::Tool { .. }) if !json.is_empty() => ("", "", "", json),
             Some(_) | None => (text, thinking, signature, json),
         };
         if !(thinking.is_empty() && signature.is_empty())
-            && let Slot::Thinking(at) = self.slot(index, Slot::Thinking(None))
+            && let AnthropicBlock::Thinking(at) = self.slot(index, AnthropicBlock::Thinking(None))
         {
             out.thinking(at, thinking);
             out.signature(at, signature);
         }
         if !text.is_empty()
-            && let Slot::Text(at) = self.slot(index, Slot::Text(None))
+            && let AnthropicBlock::Text(at) = self.slot(index, AnthropicBlock::Text(None))
         {
             out.text(at, text);
         }
         match self.blocks.get_mut(&index) {
             _ if json.is_empty() => {}
-            Some(Slot::Tool { block, any, .. }) => {
+            Some(AnthropicBlock::Tool { block, any, .. }) => {
                 *any = true;
                 out.tool_arguments(*block, json);
             }
-            Some(Slot::Text(_) | Slot::Thinking(_) | Slot::Unknown) => {}
+            Some(AnthropicBlock::Text(_) | AnthropicBlock::Thinking(_) | AnthropicBlock::Unknown) => {}
             None => return Err(garbage("arguments of a tool call that was not begun")),
         }
         Ok(())
     }
 
     /// The slot of a block, another one in its place where it holds words of another kind.
-    fn slot(&mut self, index: u64, begun: Slot) -> &mut Slot {
-        let slot = self.blocks.entry(index).or_insert(Slot::Unknown);
+    fn slot(&mut self, index: u64, begun: AnthropicBlock) -> &mut AnthropicBlock {
+        let slot = self.blocks.entry(index).or_insert(AnthropicBlock::Unknown);
         if std::mem::discriminant(slot) != std::mem::discriminant(&begun) {
             *slot = begun;
         }
@@ -275,7 +275,7 @@ impl AnthropicDecoder {
     }
 }
 
-fn take_usage(out: &mut Assembly, usage: Option<&WireUsage>) {
+fn take_usage(out: &mut Assembly, usage: Option<&AnthropicUsage>) {
     let Some(usage) = usage else { return };
     let taken = out.usage();
     for (field, reported) in [

@@ -118,7 +118,7 @@ impl BedrockDiscovery {
 
     /// The models of a list that are active, stream, and write text; by name.
     fn models(&self, document: &str) -> Result<Vec<ModelEntry>, DiscoveryError> {
-        let list: List = serde_json::from_str(document)
+        let list: FoundationModels = serde_json::from_str(document)
             .map_err(|_| DiscoveryError::Refused("the answer is no list of models".to_owned()))?;
         let wanted = list.model_summaries.into_iter().filter(|model| model.is_usable() && self.wants(model));
         let mut models: Vec<ModelEntry> = wanted.map(|model| self.entry(model)).collect();
@@ -126,7 +126,7 @@ impl BedrockDiscovery {
         Ok(models)
     }
 
-    fn wants(&self, model: &Summary) -> bool {
+    fn wants(&self, model: &FoundationModel) -> bool {
         let vendor_of_id = model.model_id.split('.').next().unwrap_or_default();
         self.providers.is_empty()
             || self.providers.iter().map(|wanted| wanted.trim()).any(|wanted| {
@@ -135,7 +135,7 @@ impl BedrockDiscovery {
             })
     }
 
-    fn entry(&self, model: Summary) -> ModelEntry {
+    fn entry(&self, model: FoundationModel) -> ModelEntry {
         let name = model.model_name.filter(|name| !name.trim().is_empty());
         let name = name.unwrap_or_else(|| model.model_id.clone());
         let words = format!("{} {name}", model.model_id).to_lowercase();
@@ -169,13 +169,13 @@ async fn list(http: &Http, request: WireRequest) -> Result<String, DiscoveryErro
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct List {
-    model_summaries: Vec<Summary>,
+struct FoundationModels {
+    model_summaries: Vec<FoundationModel>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Summary {
+struct FoundationModel {
     model_id: String,
     model_name: Option<String>,
     provider_name: Option<String>,
@@ -192,7 +192,7 @@ struct Lifecycle {
     status: Option<String>,
 }
 
-impl Summary {
+impl FoundationModel {
     fn is_usable(&self) -> bool {
         let status = self.model_lifecycle.as_ref().and_then(|lifecycle| lifecycle.status.as_deref());
         !self.model_id.trim().is_empty()

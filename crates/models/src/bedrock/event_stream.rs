@@ -79,13 +79,13 @@ fn message(bytes: &[u8]) -> Result<SseEvent, ModelFailure> {
     let length = number(body, 4).unwrap_or_default() as usize;
     let (headers, payload) =
         body.get(PRELUDE..).and_then(|rest| rest.split_at_checked(length)).unwrap_or_default();
-    let headers = Names::read(headers).ok_or_else(|| garbage("an event whose headers are none"))?;
+    let headers = EventHeaders::read(headers).ok_or_else(|| garbage("an event whose headers are none"))?;
     Ok(headers.event(String::from_utf8_lossy(payload).into_owned()))
 }
 
 /// The headers that say what an event is.
 #[derive(Debug, Default)]
-struct Names<'a> {
+struct EventHeaders<'a> {
     message_type: Option<&'a str>,
     event_type: Option<&'a str>,
     exception_type: Option<&'a str>,
@@ -93,7 +93,7 @@ struct Names<'a> {
     error_message: Option<&'a str>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> EventHeaders<'a> {
     fn read(mut bytes: &'a [u8]) -> Option<Self> {
         let mut names = Self::default();
         while !bytes.is_empty() {

@@ -3,7 +3,7 @@
 use super::messages::{is_claude, messages};
 use super::{place, sign};
 use crate::cache_retention::CacheRetention;
-use crate::conversation::Conversation;
+use crate::conversation::RequestConversation;
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
@@ -11,7 +11,7 @@ use crate::provider_key::ProviderKey;
 use crate::request::{ModelRequest, ToolSpec};
 use crate::thinking;
 use crate::thinking::ThinkingLevel;
-use crate::wire::{Head, add_headers};
+use crate::wire::{RequestHead, add_headers};
 
 /// Claude models that choose their own thinking budget.
 const ADAPTIVE: &[&str] = &["opus-4-6", "opus-4.6"];
@@ -27,14 +27,14 @@ pub(super) fn head(
     spec: &ModelSpec,
     key: Option<&ProviderKey>,
     request: &ModelRequest,
-) -> Result<Head, NetError> {
+) -> Result<RequestHead, NetError> {
     let mut headers = Headers::posting("application/vnd.amazon.eventstream, application/json");
     if let Some(key) = key.filter(|key| is_bearer(key)) {
         headers.bearer(key.expose())?;
     }
     add_headers(&mut headers, &spec.headers)?;
     let method = if spec.streaming || request.tools.is_empty() { "converse-stream" } else { "converse" };
-    Ok(Head {
+    Ok(RequestHead {
         url: format!("{}/model/{}/{method}", place::base_url(spec, key)?, sign::encode(spec.id())),
         headers,
     })
@@ -48,7 +48,7 @@ fn is_bearer(key: &ProviderKey) -> bool {
 pub(super) fn body<'a>(
     spec: &'a ModelSpec,
     request: &'a ModelRequest,
-    conversation: &Conversation<'a>,
+    conversation: &RequestConversation<'a>,
 ) -> Json<'a> {
     let point = cache_point(spec, request.cache);
     let mut messages = conversation.messages(|some, first| messages(spec, some, first));

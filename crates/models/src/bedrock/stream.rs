@@ -24,7 +24,7 @@ const END: &str = "end_turn";
 #[derive(Debug, Default)]
 pub(super) struct ConverseDecoder {
     /// Blocks by the server's index.
-    blocks: BTreeMap<u64, Slot>,
+    blocks: BTreeMap<u64, BedrockBlock>,
     /// The block of the last event: one without an index means this one.
     last: u64,
     /// Stop reason of the model; its token counts follow.
@@ -33,7 +33,7 @@ pub(super) struct ConverseDecoder {
 
 /// A block of the server and, once it holds anything, ours.
 #[derive(Debug, Clone, Copy)]
-enum Slot {
+enum BedrockBlock {
     Text(Option<usize>),
     Thinking(Option<usize>),
     Call(usize),
@@ -47,7 +47,7 @@ struct BlockEvent {
     #[serde(default, deserialize_with = "lenient::object")]
     start: Option<Start>,
     #[serde(default, deserialize_with = "lenient::object")]
-    delta: Option<Delta>,
+    delta: Option<BedrockDelta>,
 }
 
 #[derive(Deserialize)]
@@ -59,7 +59,7 @@ struct Start {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Delta {
+struct BedrockDelta {
     #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
     #[serde(default, deserialize_with = "lenient::object")]
@@ -106,12 +106,12 @@ struct MessageStop {
 #[derive(Deserialize)]
 struct Metadata {
     #[serde(default, deserialize_with = "lenient::object")]
-    usage: Option<WireUsage>,
+    usage: Option<BedrockUsage>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireUsage {
+struct BedrockUsage {
     #[serde(default, deserialize_with = "lenient::count")]
     input_tokens: Option<u64>,
     #[serde(default, deserialize_with = "lenient::count")]
@@ -124,30 +124,30 @@ struct WireUsage {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+struct ConverseDocument {
     #[serde(default, deserialize_with = "lenient::object")]
     output: Option<Output>,
     #[serde(default, deserialize_with = "lenient::text")]
     stop_reason: Option<String>,
     #[serde(default, deserialize_with = "lenient::object")]
-    usage: Option<WireUsage>,
+    usage: Option<BedrockUsage>,
 }
 
 #[derive(Deserialize)]
 struct Output {
     #[serde(default, deserialize_with = "lenient::object")]
-    message: Option<Message>,
+    message: Option<ConverseMessage>,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct ConverseMessage {
     #[serde(default, deserialize_with = "lenient::objects")]
-    content: Vec<Content>,
+    content: Vec<ConverseContent>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Content {
+struct ConverseContent {
     #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
     #[serde(default, deserialize_with = "lenient::object")]
@@ -190,7 +190,7 @@ impl Decoder for ConverseDecoder {
             "contentBlockStop" => {
                 let ended: BlockEvent = parse(&event.data)?;
                 let at = self.block(&ended);
-                if let Some(Slot::Call(block)) = self.blocks.remove(&at) {
+                if let Some(BedrockBlock::Call(block)) = self.blocks.remove(&at) {
                     out.close(block);
                 }
             }
@@ -215,7 +215,7 @@ impl Decoder for ConverseDecoder {
 
     fn document(&mut self, document: &str, out: &mut Assembly) -> Result<StopReason, ModelFailure> {
         let none = "JSON that is no answer";
-        let answer: Document = lenient::frame(document, none)?;
+        let answer: ConverseDocument = lenient::frame(document, none)?;
         let message = answer.output.and_then(|output| output.message);
         let message = message.ok_or_else(|| garbage(format_args!("{none}: {}", glimpse(document))))?;
         out.start();
@@ -245,7 +245,7 @@ impl ConverseDecoder {
         if let Some(call) = event.start.and_then(|start| start.tool_use) {
             let id = call.tool_use_id.unwrap_or_default();
             let block = out.tool_call(&id, call.name.as_deref().unwrap_or_default());
-            self.blocks.insert(at, Slot::Call(block));
+            self.blocks.insert(at, BedrockBlock::Call(block));
         }
     }
 
@@ -253,12 +253,12 @@ impl ConverseDecoder {
         let at = self.block(&event);
         let Some(delta) = event.delta else { return };
         if let Some(text) = delta.text.filter(|text| !text.is_empty())
-            && let Slot::Text(block) = self.slot(at, Slot::Text(None))
+            && let BedrockBlock::Text(block) = self.slot(at, BedrockBlock::Text(None))
         {
             out.text(block, &text);
         }
         if let Some(input) = delta.tool_use.and_then(|call| call.input)
-            && let Some(Slot::Call(block)) = self.blocks.get(&at)
+            && let Some(BedrockBlock::Call(block)) = self.blocks.get(&at)
         {
             out.tool_arguments(*block, &input);
         }
@@ -269,7 +269,7 @@ impl ConverseDecoder {
         let text = reasoning.text.unwrap_or_default();
         let signature = reasoning.signature.unwrap_or_default();
         if !(text.is_empty() && signature.is_empty())
-            && let Slot::Thinking(block) = self.slot(at, Slot::Thinking(None))
+            && let BedrockBlock::Thinking(block) = self.slot(at, BedrockBlock::Thinking(None))
         {
             out.thinking(block, &text);
             out.signature(block, &signature);
@@ -277,7 +277,7 @@ impl ConverseDecoder {
     }
 
     /// The slot of a block, another one in its place where it holds words of another kind.
-    fn slot(&mut self, at: u64, begun: Slot) -> &mut Slot {
+    fn slot(&mut self, at: u64, begun: BedrockBlock) -> &mut BedrockBlock {
         let slot = self.blocks.entry(at).or_insert(begun);
         if std::mem::discriminant(slot) != std::mem::discriminant(&begun) {
             *slot = begun;
@@ -286,7 +286,7 @@ impl ConverseDecoder {
     }
 }
 
-fn take_content(content: Content, out: &mut Assembly) {
+fn take_content(content: ConverseContent, out: &mut Assembly) {
     if let Some(text) = content.text {
         out.text(&mut None, &text);
     }
@@ -322,7 +322,7 @@ fn stop_of(reason: &str) -> Result<StopReason, ModelFailure> {
 
 /// Records the usage. Tokens read from and written to the cache are not included in the input
 /// tokens.
-fn take_usage(taken: &mut Usage, usage: &WireUsage) {
+fn take_usage(taken: &mut Usage, usage: &BedrockUsage) {
     taken.input = usage.input_tokens.unwrap_or(0);
     taken.output = usage.output_tokens.unwrap_or(0);
     taken.cache_read = usage.cache_read_input_tokens.unwrap_or(0);

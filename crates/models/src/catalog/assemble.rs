@@ -5,7 +5,7 @@ use openclaw_config::settings::ModelsMode;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{BUILT_IN, Catalog, CatalogSource, Provider};
+use super::{BUILT_IN, Catalog, CatalogProvider, CatalogSource};
 use crate::provider_entry::{ModelEntry, ModelOverride, ProviderEntry};
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
@@ -19,12 +19,12 @@ pub struct Layers<'a> {
     /// count.
     pub file: &'a [(ProviderId, ProviderEntry)],
     /// Models that servers reported.
-    pub found: &'a [Found],
+    pub found: &'a [ServerReport],
 }
 
 /// Report of a server.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct ServerReport {
     /// Provider of the server.
     pub provider: ProviderId,
     /// Models of the server, and its address.
@@ -43,7 +43,7 @@ impl Catalog {
             let id = ProviderId::normalize(id);
             let base = BUILT_IN.get(id.as_str()).filter(|_| merges);
             catalog.providers.retain(|known| known.id != id);
-            catalog.providers.push(Provider::stated(id, base, entry, CatalogSource::Config));
+            catalog.providers.push(CatalogProvider::stated(id, base, entry, CatalogSource::Config));
         }
         if merges {
             catalog.add_unconfigured(layers.file);
@@ -61,7 +61,7 @@ impl Catalog {
             |catalog: &Self, id: &str| !catalog.providers.iter().any(|known| known.id.as_str() == id);
         for (id, entry) in stated {
             if is_new(self, id.as_str()) && !BUILT_IN.contains_key(id.as_str()) {
-                self.providers.push(Provider::stated(id.clone(), None, entry, CatalogSource::File));
+                self.providers.push(CatalogProvider::stated(id.clone(), None, entry, CatalogSource::File));
             }
         }
         let configured = self.providers.len();
@@ -71,14 +71,14 @@ impl Catalog {
             }
             let stated = stated.iter().find(|(known, _)| known == id).map(|(_, entry)| entry);
             self.providers.push(match stated {
-                Some(entry) => Provider::stated(id.clone(), Some(base), entry, CatalogSource::File),
-                None => Provider::built_in(id.clone(), base),
+                Some(entry) => CatalogProvider::stated(id.clone(), Some(base), entry, CatalogSource::File),
+                None => CatalogProvider::built_in(id.clone(), base),
             });
         }
     }
 }
 
-impl Provider {
+impl CatalogProvider {
     fn built_in(id: ProviderId, entry: &'static ProviderEntry) -> Self {
         let entry = Cow::Borrowed(entry);
         Self { id, entry, source: CatalogSource::BuiltIn, own_models: 0, answered: false }
@@ -103,7 +103,7 @@ impl Provider {
 
     /// Adds what its server said. Configured facts about a model take precedence over what a server
     /// says of it.
-    fn answer(&mut self, found: &Found) {
+    fn answer(&mut self, found: &ServerReport) {
         self.answered = found.answered;
         let is_stated = self.source != CatalogSource::BuiltIn;
         let entry = self.entry.to_mut();

@@ -4,7 +4,7 @@ use openclaw_config::settings::ModelCost;
 use secrecy::SecretString;
 
 use super::forward::{is_edition, newcomer};
-use super::{Catalog, CatalogSource, Provider};
+use super::{Catalog, CatalogProvider, CatalogSource};
 use crate::api::Api;
 use crate::copilot;
 use crate::model_spec::ModelSpec;
@@ -86,7 +86,7 @@ impl Catalog {
 }
 
 /// Returns the defaults for a model that is not listed: a text model like the provider's first one.
-fn unlisted(provider: &Provider) -> ModelEntry {
+fn unlisted(provider: &CatalogProvider) -> ModelEntry {
     let entry = &provider.entry;
     if let Some(template) = &entry.new_model {
         return template.clone();
@@ -101,7 +101,7 @@ fn unlisted(provider: &Provider) -> ModelEntry {
 }
 
 fn resolve(
-    provider: &Provider,
+    provider: &CatalogProvider,
     model: &ModelEntry,
     reference: &ModelRef,
     own: bool,
@@ -132,7 +132,7 @@ fn resolve(
 }
 
 /// The address without a trailing slash. Protocols without a client need none: they are refused by name later.
-fn base_url(provider: &Provider, model: &ModelEntry, api: &Api) -> Result<String, LookupError> {
+fn base_url(provider: &CatalogProvider, model: &ModelEntry, api: &Api) -> Result<String, LookupError> {
     let written = model.base_url.as_deref().or(provider.entry.base_url.as_deref());
     let written = written.map(str::trim).filter(|url| !url.is_empty());
     match written {
@@ -145,7 +145,7 @@ fn base_url(provider: &Provider, model: &ModelEntry, api: &Api) -> Result<String
 }
 
 /// Z.ai does not know role `developer`, also behind another provider id (spec `models.md` §2.2).
-fn post_fixed(provider: &Provider, model: &ModelEntry) -> Compat {
+fn post_fixed(provider: &CatalogProvider, model: &ModelEntry) -> Compat {
     let address = model.base_url.as_deref().or(provider.entry.base_url.as_deref());
     let is_zai = provider.id.as_str() == "zai" || address.is_some_and(|url| url.contains("api.z.ai"));
     let mut compat = model.compat.clone();

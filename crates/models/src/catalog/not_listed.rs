@@ -5,7 +5,7 @@ use std::fmt;
 use openclaw_config::nearest;
 
 use super::forward::{is_edition, newcomer};
-use super::{Catalog, CatalogSource, Provider};
+use super::{Catalog, CatalogProvider, CatalogSource};
 use crate::provider_entry::Asks;
 use crate::reference::ModelRef;
 
@@ -45,7 +45,7 @@ impl Catalog {
 }
 
 /// Returns the source of a list that counts as complete.
-fn list_of(provider: &Provider) -> Option<ListSource> {
+fn list_of(provider: &CatalogProvider) -> Option<ListSource> {
     let entry = &provider.entry;
     if entry.models.is_empty() {
         return None;

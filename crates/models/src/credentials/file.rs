@@ -8,7 +8,7 @@ use openclaw_config::private_file::{self, Durability};
 use openclaw_config::shared_place;
 
 use super::legacy::{self, Surroundings};
-use super::lock::{LockError, PATIENCE, StoreLock};
+use super::lock::{PATIENCE, StoreLock, StoreLockError};
 use super::store::AuthStore;
 
 /// Name of the file in an agent's directory.
@@ -19,7 +19,7 @@ const REDONE: usize = 5;
 
 /// Error of reading or writing the credentials. The texts are for people and hold no secrets.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub enum AuthStoreError {
     /// The file exists but can't be read.
     #[error("cannot read {path}: {source}")]
     Read {
@@ -75,8 +75,8 @@ impl AuthStore {
     /// Reads the store of an agent's directory; without a file it is empty. Blocks.
     ///
     /// # Errors
-    /// See [`StoreError`].
-    pub fn load(agent_dir: &Path) -> Result<Self, StoreError> {
+    /// See [`AuthStoreError`].
+    pub fn load(agent_dir: &Path) -> Result<Self, AuthStoreError> {
         Ok(read(&agent_dir.join(FILE))?.0.unwrap_or_default())
     }
 
@@ -84,8 +84,8 @@ impl AuthStore {
     /// elsewhere. Changes no file. Blocks.
     ///
     /// # Errors
-    /// See [`StoreError`].
-    pub fn load_with(agent_dir: &Path, around: &Surroundings, now: i64) -> Result<Self, StoreError> {
+    /// See [`AuthStoreError`].
+    pub fn load_with(agent_dir: &Path, around: &Surroundings, now: i64) -> Result<Self, AuthStoreError> {
         let (store, _) = read(&agent_dir.join(FILE))?;
         let mut store = store.unwrap_or_else(|| legacy::import(agent_dir, around).store);
         around.show_logins_of_others(&mut store, now);
@@ -97,15 +97,15 @@ impl AuthStore {
     /// more than once. Blocks, maybe for seconds.
     ///
     /// # Errors
-    /// See [`StoreError`]; a lock that can't be had is [`StoreError::Write`]. The file is as it was then.
+    /// See [`AuthStoreError`]; a lock that can't be had is [`AuthStoreError::Write`]. The file is as it was then.
     pub fn update<T>(
         agent_dir: &Path,
         around: &Surroundings,
         on_damage: OnDamage,
         change: impl FnMut(&mut Self) -> T,
-    ) -> Result<Updated<T>, StoreError> {
+    ) -> Result<Updated<T>, AuthStoreError> {
         let path = target(agent_dir);
-        let failed = |source| StoreError::Write { path: path.clone(), source };
+        let failed = |source| AuthStoreError::Write { path: path.clone(), source };
         private_file::make_dir(agent_dir).map_err(failed)?;
         let lock = StoreLock::acquire(&path, PATIENCE).map_err(|error| failed(lock_failed(error)))?;
         update_locked(&lock, agent_dir, around, on_damage, change)
@@ -119,13 +119,13 @@ pub(super) fn update_locked<T>(
     around: &Surroundings,
     on_damage: OnDamage,
     mut change: impl FnMut(&mut AuthStore) -> T,
-) -> Result<Updated<T>, StoreError> {
+) -> Result<Updated<T>, AuthStoreError> {
     let path = target(agent_dir);
-    let failed = |source| StoreError::Write { path: path.clone(), source };
+    let failed = |source| AuthStoreError::Write { path: path.clone(), source };
     let mut set_aside = None;
     for _ in 0..REDONE {
         let (found, seen) = match read(&path) {
-            Err(StoreError::Damaged { .. }) if on_damage == OnDamage::SetAside => {
+            Err(AuthStoreError::Damaged { .. }) if on_damage == OnDamage::SetAside => {
                 set_aside = Some(move_aside(&path).map_err(failed)?);
                 (None, None)
             }
@@ -146,28 +146,28 @@ pub(super) fn update_locked<T>(
             continue;
         }
         if !lock.is_ours() {
-            return Err(failed(lock_failed(LockError::Held)));
+            return Err(failed(lock_failed(StoreLockError::Held)));
         }
         private_file::replace(&path, store.text().as_bytes(), Durability::Synced).map_err(failed)?;
         imported.sources.iter().for_each(|source| legacy::retire(source));
         return Ok(Updated { value, set_aside });
     }
-    Err(failed(lock_failed(LockError::Held)))
+    Err(failed(lock_failed(StoreLockError::Held)))
 }
 
 /// The lock of an agent's store. Blocks.
-pub(super) fn lock(agent_dir: &Path, patience: Duration) -> Result<StoreLock, StoreError> {
+pub(super) fn lock(agent_dir: &Path, patience: Duration) -> Result<StoreLock, AuthStoreError> {
     let path = target(agent_dir);
     private_file::make_dir(agent_dir)
-        .map_err(LockError::from)
+        .map_err(StoreLockError::from)
         .and_then(|()| StoreLock::acquire(&path, patience))
-        .map_err(|error| StoreError::Write { path, source: lock_failed(error) })
+        .map_err(|error| AuthStoreError::Write { path, source: lock_failed(error) })
 }
 
-fn lock_failed(error: LockError) -> std::io::Error {
+fn lock_failed(error: StoreLockError) -> std::io::Error {
     match error {
-        LockError::Io(error) => error,
-        LockError::Held => std::io::Error::new(std::io::ErrorKind::WouldBlock, error.to_string()),
+        StoreLockError::Io(error) => error,
+        StoreLockError::Held => std::io::Error::new(std::io::ErrorKind::WouldBlock, error.to_string()),
     }
 }
 
@@ -179,13 +179,13 @@ fn target(agent_dir: &Path) -> PathBuf {
 }
 
 /// Values that identify a state of the file.
-type Stamp = (SystemTime, u64, u64);
+type StoreStamp = (SystemTime, u64, u64);
 
-fn stamp(path: &Path) -> Option<Stamp> {
+fn stamp(path: &Path) -> Option<StoreStamp> {
     stamp_of(&std::fs::metadata(path).ok()?)
 }
 
-fn stamp_of(metadata: &Metadata) -> Option<Stamp> {
+fn stamp_of(metadata: &Metadata) -> Option<StoreStamp> {
     #[cfg(unix)]
     let inode = std::os::unix::fs::MetadataExt::ino(metadata);
     #[cfg(not(unix))]
@@ -193,7 +193,7 @@ fn stamp_of(metadata: &Metadata) -> Option<Stamp> {
     Some((metadata.modified().ok()?, metadata.len(), inode))
 }
 
-fn read(path: &Path) -> Result<(Option<AuthStore>, Option<Stamp>), StoreError> {
+fn read(path: &Path) -> Result<(Option<AuthStore>, Option<StoreStamp>), AuthStoreError> {
     let missing = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
     let seen = match std::fs::metadata(path) {
         Ok(found) => stamp_of(&found),
@@ -203,11 +203,11 @@ fn read(path: &Path) -> Result<(Option<AuthStore>, Option<Stamp>), StoreError> {
     match shared_place::read(path) {
         Ok(bytes) => {
             let store = AuthStore::parse(&bytes)
-                .map_err(|line| StoreError::Damaged { path: path.to_path_buf(), line })?;
+                .map_err(|line| AuthStoreError::Damaged { path: path.to_path_buf(), line })?;
             Ok((Some(store), seen))
         }
         Err(error) if missing(&error) => Ok((None, None)),
-        Err(source) => Err(StoreError::Read { path: path.to_path_buf(), source }),
+        Err(source) => Err(AuthStoreError::Read { path: path.to_path_buf(), source }),
     }
 }
 

@@ -33,11 +33,11 @@ const COMPANY: Duration = Duration::from_secs(1);
 /// Takes notes. Clones are the same ledger.
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger {
-    shared: Arc<Shared>,
+    shared: Arc<LedgerState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct LedgerState {
     agents: Mutex<BTreeMap<PathBuf, Page>>,
     writers: Background,
     /// The end is near: nothing waits for company any more.
@@ -60,20 +60,20 @@ struct Page {
 #[derive(Debug, Clone, PartialEq)]
 struct Note {
     profile: String,
-    said: Said,
+    said: ProfileReport,
     /// Unix milliseconds.
     at: i64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Said {
+enum ProfileReport {
     Answered,
     Failed(FailureKind, CooldownRules),
 }
 
 /// A profile, and where what is said of it goes.
 #[derive(Debug, Clone)]
-pub(crate) struct Account {
+pub(crate) struct ProfileAccount {
     pub(crate) agent_dir: PathBuf,
     pub(crate) around: Surroundings,
     pub(crate) profile: String,
@@ -82,7 +82,7 @@ pub(crate) struct Account {
 
 impl Ledger {
     pub(crate) fn new(clock: Clock) -> Self {
-        let shared = Shared {
+        let shared = LedgerState {
             agents: Mutex::default(),
             writers: Background::default(),
             hurry: CancellationToken::new(),
@@ -92,14 +92,14 @@ impl Ledger {
     }
 
     /// A profile answered.
-    pub(crate) fn answered(&self, account: &Account) {
-        self.note(account, Said::Answered);
+    pub(crate) fn answered(&self, account: &ProfileAccount) {
+        self.note(account, ProfileReport::Answered);
     }
 
     /// A profile failed. Failures that are the request's fault are not counted against it.
-    pub(crate) fn failed(&self, account: &Account, kind: FailureKind) {
+    pub(crate) fn failed(&self, account: &ProfileAccount, kind: FailureKind) {
         if failure_reason(kind).is_some() {
-            self.note(account, Said::Failed(kind, account.rules.clone()));
+            self.note(account, ProfileReport::Failed(kind, account.rules.clone()));
         }
     }
 
@@ -118,14 +118,15 @@ impl Ledger {
         self.shared.writers.settle().await;
     }
 
-    fn note(&self, account: &Account, said: Said) {
+    fn note(&self, account: &ProfileAccount, said: ProfileReport) {
         let note = Note { profile: account.profile.clone(), said, at: self.shared.clock.now_ms() };
         let mut agents = self.shared.agents.lock();
         let page = agents.entry(account.agent_dir.clone()).or_default();
-        let is_urgent = matches!(note.said, Said::Failed(..));
-        if note.said == Said::Answered {
+        let is_urgent = matches!(note.said, ProfileReport::Failed(..));
+        if note.said == ProfileReport::Answered {
             // Only the last success counts.
-            page.waiting.retain(|earlier| earlier.profile != note.profile || earlier.said != Said::Answered);
+            page.waiting
+                .retain(|earlier| earlier.profile != note.profile || earlier.said != ProfileReport::Answered);
         }
         push_bounded(&mut page.waiting, note, MOST_WAITING);
         if is_urgent {
@@ -137,7 +138,7 @@ impl Ledger {
             if is_urgent {
                 urgent.cancel();
             }
-            let writer = Writer { shared: Arc::clone(&self.shared), account: account.clone() };
+            let writer = LedgerWriter { shared: Arc::clone(&self.shared), account: account.clone() };
             self.shared.writers.spawn(writer.write_all(urgent));
         }
     }
@@ -156,8 +157,8 @@ impl Note {
 
     fn apply(&self, store: &mut AuthStore) {
         match &self.said {
-            Said::Answered => store.record_success(&self.profile, self.at),
-            Said::Failed(kind, rules) => {
+            ProfileReport::Answered => store.record_success(&self.profile, self.at),
+            ProfileReport::Failed(kind, rules) => {
                 store.record_failure(&self.profile, *kind, rules, self.at);
             }
         }
@@ -165,12 +166,12 @@ impl Note {
 }
 
 /// Writes one agent's notes, then ends.
-struct Writer {
-    shared: Arc<Shared>,
-    account: Account,
+struct LedgerWriter {
+    shared: Arc<LedgerState>,
+    account: ProfileAccount,
 }
 
-impl Writer {
+impl LedgerWriter {
     async fn write_all(self, urgent: CancellationToken) {
         tokio::select! { biased;
             () = self.shared.hurry.cancelled() => {}

@@ -25,17 +25,17 @@ pub(crate) const LONGEST_HOLD: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(crate) struct StoreLock {
     path: PathBuf,
-    stamp: Option<Stamp>,
+    stamp: Option<LockStamp>,
     /// Dropped after the directory is gone.
     _ours: Option<File>,
 }
 
 /// Values that distinguish our lock directory from another one of the same name.
-type Stamp = (u64, SystemTime);
+type LockStamp = (u64, SystemTime);
 
 /// Error of taking the lock.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LockError {
+pub(crate) enum StoreLockError {
     /// Another process has held the lock for too long.
     #[error("another process is changing it")]
     Held,
@@ -46,7 +46,7 @@ pub(crate) enum LockError {
 
 impl StoreLock {
     /// Takes the lock of a file whose directory exists. Blocks, at most for `patience`.
-    pub(crate) fn acquire(file: &Path, patience: Duration) -> Result<Self, LockError> {
+    pub(crate) fn acquire(file: &Path, patience: Duration) -> Result<Self, StoreLockError> {
         let started = Instant::now();
         let mut wait = WAITS.0;
         let path = lock_path(file);
@@ -62,7 +62,7 @@ impl StoreLock {
                 ours = Some(held);
             }
             if started.elapsed() >= patience {
-                return Err(LockError::Held);
+                return Err(StoreLockError::Held);
             }
             std::thread::sleep(wait);
             wait = WAITS.1.min(wait * 2);
@@ -113,7 +113,7 @@ fn lock_directory(dir: &Path) -> io::Result<Option<Ours>> {
 }
 
 /// Makes the lock directory; nothing when there is one that counts.
-fn make(path: &Path) -> io::Result<Option<Option<Stamp>>> {
+fn make(path: &Path) -> io::Result<Option<Option<LockStamp>>> {
     match fs::create_dir(path) {
         Ok(()) => return Ok(Some(stamp_of(path))),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -133,7 +133,7 @@ fn make(path: &Path) -> io::Result<Option<Option<Stamp>>> {
 }
 
 /// A time to come is as wrong as one long past: a clock was set back meanwhile.
-fn is_stale((_, modified): &Stamp) -> bool {
+fn is_stale((_, modified): &LockStamp) -> bool {
     let off = match SystemTime::now().duration_since(*modified) {
         Ok(age) => age,
         Err(ahead) => ahead.duration(),
@@ -141,7 +141,7 @@ fn is_stale((_, modified): &Stamp) -> bool {
     off > STALE
 }
 
-fn stamp_of(path: &Path) -> Option<Stamp> {
+fn stamp_of(path: &Path) -> Option<LockStamp> {
     let metadata = fs::symlink_metadata(path).ok()?;
     #[cfg(unix)]
     let inode = std::os::unix::fs::MetadataExt::ino(&metadata);
@@ -168,7 +168,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let lock = StoreLock::acquire(&file(&dir), Duration::ZERO).unwrap();
         assert!(dir.path().join("auth-profiles.json.lock").is_dir());
-        assert!(matches!(StoreLock::acquire(&file(&dir), Duration::ZERO), Err(LockError::Held)));
+        assert!(matches!(StoreLock::acquire(&file(&dir), Duration::ZERO), Err(StoreLockError::Held)));
         drop(lock);
         assert!(!dir.path().join("auth-profiles.json.lock").exists());
         StoreLock::acquire(&file(&dir), Duration::ZERO).unwrap();

@@ -52,7 +52,7 @@ pub struct Logins {
 
 /// Agent of a login, and the place where the login is stored.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct LoginPlace<'a> {
     /// The agent's directory.
     pub agent_dir: &'a Path,
     /// Other places that may hold credentials.
@@ -104,7 +104,7 @@ impl Logins {
     /// [`CredentialError::Renewal`], and [`CredentialError::Expired`] for a login this version can't renew.
     pub async fn renewed(
         &self,
-        place: Place<'_>,
+        place: LoginPlace<'_>,
         id: &str,
         because: Because<'_>,
     ) -> Result<Credential, CredentialError> {
@@ -143,8 +143,8 @@ impl Logins {
     async fn renew_locked(&self, request: &Renewal) -> Result<Credential, CredentialError> {
         let asked = request.clone();
         let (lock, stored, held) = match blocking(move || asked.read_locked()).await?? {
-            Read::Fresh(credential) => return Ok(credential),
-            Read::Due { lock, stored, held } => (lock, stored, held),
+            RenewalState::Fresh(credential) => return Ok(credential),
+            RenewalState::Due { lock, stored, held } => (lock, stored, held),
         };
         let Secret::OAuth { refresh, .. } = &stored.secret else { return Err(request.expired()) };
         if !renews(&stored, refresh) {
@@ -234,13 +234,13 @@ struct Renewal {
     refused: Option<SecretString>,
 }
 
-enum Read {
+enum RenewalState {
     Fresh(Credential),
     Due { lock: StoreLock, stored: Credential, held: Instant },
 }
 
 impl Renewal {
-    fn new(place: Place<'_>, id: &str, because: Because<'_>) -> Self {
+    fn new(place: LoginPlace<'_>, id: &str, because: Because<'_>) -> Self {
         Self {
             agent_dir: place.agent_dir.to_path_buf(),
             around: place.around.clone(),
@@ -250,14 +250,14 @@ impl Renewal {
     }
 
     /// Takes the lock and looks whether somebody else was faster.
-    fn read_locked(&self) -> Result<Read, CredentialError> {
+    fn read_locked(&self) -> Result<RenewalState, CredentialError> {
         let lock = file::lock(&self.agent_dir, PATIENCE).map_err(|error| self.store_failed(&error))?;
         let held = Instant::now();
         let stored = self.load()?;
         Ok(if self.is_fresh(&stored, now_ms(), EARLY) {
-            Read::Fresh(stored)
+            RenewalState::Fresh(stored)
         } else {
-            Read::Due { lock, stored, held }
+            RenewalState::Due { lock, stored, held }
         })
     }
 
@@ -329,7 +329,7 @@ impl Renewal {
         CredentialError::Expired(self.id.clone())
     }
 
-    fn store_failed(&self, error: &file::StoreError) -> CredentialError {
+    fn store_failed(&self, error: &file::AuthStoreError) -> CredentialError {
         CredentialError::renewal(self.id.split(':').next().unwrap_or_default(), error)
     }
 }

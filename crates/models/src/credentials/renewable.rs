@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use super::credential::Secret;
 use super::error::CredentialError;
 use super::legacy::Surroundings;
-use super::logins::{Because, Logins, Place};
+use super::logins::{Because, LoginPlace, Logins};
 use crate::google::adc::Adc;
 
 /// Source of a key that the server may revoke before it expires.
@@ -35,7 +35,7 @@ impl Renewable {
     pub(crate) async fn renewed(&self, refused: &SecretString) -> Result<SecretString, CredentialError> {
         match &self.source {
             KeySource::Login(id) => {
-                let place = Place { agent_dir: &self.agent_dir, around: &self.around };
+                let place = LoginPlace { agent_dir: &self.agent_dir, around: &self.around };
                 let credential = self.logins.renewed(place, id, Because::Refused(refused)).await?;
                 let Secret::OAuth { access, .. } = &credential.secret else {
                     return Err(CredentialError::Expired(id.clone()));

@@ -11,7 +11,7 @@ use super::credential::{Credential, Secret};
 use super::error::CredentialError;
 use super::file::FILE;
 use super::legacy::Surroundings;
-use super::logins::{Because, Logins, Place, renews};
+use super::logins::{Because, LoginPlace, Logins, renews};
 use super::order::profile_order;
 use super::renewable::{KeySource, Renewable};
 use super::store::AuthStore;
@@ -56,7 +56,7 @@ struct Profiles {
 
 /// Profiles that are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish<'a> {
+pub(crate) enum ProfileWish<'a> {
     /// Tries all profiles of the provider in their order.
     Any,
     /// Tries all profiles of the provider, this one first.
@@ -67,7 +67,7 @@ pub(crate) enum Wish<'a> {
 
 /// A key, or the knowledge that none is needed.
 #[derive(Debug, Clone)]
-pub(crate) struct Key {
+pub(crate) struct ResolvedKey {
     /// A plain key, or a JSON object of several values where the provider needs them.
     pub(crate) secret: Option<SecretString>,
     /// Address of the provider for this credential, in place of its usual one.
@@ -109,18 +109,18 @@ impl Keyring<'_> {
     pub(crate) async fn keys(
         &self,
         provider: &ProviderId,
-        wish: Wish<'_>,
-    ) -> Result<Vec<Key>, CredentialError> {
+        wish: ProfileWish<'_>,
+    ) -> Result<Vec<ResolvedKey>, CredentialError> {
         let preferred = match wish {
-            Wish::Only(id) => return Ok(vec![self.asked_profile(provider, id).await?]),
-            Wish::First(id) => Some(id),
-            Wish::Any => None,
+            ProfileWish::Only(id) => return Ok(vec![self.asked_profile(provider, id).await?]),
+            ProfileWish::First(id) => Some(id),
+            ProfileWish::Any => None,
         };
         if self.asks_aws_first(provider) {
             return self.aws_key().await?.map(|key| vec![key]).ok_or_else(|| self.no_key(provider));
         }
         let Profiles { ready, unusable: mut error } = self.profiles(provider, preferred)?;
-        let mut keys: Vec<Key> = Vec::new();
+        let mut keys: Vec<ResolvedKey> = Vec::new();
         for id in ready.into_iter().take(MAX_PROFILES) {
             let found = match self.stored(&id) {
                 Ok(credential) if self.is_at_hand(credential) => self.key_of(&id, credential),
@@ -175,7 +175,7 @@ impl Keyring<'_> {
     }
 
     /// A variable, else the configuration.
-    async fn key_elsewhere(&self, provider: &ProviderId) -> Result<Option<Key>, CredentialError> {
+    async fn key_elsewhere(&self, provider: &ProviderId) -> Result<Option<ResolvedKey>, CredentialError> {
         if let Some((name, key)) = self.variables.first(key_variables(provider)) {
             let mut key = self.variable_key(name, key);
             if provider.as_str() == github::PROVIDER {
@@ -259,7 +259,7 @@ impl Keyring<'_> {
         CredentialError::AllCoolingDown { provider: provider.to_string(), why }
     }
 
-    async fn asked_profile(&self, provider: &ProviderId, id: &str) -> Result<Key, CredentialError> {
+    async fn asked_profile(&self, provider: &ProviderId, id: &str) -> Result<ResolvedKey, CredentialError> {
         let credential = self.stored(id)?;
         if credential.provider != *provider {
             return Err(CredentialError::ForeignProfile {
@@ -281,9 +281,9 @@ impl Keyring<'_> {
     }
 
     /// The key of a profile after its server was asked.
-    async fn fetched(&self, id: &str) -> Result<Key, CredentialError> {
+    async fn fetched(&self, id: &str) -> Result<ResolvedKey, CredentialError> {
         let around = Surroundings::of(self.variables, self.agent_dir);
-        let place = Place { agent_dir: self.agent_dir, around: &around };
+        let place = LoginPlace { agent_dir: self.agent_dir, around: &around };
         let stored = self.stored(id)?;
         let mut key = if Logins::is_due(stored, self.now) {
             self.key_of(id, &self.logins.renewed(place, id, Because::Expired).await?)?
@@ -297,7 +297,7 @@ impl Keyring<'_> {
     }
 
     /// Turns the token of a GitHub account into one that Copilot takes.
-    async fn exchange(&self, key: &mut Key) -> Result<(), CredentialError> {
+    async fn exchange(&self, key: &mut ResolvedKey) -> Result<(), CredentialError> {
         let Some(account) = &key.secret else { return Ok(()) };
         let around = Surroundings::of(self.variables, self.agent_dir);
         let token = self.logins.copilot(&around, account, Because::Expired).await?;
@@ -319,7 +319,7 @@ impl Keyring<'_> {
         }
     }
 
-    fn key_of(&self, id: &str, credential: &Credential) -> Result<Key, CredentialError> {
+    fn key_of(&self, id: &str, credential: &Credential) -> Result<ResolvedKey, CredentialError> {
         let (secret, mode) = match &credential.secret {
             Secret::ApiKey(key) => (key, "api-key"),
             Secret::Token { token, expires } if expires.is_none_or(|at| self.now < at) => (token, "token"),
@@ -333,7 +333,7 @@ impl Keyring<'_> {
         if is_blank(secret) {
             return Err(CredentialError::NoProfile(id.to_owned()));
         }
-        let mut key = Key::new(secret.clone(), mode, format!("profile:{id}"));
+        let mut key = ResolvedKey::new(secret.clone(), mode, format!("profile:{id}"));
         key.label.profile = Some(id.to_owned());
         if let Some(whole) = credential.composite(secret) {
             key.secret = Some(whole);
@@ -353,12 +353,12 @@ impl Keyring<'_> {
     }
 
     /// `models.providers.<p>.apiKey`; a configured server on this machine needs none.
-    async fn configured_key(&self, provider: &ProviderId) -> Result<Option<Key>, CredentialError> {
+    async fn configured_key(&self, provider: &ProviderId) -> Result<Option<ResolvedKey>, CredentialError> {
         let Some(entry) = self.catalog.provider(provider) else { return Ok(None) };
         let written =
             entry.api_key.as_ref().map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty());
         let Some(written) = written else {
-            return Ok(self.catalog.needs_no_key(provider).then(Key::none));
+            return Ok(self.catalog.needs_no_key(provider).then(ResolvedKey::none));
         };
         let mode = match entry.auth {
             Some(ProviderAuth::Oauth) => "oauth",
@@ -380,7 +380,7 @@ impl Keyring<'_> {
             }
             (None, None) => SecretString::from(self.variables.get(written).unwrap_or(written)),
         };
-        Ok(Some(Key::new(secret, mode, "models.json".to_owned())))
+        Ok(Some(ResolvedKey::new(secret, mode, "models.json".to_owned())))
     }
 
     /// `auth: "aws-sdk"`: nothing but AWS's own chain of credentials counts.
@@ -396,32 +396,32 @@ impl Keyring<'_> {
         })
     }
 
-    async fn aws_key(&self) -> Result<Option<Key>, CredentialError> {
+    async fn aws_key(&self) -> Result<Option<ResolvedKey>, CredentialError> {
         let found = aws::find(self.variables).await;
         let found = found.map_err(|error| CredentialError::Aws(error.to_string()))?;
-        Ok(found.map(|aws::AwsKey { secret, shown, source }| Key {
+        Ok(found.map(|aws::AwsKey { secret, shown, source }| ResolvedKey {
             secret: Some(secret),
-            ..Key::new(shown, "aws-sdk", source)
+            ..ResolvedKey::new(shown, "aws-sdk", source)
         }))
     }
 
-    async fn vertex_key(&self) -> Result<Option<Key>, CredentialError> {
+    async fn vertex_key(&self) -> Result<Option<ResolvedKey>, CredentialError> {
         let found = Adc::find(self.variables).await;
         let Some(adc) = found.map_err(|error| CredentialError::Google(error.to_string()))? else {
             return Ok(None);
         };
         let secret = self.logins.google(&adc, Because::Expired).await?;
         let source = KeySource::Google(Box::new(adc));
-        Ok(Some(Key {
+        Ok(Some(ResolvedKey {
             secret: Some(secret),
             renewable: Some(self.renewable(source)),
-            ..Key::new(SecretString::default(), "token", "gcloud adc".to_owned())
+            ..ResolvedKey::new(SecretString::default(), "token", "gcloud adc".to_owned())
         }))
     }
 
-    fn variable_key(&self, name: &str, key: &str) -> Key {
+    fn variable_key(&self, name: &str, key: &str) -> ResolvedKey {
         let mode = if name.contains("OAUTH") { "oauth" } else { "api-key" };
-        Key::new(SecretString::from(key), mode, self.variables.source(name))
+        ResolvedKey::new(SecretString::from(key), mode, self.variables.source(name))
     }
 
     fn no_key(&self, provider: &ProviderId) -> CredentialError {
@@ -453,7 +453,7 @@ fn is_blank(secret: &SecretString) -> bool {
     secret.expose_secret().trim().is_empty()
 }
 
-impl Key {
+impl ResolvedKey {
     fn new(secret: SecretString, mode: &'static str, source: String) -> Self {
         let text = secret.expose_secret();
         // Of a short key too little is shown to guess it, and nothing in chats.

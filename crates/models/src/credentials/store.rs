@@ -18,14 +18,14 @@ pub struct AuthStore {
     profiles: Vec<(String, Credential)>,
     order: BTreeMap<String, Vec<String>>,
     usage: BTreeMap<String, UsageStats>,
-    document: Document,
+    document: StoreDocument,
 }
 
 /// The whole file; its `Debug` shows nothing of it.
 #[derive(Clone, Default, PartialEq)]
-pub(super) struct Document(Map<String, Value>);
+pub(super) struct StoreDocument(Map<String, Value>);
 
-impl std::fmt::Debug for Document {
+impl std::fmt::Debug for StoreDocument {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("[redacted]")
     }
@@ -54,7 +54,7 @@ impl AuthStore {
         let usage = section("usageStats")
             .filter_map(|(id, stats)| Some((id.clone(), UsageStats::read(stats.as_object()?))))
             .collect();
-        Ok(Self { profiles, order, usage, document: Document(document) })
+        Ok(Self { profiles, order, usage, document: StoreDocument(document) })
     }
 
     /// The file's text.
@@ -63,7 +63,7 @@ impl AuthStore {
     }
 
     /// Document that would be written, to detect changes.
-    pub(super) fn document(&self) -> &Document {
+    pub(super) fn document(&self) -> &StoreDocument {
         &self.document
     }
 

@@ -20,7 +20,7 @@ const MAX_PAYLOAD: usize = MAX_LINE / 2;
 
 /// Selection of the logs that are written, and their detail.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct LogParts {
     pub(super) payloads: Option<LogFile>,
     pub(super) stream: Option<LogFile>,
     pub(super) trace: Option<LogFile>,
@@ -34,12 +34,12 @@ pub(crate) struct CallLog {
     provider: String,
     model: String,
     api: String,
-    parts: Parts,
+    parts: LogParts,
     sequence: AtomicU64,
 }
 
 impl CallLog {
-    pub(super) fn new(spec: &ModelSpec, parts: Parts) -> Self {
+    pub(super) fn new(spec: &ModelSpec, parts: LogParts) -> Self {
         Self {
             provider: spec.provider().to_owned(),
             model: spec.id().to_owned(),

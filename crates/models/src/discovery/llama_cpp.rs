@@ -2,14 +2,14 @@
 
 use serde::Deserialize;
 
-use super::server::{List, Server, input, reasons};
+use super::server::{ModelList, Server, input, reasons};
 use crate::provider_entry::ModelEntry;
 
 /// Owner that the server reports for its models.
 const OWNER: &str = "llamacpp";
 
 #[derive(Deserialize)]
-struct Model {
+struct LlamaCppModel {
     /// An alias, or the path of the file.
     id: String,
     owned_by: Option<String>,
@@ -42,7 +42,7 @@ struct Modalities {
 }
 
 pub(super) async fn models(server: &Server<'_>) -> Result<Vec<ModelEntry>, String> {
-    let list: List<Model> = server.get("/v1/models").await?;
+    let list: ModelList<LlamaCppModel> = server.get("/v1/models").await?;
     if !server.is_believed(list.data.iter().any(|model| model.owned_by.as_deref() == Some(OWNER))) {
         return Err("what answers is not llama.cpp's server".to_owned());
     }
@@ -55,7 +55,7 @@ pub(super) async fn models(server: &Server<'_>) -> Result<Vec<ModelEntry>, Strin
     Ok(models.map(|model| model.entry(&props)).collect())
 }
 
-impl Model {
+impl LlamaCppModel {
     fn entry(self, props: &Props) -> ModelEntry {
         let file = self.id.rsplit(['/', '\\']).next().unwrap_or(&self.id);
         let started_with = props.default_generation_settings.n_ctx;

@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use super::inquiry::KnownAs;
-use super::server::{List, Server, input, reasons};
+use super::server::{ModelList, Server, input, reasons};
 use crate::provider_entry::ModelEntry;
 
 #[derive(Deserialize)]
-struct Model {
+struct LmStudioModel {
     id: String,
     /// `llm`, `vlm`, `embeddings`.
     #[serde(rename = "type")]
@@ -20,22 +20,22 @@ struct Model {
 }
 
 pub(super) async fn models(server: &Server<'_>) -> Result<Vec<ModelEntry>, String> {
-    let list: List<Model> = match server.get("/api/v0/models").await {
+    let list: ModelList<LmStudioModel> = match server.get("/api/v0/models").await {
         Ok(list) => list,
         Err(_) if server.known_as == KnownAs::Stated => server.get("/v1/models").await?,
         Err(error) => return Err(error),
     };
-    let mut models: Vec<Model> = list.data;
+    let mut models: Vec<LmStudioModel> = list.data;
     if !server.is_believed(models.iter().all(|model| model.kind.is_some())) {
         return Err("what answers is not LM Studio".to_owned());
     }
     models.retain(|model| model.kind.as_deref() != Some("embeddings") && !model.id.trim().is_empty());
     // Models that are in memory already answer at once.
     models.sort_by_key(|model| model.state.as_deref() != Some("loaded"));
-    Ok(models.into_iter().map(Model::entry).collect())
+    Ok(models.into_iter().map(LmStudioModel::entry).collect())
 }
 
-impl Model {
+impl LmStudioModel {
     fn entry(self) -> ModelEntry {
         let lacks_tools = self
             .capabilities

@@ -56,7 +56,7 @@ impl Server<'_> {
 
 /// A list of models as OpenAI gives it.
 #[derive(Debug, serde::Deserialize)]
-pub(super) struct List<M> {
+pub(super) struct ModelList<M> {
     pub(super) data: Vec<M>,
 }
 

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::inquiry::{DiscoverySource, Inquiry};
 use crate::background::Background;
-use crate::catalog::Found;
+use crate::catalog::ServerReport;
 use crate::net::{Http, Timeouts};
 use crate::provider_entry::ProviderEntry;
 use crate::variables::Variables;
@@ -31,30 +31,30 @@ const LOCAL_TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(1), idl
 /// Asks servers and keeps what they say. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Discovery {
-    shared: Arc<Shared>,
+    shared: Arc<DiscoveryState>,
     questions: Background,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct DiscoveryState {
     local: Http,
     outside: Http,
     variables: Variables,
-    slots: Mutex<HashMap<DiscoverySource, Slot>>,
+    slots: Mutex<HashMap<DiscoverySource, DiscoverySlot>>,
 }
 
 #[derive(Debug, Default)]
-struct Slot {
+struct DiscoverySlot {
     /// The last good answer.
     answer: Option<Arc<ProviderEntry>>,
     /// Time and outcome of the last question that was answered or given up.
-    asked: Option<(Instant, Outcome)>,
+    asked: Option<(Instant, InquiryOutcome)>,
     /// Becomes true, or is dropped, when the question under way ends.
     under_way: Option<watch::Receiver<bool>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum InquiryOutcome {
     Answered,
     Missing,
 }
@@ -62,7 +62,7 @@ enum Outcome {
 impl Discovery {
     pub(crate) fn new(http: Http, variables: Variables) -> Self {
         let local = Http::with_timeouts(LOCAL_TIMEOUTS);
-        let shared = Shared { local, outside: http, variables, slots: Mutex::default() };
+        let shared = DiscoveryState { local, outside: http, variables, slots: Mutex::default() };
         Self { shared: Arc::new(shared), questions: Background::default() }
     }
 
@@ -73,14 +73,16 @@ impl Discovery {
     }
 
     /// Returns the cached answers.
-    pub(crate) fn known(&self, inquiries: &[Inquiry]) -> Vec<Found> {
+    pub(crate) fn known(&self, inquiries: &[Inquiry]) -> Vec<ServerReport> {
         let slots = self.shared.slots.lock();
         let found = |inquiry: &Inquiry| {
             let provider = inquiry.provider.clone();
             let answer = slots.get(&inquiry.source).and_then(|slot| slot.answer.clone());
             match answer {
-                Some(entry) => Some(Found { provider, entry, answered: true }),
-                None => inquiry.address_alone().map(|entry| Found { provider, entry, answered: false }),
+                Some(entry) => Some(ServerReport { provider, entry, answered: true }),
+                None => {
+                    inquiry.address_alone().map(|entry| ServerReport { provider, entry, answered: false })
+                }
             }
         };
         inquiries.iter().filter_map(found).collect()
@@ -135,7 +137,7 @@ impl Discovery {
     }
 }
 
-impl Shared {
+impl DiscoveryState {
     fn keep(&self, inquiry: &Inquiry, answer: Result<ProviderEntry, String>) {
         let mut slots = self.slots.lock();
         let slot = slots.entry(inquiry.source.clone()).or_default();
@@ -144,10 +146,10 @@ impl Shared {
             Ok(entry) => {
                 tracing::debug!(%provider, models = entry.models.len(), "a server said which models it has");
                 slot.answer = Some(Arc::new(entry));
-                Outcome::Answered
+                InquiryOutcome::Answered
             }
             Err(error) => {
-                let is_news = slot.asked.is_none_or(|(_, outcome)| outcome == Outcome::Answered);
+                let is_news = slot.asked.is_none_or(|(_, outcome)| outcome == InquiryOutcome::Answered);
                 if is_news && !inquiry.is_local() {
                     tracing::warn!(%provider, %error, "its models can't be listed; the built-in list is used");
                 } else {
@@ -157,22 +159,22 @@ impl Shared {
                 if inquiry.is_local() {
                     slot.answer = None;
                 }
-                Outcome::Missing
+                InquiryOutcome::Missing
             }
         };
         slot.asked = Some((Instant::now(), outcome));
     }
 }
 
-impl Slot {
+impl DiscoverySlot {
     fn is_due(&self, inquiry: &Inquiry) -> bool {
         let Some((at, outcome)) = self.asked else { return true };
         let fresh = match (&inquiry.source, outcome) {
-            (DiscoverySource::Bedrock(discovery), Outcome::Answered) => discovery.refresh,
-            (DiscoverySource::Server { .. }, Outcome::Answered) if inquiry.is_local() => LOCAL_FRESH,
-            (DiscoverySource::Server { .. }, Outcome::Answered) => SERVICE_FRESH,
-            (_, Outcome::Missing) if inquiry.is_local() => LOCAL_MISSING,
-            (_, Outcome::Missing) => SERVICE_MISSING,
+            (DiscoverySource::Bedrock(discovery), InquiryOutcome::Answered) => discovery.refresh,
+            (DiscoverySource::Server { .. }, InquiryOutcome::Answered) if inquiry.is_local() => LOCAL_FRESH,
+            (DiscoverySource::Server { .. }, InquiryOutcome::Answered) => SERVICE_FRESH,
+            (_, InquiryOutcome::Missing) if inquiry.is_local() => LOCAL_MISSING,
+            (_, InquiryOutcome::Missing) => SERVICE_MISSING,
         };
         at.elapsed() >= fresh
     }

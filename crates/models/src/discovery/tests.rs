@@ -12,7 +12,7 @@ use crate::credentials::FILE as CREDENTIALS;
 use crate::net::Http;
 use crate::provider_entry::Asks;
 use crate::reference::ProviderId;
-use crate::select::{Ask, AskedThinking, Models, Origin};
+use crate::select::{Ask, AskedThinking, Models, PrimaryOrigin};
 use crate::settings::ModelSettings;
 use crate::variables::Variables;
 
@@ -215,7 +215,7 @@ async fn with_nothing_else_connected_a_model_of_this_machine_answers_and_it_is_t
     let now = place.models.primary(&place.settings, &agent, place.dir.path()).await;
     assert_eq!(
         (now.reference.to_string().as_str(), now.origin),
-        ("ollama/llama3.2:latest", Origin::OnThisMachine)
+        ("ollama/llama3.2:latest", PrimaryOrigin::OnThisMachine)
     );
     assert!(now.warnings[0].contains("OPENCLAW_LOCAL_MODELS=off"), "{:?}", now.warnings);
 
@@ -238,14 +238,14 @@ async fn with_nothing_else_connected_a_model_of_this_machine_answers_and_it_is_t
 
 #[tokio::test]
 async fn a_server_on_another_machine_is_never_chosen_by_itself() {
-    use crate::catalog::{Catalog, Found, Layers};
+    use crate::catalog::{Catalog, Layers, ServerReport};
     use crate::provider_entry::ProviderEntry;
     let settings = ModelSettings::default();
     for (address, expect) in [("http://127.0.0.1:1/v1", 1), ("http://10.0.0.7:11434/v1", 0)] {
         let entry: ProviderEntry =
             serde_json::from_value(json!({"baseUrl": address, "models": [{"id": "m"}]})).unwrap();
         let found =
-            [Found { provider: ProviderId::normalize("ollama"), entry: entry.into(), answered: true }];
+            [ServerReport { provider: ProviderId::normalize("ollama"), entry: entry.into(), answered: true }];
         let catalog = Catalog::assemble(&Layers { settings: &settings, file: &[], found: &found });
         assert_eq!(catalog.on_this_machine().count(), expect, "{address}");
     }

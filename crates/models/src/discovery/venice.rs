@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::server::{List, Server, input, reasons};
+use super::server::{ModelList, Server, input, reasons};
 use crate::provider_entry::ModelEntry;
 
 /// Window of a model whose window is not told, in tokens.
@@ -11,7 +11,7 @@ const CONTEXT_WINDOW: u64 = 128_000;
 const MAX_TOKENS: u64 = 8_192;
 
 #[derive(Deserialize)]
-struct Model {
+struct VeniceModel {
     id: String,
     /// `text`, `image`, `embedding`…
     #[serde(rename = "type")]
@@ -37,15 +37,15 @@ struct Capabilities {
 }
 
 pub(super) async fn models(server: &Server<'_>) -> Result<Vec<ModelEntry>, String> {
-    let list: List<Model> = server.get("/models").await?;
-    let talks = |model: &Model| {
+    let list: ModelList<VeniceModel> = server.get("/models").await?;
+    let talks = |model: &VeniceModel| {
         !model.id.trim().is_empty() && model.kind.as_deref().is_none_or(|kind| kind == "text")
     };
-    let models: Vec<ModelEntry> = list.data.into_iter().filter(talks).map(Model::entry).collect();
+    let models: Vec<ModelEntry> = list.data.into_iter().filter(talks).map(VeniceModel::entry).collect();
     if models.is_empty() { Err("it names no models".to_owned()) } else { Ok(models) }
 }
 
-impl Model {
+impl VeniceModel {
     fn entry(self) -> ModelEntry {
         let Spec { name, available_context_tokens, max_completion_tokens, capabilities } = self.model_spec;
         let named = |part: &str| self.id.to_lowercase().contains(part);

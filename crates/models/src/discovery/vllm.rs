@@ -2,14 +2,14 @@
 
 use serde::Deserialize;
 
-use super::server::{List, Server, reasons};
+use super::server::{ModelList, Server, reasons};
 use crate::provider_entry::ModelEntry;
 
 /// Owner that the server reports for its models.
 const OWNER: &str = "vllm";
 
 #[derive(Deserialize)]
-struct Model {
+struct VllmModel {
     id: String,
     owned_by: Option<String>,
     /// Tokens.
@@ -17,15 +17,15 @@ struct Model {
 }
 
 pub(super) async fn models(server: &Server<'_>) -> Result<Vec<ModelEntry>, String> {
-    let list: List<Model> = server.get("/v1/models").await?;
+    let list: ModelList<VllmModel> = server.get("/v1/models").await?;
     if !server.is_believed(list.data.iter().any(|model| model.owned_by.as_deref() == Some(OWNER))) {
         return Err("what answers is not vLLM".to_owned());
     }
     let models = list.data.into_iter().filter(|model| !model.id.trim().is_empty());
-    Ok(models.map(Model::entry).collect())
+    Ok(models.map(VllmModel::entry).collect())
 }
 
-impl Model {
+impl VllmModel {
     fn entry(self) -> ModelEntry {
         ModelEntry {
             name: Some(self.id.clone()),

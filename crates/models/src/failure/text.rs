@@ -49,8 +49,8 @@ pub fn user_text(raw: &str) -> String {
             "Image too large for the model{limit}. Please compress or resize the image and try again."
         );
     }
-    let error = ApiError::parse(raw);
-    if let Some(ApiError { kind: Some(kind), message, .. }) = &error
+    let error = ProviderError::parse(raw);
+    if let Some(ProviderError { kind: Some(kind), message, .. }) = &error
         && kind == "invalid_request_error"
         && classify_text(raw) != Some(FailureKind::Billing)
     {
@@ -76,14 +76,14 @@ pub fn is_web_page(raw: &str) -> bool {
 
 /// A provider's error object, found in an error message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct ApiError {
+struct ProviderError {
     status: Option<String>,
     kind: Option<String>,
     message: String,
     request_id: Option<String>,
 }
 
-impl ApiError {
+impl ProviderError {
     /// Reads `{"type":"error","error":{type,message},"request_id"}`, `{"error":{…}}`, `{"error":"…"}` or
     /// `{"type","message"}`, with or without a status before it.
     fn parse(raw: &str) -> Option<Self> {
@@ -102,7 +102,7 @@ impl ApiError {
     }
 }
 
-impl std::fmt::Display for ApiError {
+impl std::fmt::Display for ProviderError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.status {
             Some(status) => write!(f, "HTTP {status}")?,

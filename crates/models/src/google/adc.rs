@@ -89,7 +89,7 @@ pub(crate) enum AdcError {
 }
 
 #[derive(Deserialize)]
-struct File {
+struct AdcFile {
     #[serde(rename = "type", default)]
     kind: String,
     client_id: Option<String>,
@@ -118,7 +118,7 @@ impl Adc {
             Err(_) if named.is_some() => return Err(AdcError::Unreadable(shown)),
             Err(_) => return Ok(None),
         };
-        let file: File =
+        let file: AdcFile =
             serde_json::from_slice(&bytes).map_err(|_| AdcError::Damaged(shown.clone(), "it is no JSON"))?;
         let of_file = file.project_id.clone().or_else(|| file.quota_project_id.clone());
         let quota_project = file.quota_project_id.clone();
@@ -164,7 +164,7 @@ fn default_path(variables: &Variables) -> Option<PathBuf> {
 }
 
 impl Who {
-    fn of(file: File, path: &str) -> Result<Self, AdcError> {
+    fn of(file: AdcFile, path: &str) -> Result<Self, AdcError> {
         let lacking = |what: &'static str| AdcError::Damaged(path.to_owned(), what);
         match file.kind.as_str() {
             "authorized_user" => Ok(Self::Person {
@@ -244,11 +244,11 @@ fn assertion(
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GoogleTokens {
     /// Token cache; locked while a token is fetched, because all others would ask for the same one.
-    kept: Arc<tokio::sync::Mutex<HashMap<String, Kept>>>,
+    kept: Arc<tokio::sync::Mutex<HashMap<String, CachedToken>>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedToken {
     token: SecretString,
     /// Unix milliseconds.
     until: i64,
@@ -283,7 +283,7 @@ impl GoogleTokens {
             kept.clear();
         }
         let until = now_ms().saturating_add(lifetime.saturating_mul(1_000));
-        kept.insert(name, Kept { token: token.clone(), until });
+        kept.insert(name, CachedToken { token: token.clone(), until });
         Ok(token)
     }
 }

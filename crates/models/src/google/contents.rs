@@ -21,7 +21,7 @@ const WITH_IDS: &[&str] = &["claude-", "gpt-oss-"];
 
 /// The contents of messages that were made fit for the model, the first of which is number `first` of the history.
 pub(super) fn contents<'a>(spec: &'a ModelSpec, history: &'a [Arc<Message>], first: usize) -> Vec<Json<'a>> {
-    let mut writer = Writer {
+    let mut writer = ContentsWriter {
         spec,
         proving: spec.id().contains(PROVING),
         with_ids: WITH_IDS.iter().any(|start| spec.id().starts_with(start)),
@@ -47,7 +47,7 @@ pub(super) fn content<'a>(role: &'static str, parts: Vec<Json<'a>>) -> Json<'a> 
     object! {"parts": parts, "role": role}
 }
 
-struct Writer<'a> {
+struct ContentsWriter<'a> {
     spec: &'a ModelSpec,
     proving: bool,
     with_ids: bool,
@@ -69,7 +69,7 @@ struct Results<'a> {
     images: Vec<Json<'a>>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> ContentsWriter<'a> {
     fn user(&mut self, content: &'a UserContent) {
         self.end_results();
         let parts = user_parts(content, |text| text_part(text, None), |image| self.image_part(image));

@@ -4,19 +4,19 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::contents::{content, contents};
 use super::thinking;
-use crate::conversation::Conversation;
+use crate::conversation::RequestConversation;
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, NetError};
 use crate::request::{ModelRequest, ToolSpec};
-use crate::wire::{Head, add_headers};
+use crate::wire::{RequestHead, add_headers};
 
 /// Returns the address and the headers of a request.
 pub(super) fn head(
     spec: &ModelSpec,
     key: Option<&SecretString>,
     request: &ModelRequest,
-) -> Result<Head, NetError> {
+) -> Result<RequestHead, NetError> {
     let mut headers = Headers::posting("*/*");
     if let Some(key) = key.map(ExposeSecret::expose_secret) {
         headers.set("x-goog-api-key", key)?;
@@ -25,7 +25,7 @@ pub(super) fn head(
         }
     }
     add_headers(&mut headers, &spec.headers)?;
-    Ok(Head { url: url(spec, request), headers })
+    Ok(RequestHead { url: url(spec, request), headers })
 }
 
 fn url(spec: &ModelSpec, request: &ModelRequest) -> String {
@@ -50,7 +50,7 @@ pub(super) fn method(spec: &ModelSpec, request: &ModelRequest) -> &'static str {
 pub(super) fn body<'a>(
     spec: &'a ModelSpec,
     request: &'a ModelRequest,
-    conversation: &Conversation<'a>,
+    conversation: &RequestConversation<'a>,
 ) -> Json<'a> {
     let mut body = object! {"contents": conversation.messages(|some, first| contents(spec, some, first))};
     if !request.system.trim().is_empty() {

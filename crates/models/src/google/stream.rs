@@ -19,7 +19,7 @@ const FUMBLED: &[&str] = &["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"];
 /// Reads an event stream, or a whole answer, or a list of them, from a server that does not stream.
 #[derive(Debug, Default)]
 pub(super) struct GoogleDecoder {
-    open: Option<Open>,
+    open: Option<GeminiBlock>,
     /// Ids of calls so far.
     ids: HashSet<String>,
     calls: usize,
@@ -29,7 +29,7 @@ pub(super) struct GoogleDecoder {
 
 /// The block under way.
 #[derive(Debug, Default)]
-struct Open {
+struct GeminiBlock {
     thinking: bool,
     block: Option<usize>,
     /// The latest proof that came with it.
@@ -38,12 +38,12 @@ struct Open {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Chunk {
+struct GeminiChunk {
     /// Candidate; only one is requested.
     #[serde(default, rename = "candidates", deserialize_with = "lenient::first")]
-    candidate: Option<Candidate>,
+    candidate: Option<GeminiCandidate>,
     #[serde(default, deserialize_with = "lenient::object")]
-    usage_metadata: Option<WireUsage>,
+    usage_metadata: Option<GeminiUsage>,
     #[serde(default, deserialize_with = "lenient::object")]
     prompt_feedback: Option<Feedback>,
     #[serde(default, deserialize_with = "lenient::error")]
@@ -52,9 +52,9 @@ struct Chunk {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Candidate {
+struct GeminiCandidate {
     #[serde(default, deserialize_with = "lenient::object")]
-    content: Option<Content>,
+    content: Option<GeminiContent>,
     #[serde(default, deserialize_with = "lenient::text")]
     finish_reason: Option<String>,
     #[serde(default, deserialize_with = "lenient::text")]
@@ -62,14 +62,14 @@ struct Candidate {
 }
 
 #[derive(Deserialize)]
-struct Content {
+struct GeminiContent {
     #[serde(default, deserialize_with = "lenient::objects")]
-    parts: Vec<Part>,
+    parts: Vec<GeminiPart>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Part {
+struct GeminiPart {
     #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
     #[serde(default, deserialize_with = "lenient::flag")]
@@ -102,7 +102,7 @@ struct Feedback {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WireUsage {
+struct GeminiUsage {
     #[serde(default, deserialize_with = "lenient::count")]
     prompt_token_count: Option<u64>,
     #[serde(default, deserialize_with = "lenient::count")]
@@ -119,7 +119,7 @@ impl Decoder for GoogleDecoder {
             // Not of this protocol, but some gateways in between add it.
             return Ok(self.stop.map_or(Flow::More, Flow::End));
         }
-        let chunk: Chunk = lenient::frame(&event.data, "an event that is not JSON")?;
+        let chunk: GeminiChunk = lenient::frame(&event.data, "an event that is not JSON")?;
         let with_usage = chunk.usage_metadata.is_some();
         self.take(chunk, out)?;
         // Tokens that are told apart come last.
@@ -128,7 +128,7 @@ impl Decoder for GoogleDecoder {
 
     fn document(&mut self, document: &str, out: &mut Assembly) -> Result<StopReason, ModelFailure> {
         let none = || garbage(format_args!("JSON that is no answer: {}", glimpse(document)));
-        let chunks: Vec<Chunk> = if document.trim_start().starts_with('[') {
+        let chunks: Vec<GeminiChunk> = if document.trim_start().starts_with('[') {
             serde_json::from_str(document).map_err(|_| none())?
         } else {
             vec![serde_json::from_str(document).map_err(|_| none())?]
@@ -145,7 +145,7 @@ impl Decoder for GoogleDecoder {
 }
 
 impl GoogleDecoder {
-    fn take(&mut self, chunk: Chunk, out: &mut Assembly) -> Result<(), ModelFailure> {
+    fn take(&mut self, chunk: GeminiChunk, out: &mut Assembly) -> Result<(), ModelFailure> {
         if let Some(error) = chunk.error {
             return Err(failure::in_stream(&error));
         }
@@ -169,7 +169,7 @@ impl GoogleDecoder {
         Ok(())
     }
 
-    fn part(&mut self, part: Part, out: &mut Assembly) {
+    fn part(&mut self, part: GeminiPart, out: &mut Assembly) {
         let signature = part.thought_signature.or(part.plain_signature).unwrap_or_default();
         if let Some(call) = part.function_call.filter(|call| call.name.is_some()) {
             self.close(out);
@@ -180,7 +180,7 @@ impl GoogleDecoder {
         if self.open.as_ref().is_some_and(|open| open.thinking != thinking) {
             self.close(out);
         }
-        let open = self.open.get_or_insert_with(|| Open { thinking, ..Open::default() });
+        let open = self.open.get_or_insert_with(|| GeminiBlock { thinking, ..GeminiBlock::default() });
         if thinking {
             out.thinking(&mut open.block, &text);
         } else {
@@ -239,7 +239,7 @@ fn with(reason: &str, message: Option<&str>) -> String {
 }
 
 /// The prompt's tokens hold those from the cache; what was thought is not among the answer's.
-fn take_usage(taken: &mut Usage, usage: &WireUsage) {
+fn take_usage(taken: &mut Usage, usage: &GeminiUsage) {
     let prompt = usage.prompt_token_count.unwrap_or(0);
     let cached = usage.cached_content_token_count.unwrap_or(0).min(prompt);
     taken.input = prompt - cached;

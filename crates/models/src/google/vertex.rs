@@ -6,7 +6,7 @@ use crate::net::{Headers, NetError};
 use crate::provider_key::ProviderKey;
 use crate::region_name;
 use crate::request::ModelRequest;
-use crate::wire::{Head, add_headers};
+use crate::wire::{RequestHead, add_headers};
 
 use super::request::method;
 
@@ -22,7 +22,7 @@ pub(super) fn head(
     spec: &ModelSpec,
     key: Option<&ProviderKey>,
     request: &ModelRequest,
-) -> Result<Head, NetError> {
+) -> Result<RequestHead, NetError> {
     let mut headers = Headers::posting("*/*");
     match key {
         Some(key) if key.part("projectId").is_some() => {
@@ -37,7 +37,7 @@ pub(super) fn head(
     add_headers(&mut headers, &spec.headers)?;
     let url =
         format!("{}/publishers/google/models/{}:{}", place(spec, key)?, spec.id(), method(spec, request));
-    Ok(Head { url, headers })
+    Ok(RequestHead { url, headers })
 }
 
 /// The address up to the publisher.

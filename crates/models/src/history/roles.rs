@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use openclaw_protocol::message::{AssistantMessage, Block, Message, StopReason, UserContent, UserMessage};
 
-use super::rules::{Join, Rules};
+use super::rules::{HistoryRules, Join};
 
 /// Drops blank text of assistant messages, then messages without content.
 pub(super) fn drop_blank(messages: &mut Vec<Arc<Message>>) {
@@ -40,7 +40,7 @@ pub(super) fn drop_blocks(message: &mut Arc<Message>, is_dropped: impl Fn(&Block
 
 /// Merges consecutive messages of one role. A user message whose answer never came thus reaches the model together with
 /// the next one.
-pub(super) fn merge(messages: &mut Vec<Arc<Message>>, rules: &Rules<'_>) {
+pub(super) fn merge(messages: &mut Vec<Arc<Message>>, rules: &HistoryRules<'_>) {
     messages.dedup_by(|next, last| {
         let is_merged = match (&**last, &**next) {
             (Message::User(_), Message::User(_)) => true,

@@ -4,7 +4,7 @@ use super::call_ids::{IdMap, IdRule};
 
 /// Rules that adapt a history to one model. Calls and results are paired for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rules<'a> {
+pub struct HistoryRules<'a> {
     /// The model's provider, wire protocol and id: only its own answers keep their proofs and ids.
     pub(super) model: (&'a str, &'a str, &'a str),
     /// Drop blank assistant text and messages without content.
@@ -32,7 +32,7 @@ const MISTRAL: [&str; 7] =
 const GOOGLE_APIS: [&str; 4] =
     ["google-generative-ai", "google-gemini-cli", "google-antigravity", "google-vertex"];
 
-impl<'a> Rules<'a> {
+impl<'a> HistoryRules<'a> {
     /// The rules for a provider, wire protocol and model id. `ids` is what the protocol asks of ids; Mistral's models
     /// want theirs behind any.
     pub fn of(provider: &'a str, api: &'a str, model: &'a str, ids: IdRule) -> Self {
@@ -85,7 +85,7 @@ mod tests {
             ("openrouter", "openai-completions", "google/gemini-3", (true, Kept, false, BlankLine)),
         ];
         for (provider, api, model, expect) in rows {
-            let rules = Rules::of(provider, api, model, Kept);
+            let rules = HistoryRules::of(provider, api, model, Kept);
             let found = (rules.drop_blank, rules.ids, rules.merge_assistants, rules.join);
             assert_eq!(found, expect, "{provider}/{model}");
         }

@@ -9,8 +9,8 @@ use super::*;
 
 mod valid;
 
-fn rules() -> Rules<'static> {
-    Rules::of("openai", "openai-completions", "gpt", IdRule::Completions)
+fn rules() -> HistoryRules<'static> {
+    HistoryRules::of("openai", "openai-completions", "gpt", IdRule::Completions)
 }
 
 fn user(text: &str) -> Arc<Message> {
@@ -141,7 +141,7 @@ fn blank_text_is_dropped_but_failed_answers_stay() {
     assert_eq!(messages, [assistant(vec![Block::text("x")]), failed]);
 }
 
-fn merged(mut messages: Vec<Arc<Message>>, rules: Rules<'_>) -> Vec<Arc<Message>> {
+fn merged(mut messages: Vec<Arc<Message>>, rules: HistoryRules<'_>) -> Vec<Arc<Message>> {
     roles::merge(&mut messages, &rules);
     messages
 }
@@ -153,7 +153,7 @@ fn consecutive_users_are_merged() {
     };
     let s1 = || at(UserContent::Text("s1".into()), 1);
     let t2 = || at(UserContent::Blocks(vec![Block::text("t2")]), 2);
-    let blocks = merged(vec![s1(), t2(), assistant(vec![])], Rules { join: Join::Blocks, ..rules() });
+    let blocks = merged(vec![s1(), t2(), assistant(vec![])], HistoryRules { join: Join::Blocks, ..rules() });
     assert_eq!(
         blocks,
         [at(UserContent::Blocks(vec![Block::text("s1"), Block::text("t2")]), 2), assistant(vec![])]
@@ -165,7 +165,7 @@ fn consecutive_users_are_merged() {
 #[test]
 fn consecutive_assistants_are_merged_where_the_model_wants_it() {
     let two = || vec![assistant(vec![Block::text("x")]), assistant(vec![Block::text("y")])];
-    let together = merged(two(), Rules { merge_assistants: true, ..rules() });
+    let together = merged(two(), HistoryRules { merge_assistants: true, ..rules() });
     assert_eq!(together, [assistant(vec![Block::text("x"), Block::text("y")])]);
     assert_eq!(merged(two(), rules()), two());
 }

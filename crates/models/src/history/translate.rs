@@ -6,11 +6,11 @@ use openclaw_protocol::message::{AssistantMessage, Block, Message};
 
 use super::call_ids::IdMap;
 use super::roles::drop_blocks;
-use super::rules::Rules;
+use super::rules::HistoryRules;
 use crate::parts::CALL_FIELDS;
 
 /// Translates every answer, and renames calls and their results alike.
-pub(super) fn translate(messages: &mut [Arc<Message>], rules: &Rules<'_>, ids: &mut IdMap<'_>) {
+pub(super) fn translate(messages: &mut [Arc<Message>], rules: &HistoryRules<'_>, ids: &mut IdMap<'_>) {
     for message in messages {
         match &**message {
             Message::User(_) => {}
@@ -53,7 +53,7 @@ fn rename_calls(message: &mut Arc<Message>, mut rename: impl FnMut(&mut String))
     }
 }
 
-fn is_own(answer: &AssistantMessage, rules: &Rules<'_>) -> bool {
+fn is_own(answer: &AssistantMessage, rules: &HistoryRules<'_>) -> bool {
     rules.model == (answer.provider.as_str(), answer.api.as_str(), answer.model.as_str())
 }
 

@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, BytesMut};
 
-use super::{Json, Messages};
+use super::{Json, JsonMessages};
 
 impl Json<'_> {
     /// The document as it is sent.
@@ -31,7 +31,7 @@ impl Json<'_> {
                 let _ = serde_json::to_writer(out.writer(), value);
             }
             Self::Written(value) => out.put_slice(value.get().as_bytes()),
-            Self::Messages(Messages { head, settled, open }) => {
+            Self::Messages(JsonMessages { head, settled, open }) => {
                 put_list(out, [head, settled, open].into_iter().flatten());
             }
         }

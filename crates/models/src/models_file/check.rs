@@ -25,7 +25,7 @@ pub(super) enum FileProblem {
 
 /// Required type of a field.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum FieldKind {
     /// A text that is not empty.
     Text,
     Bool,
@@ -47,40 +47,40 @@ enum Presence {
     Optional,
 }
 
-type Fields = &'static [(&'static str, Presence, Kind)];
+type FieldTable = &'static [(&'static str, Presence, FieldKind)];
 
 use Presence::{Optional, Required};
 
-const PROVIDER: Fields = &[
-    ("baseUrl", Optional, Kind::Text),
-    ("apiKey", Optional, Kind::Text),
-    ("api", Optional, Kind::Text),
-    ("headers", Optional, Kind::Texts),
-    ("authHeader", Optional, Kind::Bool),
-    ("models", Optional, Kind::Models),
-    ("modelOverrides", Optional, Kind::Overrides),
+const PROVIDER: FieldTable = &[
+    ("baseUrl", Optional, FieldKind::Text),
+    ("apiKey", Optional, FieldKind::Text),
+    ("api", Optional, FieldKind::Text),
+    ("headers", Optional, FieldKind::Texts),
+    ("authHeader", Optional, FieldKind::Bool),
+    ("models", Optional, FieldKind::Models),
+    ("modelOverrides", Optional, FieldKind::Overrides),
 ];
-const MODEL: Fields = &[
-    ("id", Required, Kind::Text),
-    ("name", Optional, Kind::Text),
-    ("api", Optional, Kind::Text),
-    ("reasoning", Optional, Kind::Bool),
-    ("input", Optional, Kind::Modalities),
-    ("cost", Optional, Kind::Prices(Required)),
-    ("contextWindow", Optional, Kind::Number),
-    ("maxTokens", Optional, Kind::Number),
-    ("headers", Optional, Kind::Texts),
-    ("compat", Optional, Kind::Object),
+const MODEL: FieldTable = &[
+    ("id", Required, FieldKind::Text),
+    ("name", Optional, FieldKind::Text),
+    ("api", Optional, FieldKind::Text),
+    ("reasoning", Optional, FieldKind::Bool),
+    ("input", Optional, FieldKind::Modalities),
+    ("cost", Optional, FieldKind::Prices(Required)),
+    ("contextWindow", Optional, FieldKind::Number),
+    ("maxTokens", Optional, FieldKind::Number),
+    ("headers", Optional, FieldKind::Texts),
+    ("compat", Optional, FieldKind::Object),
 ];
-const OVERRIDE: Fields = &[
-    ("name", Optional, Kind::Text),
-    ("reasoning", Optional, Kind::Bool),
-    ("input", Optional, Kind::Modalities),
-    ("cost", Optional, Kind::Prices(Optional)),
-    ("contextWindow", Optional, Kind::Number),
-    ("maxTokens", Optional, Kind::Number),
-    ("headers", Optional, Kind::Texts),
-    ("compat", Optional, Kind::Object),
+const OVERRIDE: FieldTable = &[
+    ("name", Optional, FieldKind::Text),
+    ("reasoning", Optional, FieldKind::Bool),
+    ("input", Optional, FieldKind::Modalities),
+    ("cost", Optional, FieldKind::Prices(Optional)),
+    ("contextWindow", Optional, FieldKind::Number),
+    ("maxTokens", Optional, FieldKind::Number),
+    ("headers", Optional, FieldKind::Texts),
+    ("compat", Optional, FieldKind::Object),
 ];
 const PRICES: [&str; 4] = ["input", "output", "cacheRead", "cacheWrite"];
 
@@ -158,7 +158,7 @@ impl Faults {
         object
     }
 
-    fn fields(&mut self, place: &str, value: &Value, fields: Fields) {
+    fn fields(&mut self, place: &str, value: &Value, fields: FieldTable) {
         let Some(object) = self.object(place, value) else { return };
         for (name, presence, kind) in fields {
             match object.get(*name) {
@@ -171,31 +171,31 @@ impl Faults {
         }
     }
 
-    fn field(&mut self, place: &str, value: &Value, kind: Kind) {
+    fn field(&mut self, place: &str, value: &Value, kind: FieldKind) {
         match kind {
-            Kind::Text => match value.as_str() {
+            FieldKind::Text => match value.as_str() {
                 Some("") => self.add(place, "must not be empty"),
                 Some(_) => {}
                 None => self.add(place, "must be string"),
             },
-            Kind::Bool if !value.is_boolean() => self.add(place, "must be boolean"),
-            Kind::Number if !value.is_number() => self.add(place, "must be number"),
-            Kind::Bool | Kind::Number => {}
-            Kind::Object => drop(self.object(place, value)),
-            Kind::Texts => {
+            FieldKind::Bool if !value.is_boolean() => self.add(place, "must be boolean"),
+            FieldKind::Number if !value.is_number() => self.add(place, "must be number"),
+            FieldKind::Bool | FieldKind::Number => {}
+            FieldKind::Object => drop(self.object(place, value)),
+            FieldKind::Texts => {
                 let object = self.object(place, value);
                 for (name, _) in object.into_iter().flatten().filter(|(_, value)| !value.is_string()) {
                     self.add(&format!("{place}/{name}"), "must be string");
                 }
             }
-            Kind::Modalities => {
+            FieldKind::Modalities => {
                 let known = |word: &Value| matches!(word.as_str(), Some("text" | "image"));
                 if !value.as_array().is_some_and(|words| words.iter().all(known)) {
                     self.add(place, "must be a list of \"text\" and \"image\"");
                 }
             }
-            Kind::Prices(presence) => self.prices(place, value, presence),
-            Kind::Models => match value.as_array() {
+            FieldKind::Prices(presence) => self.prices(place, value, presence),
+            FieldKind::Models => match value.as_array() {
                 Some(models) => {
                     for (at, model) in models.iter().enumerate() {
                         self.fields(&format!("{place}/{at}"), model, MODEL);
@@ -203,7 +203,7 @@ impl Faults {
                 }
                 None => self.add(place, "must be array"),
             },
-            Kind::Overrides => {
+            FieldKind::Overrides => {
                 let object = self.object(place, value);
                 for (id, change) in object.into_iter().flatten() {
                     self.fields(&format!("{place}/{id}"), change, OVERRIDE);

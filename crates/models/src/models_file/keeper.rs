@@ -17,7 +17,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// Knows what the files say. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileKeeper {
-    known: Arc<Mutex<HashMap<PathBuf, Known>>>,
+    known: Arc<Mutex<HashMap<PathBuf, KnownFile>>>,
 }
 
 /// Content of a file.
@@ -30,14 +30,14 @@ pub(crate) struct FileView {
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    stamp: Option<Stamp>,
+struct KnownFile {
+    stamp: Option<ModelsFileStamp>,
     view: FileView,
     looked: Option<Instant>,
 }
 
 /// Values by which a change of the file is noticed.
-type Stamp = (SystemTime, u64);
+type ModelsFileStamp = (SystemTime, u64);
 
 impl FileKeeper {
     /// Returns the current content of the file in an agent's directory. Blocks: one look at the
@@ -78,7 +78,7 @@ impl FileKeeper {
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
+fn stamp(path: &Path) -> Option<ModelsFileStamp> {
     let about = std::fs::metadata(path).ok()?;
     Some((about.modified().unwrap_or(SystemTime::UNIX_EPOCH), about.len()))
 }

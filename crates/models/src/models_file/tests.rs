@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::keeper::FileKeeper;
 use super::*;
-use crate::catalog::{Catalog, Found, Layers};
+use crate::catalog::{Catalog, Layers, ServerReport};
 use crate::credentials::{AuthStore, Connections, FILE as CREDENTIALS};
 use crate::provider_entry::ProviderEntry;
 use crate::reference::{ModelRef, ProviderId};
@@ -21,7 +21,7 @@ struct Place {
     settings: ModelSettings,
     variables: Variables,
     profiles: Value,
-    found: Vec<Found>,
+    found: Vec<ServerReport>,
 }
 
 impl Place {
@@ -192,7 +192,7 @@ fn what_a_local_server_has_is_written_only_when_it_is_connected() {
         serde_json::from_value(json!({"baseUrl": "http://127.0.0.1:1/v1", "models": [{"id": "llama"}]}))
             .unwrap();
     let found =
-        vec![Found { provider: ProviderId::normalize("ollama"), entry: entry.into(), answered: true }];
+        vec![ServerReport { provider: ProviderId::normalize("ollama"), entry: entry.into(), answered: true }];
     let alone = Place { found: found.clone(), ..Place::new(json!({})) };
     assert!(alone.writing().is_none());
     let connected = Place { found, ..Place::new(json!({})).env(&[("OLLAMA_API_KEY", "x")]) };

@@ -12,7 +12,7 @@ use super::marker::{CONFIG, NONE, is_marker, profile};
 use super::read::{providers_of, text};
 use super::{FILE, check, set_models_file_aside};
 use crate::bedrock::{self, credentials as aws};
-use crate::catalog::{BUILT_IN, Found, NEW_CONTEXT_WINDOW, NEW_MAX_TOKENS, key_variables};
+use crate::catalog::{BUILT_IN, NEW_CONTEXT_WINDOW, NEW_MAX_TOKENS, ServerReport, key_variables};
 use crate::credentials::{Connections, Secret, profile_order};
 use crate::provider_entry::{ModelEntry, ProviderEntry};
 use crate::reference::ProviderId;
@@ -33,7 +33,7 @@ impl Writing {
     /// Derives the content from the configuration, the credentials and the servers that answered;
     /// `None` if there is none. A local server that nobody connected is not written down: when it
     /// is gone, so are its models.
-    pub(crate) fn of(connections: &Connections<'_>, found: &[Found]) -> Option<Self> {
+    pub(crate) fn of(connections: &Connections<'_>, found: &[ServerReport]) -> Option<Self> {
         let settings = connections.settings;
         let mut providers: Vec<(String, Value)> = Vec::new();
         for (written, entry) in &settings.providers {
@@ -110,7 +110,7 @@ fn with_found(
     id: &ProviderId,
     entry: &ProviderEntry,
     connections: &Connections<'_>,
-    found: &[Found],
+    found: &[ServerReport],
 ) -> ProviderEntry {
     let base = BUILT_IN.get(id.as_str()).filter(|_| connections.settings.catalog_mode == ModelsMode::Merge);
     let implied = base.and_then(|base| implied(id, base, connections, found));
@@ -128,7 +128,7 @@ fn implied(
     id: &ProviderId,
     base: &ProviderEntry,
     connections: &Connections<'_>,
-    found: &[Found],
+    found: &[ServerReport],
 ) -> Option<ProviderEntry> {
     let answer = found.iter().find(|found| found.provider == *id && found.answered);
     if id.as_str() == bedrock::PROVIDER {

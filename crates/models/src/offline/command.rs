@@ -4,20 +4,20 @@ use serde_json::{Value, json};
 
 /// Request of a person to the guide.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Command {
+pub(super) enum GuideCommand {
     /// Explain yourself.
     Help,
     /// A heartbeat: there is never anything to report.
     Heartbeat,
     /// Calls a tool.
-    Tool(Request),
+    Tool(GuideCall),
     /// A command that lacks a part; the text says how it goes.
     Incomplete(&'static str),
 }
 
 /// A tool call in the guide's own terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Request {
+pub(super) enum GuideCall {
     Read { path: String },
     Write { path: String, content: String },
     Edit { path: String, old: String, new: String },
@@ -38,7 +38,7 @@ pub(super) const USAGES: &[(&str, &str)] = &[
     ("search memory", "search memory <words>"),
 ];
 
-impl Command {
+impl GuideCommand {
     /// Understands a message; everything unknown asks for help.
     pub(super) fn parse(message: &str) -> Self {
         if message.contains("HEARTBEAT_OK") {
@@ -50,22 +50,22 @@ impl Command {
         match (verb.to_lowercase().as_str(), rest) {
             ("read" | "cat" | "show", "") => incomplete("read"),
             ("read" | "cat" | "show", path) if is_one_path(path) => {
-                tool(Request::Read { path: unquote(path) })
+                tool(GuideCall::Read { path: unquote(path) })
             }
             ("write", rest) => write(rest),
             ("edit", rest) => edit(rest),
             ("run" | "exec", "") => incomplete("run"),
-            ("run" | "exec", command) => tool(Request::Run { command: unquote(command) }),
-            ("list" | "ls", "") => tool(Request::List { path: ".".to_owned() }),
-            ("list" | "ls", path) if is_one_path(path) => tool(Request::List { path: unquote(path) }),
-            ("sessions", "") => tool(Request::Sessions),
+            ("run" | "exec", command) => tool(GuideCall::Run { command: unquote(command) }),
+            ("list" | "ls", "") => tool(GuideCall::List { path: ".".to_owned() }),
+            ("list" | "ls", path) if is_one_path(path) => tool(GuideCall::List { path: unquote(path) }),
+            ("sessions", "") => tool(GuideCall::Sessions),
             ("search", rest) => search(rest),
             _ => Self::Help,
         }
     }
 }
 
-impl Request {
+impl GuideCall {
     /// The tool and its arguments, given the names of the tools on offer; nothing when there is none for it.
     pub(super) fn to_call(&self, offered: &[&str]) -> Option<(&'static str, Value)> {
         let has = |name: &'static str| offered.contains(&name).then_some(name);
@@ -98,13 +98,13 @@ impl Request {
     }
 }
 
-fn tool(request: Request) -> Command {
-    Command::Tool(request)
+fn tool(request: GuideCall) -> GuideCommand {
+    GuideCommand::Tool(request)
 }
 
-fn incomplete(command: &str) -> Command {
+fn incomplete(command: &str) -> GuideCommand {
     let usage = USAGES.iter().find(|(name, _)| *name == command).map_or("help", |(_, usage)| usage);
-    Command::Incomplete(usage)
+    GuideCommand::Incomplete(usage)
 }
 
 /// Returns true if an argument is one path rather than a sentence: blanks need quotes.
@@ -112,30 +112,30 @@ fn is_one_path(text: &str) -> bool {
     !text.contains(char::is_whitespace) || unquote(text) != text
 }
 
-fn search(rest: &str) -> Command {
+fn search(rest: &str) -> GuideCommand {
     let (first, query) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     match (first.to_lowercase().as_str(), query.trim()) {
         ("" | "memory", "") => incomplete("search memory"),
-        ("memory", query) => tool(Request::Memory { query: unquote(query) }),
-        _ => Command::Help,
+        ("memory", query) => tool(GuideCall::Memory { query: unquote(query) }),
+        _ => GuideCommand::Help,
     }
 }
 
-fn write(rest: &str) -> Command {
+fn write(rest: &str) -> GuideCommand {
     match rest.split_once(':') {
         Some((path, content)) if !path.trim().is_empty() => {
             let content = content.strip_prefix(' ').unwrap_or(content);
-            tool(Request::Write { path: unquote(path.trim()), content: content.to_owned() })
+            tool(GuideCall::Write { path: unquote(path.trim()), content: content.to_owned() })
         }
         Some(_) | None => incomplete("write"),
     }
 }
 
-fn edit(rest: &str) -> Command {
+fn edit(rest: &str) -> GuideCommand {
     let parts = rest.split_once(':').and_then(|(path, change)| Some((path, change.split_once("=>")?)));
     match parts {
         Some((path, (old, new))) if !path.trim().is_empty() && !old.trim().is_empty() => {
-            tool(Request::Edit {
+            tool(GuideCall::Edit {
                 path: unquote(path.trim()),
                 old: old.trim().to_owned(),
                 new: new.trim().to_owned(),
@@ -177,54 +177,54 @@ mod tests {
     fn commands_are_understood() {
         let text = |s: &str| s.to_owned();
         let rows = [
-            ("read NOTES.md", tool(Request::Read { path: text("NOTES.md") })),
-            ("[Sat 2026-11-21 02:45 UTC] Read `a b.txt`", tool(Request::Read { path: text("a b.txt") })),
-            ("[a] [b] cat x\n[message_id: 7]", tool(Request::Read { path: text("x") })),
+            ("read NOTES.md", tool(GuideCall::Read { path: text("NOTES.md") })),
+            ("[Sat 2026-11-21 02:45 UTC] Read `a b.txt`", tool(GuideCall::Read { path: text("a b.txt") })),
+            ("[a] [b] cat x\n[message_id: 7]", tool(GuideCall::Read { path: text("x") })),
             (
                 "write a.txt: one\ntwo: three\n",
-                tool(Request::Write { path: text("a.txt"), content: text("one\ntwo: three") }),
+                tool(GuideCall::Write { path: text("a.txt"), content: text("one\ntwo: three") }),
             ),
             (
                 "edit a.txt: old => new",
-                tool(Request::Edit { path: text("a.txt"), old: text("old"), new: text("new") }),
+                tool(GuideCall::Edit { path: text("a.txt"), old: text("old"), new: text("new") }),
             ),
             (
                 "edit a.txt: old =>",
-                tool(Request::Edit { path: text("a.txt"), old: text("old"), new: text("") }),
+                tool(GuideCall::Edit { path: text("a.txt"), old: text("old"), new: text("") }),
             ),
-            ("run ls -la | head", tool(Request::Run { command: text("ls -la | head") })),
-            ("list", tool(Request::List { path: text(".") })),
-            ("ls memory", tool(Request::List { path: text("memory") })),
-            ("list 'my notes'", tool(Request::List { path: text("my notes") })),
-            ("list your files", Command::Help),
-            ("show me what you can do", Command::Help),
-            ("read the notes, please", Command::Help),
-            ("search the web", Command::Help),
-            ("search", Command::Incomplete("search memory <words>")),
-            ("sessions", tool(Request::Sessions)),
-            ("search memory the cat", tool(Request::Memory { query: text("the cat") })),
-            ("read", Command::Incomplete("read <file>")),
-            ("write a.txt", Command::Incomplete("write <file>: <text>")),
-            ("edit a.txt: x", Command::Incomplete("edit <file>: <old text> => <new text>")),
-            ("hello", Command::Help),
-            ("", Command::Help),
-            ("help", Command::Help),
+            ("run ls -la | head", tool(GuideCall::Run { command: text("ls -la | head") })),
+            ("list", tool(GuideCall::List { path: text(".") })),
+            ("ls memory", tool(GuideCall::List { path: text("memory") })),
+            ("list 'my notes'", tool(GuideCall::List { path: text("my notes") })),
+            ("list your files", GuideCommand::Help),
+            ("show me what you can do", GuideCommand::Help),
+            ("read the notes, please", GuideCommand::Help),
+            ("search the web", GuideCommand::Help),
+            ("search", GuideCommand::Incomplete("search memory <words>")),
+            ("sessions", tool(GuideCall::Sessions)),
+            ("search memory the cat", tool(GuideCall::Memory { query: text("the cat") })),
+            ("read", GuideCommand::Incomplete("read <file>")),
+            ("write a.txt", GuideCommand::Incomplete("write <file>: <text>")),
+            ("edit a.txt: x", GuideCommand::Incomplete("edit <file>: <old text> => <new text>")),
+            ("hello", GuideCommand::Help),
+            ("", GuideCommand::Help),
+            ("help", GuideCommand::Help),
             (
                 "Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK.",
-                Command::Heartbeat,
+                GuideCommand::Heartbeat,
             ),
         ];
         for (message, expect) in rows {
-            assert_eq!(Command::parse(message), expect, "{message:?}");
+            assert_eq!(GuideCommand::parse(message), expect, "{message:?}");
         }
     }
 
     #[test]
     fn commands_become_calls_of_tools_on_offer() {
-        let list = Request::List { path: "it's".to_owned() };
+        let list = GuideCall::List { path: "it's".to_owned() };
         assert_eq!(list.to_call(&["ls", "exec"]), Some(("ls", json!({"path": "it's"}))));
         assert_eq!(list.to_call(&["exec"]), Some(("exec", json!({"command": r"ls -la -- 'it'\''s'"}))));
         assert_eq!(list.to_call(&["read"]), None);
-        assert_eq!(Request::Sessions.to_call(&[]), None);
+        assert_eq!(GuideCall::Sessions.to_call(&[]), None);
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::compat::{Dialect, ThinkingFormat};
 use crate::cache_retention::CacheRetention;
-use crate::conversation::{Asked, Conversation};
+use crate::conversation::{RequestConversation, RequestFacts};
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, JSON, NetError};
@@ -19,7 +19,7 @@ use crate::parts::{CALL_FIELDS, arguments, result_images, user_parts};
 use crate::request::{ModelRequest, ToolSpec};
 use crate::result_text::{IMAGES_FOLLOW, result_text};
 use crate::thinking::ThinkingLevel;
-use crate::wire::{Head, add_headers};
+use crate::wire::{RequestHead, add_headers};
 use crate::{copilot, openrouter};
 
 /// Fields under which servers send reasoning and want it back.
@@ -28,7 +28,11 @@ pub(super) const REASONING_FIELDS: &[&str] = &["reasoning_content", "reasoning",
 const BRIDGE: &str = "I have processed the tool results.";
 
 /// Returns the address and the headers of a request.
-pub(super) fn head(spec: &ModelSpec, key: Option<&SecretString>, asked: Asked) -> Result<Head, NetError> {
+pub(super) fn head(
+    spec: &ModelSpec,
+    key: Option<&SecretString>,
+    asked: RequestFacts,
+) -> Result<RequestHead, NetError> {
     let mut headers = Headers::posting(JSON);
     if let Some(key) = key {
         headers.bearer(key.expose_secret())?;
@@ -36,13 +40,13 @@ pub(super) fn head(spec: &ModelSpec, key: Option<&SecretString>, asked: Asked) -
     openrouter::add_headers(&mut headers, spec)?;
     copilot::add_headers(&mut headers, spec, asked)?;
     add_headers(&mut headers, &spec.headers)?;
-    Ok(Head { url: format!("{}/chat/completions", spec.base_url), headers })
+    Ok(RequestHead { url: format!("{}/chat/completions", spec.base_url), headers })
 }
 
 pub(super) fn body<'a>(
     spec: &'a ModelSpec,
     request: &'a ModelRequest,
-    conversation: &Conversation<'a>,
+    conversation: &RequestConversation<'a>,
 ) -> Json<'a> {
     let dialect = Dialect::of(spec);
     let stream = spec.streaming || request.tools.is_empty();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::calls::{CallDelta, Calls, FunctionDelta};
 use super::request::REASONING_FIELDS;
-use super::written::{Held, Written, WrittenCall};
+use super::written::{HeldText, WrittenCall, WrittenText};
 use crate::assembly::Assembly;
 use crate::lenient;
 use crate::sse::SseEvent;
@@ -19,17 +19,17 @@ pub(crate) struct CompletionsDecoder {
     text: Option<usize>,
     thinking: Option<usize>,
     calls: Calls,
-    written: Written,
+    written: WrittenText,
     stop: Option<StopReason>,
 }
 
 #[derive(Deserialize)]
-struct Chunk {
+struct CompletionChunk {
     /// Choice; only one is requested.
     #[serde(default, rename = "choices", deserialize_with = "lenient::first")]
     choice: Option<Choice>,
     #[serde(default, deserialize_with = "lenient::object")]
-    usage: Option<WireUsage>,
+    usage: Option<CompletionUsage>,
     #[serde(default, deserialize_with = "lenient::error")]
     error: Option<Value>,
 }
@@ -37,19 +37,19 @@ struct Chunk {
 #[derive(Deserialize)]
 struct Choice {
     #[serde(default, deserialize_with = "lenient::object")]
-    delta: Option<Delta>,
+    delta: Option<CompletionDelta>,
     #[serde(default, deserialize_with = "lenient::object")]
-    message: Option<Delta>,
+    message: Option<CompletionDelta>,
     #[serde(default, deserialize_with = "lenient::text")]
     finish_reason: Option<String>,
     #[serde(default, deserialize_with = "lenient::object")]
-    usage: Option<WireUsage>,
+    usage: Option<CompletionUsage>,
 }
 
 #[derive(Deserialize)]
-struct Delta {
+struct CompletionDelta {
     #[serde(default)]
-    content: Content,
+    content: DeltaContent,
     #[serde(default, deserialize_with = "lenient::text")]
     reasoning_content: Option<String>,
     // OpenRouter and vLLM send text here; others have been seen to send objects, which are no text for us.
@@ -69,14 +69,14 @@ struct Delta {
 }
 
 #[derive(Default)]
-enum Content {
+enum DeltaContent {
     #[default]
     Nothing,
     Text(String),
-    Parts(Vec<Part>),
+    Parts(Vec<DeltaPart>),
 }
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de> Deserialize<'de> for DeltaContent {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let raw = lenient::raw(from)?;
         Ok(match raw.get().as_bytes().first() {
@@ -88,15 +88,15 @@ impl<'de> Deserialize<'de> for Content {
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct DeltaPart {
     #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
     #[serde(default)]
-    thinking: Content,
+    thinking: DeltaContent,
 }
 
 #[derive(Deserialize)]
-struct WireUsage {
+struct CompletionUsage {
     #[serde(default, deserialize_with = "lenient::count")]
     prompt_tokens: Option<u64>,
     #[serde(default, deserialize_with = "lenient::count")]
@@ -137,7 +137,7 @@ impl Decoder for CompletionsDecoder {
     }
 
     fn document(&mut self, document: &str, out: &mut Assembly) -> Result<StopReason, ModelFailure> {
-        let mut chunk: Chunk = lenient::frame(document, "an answer that is no completion")?;
+        let mut chunk: CompletionChunk = lenient::frame(document, "an answer that is no completion")?;
         let answered = chunk.choice.is_some();
         if let Some(choice) = &mut chunk.choice {
             choice.delta = choice.message.take().or(choice.delta.take());
@@ -166,7 +166,7 @@ impl CompletionsDecoder {
         }
     }
 
-    fn chunk(&mut self, chunk: Chunk, out: &mut Assembly) -> Result<(), ModelFailure> {
+    fn chunk(&mut self, chunk: CompletionChunk, out: &mut Assembly) -> Result<(), ModelFailure> {
         if let Some(error) = chunk.error {
             let message = error_message(&error).unwrap_or_else(|| error.to_string());
             return Err(error_in_stream(&error, message));
@@ -193,23 +193,23 @@ impl CompletionsDecoder {
     /// and are dropped.
     fn release(&mut self, out: &mut Assembly) {
         match self.written.end() {
-            Some(Held::Calls(calls)) if self.calls.is_empty() => {
+            Some(HeldText::Calls(calls)) if self.calls.is_empty() => {
                 for WrittenCall { name, arguments } in calls {
                     let block = out.tool_call("", &name);
                     out.tool_arguments(block, &arguments);
                 }
             }
-            Some(Held::Text(text)) => out.text(&mut self.text, &text),
-            Some(Held::Calls(_)) | None => {}
+            Some(HeldText::Text(text)) => out.text(&mut self.text, &text),
+            Some(HeldText::Calls(_)) | None => {}
         }
     }
 
-    fn delta(&mut self, delta: Delta, out: &mut Assembly) {
+    fn delta(&mut self, delta: CompletionDelta, out: &mut Assembly) {
         self.reasoning(&delta, out);
         match delta.content {
-            Content::Text(text) => self.add_text(&text, out),
-            Content::Parts(parts) => parts.into_iter().for_each(|part| self.part(part, out)),
-            Content::Nothing => {}
+            DeltaContent::Text(text) => self.add_text(&text, out),
+            DeltaContent::Parts(parts) => parts.into_iter().for_each(|part| self.part(part, out)),
+            DeltaContent::Nothing => {}
         }
         if let Some(refusal) = delta.refusal {
             self.add_text(&refusal, out);
@@ -226,7 +226,7 @@ impl CompletionsDecoder {
         }
     }
 
-    fn reasoning(&mut self, delta: &Delta, out: &mut Assembly) {
+    fn reasoning(&mut self, delta: &CompletionDelta, out: &mut Assembly) {
         let sent =
             [delta.reasoning_content.as_deref(), delta.reasoning.as_deref(), delta.reasoning_text.as_deref()];
         let found = REASONING_FIELDS
@@ -239,17 +239,17 @@ impl CompletionsDecoder {
         }
     }
 
-    fn part(&mut self, part: Part, out: &mut Assembly) {
+    fn part(&mut self, part: DeltaPart, out: &mut Assembly) {
         if let Some(text) = part.text {
             self.add_text(&text, out);
         }
         match part.thinking {
-            Content::Text(thought) => self.add_thinking(&thought, out),
-            Content::Parts(thoughts) => thoughts
+            DeltaContent::Text(thought) => self.add_thinking(&thought, out),
+            DeltaContent::Parts(thoughts) => thoughts
                 .into_iter()
                 .filter_map(|thought| thought.text)
                 .for_each(|thought| self.add_thinking(&thought, out)),
-            Content::Nothing => {}
+            DeltaContent::Nothing => {}
         }
     }
 
@@ -268,7 +268,7 @@ impl CompletionsDecoder {
     }
 }
 
-fn take_usage(taken: &mut Usage, usage: &WireUsage) {
+fn take_usage(taken: &mut Usage, usage: &CompletionUsage) {
     if usage.prompt_tokens.or(usage.completion_tokens).is_none() {
         return;
     }

@@ -12,7 +12,7 @@ const END: &str = "</tool_call>";
 
 /// Text of an answer as it arrives. Text that may be such a call is held back.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct WrittenText {
     held: String,
     /// True if a call has begun: everything that follows is held back.
     has_begun: bool,
@@ -21,7 +21,7 @@ pub(super) struct Written {
 }
 
 /// Text that was held back, as it is understood at the end.
-pub(super) enum Held {
+pub(super) enum HeldText {
     Text(String),
     Calls(Vec<WrittenCall>),
 }
@@ -33,7 +33,7 @@ pub(super) struct WrittenCall {
 }
 
 #[derive(Deserialize)]
-struct Call {
+struct TaggedCall {
     #[serde(default, deserialize_with = "lenient::text")]
     name: Option<String>,
     #[serde(default, deserialize_with = "lenient::json_text")]
@@ -43,7 +43,7 @@ struct Call {
     parameters: Option<String>,
 }
 
-impl Written {
+impl WrittenText {
     /// Takes the next piece and returns the text that is certainly no call.
     pub(super) fn push<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
         if self.held.is_empty() && !piece.contains('<') {
@@ -76,9 +76,9 @@ impl Written {
     }
 
     /// The answer is over.
-    pub(super) fn end(&mut self) -> Option<Held> {
+    pub(super) fn end(&mut self) -> Option<HeldText> {
         let held = std::mem::take(&mut self.held);
-        (!held.is_empty()).then(|| read(&held).map_or(Held::Text(held), Held::Calls))
+        (!held.is_empty()).then(|| read(&held).map_or(HeldText::Text(held), HeldText::Calls))
     }
 }
 
@@ -89,7 +89,7 @@ fn read(text: &str) -> Option<Vec<WrittenCall>> {
     while !rest.is_empty() {
         let body = rest.strip_prefix(TAG)?;
         let (json, behind) = body.split_once(END).unwrap_or((body, ""));
-        let Call { name, arguments, parameters } = serde_json::from_str(json.trim()).ok()?;
+        let TaggedCall { name, arguments, parameters } = serde_json::from_str(json.trim()).ok()?;
         let name = name.filter(|name| !name.trim().is_empty())?;
         calls.push(WrittenCall { name, arguments: arguments.or(parameters).unwrap_or_default() });
         rest = behind.trim();
@@ -105,11 +105,11 @@ mod tests {
 
     /// The text that is given out, and the calls, of a text in these pieces.
     fn split<'a>(pieces: impl IntoIterator<Item = &'a str>) -> (String, usize) {
-        let mut written = Written::default();
+        let mut written = WrittenText::default();
         let mut text: String = pieces.into_iter().map(|piece| written.push(piece).into_owned()).collect();
         match written.end() {
-            Some(Held::Calls(calls)) => (text, calls.len()),
-            Some(Held::Text(held)) => {
+            Some(HeldText::Calls(calls)) => (text, calls.len()),
+            Some(HeldText::Text(held)) => {
                 text.push_str(&held);
                 (text, 0)
             }

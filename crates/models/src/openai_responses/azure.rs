@@ -9,14 +9,14 @@ use url::Url;
 use super::failure::{Backend, error_words};
 use super::request;
 use super::stream::ResponsesDecoder;
-use crate::conversation::Conversation;
+use crate::conversation::RequestConversation;
 use crate::history::IdRule;
 use crate::json::Json;
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, JSON, NetError};
 use crate::request::ModelRequest;
 use crate::stream::ModelFailure;
-use crate::wire::{Decoder, Head, Outgoing, Protocol, add_headers};
+use crate::wire::{Decoder, OutgoingCall, Protocol, RequestHead, add_headers};
 
 /// Version of the interface unless the address names one.
 const VERSION: &str = "v1";
@@ -30,8 +30,8 @@ impl Protocol for Azure {
         IdRule::Responses
     }
 
-    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
-        let Outgoing { spec, key, .. } = *call;
+    fn head(&self, call: &OutgoingCall<'_>) -> Result<RequestHead, ModelFailure> {
+        let OutgoingCall { spec, key, .. } = *call;
         let mut headers = Headers::posting(JSON);
         if let Some(key) = key {
             headers.set("api-key", key.expose())?;
@@ -40,14 +40,14 @@ impl Protocol for Azure {
             }
         }
         add_headers(&mut headers, &spec.headers)?;
-        Ok(Head { url: url(&spec.base_url)?, headers })
+        Ok(RequestHead { url: url(&spec.base_url)?, headers })
     }
 
     fn body<'a>(
         &self,
         spec: &'a ModelSpec,
         request: &'a ModelRequest,
-        conversation: &Conversation<'a>,
+        conversation: &RequestConversation<'a>,
     ) -> Json<'a> {
         request::body(spec, request, conversation)
     }
@@ -111,9 +111,10 @@ mod tests {
         let mut spec = ModelSpec::sample("azure-openai-responses", "my-gpt", "azure-openai-responses");
         let key = ProviderKey::from(SecretString::from("azure-key"));
         let request = ModelRequest::default();
-        let asked = Conversation::whole(&[]).asked();
+        let asked = RequestConversation::whole(&[]).asked();
         let build = |spec: &ModelSpec| {
-            let built = Azure.head(&Outgoing { spec, key: Some(&key), request: &request, asked }).unwrap();
+            let built =
+                Azure.head(&OutgoingCall { spec, key: Some(&key), request: &request, asked }).unwrap();
             let named =
                 |name: &str| built.headers.pairs().into_iter().find(|(n, _)| n == name).map(|(_, v)| v);
             (named("api-key"), named("authorization"))

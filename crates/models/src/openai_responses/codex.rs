@@ -11,7 +11,7 @@ use super::failure::{Backend, error_words, plan_limit};
 use super::items::items;
 use super::request::{add_cache, add_include, add_reasoning, tool};
 use super::stream::ResponsesDecoder;
-use crate::conversation::Conversation;
+use crate::conversation::RequestConversation;
 use crate::history::IdRule;
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
@@ -19,7 +19,7 @@ use crate::net::Headers;
 use crate::provider_key::ProviderKey;
 use crate::request::ModelRequest;
 use crate::stream::{FailureKind, ModelFailure};
-use crate::wire::{Decoder, ErrorAnswer, Head, Outgoing, Protocol, add_headers};
+use crate::wire::{Decoder, ErrorAnswer, OutgoingCall, Protocol, RequestHead, add_headers};
 
 /// The claim of the access token that holds the account.
 const CLAIM: &str = "https://api.openai.com/auth";
@@ -38,8 +38,8 @@ impl Protocol for Codex {
         IdRule::Responses
     }
 
-    fn head(&self, call: &Outgoing<'_>) -> Result<Head, ModelFailure> {
-        let Outgoing { spec, key, request, .. } = *call;
+    fn head(&self, call: &OutgoingCall<'_>) -> Result<RequestHead, ModelFailure> {
+        let OutgoingCall { spec, key, request, .. } = *call;
         let mut headers = Headers::posting("text/event-stream");
         headers.set("openai-beta", "responses=experimental")?;
         headers.set("originator", ORIGINATOR)?;
@@ -51,14 +51,14 @@ impl Protocol for Codex {
             headers.set("chatgpt-account-id", &account_id(key)?)?;
         }
         add_headers(&mut headers, &spec.headers)?;
-        Ok(Head { url: url(&spec.base_url), headers })
+        Ok(RequestHead { url: url(&spec.base_url), headers })
     }
 
     fn body<'a>(
         &self,
         spec: &'a ModelSpec,
         request: &'a ModelRequest,
-        conversation: &Conversation<'a>,
+        conversation: &RequestConversation<'a>,
     ) -> Json<'a> {
         body(spec, request, conversation)
     }
@@ -92,7 +92,11 @@ fn url(base: &str) -> String {
     }
 }
 
-fn body<'a>(spec: &'a ModelSpec, request: &'a ModelRequest, conversation: &Conversation<'a>) -> Json<'a> {
+fn body<'a>(
+    spec: &'a ModelSpec,
+    request: &'a ModelRequest,
+    conversation: &RequestConversation<'a>,
+) -> Json<'a> {
     let mut body = object! {
         "model": spec.id(),
         "store": false,

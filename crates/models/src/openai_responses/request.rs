@@ -5,12 +5,12 @@ use secrecy::{ExposeSecret, SecretString};
 use super::effort::{self, NONE};
 use super::items::{fit_id, items};
 use crate::cache_retention::CacheRetention;
-use crate::conversation::{Asked, Conversation};
+use crate::conversation::{RequestConversation, RequestFacts};
 use crate::json::{Json, object};
 use crate::model_spec::ModelSpec;
 use crate::net::{Headers, JSON, NetError};
 use crate::request::{ModelRequest, ToolSpec};
-use crate::wire::{Head, add_headers};
+use crate::wire::{RequestHead, add_headers};
 use crate::{copilot, openrouter};
 
 /// Host that can cache prompts for a day.
@@ -19,7 +19,11 @@ const OWN_HOST: &str = "api.openai.com";
 const LEAST_OUTPUT: u64 = 16;
 
 /// Returns the address and the headers of a request.
-pub(super) fn head(spec: &ModelSpec, key: Option<&SecretString>, asked: Asked) -> Result<Head, NetError> {
+pub(super) fn head(
+    spec: &ModelSpec,
+    key: Option<&SecretString>,
+    asked: RequestFacts,
+) -> Result<RequestHead, NetError> {
     let mut headers = Headers::posting(JSON);
     if let Some(key) = key {
         headers.bearer(key.expose_secret())?;
@@ -27,14 +31,14 @@ pub(super) fn head(spec: &ModelSpec, key: Option<&SecretString>, asked: Asked) -
     openrouter::add_headers(&mut headers, spec)?;
     copilot::add_headers(&mut headers, spec, asked)?;
     add_headers(&mut headers, &spec.headers)?;
-    Ok(Head { url: format!("{}/responses", spec.base_url), headers })
+    Ok(RequestHead { url: format!("{}/responses", spec.base_url), headers })
 }
 
 /// The body for the public API.
 pub(super) fn body<'a>(
     spec: &'a ModelSpec,
     request: &'a ModelRequest,
-    conversation: &Conversation<'a>,
+    conversation: &RequestConversation<'a>,
 ) -> Json<'a> {
     let effort = effort::effort(spec, request.thinking).or_else(|| effort::least(spec));
     let stream = spec.streaming || request.tools.is_empty();

@@ -47,7 +47,7 @@ enum Item {
 }
 
 #[derive(Deserialize)]
-struct Frame<'a> {
+struct ResponsesFrame<'a> {
     #[serde(rename = "type", default, borrow, deserialize_with = "lenient::borrowed")]
     kind: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "lenient::count")]
@@ -75,13 +75,13 @@ struct WireItem {
     #[serde(default, deserialize_with = "lenient::json_text")]
     arguments: Option<String>,
     #[serde(default, deserialize_with = "lenient::objects")]
-    summary: Vec<Part>,
+    summary: Vec<ResponsesPart>,
     #[serde(default, deserialize_with = "lenient::objects")]
-    content: Vec<Part>,
+    content: Vec<ResponsesPart>,
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct ResponsesPart {
     #[serde(default, deserialize_with = "lenient::text")]
     text: Option<String>,
     #[serde(default, deserialize_with = "lenient::text")]
@@ -89,13 +89,13 @@ struct Part {
 }
 
 #[derive(Deserialize)]
-struct Response<'a> {
+struct WireResponse<'a> {
     #[serde(default, deserialize_with = "lenient::text")]
     status: Option<String>,
     #[serde(borrow)]
     output: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "lenient::object")]
-    usage: Option<WireUsage>,
+    usage: Option<ResponsesUsage>,
     #[serde(default, deserialize_with = "lenient::error")]
     error: Option<Value>,
     #[serde(default, deserialize_with = "lenient::object")]
@@ -104,7 +104,7 @@ struct Response<'a> {
     service_tier: Option<String>,
 }
 
-impl<'a> Response<'a> {
+impl<'a> WireResponse<'a> {
     /// The items; nothing where there is no list of them.
     fn items(&self) -> Option<Vec<&'a RawValue>> {
         self.output.and_then(lenient::read)
@@ -118,7 +118,7 @@ struct Incomplete {
 }
 
 #[derive(Deserialize)]
-struct WireUsage {
+struct ResponsesUsage {
     #[serde(default, deserialize_with = "lenient::count")]
     input_tokens: Option<u64>,
     #[serde(default, deserialize_with = "lenient::count")]
@@ -146,7 +146,7 @@ impl Decoder for ResponsesDecoder {
             // Not of this protocol, but some gateways in between add it.
             return Ok(Flow::More);
         }
-        let frame: Frame<'_> = lenient::frame(&event.data, "an event that is not JSON")?;
+        let frame: ResponsesFrame<'_> = lenient::frame(&event.data, "an event that is not JSON")?;
         let kind = frame.kind.as_deref().or(event.name.as_deref()).unwrap_or_default();
         let at = frame.output_index.unwrap_or(self.last);
         let delta = frame.delta.unwrap_or_default();
@@ -181,7 +181,7 @@ impl Decoder for ResponsesDecoder {
     }
 
     fn document(&mut self, document: &str, out: &mut Assembly) -> Result<StopReason, ModelFailure> {
-        let response: Response<'_> = lenient::frame(document, "an answer that is no response")?;
+        let response: WireResponse<'_> = lenient::frame(document, "an answer that is no response")?;
         if response.items().is_none() && response.error.is_none() {
             return Err(garbage(format_args!("JSON that is no response: {}", glimpse(document))));
         }
@@ -289,7 +289,7 @@ impl ResponsesDecoder {
         out: &mut Assembly,
     ) -> Result<StopReason, ModelFailure> {
         let text = response.map_or("{}", RawValue::get);
-        let response: Response<'_> = lenient::frame(text, "an end of an answer that is none")?;
+        let response: WireResponse<'_> = lenient::frame(text, "an end of an answer that is none")?;
         self.conclude(name, response, out)
     }
 
@@ -297,7 +297,7 @@ impl ResponsesDecoder {
     fn conclude(
         &mut self,
         end: &str,
-        response: Response<'_>,
+        response: WireResponse<'_>,
         out: &mut Assembly,
     ) -> Result<StopReason, ModelFailure> {
         if let Some(usage) = &response.usage {
@@ -361,7 +361,7 @@ impl WireItem {
     }
 
     fn thoughts(&self) -> String {
-        let texts = |parts: &[Part]| {
+        let texts = |parts: &[ResponsesPart]| {
             let texts: Vec<&str> = parts.iter().filter_map(|part| part.text.as_deref()).collect();
             texts.join("\n\n")
         };
@@ -370,7 +370,7 @@ impl WireItem {
     }
 }
 
-fn take_usage(taken: &mut Usage, usage: &WireUsage) {
+fn take_usage(taken: &mut Usage, usage: &ResponsesUsage) {
     let input = usage.input_tokens.unwrap_or(0);
     let details = usage.input_tokens_details.as_ref().and_then(|details| details.cached_tokens);
     let cached = details.unwrap_or(0).min(input);

@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::catalog::{Catalog, own_key_variables};
 use crate::credentials::{
-    AuthStore, Because, Credential, Logins, Place, Secret, Surroundings, Wish, profile_order,
+    AuthStore, Because, Credential, LoginPlace, Logins, ProfileWish, Secret, Surroundings, profile_order,
 };
 use crate::reference::ProviderId;
 use crate::select::Models;
@@ -27,13 +27,13 @@ pub(super) enum Wants {
 
 /// A credential.
 #[derive(Debug)]
-pub(super) struct Access {
+pub(super) struct QuotaCredential {
     pub(super) token: SecretString,
     pub(super) account: Option<String>,
     pub(super) project: Option<String>,
 }
 
-impl Access {
+impl QuotaCredential {
     fn new(token: SecretString) -> Self {
         Self { token, account: None, project: None }
     }
@@ -64,7 +64,11 @@ impl<'a> Accesses<'a> {
     }
 
     /// The credential for a provider: nothing when there is none, an error when there is one that can't be used.
-    pub(super) async fn of(&self, provider: &ProviderId, wants: Wants) -> Option<Result<Access, String>> {
+    pub(super) async fn of(
+        &self,
+        provider: &ProviderId,
+        wants: Wants,
+    ) -> Option<Result<QuotaCredential, String>> {
         for id in profile_order(provider, &self.store, self.settings, None, now_ms()) {
             match self.store.get(&id) {
                 Some(stored) if wants == Wants::Key || !matches!(stored.secret, Secret::ApiKey(_)) => {
@@ -79,30 +83,30 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    async fn stored(&self, id: &str, stored: &Credential) -> Result<Access, String> {
+    async fn stored(&self, id: &str, stored: &Credential) -> Result<QuotaCredential, String> {
         if Logins::is_due(stored, now_ms()) {
             let around = Surroundings::of(&self.models.variables, self.agent_dir);
-            let place = Place { agent_dir: self.agent_dir, around: &around };
+            let place = LoginPlace { agent_dir: self.agent_dir, around: &around };
             let renewed = self.models.logins.renewed(place, id, Because::Expired).await;
             return access(&renewed.map_err(|error| error.to_string())?);
         }
         access(stored)
     }
 
-    fn variable(&self, provider: &ProviderId) -> Option<Access> {
+    fn variable(&self, provider: &ProviderId) -> Option<QuotaCredential> {
         let tokens = own_key_variables(provider).filter(|name| name.contains("TOKEN"));
         let (_, token) = self.models.variables.first(tokens)?;
-        Some(Access::new(SecretString::from(token)))
+        Some(QuotaCredential::new(SecretString::from(token)))
     }
 
-    async fn key(&self, provider: &ProviderId) -> Option<Access> {
+    async fn key(&self, provider: &ProviderId) -> Option<QuotaCredential> {
         let keyring = self.models.keyring(self.settings, &self.catalog, &self.store, self.agent_dir);
-        let keys = keyring.keys(provider, Wish::Any).await.ok()?;
-        keys.into_iter().find_map(|key| key.secret).map(Access::new)
+        let keys = keyring.keys(provider, ProfileWish::Any).await.ok()?;
+        keys.into_iter().find_map(|key| key.secret).map(QuotaCredential::new)
     }
 }
 
-fn access(credential: &Credential) -> Result<Access, String> {
+fn access(credential: &Credential) -> Result<QuotaCredential, String> {
     let token = match &credential.secret {
         Secret::ApiKey(key) => key,
         Secret::Token { token, .. } => token,
@@ -112,5 +116,9 @@ fn access(credential: &Credential) -> Result<Access, String> {
         Secret::OAuth { access, .. } => access,
     };
     let about = &credential.about;
-    Ok(Access { token: token.clone(), account: about.account.clone(), project: about.project.clone() })
+    Ok(QuotaCredential {
+        token: token.clone(),
+        account: about.account.clone(),
+        project: about.project.clone(),
+    })
 }

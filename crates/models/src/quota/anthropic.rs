@@ -2,22 +2,22 @@
 
 use serde_json::Value;
 
-use super::access::{Access, Wants};
-use super::ask::Question;
+use super::access::{QuotaCredential, Wants};
+use super::ask::QuotaQuestion;
 use super::reading::{number, time, window};
 use super::servers::QuotaServers;
-use super::{Provider, Quota};
+use super::{Quota, QuotaProvider};
 
-pub(super) const PROVIDER: Provider =
-    Provider { id: "anthropic", name: "Claude", wants: Wants::Login, ask, read };
+pub(super) const PROVIDER: QuotaProvider =
+    QuotaProvider { id: "anthropic", name: "Claude", wants: Wants::Login, ask, read };
 
 /// Field and label of each window.
 const WINDOWS: &[(&str, &str)] =
     &[("five_hour", "5h"), ("seven_day", "Week"), ("seven_day_sonnet", "Sonnet"), ("seven_day_opus", "Opus")];
 
-fn ask(servers: &QuotaServers, access: &Access) -> Vec<Question> {
+fn ask(servers: &QuotaServers, access: &QuotaCredential) -> Vec<QuotaQuestion> {
     let url = format!("{}/api/oauth/usage", servers.at("https://api.anthropic.com"));
-    let question = Question::get(url, access);
+    let question = QuotaQuestion::get(url, access);
     vec![question.with("anthropic-version", "2023-06-01").with("anthropic-beta", "oauth-2025-04-20")]
 }
 

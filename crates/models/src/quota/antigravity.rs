@@ -3,28 +3,28 @@
 use openclaw_protocol::params::usage::UsageWindow;
 use serde_json::{Value, json};
 
-use super::access::{Access, Wants};
-use super::ask::Question;
+use super::access::{QuotaCredential, Wants};
+use super::ask::QuotaQuestion;
 use super::reading::{number, text, time, window};
 use super::servers::QuotaServers;
-use super::{Provider, Quota};
+use super::{Quota, QuotaProvider};
 
-pub(super) const PROVIDER: Provider =
-    Provider { id: "google-antigravity", name: "Antigravity", wants: Wants::Login, ask, read };
+pub(super) const PROVIDER: QuotaProvider =
+    QuotaProvider { id: "google-antigravity", name: "Antigravity", wants: Wants::Login, ask, read };
 
 /// Models shown.
 const MODELS: usize = 10;
 /// Parts of ids of models that are the editor's own.
 const INTERNAL: &[&str] = &["chat_", "tab_"];
 
-fn ask(servers: &QuotaServers, access: &Access) -> Vec<Question> {
+fn ask(servers: &QuotaServers, access: &QuotaCredential) -> Vec<QuotaQuestion> {
     let at =
         |method: &str| format!("{}/v1internal:{method}", servers.at("https://cloudcode-pa.googleapis.com"));
     let project = access.project.as_ref().map_or_else(|| json!({}), |project| json!({ "project": project }));
     let metadata = json!({ "metadata": { "ideType": "IDE_UNSPECIFIED", "pluginType": "GEMINI" } });
     vec![
-        Question::post(at("loadCodeAssist"), access, metadata),
-        Question::post(at("fetchAvailableModels"), access, project),
+        QuotaQuestion::post(at("loadCodeAssist"), access, metadata),
+        QuotaQuestion::post(at("fetchAvailableModels"), access, project),
     ]
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::access::{Access, TOKEN_EXPIRED, Wants};
+use super::access::{QuotaCredential, TOKEN_EXPIRED, Wants};
 use crate::net::{Headers, Http, Incoming, JSON, NetError, redact};
 
 /// Time limit for a provider.
@@ -16,21 +16,21 @@ const MAX_ANSWER: usize = 1024 * 1024;
 
 /// A question. The credential is added when it is asked.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Question {
+pub(super) struct QuotaQuestion {
     pub(super) url: String,
     pub(super) headers: Vec<(&'static str, String)>,
     /// A document to post; without one the question is a GET.
     pub(super) body: Option<Value>,
 }
 
-impl Question {
+impl QuotaQuestion {
     /// Asks for a document with a bearer token.
-    pub(super) fn get(url: String, access: &Access) -> Self {
+    pub(super) fn get(url: String, access: &QuotaCredential) -> Self {
         Self { url, headers: vec![("authorization", format!("Bearer {}", access.expose()))], body: None }
     }
 
     /// Builds a request that posts a document.
-    pub(super) fn post(url: String, access: &Access, body: Value) -> Self {
+    pub(super) fn post(url: String, access: &QuotaCredential, body: Value) -> Self {
         Self { body: Some(body), ..Self::get(url, access) }
     }
 
@@ -44,8 +44,8 @@ impl Question {
 /// Asks; what goes wrong is told in few words and without the credential.
 pub(super) async fn ask(
     http: &Http,
-    question: &Question,
-    access: &Access,
+    question: &QuotaQuestion,
+    access: &QuotaCredential,
     wants: Wants,
 ) -> Result<Value, String> {
     let asked = async {
@@ -58,7 +58,7 @@ pub(super) async fn ask(
     }
 }
 
-async fn send(http: &Http, question: &Question) -> Result<Incoming, NetError> {
+async fn send(http: &Http, question: &QuotaQuestion) -> Result<Incoming, NetError> {
     let mut headers = if question.body.is_some() { Headers::posting(JSON) } else { Headers::accepting(JSON) };
     for (name, value) in &question.headers {
         headers.set(name, value)?;

@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 
-use super::access::{Access, Wants};
-use super::ask::Question;
+use super::access::{QuotaCredential, Wants};
+use super::ask::QuotaQuestion;
 use super::reading::{number, text, time, window};
 use super::servers::QuotaServers;
-use super::{Provider, Quota};
+use super::{Quota, QuotaProvider};
 
-pub(super) const PROVIDER: Provider =
-    Provider { id: "openai-codex", name: "Codex", wants: Wants::Login, ask, read };
+pub(super) const PROVIDER: QuotaProvider =
+    QuotaProvider { id: "openai-codex", name: "Codex", wants: Wants::Login, ask, read };
 
 /// A second window that begins anew this much later than the first is a week, whatever length it says: seconds.
 const WEEKLY_GAP: f64 = 3.0 * 86_400.0;
 
-fn ask(servers: &QuotaServers, access: &Access) -> Vec<Question> {
+fn ask(servers: &QuotaServers, access: &QuotaCredential) -> Vec<QuotaQuestion> {
     let question =
-        Question::get(format!("{}/backend-api/wham/usage", servers.at("https://chatgpt.com")), access);
+        QuotaQuestion::get(format!("{}/backend-api/wham/usage", servers.at("https://chatgpt.com")), access);
     vec![match &access.account {
         Some(account) => question.with("chatgpt-account-id", account),
         None => question,

@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 
-use super::access::{Access, Wants};
-use super::ask::Question;
+use super::access::{QuotaCredential, Wants};
+use super::ask::QuotaQuestion;
 use super::reading::{number, text, time, window};
 use super::servers::QuotaServers;
-use super::{Provider, Quota};
+use super::{Quota, QuotaProvider};
 
-pub(super) const PROVIDER: Provider =
-    Provider { id: "github-copilot", name: "Copilot", wants: Wants::Login, ask, read };
+pub(super) const PROVIDER: QuotaProvider =
+    QuotaProvider { id: "github-copilot", name: "Copilot", wants: Wants::Login, ask, read };
 
 /// Field and label of each window.
 const WINDOWS: &[(&str, &str)] = &[("premium_interactions", "Premium"), ("chat", "Chat")];
 
-fn ask(servers: &QuotaServers, access: &Access) -> Vec<Question> {
+fn ask(servers: &QuotaServers, access: &QuotaCredential) -> Vec<QuotaQuestion> {
     let url = format!("{}/copilot_internal/user", servers.at("https://api.github.com"));
-    vec![Question::get(url, access).with("x-github-api-version", "2025-04-01")]
+    vec![QuotaQuestion::get(url, access).with("x-github-api-version", "2025-04-01")]
 }
 
 fn read(answers: &[Value]) -> Result<Quota, String> {

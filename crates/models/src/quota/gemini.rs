@@ -2,22 +2,22 @@
 
 use serde_json::{Value, json};
 
-use super::access::{Access, Wants};
-use super::ask::Question;
+use super::access::{QuotaCredential, Wants};
+use super::ask::QuotaQuestion;
 use super::reading::{number, time, window};
 use super::servers::QuotaServers;
-use super::{Provider, Quota};
+use super::{Quota, QuotaProvider};
 
-pub(super) const PROVIDER: Provider =
-    Provider { id: "google-gemini-cli", name: "Gemini", wants: Wants::Login, ask, read };
+pub(super) const PROVIDER: QuotaProvider =
+    QuotaProvider { id: "google-gemini-cli", name: "Gemini", wants: Wants::Login, ask, read };
 
 /// Part of a model's id, and label, of each family.
 const FAMILIES: &[(&str, &str)] = &[("pro", "Pro"), ("flash", "Flash")];
 
-fn ask(servers: &QuotaServers, access: &Access) -> Vec<Question> {
+fn ask(servers: &QuotaServers, access: &QuotaCredential) -> Vec<QuotaQuestion> {
     let url = format!("{}/v1internal:retrieveUserQuota", servers.at("https://cloudcode-pa.googleapis.com"));
     let body = access.project.as_ref().map_or_else(|| json!({}), |project| json!({ "project": project }));
-    vec![Question::post(url, access, body)]
+    vec![QuotaQuestion::post(url, access, body)]
 }
 
 fn read(answers: &[Value]) -> Result<Quota, String> {

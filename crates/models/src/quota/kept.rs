@@ -19,17 +19,17 @@ const GOOD_WITH_ERRORS: Duration = Duration::from_secs(5);
 /// The last answer. A caller that asks while others do waits for their answer.
 #[derive(Debug, Default)]
 pub struct QuotaCache {
-    last: tokio::sync::Mutex<Option<Kept>>,
+    last: tokio::sync::Mutex<Option<CachedQuota>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedQuota {
     agent_dir: PathBuf,
     asked: Instant,
     answer: UsageStatusResult,
 }
 
-impl Kept {
+impl CachedQuota {
     fn is_good(&self, agent_dir: &Path, now: Instant) -> bool {
         let failed = self.answer.providers.iter().any(|provider| provider.error.is_some());
         let lasts = if failed { GOOD_WITH_ERRORS } else { GOOD };
@@ -52,8 +52,11 @@ impl QuotaCache {
         }
         let providers: Vec<ProviderUsage> = models.quotas(settings, agent_dir).await;
         let answer = UsageStatusResult { updated_at: now_ms(), providers };
-        *last =
-            Some(Kept { agent_dir: agent_dir.to_path_buf(), asked: Instant::now(), answer: answer.clone() });
+        *last = Some(CachedQuota {
+            agent_dir: agent_dir.to_path_buf(),
+            asked: Instant::now(),
+            answer: answer.clone(),
+        });
         answer
     }
 }
@@ -68,7 +71,7 @@ mod tests {
         let kept = |error: Option<&str>| {
             let provider = ProviderUsage { error: error.map(str::to_owned), ..ProviderUsage::default() };
             let answer = UsageStatusResult { updated_at: 0, providers: vec![provider] };
-            Kept { agent_dir: "/a".into(), asked, answer }
+            CachedQuota { agent_dir: "/a".into(), asked, answer }
         };
         let rows = [
             (None, "/a", 29, true),

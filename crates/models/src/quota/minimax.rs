@@ -3,20 +3,20 @@
 use openclaw_protocol::params::usage::UsageWindow;
 use serde_json::Value;
 
-use super::access::{Access, Wants};
-use super::ask::Question;
+use super::access::{QuotaCredential, Wants};
+use super::ask::QuotaQuestion;
 use super::reading::{number, text, time, window};
 use super::servers::QuotaServers;
-use super::{Provider, Quota};
+use super::{Quota, QuotaProvider};
 
-pub(super) const PROVIDER: Provider = Provider {
+pub(super) const PROVIDER: QuotaProvider = QuotaProvider {
     id: "minimax",
     name: "MiniMax",
     wants: Wants::Key,
     ask: |servers, access| ask(servers.at("https://api.minimax.io"), access),
     read,
 };
-pub(super) const CHINA: Provider = Provider {
+pub(super) const CHINA: QuotaProvider = QuotaProvider {
     id: "minimax-cn",
     name: "MiniMax (China)",
     wants: Wants::Key,
@@ -27,8 +27,8 @@ pub(super) const CHINA: Provider = Provider {
 /// The row that counts for chat; where there is none the first row does.
 const CHAT_ROWS: &[&str] = &["general", "MiniMax-M*"];
 
-fn ask(server: &str, access: &Access) -> Vec<Question> {
-    vec![Question::get(format!("{server}/v1/api/openplatform/coding_plan/remains"), access)]
+fn ask(server: &str, access: &QuotaCredential) -> Vec<QuotaQuestion> {
+    vec![QuotaQuestion::get(format!("{server}/v1/api/openplatform/coding_plan/remains"), access)]
 }
 
 fn read(answers: &[Value]) -> Result<Quota, String> {

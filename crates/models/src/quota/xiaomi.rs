@@ -1,9 +1,9 @@
 //! Xiaomi MiMo, which has no place to ask: the row says that there is a key and no quota is known.
 
 use super::access::Wants;
-use super::{Provider, Quota};
+use super::{Quota, QuotaProvider};
 
-pub(super) const PROVIDER: Provider = Provider {
+pub(super) const PROVIDER: QuotaProvider = QuotaProvider {
     id: "xiaomi",
     name: "Xiaomi",
     wants: Wants::Key,

@@ -2,19 +2,23 @@
 
 use serde_json::Value;
 
-use super::access::{Access, Wants};
-use super::ask::Question;
+use super::access::{QuotaCredential, Wants};
+use super::ask::QuotaQuestion;
 use super::reading::{number, text, time, window};
 use super::servers::QuotaServers;
-use super::{Provider, Quota};
+use super::{Quota, QuotaProvider};
 
-pub(super) const PROVIDER: Provider = Provider { id: "zai", name: "z.ai", wants: Wants::Key, ask, read };
+pub(super) const PROVIDER: QuotaProvider =
+    QuotaProvider { id: "zai", name: "z.ai", wants: Wants::Key, ask, read };
 
 /// Unit numbers and what they count.
 const UNITS: &[(f64, &str)] = &[(1.0, "d"), (3.0, "h"), (5.0, "m"), (6.0, "w")];
 
-fn ask(servers: &QuotaServers, access: &Access) -> Vec<Question> {
-    vec![Question::get(format!("{}/api/monitor/usage/quota/limit", servers.at("https://api.z.ai")), access)]
+fn ask(servers: &QuotaServers, access: &QuotaCredential) -> Vec<QuotaQuestion> {
+    vec![QuotaQuestion::get(
+        format!("{}/api/monitor/usage/quota/limit", servers.at("https://api.z.ai")),
+        access,
+    )]
 }
 
 fn read(answers: &[Value]) -> Result<Quota, String> {

@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::plan::Plan;
+use super::plan::CandidatePlan;
 use super::{Ask, AskedThinking, Candidate, Described, Models, PinSource, SelectError, Selected, Skipped};
-use crate::access::Access;
+use crate::access::SharedKey;
 use crate::api::Api;
 use crate::cache_retention::CacheRetention;
 use crate::catalog::Catalog;
 use crate::client::HttpModel;
 use crate::context_window::ContextWindow;
 use crate::credentials::{
-    Account, AgentFlag, AuthStore, Key, Keyring, Pin, Surroundings, Wish, pin, profile_order,
+    AgentFlag, AuthStore, Keyring, Pin, ProfileAccount, ProfileWish, ResolvedKey, Surroundings, pin,
+    profile_order,
 };
 use crate::debug_log::CallLog;
 use crate::model_spec::ModelSpec;
@@ -38,7 +39,7 @@ pub(super) struct Run<'a> {
     pub(super) store: AuthStore,
     /// The agent's own model.
     pub(super) primary: ModelRef,
-    pub(super) plan: Plan,
+    pub(super) plan: CandidatePlan,
     /// Flag of the agent, for advice.
     pub(super) agent: AgentFlag,
     pub(super) agent_dir: &'a Path,
@@ -51,7 +52,7 @@ pub(super) struct Run<'a> {
 /// A model with one of its keys.
 pub(super) struct Bound {
     pub(super) spec: ModelSpec,
-    key: Key,
+    key: ResolvedKey,
     window: ContextWindow,
     thinking: ThinkingLevel,
     params: ListedModel,
@@ -104,9 +105,9 @@ impl Run<'_> {
             // Only the first model may be picky about the level: fallbacks take what they have.
             let thinking = if at == 0 { asked } else { soften(asked) };
             let wish = match pinned.filter(|(provider, _)| **provider == reference.provider) {
-                Some((_, Pin { source: PinSource::User, profile, .. })) => Wish::Only(profile),
-                Some((_, Pin { source: PinSource::Auto, profile, .. })) => Wish::First(profile),
-                None => Wish::Any,
+                Some((_, Pin { source: PinSource::User, profile, .. })) => ProfileWish::Only(profile),
+                Some((_, Pin { source: PinSource::Auto, profile, .. })) => ProfileWish::First(profile),
+                None => ProfileWish::Any,
             };
             match self.bind(reference, thinking, wish).await {
                 Ok(found) => bound.extend(found),
@@ -122,14 +123,14 @@ impl Run<'_> {
         &self,
         reference: &ModelRef,
         thinking: AskedThinking,
-        wish: Wish<'_>,
+        wish: ProfileWish<'_>,
     ) -> Result<Vec<Bound>, SelectError> {
         let spec = self.spec(reference)?;
         let window = window_of(&spec, self.settings).check()?;
         let thinking = level_of(&spec, self.settings, thinking)?;
         let params = self.params(reference);
         let keys = if spec.api == Api::Offline {
-            vec![Key::none()]
+            vec![ResolvedKey::none()]
         } else {
             let chosen_at = self.chosen_at.filter(|_| self.plan.references.first() == Some(reference));
             Keyring { chosen_at, ..self.keyring() }.keys(&reference.provider, wish).await?
@@ -184,7 +185,8 @@ impl Run<'_> {
             Box::new(OfflineGuide::new(window.tokens, self.settings.instance.clone()))
         } else {
             let (provider, api) = (spec.provider().to_owned(), spec.api.as_str().to_owned());
-            let Ok(model) = HttpModel::bind(spec, Access::new(key), self.models.http.clone(), window) else {
+            let Ok(model) = HttpModel::bind(spec, SharedKey::new(key), self.models.http.clone(), window)
+            else {
                 let error = SelectError::Unsupported { provider, api };
                 return Err(Box::new(Skipped { model: reference, error }));
             };
@@ -211,7 +213,7 @@ impl Run<'_> {
     }
 
     fn reporter(&self, profile: &str) -> Reporter {
-        let account = Account {
+        let account = ProfileAccount {
             agent_dir: self.agent_dir.to_path_buf(),
             around: Surroundings::of(&self.models.variables, self.agent_dir),
             profile: profile.to_owned(),

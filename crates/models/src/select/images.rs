@@ -6,11 +6,11 @@ use openclaw_config::settings::ModelChoice;
 use openclaw_protocol::AgentId;
 
 use super::bind::Run;
-use super::look::Look;
-use super::plan::Plan;
+use super::look::ModelsView;
+use super::plan::CandidatePlan;
 use super::{Allowlist, AskedThinking, Candidate, Models, Primary, SelectError, Skipped};
 use crate::catalog::Catalog;
-use crate::credentials::{AgentFlag, Connections, Wish};
+use crate::credentials::{AgentFlag, Connections, ProfileWish};
 use crate::image_model::{NoImageModel, image_models};
 use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef};
 use crate::retry::Patience;
@@ -72,7 +72,7 @@ impl Models {
         agent: &AgentId,
         agent_dir: &Path,
     ) -> Option<ModelChoice> {
-        let look = Look::at(self, settings, agent_dir).await;
+        let look = ModelsView::at(self, settings, agent_dir).await;
         let connections = look.connections();
         image_choice(&connections, &Primary::find(&connections, agent).reference)
     }
@@ -85,12 +85,12 @@ impl Models {
         agent_dir: &Path,
         references: Vec<ModelRef>,
     ) -> Vec<ImageCandidate> {
-        let mut look = Look::at(self, settings, agent_dir).await;
+        let mut look = ModelsView::at(self, settings, agent_dir).await;
         let providers: Vec<_> = references.iter().map(|model| &model.provider).collect();
         look.ask_for(&providers, false).await;
         let now = self.clock.now_ms();
-        let Look { catalog, store, .. } = look;
-        let plan = Plan { references, warnings: Vec::new(), override_ignored: false };
+        let ModelsView { catalog, store, .. } = look;
+        let plan = CandidatePlan { references, warnings: Vec::new(), override_ignored: false };
         let (primary, agent) = (ModelRef::default(), AgentFlag::of(settings, agent));
         let chosen_at = None;
         let run =
@@ -98,7 +98,7 @@ impl Models {
         let mut bound = Vec::new();
         for reference in &run.plan.references {
             let off = AskedThinking::Stored(ThinkingLevel::Off);
-            match run.bind(reference, off, Wish::Any).await {
+            match run.bind(reference, off, ProfileWish::Any).await {
                 Ok(found) => bound.extend(found.into_iter().map(Ok)),
                 Err(error) => bound.push(Err(Box::new(Skipped { model: reference.clone(), error }))),
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::Models;
-use crate::catalog::{Catalog, Found, Layers, ModelRow};
+use crate::catalog::{Catalog, Layers, ModelRow, ServerReport};
 use crate::credentials::{AuthStore, Connections, Surroundings};
 use crate::discovery::{Inquiry, PATIENCE, inquiries as inquiries_of};
 use crate::models_file::{FileView, Writing};
@@ -13,7 +13,7 @@ use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 
 /// The models as one agent sees them now.
-pub(super) struct Look<'a> {
+pub(super) struct ModelsView<'a> {
     models: &'a Models,
     settings: &'a ModelSettings,
     agent_dir: &'a Path,
@@ -23,10 +23,10 @@ pub(super) struct Look<'a> {
     pub(super) damage: Option<String>,
     file: FileView,
     inquiries: Vec<Inquiry>,
-    found: Vec<Found>,
+    found: Vec<ServerReport>,
 }
 
-impl<'a> Look<'a> {
+impl<'a> ModelsView<'a> {
     /// Reads the agent's files. Asks no server.
     pub(super) async fn at(models: &'a Models, settings: &'a ModelSettings, agent_dir: &'a Path) -> Self {
         let (store, damage, file) = load(models, agent_dir);

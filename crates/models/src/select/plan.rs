@@ -3,7 +3,7 @@
 
 use openclaw_protocol::AgentId;
 
-use super::primary::{Origin, Primary};
+use super::primary::{Primary, PrimaryOrigin};
 use super::{Allowlist, Ask, SelectError};
 use crate::catalog::Catalog;
 use crate::reference::{DEFAULT_PROVIDER, ModelNames, ModelRef};
@@ -11,7 +11,7 @@ use crate::settings::ModelSettings;
 
 /// The models of a run, primary first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct CandidatePlan {
     pub(super) references: Vec<ModelRef>,
     pub(super) warnings: Vec<String>,
     pub(super) override_ignored: bool,
@@ -23,11 +23,11 @@ pub(super) fn candidates_of(
     catalog: &Catalog,
     primary: &Primary,
     ask: &Ask<'_>,
-) -> Result<Plan, SelectError> {
+) -> Result<CandidatePlan, SelectError> {
     let names = ModelNames::new(&settings.listed);
     let allowlist = Allowlist::new(catalog, &names);
     let mut plan =
-        Plan { references: Vec::new(), warnings: primary.warnings.clone(), override_ignored: false };
+        CandidatePlan { references: Vec::new(), warnings: primary.warnings.clone(), override_ignored: false };
     match ask.model.map(|text| allowlist.switch(&names, &primary.reference, text)) {
         Some(Ok(wanted)) => plan.references.push(wanted),
         Some(Err(SelectError::NotAllowed(model))) => {
@@ -39,7 +39,7 @@ pub(super) fn candidates_of(
     }
     if plan.references.is_empty() {
         plan.references.push(primary.reference.clone());
-        if primary.origin == Origin::Offline {
+        if primary.origin == PrimaryOrigin::Offline {
             return Ok(plan);
         }
     }
@@ -68,7 +68,7 @@ pub(crate) fn stand_ins(
             Err(warning) => warnings.push(warning),
         }
     }
-    if own.is_none() && primary.origin == Origin::Configured {
+    if own.is_none() && primary.origin == PrimaryOrigin::Configured {
         found.push(primary.reference.clone());
     }
     found

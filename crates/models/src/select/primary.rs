@@ -40,14 +40,14 @@ pub struct Primary {
     /// Reference of the model.
     pub reference: ModelRef,
     /// Origin of the choice.
-    pub origin: Origin,
+    pub origin: PrimaryOrigin,
     /// Warnings for the owner about the choice.
     pub warnings: Vec<String>,
 }
 
 /// Origin of the choice of a [`Primary`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum PrimaryOrigin {
     /// The owner, in `agents.list[].model` or `agents.defaults.model`.
     Configured,
     /// Chosen automatically: a model that can be called with what is connected.
@@ -73,7 +73,7 @@ impl Primary {
         let written = default_model(settings.agent_models.get(agent), &settings.default_model, &names);
         let mut warnings: Vec<String> = written.warning.into_iter().collect();
         if written.configured {
-            return Self { reference: written.reference, origin: Origin::Configured, warnings };
+            return Self { reference: written.reference, origin: PrimaryOrigin::Configured, warnings };
         }
         let usable = |model: &ModelRef| speaks(catalog, model) && connections.is_connected(&model.provider);
         let configured = |model: &ModelRef| speaks(catalog, model) && connections.can_call(&model.provider);
@@ -84,19 +84,19 @@ impl Primary {
             .or_else(|| first_models(settings, catalog).into_iter().find(configured))
             .or_else(|| fixed().find(usable));
         if let Some(reference) = connected {
-            return Self { reference, origin: Origin::Connected, warnings };
+            return Self { reference, origin: PrimaryOrigin::Connected, warnings };
         }
         if let Some(reference) = first_models(settings, catalog).into_iter().next() {
-            return Self { reference, origin: Origin::Unusable, warnings };
+            return Self { reference, origin: PrimaryOrigin::Unusable, warnings };
         }
         if let Some((reference, warning)) = on_this_machine(catalog) {
             warnings.push(warning);
-            return Self { reference, origin: Origin::OnThisMachine, warnings };
+            return Self { reference, origin: PrimaryOrigin::OnThisMachine, warnings };
         }
         warnings.extend(not_spoken(connections));
         Self {
             reference: ModelRef::new(offline::PROVIDER, offline::MODEL),
-            origin: Origin::Offline,
+            origin: PrimaryOrigin::Offline,
             warnings,
         }
     }

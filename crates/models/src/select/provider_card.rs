@@ -8,7 +8,7 @@ use crate::credentials::AuthLabel;
 use crate::reference::ProviderId;
 use crate::settings::ModelSettings;
 
-use super::{Ask, Asking, Models, SelectError};
+use super::{Ask, AskPermission, Models, SelectError};
 
 /// A provider as an owner has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Models {
         providers: Vec<ProviderId>,
     ) -> Result<Vec<ProviderCard>, SelectError> {
         let ask = Ask::new(agent, agent_dir);
-        let run = self.prepare(settings, &ask, Asking::Nobody).await?;
+        let run = self.prepare(settings, &ask, AskPermission::Nobody).await?;
         let mut cards = Vec::new();
         for provider in providers {
             let written = settings.providers.iter().find(|(id, _)| ProviderId::normalize(id) == provider);

@@ -13,11 +13,11 @@ const MAX_TOLD: usize = 1000;
 
 /// The warnings that were told. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told {
+pub(super) struct ToldWarnings {
     warnings: Arc<Mutex<HashSet<String>>>,
 }
 
-impl Told {
+impl ToldWarnings {
     /// Returns the warnings that were not given before.
     pub(super) fn news(&self, mut warnings: Vec<String>) -> Vec<String> {
         let mut told = self.warnings.lock();

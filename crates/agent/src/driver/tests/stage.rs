@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::stream;
 use openclaw_models::credentials::AgentFlag;
-use openclaw_models::history::{self, IdRule, Rules};
+use openclaw_models::history::{self, HistoryRules, IdRule};
 use openclaw_models::{
     FailureKind, KeptRequest, Model, ModelEvent, ModelFacts, ModelFailure, ModelRequest, ModelStream,
 };
@@ -180,7 +180,7 @@ impl Model for Scripted {
     }
 
     fn stream(&self, mut request: ModelRequest, cancel: CancellationToken) -> ModelStream {
-        let rules = Rules::of(self.provider(), self.api(), self.id(), IdRule::Completions);
+        let rules = HistoryRules::of(self.provider(), self.api(), self.id(), IdRule::Completions);
         request.messages = history::prepare(request.messages.to_vec(), &rules).into();
         let reply = (self.answers)(&request);
         self.requests.lock().unwrap().push(request);

@@ -82,7 +82,7 @@ fn a_directory_for_the_bundled_ones_takes_their_place() {
     assert_eq!(found.hooks.len(), 1);
     assert_eq!(
         (found.hooks[0].source, &found.hooks[0].home),
-        (Source::Bundled, &Home::Directory(tree.path("ours/boot-md")))
+        (HookOrigin::Bundled, &Home::Directory(tree.path("ours/boot-md")))
     );
 }
 

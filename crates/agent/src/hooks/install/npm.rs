@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::InstallError;
 use crate::requirements::BinPath;
 use crate::skills::install::command;
-use crate::skills::install::plan::Order;
+use crate::skills::install::plan::InstallCommand;
 
 /// npm asks its registry over networks of any speed.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
@@ -99,7 +99,7 @@ async fn npm(arguments: &[&str], environment: &Environment) -> Result<(), Instal
     let program = path
         .find("npm")
         .ok_or_else(|| InstallError::Npm("npm is not installed; see https://nodejs.org".into()))?;
-    let order = Order {
+    let order = InstallCommand {
         program,
         arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
         environment: Vec::new(),

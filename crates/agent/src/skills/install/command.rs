@@ -13,21 +13,21 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::failed;
-use super::plan::Order;
+use super::plan::InstallCommand;
 
 /// Bytes of each output that are kept, the last ones.
 const MAX_OUTPUT: usize = 64 * 1024;
 
 /// Runs it to its end. It gets no secret of the gateway.
 pub(crate) async fn run(
-    order: &Order,
+    order: &InstallCommand,
     environment: &Environment,
     limit: Duration,
     cancel: &CancellationToken,
 ) -> SkillsInstallResult {
     let name = order.program.display().to_string();
     let mut group = match start(order, environment) {
-        Ok(child) => Group(child),
+        Ok(child) => ProcessGroup(child),
         Err(error) => return failed(format!("{name} could not be started: {error}")),
     };
     let (out, err) = (group.0.stdout.take(), group.0.stderr.take());
@@ -47,9 +47,9 @@ pub(crate) async fn run(
 }
 
 /// A process that heads a group, which ends with it.
-struct Group(Child);
+struct ProcessGroup(Child);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // Gone already is as good. A process that was waited for has no id any more.
         if let Some(pid) = self.0.id().and_then(|id| i32::try_from(id).ok()) {
@@ -58,7 +58,7 @@ impl Drop for Group {
     }
 }
 
-fn start(order: &Order, environment: &Environment) -> std::io::Result<Child> {
+fn start(order: &InstallCommand, environment: &Environment) -> std::io::Result<Child> {
     let passed =
         environment.vars().filter(|(name, _)| !is_secret_name(name) && !name.starts_with("OPENCLAW_"));
     Command::new(&order.program)
@@ -112,7 +112,7 @@ mod tests {
     async fn shell(script: &str, limit: Duration) -> SkillsInstallResult {
         let arguments = vec!["-c".to_owned(), script.to_owned()];
         let environment = vec![("GOBIN".to_owned(), "/b".to_owned())];
-        let order = Order { program: PathBuf::from("/bin/sh"), arguments, environment };
+        let order = InstallCommand { program: PathBuf::from("/bin/sh"), arguments, environment };
         let vars = [
             ("HOME", "/"),
             ("PATH", "/bin:/usr/bin"),
@@ -136,8 +136,11 @@ mod tests {
         assert_eq!((done.message.as_str(), done.code), ("Install failed (by a signal)", None));
         let done = shell("head -c 300000 /dev/zero | tr '\\0' x; echo end", LONG).await;
         assert!(done.stdout.ends_with("xend") && done.stdout.len() <= MAX_OUTPUT, "{}", done.stdout.len());
-        let order =
-            Order { program: PathBuf::from("/nowhere/x"), arguments: Vec::new(), environment: Vec::new() };
+        let order = InstallCommand {
+            program: PathBuf::from("/nowhere/x"),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+        };
         let none = Environment::new([("HOME", "/")], "/");
         let done = run(&order, &none, LONG, &CancellationToken::new()).await;
         assert!(done.message.starts_with("/nowhere/x could not be started"), "{}", done.message);

@@ -33,14 +33,14 @@ pub(super) struct Fetch {
 
 /// Rules for allowed addresses.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
+pub(super) struct AddressRules {
     pub(super) https_only: bool,
     /// True if addresses of this machine or its network are refused: the skill's file could make
     /// the gateway ask there.
     pub(super) public_only: bool,
 }
 
-pub(super) const STRICT: Rules = Rules { https_only: true, public_only: true };
+pub(super) const STRICT: AddressRules = AddressRules { https_only: true, public_only: true };
 
 /// Error of a download; for people.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ pub(super) enum FetchError {
 }
 
 /// Fetches, and unpacks where that is asked for. Says what was done.
-pub(super) async fn fetch(order: &Fetch, http: &Http, rules: Rules) -> Result<String, FetchError> {
+pub(super) async fn fetch(order: &Fetch, http: &Http, rules: AddressRules) -> Result<String, FetchError> {
     let (incoming, url) = ask(order, http, rules).await?;
     let target = order.target.clone();
     let file = tokio::task::spawn_blocking(move || {
@@ -94,7 +94,7 @@ pub(super) async fn fetch(order: &Fetch, http: &Http, rules: Rules) -> Result<St
 }
 
 /// Asks for the file, following redirects as far as the rules go.
-async fn ask(order: &Fetch, http: &Http, rules: Rules) -> Result<(Incoming, Url), FetchError> {
+async fn ask(order: &Fetch, http: &Http, rules: AddressRules) -> Result<(Incoming, Url), FetchError> {
     let mut url = Url::parse(&order.url).map_err(|_| FetchError::Address(order.url.clone()))?;
     for _ in 0..=MAX_REDIRECTS {
         check(&url, rules).await?;
@@ -116,7 +116,7 @@ fn shown(url: &Url) -> String {
     format!("{}://{}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
 }
 
-async fn check(url: &Url, rules: Rules) -> Result<(), FetchError> {
+async fn check(url: &Url, rules: AddressRules) -> Result<(), FetchError> {
     if rules.https_only && url.scheme() != "https" || !matches!(url.scheme(), "https" | "http") {
         return Err(FetchError::Address(shown(url)));
     }

@@ -16,14 +16,14 @@ const SIGNS: &str = "@/._+~-=^<>[],!";
 
 /// Plan of an installation.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Plan {
-    Run(Order),
+pub(super) enum InstallPlan {
+    Run(InstallCommand),
     Fetch(Fetch),
 }
 
 /// A program and what it is given.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Order {
+pub(crate) struct InstallCommand {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<String>,
     pub(crate) environment: Vec<(String, String)>,
@@ -63,13 +63,13 @@ pub(super) fn plan(
     key: &str,
     config: &Config,
     find: &dyn Fn(&str) -> Option<PathBuf>,
-) -> Result<Plan, PlanError> {
-    let order = |program: PathBuf, arguments: &[&str], what: &str| Order {
+) -> Result<InstallPlan, PlanError> {
+    let order = |program: PathBuf, arguments: &[&str], what: &str| InstallCommand {
         program,
         arguments: arguments.iter().copied().chain([what]).map(str::to_owned).collect(),
         environment: Vec::new(),
     };
-    Ok(Plan::Run(match installer {
+    Ok(InstallPlan::Run(match installer {
         Installer::Brew { formula, is_cask } => {
             let name = named(formula.as_deref(), "formula")?;
             let brew = brew(config, find).ok_or(missing("brew", "see https://brew.sh"))?;
@@ -90,14 +90,14 @@ pub(super) fn plan(
             // Homebrew's directory of programs is in the PATH; Go's own directory seldom is.
             let bin = brew(config, find).and_then(|brew| brew.parent().map(|dir| dir.display().to_string()));
             let environment = bin.map(|bin| ("GOBIN".to_owned(), bin)).into_iter().collect();
-            Order { environment, ..order(go, &["install"], name) }
+            InstallCommand { environment, ..order(go, &["install"], name) }
         }
         Installer::Uv { package } => {
             let name = named(package.as_deref(), "package")?;
             let uv = find("uv").ok_or(missing("uv", "see https://docs.astral.sh/uv"))?;
             order(uv, &["tool", "install"], name)
         }
-        Installer::Download(download) => return fetch(download, key, config).map(Plan::Fetch),
+        Installer::Download(download) => return fetch(download, key, config).map(InstallPlan::Fetch),
     }))
 }
 
@@ -183,13 +183,13 @@ mod tests {
     fn planned(installer: &Installer, config_text: &str) -> Result<String, PlanError> {
         let find = |name: &str| (name != "uv").then(|| PathBuf::from("/bin").join(name));
         match plan(installer, "demo", &config(config_text), &find)? {
-            Plan::Run(Order { program, arguments, environment }) => {
+            InstallPlan::Run(InstallCommand { program, arguments, environment }) => {
                 let words: Vec<String> =
                     environment.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
                 let words = words.into_iter().chain([program.display().to_string()]).chain(arguments);
                 Ok(words.collect::<Vec<_>>().join(" "))
             }
-            Plan::Fetch(Fetch { url, target, archive, strip }) => {
+            InstallPlan::Fetch(Fetch { url, target, archive, strip }) => {
                 Ok(format!("{url} {} {archive:?} {strip}", target.display()))
             }
         }

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::skills::source::Source;
+use crate::skills::source::SkillSource;
 
 fn write(dir: &Path, name: &str, description: &str) {
     let path = dir.join(name);
@@ -11,7 +11,7 @@ fn write(dir: &Path, name: &str, description: &str) {
         .unwrap();
 }
 
-fn root(source: Source, dir: &Path) -> Root {
+fn root(source: SkillSource, dir: &Path) -> Root {
     Root { source, dir: dir.to_owned() }
 }
 
@@ -33,20 +33,20 @@ fn the_last_of_a_name_wins_and_has_the_place_of_the_first() {
     fs::create_dir_all(own.join("empty")).unwrap();
     fs::write(own.join("empty/SKILL.md"), "nothing").unwrap();
     let roots = [
-        root(Source::Extra, &extra),
-        root(Source::Bundled, &bundled),
-        root(Source::Managed, &managed),
-        root(Source::Workspace, &own),
+        root(SkillSource::Extra, &extra),
+        root(SkillSource::Bundled, &bundled),
+        root(SkillSource::Managed, &managed),
+        root(SkillSource::Workspace, &own),
     ];
     let library = Library::read(&roots);
     let found: Vec<_> = library.skills.iter().map(|skill| (skill.name.as_str(), skill.source)).collect();
     let expect = [
-        ("only-extra", Source::Extra),
-        ("shared", Source::Workspace),
-        ("peekaboo", Source::Bundled),
-        ("demo", Source::Workspace),
-        ("own", Source::Workspace),
-        ("single", Source::Workspace),
+        ("only-extra", SkillSource::Extra),
+        ("shared", SkillSource::Workspace),
+        ("peekaboo", SkillSource::Bundled),
+        ("demo", SkillSource::Workspace),
+        ("own", SkillSource::Workspace),
+        ("single", SkillSource::Workspace),
     ];
     assert_eq!(found, expect);
     assert_eq!(library.find("demo").unwrap().file_path, own.join("demo/SKILL.md"));
@@ -62,7 +62,7 @@ fn each_of_two_thousand_skills_is_looked_at_once() {
     for number in 0..2_000 {
         write(dir.path(), &format!("skill-{number:04}"), "One of very many");
     }
-    let library = Library::read(&[root(Source::Managed, dir.path())]);
+    let library = Library::read(&[root(SkillSource::Managed, dir.path())]);
     assert_eq!(library.skills.len(), 2_000);
     let mut places: Vec<_> = library.places().collect();
     assert_eq!(places.len(), 1 + 2_000 * 2, "the directory, and of each skill its own and its file");

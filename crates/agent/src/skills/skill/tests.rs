@@ -4,12 +4,12 @@ use super::super::install_option::{Download, Installer};
 use super::*;
 use crate::skills::testing;
 
-fn fixture(name: &str) -> Read {
+fn fixture(name: &str) -> ReadSkill {
     let path = format!("{}/src/skills/skill/fixtures/{name}.md", env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let settings = Document::parse(&text).unwrap().frontmatter;
+    let settings = MarkdownDocument::parse(&text).unwrap().frontmatter;
     let at = format!("/w/skills/{name}/SKILL.md");
-    of(Path::new(&at), Source::Workspace, &settings).unwrap_or_else(|error| panic!("{name}: {error}"))
+    of(Path::new(&at), SkillSource::Workspace, &settings).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 fn list(names: &[&str]) -> Vec<String> {
@@ -150,7 +150,7 @@ fn files_in_the_forms_of_the_community_are_read() {
     ];
     for skill in expect {
         let read = fixture(&skill.name);
-        assert_eq!(read, Read { skill, oddities: Vec::new() });
+        assert_eq!(read, ReadSkill { skill, oddities: Vec::new() });
     }
 }
 
@@ -181,12 +181,12 @@ fn names_and_descriptions_against_the_rules_are_odd_and_loaded() {
     assert_eq!(one_line(" a\n\u{7}b \u{2028}c "), "a b c");
 }
 
-fn read_text(name: &str, text: &[u8]) -> Result<Read, NoSkill> {
+fn read_text(name: &str, text: &[u8]) -> Result<ReadSkill, NoSkill> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name).join("SKILL.md");
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, text).unwrap();
-    read(&path, Source::Managed)
+    read(&path, SkillSource::Managed)
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn files_that_are_no_skills_say_why() {
     let too_long = Err(NoSkill::Frontmatter(FrontmatterError::TooLong));
     assert_eq!(read_text("x", endless.as_bytes()), too_long);
     assert_eq!(read_text("x", format!("{endless}---\n").as_bytes()), too_long);
-    let missing = read(Path::new("/nowhere/SKILL.md"), Source::Managed);
+    let missing = read(Path::new("/nowhere/SKILL.md"), SkillSource::Managed);
     assert!(matches!(missing, Err(NoSkill::Unreadable(_))), "{missing:?}");
     // A bomb of aliases is no YAML to us; the lines of the block still count.
     let mut bomb = "---\ndescription: boom\na: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
@@ -225,7 +225,7 @@ fn strange_bytes_and_huge_files_are_no_obstacle() {
     let file = fs::File::create(&path).unwrap();
     std::io::Write::write_all(&mut &file, b"---\nname: huge\ndescription: Big\n---\n").unwrap();
     file.set_len(50 << 20).unwrap();
-    assert_eq!(read(&path, Source::Managed).unwrap().skill.name, "huge");
+    assert_eq!(read(&path, SkillSource::Managed).unwrap().skill.name, "huge");
 }
 
 #[test]

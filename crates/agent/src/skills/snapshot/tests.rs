@@ -7,7 +7,7 @@ use crate::skills::testing::skill;
 
 struct Nothing;
 
-impl Surroundings for Nothing {
+impl RequirementEnv for Nothing {
     fn has_bin(&self, _name: &str) -> bool {
         false
     }

@@ -9,7 +9,7 @@ use crate::skills::testing::skill;
 /// Environment of a test: `bin:x`, `env:x`, `config:x`, and the platforms of nodes.
 struct Place(HashSet<&'static str>);
 
-impl Surroundings for Place {
+impl RequirementEnv for Place {
     fn has_bin(&self, name: &str) -> bool {
         self.0.contains(format!("bin:{name}").as_str())
     }
@@ -29,7 +29,7 @@ fn needing(needs: &Value) -> Skill {
     let text = |list: &Value| -> Vec<String> { serde_json::from_value(list.clone()).unwrap_or_default() };
     let requires = &needs["requires"];
     Skill {
-        source: if needs["bundled"] == true { Source::Bundled } else { Source::Managed },
+        source: if needs["bundled"] == true { SkillSource::Bundled } else { SkillSource::Managed },
         key: "k".to_owned(),
         primary_env: needs["primaryEnv"].as_str().map(str::to_owned),
         strictness: Strictness::of_always(needs["always"].as_bool()),

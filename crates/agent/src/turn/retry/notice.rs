@@ -2,7 +2,7 @@
 
 use openclaw_models::{FailureKind, ModelFailure};
 
-use super::{Attempts, Next};
+use super::{Attempts, RetryDecision};
 use crate::retry_notice::{NextTry, RetryNotice};
 
 /// Tries of an answer that has nothing to read.
@@ -14,20 +14,20 @@ impl Attempts {
     pub(in crate::turn) fn notice(
         &self,
         from: usize,
-        next: &Next,
+        next: &RetryDecision,
         failure: &ModelFailure,
         heard: bool,
     ) -> Option<RetryNotice> {
         let next = match next {
-            Next::Again(Some(wait)) => {
+            RetryDecision::Again(Some(wait)) => {
                 let (attempt, attempts) = self.numbers(failure.kind);
                 NextTry::Again { attempt, attempts, wait: *wait }
             }
-            Next::Again(None) if self.candidate != from => {
+            RetryDecision::Again(None) if self.candidate != from => {
                 let (provider, model) = self.model(self.candidate)?;
                 NextTry::Fallback { provider: provider.to_owned(), model: model.to_owned() }
             }
-            Next::Again(None) | Next::GiveUp => return None,
+            RetryDecision::Again(None) | RetryDecision::GiveUp => return None,
         };
         let broke_off = heard && failure.kind != FailureKind::Empty;
         Some(RetryNotice::new(self.model(from)?, failure, broke_off, next))

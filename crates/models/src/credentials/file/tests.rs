@@ -8,7 +8,7 @@ fn key(text: &str) -> Credential {
     Credential::new(ProviderId::normalize("groq"), Secret::ApiKey(pasted_secret(text)))
 }
 
-fn put(dir: &Path, id: &str) -> Result<Updated<()>, StoreError> {
+fn put(dir: &Path, id: &str) -> Result<Updated<()>, AuthStoreError> {
     AuthStore::update(dir, &Surroundings::default(), OnDamage::SetAside, |store| store.put(id, key("k")))
 }
 
@@ -30,7 +30,7 @@ fn damage_is_named_and_absence_is_not_damage() {
     for (text, line) in [("{\n\"profiles\": {", 2), ("[]", 0), ("", 1)] {
         std::fs::write(dir.path().join(FILE), text).unwrap();
         match AuthStore::load(dir.path()) {
-            Err(StoreError::Damaged { line: found, .. }) => assert_eq!(found, line, "{text:?}"),
+            Err(AuthStoreError::Damaged { line: found, .. }) => assert_eq!(found, line, "{text:?}"),
             other => panic!("{other:?}"),
         }
     }
@@ -41,7 +41,7 @@ fn a_damaged_file_is_kept_aside_when_a_person_adds_credentials_and_else_left() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(FILE), "{oops").unwrap();
     let refused = AuthStore::update(dir.path(), &Surroundings::default(), OnDamage::Refuse, |_| ());
-    assert!(matches!(refused, Err(StoreError::Damaged { .. })));
+    assert!(matches!(refused, Err(AuthStoreError::Damaged { .. })));
     assert_eq!(names(dir.path()), [FILE]);
     let aside = put(dir.path(), "a").unwrap().set_aside.unwrap();
     assert_eq!(std::fs::read_to_string(aside).unwrap(), "{oops");

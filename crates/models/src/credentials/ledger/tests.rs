@@ -23,8 +23,8 @@ impl Place {
         Self { dir, ledger, now }
     }
 
-    fn account(&self, profile: &str) -> Account {
-        Account {
+    fn account(&self, profile: &str) -> ProfileAccount {
+        ProfileAccount {
             agent_dir: self.dir.path().to_path_buf(),
             around: Surroundings::default(),
             profile: profile.to_owned(),

@@ -43,7 +43,7 @@ impl Setup {
 
     async fn renewed(&self, agent: &str, id: &str) -> Result<String, String> {
         let dir = self.dir(agent);
-        let place = Place { agent_dir: &dir, around: &self.around };
+        let place = LoginPlace { agent_dir: &dir, around: &self.around };
         let found = self.logins().renewed(place, id, Because::Expired).await;
         found.map(|credential| shown(&credential).0).map_err(|error| error.to_string())
     }
@@ -99,7 +99,7 @@ async fn many_who_wait_cause_one_renewal() {
     setup.server.script([Scripted::tokens("new", "r2", 3_600)]);
     // Two sets of logins do not know of each other, as two processes would not.
     let (one, two, dir) = (setup.logins(), setup.logins(), setup.dir("main"));
-    let place = Place { agent_dir: &dir, around: &setup.around };
+    let place = LoginPlace { agent_dir: &dir, around: &setup.around };
     let asked = (0..20)
         .map(|n| if n % 2 == 0 { &one } else { &two })
         .map(|logins| logins.renewed(place, ID, Because::Expired));
@@ -164,7 +164,7 @@ async fn a_server_that_never_answers_is_given_up() {
     let dir = setup.dir("main");
     let error = {
         let logins = setup.logins();
-        let place = Place { agent_dir: &dir, around: &setup.around };
+        let place = LoginPlace { agent_dir: &dir, around: &setup.around };
         let asked = logins.renewed(place, ID, Because::Expired);
         tokio::pin!(asked);
         // Real until the server has the question, then the clock runs ahead.
@@ -185,7 +185,7 @@ async fn a_refused_token_is_renewed_before_its_time_unless_somebody_did() {
     setup.store("main", &[(ID, "old", "r1", HOUR)]);
     setup.server.script([Scripted::tokens("new", "r2", 3_600)]);
     let (logins, dir) = (setup.logins(), setup.dir("main"));
-    let place = Place { agent_dir: &dir, around: &setup.around };
+    let place = LoginPlace { agent_dir: &dir, around: &setup.around };
     let refused = SecretString::from("old");
     for _ in 0..2 {
         let found = logins.renewed(place, ID, Because::Refused(&refused)).await.unwrap();

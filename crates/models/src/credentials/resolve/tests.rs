@@ -31,9 +31,11 @@ async fn check(
         agent: AgentFlag::default(),
         now: NOW,
     };
-    let found = keyring.keys(&ProviderId::normalize(asked.0), asked.1.map_or(Wish::Any, Wish::Only)).await;
+    let found = keyring
+        .keys(&ProviderId::normalize(asked.0), asked.1.map_or(ProfileWish::Any, ProfileWish::Only))
+        .await;
     let shown = found.map(|keys| {
-        let show = |key: &Key| {
+        let show = |key: &ResolvedKey| {
             let secret = key.secret.as_ref().map_or("-", ExposeSecret::expose_secret);
             let place = key.base_url.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
             format!("{} {}={secret}{place}", key.label.mode, key.label.source)
@@ -237,7 +239,7 @@ fn labels_show_too_little_of_a_key_to_use_it() {
         ("lk", "...", "…", "…"),
     ];
     for (key, long, short, card) in rows {
-        let label = Key::new(SecretString::from(key), "api-key", String::new()).label;
+        let label = ResolvedKey::new(SecretString::from(key), "api-key", String::new()).label;
         assert_eq!((label.masked.as_str(), label.snippet.as_str(), label.card.as_str()), (long, short, card));
     }
 }

@@ -78,7 +78,7 @@ async fn gclouds_own_file_is_found_and_its_absence_is_no_error() {
 
 #[test]
 fn an_assertion_says_who_asks_and_is_signed() {
-    let file: File = serde_json::from_str(ROBOT).unwrap();
+    let file: AdcFile = serde_json::from_str(ROBOT).unwrap();
     let pem = file.private_key.unwrap();
     let token = assertion("robot@x", Some("kid-1"), &pem.clone().into(), "https://token", 1_000).unwrap();
     let [header, claims, signature] = token.split('.').collect::<Vec<_>>().try_into().unwrap();

@@ -26,7 +26,7 @@ fn content(message: &Message) -> Value {
     }
 }
 
-fn prepared(messages: &[Message], rules: &Rules<'_>) -> Value {
+fn prepared(messages: &[Message], rules: &HistoryRules<'_>) -> Value {
     prepare(messages.iter().cloned().map(Into::into).collect(), rules)
         .iter()
         .map(|message| content(message))
@@ -35,7 +35,7 @@ fn prepared(messages: &[Message], rules: &Rules<'_>) -> Value {
 
 #[expect(clippy::needless_pass_by_value, reason = "reads better at the call")]
 fn check(messages: &[Message], expect: Value) {
-    let rules = Rules::of("anthropic", "anthropic-messages", "claude", IdRule::Anthropic);
+    let rules = HistoryRules::of("anthropic", "anthropic-messages", "claude", IdRule::Anthropic);
     assert_eq!(prepared(messages, &rules), expect);
 }
 
@@ -154,7 +154,7 @@ fn a_merged_answer_keeps_the_proofs_that_are_the_models_own() {
         (said.provider, said.api) = ("google".to_owned(), "google-generative-ai".to_owned());
         Message::Assistant(said)
     };
-    let rules = Rules::of("google", "google-generative-ai", "gemini", IdRule::Strict);
+    let rules = HistoryRules::of("google", "google-generative-ai", "gemini", IdRule::Strict);
     assert_eq!(
         prepared(&[by("other", "a"), by("gemini", "b"), by("other", "c")], &rules),
         json!([{"assistant":[

@@ -5,14 +5,14 @@ use super::*;
 use crate::provider_entry::Compat;
 
 /// Address and headers.
-fn head_of(spec: &ModelSpec, key: Option<&SecretString>, request: &ModelRequest) -> Head {
-    head(spec, key, Conversation::whole(&request.messages).asked()).unwrap()
+fn head_of(spec: &ModelSpec, key: Option<&SecretString>, request: &ModelRequest) -> RequestHead {
+    head(spec, key, RequestConversation::whole(&request.messages).asked()).unwrap()
 }
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
     let request = spec.prepared(request, Dialect::of(spec).ids);
-    let conversation = Conversation::whole(&request.messages);
+    let conversation = RequestConversation::whole(&request.messages);
     serde_json::from_slice(&super::body(spec, &request, &conversation).to_bytes()).unwrap()
 }
 

@@ -8,7 +8,7 @@ use crate::thinking::ThinkingLevel;
 
 /// The body as a value.
 fn body(spec: &ModelSpec, request: &ModelRequest) -> Value {
-    let conversation = Conversation::whole(&request.messages);
+    let conversation = RequestConversation::whole(&request.messages);
     serde_json::from_slice(&super::body(spec, request, &conversation).to_bytes()).unwrap()
 }
 
@@ -90,9 +90,10 @@ fn the_request_says_whose_session_it_is() {
         session_id: Some("s-1".to_owned()),
         ..ModelRequest::default()
     };
-    let asked = Conversation::whole(&request.messages).asked();
-    let built =
-        Codex.head(&Outgoing { spec: &spec(), key: Some(&key(&access)), request: &request, asked }).unwrap();
+    let asked = RequestConversation::whole(&request.messages).asked();
+    let built = Codex
+        .head(&OutgoingCall { spec: &spec(), key: Some(&key(&access)), request: &request, asked })
+        .unwrap();
     let mut headers = built.headers.pairs();
     headers.sort();
     let expect = [

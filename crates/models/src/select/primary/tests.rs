@@ -15,7 +15,7 @@ struct Row {
     primary: Option<&'static str>,
 }
 
-fn find(row: &Row) -> (String, Origin, Vec<String>) {
+fn find(row: &Row) -> (String, PrimaryOrigin, Vec<String>) {
     let providers: Vec<_> = row
         .providers
         .as_object()
@@ -51,51 +51,55 @@ fn local(key: Option<&str>, api: &str) -> Value {
 fn what_is_connected_decides_when_nobody_chose() {
     let chat = "openai-completions";
     let two = json!({"zed": local(Some("k"), chat), "abc": local(Some("k"), chat)});
-    let rows: Vec<(Row, &str, Origin)> = vec![
-        (Row::default(), "offline/guide", Origin::Offline),
-        (Row { vars: &["GH_TOKEN", "HF_TOKEN"], ..Row::default() }, "offline/guide", Origin::Offline),
+    let rows: Vec<(Row, &str, PrimaryOrigin)> = vec![
+        (Row::default(), "offline/guide", PrimaryOrigin::Offline),
+        (Row { vars: &["GH_TOKEN", "HF_TOKEN"], ..Row::default() }, "offline/guide", PrimaryOrigin::Offline),
         (
             Row { vars: &["ANTHROPIC_API_KEY"], ..Row::default() },
             "anthropic/claude-opus-4-6",
-            Origin::Connected,
+            PrimaryOrigin::Connected,
         ),
         (
             Row { vars: &["OPENAI_API_KEY", "ANTHROPIC_API_KEY"], providers: two.clone(), ..Row::default() },
             "anthropic/claude-opus-4-6",
-            Origin::Connected,
+            PrimaryOrigin::Connected,
         ),
-        (Row { vars: &["OPENAI_API_KEY"], ..Row::default() }, "openai/gpt-5.2", Origin::Connected),
+        (Row { vars: &["OPENAI_API_KEY"], ..Row::default() }, "openai/gpt-5.2", PrimaryOrigin::Connected),
         (
             Row { vars: &["GEMINI_API_KEY"], ..Row::default() },
             "google/gemini-3-pro-preview",
-            Origin::Connected,
+            PrimaryOrigin::Connected,
         ),
         (
             Row { vars: &["OPENROUTER_API_KEY"], ..Row::default() },
             "openrouter/openrouter/auto",
-            Origin::Connected,
+            PrimaryOrigin::Connected,
         ),
-        (Row { vars: &["GROQ_API_KEY"], ..Row::default() }, "groq/openai/gpt-oss-120b", Origin::Connected),
+        (
+            Row { vars: &["GROQ_API_KEY"], ..Row::default() },
+            "groq/openai/gpt-oss-120b",
+            PrimaryOrigin::Connected,
+        ),
         (
             Row { vars: &["GROQ_API_KEY", "OPENAI_API_KEY"], ..Row::default() },
             "openai/gpt-5.2",
-            Origin::Connected,
+            PrimaryOrigin::Connected,
         ),
         (
             Row { vars: &["GROQ_API_KEY"], providers: two.clone(), ..Row::default() },
             "zed/first",
-            Origin::Connected,
+            PrimaryOrigin::Connected,
         ),
         (
             Row { providers: two, listed: &["gone/x", "abc/second", "zed/first"], ..Row::default() },
             "abc/second",
-            Origin::Connected,
+            PrimaryOrigin::Connected,
         ),
-        (Row { profiles: &["xai"], ..Row::default() }, "xai/grok-4", Origin::Connected),
+        (Row { profiles: &["xai"], ..Row::default() }, "xai/grok-4", PrimaryOrigin::Connected),
         (
             Row { providers: json!({"a": local(None, chat), "b": local(Some("k"), chat)}), ..Row::default() },
             "b/first",
-            Origin::Connected,
+            PrimaryOrigin::Connected,
         ),
         (
             Row {
@@ -104,7 +108,7 @@ fn what_is_connected_decides_when_nobody_chose() {
                 ..Row::default()
             },
             "xai/grok-4",
-            Origin::Connected,
+            PrimaryOrigin::Connected,
         ),
         (
             Row {
@@ -112,7 +116,7 @@ fn what_is_connected_decides_when_nobody_chose() {
                 ..Row::default()
             },
             "a/m",
-            Origin::Connected,
+            PrimaryOrigin::Connected,
         ),
         (
             Row {
@@ -120,7 +124,7 @@ fn what_is_connected_decides_when_nobody_chose() {
                 ..Row::default()
             },
             "groq/openai/gpt-oss-120b",
-            Origin::Connected,
+            PrimaryOrigin::Connected,
         ),
         (
             Row {
@@ -129,18 +133,22 @@ fn what_is_connected_decides_when_nobody_chose() {
                 ..Row::default()
             },
             "openai/gpt-5.2",
-            Origin::Connected,
+            PrimaryOrigin::Connected,
         ),
         (
             Row { providers: json!({"a": local(Some("k"), "google-gemini-cli")}), ..Row::default() },
             "a/first",
-            Origin::Unusable,
+            PrimaryOrigin::Unusable,
         ),
-        (Row { providers: json!({"a": local(None, chat)}), ..Row::default() }, "a/first", Origin::Unusable),
+        (
+            Row { providers: json!({"a": local(None, chat)}), ..Row::default() },
+            "a/first",
+            PrimaryOrigin::Unusable,
+        ),
         (
             Row { primary: Some("groq/x"), vars: &["ANTHROPIC_API_KEY"], ..Row::default() },
             "groq/x",
-            Origin::Configured,
+            PrimaryOrigin::Configured,
         ),
     ];
     for (row, model, origin) in rows {
@@ -157,7 +165,7 @@ fn what_is_connected_decides_when_nobody_chose() {
 #[test]
 fn a_key_for_a_provider_that_nothing_is_chosen_of_is_named() {
     let (model, origin, warnings) = find(&Row { vars: &["AZURE_OPENAI_API_KEY"], ..Row::default() });
-    assert_eq!((model.as_str(), origin), ("offline/guide", Origin::Offline));
+    assert_eq!((model.as_str(), origin), ("offline/guide", PrimaryOrigin::Offline));
     assert_eq!(
         warnings,
         [

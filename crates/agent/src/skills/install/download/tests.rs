@@ -5,7 +5,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-const LAX: Rules = Rules { https_only: false, public_only: false };
+const LAX: AddressRules = AddressRules { https_only: false, public_only: false };
 
 /// A server that answers each request by its path.
 async fn server(answer: fn(&str) -> Vec<u8>) -> String {
