@@ -120,10 +120,10 @@ impl Repair {
 }
 
 /// A check, by the part of the state it looks at.
-type Check = fn(&Premises, &mut Vec<Finding>) -> io::Result<()>;
+type CheckFn = fn(&Premises, &mut Vec<Finding>) -> io::Result<()>;
 
 /// All checks with the name under which one that fails itself is reported, in the order of the report.
-const CHECKS: &[(&str, Check)] = &[
+const CHECKS: &[(&str, CheckFn)] = &[
     ("state.directories", directories::check),
     ("state.permissions", permissions::check),
     ("state.old", stores::check_old),

@@ -33,7 +33,7 @@ pub(crate) trait Disk: fmt::Debug + Send + Sync {
         Ok(Box::new(io::Cursor::new(self.read(path)?)))
     }
     /// Stamp of a file's current version; `None` if there is no file.
-    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>>;
+    fn stamp(&self, path: &Path) -> io::Result<Option<FileVersion>>;
     /// The names in a directory; none when it is not there.
     fn list(&self, dir: &Path) -> io::Result<Vec<OsString>>;
     /// Makes one directory, its owner's alone. An existing directory is fine.
@@ -55,7 +55,7 @@ pub(crate) trait DiskFile: Write + fmt::Debug + Send {
     /// Cuts the file.
     fn set_len(&mut self, len: u64) -> io::Result<()>;
     /// Stamp of the file's current version.
-    fn stamp(&self) -> io::Result<Stamp>;
+    fn stamp(&self) -> io::Result<FileVersion>;
     /// Tells other processes that the file is in use for as long as this handle lives. Only advice; where the file system
     /// has no such thing, nothing happens.
     fn hold(&self);
@@ -131,13 +131,13 @@ pub(crate) fn same_file(a: &Metadata, b: &Metadata) -> bool {
 
 /// Version of a file: changes when the file is changed or replaced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FileVersion {
     modified: Option<SystemTime>,
     len: u64,
     inode: u64,
 }
 
-impl Stamp {
+impl FileVersion {
     /// The stamp of a file; `None` if there is no file.
     pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
         match std::fs::metadata(path) {
@@ -220,7 +220,7 @@ pub(crate) struct Temporary<'d> {
     disk: &'d dyn Disk,
     path: PathBuf,
     _claim: Option<Claim>,
-    stamp: Stamp,
+    stamp: FileVersion,
     persisted: bool,
 }
 
@@ -241,7 +241,7 @@ impl<'d> Temporary<'d> {
             other => other?,
         };
         let mut temporary =
-            Self { disk, path: name, _claim: claim, stamp: Stamp::default(), persisted: false };
+            Self { disk, path: name, _claim: claim, stamp: FileVersion::default(), persisted: false };
         write(&mut *file)?;
         file.sync()?;
         temporary.stamp = file.stamp()?;
@@ -249,7 +249,7 @@ impl<'d> Temporary<'d> {
     }
 
     /// The stamp the file keeps under its final name.
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> FileVersion {
         self.stamp
     }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::display;
-use crate::history::shown::Shown;
+use crate::history::shown::HistoryTail;
 use crate::mend::mend;
 use crate::time;
 use crate::transcript::index::Kind;
@@ -45,7 +45,7 @@ struct CompactionLine {
 /// The last `limit` messages of the branch as stored, oldest first: user texts without what was added for the model, each
 /// compaction as a marker, no turn of the gateway's own, at most [`MAX_BYTES`] altogether. A missing transcript is an empty history.
 pub fn read(transcript: &dyn TranscriptReader, limit: usize) -> io::Result<Vec<Box<RawValue>>> {
-    let mut shown = Shown::new(limit.clamp(1, MAX_LIMIT), MAX_BYTES);
+    let mut shown = HistoryTail::new(limit.clamp(1, MAX_LIMIT), MAX_BYTES);
     let walked = transcript.visit(Part::Branch, &mut |kind, _, line| {
         match kind {
             Kind::Compaction => shown.extend(|| compaction_marker(line).map(sized)),
@@ -78,14 +78,15 @@ fn sized(item: Box<RawValue>) -> (usize, Box<RawValue>) {
 /// True for the words with which the gateway opened a turn of its own, such as the one that saves memory.
 fn is_gateways(line: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Line {
-        message: Said,
+    struct ProvenanceLine {
+        message: ProvenanceMessage,
     }
     #[derive(Deserialize)]
-    struct Said {
+    struct ProvenanceMessage {
         provenance: Option<Provenance>,
     }
-    let provenance = serde_json::from_slice(line).ok().and_then(|line: Line| line.message.provenance);
+    let provenance =
+        serde_json::from_slice(line).ok().and_then(|line: ProvenanceLine| line.message.provenance);
     provenance.is_some_and(|provenance| provenance.kind == ProvenanceKind::InternalSystem)
 }
 
@@ -147,7 +148,7 @@ pub fn preview(
     limit: usize,
     max_chars: usize,
 ) -> io::Result<Vec<PreviewItem>> {
-    let mut shown = Shown::new(limit.max(1), usize::MAX);
+    let mut shown = HistoryTail::new(limit.max(1), usize::MAX);
     let mut seen = 0;
     transcript.visit(Part::End { bytes: PREVIEW_REACH }, &mut |kind, _, line| {
         seen += 1;
@@ -216,7 +217,7 @@ const LAST_REACH: u64 = 256 * 1024;
 
 /// The last text of the agent or the user, cut to `max_chars`.
 pub fn last_text(transcript: &dyn TranscriptReader, max_chars: usize) -> io::Result<Option<String>> {
-    let mut shown = Shown::new(1, usize::MAX);
+    let mut shown = HistoryTail::new(1, usize::MAX);
     let mut seen = 0;
     transcript.visit(Part::End { bytes: LAST_REACH }, &mut |kind, _, line| {
         seen += 1;

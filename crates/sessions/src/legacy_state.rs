@@ -20,7 +20,7 @@ use crate::backup::Backup;
 use crate::key::KeyRules;
 use crate::layout::Layout;
 use crate::store::on_disk::{self, StoreOnDisk, StoredRow};
-use rows::{Change, Owner, Tidied};
+use rows::{CleanupChange, StoreOwner, Tidied};
 
 /// Locations to search for old state, and the layout it moves into.
 #[derive(Debug, Clone)]
@@ -78,7 +78,7 @@ pub struct MigrateError {
 }
 
 /// True if a store has a group whose key lacks the channel that its row names.
-fn has_misnamed(store: &Path, owner: Owner<'_>) -> io::Result<bool> {
+fn has_misnamed(store: &Path, owner: StoreOwner<'_>) -> io::Result<bool> {
     let rows = StoreOnDisk::read(store)?.rows();
     Ok(rows.iter().any(|row| owner.is_misnamed(row, &rows)))
 }
@@ -159,8 +159,8 @@ impl OldState {
         stores.filter(|(path, _)| seen.insert(path.clone())).collect()
     }
 
-    pub(crate) fn owner<'a>(&'a self, agent: &'a AgentId) -> Owner<'a> {
-        Owner { agent, rules: &self.rules, is_shared: !self.layout.is_per_agent() }
+    pub(crate) fn owner<'a>(&'a self, agent: &'a AgentId) -> StoreOwner<'a> {
+        StoreOwner { agent, rules: &self.rules, is_shared: !self.layout.is_per_agent() }
     }
 
     fn old_sessions(&self) -> PathBuf {
@@ -259,7 +259,7 @@ impl OldState {
         }
         backup.step()?;
         on_disk::write(store, &rows)?;
-        let mut lines: Vec<String> = changes.iter().map(Change::to_string).collect();
+        let mut lines: Vec<String> = changes.iter().map(CleanupChange::to_string).collect();
         lines.extend(there.keys_without_row().map(|key| format!("removed {key:?}: no session")));
         if let Some(damage) = &there.document.damage {
             lines.push(format!(
@@ -275,7 +275,7 @@ impl OldState {
 /// Name of a store file.
 const STORE: &str = "sessions.json";
 
-impl std::fmt::Display for Change {
+impl std::fmt::Display for CleanupChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Moved { from, to } => write!(f, "{from:?} is {to:?} now"),

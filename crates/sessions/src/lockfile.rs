@@ -9,10 +9,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{self, Claim, SharedDisk, Stamp};
+use crate::disk::{self, Claim, FileVersion, SharedDisk};
 use crate::process;
 use crate::time::{iso, now_ms, parse_iso};
-use holder::{Found, Holder};
+use holder::{FoundLock, Holder};
 
 /// Kind of file that a lock file locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(crate) struct LockFile {
     disk: SharedDisk,
     claim: Claim,
     /// Stamp of the file as we wrote it; a different stamp means that the file is not ours.
-    stamp: Option<Stamp>,
+    stamp: Option<FileVersion>,
 }
 
 impl LockFile {
@@ -189,7 +189,7 @@ fn is_stale_now(disk: &SharedDisk, path: &Path) -> io::Result<Option<bool>> {
 /// Content of a lock file.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Content {
+struct LockContent {
     #[serde(flatten)]
     holder: Holder,
     /// Unix milliseconds in the lock of a store.
@@ -200,7 +200,7 @@ struct Content {
     created_at: Option<serde_json::Value>,
 }
 
-impl Content {
+impl LockContent {
     /// Time of creation according to the holder, Unix milliseconds.
     fn made_ms(&self) -> Option<i64> {
         let created = || self.created_at.as_ref().and_then(|at| parse_iso(at.as_str()?));
@@ -212,17 +212,17 @@ fn holder_of(disk: &SharedDisk, path: &Path) -> Option<Holder> {
     serde_json::from_slice(&disk.read(path).ok()?).ok()
 }
 
-fn is_stale(disk: &SharedDisk, path: &Path, stamp: &Stamp, kind: LockKind) -> bool {
+fn is_stale(disk: &SharedDisk, path: &Path, stamp: &FileVersion, kind: LockKind) -> bool {
     let bytes = disk.read(path).unwrap_or_default();
-    let content: Option<Content> = serde_json::from_slice(&bytes).ok();
+    let content: Option<LockContent> = serde_json::from_slice(&bytes).ok();
     let is_torn = content.is_none() && serde_json::from_slice::<IgnoredAny>(&bytes).is_err();
     let written = stamp.modified().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     let written_ms = written.and_then(|at| i64::try_from(at.as_millis()).ok());
-    let told_ms = content.as_ref().and_then(Content::made_ms);
+    let told_ms = content.as_ref().and_then(LockContent::made_ms);
     // A copied directory has new file times, so the earlier of both counts.
     let made_ms = written_ms.into_iter().chain(told_ms).min();
     let holder = content.as_ref().map(|content| &content.holder);
-    let found = Found { kind, holder, is_torn, made_ms };
+    let found = FoundLock { kind, holder, is_torn, made_ms };
     let counts_for = found.counts_for(&Holder::current(), process::look);
     if counts_for == Duration::ZERO {
         return true;

@@ -10,8 +10,8 @@ mod work;
 
 pub use files::{FileKind, Inventory, SessionRow, StateFile};
 pub(crate) use files::{Transcripts, list as list_files, session_of};
-pub use plan::{Deletion, Plan, Reason, Removal, plan};
-pub use work::{Maintenance, MaintenanceError, Report, Work, run};
+pub use plan::{Deletion, MaintenancePlan, RemovalReason, RowRemoval, plan};
+pub use work::{Maintenance, MaintenanceError, MaintenanceJob, MaintenanceReport, run};
 
 /// Effect of a maintenance plan: only reported, or carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -150,8 +150,8 @@ macro_rules! ordered_object {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Fields;
-                impl<'de> serde::de::Visitor<'de> for Fields {
+                struct OrderedVisitor;
+                impl<'de> serde::de::Visitor<'de> for OrderedVisitor {
                     type Value = $name;
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -175,7 +175,7 @@ macro_rules! ordered_object {
                         Ok(out)
                     }
                 }
-                deserializer.deserialize_map(Fields)
+                deserializer.deserialize_map(OrderedVisitor)
             }
         }
     };
@@ -263,8 +263,8 @@ pub(crate) fn by_name<'de, D, T>(deserializer: D, of: fn(&str) -> T) -> Result<T
 where
     D: serde::Deserializer<'de>,
 {
-    struct Name<T>(fn(&str) -> T);
-    impl<T> serde::de::Visitor<'_> for Name<T> {
+    struct NameVisitor<T>(fn(&str) -> T);
+    impl<T> serde::de::Visitor<'_> for NameVisitor<T> {
         type Value = T;
 
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -275,5 +275,5 @@ where
             Ok((self.0)(name))
         }
     }
-    deserializer.deserialize_identifier(Name(of))
+    deserializer.deserialize_identifier(NameVisitor(of))
 }

@@ -61,12 +61,12 @@ pub struct Route {
     /// The session whose history a new thread starts with (spec `sessions.md` §1.3, §5.7).
     pub parent_session_key: Option<SessionKey>,
     /// Reasons for the choice.
-    pub why: Why,
+    pub why: RouteReason,
 }
 
 /// The rules that made a [`Route`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Why {
+pub struct RouteReason {
     /// The tier that decided the agent.
     pub matched_by: MatchedBy,
     /// The binding that decided; none for the default agent.
@@ -156,7 +156,7 @@ pub fn resolve(settings: &SessionSettings, inbound: &Inbound) -> Result<Route, K
     };
     Ok(Route {
         parent_session_key: parent.filter(|parent| *parent != session_key),
-        why: Why { matched_by, binding, key, thread: place.thread },
+        why: RouteReason { matched_by, binding, key, thread: place.thread },
         agent_id,
         channel,
         account_id: account,

@@ -24,7 +24,7 @@ pub fn resolve(policy: Option<&SendPolicyRules>, subject: &SendSubject<'_>) -> S
         return own;
     }
     let Some(policy) = policy else { return SendPolicy::Allow };
-    let facts = Facts::of(subject);
+    let facts = SendFacts::of(subject);
     let mut allowed = false;
     for rule in policy.rules.iter().filter(|rule| facts.fit(&rule.matches)) {
         match rule.action {
@@ -36,7 +36,7 @@ pub fn resolve(policy: Option<&SendPolicyRules>, subject: &SendSubject<'_>) -> S
 }
 
 /// Facts that rules are compared with.
-struct Facts<'a> {
+struct SendFacts<'a> {
     key: &'a SessionKey,
     /// The key as 2.9 spells that of a direct chat.
     direct: Option<String>,
@@ -44,7 +44,7 @@ struct Facts<'a> {
     chat_type: Option<ChatType>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> SendFacts<'a> {
     fn of(subject: &SendSubject<'a>) -> Self {
         let key = subject.key;
         let entry = subject.entry;

@@ -74,16 +74,16 @@ pub struct Refused(pub String);
 
 /// Callback that is shown rows one at a time ([`SessionStore::visit`]). It runs where blocking is
 /// allowed, and must not ask the store.
-pub type Visitor = Box<dyn FnMut(Shown) + Send>;
+pub type Visitor = Box<dyn FnMut(VisitedRow) + Send>;
 
 /// A row that is shown to a [`Visitor`]: read when it is asked for.
 #[derive(Debug)]
-pub struct Shown {
+pub struct VisitedRow {
     key: SessionKey,
     text: Arc<RowText>,
 }
 
-impl Shown {
+impl VisitedRow {
     /// Session key, as the store spells it.
     pub fn key(&self) -> &SessionKey {
         &self.key
@@ -214,7 +214,7 @@ pub(crate) async fn gather_shown<T, F>(
 ) -> Result<Vec<T>, StoreError>
 where
     T: Send + 'static,
-    F: FnMut(Shown) -> Option<T> + Send + 'static,
+    F: FnMut(VisitedRow) -> Option<T> + Send + 'static,
 {
     let (picked, found) = std::sync::mpsc::channel();
     let visitor = move |row| {

@@ -39,7 +39,7 @@ mod turn;
 use std::path::Path;
 use std::sync::Arc;
 
-use injector::Shared;
+use injector::InjectionQueue;
 use openclaw_protocol::message::Message;
 use parking_lot::Mutex;
 
@@ -51,7 +51,7 @@ pub use file::{Branch, ModelSettings, NewTranscript};
 pub(crate) use files::testing;
 pub use files::{FileReader, FileTranscripts};
 pub use fork::{MAX_FORK_TOKENS, is_forkable};
-pub use format::{Body, Compaction, Entry, EntryId, Header, StoredMessage};
+pub use format::{Body, Compaction, Entry, EntryId, StoredMessage, TranscriptHeader};
 pub use guard::PendingCalls;
 pub use injector::Injector;
 pub use leave::TURN_LEFT;
@@ -64,7 +64,7 @@ pub use storage::{
     Transcripts, Visit,
 };
 pub use truncate::{DEFAULT_MAX_LINES, LinesCompacted};
-pub use turn::{TURN_START, Turn, TurnState};
+pub use turn::{TURN_START, TranscriptTurn, TurnState};
 
 /// Reason why a transcript could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -121,13 +121,13 @@ impl TranscriptError {
 /// pool. The owner has its lock; [`TranscriptLock`] opens it.
 #[derive(Debug)]
 pub struct Transcript {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<InjectionQueue>>,
     lock: TranscriptLock,
 }
 
 impl Transcript {
     fn new(open: Box<dyn OpenTranscript>, lock: TranscriptLock) -> Self {
-        Self { shared: Arc::new(Mutex::new(Shared::new(open))), lock }
+        Self { shared: Arc::new(Mutex::new(InjectionQueue::new(open))), lock }
     }
 
     /// Reference of the transcript.
@@ -155,7 +155,7 @@ impl Transcript {
     }
 
     /// The header.
-    pub fn header(&self) -> Header {
+    pub fn header(&self) -> TranscriptHeader {
         self.shared.lock().open.header().clone()
     }
 
@@ -229,7 +229,7 @@ impl Transcript {
         ids: Vec<EntryId>,
         said_at: i64,
         is_ours: impl Fn(&EntryId) -> bool + Send + 'static,
-    ) -> Result<Option<Turn>, TranscriptError> {
+    ) -> Result<Option<TranscriptTurn>, TranscriptError> {
         self.work(move |open| open.turn_of(&ids, said_at, &is_ours)).await
     }
 
@@ -272,7 +272,7 @@ impl Transcript {
 
     async fn work_shared<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Shared) -> Result<T, TranscriptError> + Send + 'static,
+        work: impl FnOnce(&mut InjectionQueue) -> Result<T, TranscriptError> + Send + 'static,
     ) -> Result<T, TranscriptError> {
         let (shared, lock) = (Arc::clone(&self.shared), self.lock.clone());
         blocking(self.transcript(), move || {
@@ -289,7 +289,7 @@ impl Transcript {
 #[derive(Debug)]
 pub struct KeptTranscript {
     transcript: TranscriptRef,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<InjectionQueue>>,
 }
 
 impl KeptTranscript {

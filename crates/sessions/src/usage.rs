@@ -37,7 +37,7 @@ use openclaw_protocol::AgentId;
 
 use crate::key::KeyError;
 use crate::store::{Query, Rows, SessionStore, StoreError, gather};
-use files::{Owner, Places};
+use files::{TranscriptOwner, TranscriptPlaces};
 
 /// US dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -68,9 +68,9 @@ pub struct Ledger<'a> {
 }
 
 impl Ledger<'_> {
-    fn places(&self) -> Places {
+    fn places(&self) -> TranscriptPlaces {
         let rules = self.store.rules().clone();
-        Places { layout: self.index.layout().clone(), rules, agents: self.agents.to_vec() }
+        TranscriptPlaces { layout: self.index.layout().clone(), rules, agents: self.agents.to_vec() }
     }
 
     /// Reads the transcript of the session that a client names for `method`, and returns its id;
@@ -85,7 +85,7 @@ impl Ledger<'_> {
         let text = text.ok_or(UsageError::KeyRequired(method))?.to_owned();
         let places = self.places();
         let key = places.rules.canonical(&text)?;
-        let owner = self.store.get(&key).await?.as_ref().map(Owner::of);
+        let owner = self.store.get(&key).await?.as_ref().map(TranscriptOwner::of);
         let prices = self.prices;
         let look = move || {
             let Some(found) = places.one(&text, &key, owner) else { return Ok(None) };
@@ -99,9 +99,9 @@ impl Ledger<'_> {
     }
 
     /// The sessions that may have been used in these days: a row is touched after its transcript is.
-    async fn owners_within(&self, range: DayRange) -> Result<Vec<Owner>, StoreError> {
+    async fn owners_within(&self, range: DayRange) -> Result<Vec<TranscriptOwner>, StoreError> {
         let query = Query { since: Some(range.first.start_ms()), ..Query::default() };
-        gather(self.store, Rows::All, &query, |row| Some(Owner::of(&row))).await
+        gather(self.store, Rows::All, &query, |row| Some(TranscriptOwner::of(&row))).await
     }
 }
 

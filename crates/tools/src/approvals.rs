@@ -139,13 +139,13 @@ type Listener = Box<dyn Fn(ApprovalEvent<'_>) + Send + Sync>;
 /// All that wait.
 #[derive(Default)]
 pub struct Approvals {
-    waiting: Mutex<Vec<Waiting>>,
+    waiting: Mutex<Vec<PendingQuestion>>,
     /// The ids of those that waited when an earlier gateway ended.
     forgotten: Mutex<VecDeque<String>>,
     listener: OnceLock<Listener>,
 }
 
-struct Waiting {
+struct PendingQuestion {
     question: Arc<Question>,
     answer: oneshot::Sender<Decision>,
 }
@@ -199,9 +199,9 @@ impl Approvals {
             if waiting.len() >= MOST_WAITING {
                 return Err(NotAsked::TooMany);
             }
-            waiting.push(Waiting { question: Arc::clone(&question), answer });
+            waiting.push(PendingQuestion { question: Arc::clone(&question), answer });
         }
-        let asked = Asked { approvals: Arc::clone(self), question: Arc::clone(&question) };
+        let asked = QuestionGuard { approvals: Arc::clone(self), question: Arc::clone(&question) };
         self.tell(ApprovalEvent::Requested(&question));
         let deciding = async move {
             let _asked = asked;
@@ -221,7 +221,7 @@ impl Approvals {
         decision: Decision,
         by: Option<&str>,
     ) -> Result<Arc<Question>, NotResolved> {
-        let Waiting { question, answer } = {
+        let PendingQuestion { question, answer } = {
             let mut waiting = self.waiting.lock();
             let whole = waiting.iter().position(|waiting| waiting.question.id == id);
             let mut found =
@@ -254,12 +254,12 @@ impl Approvals {
 }
 
 /// A question that somebody waits for.
-struct Asked {
+struct QuestionGuard {
     approvals: Arc<Approvals>,
     question: Arc<Question>,
 }
 
-impl Drop for Asked {
+impl Drop for QuestionGuard {
     fn drop(&mut self) {
         let mut waiting = self.approvals.waiting.lock();
         let before = waiting.len();

@@ -29,7 +29,7 @@ pub(crate) const MAX_FILE: u64 = 32 * 1024 * 1024;
 const OLD: Either = Either("oldText", "old_string");
 const NEW: Either = Either("newText", "new_string");
 
-pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Edit(Arc::clone(setup))));
+pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(EditTool(Arc::clone(setup))));
 
 const FACTS: ToolFacts = ToolFacts {
     groups: &["group:fs"],
@@ -42,9 +42,9 @@ const FACTS: ToolFacts = ToolFacts {
     ..ToolFacts::named("edit")
 };
 
-struct Edit(Arc<Setup>);
+struct EditTool(Arc<Setup>);
 
-impl Tool for Edit {
+impl Tool for EditTool {
     fn facts(&self) -> &ToolFacts {
         &FACTS
     }

@@ -24,19 +24,19 @@ use tokio_util::sync::CancellationToken;
 use crate::approvals::{DEFAULT_WAIT, Question};
 use crate::args::Args;
 use crate::command::Launch;
-use crate::command::session::{End, Ending, Foreground, Order, Session, signal_name};
-use crate::command::sessions::{CommandSessions, NotStarted, Owner};
+use crate::command::session::{CommandEnding, CommandSession, CommandSpec, End, Foreground, signal_name};
+use crate::command::sessions::{CommandOwner, CommandSessions, NotStarted};
 use crate::exec::approvals::analysis::quoted;
-use crate::exec::approvals::resolve::{Asked, Decision, ToolValues};
+use crate::exec::approvals::resolve::{ApprovalProgress, Decision, ToolValues};
 use crate::exec::environment;
 use crate::exec::settings::ExecSettings;
 use crate::path::{Confinement, Resolver};
 use crate::row::ToolRow;
 use crate::sandbox::Inside;
 use crate::setup::Setup;
-use asking::Waiting;
+use asking::DeferredCommand;
 use gate::{Case, Judged};
-use plan::Plan;
+use plan::ExecPlan;
 
 /// Updates come no faster than this.
 const UPDATE_EVERY: Duration = Duration::from_millis(250);
@@ -108,7 +108,7 @@ impl Exec {
 
     async fn command(&self, args: Args, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let settings = &self.setup.exec;
-        let mut plan = Plan::of(settings, &args).map_err(ToolError::Failed)?;
+        let mut plan = ExecPlan::of(settings, &args).map_err(ToolError::Failed)?;
         let cwd = plan.directory(settings, &self.resolver(&plan, &context), &context.workspace).await;
         let login_path = match plan.host {
             ExecHost::Gateway => self.login_path(&context.cancel).await,
@@ -117,7 +117,7 @@ impl Exec {
         let order = order_of(settings, &plan, cwd, login_path.as_deref());
         if let Some(values) = plan.rules {
             let case = Arc::new(case(settings, &plan, values, &order, &context.workspace));
-            let judged = case.judge(Asked::NotYet).await?;
+            let judged = case.judge(ApprovalProgress::NotYet).await?;
             match &judged.decision {
                 Decision::Run | Decision::RunAndRemember => {}
                 Decision::Deny(why) => return Err(ToolError::Failed(why.clone())),
@@ -126,15 +126,15 @@ impl Exec {
         }
         let session = self.start(&mut plan, order, login_path.as_deref(), &context.call_id)?;
         match wait(&settings.sessions, &session, plan.background, &context).await {
-            Waited::Ended(end) => conclude(&session, end, &plan),
-            Waited::InBackground => Ok(still_running(&session, &plan)),
-            Waited::Aborted => Err(ToolError::Aborted),
+            CommandWait::Ended(end) => conclude(&session, end, &plan),
+            CommandWait::InBackground => Ok(still_running(&session, &plan)),
+            CommandWait::Aborted => Err(ToolError::Aborted),
         }
     }
 
     /// Finds the directory that a command runs in. A command that leaves the sandbox begins in the
     /// agent's workspace.
-    fn resolver(&self, plan: &Plan, context: &ToolContext) -> Resolver {
+    fn resolver(&self, plan: &ExecPlan, context: &ToolContext) -> Resolver {
         let home = self.setup.exec.environment.home();
         match plan.host {
             ExecHost::Gateway => Resolver::new(home, context.workspace.clone(), Confinement::Host),
@@ -145,14 +145,14 @@ impl Exec {
     /// Starts the command; without a terminal where none can be had.
     fn start(
         &self,
-        plan: &mut Plan,
-        order: Order,
+        plan: &mut ExecPlan,
+        order: CommandSpec,
         login_path: Option<&str>,
         call_id: &str,
-    ) -> Result<Arc<Session>, ToolError> {
+    ) -> Result<Arc<CommandSession>, ToolError> {
         let settings = &self.setup.exec;
         let told = settings.owner.clone().filter(|_| settings.notify_on_exit && settings.may_wake);
-        let owner = Owner { told, ..self.owner(plan) };
+        let owner = CommandOwner { told, ..self.owner(plan) };
         let cwd = order.cwd.clone();
         let started = match settings.sessions.start(call_id, &owner, order) {
             Err(NotStarted::Io(error)) if plan.in_terminal => {
@@ -167,10 +167,15 @@ impl Exec {
     }
 
     /// Returns the owner of the commands; no session is notified of their end.
-    fn owner(&self, plan: &Plan) -> Owner {
+    fn owner(&self, plan: &ExecPlan) -> CommandOwner {
         let settings = &self.setup.exec;
         let scope = settings.scope_of(plan.sandbox(settings).is_none());
-        Owner { scope: scope.to_owned(), is_elevated: plan.is_elevated, told: None, kept: settings.kept }
+        CommandOwner {
+            scope: scope.to_owned(),
+            is_elevated: plan.is_elevated,
+            told: None,
+            kept: settings.kept,
+        }
     }
 
     /// Asks people; the command runs, or does not, when the call is over.
@@ -178,15 +183,15 @@ impl Exec {
         &self,
         case: Arc<Case>,
         judged: &Judged,
-        order: Order,
-        plan: &Plan,
+        order: CommandSpec,
+        plan: &ExecPlan,
         call_id: &str,
     ) -> Result<ToolOutput, ToolError> {
         let settings = &self.setup.exec;
         let asked = settings.people.ask(None, case.question(judged), DEFAULT_WAIT);
         let (question, deciding) = asked.map_err(|error| ToolError::Failed(error.to_string()))?;
         let pending = pending(&question, &case, plan);
-        let waiting = Waiting {
+        let waiting = DeferredCommand {
             case,
             question,
             order,
@@ -208,8 +213,8 @@ impl Exec {
     }
 }
 
-fn order_of(settings: &ExecSettings, plan: &Plan, cwd: PathBuf, login_path: Option<&str>) -> Order {
-    Order {
+fn order_of(settings: &ExecSettings, plan: &ExecPlan, cwd: PathBuf, login_path: Option<&str>) -> CommandSpec {
+    CommandSpec {
         launch: launch(settings, plan, &cwd, login_path),
         command: plan.command.clone(),
         timeout: plan.timeout,
@@ -223,9 +228,9 @@ fn order_of(settings: &ExecSettings, plan: &Plan, cwd: PathBuf, login_path: Opti
 }
 
 /// Returns what is started: the command in the sandbox, or on this host.
-fn launch(settings: &ExecSettings, plan: &Plan, cwd: &Path, login_path: Option<&str>) -> Launch {
+fn launch(settings: &ExecSettings, plan: &ExecPlan, cwd: &Path, login_path: Option<&str>) -> Launch {
     const TERM: &str = "xterm-256color";
-    let Plan { command, env, in_terminal, .. } = plan;
+    let ExecPlan { command, env, in_terminal, .. } = plan;
     let terminal = |mut environment: Vec<(String, String)>| {
         if *in_terminal {
             environment::set(&mut environment, "TERM", TERM.to_owned());
@@ -245,7 +250,13 @@ fn launch(settings: &ExecSettings, plan: &Plan, cwd: &Path, login_path: Option<&
 }
 
 /// Collects the facts by which a command is judged.
-fn case(settings: &ExecSettings, plan: &Plan, values: ToolValues, order: &Order, workspace: &Path) -> Case {
+fn case(
+    settings: &ExecSettings,
+    plan: &ExecPlan,
+    values: ToolValues,
+    order: &CommandSpec,
+    workspace: &Path,
+) -> Case {
     let state = settings.approvals.as_ref().and_then(|store| store.path().parent());
     let writable = [Some(workspace), state, Some(settings.environment.temp_dir())];
     let variables = &order.launch.environment;
@@ -277,7 +288,7 @@ fn assignments(variables: &[(String, String)]) -> String {
 }
 
 /// A person is asked; the call is over.
-fn pending(question: &Question, case: &Case, plan: &Plan) -> ToolOutput {
+fn pending(question: &Question, case: &Case, plan: &ExecPlan) -> ToolOutput {
     let slug: String = question.id.chars().take(8).collect();
     // Nobody else may have been told: people in chats are asked by `approvals.exec` alone.
     let text = format!(
@@ -302,7 +313,7 @@ fn not_started(error: &NotStarted) -> ToolError {
 }
 
 /// Result of waiting for a command.
-enum Waited {
+enum CommandWait {
     Ended(End),
     InBackground,
     /// The call was cancelled; the command is dead.
@@ -311,10 +322,10 @@ enum Waited {
 
 async fn wait(
     sessions: &CommandSessions,
-    session: &Session,
+    session: &CommandSession,
     window: Option<Duration>,
     context: &ToolContext,
-) -> Waited {
+) -> CommandWait {
     let _foreground = Foreground(session);
     let begun = Instant::now();
     let yields_at = window.map(|window| begun + window);
@@ -324,12 +335,12 @@ async fn wait(
             () = context.cancel.cancelled() => {
                 session.kill();
                 session.ended().await;
-                return Waited::Aborted;
+                return CommandWait::Aborted;
             }
             () = session.ended() => {}
             () = sleep_until(yields_at.unwrap_or(begun)), if yields_at.is_some() => {
                 if sessions.put_in_background(session).await {
-                    return Waited::InBackground;
+                    return CommandWait::InBackground;
                 }
             }
             () = sleep_until(next_update) => {
@@ -342,12 +353,12 @@ async fn wait(
             }
         }
         if let Some(end) = session.end() {
-            return Waited::Ended(end);
+            return CommandWait::Ended(end);
         }
     }
 }
 
-fn running(session: &Session, tail: &str) -> Value {
+fn running(session: &CommandSession, tail: &str) -> Value {
     json!({
         "status": "running",
         "sessionId": session.id,
@@ -358,7 +369,7 @@ fn running(session: &Session, tail: &str) -> Value {
     })
 }
 
-fn still_running(session: &Session, plan: &Plan) -> ToolOutput {
+fn still_running(session: &CommandSession, plan: &ExecPlan) -> ToolOutput {
     let pid = session.pid.map_or_else(|| "n/a".to_owned(), |pid| pid.to_string());
     let text = format!(
         "Command still running (session {}, pid {pid}). Use process (list/poll/log/write/kill/clear/remove) for follow-up.",
@@ -373,7 +384,7 @@ fn notice(warnings: &[String]) -> Option<String> {
 }
 
 /// The result table of spec `tools.md` §3.2.
-fn conclude(session: &Session, end: End, plan: &Plan) -> Result<ToolOutput, ToolError> {
+fn conclude(session: &CommandSession, end: End, plan: &ExecPlan) -> Result<ToolOutput, ToolError> {
     let printed = session.printed();
     let aggregated = printed.trim();
     let mut warnings = plan.warnings.clone();
@@ -386,7 +397,7 @@ fn conclude(session: &Session, end: End, plan: &Plan) -> Result<ToolOutput, Tool
     }
     let notice = notice(&warnings);
     let reason = match end.ending {
-        Ending::Exited(0) => {
+        CommandEnding::Exited(0) => {
             let text = if aggregated.is_empty() { "(no output)" } else { aggregated };
             let mut out = ToolOutput { notice, ..ToolOutput::text(text) };
             let duration = u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX);
@@ -395,10 +406,10 @@ fn conclude(session: &Session, end: End, plan: &Plan) -> Result<ToolOutput, Tool
             );
             return Ok(out);
         }
-        Ending::Exited(code) => format!("Command exited with code {code}"),
-        Ending::Signalled(signal) => format!("Command aborted by signal {}", signal_name(signal)),
-        Ending::Killed => "Command aborted by signal SIGKILL".to_owned(),
-        Ending::TimedOut => {
+        CommandEnding::Exited(code) => format!("Command exited with code {code}"),
+        CommandEnding::Signalled(signal) => format!("Command aborted by signal {}", signal_name(signal)),
+        CommandEnding::Killed => "Command aborted by signal SIGKILL".to_owned(),
+        CommandEnding::TimedOut => {
             let seconds = plan.timeout.map_or(0.0, |timeout| timeout.as_secs_f64());
             format!("Command timed out after {seconds} seconds")
         }

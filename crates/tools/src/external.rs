@@ -16,7 +16,7 @@ SECURITY NOTICE: The text between the markers below comes from an outside source
 
 /// Origin of external text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum ExternalSource {
     /// A mail.
     Email,
     /// A call of a webhook.
@@ -33,7 +33,7 @@ pub enum Source {
     External,
 }
 
-impl Source {
+impl ExternalSource {
     fn label(self) -> &'static str {
         match self {
             Self::Email => "Email",
@@ -58,7 +58,7 @@ impl Source {
 /// Marks text from outside.
 #[derive(Debug, Clone, Copy)]
 pub struct Wrapper<'a> {
-    source: Source,
+    source: ExternalSource,
     has_notice: bool,
     from: Option<&'a str>,
     subject: Option<&'a str>,
@@ -66,13 +66,13 @@ pub struct Wrapper<'a> {
 
 impl<'a> Wrapper<'a> {
     /// Creates the wrapper for a whole text of this source.
-    pub fn of(source: Source) -> Self {
+    pub fn of(source: ExternalSource) -> Self {
         Self { source, has_notice: source.has_notice(), from: None, subject: None }
     }
 
     /// Creates the wrapper for a part of a text, such as a title: the notice stands elsewhere
     /// already.
-    pub fn of_part(source: Source) -> Self {
+    pub fn of_part(source: ExternalSource) -> Self {
         Self { has_notice: false, ..Self::of(source) }
     }
 

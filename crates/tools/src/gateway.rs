@@ -17,7 +17,7 @@ use crate::absence::Absence;
 use crate::args::Args;
 use crate::row::ToolRow;
 
-pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |_| Box::new(Gateway))
+pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |_| Box::new(GatewayTool))
     .owner_only()
     .not_for_subagents()
     .absent_if(|conditions| (!conditions.has_gateway).then_some(Absence::NoGateway));
@@ -44,9 +44,9 @@ const MAX_DELAY: f64 = 60_000.0;
 const ELSEWHERE: &str =
     "gatewayUrl and gatewayToken are ignored: this tool acts on the gateway that runs it.";
 
-struct Gateway;
+struct GatewayTool;
 
-impl Tool for Gateway {
+impl Tool for GatewayTool {
     fn facts(&self) -> &ToolFacts {
         &FACTS
     }

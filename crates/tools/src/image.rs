@@ -20,7 +20,7 @@ use crate::absence::Absence;
 use crate::args::Args;
 use crate::row::ToolRow;
 use crate::setup::Setup;
-use load::{Loaded, Loader};
+use load::{LoadedImage, Loader};
 use reference::Reference;
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Image(Arc::clone(setup))))
@@ -88,7 +88,7 @@ async fn look(setup: &Setup, args: Args, context: ToolContext) -> Result<ToolOut
     let written = args.required("image")?;
     let Some(reference) = Reference::read(written) else { return Ok(unsupported(written)) };
     let loader = Loader { setup, context: &context, max_bytes: max_bytes(&args) };
-    let Loaded { picture, name, rewritten_from } = tokio::select! { biased;
+    let LoadedImage { picture, name, rewritten_from } = tokio::select! { biased;
         () = context.cancel.cancelled() => return Err(ToolError::Aborted),
         loaded = loader.load(&reference) => loaded?,
     };

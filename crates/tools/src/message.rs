@@ -17,7 +17,7 @@ use crate::path::Confinement;
 use crate::row::ToolRow;
 use crate::setup::{MessageSetup, Setup};
 
-pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Message(Arc::clone(setup))))
+pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(MessageTool(Arc::clone(setup))))
     .absent_if(|conditions| (!conditions.has_channel).then_some(Absence::NoChannel));
 
 const DESCRIPTION: &str = "Send, delete, and manage messages via channel plugins.";
@@ -46,9 +46,9 @@ impl MessageSetup {
     }
 }
 
-struct Message(Arc<Setup>);
+struct MessageTool(Arc<Setup>);
 
-impl Tool for Message {
+impl Tool for MessageTool {
     fn facts(&self) -> &ToolFacts {
         &FACTS
     }

@@ -13,7 +13,7 @@ use openclaw_protocol::printable::one_line;
 use serde_json::{Map, Value, json};
 
 use crate::args::Args;
-use crate::command::session::{Ending, Session, signal_name};
+use crate::command::session::{CommandEnding, CommandSession, signal_name};
 use crate::exec::settings::ExecSettings;
 use crate::row::ToolRow;
 use crate::setup::Setup;
@@ -134,7 +134,7 @@ async fn act(settings: &ExecSettings, args: &Args) -> ToolOutput {
 }
 
 /// True if a run may write to a command: its input is executed with the rights of the command.
-fn may_feed(settings: &ExecSettings, session: &Session) -> bool {
+fn may_feed(settings: &ExecSettings, session: &CommandSession) -> bool {
     let may_elevate = settings.elevated.refusal.is_none();
     let is_denied = settings.security == Some(ExecSecurity::Deny) && !may_elevate;
     !is_denied && (may_elevate || !session.is_elevated)
@@ -145,31 +145,31 @@ fn failed(text: impl Into<String>) -> ToolOutput {
     ToolOutput { details: Some(json!({"status": "failed"})), ..ToolOutput::text(text) }
 }
 
-fn said(session: &Session, status: &str, text: impl Into<String>) -> ToolOutput {
+fn said(session: &CommandSession, status: &str, text: impl Into<String>) -> ToolOutput {
     let details = json!({"status": status, "sessionId": session.id, "name": name(session)});
     ToolOutput { details: Some(details), ..ToolOutput::text(text) }
 }
 
-fn name(session: &Session) -> String {
+fn name(session: &CommandSession) -> String {
     one_line(session.command.trim()).chars().take(NAME).collect()
 }
 
-fn status(session: &Session) -> &'static str {
+fn status(session: &CommandSession) -> &'static str {
     match session.end().map(|end| end.ending) {
         None => "running",
-        Some(Ending::Exited(0)) => "completed",
-        Some(Ending::Killed) => "killed",
-        Some(Ending::Exited(_) | Ending::Signalled(_) | Ending::TimedOut) => "failed",
+        Some(CommandEnding::Exited(0)) => "completed",
+        Some(CommandEnding::Killed) => "killed",
+        Some(CommandEnding::Exited(_) | CommandEnding::Signalled(_) | CommandEnding::TimedOut) => "failed",
     }
 }
 
 /// The code or the signal that it ended with.
-fn exit(session: &Session) -> Map<String, Value> {
+fn exit(session: &CommandSession) -> Map<String, Value> {
     let entry = match session.end().map(|end| end.ending) {
         None => return Map::new(),
-        Some(Ending::Exited(code)) => ("exitCode".to_owned(), json!(code)),
-        Some(Ending::Signalled(signal)) => ("exitSignal".to_owned(), json!(signal_name(signal))),
-        Some(Ending::TimedOut | Ending::Killed) => ("exitSignal".to_owned(), json!("SIGKILL")),
+        Some(CommandEnding::Exited(code)) => ("exitCode".to_owned(), json!(code)),
+        Some(CommandEnding::Signalled(signal)) => ("exitSignal".to_owned(), json!(signal_name(signal))),
+        Some(CommandEnding::TimedOut | CommandEnding::Killed) => ("exitSignal".to_owned(), json!("SIGKILL")),
     };
     Map::from_iter([entry])
 }
@@ -188,7 +188,7 @@ fn list(settings: &ExecSettings) -> ToolOutput {
     ToolOutput { details: Some(json!({"status": "completed", "sessions": rows})), ..ToolOutput::text(text) }
 }
 
-fn row(session: &Session) -> Value {
+fn row(session: &CommandSession) -> Value {
     let mut row = json!({
         "sessionId": session.id,
         "status": status(session),
@@ -224,16 +224,20 @@ fn duration(duration: Duration) -> String {
     }
 }
 
-fn poll(session: &Session) -> ToolOutput {
+fn poll(session: &CommandSession) -> ToolOutput {
     let news = session.poll();
     let news = news.trim_end();
     let news = if news.is_empty() { "(no new output)" } else { news };
     let state = match session.end().map(|end| end.ending) {
         None => "Process still running.".to_owned(),
-        Some(Ending::Exited(code)) => format!("Process exited with code {code}."),
-        Some(Ending::Signalled(signal)) => format!("Process exited with signal {}.", signal_name(signal)),
-        Some(Ending::Killed) => "Process exited with signal SIGKILL.".to_owned(),
-        Some(Ending::TimedOut) => "Process exited with signal SIGKILL (it ran out of time).".to_owned(),
+        Some(CommandEnding::Exited(code)) => format!("Process exited with code {code}."),
+        Some(CommandEnding::Signalled(signal)) => {
+            format!("Process exited with signal {}.", signal_name(signal))
+        }
+        Some(CommandEnding::Killed) => "Process exited with signal SIGKILL.".to_owned(),
+        Some(CommandEnding::TimedOut) => {
+            "Process exited with signal SIGKILL (it ran out of time).".to_owned()
+        }
     };
     let mut details = json!({
         "status": status(session), "sessionId": session.id, "aggregated": session.printed(), "name": name(session),
@@ -244,7 +248,7 @@ fn poll(session: &Session) -> ToolOutput {
     ToolOutput { details: Some(details), ..ToolOutput::text(format!("{news}\n\n{state}")) }
 }
 
-fn log(session: &Session, args: &Args) -> ToolOutput {
+fn log(session: &CommandSession, args: &Args) -> ToolOutput {
     let printed = session.printed();
     let (slice, total) =
         lines(&printed, args.number("offset").is_some(), args.count("offset"), args.count("limit"));
@@ -278,7 +282,7 @@ fn lines(text: &str, has_offset: bool, offset: Option<usize>, limit: Option<usiz
     (slice.join("\n"), total)
 }
 
-async fn write(session: &Session, args: &Args) -> ToolOutput {
+async fn write(session: &CommandSession, args: &Args) -> ToolOutput {
     let data = args.text("data").unwrap_or_default();
     let eof = args.flag("eof");
     let id = &session.id;
@@ -289,7 +293,7 @@ async fn write(session: &Session, args: &Args) -> ToolOutput {
     said(session, "running", format!("Wrote {} bytes to session {id}.{closed}", data.len()))
 }
 
-async fn send_keys(session: &Session, args: &Args) -> ToolOutput {
+async fn send_keys(session: &CommandSession, args: &Args) -> ToolOutput {
     let named = args.texts("keys");
     let unknown: Vec<&str> = named.iter().map(String::as_str).filter(|key| !keys::is_known(key)).collect();
     if !unknown.is_empty() {
@@ -307,7 +311,7 @@ async fn send_keys(session: &Session, args: &Args) -> ToolOutput {
     feed(session, &keys.bytes, text).await
 }
 
-async fn paste(session: &Session, args: &Args) -> ToolOutput {
+async fn paste(session: &CommandSession, args: &Args) -> ToolOutput {
     let text = args.text("text").unwrap_or_default();
     if text.is_empty() {
         return failed("No paste text provided.");
@@ -320,7 +324,7 @@ async fn paste(session: &Session, args: &Args) -> ToolOutput {
     feed(session, sent.as_bytes(), told).await
 }
 
-async fn feed(session: &Session, bytes: &[u8], told: String) -> ToolOutput {
+async fn feed(session: &CommandSession, bytes: &[u8], told: String) -> ToolOutput {
     match session.write(bytes).await {
         Ok(()) => said(session, "running", told),
         Err(_) => failed(format!("Session {} stdin is not writable.", session.id)),

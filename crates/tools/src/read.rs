@@ -22,9 +22,9 @@ use crate::path::{Resolver, refused};
 use crate::picture;
 use crate::row::ToolRow;
 use crate::setup::Setup;
-use window::Ask;
+use window::LineRange;
 
-pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(Read(Arc::clone(setup))));
+pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(ReadTool(Arc::clone(setup))));
 
 const FACTS: ToolFacts = ToolFacts {
     groups: &["group:fs"],
@@ -38,9 +38,9 @@ const FACTS: ToolFacts = ToolFacts {
     ..ToolFacts::named("read")
 };
 
-struct Read(Arc<Setup>);
+struct ReadTool(Arc<Setup>);
 
-impl Tool for Read {
+impl Tool for ReadTool {
     fn facts(&self) -> &ToolFacts {
         &FACTS
     }
@@ -69,7 +69,7 @@ impl Tool for Read {
 
 async fn look(resolver: Resolver, args: Args, cancel: CancellationToken) -> Result<ToolOutput, ToolError> {
     let path = args.path()?;
-    let ask = Ask { offset: args.count("offset").unwrap_or(1), limit: args.count("limit") };
+    let ask = LineRange { offset: args.count("offset").unwrap_or(1), limit: args.count("limit") };
     let (label, stop) = (format!("read:{path}"), cancel.clone());
     let found = blocking(move || {
         let file = resolver.existing(&path, Purpose::Read).and_then(|place| place.open());
@@ -78,8 +78,8 @@ async fn look(resolver: Resolver, args: Args, cancel: CancellationToken) -> Resu
     })
     .await?;
     match found {
-        Found::Text(text) => Ok(ToolOutput::text(text)),
-        Found::Picture(file, format) => {
+        OpenedFile::Text(text) => Ok(ToolOutput::text(text)),
+        OpenedFile::Picture(file, format) => {
             let note = Block::text(format!("Read image file [{}]", format.mime()));
             let payload = picture::load(file, format, label, cancel).await?;
             Ok(ToolOutput { content: vec![note, payload], ..ToolOutput::default() })
@@ -88,23 +88,28 @@ async fn look(resolver: Resolver, args: Args, cancel: CancellationToken) -> Resu
 }
 
 /// Kind of a file, detected when it was opened.
-enum Found {
+enum OpenedFile {
     /// The window that was asked for.
     Text(String),
     /// A picture, of which only the first bytes have been read.
     Picture(File, Format),
 }
 
-fn read(mut file: File, path: &str, ask: Ask, cancel: &CancellationToken) -> Result<Found, ToolError> {
+fn read(
+    mut file: File,
+    path: &str,
+    ask: LineRange,
+    cancel: &CancellationToken,
+) -> Result<OpenedFile, ToolError> {
     let failed = |error: std::io::Error| refused("read", path, &PlaceError::Io(error));
     let mut head = Vec::with_capacity(HEAD);
     file.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
     file.seek(SeekFrom::Start(0)).map_err(failed)?;
     if let Some(format) = Format::of(&head) {
-        return Ok(Found::Picture(file, format));
+        return Ok(OpenedFile::Picture(file, format));
     }
     match window::cut(BufReader::new(file), ask, || cancel.is_cancelled()) {
-        Ok(window) => Ok(Found::Text(window.render(path)?)),
+        Ok(window) => Ok(OpenedFile::Text(window.render(path)?)),
         Err(window::ScanError::Cancelled) => Err(ToolError::Aborted),
         Err(window::ScanError::Io(error)) => Err(failed(error)),
     }

@@ -15,7 +15,7 @@ use openclaw_models::net::Http;
 use secrecy::{ExposeSecret, SecretString};
 
 use cache::Cache;
-use places::Places;
+use places::WorkPermits;
 
 /// Longest wait that a setting can ask for.
 const MAX_TIMEOUT_SECONDS: u64 = 600;
@@ -84,14 +84,14 @@ pub(crate) fn key<'a>(
 
 /// What lives as long as the gateway: connections, and answers that are given again. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct WebShared(Arc<Shared>);
+pub struct WebShared(Arc<WebResources>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct WebResources {
     http: Http,
     pages: Cache,
     searches: Cache,
-    places: Places,
+    places: WorkPermits,
 }
 
 impl WebShared {
@@ -111,7 +111,7 @@ impl WebShared {
     }
 
     /// Room for pages that are taken apart.
-    pub(crate) fn places(&self) -> &Places {
+    pub(crate) fn places(&self) -> &WorkPermits {
         &self.0.places
     }
 }

@@ -30,14 +30,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::absence::Absence;
 use crate::args::Args;
-use crate::external::{Source, Wrapper};
+use crate::external::{ExternalSource, Wrapper};
 use crate::row::ToolRow;
 use crate::setup::Setup;
 use crate::web::places::PlaceError;
 use crate::web::{self, WebSettings};
-use page::{Extracted, Raw};
+use page::{Extracted, RawPage};
 use parameters::Parameters;
-use stop::Stop;
+use stop::StopSignal;
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(WebFetch(Arc::clone(setup))))
     .absent_if(|conditions| (!conditions.web.fetch.enabled).then_some(OFF));
@@ -125,9 +125,9 @@ async fn run(web: &WebSettings, args: &Args) -> Result<Value, ToolError> {
 async fn obtain(web: &WebSettings, parameters: &Parameters) -> Result<Fetched, ToolError> {
     match direct(web, parameters).await {
         Ok(fetched) => Ok(fetched),
-        Err(Failure { error, is_final: true }) => Err(error),
+        Err(PageFailure { error, is_final: true }) => Err(error),
         // What Firecrawl says of its own trouble is told only where it was the last hope.
-        Err(Failure { error, is_final: false }) => match firecrawl::scrape(web, parameters).await {
+        Err(PageFailure { error, is_final: false }) => match firecrawl::scrape(web, parameters).await {
             None => Err(error),
             Some(scraped) => scraped.map_err(ToolError::Failed),
         },
@@ -135,31 +135,31 @@ async fn obtain(web: &WebSettings, parameters: &Parameters) -> Result<Fetched, T
 }
 
 /// Why the page itself gave nothing.
-struct Failure {
+struct PageFailure {
     error: ToolError,
     /// Whether nobody else is asked for it.
     is_final: bool,
 }
 
-impl From<WebError> for Failure {
+impl From<WebError> for PageFailure {
     fn from(error: WebError) -> Self {
         Self { is_final: error.is_refusal(), error: ToolError::Failed(error.to_string()) }
     }
 }
 
-impl Failure {
+impl PageFailure {
     fn soft(message: String) -> Self {
         Self { error: ToolError::Failed(message), is_final: false }
     }
 }
 
-async fn direct(web: &WebSettings, parameters: &Parameters) -> Result<Fetched, Failure> {
+async fn direct(web: &WebSettings, parameters: &Parameters) -> Result<Fetched, PageFailure> {
     let timeout = web::timeout(web.config.fetch.timeout_seconds);
     let downloaded = tokio::time::timeout(timeout, download(web, parameters)).await;
     let (document, body) = downloaded.map_err(|_| {
-        Failure::soft(format!("Web fetch failed: not all of it came within {} s", timeout.as_secs()))
+        PageFailure::soft(format!("Web fetch failed: not all of it came within {} s", timeout.as_secs()))
     })??;
-    let raw = Raw {
+    let raw = RawPage {
         body,
         content_type: document.content_type.as_deref().map(page::bare_type),
         url: document.url.to_string(),
@@ -176,9 +176,9 @@ async fn direct(web: &WebSettings, parameters: &Parameters) -> Result<Fetched, F
     let extracted =
         extracted.unwrap_or_else(|_| Err(format!("Web fetch failed: {}", PlaceError::TooLong(limit))));
     if !is_ok {
-        return Err(Failure::soft(refused(document.status, extracted.ok())));
+        return Err(PageFailure::soft(refused(document.status, extracted.ok())));
     }
-    let extracted = extracted.map_err(Failure::soft)?;
+    let extracted = extracted.map_err(PageFailure::soft)?;
     Ok(Fetched {
         url: document.url.to_string(),
         status: document.status,
@@ -204,11 +204,11 @@ async fn download(web: &WebSettings, parameters: &Parameters) -> Result<(Documen
 }
 
 /// Takes it apart on a blocking thread: a large page takes a while.
-async fn extract(web: &WebSettings, raw: Raw) -> Result<Extracted, String> {
+async fn extract(web: &WebSettings, raw: RawPage) -> Result<Extracted, String> {
     let given_up = CancellationToken::new();
     // Dropped with the call: the work sees it and ends with its step. Its place is free at once.
     let _gives_up = given_up.clone().drop_guard();
-    let work = move || raw.extract(&Stop::within(EXTRACTION, given_up));
+    let work = move || raw.extract(&StopSignal::within(EXTRACTION, given_up));
     let done = web.shared.places().work(MAX_EXTRACTION, work).await;
     done.unwrap_or_else(|error| Err(format!("Web fetch failed: {error}")))
 }
@@ -220,7 +220,7 @@ fn refused(status: u16, page: Option<Extracted>) -> String {
     if detail.is_empty() {
         format!("Web fetch failed ({status}): the answer is empty")
     } else {
-        let wrapped = Wrapper::of(Source::WebFetch).wrap_within(&detail, MAX_DETAIL);
+        let wrapped = Wrapper::of(ExternalSource::WebFetch).wrap_within(&detail, MAX_DETAIL);
         format!("Web fetch failed ({status}): {}", wrapped.text)
     }
 }
@@ -238,8 +238,8 @@ impl Fetched {
     /// The result, its fields in the order of the reference.
     fn into_result(self, parameters: &Parameters, took: Duration) -> Value {
         let Extracted { title, text, extractor, warning, is_cut } = self.extracted;
-        let wrapped = Wrapper::of(Source::WebFetch).wrap_within(&text, parameters.max_chars);
-        let title = title.map(|title| Wrapper::of_part(Source::WebFetch).wrap(&title));
+        let wrapped = Wrapper::of(ExternalSource::WebFetch).wrap_within(&text, parameters.max_chars);
+        let title = title.map(|title| Wrapper::of_part(ExternalSource::WebFetch).wrap(&title));
         let fields = [
             ("url", Some(json!(parameters.url))),
             ("finalUrl", Some(json!(self.url))),

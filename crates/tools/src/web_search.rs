@@ -21,13 +21,13 @@ use serde_json::{Map, Value, json};
 
 use crate::absence::Absence;
 use crate::args::Args;
-use crate::external::{Source, Wrapper};
+use crate::external::{ExternalSource, Wrapper};
 use crate::row::ToolRow;
 use crate::setup::Setup;
-use crate::web::json_api::{ApiError, ask};
+use crate::web::json_api::{JsonApiError, ask};
 use crate::web::{self, WebSettings};
 use parameters::Parameters;
-use provider::Provider;
+use provider::SearchBackend;
 
 pub(crate) const ROW: ToolRow = ToolRow::built_in(FACTS, |setup| Box::new(WebSearch(Arc::clone(setup))))
     .absent_if(|conditions| (!conditions.web.search.enabled).then_some(OFF));
@@ -108,7 +108,7 @@ impl NotAsked {
 
 async fn run(web: &WebSettings, args: &Args) -> Result<Value, ToolError> {
     let settings = &web.config.search;
-    let provider = match Provider::of(web) {
+    let provider = match SearchBackend::of(web) {
         Ok(provider) => provider,
         Err(not_asked) => return Ok(not_asked.into_result()),
     };
@@ -130,11 +130,13 @@ async fn run(web: &WebSettings, args: &Args) -> Result<Value, ToolError> {
 }
 
 /// `Brave Search API error (429): too many`
-fn failed(provider: &Provider<'_>, error: &ApiError) -> ToolError {
+fn failed(provider: &SearchBackend<'_>, error: &JsonApiError) -> ToolError {
     let name = provider.api_name();
     ToolError::Failed(match error {
-        ApiError::Status { .. } => format!("{name} API error {error}"),
-        ApiError::TimedOut(_) | ApiError::NotJson | ApiError::Net(_) => format!("{name} API error: {error}"),
+        JsonApiError::Status { .. } => format!("{name} API error {error}"),
+        JsonApiError::TimedOut(_) | JsonApiError::NotJson | JsonApiError::Net(_) => {
+            format!("{name} API error: {error}")
+        }
     })
 }
 
@@ -146,7 +148,7 @@ fn fields<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
 
 /// Words of a page or an answer, marked as such.
 fn wrapped(text: &str) -> String {
-    if text.is_empty() { String::new() } else { Wrapper::of(Source::WebSearch).wrap(text) }
+    if text.is_empty() { String::new() } else { Wrapper::of(ExternalSource::WebSearch).wrap(text) }
 }
 
 #[cfg(test)]

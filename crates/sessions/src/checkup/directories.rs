@@ -9,7 +9,7 @@ use super::{Finding, Premises, Repair, Severity, finding};
 const STATE_DIR_NAMES: &[&str] = &[".openclaw", ".clawdbot", ".moltbot", ".moldbot"];
 
 /// A directory that has to be there.
-pub struct Wanted {
+pub struct RequiredDir {
     id: &'static str,
     what: &'static str,
     /// The directory.
@@ -17,9 +17,9 @@ pub struct Wanted {
 }
 
 /// The directories that a state directory in order has.
-pub fn wanted_directories(premises: &Premises) -> Vec<Wanted> {
+pub fn wanted_directories(premises: &Premises) -> Vec<RequiredDir> {
     let state = &premises.state;
-    let wanted = |id, what, path| Wanted { id, what, path };
+    let wanted = |id, what, path| RequiredDir { id, what, path };
     let mut all =
         vec![wanted("state.dir-missing", "State directory", state.layout.state_dir().to_path_buf())];
     if premises.is_configured {
@@ -32,7 +32,7 @@ pub fn wanted_directories(premises: &Premises) -> Vec<Wanted> {
 }
 
 pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result<()> {
-    for Wanted { id, what, path } in wanted_directories(premises) {
+    for RequiredDir { id, what, path } in wanted_directories(premises) {
         if !path.is_dir() {
             let message = format!("CRITICAL: {what} missing ({}).", path.display());
             found.push(finding(id, Severity::Error, message, vec![Repair::MakeDir(path)]));

@@ -39,7 +39,7 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
 /// File type of a checked path.
 #[cfg(unix)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PathKind {
     File,
     Dir,
     Link,
@@ -51,7 +51,7 @@ enum Kind {
 #[cfg(unix)]
 struct Thing {
     path: PathBuf,
-    kind: Kind,
+    kind: PathKind,
     mode: u32,
     uid: u32,
 }
@@ -61,10 +61,10 @@ impl Thing {
     fn of(path: &Path, meta: &std::fs::Metadata) -> Self {
         use std::os::unix::fs::MetadataExt as _;
         let kind = match meta {
-            _ if meta.is_file() => Kind::File,
-            _ if meta.is_dir() => Kind::Dir,
-            _ if meta.is_symlink() => Kind::Link,
-            _ => Kind::PipeOrDevice,
+            _ if meta.is_file() => PathKind::File,
+            _ if meta.is_dir() => PathKind::Dir,
+            _ if meta.is_symlink() => PathKind::Link,
+            _ => PathKind::PipeOrDevice,
         };
         Self { path: path.to_path_buf(), kind, mode: meta.mode() & 0o7777, uid: meta.uid() }
     }
@@ -74,11 +74,11 @@ impl Thing {
     }
 
     fn is_dir(&self) -> bool {
-        self.kind == Kind::Dir
+        self.kind == PathKind::Dir
     }
 
     fn has_mode(&self) -> bool {
-        matches!(self.kind, Kind::File | Kind::Dir)
+        matches!(self.kind, PathKind::File | PathKind::Dir)
     }
 
     fn chmod(&self) -> Repair {
@@ -148,7 +148,7 @@ fn check_owner(things: &[Thing], us: u32, found: &mut Vec<Finding>) {
 /// Reading a pipe waits for somebody to write into it, for good: commands refuse one.
 #[cfg(unix)]
 fn check_kind(things: &[Thing], found: &mut Vec<Finding>) {
-    let odd: Vec<&Thing> = things.iter().filter(|thing| thing.kind == Kind::PipeOrDevice).collect();
+    let odd: Vec<&Thing> = things.iter().filter(|thing| thing.kind == PathKind::PipeOrDevice).collect();
     if !odd.is_empty() {
         let list = such_as(&odd, "item", |thing| thing.path.display().to_string());
         let message = format!("A pipe, socket or device where a file belongs: {list}. Remove it.");

@@ -9,7 +9,7 @@ use openclaw_protocol::AgentId;
 use super::{Finding, Premises, Repair, Severity, finding, such_as};
 use crate::key::legacy;
 use crate::legacy_state::Remnant;
-use crate::legacy_state::rows::{Change, tidy};
+use crate::legacy_state::rows::{CleanupChange, tidy};
 use crate::store::on_disk::{StoreOnDisk, StoredRow};
 
 /// State of the days before there were several agents.
@@ -118,15 +118,15 @@ fn check_rows(
         add("store.keys-unreadable", Severity::Warning, message, Vec::new());
     }
     let changes = tidy(rows, premises.state.owner(agent), premises.now).changes;
-    let of = |is_wanted: fn(&Change) -> bool| -> Vec<String> {
+    let of = |is_wanted: fn(&CleanupChange) -> bool| -> Vec<String> {
         changes.iter().filter(|change| is_wanted(change)).map(key_of).collect()
     };
-    let old = of(|change| matches!(change, Change::Moved { .. } | Change::BecameMain { .. }));
-    let twice = of(|change| matches!(change, Change::Superseded { .. }));
-    let mut unusable = of(|change| matches!(change, Change::NoSessionId { .. }));
+    let old = of(|change| matches!(change, CleanupChange::Moved { .. } | CleanupChange::BecameMain { .. }));
+    let twice = of(|change| matches!(change, CleanupChange::Superseded { .. }));
+    let mut unusable = of(|change| matches!(change, CleanupChange::NoSessionId { .. }));
     unusable.extend(read.keys_without_row().map(str::to_owned));
-    let timeless = of(|change| matches!(change, Change::NoUpdatedAt { .. }));
-    let labels = of(|change| matches!(change, Change::LabelTaken { .. }));
+    let timeless = of(|change| matches!(change, CleanupChange::NoUpdatedAt { .. }));
+    let labels = of(|change| matches!(change, CleanupChange::LabelTaken { .. }));
     let groups = [
         ("store.keys-old", old, "is stored under a key of an older version"),
         ("store.duplicates", twice, "has a second, older row"),
@@ -143,14 +143,14 @@ fn check_rows(
     }
 }
 
-fn key_of(change: &Change) -> String {
+fn key_of(change: &CleanupChange) -> String {
     match change {
-        Change::Moved { from: key, .. }
-        | Change::BecameMain { from: key, .. }
-        | Change::Superseded { key, .. }
-        | Change::NoSessionId { key }
-        | Change::NoUpdatedAt { key }
-        | Change::LabelTaken { key, .. } => key.clone(),
+        CleanupChange::Moved { from: key, .. }
+        | CleanupChange::BecameMain { from: key, .. }
+        | CleanupChange::Superseded { key, .. }
+        | CleanupChange::NoSessionId { key }
+        | CleanupChange::NoUpdatedAt { key }
+        | CleanupChange::LabelTaken { key, .. } => key.clone(),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::maintenance::{FileKind, StateFile};
 use crate::store::on_disk::StoredRow;
 use crate::store::read_rows;
 use crate::time::iso;
-use crate::transcript::format::{Header, VERSION};
+use crate::transcript::format::{TranscriptHeader, VERSION};
 use crate::transcript::scan::Lines;
 
 /// Number of most recently used sessions whose transcripts must exist.
@@ -35,23 +35,23 @@ pub(super) fn check(premises: &Premises, found: &mut Vec<Finding>) -> io::Result
         let key = |(stored, entry): StoredRow| {
             legacy::canonicalize(&stored, &agent, &premises.state.rules).ok().map(|key| (key, entry))
         };
-        let rows: Vec<Session> = read_rows(&store)?.into_iter().filter_map(key).collect();
+        let rows: Vec<KeyedEntry> = read_rows(&store)?.into_iter().filter_map(key).collect();
         check_rows(premises, &rows, found)?;
         check_orphans(premises, dir, &files, &rows, found);
     }
     Ok(())
 }
 
-type Session = (SessionKey, std::sync::Arc<crate::SessionEntry>);
+type KeyedEntry = (SessionKey, std::sync::Arc<crate::SessionEntry>);
 
 /// Sessions that were used last and have no transcript; the main session's transcript with nothing in it.
-fn check_rows(premises: &Premises, rows: &[Session], found: &mut Vec<Finding>) -> io::Result<()> {
+fn check_rows(premises: &Premises, rows: &[KeyedEntry], found: &mut Vec<Finding>) -> io::Result<()> {
     let (layout, rules) = (&premises.state.layout, &premises.state.rules);
-    let mut recent: Vec<&Session> = rows.iter().filter(has_spoken).collect();
+    let mut recent: Vec<&KeyedEntry> = rows.iter().filter(has_spoken).collect();
     recent.sort_by_key(|(_, entry)| std::cmp::Reverse(entry.updated_at_ms()));
     recent.truncate(RECENT);
-    let file_of = |(key, entry): &Session| layout.find_transcript(&rules.agent_of(key), entry);
-    let missing: Vec<&&Session> = recent.iter().filter(|session| file_of(session).is_none()).collect();
+    let file_of = |(key, entry): &KeyedEntry| layout.find_transcript(&rules.agent_of(key), entry);
+    let missing: Vec<&&KeyedEntry> = recent.iter().filter(|session| file_of(session).is_none()).collect();
     if !missing.is_empty() {
         let message = format!(
             "{}/{} recent sessions have no transcript, such as {}. Check for deleted session files or split state directories.",
@@ -76,7 +76,7 @@ fn check_rows(premises: &Premises, rows: &[Session], found: &mut Vec<Finding>) -
 }
 
 /// True if a model has answered in a session: a row alone may come from a setting.
-fn has_spoken((_, entry): &&Session) -> bool {
+fn has_spoken((_, entry): &&KeyedEntry) -> bool {
     entry.total_tokens.or(entry.input_tokens).is_some_and(|count| count > 0)
 }
 
@@ -85,7 +85,7 @@ fn check_orphans(
     premises: &Premises,
     dir: &Path,
     files: &[StateFile],
-    rows: &[Session],
+    rows: &[KeyedEntry],
     found: &mut Vec<Finding>,
 ) {
     let (layout, rules) = (&premises.state.layout, &premises.state.rules);
@@ -183,7 +183,7 @@ fn is_object(line: &[u8]) -> bool {
 }
 
 fn is_header(line: &[u8]) -> bool {
-    serde_json::from_slice::<Header>(line).is_ok()
+    serde_json::from_slice::<TranscriptHeader>(line).is_ok()
 }
 
 /// Writes a transcript anew with the lines that can be read. A file without a header gets one, so

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::{Disk, DiskFile, Stamp};
+use super::{Disk, DiskFile, FileVersion};
 
 /// End of a simulated life of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,24 +35,24 @@ pub(crate) enum End {
 /// The disk; clones are the same one.
 #[derive(Clone)]
 pub(crate) struct FaultyDisk {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<FaultyDiskState>>,
 }
 
-struct State {
+struct FaultyDiskState {
     random: StdRng,
     /// Failure rate: one operation in this many fails.
     one_in: u32,
     /// Operations until the end.
     left: Option<u64>,
     clock: u64,
-    files: HashMap<u64, Content>,
+    files: HashMap<u64, SimulatedFile>,
     dirs: BTreeMap<PathBuf, Dir>,
     /// Log of the operations, for whoever debugs a failing test.
     log: Arc<Mutex<Vec<String>>>,
 }
 
 #[derive(Clone, Default)]
-struct Content {
+struct SimulatedFile {
     seen: Vec<u8>,
     durable: Vec<u8>,
     /// Operations that are not synced yet.
@@ -143,7 +143,7 @@ fn split(path: &Path) -> (PathBuf, OsString) {
     (path.parent().unwrap().to_path_buf(), path.file_name().unwrap().to_owned())
 }
 
-impl State {
+impl FaultyDiskState {
     /// Counts an operation and says whether it is to fail.
     fn step(&mut self, what: &str, path: &Path) -> io::Result<()> {
         self.clock += 1;
@@ -171,14 +171,14 @@ impl State {
         self.dirs.get(&dir)?.seen.get(&name).copied()
     }
 
-    fn file(&self, path: &Path) -> io::Result<(u64, &Content)> {
+    fn file(&self, path: &Path) -> io::Result<(u64, &SimulatedFile)> {
         match self.node(path).ok_or_else(missing)? {
             Node::File(id) => Ok((id, &self.files[&id])),
             Node::Dir => Err(ErrorKind::IsADirectory.into()),
         }
     }
 
-    fn content(&mut self, id: u64) -> &mut Content {
+    fn content(&mut self, id: u64) -> &mut SimulatedFile {
         self.files.get_mut(&id).unwrap()
     }
 
@@ -231,7 +231,7 @@ impl FaultyDisk {
     pub(crate) fn new(seed: u64, root: &Path) -> Self {
         let mut dirs = BTreeMap::new();
         dirs.insert(root.to_path_buf(), Dir::default());
-        let state = State {
+        let state = FaultyDiskState {
             random: StdRng::seed_from_u64(seed),
             one_in: 0,
             left: None,
@@ -277,7 +277,7 @@ impl FaultyDisk {
         state.files.values_mut().for_each(|file| file.holds = 0);
         let named: HashSet<Node> = state.dirs.values().flat_map(Dir::nodes).collect();
         state.files.retain(|id, _| named.contains(&Node::File(*id)));
-        let next = State {
+        let next = FaultyDiskState {
             random: StdRng::seed_from_u64(state.random.random()),
             one_in: 0,
             left: None,
@@ -295,8 +295,12 @@ impl FaultyDisk {
         let (dir, name) = split(path);
         state.clock += 1;
         let id = state.clock;
-        let content =
-            Content { seen: bytes.to_vec(), durable: bytes.to_vec(), modified: id, ..Content::default() };
+        let content = SimulatedFile {
+            seen: bytes.to_vec(),
+            durable: bytes.to_vec(),
+            modified: id,
+            ..SimulatedFile::default()
+        };
         state.files.insert(id, content);
         state.log.lock().push(format!("put {}", path.display()));
         state.dir(&dir).unwrap().change(DirOp::Put(name, Node::File(id)));
@@ -342,7 +346,7 @@ impl Disk for FaultyDisk {
             return Err(ErrorKind::AlreadyExists.into());
         }
         there.change(DirOp::Put(name, Node::File(id)));
-        state.files.insert(id, Content { modified: id, ..Content::default() });
+        state.files.insert(id, SimulatedFile { modified: id, ..SimulatedFile::default() });
         Ok(Box::new(FaultyFile {
             disk: self.clone(),
             id,
@@ -357,12 +361,12 @@ impl Disk for FaultyDisk {
         state.file(path).map(|(_, content)| content.seen.clone())
     }
 
-    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
+    fn stamp(&self, path: &Path) -> io::Result<Option<FileVersion>> {
         let mut state = self.state.lock();
         state.step("stamp", path)?;
         Ok(match state.node(path) {
             Some(Node::File(id)) => Some(stamp_of(id, &state.files[&id])),
-            Some(Node::Dir) => Some(Stamp::default()),
+            Some(Node::Dir) => Some(FileVersion::default()),
             None => None,
         })
     }
@@ -430,9 +434,9 @@ impl Disk for FaultyDisk {
     }
 }
 
-fn stamp_of(id: u64, content: &Content) -> Stamp {
+fn stamp_of(id: u64, content: &SimulatedFile) -> FileVersion {
     let modified = SystemTime::UNIX_EPOCH + Duration::from_millis(content.modified);
-    Stamp { modified: Some(modified), len: content.seen.len() as u64, inode: id }
+    FileVersion { modified: Some(modified), len: content.seen.len() as u64, inode: id }
 }
 
 struct FaultyFile {
@@ -501,7 +505,7 @@ impl DiskFile for FaultyFile {
         Ok(())
     }
 
-    fn stamp(&self) -> io::Result<Stamp> {
+    fn stamp(&self) -> io::Result<FileVersion> {
         let mut state = self.disk.state.lock();
         state.step("stamp", &self.path)?;
         Ok(stamp_of(self.id, &state.files[&self.id]))

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use openclaw_config::shared_place;
 
-use super::{Disk, DiskFile, Stamp, private};
+use super::{Disk, DiskFile, FileVersion, private};
 
 /// Plain system calls.
 #[derive(Debug, Clone, Copy)]
@@ -26,8 +26,8 @@ impl Disk for RealDisk {
         Ok(Box::new(shared_place::open(path)?))
     }
 
-    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
-        Stamp::of(path)
+    fn stamp(&self, path: &Path) -> io::Result<Option<FileVersion>> {
+        FileVersion::of(path)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<OsString>> {
@@ -89,8 +89,8 @@ impl DiskFile for File {
         File::set_len(self, len)
     }
 
-    fn stamp(&self) -> io::Result<Stamp> {
-        Ok(Stamp::from_meta(&self.metadata()?))
+    fn stamp(&self) -> io::Result<FileVersion> {
+        Ok(FileVersion::from_meta(&self.metadata()?))
     }
 
     fn hold(&self) {

@@ -40,16 +40,16 @@ impl<'de> Deserialize<'de> for ThreadId {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Raw {
+        enum RawThreadId {
             Whole(i64),
             Fraction(f64),
             Text(Box<str>),
         }
-        match Raw::deserialize(deserializer)? {
-            Raw::Whole(number) => Ok(Self::Number(number)),
+        match RawThreadId::deserialize(deserializer)? {
+            RawThreadId::Whole(number) => Ok(Self::Number(number)),
             #[expect(clippy::cast_possible_truncation, reason = "truncation is the rule")]
-            Raw::Fraction(number) => Ok(Self::Number(number as i64)),
-            Raw::Text(text) => Ok(Self::Text(text)),
+            RawThreadId::Fraction(number) => Ok(Self::Number(number as i64)),
+            RawThreadId::Text(text) => Ok(Self::Text(text)),
         }
     }
 }

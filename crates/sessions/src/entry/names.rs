@@ -11,7 +11,7 @@ use crate::key::SessionKey;
 
 /// The texts of a row that name it.
 #[derive(Debug, Default)]
-pub(crate) struct Names<'a> {
+pub(crate) struct RowNames<'a> {
     pub(crate) chat_type: Option<ChatType>,
     pub(crate) display_name: Option<Cow<'a, str>>,
     pub(crate) label: Option<Cow<'a, str>>,
@@ -23,7 +23,7 @@ pub(crate) struct Names<'a> {
     pub(crate) origin_label: Option<Cow<'a, str>>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> RowNames<'a> {
     pub(crate) fn of(entry: &'a SessionEntry) -> Self {
         let text = |text: &'a Option<Box<str>>| text.as_deref().map(Cow::Borrowed);
         Self {

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 /// The last items of a branch, gathered from the newest.
-pub(super) struct Shown<T> {
+pub(super) struct HistoryTail<T> {
     limit: usize,
     max_bytes: usize,
     /// Newest first.
@@ -17,7 +17,7 @@ pub(super) struct Shown<T> {
     is_full: bool,
 }
 
-impl<T> Shown<T> {
+impl<T> HistoryTail<T> {
     /// Collects at most `limit` items of `max_bytes` altogether; one item is shown whatever its
     /// size.
     pub(super) fn new(limit: usize, max_bytes: usize) -> Self {
@@ -88,7 +88,7 @@ mod tests {
 
     /// `u` is said by a person, `g` by the gateway; everything else follows one of them. Newest last.
     fn shown(branch: &str, limit: usize, max_bytes: usize) -> String {
-        let mut shown = Shown::new(limit, max_bytes);
+        let mut shown = HistoryTail::new(limit, max_bytes);
         for item in branch.chars().rev() {
             match item {
                 'g' => shown.leave_turn(),

@@ -15,7 +15,7 @@ use crate::store::on_disk::StoredRow;
 
 /// Owner of the rows, and the rules for reading their keys.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Owner<'a> {
+pub(crate) struct StoreOwner<'a> {
     /// The agent that rows without an agent part belong to.
     pub(crate) agent: &'a AgentId,
     pub(crate) rules: &'a KeyRules,
@@ -25,7 +25,7 @@ pub(crate) struct Owner<'a> {
 
 /// Change that the clean-up made. Keys are spelled as the file had them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum CleanupChange {
     /// A row has its canonical key now.
     Moved { from: String, to: String },
     /// Another row of the same key was newer.
@@ -44,10 +44,10 @@ pub(crate) enum Change {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tidied {
     pub(crate) rows: Vec<StoredRow>,
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<CleanupChange>,
 }
 
-impl Owner<'_> {
+impl StoreOwner<'_> {
     /// The key a row should have: nothing when its key can't be read or belongs into another store.
     fn key_of(&self, stored: &str) -> Option<SessionKey> {
         let key = legacy::canonicalize(stored, self.agent, self.rules).ok()?;
@@ -141,19 +141,19 @@ fn group_channel<'a>(id: &str, entry: &'a SessionEntry) -> Option<&'a str> {
 
 /// Puts rows in order. The same key may stand there more than once, as when two stores become one. `now` in Unix
 /// milliseconds.
-pub(crate) fn tidy(rows: Vec<StoredRow>, owner: Owner<'_>, now: i64) -> Tidied {
+pub(crate) fn tidy(rows: Vec<StoredRow>, owner: StoreOwner<'_>, now: i64) -> Tidied {
     let mut changes = Vec::new();
     let usable: Vec<StoredRow> = rows
         .into_iter()
         .filter(|(key, entry)| {
             let has_id = entry.session_id.as_ref().is_some_and(|id| !id.as_str().is_empty());
             if !has_id {
-                changes.push(Change::NoSessionId { key: key.clone() });
+                changes.push(CleanupChange::NoSessionId { key: key.clone() });
             }
             has_id
         })
         .collect();
-    let mut groups: IndexMap<String, Group> = IndexMap::new();
+    let mut groups: IndexMap<String, KeyRows> = IndexMap::new();
     let stored: HashMap<String, Arc<SessionEntry>> = usable.iter().cloned().collect();
     for row in usable {
         let key = owner.key_of_row(&row);
@@ -171,17 +171,17 @@ pub(crate) fn tidy(rows: Vec<StoredRow>, owner: Owner<'_>, now: i64) -> Tidied {
             Some(key) if !is_apart(key) => key.as_str().to_owned(),
             Some(_) | None => row.0.clone(),
         };
-        groups.entry(name).or_insert_with(|| Group { key, rows: Vec::new() }).rows.push(row);
+        groups.entry(name).or_insert_with(|| KeyRows { key, rows: Vec::new() }).rows.push(row);
     }
-    let mut kept: Vec<Kept> =
+    let mut kept: Vec<SurvivingRow> =
         groups.into_values().filter_map(|group| group.settle(owner, &mut changes)).collect();
     elect_main(&mut kept, owner, &mut changes);
     for row in &mut kept {
         if row.from != row.row.0 && !row.became_main {
-            changes.push(Change::Moved { from: row.from.clone(), to: row.row.0.clone() });
+            changes.push(CleanupChange::Moved { from: row.from.clone(), to: row.row.0.clone() });
         }
         if row.row.1.updated_at.is_none() {
-            changes.push(Change::NoUpdatedAt { key: row.from.clone() });
+            changes.push(CleanupChange::NoUpdatedAt { key: row.from.clone() });
             let entry = Arc::make_mut(&mut row.row.1);
             entry.extra.shift_remove("updatedAt");
             entry.updated_at = Some(now);
@@ -193,23 +193,23 @@ pub(crate) fn tidy(rows: Vec<StoredRow>, owner: Owner<'_>, now: i64) -> Tidied {
 }
 
 /// Rows of one key.
-struct Group {
+struct KeyRows {
     /// Key of the rows; `None` where it can't be read: then they stay as they are.
     key: Option<SessionKey>,
     rows: Vec<StoredRow>,
 }
 
 /// The row that stays.
-struct Kept {
+struct SurvivingRow {
     from: String,
     row: StoredRow,
     key: Option<SessionKey>,
     became_main: bool,
 }
 
-impl Group {
+impl KeyRows {
     /// The row that was active last; of several such one that is spelled canonically, then the first.
-    fn settle(self, owner: Owner<'_>, changes: &mut Vec<Change>) -> Option<Kept> {
+    fn settle(self, owner: StoreOwner<'_>, changes: &mut Vec<CleanupChange>) -> Option<SurvivingRow> {
         let Self { key, mut rows } = self;
         let is_canonical = |stored: &str| key.as_ref().is_some_and(|key| owner.is_spelling_of(stored, key));
         let rank = |row: &StoredRow| (row.1.updated_at_ms(), is_canonical(&row.0));
@@ -223,19 +223,19 @@ impl Group {
         let spelled = rows.iter().map(|(stored, _)| stored).find(|stored| is_canonical(stored)).cloned();
         let (from, entry) = rows.remove(at);
         for (loser, _) in rows {
-            changes.push(Change::Superseded { key: loser, by: from.clone() });
+            changes.push(CleanupChange::Superseded { key: loser, by: from.clone() });
         }
         let to = match &key {
             None => from.clone(),
             Some(_) if is_canonical(&from) => from.clone(),
             Some(key) => spelled.unwrap_or_else(|| key.as_str().to_owned()),
         };
-        Some(Kept { from, row: (to, entry), key, became_main: false })
+        Some(SurvivingRow { from, row: (to, entry), key, became_main: false })
     }
 }
 
 /// The newest row that an old version kept for a direct chat becomes the main session where there is none.
-fn elect_main(kept: &mut [Kept], owner: Owner<'_>, changes: &mut Vec<Change>) {
+fn elect_main(kept: &mut [SurvivingRow], owner: StoreOwner<'_>, changes: &mut Vec<CleanupChange>) {
     let main = owner.rules.main(owner.agent);
     let is_here = owner.is_shared || owner.rules.agent_of(&main) == *owner.agent;
     if !is_here || kept.iter().any(|row| row.key.as_ref() == Some(&main)) {
@@ -248,7 +248,7 @@ fn elect_main(kept: &mut [Kept], owner: Owner<'_>, changes: &mut Vec<Change>) {
     if let Some(newest) = old_direct.max_by_key(|row| row.row.1.updated_at_ms()) {
         main.as_str().clone_into(&mut newest.row.0);
         newest.became_main = true;
-        changes.push(Change::BecameMain { from: newest.from.clone(), to: main.to_string() });
+        changes.push(CleanupChange::BecameMain { from: newest.from.clone(), to: main.to_string() });
     }
 }
 
@@ -258,7 +258,7 @@ fn is_person(key: &SessionKey) -> bool {
 }
 
 /// Removes labels that several rows have: the row that was active last keeps its label.
-fn part_labels(rows: &mut [StoredRow], changes: &mut Vec<Change>) {
+fn part_labels(rows: &mut [StoredRow], changes: &mut Vec<CleanupChange>) {
     let mut holders: HashMap<String, (i64, usize)> = HashMap::new();
     let mut losers = HashSet::new();
     for (at, (_, entry)) in rows.iter().enumerate() {
@@ -281,7 +281,7 @@ fn part_labels(rows: &mut [StoredRow], changes: &mut Vec<Change>) {
         if losers.contains(&at)
             && let Some(label) = Arc::make_mut(entry).label.take()
         {
-            changes.push(Change::LabelTaken { key: key.clone(), label: label.into() });
+            changes.push(CleanupChange::LabelTaken { key: key.clone(), label: label.into() });
         }
     }
 }

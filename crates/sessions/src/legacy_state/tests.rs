@@ -19,10 +19,10 @@ fn stored(rows: &Value) -> Vec<StoredRow> {
 
 fn tidied(rows: &Value, rules: &KeyRules) -> (Value, Vec<String>) {
     let agent = AgentId::default();
-    let owner = Owner { agent: &agent, rules, is_shared: false };
+    let owner = StoreOwner { agent: &agent, rules, is_shared: false };
     let Tidied { rows, changes } = rows::tidy(stored(rows), owner, NOW);
     let rows = rows.iter().map(|(key, entry)| (key.clone(), serde_json::to_value(&**entry).unwrap()));
-    (Value::Object(rows.collect()), changes.iter().map(Change::to_string).collect())
+    (Value::Object(rows.collect()), changes.iter().map(CleanupChange::to_string).collect())
 }
 
 /// Spec `sessions.md` §1.6, agent `main`, main key `work`.
@@ -54,7 +54,7 @@ fn keys_of_old_versions_are_moved() {
     ];
     let rules = rules("work", SessionScope::PerSender);
     let agent = AgentId::default();
-    let owner = Owner { agent: &agent, rules: &rules, is_shared: false };
+    let owner = StoreOwner { agent: &agent, rules: &rules, is_shared: false };
     for (old, new) in rows {
         // A main row beside it, so that none is elected.
         let with_main = json!({"agent:main:work": {"sessionId": "m", "updatedAt": 1}, old: {"sessionId": "a", "updatedAt": 5}});
@@ -93,7 +93,7 @@ fn a_group_without_its_channel_goes_to_the_one_that_its_row_names() {
         (json!({}), "unknown"),
     ];
     let agent = AgentId::default();
-    let owner = Owner { agent: &agent, rules: &rules, is_shared: false };
+    let owner = StoreOwner { agent: &agent, rules: &rules, is_shared: false };
     for (named, channel) in rows {
         for old in ["group:-100", "agent:main:unknown:group:-100", "agent:main:group:-100"] {
             let mut row = json!({"sessionId": "a", "updatedAt": 5});
@@ -122,7 +122,7 @@ fn a_group_without_its_channel_goes_to_the_one_that_its_row_names() {
 fn a_group_that_can_not_be_placed_is_never_removed() {
     let rules = rules("main", SessionScope::PerSender);
     let agent = AgentId::default();
-    let owner = Owner { agent: &agent, rules: &rules, is_shared: false };
+    let owner = StoreOwner { agent: &agent, rules: &rules, is_shared: false };
     let named = json!({"sessionId": "old", "updatedAt": 5, "deliveryContext": {"channel": "telegram"}});
     let new = json!({"sessionId": "new", "updatedAt": 9});
     let unknown = "agent:main:unknown:group:-100";

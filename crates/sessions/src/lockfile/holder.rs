@@ -40,7 +40,7 @@ impl Holder {
 }
 
 /// A lock file as it was found. No part of this process has it.
-pub(super) struct Found<'a> {
+pub(super) struct FoundLock<'a> {
     pub(super) kind: LockKind,
     pub(super) holder: Option<&'a Holder>,
     /// True if the file is empty or cut off.
@@ -49,7 +49,7 @@ pub(super) struct Found<'a> {
     pub(super) made_ms: Option<i64>,
 }
 
-impl Found<'_> {
+impl FoundLock<'_> {
     /// Age up to which it counts, for `us`; `look` sees processes by their number.
     pub(super) fn counts_for(&self, us: &Holder, look: impl Fn(u32) -> Sighting) -> Duration {
         let untold = self.kind.counts_unheld_for();
@@ -137,7 +137,7 @@ mod tests {
         let gateway = holder(7, Some(70), ours, Some("a"));
         let program = holder(7, Some(70), ours, None);
         for (name, holder, age, to_gateway, to_program) in rows {
-            let found = Found {
+            let found = FoundLock {
                 kind: LockKind::Transcript,
                 holder: Some(&holder),
                 is_torn: false,
@@ -157,7 +157,7 @@ mod tests {
             (LockKind::Store, true, TORN_FOR),
             (LockKind::Store, false, Duration::from_secs(30)),
         ] {
-            let found = Found { kind, holder: None, is_torn, made_ms: None };
+            let found = FoundLock { kind, holder: None, is_torn, made_ms: None };
             assert_eq!(found.counts_for(&us, |_| Sighting::Gone), expect, "{kind:?} {is_torn}");
         }
     }
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn what_can_not_be_looked_at_keeps_its_lock_for_half_an_hour() {
         let us = holder(7, None, None, None);
-        let found = Found {
+        let found = FoundLock {
             kind: LockKind::Store,
             holder: Some(&holder(8, None, None, None)),
             is_torn: false,

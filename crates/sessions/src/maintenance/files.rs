@@ -91,7 +91,7 @@ pub(crate) fn session_of(name: &str) -> &str {
 
 /// A row, and how its transcripts are found.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct TranscriptRow {
     /// Row, without its transcripts.
     row: SessionRow,
     session_id: Option<SessionId>,
@@ -99,7 +99,7 @@ pub(super) struct Listed {
     file: Option<PathBuf>,
 }
 
-impl Listed {
+impl TranscriptRow {
     pub(super) fn of(layout: &Layout, rules: &KeyRules, row: &Row, is_busy: bool) -> Self {
         let listed = SessionRow {
             key: row.key.clone(),
@@ -116,12 +116,12 @@ impl Listed {
 ///
 /// # Errors
 /// When the directory can't be read; a missing one is empty.
-pub(super) fn inventory(dir: &Path, rows: Vec<Listed>) -> io::Result<Inventory> {
+pub(super) fn inventory(dir: &Path, rows: Vec<TranscriptRow>) -> io::Result<Inventory> {
     let files = list(dir)?;
     let all = Transcripts::of(&files);
     let rows = rows
         .into_iter()
-        .map(|Listed { row, session_id, file }| {
+        .map(|TranscriptRow { row, session_id, file }| {
             let transcripts = all.named(session_id.as_ref(), file);
             SessionRow { transcripts, ..row }
         })

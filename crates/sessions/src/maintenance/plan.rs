@@ -12,9 +12,9 @@ const FRESH_MS: i64 = 60 * 60 * 1000;
 
 /// Steps for one sessions directory, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Plan {
+pub struct MaintenancePlan {
     /// Rows to remove, oldest first.
-    pub remove: Vec<Removal>,
+    pub remove: Vec<RowRemoval>,
     /// Files to delete for good, those that go first at the front.
     pub delete: Vec<Deletion>,
     /// True if the directory is too big even after all steps.
@@ -23,13 +23,13 @@ pub struct Plan {
 
 /// A row that goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Removal {
+pub struct RowRemoval {
     /// Session key.
     pub key: SessionKey,
     /// Last activity when this was decided; a row that was used since then stays.
     pub updated_at: i64,
     /// Reason for the removal.
-    pub reason: Reason,
+    pub reason: RemovalReason,
     /// Transcripts to archive: those no other row uses.
     pub archive: Vec<PathBuf>,
 }
@@ -42,12 +42,12 @@ pub struct Deletion {
     /// Size in bytes.
     pub bytes: u64,
     /// Reason for the deletion.
-    pub reason: Reason,
+    pub reason: RemovalReason,
 }
 
 /// Reason for a removal or deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum RemovalReason {
     /// Older than allowed.
     TooOld,
     /// There are too many rows.
@@ -56,7 +56,7 @@ pub enum Reason {
     TooBig,
 }
 
-impl Reason {
+impl RemovalReason {
     /// Reason in words, for people.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Reason {
 }
 
 /// Decides. `now` in Unix milliseconds.
-pub fn plan(found: &Inventory, policy: &Policy, now: i64) -> Plan {
+pub fn plan(found: &Inventory, policy: &Policy, now: i64) -> MaintenancePlan {
     let mut draft = Draft::new(found);
     draft.prune_old(policy, now);
     draft.cap(policy.max_entries);
@@ -81,7 +81,7 @@ pub fn plan(found: &Inventory, policy: &Policy, now: i64) -> Plan {
 
 struct Draft<'a> {
     found: &'a Inventory,
-    plan: Plan,
+    plan: MaintenancePlan,
     /// Rows that may go, oldest last.
     candidates: Vec<&'a SessionRow>,
     /// Number of rows that use each transcript.
@@ -104,23 +104,23 @@ impl<'a> Draft<'a> {
             *users.entry(&**path).or_default() += 1;
         }
         let sizes = found.files.iter().map(|file| (&*file.path, file)).collect();
-        let plan = Plan::default();
+        let plan = MaintenancePlan::default();
         Self { found, plan, candidates, users, sizes, rows_left: found.rows.len(), gone: HashSet::new() }
     }
 
     fn prune_old(&mut self, policy: &Policy, now: i64) {
         let Some(limit) = policy.prune_after_ms else { return };
         while self.candidates.last().is_some_and(|row| is_older(row.updated_at, limit, now)) {
-            self.remove_oldest(Reason::TooOld);
+            self.remove_oldest(RemovalReason::TooOld);
         }
     }
 
     fn cap(&mut self, most: usize) {
-        while self.rows_left > most && self.remove_oldest(Reason::TooMany).is_some() {}
+        while self.rows_left > most && self.remove_oldest(RemovalReason::TooMany).is_some() {}
     }
 
     /// Removes the row that was used longest ago. Returns the transcripts that nobody uses then.
-    fn remove_oldest(&mut self, reason: Reason) -> Option<Vec<&'a Path>> {
+    fn remove_oldest(&mut self, reason: RemovalReason) -> Option<Vec<&'a Path>> {
         let row = self.candidates.pop()?;
         self.rows_left -= 1;
         let mut free = Vec::new();
@@ -132,7 +132,7 @@ impl<'a> Draft<'a> {
                 }
             }
         }
-        self.plan.remove.push(Removal {
+        self.plan.remove.push(RowRemoval {
             key: row.key.clone(),
             updated_at: row.updated_at,
             reason,
@@ -145,11 +145,11 @@ impl<'a> Draft<'a> {
         let Some(limit) = policy.archive_retention_ms else { return };
         let old = |file: &&StateFile| file.kind == FileKind::Archive && is_older(file.since, limit, now);
         for file in self.found.files.iter().filter(old) {
-            self.delete(file, Reason::TooOld);
+            self.delete(file, RemovalReason::TooOld);
         }
     }
 
-    fn delete(&mut self, file: &'a StateFile, reason: Reason) -> u64 {
+    fn delete(&mut self, file: &'a StateFile, reason: RemovalReason) -> u64 {
         if !self.gone.insert(&file.path) {
             return 0;
         }
@@ -171,13 +171,13 @@ impl<'a> Draft<'a> {
             if total <= target {
                 return;
             }
-            total -= self.delete(file, Reason::TooBig);
+            total -= self.delete(file, RemovalReason::TooBig);
         }
         while total > target {
-            let Some(free) = self.remove_oldest(Reason::TooBig) else { break };
+            let Some(free) = self.remove_oldest(RemovalReason::TooBig) else { break };
             for path in free {
                 if let Some(file) = self.sizes.get(path).copied() {
-                    total -= self.delete(file, Reason::TooBig);
+                    total -= self.delete(file, RemovalReason::TooBig);
                 }
             }
         }

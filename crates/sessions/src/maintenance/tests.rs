@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use openclaw_protocol::{AgentId, SessionId};
 
-use super::files::{Listed, inventory};
+use super::files::{TranscriptRow, inventory};
 use super::*;
 use crate::entry::SessionEntry;
 use crate::key::{KeyRules, SessionKey};
@@ -41,7 +41,7 @@ fn file(name: &str, bytes: u64, days: i64) -> StateFile {
     StateFile { path: PathBuf::from(format!("/s/{name}")), kind, bytes, since: NOW - days * DAY }
 }
 
-fn summary(plan: &Plan) -> (Vec<String>, Vec<String>) {
+fn summary(plan: &MaintenancePlan) -> (Vec<String>, Vec<String>) {
     let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
     let removed = plan.remove.iter().map(|removal| format!("{} {:?}", removal.key.rest(), removal.reason));
     let deleted =
@@ -87,7 +87,7 @@ fn special_rows_stay() {
         let label = Some(label).filter(|label| !label.is_empty()).map(Box::from);
         let entry = SessionEntry { label, ..SessionEntry::new(SessionId::new("s"), NOW) };
         let row = Row { key: SessionKey::parse(key).unwrap(), entry: Arc::new(entry) };
-        let listed = Listed::of(&layout, &KeyRules::default(), &row, is_busy);
+        let listed = TranscriptRow::of(&layout, &KeyRules::default(), &row, is_busy);
         let found = inventory(Path::new("/nowhere"), vec![listed]).unwrap();
         assert_eq!(found.rows[0].stays, stays, "{row:?} {is_busy}");
     }
@@ -153,7 +153,7 @@ fn archives_expire_and_nothing_else_does() {
     let expect = ["a.jsonl.deleted.x TooOld", "b.jsonl.reset.x TooOld"];
     assert_eq!(summary(&plan(&found, &policy(), NOW)).1, expect);
     let forever = Policy { archive_retention_ms: None, ..policy() };
-    assert_eq!(plan(&found, &forever, NOW), Plan::default());
+    assert_eq!(plan(&found, &forever, NOW), MaintenancePlan::default());
 }
 
 #[test]
@@ -250,7 +250,7 @@ proptest::proptest! {
 /// A real store with an old session, a fresh one, a busy old one and the main one.
 struct Scene {
     _dir: tempfile::TempDir,
-    work: Work,
+    work: MaintenanceJob,
     sessions: PathBuf,
 }
 
@@ -276,7 +276,7 @@ impl Scene {
         let archive = format!("x.jsonl.deleted.{}", iso(NOW - 50 * DAY).replace(':', "-"));
         std::fs::write(sessions.join(archive), "x").unwrap();
         let is_busy = Arc::new(|key: &SessionKey| key.rest() == "busy");
-        Self { work: Work { store, layout, agents, is_busy }, sessions, _dir: dir }
+        Self { work: MaintenanceJob { store, layout, agents, is_busy }, sessions, _dir: dir }
     }
 
     fn names(&self) -> Vec<String> {
@@ -301,7 +301,7 @@ async fn warning_changes_nothing() {
     let scene = Scene::new().await;
     let before = scene.names();
     let report = run(&scene.work, &Policy { mode: Mode::Warn, ..policy() }, NOW).await.unwrap();
-    assert_eq!((report, scene.names()), (Report::default(), before));
+    assert_eq!((report, scene.names()), (MaintenanceReport::default(), before));
     assert_eq!(scene.keys().await, ["busy", "fresh", "main", "old"]);
 }
 
@@ -313,7 +313,7 @@ async fn enforcing_removes_archives_and_keeps_a_copy_of_a_big_store() {
     }
     let policy = Policy { rotate_bytes: Some(10), ..policy() };
     let report = run(&scene.work, &policy, NOW).await.unwrap();
-    assert_eq!(report, Report { removed: 1, archived: 2, deleted: 1, freed: 1 });
+    assert_eq!(report, MaintenanceReport { removed: 1, archived: 2, deleted: 1, freed: 1 });
     let stamp = iso(NOW).replace(':', "-");
     let expect = [
         "busy.jsonl".to_owned(),
@@ -328,7 +328,7 @@ async fn enforcing_removes_archives_and_keeps_a_copy_of_a_big_store() {
     assert_eq!(scene.names(), expect);
     assert_eq!(scene.keys().await, ["busy", "fresh", "main"]);
     let again = run(&scene.work, &policy, NOW).await.unwrap();
-    assert_eq!(again, Report::default());
+    assert_eq!(again, MaintenanceReport::default());
     let later = run(&scene.work, &policy, NOW + 31 * DAY).await.unwrap();
     assert_eq!((later.removed, later.deleted), (1, 2), "the fresh session is old now, the archives expire");
 }

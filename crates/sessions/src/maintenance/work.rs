@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use openclaw_protocol::AgentId;
 
-use super::files::{Listed, inventory};
-use super::{FileKind, Inventory, Mode, Plan, Policy, Removal, plan};
+use super::files::{TranscriptRow, inventory};
+use super::{FileKind, Inventory, MaintenancePlan, Mode, Policy, RowRemoval, plan};
 use crate::disk;
 use crate::key::SessionKey;
 use crate::layout::{ArchiveReason, Layout, archive_path};
@@ -43,14 +43,14 @@ impl Maintenance {
         store: Arc<dyn SessionStore>,
         agents: Vec<AgentId>,
         is_busy: Arc<dyn Fn(&SessionKey) -> bool + Send + Sync>,
-    ) -> Work {
-        Work { store, layout: self.layout.clone(), agents, is_busy }
+    ) -> MaintenanceJob {
+        MaintenanceJob { store, layout: self.layout.clone(), agents, is_busy }
     }
 }
 
 /// Store, layout, agents and policy that maintenance works on.
 #[derive(Clone)]
-pub struct Work {
+pub struct MaintenanceJob {
     pub(super) store: Arc<dyn SessionStore>,
     pub(super) layout: Layout,
     pub(super) agents: Vec<AgentId>,
@@ -59,7 +59,7 @@ pub struct Work {
 
 /// Result of maintenance: the changes made, or those it would make.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct MaintenanceReport {
     /// Rows removed.
     pub removed: usize,
     /// Transcripts archived.
@@ -91,8 +91,12 @@ pub enum MaintenanceError {
 ///
 /// # Errors
 /// [`MaintenanceError`]; what was done before it stays done.
-pub async fn run(work: &Work, policy: &Policy, now: i64) -> Result<Report, MaintenanceError> {
-    let mut report = Report::default();
+pub async fn run(
+    work: &MaintenanceJob,
+    policy: &Policy,
+    now: i64,
+) -> Result<MaintenanceReport, MaintenanceError> {
+    let mut report = MaintenanceReport::default();
     let default = work.store.rules().default_agent.clone();
     let agents = [default].into_iter().chain(work.agents.iter().cloned()).chain(work.layout.agents_on_disk());
     let mut seen = HashSet::new();
@@ -109,11 +113,11 @@ pub async fn run(work: &Work, policy: &Policy, now: i64) -> Result<Report, Maint
 }
 
 async fn maintain(
-    work: &Work,
+    work: &MaintenanceJob,
     agent: &AgentId,
     policy: &Policy,
     now: i64,
-) -> Result<Report, MaintenanceError> {
+) -> Result<MaintenanceReport, MaintenanceError> {
     let store = work.layout.store_path(agent);
     let found = look(work, agent).await?;
     let planned = plan(&found, policy, now);
@@ -124,19 +128,19 @@ async fn maintain(
         );
     }
     if planned.remove.is_empty() && planned.delete.is_empty() {
-        return Ok(Report::default());
+        return Ok(MaintenanceReport::default());
     }
     tell(&store, &planned, policy.mode);
     match policy.mode {
-        Mode::Warn => Ok(Report::default()),
+        Mode::Warn => Ok(MaintenanceReport::default()),
         Mode::Enforce => carry_out(work, &store, planned, policy, now).await,
     }
 }
 
-async fn look(work: &Work, agent: &AgentId) -> Result<Inventory, MaintenanceError> {
+async fn look(work: &MaintenanceJob, agent: &AgentId) -> Result<Inventory, MaintenanceError> {
     let which = if work.layout.is_per_agent() { Rows::Of(agent) } else { Rows::All };
     let (layout, rules, busy) = (work.layout.clone(), work.store.rules().clone(), Arc::clone(&work.is_busy));
-    let look = move |row: Row| Some(Listed::of(&layout, &rules, &row, busy(&row.key)));
+    let look = move |row: Row| Some(TranscriptRow::of(&layout, &rules, &row, busy(&row.key)));
     let rows = gather(&*work.store, which, &Query::default(), look).await?;
     let dir = work.layout.sessions_dir(agent);
     let at = dir.clone();
@@ -153,7 +157,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// Logs one line for each kind of change, with the first few items by name.
-fn tell(store: &Path, planned: &Plan, mode: Mode) {
+fn tell(store: &Path, planned: &MaintenancePlan, mode: Mode) {
     let store = store.display();
     let verb = match mode {
         Mode::Warn => "would be",
@@ -179,13 +183,13 @@ fn tell(store: &Path, planned: &Plan, mode: Mode) {
 }
 
 async fn carry_out(
-    work: &Work,
+    work: &MaintenanceJob,
     store: &Path,
-    planned: Plan,
+    planned: MaintenancePlan,
     policy: &Policy,
     now: i64,
-) -> Result<Report, MaintenanceError> {
-    let mut report = Report::default();
+) -> Result<MaintenanceReport, MaintenanceError> {
+    let mut report = MaintenanceReport::default();
     if !planned.remove.is_empty()
         && let Some(limit) = policy.rotate_bytes
     {
@@ -231,7 +235,7 @@ struct Used {
 }
 
 impl Used {
-    async fn now(work: &Work) -> Result<Self, MaintenanceError> {
+    async fn now(work: &MaintenanceJob) -> Result<Self, MaintenanceError> {
         let mut used = Self::default();
         let names = |row: Row| {
             let id = row.entry.session_id.as_ref().map(|id| id.as_str().to_owned());
@@ -256,8 +260,8 @@ impl Used {
 
 /// Removes a row and archives its transcripts, unless it is or was used meanwhile. Returns how many were archived.
 async fn remove(
-    work: &Work,
-    removal: &Removal,
+    work: &MaintenanceJob,
+    removal: &RowRemoval,
     doomed: &HashSet<&Path>,
     now: i64,
 ) -> Result<Option<usize>, MaintenanceError> {

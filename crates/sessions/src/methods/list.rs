@@ -14,11 +14,11 @@ use serde_with_macros::skip_serializing_none;
 
 use super::{ModelName, wire};
 use crate::display;
-use crate::entry::names::{self, Names};
+use crate::entry::names::{self, RowNames};
 use crate::entry::{SessionEntry, delivery};
 use crate::history;
 use crate::key::{KeyRules, SessionKey};
-use crate::store::{Hidden, Query, Row, Rows, SessionStore, Shown, StoreError, gather_shown};
+use crate::store::{Hidden, Query, Row, Rows, SessionStore, StoreError, VisitedRow, gather_shown};
 use crate::time::now_ms;
 use crate::transcript::{TranscriptReader, Transcripts};
 
@@ -43,16 +43,17 @@ pub async fn list(
     let ts = now_ms();
     let mut query = query_of(params, ts);
     query.limit.get_or_insert(MOST_UNASKED);
-    let (rules, transcripts, wanted) = (store.rules().clone(), Arc::clone(transcripts), Wanted::by(params));
+    let (rules, transcripts, wanted) =
+        (store.rules().clone(), Arc::clone(transcripts), TranscriptFields::by(params));
     let mut readers = transcripts.readers();
     let mut shown = 0;
-    let pick = move |row: Shown| {
+    let pick = move |row: VisitedRow| {
         let agent = rules.agent_of(row.key());
         let default = default_model(&agent);
         let listed = row.listed(&default, |row| encoded(&row_of(row, &default)));
         let state = state_of(row.key());
         shown += 1;
-        if wanted == Wanted::default() || shown > MAX_LOOKED_INTO {
+        if wanted == TranscriptFields::default() || shown > MAX_LOOKED_INTO {
             return Some(with_last(listed, &Last { state, ..Last::default() }));
         }
         let entry = row.read().entry;
@@ -98,7 +99,7 @@ pub fn kind_of(key: &SessionKey, entry: &SessionEntry) -> SessionKind {
 
 /// The name of a session in lists: its own, a group's, its label, where it came from.
 pub fn display_name(key: &SessionKey, entry: &SessionEntry) -> Option<String> {
-    Names::of(entry).display_name(key).map(Cow::into_owned)
+    RowNames::of(entry).display_name(key).map(Cow::into_owned)
 }
 
 fn group_channel_id<'a>(key: &'a SessionKey, entry: &'a SessionEntry) -> Option<&'a str> {
@@ -173,12 +174,12 @@ pub fn derived_title(entry: &SessionEntry, first_text: impl FnOnce() -> Option<S
 
 /// Requested fields that have to be read from transcripts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Wanted {
+struct TranscriptFields {
     titles: bool,
     last_messages: bool,
 }
 
-impl Wanted {
+impl TranscriptFields {
     fn by(params: &SessionsListParams) -> Self {
         Self {
             titles: params.include_derived_titles == Some(true),

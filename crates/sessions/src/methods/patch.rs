@@ -135,23 +135,23 @@ fn change<T, F>(
 }
 
 /// Fields of a patch that hold a text.
-trait Text {
+trait PatchText {
     fn text(&self) -> &str;
 }
 
-impl Text for openclaw_protocol::params::NonEmpty {
+impl PatchText for openclaw_protocol::params::NonEmpty {
     fn text(&self) -> &str {
         &self.0
     }
 }
 
-impl Text for openclaw_protocol::params::Label {
+impl PatchText for openclaw_protocol::params::Label {
     fn text(&self) -> &str {
         &self.0
     }
 }
 
-fn text<T: Text>(change: &Change<T>) -> Change<&str> {
+fn text<T: PatchText>(change: &Change<T>) -> Change<&str> {
     match change {
         Change::Keep => Change::Keep,
         Change::Clear => Change::Clear,

@@ -271,7 +271,7 @@ fn the_rules_that_decided_are_told() {
     config.section.identity_links = vec![("Alice".into(), vec!["discord:2".into(), " Telegram:111 ".into()])];
     let route = resolve(&config, &inbound("telegram", "Biz", PeerKind::Direct, "111")).unwrap();
     let link = IdentityLink { name: "Alice".into(), id: "Telegram:111".into() };
-    let why = Why {
+    let why = RouteReason {
         matched_by: MatchedBy::Channel,
         binding: Some(BoundBy {
             index: 1,

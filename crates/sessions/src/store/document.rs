@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use super::head::RawHead;
 use super::rows::Rows;
-use crate::disk::{SharedDisk, Stamp};
+use crate::disk::{FileVersion, SharedDisk};
 use crate::entry::laid_out;
 use crate::mend::mend;
 
 /// Contents of a store file.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Document {
+pub(crate) struct SessionsDocument {
     pub(crate) rows: Rows,
     /// Reason why the file could not be read in full.
     pub(crate) damage: Option<Damage>,
@@ -44,10 +44,13 @@ impl fmt::Display for Damage {
 }
 
 /// Reads a file, and which version of it that is. A missing file has no rows.
-pub(crate) fn load_file(disk: &SharedDisk, path: &Path) -> io::Result<(Option<Stamp>, Document)> {
+pub(crate) fn load_file(
+    disk: &SharedDisk,
+    path: &Path,
+) -> io::Result<(Option<FileVersion>, SessionsDocument)> {
     let stamp = disk.stamp(path)?;
     match load(|| disk.open(path)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((None, Document::default())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((None, SessionsDocument::default())),
         loaded => Ok((stamp, loaded?)),
     }
 }
@@ -59,9 +62,9 @@ pub(crate) fn plain_rows(source: impl Read) -> io::Result<Option<Rows>> {
 
 /// Reads a file piece by piece, so that it never is in memory beside its rows. A file that is not plain JSON is opened
 /// again and read whole: JSON5, else as many rows as can be recovered.
-fn load<R: Read>(open: impl Fn() -> io::Result<R>) -> io::Result<Document> {
+fn load<R: Read>(open: impl Fn() -> io::Result<R>) -> io::Result<SessionsDocument> {
     if let Some(rows) = plain_rows(open()?)? {
-        return Ok(Document { rows, damage: None });
+        return Ok(SessionsDocument { rows, damage: None });
     }
     let mut bytes = Vec::new();
     open()?.read_to_end(&mut bytes)?;
@@ -70,18 +73,18 @@ fn load<R: Read>(open: impl Fn() -> io::Result<R>) -> io::Result<Document> {
 
 /// Reads the bytes of a file: JSON, else JSON5, else as many rows as can be recovered.
 #[cfg(test)]
-pub(crate) fn read(bytes: &[u8]) -> Document {
+pub(crate) fn read(bytes: &[u8]) -> SessionsDocument {
     load(|| Ok(bytes)).unwrap()
 }
 
-fn tolerant(bytes: &[u8]) -> Document {
+fn tolerant(bytes: &[u8]) -> SessionsDocument {
     let text = mend(bytes.strip_prefix(BOM).unwrap_or(bytes));
     let recovered = salvage(&text);
     if recovered.damage.is_none() {
         return recovered;
     }
     if serde_json::from_str::<IgnoredAny>(&text).is_ok() {
-        return Document { rows: Rows::default(), damage: Some(Damage::NotAnObject) };
+        return SessionsDocument { rows: Rows::default(), damage: Some(Damage::NotAnObject) };
     }
     if let Ok(Value::Object(fields)) = json5::parse_value(&text) {
         let mut rows = Rows::default();
@@ -90,7 +93,7 @@ fn tolerant(bytes: &[u8]) -> Document {
             let stored = rows.found(&text, serde_json::from_str(&text).ok().as_ref());
             rows.insert(Arc::from(key), stored);
         }
-        return Document { rows, damage: None };
+        return SessionsDocument { rows, damage: None };
     }
     recovered
 }
@@ -98,27 +101,27 @@ fn tolerant(bytes: &[u8]) -> Document {
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads `"key": value` pairs up to the first that is broken.
-fn salvage(text: &str) -> Document {
+fn salvage(text: &str) -> SessionsDocument {
     let mut rows = Rows::default();
     let mut at = skip_blank(text, 0);
     let mut first = true;
     if at == text.len() {
-        return Document { rows, damage: Some(Damage::NotAnObject) };
+        return SessionsDocument { rows, damage: Some(Damage::NotAnObject) };
     }
     let damage = loop {
         match step(text, at, first, &mut rows) {
-            Step::Pair { next } => (at, first) = (next, false),
-            Step::End { next } if skip_blank(text, next) == text.len() => break None,
-            Step::End { next } => break Some(Damage::BrokenAt(next)),
-            Step::NoObject => break Some(Damage::NotAnObject),
-            Step::Short | Step::Broken => break Some(Damage::BrokenAt(at)),
+            DocumentToken::Pair { next } => (at, first) = (next, false),
+            DocumentToken::End { next } if skip_blank(text, next) == text.len() => break None,
+            DocumentToken::End { next } => break Some(Damage::BrokenAt(next)),
+            DocumentToken::NoObject => break Some(Damage::NotAnObject),
+            DocumentToken::Short | DocumentToken::Broken => break Some(Damage::BrokenAt(at)),
         }
     };
-    Document { rows, damage }
+    SessionsDocument { rows, damage }
 }
 
 /// Token between two pairs of the file's object, its `{` or a `,` first.
-enum Step {
+enum DocumentToken {
     /// A pair, which is in the rows now. The sign after it stands at `next`.
     Pair { next: usize },
     /// The end of the object.
@@ -132,23 +135,23 @@ enum Step {
 }
 
 /// Takes the next pair. `at` is the place of the sign before it.
-fn step(text: &str, at: usize, first: bool, rows: &mut Rows) -> Step {
+fn step(text: &str, at: usize, first: bool, rows: &mut Rows) -> DocumentToken {
     let key_at = match byte_at(text, at) {
         Some(b'{') if first => skip_blank(text, at + 1),
         Some(b',') if !first => skip_blank(text, at + 1),
-        Some(b'}') if !first => return Step::End { next: at + 1 },
-        None => return Step::Short,
-        Some(_) if first => return Step::NoObject,
-        Some(_) => return Step::Broken,
+        Some(b'}') if !first => return DocumentToken::End { next: at + 1 },
+        None => return DocumentToken::Short,
+        Some(_) if first => return DocumentToken::NoObject,
+        Some(_) => return DocumentToken::Broken,
     };
     if first && byte_at(text, key_at) == Some(b'}') {
-        return Step::End { next: key_at + 1 };
+        return DocumentToken::End { next: key_at + 1 };
     }
     match pair(text, key_at) {
         Ok(found) => {
             let stored = rows.found(found.value, found.head.as_ref());
             rows.insert(Arc::from(&*found.key), stored);
-            Step::Pair { next: found.next }
+            DocumentToken::Pair { next: found.next }
         }
         Err(step) => step,
     }
@@ -162,44 +165,44 @@ struct Pair<'a> {
     next: usize,
 }
 
-fn pair(text: &str, at: usize) -> Result<Pair<'_>, Step> {
-    let (Text(key), key_end) = match byte_at(text, at) {
-        Some(b'"') => take::<Text<'_>>(text, at)?,
-        None => return Err(Step::Short),
-        Some(_) => return Err(Step::Broken),
+fn pair(text: &str, at: usize) -> Result<Pair<'_>, DocumentToken> {
+    let (BorrowedText(key), key_end) = match byte_at(text, at) {
+        Some(b'"') => take::<BorrowedText<'_>>(text, at)?,
+        None => return Err(DocumentToken::Short),
+        Some(_) => return Err(DocumentToken::Broken),
     };
     let colon = skip_blank(text, key_end);
     match byte_at(text, colon) {
         Some(b':') => {}
-        None => return Err(Step::Short),
-        Some(_) => return Err(Step::Broken),
+        None => return Err(DocumentToken::Short),
+        Some(_) => return Err(DocumentToken::Broken),
     }
     let value_at = skip_blank(text, colon + 1);
     let (head, end) = match byte_at(text, value_at) {
         Some(b'{') => take::<RawHead<'_>>(text, value_at).map(|(head, end)| (Some(head), end))?,
         Some(_) => take::<IgnoredAny>(text, value_at).map(|(_, end)| (None, end))?,
-        None => return Err(Step::Short),
+        None => return Err(DocumentToken::Short),
     };
     let next = skip_blank(text, end);
     match byte_at(text, next) {
         Some(b',' | b'}') => {}
-        None => return Err(Step::Short),
-        Some(_) => return Err(Step::Broken),
+        None => return Err(DocumentToken::Short),
+        Some(_) => return Err(DocumentToken::Broken),
     }
-    let value = text.get(value_at..end).ok_or(Step::Broken)?;
+    let value = text.get(value_at..end).ok_or(DocumentToken::Broken)?;
     Ok(Pair { key, value, head, next })
 }
 
 /// A text that is borrowed where it can be.
 #[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
-fn take<'a, T: Deserialize<'a>>(text: &'a str, at: usize) -> Result<(T, usize), Step> {
+fn take<'a, T: Deserialize<'a>>(text: &'a str, at: usize) -> Result<(T, usize), DocumentToken> {
     let mut values = serde_json::Deserializer::from_str(text.get(at..).unwrap_or_default()).into_iter::<T>();
     match values.next() {
         Some(Ok(value)) => Ok((value, at + values.byte_offset())),
-        Some(Err(error)) if !error.is_eof() => Err(Step::Broken),
-        Some(Err(_)) | None => Err(Step::Short),
+        Some(Err(error)) if !error.is_eof() => Err(DocumentToken::Broken),
+        Some(Err(_)) | None => Err(DocumentToken::Short),
     }
 }
 
@@ -239,18 +242,18 @@ impl<R: Read> Stream<R> {
         loop {
             at = skip_blank(&self.text, at);
             match step(&self.text, at, first, &mut rows) {
-                Step::Pair { next } => (at, first) = (next, false),
-                Step::Short => {
+                DocumentToken::Pair { next } => (at, first) = (next, false),
+                DocumentToken::Short => {
                     if self.ended || !self.advance(at)? {
                         return Ok(None);
                     }
                     at = 0;
                 }
-                Step::End { next } => {
+                DocumentToken::End { next } => {
                     let is_whole = self.ends_blank(next)?;
                     return Ok(is_whole.then_some(rows));
                 }
-                Step::NoObject | Step::Broken => return Ok(None),
+                DocumentToken::NoObject | DocumentToken::Broken => return Ok(None),
             }
         }
     }
@@ -311,7 +314,7 @@ pub(crate) fn write(rows: &Rows, out: &mut dyn Write) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn text(document: &Document) -> String {
+    fn text(document: &SessionsDocument) -> String {
         let mut out = Vec::new();
         write(&document.rows, &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -404,7 +407,7 @@ mod tests {
         assert!(file.len() > 2 * PIECE);
         for step in [1_000, 4_097, usize::MAX] {
             let read = Stream::new(Trickle(file.as_bytes(), step)).rows().unwrap().unwrap();
-            assert_eq!(text(&Document { rows: read, damage: None }), file);
+            assert_eq!(text(&SessionsDocument { rows: read, damage: None }), file);
         }
         let big = format!("{{\"a\": {{\"x\": \"{}\"}},\n\"n\": 12}}", "y".repeat(3 * PIECE));
         assert_eq!(Stream::new(big.as_bytes()).rows().unwrap().unwrap().len(), 2);

@@ -13,14 +13,14 @@ use openclaw_protocol::AgentId;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{mpsc, oneshot};
 
-use super::journal::Durability;
+use super::journal::LineDurability;
 use super::query::{Query, Selection};
 use super::recent::Recent;
-use super::select::Ask;
-use super::table::Table;
-use super::writer::{Command, Target, Writer};
+use super::select::SelectRequest;
+use super::table::RowTable;
+use super::writer::{StoreTarget, StoreWriter, WriterCommand};
 use super::{Change, Row, Rows, SessionStore, StoreError, StoreFuture, Visitor};
-use crate::disk::{self, SharedDisk, Stamp};
+use crate::disk::{self, FileVersion, SharedDisk};
 use crate::key::{KeyRules, SessionKey};
 use crate::layout::Layout;
 
@@ -63,13 +63,13 @@ impl FileStoreOptions {
 /// are from.
 #[derive(Debug)]
 pub(crate) struct Published {
-    pub(crate) table: Table,
-    pub(crate) stamp: Option<Stamp>,
+    pub(crate) table: RowTable,
+    pub(crate) stamp: Option<FileVersion>,
     pub(crate) recent: Mutex<Recent>,
 }
 
 impl Published {
-    pub(crate) fn new(table: Table, stamp: Option<Stamp>) -> Self {
+    pub(crate) fn new(table: RowTable, stamp: Option<FileVersion>) -> Self {
         Self { table, stamp, recent: Mutex::default() }
     }
 }
@@ -80,16 +80,16 @@ pub(crate) type Shelf = RwLock<HashMap<PathBuf, Arc<RwLock<Published>>>>;
 /// [`SessionStore`] on OpenClaw's files. Cheap to clone; all clones share one thread, which ends with the last of them.
 #[derive(Debug, Clone)]
 pub struct FileStore {
-    inner: Arc<Inner>,
+    inner: Arc<FileStoreState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct FileStoreState {
     options: FileStoreOptions,
     /// Agents that are configured by now.
     agents: RwLock<Vec<AgentId>>,
     shelf: Arc<Shelf>,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<WriterCommand>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -101,14 +101,14 @@ impl FileStore {
     pub fn open(options: FileStoreOptions) -> Result<Self, StoreError> {
         let shelf = Arc::new(Shelf::default());
         let (commands, receiver) = mpsc::channel(QUEUE);
-        let writer = Writer::new(options.clone(), Arc::clone(&shelf));
+        let writer = StoreWriter::new(options.clone(), Arc::clone(&shelf));
         let started =
             std::thread::Builder::new().name("session-store".to_owned()).spawn(move || writer.run(receiver));
         match started {
             Ok(thread) => {
                 let thread = Mutex::new(Some(thread));
                 let agents = RwLock::new(options.agents.clone());
-                Ok(Self { inner: Arc::new(Inner { options, agents, shelf, commands, thread }) })
+                Ok(Self { inner: Arc::new(FileStoreState { options, agents, shelf, commands, thread }) })
             }
             Err(source) => {
                 let path = options.layout.state_dir().to_path_buf();
@@ -130,14 +130,14 @@ impl FileStore {
         out
     }
 
-    fn target(&self, agent: &AgentId) -> Target {
+    fn target(&self, agent: &AgentId) -> StoreTarget {
         let options = &self.inner.options;
         let owner = if options.layout.is_per_agent() { agent } else { &options.rules.default_agent };
-        Target { path: options.layout.store_path(agent), agent: owner.clone() }
+        StoreTarget { path: options.layout.store_path(agent), agent: owner.clone() }
     }
 
     /// The rows of a file as it is on disk now, read again when it was changed by someone else.
-    async fn fresh(&self, target: Target) -> Result<Arc<RwLock<Published>>, StoreError> {
+    async fn fresh(&self, target: StoreTarget) -> Result<Arc<RwLock<Published>>, StoreError> {
         if self.inner.commands.is_closed() {
             return Err(StoreError::Closed);
         }
@@ -149,7 +149,7 @@ impl FileStore {
             }
         }
         let path = target.path.clone();
-        self.ask(|reply| Command::Load { target, reply }).await?;
+        self.ask(|reply| WriterCommand::Load { target, reply }).await?;
         self.inner.shelf.read().get(&path).cloned().ok_or(StoreError::Closed)
     }
 
@@ -157,16 +157,16 @@ impl FileStore {
         &self,
         key: &SessionKey,
         change: Change,
-        durability: Durability,
+        durability: LineDurability,
     ) -> Result<Row, StoreError> {
         let target = self.target(&self.rules().agent_of(key));
         let key = key.clone();
-        self.ask(|reply| Command::Update { target, key, change, durability, reply }).await
+        self.ask(|reply| WriterCommand::Update { target, key, change, durability, reply }).await
     }
 
     async fn ask<T>(
         &self,
-        command: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Command,
+        command: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> WriterCommand,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.inner.commands.send(command(reply)).await.map_err(|_| StoreError::Closed)?;
@@ -174,7 +174,7 @@ impl FileStore {
     }
 
     /// A question to the files that hold those rows, as they are on disk now.
-    async fn question(&self, which: Rows<'_>, query: &Query) -> Result<Ask, StoreError> {
+    async fn question(&self, which: Rows<'_>, query: &Query) -> Result<SelectRequest, StoreError> {
         let agents = match which {
             Rows::All => self.agents(),
             Rows::Of(agent) => vec![agent.clone()],
@@ -192,7 +192,7 @@ impl FileStore {
                 files.push(self.fresh(target).await?);
             }
         }
-        Ok(Ask { files, query: query.clone(), rules: self.inner.options.rules.clone(), owner })
+        Ok(SelectRequest { files, query: query.clone(), rules: self.inner.options.rules.clone(), owner })
     }
 
     async fn select_in(&self, which: Rows<'_>, query: &Query) -> Result<Selection, StoreError> {
@@ -228,26 +228,26 @@ impl SessionStore for FileStore {
     }
 
     fn update<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {
-        Box::pin(self.change(key, change, Durability::Synced))
+        Box::pin(self.change(key, change, LineDurability::Synced))
     }
 
     fn record<'a>(&'a self, key: &'a SessionKey, change: Change) -> StoreFuture<'a, Row> {
-        Box::pin(self.change(key, change, Durability::Written))
+        Box::pin(self.change(key, change, LineDurability::Written))
     }
 
     fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>> {
         let target = self.target(&self.rules().agent_of(key));
         let key = key.clone();
-        Box::pin(self.ask(move |reply| Command::Delete { target, key, reply }))
+        Box::pin(self.ask(move |reply| WriterCommand::Delete { target, key, reply }))
     }
 
     fn flush(&self) -> StoreFuture<'_, ()> {
-        Box::pin(self.ask(|reply| Command::Flush { then_close: false, reply }))
+        Box::pin(self.ask(|reply| WriterCommand::Flush { then_close: false, reply }))
     }
 
     fn close(&self) -> StoreFuture<'_, ()> {
         Box::pin(async {
-            let flushed = self.ask(|reply| Command::Flush { then_close: true, reply }).await;
+            let flushed = self.ask(|reply| WriterCommand::Flush { then_close: true, reply }).await;
             let thread = self.inner.thread.lock().take();
             if let Some(thread) = thread {
                 // A thread that panicked has said so itself.

@@ -16,7 +16,7 @@ use crate::ordered::by_name;
 /// Texts of a row that can be had without reading it whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
-pub(crate) enum Part {
+pub(crate) enum HeadText {
     SessionId,
     SessionFile,
     SpawnedBy,
@@ -30,7 +30,7 @@ pub(crate) enum Part {
     OriginLabel,
 }
 
-impl Part {
+impl HeadText {
     #[cfg(test)]
     pub(crate) const ALL: [Self; PARTS] = [
         Self::SessionId,
@@ -58,15 +58,15 @@ struct Span {
 
 /// The head of a row; its spans are those of one text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct RowHead {
     pub(crate) updated_at: Option<i64>,
     pub(crate) chat_type: Option<ChatType>,
     parts: [Option<Span>; PARTS],
 }
 
-impl Head {
+impl RowHead {
     /// A text of the row, where it has one of the right type.
-    pub(crate) fn text<'a>(&self, part: Part, row: &'a str) -> Option<Cow<'a, str>> {
+    pub(crate) fn text<'a>(&self, part: HeadText, row: &'a str) -> Option<Cow<'a, str>> {
         let span = (*self.parts.get(part as usize)?)?;
         let at = span.at.get() as usize;
         let inside = row.get(at..at + span.len as usize)?;
@@ -87,7 +87,7 @@ fn unescaped(json: &str) -> Option<String> {
     serde_json::from_str(json).or_else(|_| serde_json::from_str(&mend(json.as_bytes()))).ok()
 }
 
-/// The values of a row that a [`Head`] or a stored row is made of, as they stand in the text that was read.
+/// The values of a row that a [`RowHead`] or a stored row is made of, as they stand in the text that was read.
 #[derive(Debug, Default)]
 pub(crate) struct RawHead<'a> {
     updated_at: Option<&'a str>,
@@ -102,12 +102,12 @@ pub(crate) struct RawHead<'a> {
 
 impl<'a> RawHead<'a> {
     /// The head of the row's text `row`, in which this was read; `moved` tells where a place of it has gone since.
-    pub(crate) fn head(&self, row: &'a str, moved: impl Fn(usize) -> usize) -> Head {
+    pub(crate) fn head(&self, row: &'a str, moved: impl Fn(usize) -> usize) -> RowHead {
         let label = self
             .origin
             .filter(|raw| raw.starts_with('{'))
             .and_then(|origin| serde_json::from_str::<OriginHead<'_>>(origin).ok()?.label.map(RawValue::get));
-        let mut head = Head {
+        let mut head = RowHead {
             updated_at: self.updated_at.and_then(|raw| raw.parse().ok()),
             chat_type: self.chat_type.and_then(|raw| serde_json::from_str(raw).ok()),
             parts: Default::default(),
@@ -116,9 +116,9 @@ impl<'a> RawHead<'a> {
             let own = self.parts.get(at).copied().flatten().filter(|raw| is_text(raw));
             let raw = match at {
                 _ if own.is_some() => own,
-                _ if at == Part::Channel as usize => self.provider,
-                _ if at == Part::GroupChannel as usize => self.room,
-                _ if at == Part::OriginLabel as usize => label,
+                _ if at == HeadText::Channel as usize => self.provider,
+                _ if at == HeadText::GroupChannel as usize => self.room,
+                _ if at == HeadText::OriginLabel as usize => label,
                 _ => None,
             };
             *span = raw.filter(|raw| is_text(raw)).and_then(|raw| inside(raw, row, &moved));
@@ -153,10 +153,10 @@ struct OriginHead<'a> {
 
 /// A field of a row that matters here.
 #[derive(Clone, Copy)]
-enum Slot {
+enum HeadField {
     UpdatedAt,
     ChatType,
-    Part(Part),
+    Part(HeadText),
     /// Old name of `channel`.
     Provider,
     /// Old name of `groupChannel`.
@@ -167,21 +167,21 @@ enum Slot {
     Other,
 }
 
-impl Slot {
+impl HeadField {
     fn of(name: &str) -> Self {
         match name {
             "updatedAt" => Self::UpdatedAt,
             "chatType" => Self::ChatType,
-            "sessionId" => Self::Part(Part::SessionId),
-            "sessionFile" => Self::Part(Part::SessionFile),
-            "spawnedBy" => Self::Part(Part::SpawnedBy),
-            "label" => Self::Part(Part::Label),
-            "displayName" => Self::Part(Part::DisplayName),
-            "channel" => Self::Part(Part::Channel),
-            "groupId" => Self::Part(Part::GroupId),
-            "subject" => Self::Part(Part::Subject),
-            "groupChannel" => Self::Part(Part::GroupChannel),
-            "space" => Self::Part(Part::Space),
+            "sessionId" => Self::Part(HeadText::SessionId),
+            "sessionFile" => Self::Part(HeadText::SessionFile),
+            "spawnedBy" => Self::Part(HeadText::SpawnedBy),
+            "label" => Self::Part(HeadText::Label),
+            "displayName" => Self::Part(HeadText::DisplayName),
+            "channel" => Self::Part(HeadText::Channel),
+            "groupId" => Self::Part(HeadText::GroupId),
+            "subject" => Self::Part(HeadText::Subject),
+            "groupChannel" => Self::Part(HeadText::GroupChannel),
+            "space" => Self::Part(HeadText::Space),
             "provider" => Self::Provider,
             "room" => Self::Room,
             "origin" => Self::Origin,
@@ -192,7 +192,7 @@ impl Slot {
     }
 }
 
-impl<'de> Deserialize<'de> for Slot {
+impl<'de> Deserialize<'de> for HeadField {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         by_name(deserializer, Self::of)
     }
@@ -200,8 +200,8 @@ impl<'de> Deserialize<'de> for Slot {
 
 impl<'de> Deserialize<'de> for RawHead<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
+        struct HeadVisitor;
+        impl<'de> Visitor<'de> for HeadVisitor {
             type Value = RawHead<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -210,20 +210,20 @@ impl<'de> Deserialize<'de> for RawHead<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawHead<'de>, A::Error> {
                 let mut out = RawHead::default();
-                while let Some(slot) = map.next_key::<Slot>()? {
+                while let Some(slot) = map.next_key::<HeadField>()? {
                     let place = match slot {
-                        Slot::UpdatedAt => &mut out.updated_at,
-                        Slot::ChatType => &mut out.chat_type,
-                        Slot::Part(part) => match out.parts.get_mut(part as usize) {
+                        HeadField::UpdatedAt => &mut out.updated_at,
+                        HeadField::ChatType => &mut out.chat_type,
+                        HeadField::Part(part) => match out.parts.get_mut(part as usize) {
                             Some(place) => place,
                             None => continue,
                         },
-                        Slot::Provider => &mut out.provider,
-                        Slot::Room => &mut out.room,
-                        Slot::Origin => &mut out.origin,
-                        Slot::SkillsSnapshot => &mut out.skills_snapshot,
-                        Slot::SystemPromptReport => &mut out.system_prompt_report,
-                        Slot::Other => {
+                        HeadField::Provider => &mut out.provider,
+                        HeadField::Room => &mut out.room,
+                        HeadField::Origin => &mut out.origin,
+                        HeadField::SkillsSnapshot => &mut out.skills_snapshot,
+                        HeadField::SystemPromptReport => &mut out.system_prompt_report,
+                        HeadField::Other => {
                             map.next_value::<IgnoredAny>()?;
                             continue;
                         }
@@ -233,6 +233,6 @@ impl<'de> Deserialize<'de> for RawHead<'de> {
                 Ok(out)
             }
         }
-        deserializer.deserialize_map(Fields)
+        deserializer.deserialize_map(HeadVisitor)
     }
 }

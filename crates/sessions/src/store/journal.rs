@@ -10,7 +10,7 @@
 //!
 //! A failed write or sync leaves it unknown what is on disk, and a later sync would not tell.
 //! Nothing is added to such a segment any more: the next one begins with a line that says how much
-//! of it counts ([`Header`]).
+//! of it counts ([`SegmentHeader`]).
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write as _};
@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use openclaw_protocol::SessionId;
 use serde::{Deserialize, Serialize};
 
-use super::head::Part;
-use super::overruled::{Made, Overruled};
+use super::head::HeadText;
+use super::overruled::{ChangeFacts, Overruled};
 use super::rows::Rows;
 use super::stored::RowText;
 use crate::disk::{self, DiskFile, SharedDisk};
@@ -60,7 +60,7 @@ impl Op {
     }
 
     pub(crate) fn delete(key: &str, old: &RowText, now: i64) -> Self {
-        let of = old.text(Part::SessionId).map(|id| SessionId::new(&*id));
+        let of = old.text(HeadText::SessionId).map(|id| SessionId::new(&*id));
         let at = Some(now.max(old.updated_at_ms()));
         let (key, changes) = (key.to_owned(), FieldChanges::default());
         Self { key, new: false, delete: true, of, at, changes }
@@ -72,10 +72,10 @@ impl Op {
         self.at.or_else(|| self.changes.set.get("updatedAt")?.as_i64()).unwrap_or(i64::MAX)
     }
 
-    fn made(&self) -> Made<'_> {
+    fn made(&self) -> ChangeFacts<'_> {
         let before = self.of.as_ref().map(SessionId::as_str);
         let after = self.changes.set.get("sessionId").and_then(serde_json::Value::as_str);
-        Made { sessions: [before, after.or(before)], at: self.at() }
+        ChangeFacts { sessions: [before, after.or(before)], at: self.at() }
     }
 
     /// The same of a row that is made anew: replayed over a file that holds it, it takes back what older lines put into its
@@ -133,7 +133,7 @@ pub(crate) struct Replayed {
 /// First line of a segment that follows one which failed. Segments between the two failed as well, at their first line:
 /// nothing of them counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Header {
+struct SegmentHeader {
     /// The segment that failed.
     after: u64,
     /// Length in bytes of the valid part.
@@ -159,14 +159,14 @@ pub(crate) struct Journal {
     /// another process and its old changes put on top of newer ones.
     complete: Vec<Segment>,
     /// Failed write that no segment records yet.
-    failed: Option<Header>,
+    failed: Option<SegmentHeader>,
     /// True if the directories down to the store are durable; checked once.
     is_rooted: bool,
 }
 
 /// Durability of a journal line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) enum Durability {
+pub(crate) enum LineDurability {
     /// The end of this process does it no harm; a power cut may take it, with all that was written since the last sync.
     #[default]
     Written,
@@ -351,7 +351,7 @@ impl Journal {
 
     /// Appends a line and makes it durable, and all before it. After an error it counts as never written.
     pub(crate) fn append(&mut self, line: &[u8]) -> io::Result<()> {
-        self.write(line, Durability::Synced)
+        self.write(line, LineDurability::Synced)
     }
 
     /// True if a power cut may lose the last writes.
@@ -360,7 +360,7 @@ impl Journal {
     }
 
     /// [`Self::append`] that need not wait for the disk.
-    pub(crate) fn write(&mut self, line: &[u8], durability: Durability) -> io::Result<()> {
+    pub(crate) fn write(&mut self, line: &[u8], durability: LineDurability) -> io::Result<()> {
         let mut segment = match self.current.take() {
             Some(segment) => segment,
             None => self.begin_segment()?,
@@ -372,7 +372,7 @@ impl Journal {
         let text = [&*header, line].concat();
         let written = segment.file.write_all(&text);
         let cut_off = written.is_err() && cut(&mut segment).is_ok();
-        let is_synced = durability == Durability::Synced;
+        let is_synced = durability == LineDurability::Synced;
         match written.and_then(|()| if is_synced { segment.file.sync() } else { Ok(()) }) {
             Ok(()) => {
                 segment.len += text.len() as u64;
@@ -387,7 +387,7 @@ impl Journal {
             }
             Err(error) => {
                 let _ = cut(&mut segment);
-                self.failed.get_or_insert(Header { after: segment.number, len: segment.len });
+                self.failed.get_or_insert(SegmentHeader { after: segment.number, len: segment.len });
                 self.complete.push(segment);
                 Err(error)
             }
@@ -472,7 +472,7 @@ fn segment_path(store: &Path, number: u64) -> PathBuf {
     disk::beside(store, &format!("journal.{number}"))
 }
 
-fn header_of(text: &[u8]) -> Option<Header> {
+fn header_of(text: &[u8]) -> Option<SegmentHeader> {
     let line = text.split_inclusive(|byte| *byte == b'\n').next()?;
     serde_json::from_slice(line).ok()
 }

@@ -16,15 +16,15 @@ static BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// A row as JSON, as long as its agent's default model is the same.
 #[derive(Debug, Default)]
-pub(crate) struct Listed(Mutex<Option<Box<Kept>>>);
+pub(crate) struct ListRowCache(Mutex<Option<Box<CachedListRow>>>);
 
 #[derive(Debug)]
-struct Kept {
+struct CachedListRow {
     default_model: Arc<ModelName>,
     json: Arc<RawValue>,
 }
 
-impl Listed {
+impl ListRowCache {
     /// Returns the kept view, or makes one now.
     pub(crate) fn get(
         &self,
@@ -37,20 +37,20 @@ impl Listed {
             return Arc::clone(&kept.json);
         }
         let json = make();
-        let kept = Kept::new(default_model, &json).map(Box::new);
+        let kept = CachedListRow::new(default_model, &json).map(Box::new);
         *self.0.lock() = kept;
         json
     }
 }
 
 /// The cached view is no part of a row's value.
-impl PartialEq for Listed {
+impl PartialEq for ListRowCache {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Kept {
+impl CachedListRow {
     /// Cached view; `None` where there is no room left.
     fn new(default_model: &Arc<ModelName>, json: &Arc<RawValue>) -> Option<Self> {
         let bytes = json.get().len();
@@ -60,7 +60,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for CachedListRow {
     fn drop(&mut self) {
         BYTES.fetch_sub(self.json.get().len(), Ordering::Relaxed);
     }

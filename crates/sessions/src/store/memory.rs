@@ -9,8 +9,8 @@ use parking_lot::RwLock;
 
 use super::file::Published;
 use super::rows::Rows as RowTexts;
-use super::select::Ask;
-use super::table::Table;
+use super::select::SelectRequest;
+use super::table::RowTable;
 use super::{Change, Query, Row, Rows, Selection, SessionStore, StoreError, StoreFuture, Visitor};
 use crate::key::{KeyRules, SessionKey};
 
@@ -24,14 +24,14 @@ pub struct StoredRows {
 impl StoredRows {
     /// Creates a store without rows.
     pub fn new(rules: KeyRules) -> Self {
-        let table = Table::new(RowTexts::default(), rules.default_agent.clone(), rules.clone());
+        let table = RowTable::new(RowTexts::default(), rules.default_agent.clone(), rules.clone());
         Self { rules, rows: Arc::new(RwLock::new(Published::new(table, None))) }
     }
 
     /// The same rows once more, as a crash would leave them to another process.
     pub fn copied(&self) -> Self {
         let rows = self.rows.read().table.rows().clone();
-        let table = Table::new(rows, self.rules.default_agent.clone(), self.rules.clone());
+        let table = RowTable::new(rows, self.rules.default_agent.clone(), self.rules.clone());
         Self { rules: self.rules.clone(), rows: Arc::new(RwLock::new(Published::new(table, None))) }
     }
 
@@ -49,7 +49,7 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    fn table<T>(&self, work: impl FnOnce(&mut Table) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn table<T>(&self, work: impl FnOnce(&mut RowTable) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.open()?;
         work(&mut self.stored.rows.write().table)
     }
@@ -58,14 +58,14 @@ impl MemoryStore {
         if self.is_closed.load(Ordering::Relaxed) { Err(StoreError::Closed) } else { Ok(()) }
     }
 
-    fn ask(&self, which: Rows<'_>, query: &Query) -> Result<Ask, StoreError> {
+    fn ask(&self, which: Rows<'_>, query: &Query) -> Result<SelectRequest, StoreError> {
         self.open()?;
         let owner = match which {
             Rows::All => None,
             Rows::Of(agent) => Some(agent.clone()),
         };
         let files = vec![Arc::clone(&self.stored.rows)];
-        Ok(Ask { files, query: query.clone(), rules: self.stored.rules.clone(), owner })
+        Ok(SelectRequest { files, query: query.clone(), rules: self.stored.rules.clone(), owner })
     }
 
     fn update_now(&self, key: &SessionKey, change: Change) -> Result<Row, StoreError> {
@@ -95,7 +95,7 @@ impl MemoryStore {
 
 impl SessionStore for MemoryStore {
     fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Row>> {
-        let row = |table: &mut Table| {
+        let row = |table: &mut RowTable| {
             let Some((stored, row)) = table.find(key) else { return Ok(None) };
             Ok(Some(Row { key: key.clone().spelled_as(stored), entry: Arc::new(row.entry()) }))
         };

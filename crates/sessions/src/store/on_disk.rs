@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use openclaw_config::shared_place;
 use openclaw_protocol::AgentId;
 
-use super::document::{self, Document};
+use super::document::{self, SessionsDocument};
 use super::journal::{Journal, Replayed};
 use super::rows::Rows;
-use super::stored::{RowText, Stored};
-use super::table::Table;
-use crate::disk::{self, SharedDisk, Stamp};
+use super::stored::{RowText, StoredValue};
+use super::table::RowTable;
+use crate::disk::{self, FileVersion, SharedDisk};
 use crate::entry::SessionEntry;
 use crate::key::{KeyRules, SessionKey};
 use crate::lockfile::{LockFile, LockKind};
@@ -27,9 +27,9 @@ pub type StoredRow = (String, Arc<SessionEntry>);
 /// A store as it was found.
 pub(crate) struct StoreOnDisk {
     /// The version of the file; taken before it was read, so that a change in between is noticed later.
-    pub(crate) stamp: Option<Stamp>,
+    pub(crate) stamp: Option<FileVersion>,
     /// Contents of the file, with acknowledged changes that only the journal holds.
-    pub(crate) document: Document,
+    pub(crate) document: SessionsDocument,
     pub(crate) journal: Journal,
     /// The rows without the journal, where it has something to say.
     pub(crate) in_file: Option<Rows>,
@@ -80,7 +80,7 @@ impl StoreOnDisk {
 
     /// All rows that can be read.
     pub(crate) fn rows(&self) -> Vec<StoredRow> {
-        let read = |(key, value): (&Arc<str>, &Stored)| Some(stored_row(key, value.row()?));
+        let read = |(key, value): (&Arc<str>, &StoredValue)| Some(stored_row(key, value.row()?));
         self.document.rows.iter().filter_map(read).collect()
     }
 
@@ -120,7 +120,7 @@ pub fn read_row(
     rules: &KeyRules,
     key: &SessionKey,
 ) -> io::Result<Option<StoredRow>> {
-    let table = Table::new(StoreOnDisk::read(path)?.document.rows, agent.clone(), rules.clone());
+    let table = RowTable::new(StoreOnDisk::read(path)?.document.rows, agent.clone(), rules.clone());
     Ok(table.find(key).map(|(stored, row)| stored_row(stored, row)))
 }
 

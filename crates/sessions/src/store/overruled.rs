@@ -8,19 +8,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::head::Part;
+use super::head::HeadText;
 use super::stored::RowText;
 
 /// Facts of a change that decide whether it still counts.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Made<'a> {
+pub(crate) struct ChangeFacts<'a> {
     /// The conversations the row had before and has after it, where they are known.
     pub(crate) sessions: [Option<&'a str>; 2],
     /// Time of the change, Unix milliseconds.
     pub(crate) at: i64,
 }
 
-impl Made<'_> {
+impl ChangeFacts<'_> {
     /// True if the row in the file counts as a whole, and the change not at all.
     pub(crate) fn is_overruled_by(&self, there: &RowText) -> bool {
         there.updated_at_ms() > self.at || self.is_of_another_session(there)
@@ -28,7 +28,7 @@ impl Made<'_> {
 
     fn is_of_another_session(&self, there: &RowText) -> bool {
         let is_known = self.sessions.iter().any(Option::is_some);
-        is_known && there.text(Part::SessionId).is_some_and(|id| !self.sessions.contains(&Some(&*id)))
+        is_known && there.text(HeadText::SessionId).is_some_and(|id| !self.sessions.contains(&Some(&*id)))
     }
 }
 
@@ -93,7 +93,11 @@ mod tests {
         ];
         for (row, sessions, at, expect) in rows {
             let there = RowText::found(row, &serde_json::from_str(row).unwrap(), &mut Pool::default());
-            assert_eq!(Made { sessions, at }.is_overruled_by(&there), expect, "{row} {sessions:?} {at}");
+            assert_eq!(
+                ChangeFacts { sessions, at }.is_overruled_by(&there),
+                expect,
+                "{row} {sessions:?} {at}"
+            );
         }
     }
 }

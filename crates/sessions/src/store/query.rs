@@ -3,9 +3,9 @@
 use openclaw_protocol::AgentId;
 
 use super::Row;
-use super::head::Part;
+use super::head::HeadText;
 use super::stored::RowText;
-use crate::entry::names::Names;
+use crate::entry::names::RowNames;
 use crate::key::{KeyRules, SessionKey};
 
 /// Query of [`super::SessionStore::select`], which returns the rows that meet every condition. The
@@ -115,22 +115,22 @@ impl<'a> Matcher<'a> {
     /// True if a row meets every condition.
     pub(crate) fn admits(&self, key: &SessionKey, row: &RowText) -> bool {
         let query = self.query;
-        let is = |wanted: &Option<String>, part: Part| {
+        let is = |wanted: &Option<String>, part: HeadText| {
             wanted.as_deref().is_none_or(|wanted| row.text(part).as_deref() == Some(wanted))
         };
         self.counts(key)
             && query.agent.as_ref().is_none_or(|agent| key.agent_text() == Some(agent.as_str()))
             && query.since.is_none_or(|since| row.updated_at_ms() >= since)
             && (query.spawned_by.is_none() || self.is_child(row))
-            && is(&query.label, Part::Label)
-            && is(&query.session_id, Part::SessionId)
-            && is(&query.session_file, Part::SessionFile)
+            && is(&query.label, HeadText::Label)
+            && is(&query.session_id, HeadText::SessionId)
+            && is(&query.session_file, HeadText::SessionFile)
             && self.needle.as_deref().is_none_or(|needle| self.says(key, row, needle))
     }
 
     /// True if a session was spawned by the one asked for, whatever spelling its key was stored in.
     fn is_child(&self, row: &RowText) -> bool {
-        let Some(own) = row.text(Part::SpawnedBy) else { return false };
+        let Some(own) = row.text(HeadText::SpawnedBy) else { return false };
         self.query.spawned_by.as_deref() == Some(&*own)
             || self.parent.is_some() && self.rules.canonical(&own).ok() == self.parent
     }
@@ -139,23 +139,25 @@ impl<'a> Matcher<'a> {
         let in_part = |part| row.text(part).is_some_and(|text| contains(&text, needle));
         contains(key.as_str(), needle)
             || contains(key.spelled(), needle)
-            || [Part::DisplayName, Part::Label, Part::Subject, Part::SessionId].into_iter().any(in_part)
-            || row.text(Part::DisplayName).is_none()
+            || [HeadText::DisplayName, HeadText::Label, HeadText::Subject, HeadText::SessionId]
+                .into_iter()
+                .any(in_part)
+            || row.text(HeadText::DisplayName).is_none()
                 && names(row).display_name(key).is_some_and(|name| contains(&name, needle))
     }
 }
 
-fn names(row: &RowText) -> Names<'_> {
-    Names {
+fn names(row: &RowText) -> RowNames<'_> {
+    RowNames {
         chat_type: row.head().chat_type,
-        display_name: row.text(Part::DisplayName),
-        label: row.text(Part::Label),
-        channel: row.text(Part::Channel),
-        group_id: row.text(Part::GroupId),
-        subject: row.text(Part::Subject),
-        group_channel: row.text(Part::GroupChannel),
-        space: row.text(Part::Space),
-        origin_label: row.text(Part::OriginLabel),
+        display_name: row.text(HeadText::DisplayName),
+        label: row.text(HeadText::Label),
+        channel: row.text(HeadText::Channel),
+        group_id: row.text(HeadText::GroupId),
+        subject: row.text(HeadText::Subject),
+        group_channel: row.text(HeadText::GroupChannel),
+        space: row.text(HeadText::Space),
+        origin_label: row.text(HeadText::OriginLabel),
     }
 }
 

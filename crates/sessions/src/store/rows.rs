@@ -6,13 +6,13 @@ use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 
 use super::head::RawHead;
-use super::stored::{Pool, RowText, Stored};
+use super::stored::{Pool, RowText, StoredValue};
 use crate::entry::SessionEntry;
 
 /// Values by their key as the file spells it. Cheap to clone: values are shared.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rows {
-    values: IndexMap<Arc<str>, Stored, RandomState>,
+    values: IndexMap<Arc<str>, StoredValue, RandomState>,
     pool: Pool,
 }
 
@@ -21,7 +21,7 @@ impl Rows {
         self.values.len()
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&Stored> {
+    pub(crate) fn get(&self, key: &str) -> Option<&StoredValue> {
         self.values.get(key)
     }
 
@@ -30,7 +30,7 @@ impl Rows {
         self.get(key)?.row()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Stored)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &StoredValue)> {
         self.values.iter()
     }
 
@@ -39,24 +39,24 @@ impl Rows {
     }
 
     /// Sets a value; one that is new goes to the end.
-    pub(crate) fn insert(&mut self, key: Arc<str>, value: Stored) -> Option<Stored> {
+    pub(crate) fn insert(&mut self, key: Arc<str>, value: StoredValue) -> Option<StoredValue> {
         self.values.insert(key, value)
     }
 
     /// Puts a new value at a place.
-    pub(crate) fn insert_at(&mut self, at: usize, key: Arc<str>, value: Stored) {
+    pub(crate) fn insert_at(&mut self, at: usize, key: Arc<str>, value: StoredValue) {
         self.values.shift_insert(at.min(self.values.len()), key, value);
     }
 
-    pub(crate) fn remove(&mut self, key: &str) -> Option<Stored> {
+    pub(crate) fn remove(&mut self, key: &str) -> Option<StoredValue> {
         self.values.shift_remove(key)
     }
 
     /// Keeps a value found in a file. `raw` is what was read of it when it is an object.
-    pub(crate) fn found(&mut self, text: &str, raw: Option<&RawHead<'_>>) -> Stored {
+    pub(crate) fn found(&mut self, text: &str, raw: Option<&RawHead<'_>>) -> StoredValue {
         match raw {
-            Some(raw) => Stored::Row(Arc::new(RowText::found(text, raw, &mut self.pool))),
-            None => Stored::Opaque(Arc::from(text)),
+            Some(raw) => StoredValue::Row(Arc::new(RowText::found(text, raw, &mut self.pool))),
+            None => StoredValue::Opaque(Arc::from(text)),
         }
     }
 
@@ -64,7 +64,7 @@ impl Rows {
     pub(crate) fn put(&mut self, key: Arc<str>, entry: &SessionEntry) -> Result<(), serde_json::Error> {
         let previous = self.row(&key).cloned();
         let row = self.made(entry, previous.as_deref())?;
-        self.values.insert(key, Stored::Row(row));
+        self.values.insert(key, StoredValue::Row(row));
         Ok(())
     }
 

@@ -10,15 +10,15 @@ use parking_lot::RwLock;
 use super::file::Published;
 use super::query::{Matcher, Query, Selection};
 use super::stored::{Pool, RowText};
-use super::table::Table;
-use super::{Row, Shown, Visitor};
+use super::table::RowTable;
+use super::{Row, VisitedRow, Visitor};
 use crate::key::{KeyRules, SessionKey};
 
 /// Rows up to which a look at all of them is over before it is noticed.
 const FEW: usize = 500;
 
 /// A question to some store files.
-pub(super) struct Ask {
+pub(super) struct SelectRequest {
     pub(super) files: Vec<Arc<RwLock<Published>>>,
     pub(super) query: Query,
     pub(super) rules: KeyRules,
@@ -26,7 +26,7 @@ pub(super) struct Ask {
     pub(super) owner: Option<AgentId>,
 }
 
-impl Ask {
+impl SelectRequest {
     /// True if the query is cheap enough to run on a thread that must not block.
     pub(super) fn is_quick(&self) -> bool {
         let looks_at_all = self.query.looks_at_rows() || self.owner.is_some();
@@ -45,13 +45,13 @@ impl Ask {
     pub(super) fn show(&self, mut visitor: Visitor) {
         let (found, _) = self.find();
         for (key, text) in found {
-            visitor(Shown { key, text });
+            visitor(VisitedRow { key, text });
         }
     }
 
     fn find(&self) -> (Vec<(SessionKey, Arc<RowText>)>, usize) {
         let guards: Vec<_> = self.files.iter().map(|file| file.read()).collect();
-        let tables: Vec<&Table> = guards.iter().map(|guard| &guard.table).collect();
+        let tables: Vec<&RowTable> = guards.iter().map(|guard| &guard.table).collect();
         let matcher = Matcher::new(&self.query, &self.rules, self.owner.as_ref());
         let several = in_several(&tables);
         let mut total = tables.iter().map(|table| table.count(&matcher)).sum::<usize>();
@@ -76,7 +76,7 @@ impl Ask {
 }
 
 /// Keys with a row in more than one file. All but one of them stand in a file that is not that of their agent.
-fn in_several<'a>(tables: &[&'a Table]) -> HashMap<SessionKey, Vec<&'a Arc<RowText>>> {
+fn in_several<'a>(tables: &[&'a RowTable]) -> HashMap<SessionKey, Vec<&'a Arc<RowText>>> {
     let mut out = HashMap::new();
     if tables.len() < 2 {
         return out;

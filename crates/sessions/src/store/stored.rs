@@ -8,20 +8,20 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::head::{Head, Part, RawHead, offset_in};
-use super::listed::Listed;
+use super::head::{HeadText, RawHead, RowHead, offset_in};
+use super::listed::ListRowCache;
 use crate::entry::{Json, ROW_FIELD_DEPTH, SessionEntry, laid_out};
 use crate::mend::mend;
 
 /// A value of the file: a row, or something else that is kept as it is.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Stored {
+pub(crate) enum StoredValue {
     Row(Arc<RowText>),
     /// Value that is no object, as JSON text.
     Opaque(Arc<str>),
 }
 
-impl Stored {
+impl StoredValue {
     /// The row, where it is one.
     pub(crate) fn row(&self) -> Option<&Arc<RowText>> {
         match self {
@@ -42,12 +42,12 @@ impl Stored {
 /// A row as text.
 #[derive(Debug, PartialEq)]
 pub(crate) struct RowText {
-    head: Head,
+    head: RowHead,
     /// JSON, with a [`PLACEHOLDER`] for each of `big`.
     text: Box<str>,
     /// Large values, in the order of their places.
     big: Box<[BigValue]>,
-    listed: Listed,
+    listed: ListRowCache,
 }
 
 /// A big value that stands outside of its row's text, where rows can share it.
@@ -141,8 +141,13 @@ impl RowText {
         Self::new(raw.head(text, moved), slim, big)
     }
 
-    fn new(head: Head, text: String, big: Vec<BigValue>) -> Self {
-        Self { head, text: text.into_boxed_str(), big: big.into_boxed_slice(), listed: Listed::default() }
+    fn new(head: RowHead, text: String, big: Vec<BigValue>) -> Self {
+        Self {
+            head,
+            text: text.into_boxed_str(),
+            big: big.into_boxed_slice(),
+            listed: ListRowCache::default(),
+        }
     }
 
     /// Keeps a row that is not in the file as it is, laid out as OpenClaw writes it.
@@ -179,16 +184,16 @@ impl RowText {
     }
 
     /// Cached list view of the row.
-    pub(crate) fn listed(&self) -> &Listed {
+    pub(crate) fn listed(&self) -> &ListRowCache {
         &self.listed
     }
 
-    pub(crate) fn head(&self) -> &Head {
+    pub(crate) fn head(&self) -> &RowHead {
         &self.head
     }
 
     /// A text of the row, where it has one of the right type.
-    pub(crate) fn text(&self, part: Part) -> Option<std::borrow::Cow<'_, str>> {
+    pub(crate) fn text(&self, part: HeadText) -> Option<std::borrow::Cow<'_, str>> {
         self.head.text(part, &self.text)
     }
 
@@ -277,25 +282,25 @@ mod tests {
     }
 
     /// Value of a part in the fully parsed row, to compare with the head's.
-    fn part_of(entry: &SessionEntry, part: Part) -> Option<&str> {
+    fn part_of(entry: &SessionEntry, part: HeadText) -> Option<&str> {
         match part {
-            Part::SessionId => entry.session_id.as_ref().map(|id| id.as_str()),
-            Part::SessionFile => entry.session_file.as_deref(),
-            Part::SpawnedBy => entry.spawned_by.as_deref(),
-            Part::Label => entry.label.as_deref(),
-            Part::DisplayName => entry.display_name.as_deref(),
-            Part::Channel => entry.channel.as_deref(),
-            Part::GroupId => entry.group_id.as_deref(),
-            Part::Subject => entry.subject.as_deref(),
-            Part::GroupChannel => entry.group_channel.as_deref(),
-            Part::Space => entry.space.as_deref(),
-            Part::OriginLabel => entry.origin.as_deref()?.label.as_deref(),
+            HeadText::SessionId => entry.session_id.as_ref().map(|id| id.as_str()),
+            HeadText::SessionFile => entry.session_file.as_deref(),
+            HeadText::SpawnedBy => entry.spawned_by.as_deref(),
+            HeadText::Label => entry.label.as_deref(),
+            HeadText::DisplayName => entry.display_name.as_deref(),
+            HeadText::Channel => entry.channel.as_deref(),
+            HeadText::GroupId => entry.group_id.as_deref(),
+            HeadText::Subject => entry.subject.as_deref(),
+            HeadText::GroupChannel => entry.group_channel.as_deref(),
+            HeadText::Space => entry.space.as_deref(),
+            HeadText::OriginLabel => entry.origin.as_deref()?.label.as_deref(),
         }
     }
 
     fn check(row: &RowText) {
         let entry = row.entry();
-        for part in Part::ALL {
+        for part in HeadText::ALL {
             assert_eq!(row.text(part).as_deref(), part_of(&entry, part), "{part:?} of {}", row.text);
         }
         assert_eq!(

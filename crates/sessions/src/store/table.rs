@@ -9,10 +9,10 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 use openclaw_protocol::AgentId;
 
-use super::head::Part;
+use super::head::HeadText;
 use super::query::Matcher;
 use super::rows::Rows;
-use super::stored::{RowText, Stored};
+use super::stored::{RowText, StoredValue};
 use super::{Change, Edit, Refused, StoreError};
 use crate::entry::{SessionEntry, new_session_id};
 use crate::key::{KeyRules, SessionKey, legacy};
@@ -20,7 +20,7 @@ use crate::time::now_ms;
 
 /// Rows of one store file.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct RowTable {
     rows: Rows,
     /// The row that stands for a key.
     index: HashMap<SessionKey, Arc<str>>,
@@ -42,11 +42,11 @@ pub(crate) struct Table {
 #[derive(Debug)]
 pub(crate) struct Undo {
     stored: Arc<str>,
-    old: Option<Stored>,
+    old: Option<StoredValue>,
     at: usize,
 }
 
-impl Table {
+impl RowTable {
     pub(crate) fn new(rows: Rows, agent: AgentId, rules: KeyRules) -> Self {
         let mut table = Self {
             rows: Rows::default(),
@@ -183,7 +183,7 @@ impl Table {
 
     /// Sets a row.
     pub(crate) fn put(&mut self, stored: &Arc<str>, row: Arc<RowText>) -> Undo {
-        self.change(stored, Some(Stored::Row(row)), usize::MAX)
+        self.change(stored, Some(StoredValue::Row(row)), usize::MAX)
     }
 
     /// Removes a row.
@@ -222,17 +222,17 @@ impl Table {
     }
 
     /// Sets or removes a value; a new one goes to the place `at`.
-    fn change(&mut self, stored: &Arc<str>, new: Option<Stored>, at: usize) -> Undo {
+    fn change(&mut self, stored: &Arc<str>, new: Option<StoredValue>, at: usize) -> Undo {
         let key = self.key_of(stored);
         let was_at = self.rows.position(stored).unwrap_or(self.rows.len());
         let old = self.rows.get(stored).cloned();
         if let Some(key) = &key {
             self.unseat(key);
         }
-        if let Some(row) = old.as_ref().and_then(Stored::row) {
+        if let Some(row) = old.as_ref().and_then(StoredValue::row) {
             self.forget(key.as_ref(), stored, row);
         }
-        if let Some(row) = new.as_ref().and_then(Stored::row) {
+        if let Some(row) = new.as_ref().and_then(StoredValue::row) {
             self.note(key.as_ref(), stored, row);
         }
         match new {
@@ -280,7 +280,7 @@ impl Table {
 
     /// Takes note of the label and makes the spelling a candidate for its key.
     fn note(&mut self, key: Option<&SessionKey>, stored: &Arc<str>, row: &RowText) {
-        if let Some(label) = row.text(Part::Label) {
+        if let Some(label) = row.text(HeadText::Label) {
             self.labels.entry(Box::from(&*label)).or_default().push(Arc::clone(stored));
         }
         let Some(key) = key else { return };
@@ -297,7 +297,7 @@ impl Table {
     }
 
     fn forget(&mut self, key: Option<&SessionKey>, stored: &Arc<str>, row: &RowText) {
-        if let Some(label) = row.text(Part::Label)
+        if let Some(label) = row.text(HeadText::Label)
             && let Some(labelled) = self.labels.get_mut(&*label)
         {
             labelled.retain(|other| other != stored);
@@ -378,21 +378,21 @@ mod tests {
     use super::super::query::{Hidden, Query};
     use super::*;
 
-    fn table(json: &str) -> Table {
-        Table::new(document::read(json.as_bytes()).rows, AgentId::default(), KeyRules::default())
+    fn table(json: &str) -> RowTable {
+        RowTable::new(document::read(json.as_bytes()).rows, AgentId::default(), KeyRules::default())
     }
 
     fn key(text: &str) -> SessionKey {
         KeyRules::default().canonical(text).unwrap()
     }
 
-    type Values = Vec<(Arc<str>, Stored)>;
+    type Values = Vec<(Arc<str>, StoredValue)>;
 
-    fn values(table: &Table) -> Values {
+    fn values(table: &RowTable) -> Values {
         table.rows().iter().map(|(key, stored)| (Arc::clone(key), stored.clone())).collect()
     }
 
-    fn found(table: &Table, text: &str) -> Option<String> {
+    fn found(table: &RowTable, text: &str) -> Option<String> {
         table.find(&key(text)).map(|(stored, _)| stored.to_string())
     }
 
@@ -440,7 +440,8 @@ mod tests {
             (r#"{"agent:main:work":{"updatedAt":1}}"#, "agent:main:work", "agent:main:work"),
         ];
         for (json, found, written) in rows {
-            let table = Table::new(document::read(json.as_bytes()).rows, AgentId::default(), rules.clone());
+            let table =
+                RowTable::new(document::read(json.as_bytes()).rows, AgentId::default(), rules.clone());
             for name in ["main", "work", "agent:main:main", "agent:main:work"] {
                 let key = rules.canonical(name).unwrap();
                 assert_eq!(key.as_str(), "agent:main:work");
@@ -515,7 +516,7 @@ mod tests {
         assert_eq!(table.strays().iter().map(SessionKey::as_str).collect::<Vec<_>>(), ["agent:ops:d"]);
     }
 
-    fn selected(table: &Table, query: &Query) -> (Vec<String>, usize) {
+    fn selected(table: &RowTable, query: &Query) -> (Vec<String>, usize) {
         let rules = KeyRules::default();
         let matcher = Matcher::new(query, &rules, None);
         let keys = table.select(&matcher, |_| false).iter().map(|(key, _)| key.to_string()).collect();
@@ -559,7 +560,7 @@ mod tests {
     }
 
     /// Expected content of the table, found by looking at every row each time.
-    fn expected(values: &[(Arc<str>, Stored)]) -> Vec<(i64, SessionKey, Arc<str>)> {
+    fn expected(values: &[(Arc<str>, StoredValue)]) -> Vec<(i64, SessionKey, Arc<str>)> {
         let rules = KeyRules::default();
         let mut best: HashMap<SessionKey, (i64, bool, Arc<str>)> = HashMap::new();
         for (stored, value) in values {
@@ -584,7 +585,7 @@ mod tests {
         out
     }
 
-    fn check(table: &Table) {
+    fn check(table: &RowTable) {
         let values = values(table);
         let expect = expected(&values);
         let keys: Vec<String> = expect.iter().map(|(_, key, _)| key.to_string()).collect();
@@ -599,13 +600,13 @@ mod tests {
         let (found, total) = selected(table, &Query { hidden, ..Query::newest(2) });
         assert_eq!((found.as_slice(), total), (&shown[..shown.len().min(2)], shown.len()));
         for label in ["0", "1"] {
-            let has = |value: &Stored| {
-                value.row().is_some_and(|row| row.text(Part::Label).as_deref() == Some(label))
+            let has = |value: &StoredValue| {
+                value.row().is_some_and(|row| row.text(HeadText::Label).as_deref() == Some(label))
             };
             assert_eq!(table.label_in_use(label), values.iter().any(|(_, value)| has(value)));
             let labelled = expect
                 .iter()
-                .filter(|(_, text, _)| has(&Stored::Row(Arc::clone(table.find(text).unwrap().1))));
+                .filter(|(_, text, _)| has(&StoredValue::Row(Arc::clone(table.find(text).unwrap().1))));
             let labelled: Vec<String> = labelled.map(|(_, text, _)| text.to_string()).collect();
             assert_eq!(selected(table, &Query { label: Some(label.into()), ..Query::default() }).0, labelled);
         }

@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use tokio::sync::{mpsc, oneshot};
 
 use super::file::{FileStoreOptions, Published, Shelf};
-use super::journal::{Durability, Op, line};
+use super::journal::{LineDurability, Op, line};
 use super::stored::RowText;
 use super::table::Undo;
 use super::{Change, Row, StoreError};
@@ -26,45 +26,51 @@ mod pace;
 mod snapshot;
 mod store_file;
 
-use snapshot::{Finished, Job, Outcome};
+use snapshot::{Finished, Job, SnapshotOutcome};
 use store_file::StoreFile;
 
 /// The file a command is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct StoreTarget {
     pub(crate) path: PathBuf,
     /// The agent that rows without an agent part belong to.
     pub(crate) agent: AgentId,
 }
 
-type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
+type WriterReply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// Command for the writer thread.
-pub(crate) enum Command {
+pub(crate) enum WriterCommand {
     /// Read a file, again if it was changed.
-    Load { target: Target, reply: Reply<()> },
+    Load { target: StoreTarget, reply: WriterReply<()> },
     /// Change a row.
-    Update { target: Target, key: SessionKey, change: Change, durability: Durability, reply: Reply<Row> },
+    Update {
+        target: StoreTarget,
+        key: SessionKey,
+        change: Change,
+        durability: LineDurability,
+        reply: WriterReply<Row>,
+    },
     /// Remove a row.
-    Delete { target: Target, key: SessionKey, reply: Reply<Option<Row>> },
+    Delete { target: StoreTarget, key: SessionKey, reply: WriterReply<Option<Row>> },
     /// Write every file that is not up to date.
-    Flush { then_close: bool, reply: Reply<()> },
+    Flush { then_close: bool, reply: WriterReply<()> },
 }
 
 /// An answer that waits for the batch's sync.
-enum Answer {
-    Updated(Reply<Row>, Row),
-    Deleted(Reply<Option<Row>>, Option<Row>),
+enum UnsyncedReply {
+    Updated(WriterReply<Row>, Row),
+    Deleted(WriterReply<Option<Row>>, Option<Row>),
 }
 
 /// Effects of a batch on one file.
 #[derive(Default)]
 struct Staged {
-    durability: Durability,
+    durability: LineDurability,
     ops: Vec<Op>,
     undos: Vec<Undo>,
     touched: Vec<Touched>,
-    answers: Vec<Answer>,
+    answers: Vec<UnsyncedReply>,
 }
 
 impl Staged {
@@ -87,7 +93,7 @@ struct Touched {
 }
 
 struct Flush {
-    reply: Reply<()>,
+    reply: WriterReply<()>,
     deadline: Instant,
     then_close: bool,
 }
@@ -98,7 +104,7 @@ const BATCH: usize = 256;
 const FLUSH_PATIENCE: Duration = Duration::from_secs(10);
 
 /// State of the thread.
-pub(crate) struct Writer {
+pub(crate) struct StoreWriter {
     options: FileStoreOptions,
     shelf: Arc<Shelf>,
     files: BTreeMap<PathBuf, StoreFile>,
@@ -107,7 +113,7 @@ pub(crate) struct Writer {
     finished: (mpsc::Sender<Finished>, mpsc::Receiver<Finished>),
 }
 
-impl Writer {
+impl StoreWriter {
     pub(crate) fn new(options: FileStoreOptions, shelf: Arc<Shelf>) -> Self {
         Self {
             options,
@@ -120,7 +126,7 @@ impl Writer {
     }
 
     /// Works until every handle is gone or the store is closed.
-    pub(crate) fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+    pub(crate) fn run(mut self, mut commands: mpsc::Receiver<WriterCommand>) {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
             Ok(runtime) => runtime,
             Err(error) => {
@@ -159,7 +165,7 @@ impl Writer {
         }
     }
 
-    fn on_batch(&mut self, first: Command, mut more: impl FnMut() -> Option<Command>) {
+    fn on_batch(&mut self, first: WriterCommand, mut more: impl FnMut() -> Option<WriterCommand>) {
         let mut staged: BTreeMap<PathBuf, Staged> = BTreeMap::new();
         let mut next = Some(first);
         let mut count = 0;
@@ -173,13 +179,13 @@ impl Writer {
         }
     }
 
-    fn on_command(&mut self, command: Command, staged: &mut BTreeMap<PathBuf, Staged>) {
+    fn on_command(&mut self, command: WriterCommand, staged: &mut BTreeMap<PathBuf, Staged>) {
         match command {
-            Command::Load { target, reply } => {
+            WriterCommand::Load { target, reply } => {
                 let loaded = self.load(&target, staged);
                 let _ = reply.send(loaded);
             }
-            Command::Update { target, key, change, durability, reply } => {
+            WriterCommand::Update { target, key, change, durability, reply } => {
                 let outcome = self
                     .load(&target, staged)
                     .and_then(|()| self.stage_update(&target, &key, change, staged));
@@ -187,24 +193,24 @@ impl Writer {
                     Ok(row) => {
                         let staged = staged.entry(target.path).or_default();
                         staged.durability = staged.durability.max(durability);
-                        staged.answers.push(Answer::Updated(reply, row));
+                        staged.answers.push(UnsyncedReply::Updated(reply, row));
                     }
                     Err(error) => drop(reply.send(Err(error))),
                 }
             }
-            Command::Delete { target, key, reply } => {
+            WriterCommand::Delete { target, key, reply } => {
                 let outcome =
                     self.load(&target, staged).and_then(|()| self.stage_delete(&target, &key, staged));
                 match outcome {
                     Ok(row) => {
                         let staged = staged.entry(target.path).or_default();
-                        staged.durability = Durability::Synced;
-                        staged.answers.push(Answer::Deleted(reply, row));
+                        staged.durability = LineDurability::Synced;
+                        staged.answers.push(UnsyncedReply::Deleted(reply, row));
                     }
                     Err(error) => drop(reply.send(Err(error))),
                 }
             }
-            Command::Flush { then_close, reply } => {
+            WriterCommand::Flush { then_close, reply } => {
                 let deadline = Instant::now() + FLUSH_PATIENCE;
                 self.files.values_mut().for_each(StoreFile::forget_failure);
                 self.flushes.push(Flush { reply, deadline, then_close });
@@ -213,7 +219,7 @@ impl Writer {
     }
 
     /// Makes a file's rows those on disk, once a batch: later commands of it work on what earlier ones made.
-    fn load(&mut self, target: &Target, staged: &BTreeMap<PathBuf, Staged>) -> Result<(), StoreError> {
+    fn load(&mut self, target: &StoreTarget, staged: &BTreeMap<PathBuf, Staged>) -> Result<(), StoreError> {
         match self.files.get_mut(&target.path) {
             Some(_) if staged.get(&target.path).is_some_and(|staged| !staged.undos.is_empty()) => Ok(()),
             Some(file) => file.take_in_edits(),
@@ -228,7 +234,7 @@ impl Writer {
 
     fn stage_update(
         &mut self,
-        target: &Target,
+        target: &StoreTarget,
         key: &SessionKey,
         change: Change,
         staged: &mut BTreeMap<PathBuf, Staged>,
@@ -269,7 +275,7 @@ impl Writer {
 
     fn stage_delete(
         &mut self,
-        target: &Target,
+        target: &StoreTarget,
         key: &SessionKey,
         staged: &mut BTreeMap<PathBuf, Staged>,
     ) -> Result<Option<Row>, StoreError> {
@@ -297,7 +303,7 @@ impl Writer {
             line(&staged.ops).and_then(|line| file.journal(&line, staged.durability, staged.touched))
         };
         match written {
-            Ok(()) => staged.answers.into_iter().for_each(Answer::send),
+            Ok(()) => staged.answers.into_iter().for_each(UnsyncedReply::send),
             Err(source) => {
                 let published = file.published();
                 let mut guard = published.write();
@@ -325,7 +331,7 @@ impl Writer {
             let path = job.path.clone();
             match job.start(self.finished.0.clone()) {
                 Ok(thread) => drop(self.snapshots.insert(path, thread)),
-                Err(error) => self.on_finished(Finished { path, outcome: Outcome::Failed(error) }),
+                Err(error) => self.on_finished(Finished { path, outcome: SnapshotOutcome::Failed(error) }),
             }
         }
     }
@@ -366,7 +372,7 @@ impl Writer {
     }
 }
 
-impl Answer {
+impl UnsyncedReply {
     fn send(self) {
         match self {
             Self::Updated(reply, row) => drop(reply.send(Ok(row))),
@@ -400,22 +406,27 @@ mod tests {
         let options =
             FileStoreOptions::new(Layout::new(dir.path(), dir.path(), None), KeyRules::default(), Vec::new());
         let target =
-            Target { path: options.layout.store_path(&AgentId::default()), agent: AgentId::default() };
+            StoreTarget { path: options.layout.store_path(&AgentId::default()), agent: AgentId::default() };
         let lock = crate::disk::beside(&target.path, "lock");
         std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
         std::fs::write(&lock, format!("{{\"pid\":{},\"startedAt\":{}}}", nix::unistd::getppid(), now_ms()))
             .unwrap();
-        let mut writer = Writer::new(options, Arc::default());
+        let mut writer = StoreWriter::new(options, Arc::default());
         let (reply, mut updated) = oneshot::channel();
         let key = KeyRules::default().canonical("main").unwrap();
         let change: Change = Box::new(|edit| {
             edit.entry.input_tokens = Some(5);
             Ok(())
         });
-        let update =
-            Command::Update { target: target.clone(), key, change, durability: Durability::Synced, reply };
+        let update = WriterCommand::Update {
+            target: target.clone(),
+            key,
+            change,
+            durability: LineDurability::Synced,
+            reply,
+        };
         let (reply, mut flushed) = oneshot::channel();
-        let mut rest = Some(Command::Flush { then_close: false, reply });
+        let mut rest = Some(WriterCommand::Flush { then_close: false, reply });
         writer.on_batch(update, || rest.take());
         assert!(updated.try_recv().unwrap().is_ok());
 
@@ -432,7 +443,7 @@ mod tests {
 
         std::fs::remove_file(&lock).unwrap();
         let (reply, mut flushed) = oneshot::channel();
-        writer.on_batch(Command::Flush { then_close: false, reply }, || None);
+        writer.on_batch(WriterCommand::Flush { then_close: false, reply }, || None);
         for job in writer.due_snapshots(now + Duration::from_secs(60)) {
             let finished = job.run();
             writer.on_finished(finished);

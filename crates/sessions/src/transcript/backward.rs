@@ -7,8 +7,8 @@ use std::path::Path;
 
 use openclaw_config::shared_place;
 
-use super::file::{HEADER_WITHIN, Window};
-use super::format::{Header, VERSION};
+use super::file::{FileWindow, HEADER_WITHIN};
+use super::format::{TranscriptHeader, VERSION};
 use super::head::{Kind, LineHead};
 use super::scan::Lines;
 use super::storage::Visit;
@@ -33,7 +33,7 @@ fn walk_in_parts(file: &File, reach: u64, first_part: u64, visit: &mut Visit<'_>
     };
     let end = file.metadata()?.len();
     let mut tail = Tail::new(end, end.saturating_sub(reach), first_part / 2);
-    let mut window = Window::backward();
+    let mut window = FileWindow::backward();
     let mut visited = 0;
     loop {
         let branch = tail.index.path(tail.index.last());
@@ -85,7 +85,7 @@ pub(crate) fn first_entries(
 #[derive(Debug)]
 pub(crate) enum Beginning {
     /// A header.
-    Header(Header),
+    Header(TranscriptHeader),
     /// An entry: OpenClaw 2026.2.9's `sessions.compact` cuts the header off.
     Entry,
     /// No beginning of a transcript.
@@ -117,7 +117,7 @@ pub(crate) fn beginning_of(mut file: &File) -> io::Result<Beginning> {
 }
 
 /// The header, when the first line that is JSON is one.
-pub(crate) fn header_of(file: &File) -> io::Result<Option<Header>> {
+pub(crate) fn header_of(file: &File) -> io::Result<Option<TranscriptHeader>> {
     Ok(match beginning_of(file)? {
         Beginning::Header(header) => Some(header),
         Beginning::Entry | Beginning::Something => None,

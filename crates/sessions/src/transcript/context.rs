@@ -59,7 +59,7 @@ pub fn in_part(mut message: Arc<Message>, up_to: Option<usize>) -> Arc<Message> 
 
 /// Step of a branch, as far as planning needs it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step<'a> {
+pub struct BranchStep<'a> {
     /// Id of the entry.
     pub id: &'a str,
     /// Kind of the entry.
@@ -70,7 +70,7 @@ pub struct Step<'a> {
 
 /// Entries of a branch that are used, as positions on it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Plan {
+pub struct ContextPlan {
     /// The compaction whose summary comes first.
     pub summary: Option<usize>,
     /// First position that the compaction kept, or the beginning of the branch.
@@ -82,7 +82,7 @@ pub struct Plan {
 }
 
 /// Decides what of a branch (root first) is shown: the last compaction's summary, what it kept, what came after it.
-pub fn plan(branch: &[Step<'_>]) -> Plan {
+pub fn plan(branch: &[BranchStep<'_>]) -> ContextPlan {
     let last = |fits: fn(Kind) -> bool| branch.iter().rposition(|step| fits(step.kind));
     let summary = last(|kind| kind == Kind::Compaction);
     let from = match summary {
@@ -94,7 +94,7 @@ pub fn plan(branch: &[Step<'_>]) -> Plan {
             kept.and_then(|kept| before.iter().rposition(|step| step.id == kept)).unwrap_or(at)
         }
     };
-    Plan {
+    ContextPlan {
         summary,
         from,
         thinking: last(|kind| kind == Kind::ThinkingLevelChange),
@@ -102,7 +102,7 @@ pub fn plan(branch: &[Step<'_>]) -> Plan {
     }
 }
 
-impl Plan {
+impl ContextPlan {
     /// Positions of the view's entries on a branch of this length: those that were kept, and those
     /// that came later. Settings and other summaries are among them.
     pub fn places(&self, length: usize) -> [std::ops::Range<usize>; 2] {
@@ -120,7 +120,7 @@ pub fn is_shown(kind: Kind) -> bool {
 
 /// True if the known end of a branch contains everything that its context is made of, however long
 /// the branch is.
-pub fn is_enough(end: &[Step<'_>]) -> bool {
+pub fn is_enough(end: &[BranchStep<'_>]) -> bool {
     let plan = plan(end);
     let kept = |at: usize| {
         let kept = end.get(at).and_then(|step| step.first_kept);
@@ -265,7 +265,7 @@ mod tests {
 
     /// `u1`: user, `a1`: assistant, `C:<kept>`: compaction, `m`, `t`: settings, `x`: custom.
     fn check(branch: &[&str], expect: &[&str]) {
-        let steps: Vec<Step<'_>> = branch
+        let steps: Vec<BranchStep<'_>> = branch
             .iter()
             .map(|id| {
                 let kind = match id.chars().next().unwrap() {
@@ -277,7 +277,7 @@ mod tests {
                     'b' => Kind::BranchSummary,
                     _ => Kind::Custom,
                 };
-                Step { id, kind, first_kept: id.split_once(':').map(|(_, kept)| kept) }
+                BranchStep { id, kind, first_kept: id.split_once(':').map(|(_, kept)| kept) }
             })
             .collect();
         let plan = plan(&steps);
@@ -303,8 +303,8 @@ mod tests {
     #[test]
     fn settings_come_from_their_last_entry() {
         let kinds = [Kind::ModelChange, Kind::ThinkingLevelChange, Kind::User, Kind::Assistant, Kind::User];
-        let steps: Vec<Step<'_>> =
-            kinds.iter().map(|kind| Step { id: "", kind: *kind, first_kept: None }).collect();
+        let steps: Vec<BranchStep<'_>> =
+            kinds.iter().map(|kind| BranchStep { id: "", kind: *kind, first_kept: None }).collect();
         let plan = plan(&steps);
         assert_eq!((plan.thinking, plan.model), (Some(1), Some(3)));
     }

@@ -18,24 +18,24 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::TranscriptError;
-use super::context::{Context, Step, View};
+use super::context::{BranchStep, Context, View};
 use super::format::{
-    Body, CACHE_TTL, Entry, EntryId, Header, HeaderKind, MODEL_SNAPSHOT, StoredMessage, VERSION,
+    Body, CACHE_TTL, Entry, EntryId, HeaderKind, MODEL_SNAPSHOT, StoredMessage, TranscriptHeader, VERSION,
 };
 use super::guard::{self, PendingCalls};
 use super::index::{At, IndexedEntry, LineHead};
 use super::storage::{OpenTranscript, TranscriptRef};
 use super::tail::Tail;
-use super::turn::Turn;
-use crate::disk::{self, Stamp};
+use super::turn::TranscriptTurn;
+use crate::disk::{self, FileVersion};
 use crate::ids;
 use crate::time::{iso, now_ms};
 
 pub(super) use load::HEADER_WITHIN;
-pub(super) use pieces::Piece;
+pub(super) use pieces::BranchPiece;
 #[cfg(any(test, feature = "contract"))]
 pub(super) use turns::failure_text;
-pub(super) use window::Window;
+pub(super) use window::FileWindow;
 
 use load::read_header;
 
@@ -107,7 +107,7 @@ pub struct TranscriptFile {
     file: File,
     /// The file as it was when it was opened: which one it is.
     opened: Metadata,
-    header: Header,
+    header: TranscriptHeader,
     /// Known last part of the file; earlier parts are read when something asks for them.
     tail: Tail,
     leaf: Option<At>,
@@ -118,7 +118,7 @@ pub struct TranscriptFile {
     /// True if half a line may stand behind the known bytes, which the disk would not cut off.
     is_torn: bool,
     /// The file as the last [`Self::sync`] left it.
-    synced: Option<Stamp>,
+    synced: Option<FileVersion>,
     /// Bytes from its beginning that a sync is known to have made durable.
     durable: u64,
     /// True after a failed sync: the system may take data for written that is not on the disk, and
@@ -148,7 +148,7 @@ impl TranscriptFile {
         Ok(out)
     }
 
-    fn empty(path: &Path, file: File, header: Header) -> Result<Self, TranscriptError> {
+    fn empty(path: &Path, file: File, header: TranscriptHeader) -> Result<Self, TranscriptError> {
         let opened = file.metadata().map_err(|source| TranscriptError::io("read", path, source))?;
         Ok(Self {
             path: path.to_path_buf(),
@@ -240,7 +240,7 @@ impl TranscriptFile {
     fn branch_until(
         &mut self,
         leaf: Option<At>,
-        enough: impl Fn(&[Step<'_>]) -> bool,
+        enough: impl Fn(&[BranchStep<'_>]) -> bool,
     ) -> Result<Vec<At>, TranscriptError> {
         loop {
             let branch = self.tail.index.path(leaf);
@@ -251,13 +251,13 @@ impl TranscriptFile {
         }
     }
 
-    fn steps<'a>(&'a self, branch: &[At]) -> Vec<Step<'a>> {
+    fn steps<'a>(&'a self, branch: &[At]) -> Vec<BranchStep<'a>> {
         branch
             .iter()
             .filter_map(|at| {
                 let place = self.place(*at)?;
                 let first_kept = self.tail.index.first_kept(*at).map(EntryId::as_str);
-                Some(Step { id: place.id.as_str(), kind: place.kind, first_kept })
+                Some(BranchStep { id: place.id.as_str(), kind: place.kind, first_kept })
             })
             .collect()
     }
@@ -310,7 +310,7 @@ impl TranscriptFile {
 }
 
 impl OpenTranscript for TranscriptFile {
-    fn header(&self) -> &Header {
+    fn header(&self) -> &TranscriptHeader {
         &self.header
     }
 
@@ -397,12 +397,12 @@ impl OpenTranscript for TranscriptFile {
         let synced = again.and_then(|()| self.file.sync_data()).and_then(|()| self.file.metadata());
         let meta = synced.map_err(|source| self.fail("sync", source))?;
         (self.is_in_doubt, self.durable) = (false, self.len);
-        self.synced = (meta.len() == self.len).then(|| Stamp::from_meta(&meta));
+        self.synced = (meta.len() == self.len).then(|| FileVersion::from_meta(&meta));
         Ok(())
     }
 
     fn is_untouched(&self) -> bool {
-        self.synced.is_some() && Stamp::of(&self.path).is_ok_and(|stamp| stamp == self.synced)
+        self.synced.is_some() && FileVersion::of(&self.path).is_ok_and(|stamp| stamp == self.synced)
     }
 
     fn branch(&mut self, to: Branch) -> Result<(), TranscriptError> {
@@ -435,7 +435,7 @@ impl OpenTranscript for TranscriptFile {
         ids: &[EntryId],
         said_at: i64,
         is_ours: &dyn Fn(&EntryId) -> bool,
-    ) -> Result<Option<Turn>, TranscriptError> {
+    ) -> Result<Option<TranscriptTurn>, TranscriptError> {
         self.turn_of(ids, said_at, is_ours)
     }
 
@@ -449,8 +449,8 @@ impl OpenTranscript for TranscriptFile {
 }
 
 /// The header of a transcript that begins now.
-pub(super) fn new_header(new: &NewTranscript) -> Header {
-    Header {
+pub(super) fn new_header(new: &NewTranscript) -> TranscriptHeader {
+    TranscriptHeader {
         kind: HeaderKind::Session,
         version: VERSION,
         id: new.session_id.clone(),

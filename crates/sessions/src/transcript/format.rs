@@ -51,7 +51,7 @@ impl std::borrow::Borrow<str> for EntryId {
 /// The first line: `{"type":"session",…}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Header {
+pub struct TranscriptHeader {
     /// Tells the line from entries.
     #[serde(rename = "type")]
     pub kind: HeaderKind,
@@ -74,7 +74,7 @@ pub struct Header {
     pub extra: Map<String, Value>,
 }
 
-/// The `type` of a [`Header`].
+/// The `type` of a [`TranscriptHeader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HeaderKind {
@@ -513,13 +513,13 @@ mod tests {
             r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w","parentSession":"/p.jsonl","x":1}"#,
         ];
         for row in rows {
-            let header: Header = serde_json::from_str(row).unwrap();
+            let header: TranscriptHeader = serde_json::from_str(row).unwrap();
             assert_eq!(serde_json::to_string(&header).unwrap(), row);
         }
-        let old: Header =
+        let old: TranscriptHeader =
             serde_json::from_str(r#"{"type":"session","id":"s","timestamp":"t","cwd":"/w"}"#).unwrap();
         assert_eq!(old.version, 1);
-        assert!(serde_json::from_str::<Header>(r#"{"type":"message","id":"s"}"#).is_err());
+        assert!(serde_json::from_str::<TranscriptHeader>(r#"{"type":"message","id":"s"}"#).is_err());
     }
 
     #[test]

@@ -13,37 +13,37 @@ use super::lock::WeakLock;
 use super::storage::{OpenTranscript, TranscriptRef};
 use super::{TranscriptError, blocking};
 
-type Written = Result<EntryId, TranscriptError>;
+type InjectionResult = Result<EntryId, TranscriptError>;
 
 /// An open transcript with the messages that wait to be injected.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct InjectionQueue {
     pub(super) open: Box<dyn OpenTranscript>,
     /// True while messages may be injected.
     accepts: bool,
     tickets: u64,
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingInjection>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingInjection {
     ticket: u64,
     message: Message,
     id: Option<EntryId>,
-    written: oneshot::Sender<Written>,
+    written: oneshot::Sender<InjectionResult>,
 }
 
 /// State of a message that is to be injected.
 enum Put {
     /// The message is written and durable, or cannot be written.
-    Done(Written),
+    Done(InjectionResult),
     /// The message waits for the results of tool calls. The ticket takes it back.
-    Waits(u64, oneshot::Receiver<Written>),
+    Waits(u64, oneshot::Receiver<InjectionResult>),
     /// The run is done with the transcript.
     Over,
 }
 
-impl Shared {
+impl InjectionQueue {
     pub(super) fn new(open: Box<dyn OpenTranscript>) -> Self {
         Self { open, accepts: false, tickets: 0, waiting: Vec::new() }
     }
@@ -56,7 +56,7 @@ impl Shared {
     }
 
     /// Appends an entry of the owner's, and then what waits, if it may stand there.
-    pub(super) fn append(&mut self, body: Body, id: Option<EntryId>) -> Written {
+    pub(super) fn append(&mut self, body: Body, id: Option<EntryId>) -> InjectionResult {
         self.open.refresh()?;
         let id = self.open.append(body, id)?;
         if let Err(error) = self.write_waiting() {
@@ -75,7 +75,7 @@ impl Shared {
             Ok(_) => {
                 let (written, done) = oneshot::channel();
                 self.tickets += 1;
-                self.waiting.push(Waiting { ticket: self.tickets, message, id, written });
+                self.waiting.push(PendingInjection { ticket: self.tickets, message, id, written });
                 Put::Waits(self.tickets, done)
             }
             Err(error) => Put::Done(Err(error)),
@@ -93,14 +93,14 @@ impl Shared {
         if self.waiting.is_empty() || !self.open.pending_calls()?.is_empty() {
             return Ok(());
         }
-        for Waiting { message, id, written, .. } in std::mem::take(&mut self.waiting) {
+        for PendingInjection { message, id, written, .. } in std::mem::take(&mut self.waiting) {
             // The asker may have gone; the message stays in the transcript.
             let _ = written.send(self.append_durably(message, id));
         }
         Ok(())
     }
 
-    fn append_durably(&mut self, message: Message, id: Option<EntryId>) -> Written {
+    fn append_durably(&mut self, message: Message, id: Option<EntryId>) -> InjectionResult {
         self.open.refresh()?;
         let id = self.open.append(message.into(), id)?;
         self.open.sync()?;
@@ -113,7 +113,7 @@ impl Shared {
 pub struct Injector {
     pub(super) transcript: TranscriptRef,
     pub(super) lock: WeakLock,
-    pub(super) shared: Weak<Mutex<Shared>>,
+    pub(super) shared: Weak<Mutex<InjectionQueue>>,
 }
 
 impl Injector {
@@ -144,9 +144,9 @@ impl Injector {
     async fn written(
         &self,
         ticket: u64,
-        mut written: oneshot::Receiver<Written>,
+        mut written: oneshot::Receiver<InjectionResult>,
         patience: Duration,
-    ) -> Option<Written> {
+    ) -> Option<InjectionResult> {
         if let Ok(result) = tokio::time::timeout(patience, &mut written).await {
             return result.ok();
         }
@@ -161,7 +161,7 @@ impl Injector {
     /// `None` when the run has given the transcript back.
     async fn work<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Shared) -> T + Send + 'static,
+        work: impl FnOnce(&mut InjectionQueue) -> T + Send + 'static,
     ) -> Result<Option<T>, TranscriptError> {
         let (Some(lock), Some(shared)) = (self.lock.get(), Weak::upgrade(&self.shared)) else {
             return Ok(None);

@@ -61,11 +61,11 @@ pub enum LockError {
 /// The lock of a transcript, and with it the only way to write into it. Given back when nothing that was opened with it is
 /// in use any more.
 #[derive(Debug, Clone)]
-pub struct TranscriptLock(Arc<Inner>);
+pub struct TranscriptLock(Arc<LockInner>);
 
 /// A lock that others have; it does not keep it from being given back.
 #[derive(Debug, Clone)]
-pub(super) struct WeakLock(Weak<Inner>);
+pub(super) struct WeakLock(Weak<LockInner>);
 
 impl WeakLock {
     pub(super) fn get(&self) -> Option<TranscriptLock> {
@@ -73,7 +73,7 @@ impl WeakLock {
     }
 }
 
-struct Inner {
+struct LockInner {
     // In this order: other processes may have it before the next one in this process has its turn.
     held: Option<HeldLock>,
     turn: OwnedMutexGuard<Idle>,
@@ -82,7 +82,7 @@ struct Inner {
     lingers: AtomicBool,
 }
 
-impl Drop for Inner {
+impl Drop for LockInner {
     fn drop(&mut self) {
         if let Some(held) = self.held.take().filter(|_| self.lingers.load(Ordering::Relaxed)) {
             Idle::keep(&mut self.turn, held);
@@ -90,14 +90,14 @@ impl Drop for Inner {
     }
 }
 
-impl fmt::Debug for Inner {
+impl fmt::Debug for LockInner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.lock", self.transcript)
     }
 }
 
 /// A turn belongs to nothing but the transcript: first come, first served.
-type Turn = tokio::sync::Mutex<Idle>;
+type LockQueue = tokio::sync::Mutex<Idle>;
 
 /// State that the next run in line finds.
 #[derive(Default)]
@@ -119,7 +119,7 @@ impl Idle {
     }
 
     /// Gives the lock back when no run took it up for a while. At the end of the runtime it is dropped, and gives it back too.
-    async fn give_back(turn: Arc<Turn>) {
+    async fn give_back(turn: Arc<LockQueue>) {
         let mut until = Clock::now() + LINGER;
         loop {
             tokio::time::sleep_until(until).await;
@@ -159,16 +159,16 @@ impl TurnMessage {
     }
 }
 
-static TURNS: Mutex<Option<HashMap<TranscriptRef, Weak<Turn>>>> = Mutex::new(None);
+static TURNS: Mutex<Option<HashMap<TranscriptRef, Weak<LockQueue>>>> = Mutex::new(None);
 
-fn turn_of(transcript: &TranscriptRef) -> Arc<Turn> {
+fn turn_of(transcript: &TranscriptRef) -> Arc<LockQueue> {
     let mut guard = TURNS.lock();
     let turns = guard.get_or_insert_with(HashMap::new);
     if let Some(turn) = turns.get(transcript).and_then(Weak::upgrade) {
         return turn;
     }
     turns.retain(|_, turn| turn.strong_count() > 0);
-    let turn = Arc::new(Turn::default());
+    let turn = Arc::new(LockQueue::default());
     turns.insert(transcript.clone(), Arc::downgrade(&turn));
     turn
 }
@@ -240,7 +240,7 @@ impl TranscriptLock {
         let lock = |held, turn| {
             let (transcripts, transcript) = (Arc::clone(transcripts), transcript.clone());
             let lingers = AtomicBool::new(false);
-            Self(Arc::new(Inner { held: Some(held), turn, transcripts, transcript, lingers }))
+            Self(Arc::new(LockInner { held: Some(held), turn, transcripts, transcript, lingers }))
         };
         if let Some(held) = turn.take() {
             return Ok(lock(held, turn));
@@ -428,7 +428,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let transcript = dir.path().join("a.jsonl");
         let file = lock_path(&transcript);
-        let stamp = || disk::Stamp::of(&file).unwrap();
+        let stamp = || disk::FileVersion::of(&file).unwrap();
         let end_run = async || {
             let run = lock(&transcript).await.unwrap();
             run.linger();

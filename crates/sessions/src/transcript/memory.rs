@@ -14,10 +14,10 @@ use openclaw_protocol::{AgentId, SessionId};
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use serde_json::{Map, json};
 
-use super::context::{self, Context, Step, View};
+use super::context::{self, BranchStep, Context, View};
 use super::file::{Branch, ModelSettings, NewTranscript, failure_text, new_header};
 use super::fork::label_entries;
-use super::format::{Body, Entry, EntryId, Header, MODEL_SNAPSHOT, StoredMessage};
+use super::format::{Body, Entry, EntryId, MODEL_SNAPSHOT, StoredMessage, TranscriptHeader};
 use super::guard::{self, PendingCalls};
 use super::head::{Kind, LineHead};
 use super::leave::{is_plain_turn, is_said_at, is_setting, marker};
@@ -26,7 +26,9 @@ use super::storage::{
     Transcripts, Visit,
 };
 use super::truncate::plan;
-use super::turn::{Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, steered, turn_end};
+use super::turn::{
+    TURN_START, TranscriptTurn, TurnEnd, TurnMark, TurnState, ends_within_turn, steered, turn_end,
+};
 use super::{LinesCompacted, TranscriptError};
 use crate::entry::SessionEntry;
 use crate::ids;
@@ -38,27 +40,27 @@ use crate::time::{iso, now_ms};
 pub struct MemoryTranscripts {
     /// Tells the names of one's transcripts from another's: locks go by name.
     number: u64,
-    all: Shared,
+    all: TranscriptCells,
 }
 
-type Shared = Arc<Mutex<BTreeMap<TranscriptRef, Kept>>>;
+type TranscriptCells = Arc<Mutex<BTreeMap<TranscriptRef, TranscriptCell>>>;
 
 /// Transcript in memory.
 #[derive(Debug, Clone, Default)]
-struct Kept {
+struct TranscriptCell {
     /// Content of the transcript; `None` where only the lock is there.
-    stored: Option<Stored>,
+    stored: Option<StoredTranscript>,
     /// The process that has the lock.
     holder: Option<u32>,
 }
 
 #[derive(Debug, Clone)]
-struct Stored {
-    header: Header,
+struct StoredTranscript {
+    header: TranscriptHeader,
     entries: Vec<Entry>,
 }
 
-impl Stored {
+impl StoredTranscript {
     fn position(&self, id: &str) -> Option<usize> {
         self.entries.iter().rposition(|entry| entry.id.as_str() == id)
     }
@@ -93,7 +95,7 @@ fn kind_of(entry: &Entry) -> Kind {
 impl Default for MemoryTranscripts {
     fn default() -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        Self { number: NUMBER.fetch_add(1, Ordering::Relaxed), all: Shared::default() }
+        Self { number: NUMBER.fetch_add(1, Ordering::Relaxed), all: TranscriptCells::default() }
     }
 }
 
@@ -109,9 +111,12 @@ impl MemoryTranscripts {
         let all = self.all.lock();
         copy_rest();
         let copy = Self::default();
-        let moved = |(name, kept): (&TranscriptRef, &Kept)| {
+        let moved = |(name, kept): (&TranscriptRef, &TranscriptCell)| {
             let rest = name.path().strip_prefix(self.root()).unwrap_or(name.path());
-            (TranscriptRef::new(copy.root().join(rest)), Kept { stored: kept.stored.clone(), holder: None })
+            (
+                TranscriptRef::new(copy.root().join(rest)),
+                TranscriptCell { stored: kept.stored.clone(), holder: None },
+            )
         };
         *copy.all.lock() = all.iter().map(moved).collect();
         drop(all);
@@ -120,7 +125,7 @@ impl MemoryTranscripts {
 
     /// All transcripts with all their entries, those of other branches too.
     pub fn all(&self) -> Vec<(TranscriptRef, Vec<Entry>)> {
-        let entries = |(name, kept): (&TranscriptRef, &Kept)| {
+        let entries = |(name, kept): (&TranscriptRef, &TranscriptCell)| {
             Some((name.clone(), kept.stored.as_ref()?.entries.clone()))
         };
         self.all.lock().iter().filter_map(entries).collect()
@@ -229,7 +234,7 @@ impl Transcripts for MemoryTranscripts {
             .entry(lock.transcript().clone())
             .or_default()
             .stored
-            .get_or_insert_with(|| Stored { header: new_header(new), entries: Vec::new() });
+            .get_or_insert_with(|| StoredTranscript { header: new_header(new), entries: Vec::new() });
         self.opened(lock.transcript())
     }
 
@@ -244,7 +249,7 @@ impl Transcripts for MemoryTranscripts {
         let source =
             all.get(parent.transcript()).and_then(|kept| kept.stored.as_ref()).ok_or_else(missing)?;
         let branch = source.branch(source.entries.len().checked_sub(1));
-        let mut copied = Stored {
+        let mut copied = StoredTranscript {
             header: new_header(&NewTranscript { parent: Some(parent.transcript().to_string()), ..new }),
             entries: Vec::new(),
         };
@@ -296,7 +301,7 @@ impl Transcripts for MemoryTranscripts {
     }
 }
 
-impl Stored {
+impl StoredTranscript {
     /// Adds an entry after the last one, whatever it says.
     fn follow(&mut self, entry: Entry) {
         let parent_id = self.entries.last().map(|last| last.id.clone());
@@ -305,7 +310,7 @@ impl Stored {
 }
 
 struct MemoryLock {
-    all: Shared,
+    all: TranscriptCells,
     transcript: TranscriptRef,
 }
 
@@ -323,7 +328,7 @@ impl Drop for MemoryLock {
 }
 
 struct MemoryReader {
-    all: Shared,
+    all: TranscriptCells,
     transcript: TranscriptRef,
 }
 
@@ -353,9 +358,9 @@ impl TranscriptReader for MemoryReader {
 
 #[derive(Debug)]
 struct MemoryTranscript {
-    all: Shared,
+    all: TranscriptCells,
     transcript: TranscriptRef,
-    header: Header,
+    header: TranscriptHeader,
     leaf: Option<EntryId>,
     /// Number of entries when it was looked at last.
     known: usize,
@@ -364,7 +369,7 @@ struct MemoryTranscript {
 }
 
 impl MemoryTranscript {
-    fn stored(&self) -> Result<MappedMutexGuard<'_, Stored>, TranscriptError> {
+    fn stored(&self) -> Result<MappedMutexGuard<'_, StoredTranscript>, TranscriptError> {
         MutexGuard::try_map(self.all.lock(), |all| all.get_mut(&self.transcript)?.stored.as_mut())
             .map_err(|_| TranscriptError::Missing(self.transcript.clone()))
     }
@@ -387,15 +392,15 @@ impl MemoryTranscript {
     }
 }
 
-fn plan_of(branch: &[Entry]) -> context::Plan {
+fn plan_of(branch: &[Entry]) -> context::ContextPlan {
     let kept = |entry: &Entry| match &entry.body {
         Body::Compaction(compaction) => Some(compaction.first_kept_entry_id.clone()),
         _ => None,
     };
     let facts: Vec<_> = branch.iter().map(|entry| (entry.id.clone(), kind_of(entry), kept(entry))).collect();
-    let steps: Vec<Step<'_>> = facts
+    let steps: Vec<BranchStep<'_>> = facts
         .iter()
-        .map(|(id, kind, kept)| Step { id: id.as_str(), kind: *kind, first_kept: kept.as_deref() })
+        .map(|(id, kind, kept)| BranchStep { id: id.as_str(), kind: *kind, first_kept: kept.as_deref() })
         .collect();
     context::plan(&steps)
 }
@@ -410,14 +415,14 @@ fn context_of(branch: &[Entry]) -> Context {
     Context { messages: view_of(branch, &plan).messages(), thinking_level, model }
 }
 
-fn view_of(branch: &[Entry], plan: &context::Plan) -> View {
+fn view_of(branch: &[Entry], plan: &context::ContextPlan) -> View {
     let entry = |at: usize| Arc::new(branch[at].clone());
     let [kept, later] = plan.places(branch.len()).map(|places| places.map(entry).collect());
     View { compaction: plan.summary.map(entry), kept, later }
 }
 
 impl OpenTranscript for MemoryTranscript {
-    fn header(&self) -> &Header {
+    fn header(&self) -> &TranscriptHeader {
         &self.header
     }
 
@@ -482,7 +487,7 @@ impl OpenTranscript for MemoryTranscript {
 
     fn begin_turn(&mut self) -> Result<(), TranscriptError> {
         let branch = self.branch_to(self.leaf.as_ref())?;
-        if ends_within_turn(branch.iter().rev().map(Mark::of).find(|mark| *mark != Mark::Beside)) {
+        if ends_within_turn(branch.iter().rev().map(TurnMark::of).find(|mark| *mark != TurnMark::Beside)) {
             let data = Some(json!({"timestamp": now_ms()}));
             self.append(Body::Custom { custom_type: TURN_START.to_owned(), data }, None)?;
         }
@@ -536,11 +541,12 @@ impl OpenTranscript for MemoryTranscript {
         ids: &[EntryId],
         said_at: i64,
         is_ours: &dyn Fn(&EntryId) -> bool,
-    ) -> Result<Option<Turn>, TranscriptError> {
+    ) -> Result<Option<TranscriptTurn>, TranscriptError> {
         let branch = self.branch_to(self.leaf.as_ref())?;
         let is_said = |entry: &Entry| ids.contains(&entry.id) && is_said_at(entry, said_at);
         let Some(from) = branch.iter().rposition(is_said) else { return Ok(None) };
-        let marks: Vec<Mark> = branch[from..].iter().map(|entry| Mark::within(entry, is_ours)).collect();
+        let marks: Vec<TurnMark> =
+            branch[from..].iter().map(|entry| TurnMark::within(entry, is_ours)).collect();
         let end = turn_end(&marks);
         let steered = steered(&marks, end).map(|at| branch[from + at].id.clone()).collect();
         let state = match end {
@@ -549,7 +555,7 @@ impl OpenTranscript for MemoryTranscript {
             TurnEnd::Failed(at) => TurnState::Failed(failure_text(&branch[from + at])),
             TurnEnd::Answered(at) => TurnState::Answered(context_of(&branch[..=from + at])),
         };
-        Ok(Some(Turn { entry: branch[from].id.clone(), steered, state }))
+        Ok(Some(TranscriptTurn { entry: branch[from].id.clone(), steered, state }))
     }
 
     fn leave_turn(&mut self, ids: &[EntryId], said_at: i64) -> Result<bool, TranscriptError> {

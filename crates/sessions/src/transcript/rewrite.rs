@@ -6,16 +6,16 @@ use std::io::{self, BufWriter, Write};
 
 use serde_json::Value;
 
-use super::file::{Piece, TranscriptFile};
-use super::format::{Entry, EntryId, Header};
+use super::file::{BranchPiece, TranscriptFile};
+use super::format::{Entry, EntryId, TranscriptHeader};
 use crate::mend::mend;
 
 /// Parts of a transcript to copy.
 pub(super) struct Copy<'a> {
     /// The first line.
-    pub(super) header: &'a Header,
+    pub(super) header: &'a TranscriptHeader,
     /// The branch it is taken from.
-    pub(super) branch: &'a [Piece],
+    pub(super) branch: &'a [BranchPiece],
     /// Positions on the branch that stay, in order.
     pub(super) kept: &'a [usize],
     /// Entries that come after them; each follows the one before, whatever it says.
@@ -50,7 +50,7 @@ impl Copy<'_> {
         out.flush()
     }
 
-    fn pieces(&self) -> impl Iterator<Item = (usize, &Piece)> {
+    fn pieces(&self) -> impl Iterator<Item = (usize, &BranchPiece)> {
         self.kept.iter().filter_map(|at| self.branch.get(*at).map(|piece| (*at, piece)))
     }
 

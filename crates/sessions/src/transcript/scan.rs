@@ -7,7 +7,7 @@ pub(crate) const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
 /// Line of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct ScannedLine {
     /// Offset of its first byte.
     pub(crate) offset: u64,
     /// Length in bytes, without the newline.
@@ -31,9 +31,9 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The next line; its bytes are in [`Self::bytes`] until the next call.
-    pub(crate) fn advance(&mut self) -> io::Result<Option<Line>> {
+    pub(crate) fn advance(&mut self) -> io::Result<Option<ScannedLine>> {
         self.buffer.clear();
-        let mut line = Line { offset: self.offset, len: 0, ended: false, cut: false };
+        let mut line = ScannedLine { offset: self.offset, len: 0, ended: false, cut: false };
         while !line.ended {
             let chunk = match self.reader.fill_buf() {
                 Ok(chunk) => chunk,

@@ -14,10 +14,10 @@ use openclaw_protocol::{AgentId, SessionId};
 
 use super::context::{Context, View};
 use super::file::{Branch, ModelSettings, NewTranscript};
-use super::format::{Body, Entry, EntryId, Header};
+use super::format::{Body, Entry, EntryId, TranscriptHeader};
 use super::guard::PendingCalls;
 use super::head::Kind;
-use super::turn::Turn;
+use super::turn::TranscriptTurn;
 use super::{LinesCompacted, TranscriptError};
 use crate::entry::SessionEntry;
 use crate::key::SessionKey;
@@ -220,7 +220,7 @@ pub trait TranscriptReader: Send {
 /// An open transcript.
 pub trait OpenTranscript: fmt::Debug + Send {
     /// The header.
-    fn header(&self) -> &Header;
+    fn header(&self) -> &TranscriptHeader;
 
     /// The entry that the next append will be a child of.
     fn leaf(&self) -> Option<&EntryId>;
@@ -310,7 +310,7 @@ pub trait OpenTranscript: fmt::Debug + Send {
         ids: &[EntryId],
         said_at: i64,
         is_ours: &dyn Fn(&EntryId) -> bool,
-    ) -> Result<Option<Turn>, TranscriptError>;
+    ) -> Result<Option<TranscriptTurn>, TranscriptError>;
 
     /// Goes on from before the turn of a message (as [`Self::turn_of`] finds it), where that is the message and one plain answer
     /// at the end of the branch, and appends an entry that says so. `false`: it is something else, and stays.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::head::{Kind, LineHead};
 use super::index::Index;
-use super::scan::{Line, Lines, line_start};
+use super::scan::{Lines, ScannedLine, line_start};
 
 /// Maximum number of bytes that are read at once when more is needed.
 const MOST_AT_ONCE: u64 = 32 * 1024 * 1024;
@@ -77,7 +77,7 @@ pub(super) enum Indexed {
 /// Puts the line that was read last into an index, if it is an entry.
 pub(super) fn index_line<R: BufRead>(
     index: &mut Index,
-    line: &Line,
+    line: &ScannedLine,
     lines: &Lines<R>,
     version: u32,
 ) -> Indexed {
@@ -105,7 +105,7 @@ pub(super) struct SkippedLines {
 }
 
 impl SkippedLines {
-    pub(super) fn note(&mut self, line: &Line, indexed: Indexed) {
+    pub(super) fn note(&mut self, line: &ScannedLine, indexed: Indexed) {
         if matches!(indexed, Indexed::Nameless | Indexed::Malformed) {
             if self.count == 0 {
                 self.first = line.offset;

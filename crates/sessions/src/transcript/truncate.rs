@@ -59,15 +59,15 @@ pub(super) fn truncate_file(path: &Path, max_lines: NonZeroUsize) -> Result<Line
 
 /// Entries of a branch that stay, as positions on it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct TruncationPlan {
     /// Entries from before the cut that stay.
     pub(super) carried: Vec<usize>,
     /// First position that stays.
     pub(super) from: usize,
 }
 
-pub(super) fn plan(branch: &[Kind], max_lines: usize) -> Plan {
-    let everything = Plan { carried: Vec::new(), from: 0 };
+pub(super) fn plan(branch: &[Kind], max_lines: usize) -> TruncationPlan {
+    let everything = TruncationPlan { carried: Vec::new(), from: 0 };
     if branch.len() <= max_lines {
         return everything;
     }
@@ -82,7 +82,7 @@ pub(super) fn plan(branch: &[Kind], max_lines: usize) -> Plan {
 }
 
 /// The cut that leaves at most `room` entries after it, or else the last one there is.
-fn cut(branch: &[Kind], room: usize) -> Plan {
+fn cut(branch: &[Kind], room: usize) -> TruncationPlan {
     let starts = |at: &usize| branch.get(*at) == Some(&Kind::User);
     let earliest = branch.len().saturating_sub(room);
     let from =
@@ -96,7 +96,7 @@ fn cut(branch: &[Kind], room: usize) -> Plan {
     let name = last(Kind::SessionInfo).filter(|_| !named_later);
     let mut carried: Vec<usize> = summary.into_iter().chain(name).collect();
     carried.sort_unstable();
-    Plan { carried, from }
+    TruncationPlan { carried, from }
 }
 
 /// The name of the copy; one that is not in use.

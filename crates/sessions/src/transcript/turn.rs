@@ -14,7 +14,7 @@ pub const TURN_START: &str = "openclaw.turn-start";
 
 /// The turn of one message: from its entry up to the next message that starts another one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Turn {
+pub struct TranscriptTurn {
     /// The message's entry.
     pub entry: EntryId,
     /// The entries of the messages that were steered into it, oldest first.
@@ -39,7 +39,7 @@ pub enum TurnState {
 
 /// Meaning of an entry for the end of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum TurnMark {
     /// A person, or another session, says something.
     Said,
     /// Answer, or the rest of one that failed.
@@ -52,7 +52,7 @@ pub(super) enum Mark {
     Beside,
 }
 
-impl Mark {
+impl TurnMark {
     /// [`Self::of`] in somebody's turn: what `is_ours` does not know was said through another program, and begins another.
     pub(super) fn within(entry: &Entry, is_ours: impl Fn(&EntryId) -> bool) -> Self {
         match Self::of(entry) {
@@ -111,35 +111,35 @@ pub(super) enum TurnEnd {
 
 /// A message starts another turn when it follows an answer or [`TURN_START`]; otherwise it was steered into the one under
 /// way.
-pub(super) fn turn_end(marks: &[Mark]) -> TurnEnd {
+pub(super) fn turn_end(marks: &[TurnMark]) -> TurnEnd {
     let mut answer = None;
     for (at, mark) in marks.iter().enumerate().skip(1) {
         match (mark, answer) {
-            (Mark::Start | Mark::Said, Some((at, true))) => return TurnEnd::Answered(at),
-            (Mark::Start | Mark::Said, Some((at, false))) => return TurnEnd::Failed(at),
-            (Mark::Start, None) => return TurnEnd::Overtaken,
-            (Mark::Answer { whole }, _) => answer = Some((at, *whole)),
-            (Mark::Work | Mark::Said, _) => answer = None,
-            (Mark::Beside, _) => {}
+            (TurnMark::Start | TurnMark::Said, Some((at, true))) => return TurnEnd::Answered(at),
+            (TurnMark::Start | TurnMark::Said, Some((at, false))) => return TurnEnd::Failed(at),
+            (TurnMark::Start, None) => return TurnEnd::Overtaken,
+            (TurnMark::Answer { whole }, _) => answer = Some((at, *whole)),
+            (TurnMark::Work | TurnMark::Said, _) => answer = None,
+            (TurnMark::Beside, _) => {}
         }
     }
     TurnEnd::Open
 }
 
 /// Positions of messages that were steered into the turn of the first entry.
-pub(super) fn steered(marks: &[Mark], end: TurnEnd) -> impl Iterator<Item = usize> {
+pub(super) fn steered(marks: &[TurnMark], end: TurnEnd) -> impl Iterator<Item = usize> {
     let until = match end {
         TurnEnd::Open => marks.len(),
         TurnEnd::Answered(at) | TurnEnd::Failed(at) => at,
         TurnEnd::Overtaken => 0,
     };
-    let said = marks.iter().enumerate().skip(1).filter(|(_, mark)| **mark == Mark::Said);
+    let said = marks.iter().enumerate().skip(1).filter(|(_, mark)| **mark == TurnMark::Said);
     said.map(|(at, _)| at).take_while(move |at| *at < until)
 }
 
 /// True if a branch ends within a turn, so that the next one has to be marked as another.
-pub(super) fn ends_within_turn(last: Option<Mark>) -> bool {
-    matches!(last, Some(Mark::Said | Mark::Work))
+pub(super) fn ends_within_turn(last: Option<TurnMark>) -> bool {
+    matches!(last, Some(TurnMark::Said | TurnMark::Work))
 }
 
 #[cfg(test)]
@@ -148,14 +148,14 @@ mod tests {
 
     #[test]
     fn a_turn_goes_on_until_another_message_starts_one() {
-        let marks = |text: &str| -> Vec<Mark> {
+        let marks = |text: &str| -> Vec<TurnMark> {
             let mark = |c| match c {
-                'u' => Mark::Said,
-                'a' => Mark::Answer { whole: true },
-                'x' => Mark::Answer { whole: false },
-                'w' => Mark::Work,
-                '|' => Mark::Start,
-                _ => Mark::Beside,
+                'u' => TurnMark::Said,
+                'a' => TurnMark::Answer { whole: true },
+                'x' => TurnMark::Answer { whole: false },
+                'w' => TurnMark::Work,
+                '|' => TurnMark::Start,
+                _ => TurnMark::Beside,
             };
             text.chars().map(mark).collect()
         };

@@ -2,8 +2,8 @@
 //! lines.
 
 use super::day::{Day, DayRange};
-use super::line::{Answer, Counted, Line, Said};
-use super::sums::{Costs, Tokens};
+use super::line::{AnswerUsage, Counted, CountedRole, UsageLine};
+use super::sums::{Costs, TokenSums};
 
 /// Limit on the models, and tools, that are counted separately on one day of one transcript. More
 /// than anyone uses; a file that names thousands must not fill the memory.
@@ -38,7 +38,7 @@ pub(super) struct DayDigest {
     pub(super) models: Vec<ModelDigest>,
     /// Calls by name.
     pub(super) tools: Vec<(Box<str>, u64)>,
-    pub(super) times: Times,
+    pub(super) times: LatencySamples,
 }
 
 /// Usage of one model on one day.
@@ -48,17 +48,17 @@ pub(super) struct ModelDigest {
     pub(super) model: Option<Box<str>>,
     /// Answers.
     pub(super) count: u64,
-    pub(super) tokens: Tokens,
+    pub(super) tokens: TokenSums,
     /// Costs of the answers that say what they cost.
     pub(super) costs: Costs,
     /// Tokens of the answers that don't, and their number.
-    pub(super) unpriced: Tokens,
+    pub(super) unpriced: TokenSums,
     pub(super) unpriced_count: u64,
 }
 
 /// Durations of answers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Times {
+pub(super) struct LatencySamples {
     pub(super) count: u64,
     pub(super) sum_ms: u64,
     pub(super) min_ms: u32,
@@ -67,7 +67,7 @@ pub(super) struct Times {
     sample: Vec<u32>,
 }
 
-impl Times {
+impl LatencySamples {
     fn note(&mut self, ms: u32) {
         self.min_ms = if self.count == 0 { ms } else { self.min_ms.min(ms) };
         self.max_ms = self.max_ms.max(ms);
@@ -130,11 +130,11 @@ impl DayDigest {
             errors: 0,
             models: Vec::new(),
             tools: Vec::new(),
-            times: Times::default(),
+            times: LatencySamples::default(),
         }
     }
 
-    fn answer(&mut self, answer: &Answer<'_>) {
+    fn answer(&mut self, answer: &AnswerUsage<'_>) {
         self.assistant += 1;
         self.errors += u64::from(answer.failed);
         for name in &answer.tools {
@@ -143,7 +143,7 @@ impl DayDigest {
         self.used(answer);
     }
 
-    fn used(&mut self, answer: &Answer<'_>) {
+    fn used(&mut self, answer: &AnswerUsage<'_>) {
         if let (Some(tokens), true) = (&answer.tokens, answer.is_of_a_model()) {
             self.model(answer, tokens);
         }
@@ -163,7 +163,7 @@ impl DayDigest {
         }
     }
 
-    fn model(&mut self, answer: &Answer<'_>, tokens: &Tokens) {
+    fn model(&mut self, answer: &AnswerUsage<'_>, tokens: &TokenSums) {
         let names = (answer.provider.as_deref().map(short), answer.model.as_deref().map(short));
         let known = |models: &[ModelDigest], names: (Option<&str>, Option<&str>)| {
             models.iter().position(|own| (own.provider.as_deref(), own.model.as_deref()) == names)
@@ -186,7 +186,7 @@ impl DayDigest {
 }
 
 impl ModelDigest {
-    fn note(&mut self, tokens: &Tokens, costs: Option<&Costs>) {
+    fn note(&mut self, tokens: &TokenSums, costs: Option<&Costs>) {
         self.count += 1;
         self.tokens.add(tokens);
         match costs {
@@ -219,11 +219,11 @@ pub(super) struct Counting {
 
 impl Counting {
     /// Counts one line. `fallback` is the time of what never says one: that of the file.
-    pub(super) fn line(&mut self, line: &Line<'_>, fallback: i64) {
+    pub(super) fn line(&mut self, line: &UsageLine<'_>, fallback: i64) {
         match line {
-            Line::ForkHeader(made_at) => self.forked_at = *made_at,
-            Line::Message(message) => self.message(message, fallback),
-            Line::Other => {}
+            UsageLine::ForkHeader(made_at) => self.forked_at = *made_at,
+            UsageLine::Message(message) => self.message(message, fallback),
+            UsageLine::Other => {}
         }
     }
 
@@ -247,17 +247,17 @@ impl Counting {
         today.first_at = today.first_at.min(at);
         today.last_at = today.last_at.max(at);
         match &message.said {
-            Said::User => {
+            CountedRole::User => {
                 today.user += 1;
                 self.asked_at = Some(at);
             }
-            Said::ToolResult { failed } => {
+            CountedRole::ToolResult { failed } => {
                 today.tool_results += 1;
                 today.errors += u64::from(*failed);
                 self.asked_at = Some(at);
             }
-            Said::Summary(answer) => today.used(answer),
-            Said::Assistant(answer) => {
+            CountedRole::Summary(answer) => today.used(answer),
+            CountedRole::Assistant(answer) => {
                 today.answer(answer);
                 if answer.is_of_a_model() {
                     let took = asked_at.map(|asked_at| at.saturating_sub(asked_at).max(0));
@@ -368,10 +368,10 @@ mod tests {
     fn the_95th_percentile_is_the_nearest_rank() {
         let rows: &[(u32, u32)] = &[(1, 1), (4, 4), (5, 5), (19, 19), (20, 19), (21, 20), (100, 95)];
         for (count, expect) in rows {
-            let mut times = Times::default();
+            let mut times = LatencySamples::default();
             (1..=*count).rev().for_each(|ms| times.note(ms));
             assert_eq!(times.p95_ms(), *expect, "{count}");
         }
-        assert_eq!(Times::default().p95_ms(), 0);
+        assert_eq!(LatencySamples::default().p95_ms(), 0);
     }
 }

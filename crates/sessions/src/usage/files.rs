@@ -13,14 +13,14 @@ use crate::store::Row;
 
 /// A session, as far as it is needed to find its transcript.
 #[derive(Debug, Clone)]
-pub(super) struct Owner {
+pub(super) struct TranscriptOwner {
     key: SessionKey,
     session_id: Option<SessionId>,
     session_file: Option<Box<str>>,
     updated_at: Option<i64>,
 }
 
-impl Owner {
+impl TranscriptOwner {
     pub(super) fn of(row: &Row) -> Self {
         let entry = &row.entry;
         Self {
@@ -56,22 +56,22 @@ pub(super) struct TranscriptOf {
 
 /// Places to look for transcripts.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct TranscriptPlaces {
     pub(super) layout: Layout,
     pub(super) rules: KeyRules,
     /// The configured agents.
     pub(super) agents: Vec<AgentId>,
 }
 
-impl Places {
+impl TranscriptPlaces {
     /// All transcripts, by path. If several rows stand for one transcript, as those of a job and of
     /// its run do, it belongs to the row used last, and among equals to the more particular one.
-    pub(super) fn all(&self, owners: Vec<Owner>) -> Vec<TranscriptOf> {
-        let mut by_path: HashMap<PathBuf, Owner> = HashMap::new();
+    pub(super) fn all(&self, owners: Vec<TranscriptOwner>) -> Vec<TranscriptOf> {
+        let mut by_path: HashMap<PathBuf, TranscriptOwner> = HashMap::new();
         for owner in owners {
             let agent = self.rules.agent_of(&owner.key);
             let Ok(Some(path)) = self.layout.transcript_of(&agent, &owner.entry()) else { continue };
-            let rank = |owner: &Owner| (owner.updated_at.unwrap_or(0), owner.key.clone());
+            let rank = |owner: &TranscriptOwner| (owner.updated_at.unwrap_or(0), owner.key.clone());
             if by_path.get(&path).is_none_or(|known| rank(known) < rank(&owner)) {
                 by_path.insert(path, owner);
             }
@@ -100,7 +100,12 @@ impl Places {
     }
 
     /// The transcript of one session: its row's, or the file that its key names.
-    pub(super) fn one(&self, text: &str, key: &SessionKey, owner: Option<Owner>) -> Option<TranscriptOf> {
+    pub(super) fn one(
+        &self,
+        text: &str,
+        key: &SessionKey,
+        owner: Option<TranscriptOwner>,
+    ) -> Option<TranscriptOf> {
         if let Some(owner) = owner {
             let agent = self.rules.agent_of(key);
             let path = self.layout.find_transcript(&agent, &owner.entry())?;
@@ -126,11 +131,11 @@ impl Places {
         &self,
         path: PathBuf,
         agent: &AgentId,
-        owner: Option<Owner>,
+        owner: Option<TranscriptOwner>,
         modified_at: i64,
     ) -> TranscriptOf {
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let Some(Owner { key: row, session_id, updated_at, .. }) = owner else {
+        let Some(TranscriptOwner { key: row, session_id, updated_at, .. }) = owner else {
             let (key, agent) = (format!("agent:{agent}:{name}"), agent.clone());
             let (session_id, updated_at) = (name, modified_at);
             return TranscriptOf { path, key, row: None, agent, session_id, updated_at, modified_at };

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use super::UsageError;
 use super::digest::Digest;
 use super::scan::{Scanned, scan};
-use crate::disk::Stamp;
+use crate::disk::FileVersion;
 use crate::layout::Layout;
 
 /// Files that are remembered; each takes about half a KiB.
@@ -82,7 +82,7 @@ impl UsageIndex {
     pub(super) fn digest(&self, path: &Path) -> io::Result<Arc<Scanned>> {
         let known = self.files.lock().get(path).cloned();
         if let Some(known) = &known
-            && Stamp::of(path)?.as_ref() == Some(&known.stamp)
+            && FileVersion::of(path)?.as_ref() == Some(&known.stamp)
         {
             return Ok(Arc::clone(known));
         }

@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::sums::{Costs, Tokens};
+use super::sums::{Costs, TokenSums};
 use crate::time;
 
 /// Meaning of a line for counting.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Line<'a> {
+pub(super) enum UsageLine<'a> {
     /// The header of a file that begins with a copy of another one; when it was made, where it says so.
     ForkHeader(Option<i64>),
     /// A message.
@@ -28,32 +28,32 @@ pub(super) struct Counted<'a> {
     /// Time of the message, as it says itself.
     pub(super) said_at: Option<i64>,
     /// Speaker.
-    pub(super) said: Said<'a>,
+    pub(super) said: CountedRole<'a>,
 }
 
 /// Speaker of a message.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Said<'a> {
+pub(super) enum CountedRole<'a> {
     /// A person or channel.
     User,
     /// A model, or words in its name.
-    Assistant(Answer<'a>),
+    Assistant(AnswerUsage<'a>),
     /// A tool.
     ToolResult {
         /// True if the tool call failed.
         failed: bool,
     },
     /// Usage of the model that summarised the conversation so far. A summary is no message.
-    Summary(Answer<'a>),
+    Summary(AnswerUsage<'a>),
 }
 
 /// Usage of one answer of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Answer<'a> {
+pub(super) struct AnswerUsage<'a> {
     pub(super) provider: Option<Cow<'a, str>>,
     pub(super) model: Option<Cow<'a, str>>,
     /// Tokens used; `None` when the answer does not say.
-    pub(super) tokens: Option<Tokens>,
+    pub(super) tokens: Option<TokenSums>,
     /// Costs; `None` when the answer does not say.
     pub(super) costs: Option<Costs>,
     /// Names of the tools it calls.
@@ -61,7 +61,7 @@ pub(super) struct Answer<'a> {
     pub(super) failed: bool,
 }
 
-impl Answer<'_> {
+impl AnswerUsage<'_> {
     /// True if a model made it: words that were put in its name say who did, and used nothing.
     pub(super) fn is_of_a_model(&self) -> bool {
         self.provider.as_deref() != Some("openclaw") || self.tokens.is_some_and(|tokens| tokens.total > 0)
@@ -119,16 +119,17 @@ struct RawBlock<'a> {
 }
 
 /// Reads a line. Fields of wrong types count as absent.
-pub(super) fn read(line: &[u8]) -> Line<'_> {
-    let Ok(raw) = serde_json::from_slice::<RawLine<'_>>(line) else { return Line::Other };
+pub(super) fn read(line: &[u8]) -> UsageLine<'_> {
+    let Ok(raw) = serde_json::from_slice::<RawLine<'_>>(line) else { return UsageLine::Other };
     let kind = text(raw.kind);
     match kind.as_deref() {
-        Some("session") if text(raw.parent_session).is_some() => Line::ForkHeader(moment(raw.timestamp)),
-        Some("message") => {
-            raw.message.and_then(|message| counted(&raw, message)).map_or(Line::Other, Line::Message)
-        }
-        Some("compaction") => summary(&raw).map_or(Line::Other, Line::Message),
-        Some(_) | None => Line::Other,
+        Some("session") if text(raw.parent_session).is_some() => UsageLine::ForkHeader(moment(raw.timestamp)),
+        Some("message") => raw
+            .message
+            .and_then(|message| counted(&raw, message))
+            .map_or(UsageLine::Other, UsageLine::Message),
+        Some("compaction") => summary(&raw).map_or(UsageLine::Other, UsageLine::Message),
+        Some(_) | None => UsageLine::Other,
     }
 }
 
@@ -137,7 +138,7 @@ fn summary<'a>(line: &RawLine<'a>) -> Option<Counted<'a>> {
     let details: RawDetails<'a> = serde_json::from_str(line.details?.get()).ok()?;
     // The summary names its model as an answer does.
     let named: RawMessage<'a> = serde_json::from_str(details.usage?.get()).ok()?;
-    let said = Said::Summary(answer(&RawMessage { usage: details.usage, ..named }));
+    let said = CountedRole::Summary(answer(&RawMessage { usage: details.usage, ..named }));
     let written_at = moment(line.timestamp);
     Some(Counted { written_at, said_at: written_at, said })
 }
@@ -145,18 +146,18 @@ fn summary<'a>(line: &RawLine<'a>) -> Option<Counted<'a>> {
 fn counted<'a>(line: &RawLine<'a>, message: &'a RawValue) -> Option<Counted<'a>> {
     let raw: RawMessage<'a> = serde_json::from_str(message.get()).ok()?;
     let said = match text(raw.role).as_deref() {
-        Some("user") => Said::User,
-        Some("assistant") => Said::Assistant(answer(&raw)),
-        Some("toolResult" | "tool") => Said::ToolResult { failed: is_true(raw.is_error) },
+        Some("user") => CountedRole::User,
+        Some("assistant") => CountedRole::Assistant(answer(&raw)),
+        Some("toolResult" | "tool") => CountedRole::ToolResult { failed: is_true(raw.is_error) },
         Some(_) | None => return None,
     };
     Some(Counted { written_at: moment(line.timestamp), said_at: moment(raw.timestamp), said })
 }
 
-fn answer<'a>(raw: &RawMessage<'a>) -> Answer<'a> {
+fn answer<'a>(raw: &RawMessage<'a>) -> AnswerUsage<'a> {
     let usage: Option<Map<String, Value>> =
         raw.usage.and_then(|usage| serde_json::from_str(usage.get()).ok());
-    Answer {
+    AnswerUsage {
         provider: text(raw.provider).filter(|name| !name.is_empty()),
         model: text(raw.model).filter(|name| !name.is_empty()),
         tokens: usage.as_ref().and_then(tokens),
@@ -174,7 +175,7 @@ const CACHE_WRITE: &[&str] = &["cacheWrite", "cache_write", "cache_creation_inpu
 const TOTAL: &[&str] = &["total", "totalTokens", "total_tokens"];
 
 /// Tokens of a `usage` object; the total is the one it says, else the sum.
-fn tokens(usage: &Map<String, Value>) -> Option<Tokens> {
+fn tokens(usage: &Map<String, Value>) -> Option<TokenSums> {
     let find = |names: &[&str]| names.iter().find_map(|name| count(usage.get(*name)?));
     let parts = [find(INPUT), find(OUTPUT), find(CACHE_READ), find(CACHE_WRITE)];
     let total = find(TOTAL);
@@ -183,7 +184,7 @@ fn tokens(usage: &Map<String, Value>) -> Option<Tokens> {
     }
     let [input, output, cache_read, cache_write] = parts.map(Option::unwrap_or_default);
     let sum = || [input, output, cache_read, cache_write].into_iter().fold(0, u64::saturating_add);
-    Some(Tokens { input, output, cache_read, cache_write, total: total.unwrap_or_else(sum) })
+    Some(TokenSums { input, output, cache_read, cache_write, total: total.unwrap_or_else(sum) })
 }
 
 /// Limit on the tokens of one answer: more is a mistake; sums of such stay exact.
@@ -220,8 +221,8 @@ fn tool_names(content: Option<&RawValue>) -> Vec<String> {
 
 fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    serde_json::from_str::<Text<'_>>(raw?.get()).ok().map(|text| text.0)
+    struct JsonText<'a>(#[serde(borrow)] Cow<'a, str>);
+    serde_json::from_str::<JsonText<'_>>(raw?.get()).ok().map(|text| text.0)
 }
 
 fn is_true(raw: Option<&RawValue>) -> bool {
@@ -248,9 +249,9 @@ mod tests {
 
     use super::*;
 
-    fn answer(line: &str) -> Answer<'_> {
+    fn answer(line: &str) -> AnswerUsage<'_> {
         match read(line.as_bytes()) {
-            Line::Message(Counted { said: Said::Assistant(answer), .. }) => answer,
+            UsageLine::Message(Counted { said: CountedRole::Assistant(answer), .. }) => answer,
             other => panic!("{other:?}"),
         }
     }
@@ -261,34 +262,41 @@ mod tests {
             "content":[{"type":"text","text":"[{\"type\":\"toolCall\",\"name\":\"no\"}]"},{"type":"toolCall","name":"exec","arguments":{"name":"no"}},{"type":"toolUse","name":"read"}],
             "provider":"p","model":"m","stopReason":"error","timestamp":1795219200001,
             "usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":11,"cost":{"input":0.1,"output":0.2,"cacheRead":0,"cacheWrite":0,"total":0.5}}}}"#;
-        let Line::Message(counted) = read(line.as_bytes()) else { panic!("a message") };
+        let UsageLine::Message(counted) = read(line.as_bytes()) else { panic!("a message") };
         assert_eq!((counted.written_at, counted.said_at), (Some(1_795_219_200_005), Some(1_795_219_200_001)));
-        let expect = Answer {
+        let expect = AnswerUsage {
             provider: Some("p".into()),
             model: Some("m".into()),
-            tokens: Some(Tokens { input: 1, output: 2, cache_read: 3, cache_write: 4, total: 11 }),
+            tokens: Some(TokenSums { input: 1, output: 2, cache_read: 3, cache_write: 4, total: 11 }),
             costs: Some(Costs { input: 0.1, output: 0.2, cache_read: 0.0, cache_write: 0.0, total: 0.5 }),
             tools: vec!["exec".into(), "read".into()],
             failed: true,
         };
-        assert_eq!(counted.said, Said::Assistant(expect));
+        assert_eq!(counted.said, CountedRole::Assistant(expect));
     }
 
     #[test]
     fn a_summary_says_what_it_used() {
         let line = r#"{"type":"compaction","timestamp":"2026-11-21T00:00:00.005Z","summary":"s","details":{"readFiles":[],
             "usage":{"input":1,"output":2,"totalTokens":3,"provider":"p","model":"m"}}}"#;
-        let Line::Message(counted) = read(line.as_bytes()) else { panic!("a summary") };
-        let tokens = Tokens { input: 1, output: 2, total: 3, ..Tokens::default() };
-        let expect = Answer {
+        let UsageLine::Message(counted) = read(line.as_bytes()) else { panic!("a summary") };
+        let tokens = TokenSums { input: 1, output: 2, total: 3, ..TokenSums::default() };
+        let expect = AnswerUsage {
             provider: Some("p".into()),
             model: Some("m".into()),
             tokens: Some(tokens),
-            ..Answer::default()
+            ..AnswerUsage::default()
         };
-        assert_eq!((counted.written_at, counted.said), (Some(1_795_219_200_005), Said::Summary(expect)));
+        assert_eq!(
+            (counted.written_at, counted.said),
+            (Some(1_795_219_200_005), CountedRole::Summary(expect))
+        );
         for other in ["", r#","details":5"#, r#","details":{}"#, r#","details":{"usage":"much"}"#] {
-            assert_eq!(read(format!(r#"{{"type":"compaction"{other}}}"#).as_bytes()), Line::Other, "{other}");
+            assert_eq!(
+                read(format!(r#"{{"type":"compaction"{other}}}"#).as_bytes()),
+                UsageLine::Other,
+                "{other}"
+            );
         }
     }
 
@@ -296,11 +304,14 @@ mod tests {
     fn wrong_types_count_as_absent() {
         let line = r#"{"type":"message","timestamp":{},"message":{"role":"assistant","content":"x","provider":5,"model":null,
             "timestamp":"soon","usage":{"input":-1,"output":"2","total":1e300,"cost":"free"}}}"#;
-        assert_eq!(answer(line), Answer::default());
+        assert_eq!(answer(line), AnswerUsage::default());
         let partial = r#"{"type":"message","message":{"role":"assistant","usage":{"prompt_tokens":5.0,"cost":{"output":0.5}}}}"#;
         let costs = Costs { output: 0.5, total: 0.5, ..Costs::default() };
-        let tokens = Tokens { input: 5, total: 5, ..Tokens::default() };
-        assert_eq!(answer(partial), Answer { tokens: Some(tokens), costs: Some(costs), ..Answer::default() });
+        let tokens = TokenSums { input: 5, total: 5, ..TokenSums::default() };
+        assert_eq!(
+            answer(partial),
+            AnswerUsage { tokens: Some(tokens), costs: Some(costs), ..AnswerUsage::default() }
+        );
         for other in [
             "",
             "{",
@@ -310,7 +321,7 @@ mod tests {
             r#"{"type":"custom"}"#,
             r#"{"type":"message","message":{"role":"system"}}"#,
         ] {
-            assert_eq!(read(other.as_bytes()), Line::Other, "{other}");
+            assert_eq!(read(other.as_bytes()), UsageLine::Other, "{other}");
         }
     }
 
@@ -322,7 +333,7 @@ mod tests {
                 let said = |fields: Value| tokens(fields.as_object().unwrap()).unwrap();
                 let mut expect = [0; 5];
                 (expect[at], expect[4]) = (7, 7);
-                let of = |t: Tokens| [t.input, t.output, t.cache_read, t.cache_write, t.total];
+                let of = |t: TokenSums| [t.input, t.output, t.cache_read, t.cache_write, t.total];
                 assert_eq!(of(said(json!({ *name: 7 }))), expect, "{name}");
                 for total in TOTAL {
                     expect[4] = 9;
@@ -336,6 +347,6 @@ mod tests {
     #[test]
     fn texts_javascript_cut_in_the_middle_are_counted() {
         let line = r#"{"type":"message","message":{"role":"user","content":"\ud83d"}}"#;
-        assert!(matches!(read(line.as_bytes()), Line::Message(Counted { said: Said::User, .. })));
+        assert!(matches!(read(line.as_bytes()), UsageLine::Message(Counted { said: CountedRole::User, .. })));
     }
 }

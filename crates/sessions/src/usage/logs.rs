@@ -9,7 +9,7 @@ use openclaw_protocol::params::usage::{
 };
 use serde_json::Value;
 
-use super::line::{self, Line, Said};
+use super::line::{self, CountedRole, UsageLine};
 use super::series::cost_of;
 use super::{Ledger, Prices, UsageError};
 use crate::display;
@@ -51,14 +51,14 @@ fn read(path: &Path, limit: usize, prices: &Prices) -> io::Result<Vec<UsageLog>>
 
 /// Log line of one message; `None` when there is nothing to show.
 fn log(bytes: &[u8], prices: &Prices) -> Option<UsageLog> {
-    let Line::Message(counted) = line::read(bytes) else { return None };
+    let UsageLine::Message(counted) = line::read(bytes) else { return None };
     let value: Value = serde_json::from_slice(bytes).or_else(|_| serde_json::from_str(&mend(bytes))).ok()?;
     let message = value.get("message")?;
     let said = display::message_text(message);
     let (role, content, tokens, cost) = match &counted.said {
         // Without what was added for the model, as everywhere else (KB-17).
-        Said::User => (UsageLogRole::User, display::strip_user_text(&said), None, None),
-        Said::Assistant(answer) => {
+        CountedRole::User => (UsageLogRole::User, display::strip_user_text(&said), None, None),
+        CountedRole::Assistant(answer) => {
             let calls = display::tool_names(message).into_iter().map(|name| format!("[Tool: {name}]"));
             let parts: Vec<String> =
                 Some(said).filter(|said| !said.trim().is_empty()).into_iter().chain(calls).collect();
@@ -66,8 +66,10 @@ fn log(bytes: &[u8], prices: &Prices) -> Option<UsageLog> {
             let cost = tokens.and_then(|_| cost_of(answer, prices));
             (UsageLogRole::Assistant, parts.join("\n"), tokens, cost)
         }
-        Said::Summary(_) => return None,
-        Said::ToolResult { .. } => (UsageLogRole::ToolResult, format!("[Tool Result]\n{said}"), None, None),
+        CountedRole::Summary(_) => return None,
+        CountedRole::ToolResult { .. } => {
+            (UsageLogRole::ToolResult, format!("[Tool Result]\n{said}"), None, None)
+        }
     };
     let content = display::cut(content.trim(), MOST_CHARS, "…");
     let timestamp = counted.written_at.or(counted.said_at).unwrap_or_default();

@@ -13,7 +13,7 @@ use openclaw_protocol::params::usage::{
 
 use super::day::DayRange;
 use super::digest::ModelDigest;
-use super::files::{Owner, TranscriptOf};
+use super::files::{TranscriptOf, TranscriptOwner};
 use super::scan::Scanned;
 use super::sums::{Add, Costs};
 use super::{Ledger, Prices, UsageError, UsageIndex};
@@ -30,7 +30,7 @@ pub async fn report(
     let (start, end) = (text(&params.start_date), text(&params.end_date));
     let range = DayRange::of_request(start.as_deref(), end.as_deref(), None, now)?;
     let limit = params.limit.unwrap_or(SessionsUsageParams::DEFAULT_LIMIT);
-    let asked = Asked {
+    let asked = UsageRequest {
         range,
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
         with_context_weight: params.include_context_weight == Some(true),
@@ -48,11 +48,11 @@ pub async fn report(
 async fn one(
     ledger: &Ledger<'_>,
     text: &str,
-    asked: Asked,
+    asked: UsageRequest,
 ) -> Result<(Vec<SessionUsage>, Aggregates), UsageError> {
     let places = ledger.places();
     let key = places.rules.canonical(text)?;
-    let owner = ledger.store.get(&key).await?.as_ref().map(Owner::of);
+    let owner = ledger.store.get(&key).await?.as_ref().map(TranscriptOwner::of);
     let (text, range) = (text.to_owned(), asked.range);
     let look = move |index: &UsageIndex| {
         let transcript = places.one(&text, &key, owner)?;
@@ -63,7 +63,10 @@ async fn one(
     sessions_of(ledger, used.into_iter().collect(), &asked).await
 }
 
-async fn all(ledger: &Ledger<'_>, asked: Asked) -> Result<(Vec<SessionUsage>, Aggregates), UsageError> {
+async fn all(
+    ledger: &Ledger<'_>,
+    asked: UsageRequest,
+) -> Result<(Vec<SessionUsage>, Aggregates), UsageError> {
     let places = ledger.places();
     let owners = ledger.owners_within(asked.range).await?;
     let (range, limit) = (asked.range, asked.limit);
@@ -78,7 +81,7 @@ async fn all(ledger: &Ledger<'_>, asked: Asked) -> Result<(Vec<SessionUsage>, Ag
 }
 
 /// Request of a client.
-struct Asked {
+struct UsageRequest {
     range: DayRange,
     limit: usize,
     with_context_weight: bool,
@@ -108,7 +111,7 @@ fn used_last(
 async fn sessions_of(
     ledger: &Ledger<'_>,
     used: Vec<Used>,
-    asked: &Asked,
+    asked: &UsageRequest,
 ) -> Result<(Vec<SessionUsage>, Aggregates), UsageError> {
     let mut sessions = Vec::with_capacity(used.len());
     let mut aggregates = Aggregates::default();

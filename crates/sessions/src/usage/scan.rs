@@ -9,7 +9,7 @@ use openclaw_config::shared_place;
 
 use super::digest::Counting;
 use super::line;
-use crate::disk::Stamp;
+use crate::disk::FileVersion;
 use crate::transcript::scan::Lines;
 
 const BUFFER: usize = 64 * 1024;
@@ -21,7 +21,7 @@ const MARK: u64 = 64;
 pub(super) struct Scanned {
     pub(super) counting: Counting,
     /// The version of the file.
-    pub(super) stamp: Stamp,
+    pub(super) stamp: FileVersion,
     /// Offset up to which the file was counted.
     read_to: u64,
     /// The last bytes before it.
@@ -31,7 +31,7 @@ pub(super) struct Scanned {
 /// Reads a file as far as it was not read before. A file that was replaced or rewritten is read anew.
 pub(super) fn scan(path: &Path, before: Option<&Scanned>) -> io::Result<Scanned> {
     let mut file = shared_place::open(path)?;
-    let stamp = Stamp::from_meta(&file.metadata()?);
+    let stamp = FileVersion::from_meta(&file.metadata()?);
     let fallback = unix_ms(stamp.modified());
     let (mut counting, from) = match before {
         Some(before) if goes_on(&mut file, &stamp, before)? => (before.counting.clone(), before.read_to),
@@ -43,8 +43,8 @@ pub(super) fn scan(path: &Path, before: Option<&Scanned>) -> io::Result<Scanned>
     let rest = BufReader::with_capacity(BUFFER, (&file).take(stamp.len().saturating_sub(from)));
     let mut lines = Lines::new(rest, from);
     while let Some(line) = lines.advance()? {
-        let read = if line.cut { line::Line::Other } else { line::read(lines.bytes()) };
-        if !line.ended && read == line::Line::Other {
+        let read = if line.cut { line::UsageLine::Other } else { line::read(lines.bytes()) };
+        if !line.ended && read == line::UsageLine::Other {
             // Being written, perhaps: whole at the next reading.
             break;
         }
@@ -56,7 +56,7 @@ pub(super) fn scan(path: &Path, before: Option<&Scanned>) -> io::Result<Scanned>
 }
 
 /// True if a file is the one read before, possibly with lines added.
-fn goes_on(file: &mut File, stamp: &Stamp, before: &Scanned) -> io::Result<bool> {
+fn goes_on(file: &mut File, stamp: &FileVersion, before: &Scanned) -> io::Result<bool> {
     Ok(stamp.is_same_file(&before.stamp)
         && stamp.len() >= before.read_to
         && mark(file, before.read_to)? == before.mark)

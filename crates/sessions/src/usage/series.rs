@@ -9,9 +9,9 @@ use openclaw_protocol::params::usage::{
 };
 
 use super::digest::Counting;
-use super::line::{self, Answer, Line, Said};
+use super::line::{self, AnswerUsage, CountedRole, UsageLine};
 use super::scan::unix_ms;
-use super::sums::{Costs, Tokens};
+use super::sums::{Costs, TokenSums};
 use super::{Ledger, Prices, UsageError};
 use crate::transcript::scan::Lines;
 
@@ -38,12 +38,12 @@ fn points(path: &Path, prices: &Prices) -> io::Result<Vec<UsagePoint>> {
             continue;
         }
         let read = line::read(lines.bytes());
-        let Line::Message(message) = &read else {
+        let UsageLine::Message(message) = &read else {
             counting.line(&read, fallback);
             continue;
         };
         let at = counting.time_of(message, fallback);
-        if let (Some(at), Said::Assistant(answer) | Said::Summary(answer)) = (at, &message.said)
+        if let (Some(at), CountedRole::Assistant(answer) | CountedRole::Summary(answer)) = (at, &message.said)
             && let Some(tokens) = answer.tokens.filter(|_| answer.is_of_a_model())
         {
             series.push(Sum { at, tokens, cost: cost_of(answer, prices).unwrap_or(0.0) });
@@ -53,7 +53,7 @@ fn points(path: &Path, prices: &Prices) -> io::Result<Vec<UsagePoint>> {
 }
 
 /// Cost of an answer: as it says, else at the catalog's price.
-pub(super) fn cost_of(answer: &Answer<'_>, prices: &Prices) -> Option<f64> {
+pub(super) fn cost_of(answer: &AnswerUsage<'_>, prices: &Prices) -> Option<f64> {
     if let Some(costs) = answer.costs {
         return Some(costs.total);
     }
@@ -65,7 +65,7 @@ pub(super) fn cost_of(answer: &Answer<'_>, prices: &Prices) -> Option<f64> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     at: i64,
-    tokens: Tokens,
+    tokens: TokenSums,
     cost: f64,
 }
 
@@ -158,7 +158,7 @@ mod tests {
             for at in 1..=count {
                 series.push(Sum {
                     at,
-                    tokens: Tokens { input: 1, total: 2, ..Tokens::default() },
+                    tokens: TokenSums { input: 1, total: 2, ..TokenSums::default() },
                     cost: 0.5,
                 });
                 assert!(series.sums.len() <= 2 * MOST);

@@ -6,7 +6,7 @@ use super::Price;
 
 /// Tokens of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Tokens {
+pub(super) struct TokenSums {
     pub(super) input: u64,
     pub(super) output: u64,
     pub(super) cache_read: u64,
@@ -15,7 +15,7 @@ pub(super) struct Tokens {
     pub(super) total: u64,
 }
 
-impl Tokens {
+impl TokenSums {
     pub(super) fn add(&mut self, other: &Self) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
@@ -45,7 +45,7 @@ impl Costs {
     }
 
     /// Cost of tokens at a price.
-    pub(super) fn of(tokens: &Tokens, price: &Price) -> Self {
+    pub(super) fn of(tokens: &TokenSums, price: &Price) -> Self {
         const PER: f64 = 1_000_000.0;
         #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^53")]
         let of = |tokens: u64, price: f64| tokens as f64 * price / PER;
@@ -59,13 +59,13 @@ impl Costs {
 
 /// Adds to sums as clients see them.
 pub(super) trait Add {
-    fn add_tokens(&mut self, tokens: &Tokens);
+    fn add_tokens(&mut self, tokens: &TokenSums);
     fn add_costs(&mut self, costs: &Costs);
     fn add(&mut self, other: &Self);
 }
 
 impl Add for UsageTotals {
-    fn add_tokens(&mut self, tokens: &Tokens) {
+    fn add_tokens(&mut self, tokens: &TokenSums) {
         self.input = self.input.saturating_add(tokens.input);
         self.output = self.output.saturating_add(tokens.output);
         self.cache_read = self.cache_read.saturating_add(tokens.cache_read);

@@ -7,13 +7,13 @@
 use openclaw_protocol::printable;
 
 use super::find::{Haystack, Start, split_end};
-use super::parse::{Chunk, Line};
+use super::parse::{PatchChunk, PatchLine};
 
 const BOM: &str = "\u{feff}";
 
 /// Reason why a file can't be updated. The model reads it and looks at the file again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UpdateError {
+pub enum FileUpdateError {
     /// The file is not UTF-8, or contains null bytes.
     #[error("{path} is a binary file or not UTF-8 text. Use exec to change it.")]
     NotText {
@@ -39,9 +39,9 @@ pub enum UpdateError {
 }
 
 /// The content of the file `path` after an update.
-pub fn update(before: &[u8], chunks: &[Chunk<'_>], path: &str) -> Result<Vec<u8>, UpdateError> {
+pub fn update(before: &[u8], chunks: &[PatchChunk<'_>], path: &str) -> Result<Vec<u8>, FileUpdateError> {
     let text = std::str::from_utf8(before).ok().filter(|text| !text.contains('\0'));
-    let text = text.ok_or_else(|| UpdateError::NotText { path: path.to_owned() })?;
+    let text = text.ok_or_else(|| FileUpdateError::NotText { path: path.to_owned() })?;
     let body = text.strip_prefix(BOM).unwrap_or(text);
     let mut out = String::with_capacity(text.len());
     if body.len() < text.len() {
@@ -54,19 +54,25 @@ pub fn update(before: &[u8], chunks: &[Chunk<'_>], path: &str) -> Result<Vec<u8>
 /// A chunk and the line of the file where it begins.
 struct Located<'a> {
     at: usize,
-    lines: Vec<Line<'a>>,
+    lines: Vec<PatchLine<'a>>,
 }
 
 /// Finds every chunk's place. They do not overlap and come in the order of the file.
-fn locate<'a>(body: &str, chunks: &[Chunk<'a>], path: &str) -> Result<Vec<Located<'a>>, UpdateError> {
+fn locate<'a>(
+    body: &str,
+    chunks: &[PatchChunk<'a>],
+    path: &str,
+) -> Result<Vec<Located<'a>>, FileUpdateError> {
     let hay = Haystack::new(body);
     let mut located = Vec::with_capacity(chunks.len());
     let mut position = 0;
     for chunk in chunks {
         if let Some(context) = chunk.context {
             let found = hay.find(&[context], Start::Line(position));
-            position = 1 + found
-                .ok_or_else(|| UpdateError::NoContext { context: excerpt(context), path: path.to_owned() })?;
+            position = 1 + found.ok_or_else(|| FileUpdateError::NoContext {
+                context: excerpt(context),
+                path: path.to_owned(),
+            })?;
         }
         let old: Vec<&str> = chunk.lines.iter().filter_map(|line| line.old()).collect();
         if old.is_empty() {
@@ -92,8 +98,8 @@ fn locate<'a>(body: &str, chunks: &[Chunk<'a>], path: &str) -> Result<Vec<Locate
     Ok(located)
 }
 
-fn no_lines(path: &str, old: &[&str]) -> UpdateError {
-    UpdateError::NoLines { path: path.to_owned(), lines: excerpt(&old.join("\n")) }
+fn no_lines(path: &str, old: &[&str]) -> FileUpdateError {
+    FileUpdateError::NoLines { path: path.to_owned(), lines: excerpt(&old.join("\n")) }
 }
 
 /// The beginning of a text that the model wrote itself: it knows the rest.
@@ -104,17 +110,17 @@ fn excerpt(text: &str) -> String {
 
 /// A chunk whose last old line is empty and not in the file: patches often end with an empty line that means nothing. An empty
 /// last new line means nothing either.
-fn without_last_blank<'a>(lines: &[Line<'a>]) -> Vec<Line<'a>> {
+fn without_last_blank<'a>(lines: &[PatchLine<'a>]) -> Vec<PatchLine<'a>> {
     let mut lines = lines.to_vec();
     let last_old = lines.iter().rposition(|line| line.old().is_some());
     match last_old.and_then(|at| lines.get_mut(at)) {
-        Some(kept @ Line::Keep(_)) => *kept = Line::Add(""),
+        Some(kept @ PatchLine::Keep(_)) => *kept = PatchLine::Add(""),
         Some(_) | None => {
             last_old.map(|at| lines.remove(at));
         }
     }
-    let last_new = lines.iter().rposition(|line| !matches!(line, Line::Remove(_)));
-    if let Some(at) = last_new.filter(|at| lines.get(*at) == Some(&Line::Add(""))) {
+    let last_new = lines.iter().rposition(|line| !matches!(line, PatchLine::Remove(_)));
+    if let Some(at) = last_new.filter(|at| lines.get(*at) == Some(&PatchLine::Add(""))) {
         lines.remove(at);
     }
     lines
@@ -134,15 +140,15 @@ fn rewrite(body: &str, chunks: &[Located<'_>], out: &mut String) {
         at = chunk.at;
         for line in &chunk.lines {
             match line {
-                Line::Keep(_) => {
+                PatchLine::Keep(_) => {
                     old.next().inspect(|line| keep(line, &mut end, out));
                     at += 1;
                 }
-                Line::Remove(_) => {
+                PatchLine::Remove(_) => {
                     old.next().inspect(|line| note_end(line, &mut end));
                     at += 1;
                 }
-                Line::Add(line) => {
+                PatchLine::Add(line) => {
                     out.push_str(line);
                     out.push_str(end);
                 }

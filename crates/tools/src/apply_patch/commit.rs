@@ -10,14 +10,14 @@ use openclaw_agent::ToolError;
 use openclaw_agent::place::{Place, PlaceError, SetAside};
 
 use super::failed;
-use super::plan::{Change, Existing, Planned};
+use super::plan::{Existing, FileChange, Planned};
 use crate::edit::MAX_FILE;
 use crate::path::{Resolver, refused};
 
 /// Writes what is to be written, then removes what is to be removed.
 pub(super) fn commit(files: &[Planned], resolver: &Resolver) -> Result<(), ToolError> {
     let mut done = Vec::new();
-    let is_write = |file: &&Planned| matches!(file.change, Change::Write { .. });
+    let is_write = |file: &&Planned| matches!(file.change, FileChange::Write { .. });
     let (writes, removals): (Vec<_>, Vec<_>) = files.iter().partition(is_write);
     for file in writes.into_iter().chain(removals) {
         if let Err(error) = change(file, resolver, &mut done) {
@@ -25,7 +25,7 @@ pub(super) fn commit(files: &[Planned], resolver: &Resolver) -> Result<(), ToolE
         }
     }
     for step in done {
-        if let Done::Removed { path, aside } = step
+        if let UndoStep::Removed { path, aside } = step
             && let Err(error) = aside.discard()
         {
             tracing::warn!(path, %error, "removed file stays under another name");
@@ -48,7 +48,7 @@ impl From<PlaceError> for CommitError {
 }
 
 /// A step that can be undone.
-enum Done<'p> {
+enum UndoStep<'p> {
     /// Directories that were missing, the deepest first.
     Directories { path: &'p str, made: Vec<PathBuf> },
     /// A new file.
@@ -59,10 +59,14 @@ enum Done<'p> {
     Removed { path: &'p str, aside: SetAside<'p> },
 }
 
-fn change<'p>(file: &'p Planned, resolver: &Resolver, done: &mut Vec<Done<'p>>) -> Result<(), CommitError> {
+fn change<'p>(
+    file: &'p Planned,
+    resolver: &Resolver,
+    done: &mut Vec<UndoStep<'p>>,
+) -> Result<(), CommitError> {
     let path = file.path.as_str();
     match &file.change {
-        Change::Write { existing: Some(existing), after, .. } => {
+        FileChange::Write { existing: Some(existing), after, .. } => {
             if !holds(&existing.place, &existing.bytes)? {
                 return Err(CommitError::Changed);
             }
@@ -70,27 +74,27 @@ fn change<'p>(file: &'p Planned, resolver: &Resolver, done: &mut Vec<Done<'p>>) 
                 return Ok(());
             }
             let replaced = existing.place.replace(after);
-            done.push(Done::Replaced { path, existing, after, is_whole: replaced.is_ok() });
+            done.push(UndoStep::Replaced { path, existing, after, is_whole: replaced.is_ok() });
             Ok(replaced?)
         }
-        Change::Write { existing: None, after, permissions } => {
-            done.push(Done::Directories { path, made: resolver.missing_directories(path) });
+        FileChange::Write { existing: None, after, permissions } => {
+            done.push(UndoStep::Directories { path, made: resolver.missing_directories(path) });
             let place = resolver.writable(path)?;
             if place.exists() {
                 return Err(CommitError::Changed);
             }
             place.replace(after)?;
             let permitted = permissions.as_ref().map_or(Ok(()), |permissions| permit(&place, permissions));
-            done.push(Done::Created { path, place, after });
+            done.push(UndoStep::Created { path, place, after });
             permitted
         }
-        Change::Remove { entry, moved } => {
+        FileChange::Remove { entry, moved } => {
             if let Some(existing) = moved
                 && !holds(&existing.place, &existing.bytes)?
             {
                 return Err(CommitError::Changed);
             }
-            done.push(Done::Removed { path, aside: entry.set_aside()? });
+            done.push(UndoStep::Removed { path, aside: entry.set_aside()? });
             Ok(())
         }
     }
@@ -110,7 +114,7 @@ fn permit(place: &Place, permissions: &Permissions) -> Result<(), CommitError> {
 }
 
 /// Puts back what was done, the last first, and says what the model reads.
-fn undo_all(error: &CommitError, path: &str, done: Vec<Done<'_>>, resolver: &Resolver) -> ToolError {
+fn undo_all(error: &CommitError, path: &str, done: Vec<UndoStep<'_>>, resolver: &Resolver) -> ToolError {
     let why = match error {
         CommitError::Changed => format!("{path} was changed by something else meanwhile. Read it again."),
         CommitError::Place(error) => refused("apply_patch", path, error).to_string(),
@@ -123,21 +127,21 @@ fn undo_all(error: &CommitError, path: &str, done: Vec<Done<'_>>, resolver: &Res
 }
 
 /// Undoes a step, unless something else changed the file since; then that stays. The error says which file.
-fn undo(step: Done<'_>, resolver: &Resolver) -> Result<(), String> {
+fn undo(step: UndoStep<'_>, resolver: &Resolver) -> Result<(), String> {
     match step {
-        Done::Directories { path, made } => {
+        UndoStep::Directories { path, made } => {
             for directory in made {
                 // The directory may still be missing, or hold files of another process.
                 let _ = resolver.remove_empty_directory(&directory, path);
             }
             Ok(())
         }
-        Done::Created { path, place, after } => match holds(&place, after) {
+        UndoStep::Created { path, place, after } => match holds(&place, after) {
             Ok(true) => place.remove().map_err(|error| format!("{path} ({error})")),
             Ok(false) => Err(format!("{path} (changed by something else)")),
             Err(error) => Err(format!("{path} ({error})")),
         },
-        Done::Replaced { path, existing, after, is_whole } => {
+        UndoStep::Replaced { path, existing, after, is_whole } => {
             let failed = |error: PlaceError| format!("{path} ({error})");
             if holds(&existing.place, &existing.bytes).map_err(failed)? {
                 return Ok(());
@@ -147,7 +151,7 @@ fn undo(step: Done<'_>, resolver: &Resolver) -> Result<(), String> {
             }
             existing.place.replace(&existing.bytes).map_err(failed)
         }
-        Done::Removed { path, aside } => {
+        UndoStep::Removed { path, aside } => {
             let name = aside.name().to_string_lossy().into_owned();
             aside.put_back().map_err(|error| format!("{path} (kept beside it as {name}: {error})"))
         }

@@ -16,7 +16,7 @@ pub(super) enum Touched {
 
 /// Effect of the next hunk on the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextHunk {
     /// Give it content, or move another file there.
     Write,
     /// Replace parts of it.
@@ -30,11 +30,11 @@ pub(super) enum Next {
 /// Returns the reason why a hunk can't follow another; `None` if it can. Hunks are applied in
 /// order, each on what the former left. Refused is what would throw away the work of an earlier
 /// hunk, or look for what an earlier one removed.
-pub(super) fn conflict(path: &str, touched: Touched, next: Next) -> Option<String> {
+pub(super) fn conflict(path: &str, touched: Touched, next: NextHunk) -> Option<String> {
     match (touched, next) {
-        (Touched::Written | Touched::Updated, Next::Update)
-        | (Touched::Updated, Next::Move)
-        | (Touched::Removed, Next::Write) => return None,
+        (Touched::Written | Touched::Updated, NextHunk::Update)
+        | (Touched::Updated, NextHunk::Move)
+        | (Touched::Removed, NextHunk::Write) => return None,
         (Touched::Written | Touched::Updated | Touched::Removed | Touched::Unlinked, _) => {}
     }
     let earlier = match touched {
@@ -43,10 +43,10 @@ pub(super) fn conflict(path: &str, touched: Touched, next: Next) -> Option<Strin
         Touched::Removed | Touched::Unlinked => "removed",
     };
     let next = match next {
-        Next::Write => "written",
-        Next::Update => "updated",
-        Next::Move => "moved",
-        Next::Delete => "deleted",
+        NextHunk::Write => "written",
+        NextHunk::Update => "updated",
+        NextHunk::Move => "moved",
+        NextHunk::Delete => "deleted",
     };
     Some(format!("{path} is {earlier} and then {next} by the same patch. Use one hunk for it."))
 }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_hunk_does_not_undo_another() {
-        use Next::{Delete, Move, Update, Write};
+        use NextHunk::{Delete, Move, Update, Write};
         use Touched::{Removed, Unlinked, Updated, Written};
         for (touched, next, words) in [
             (Written, Write, Some("written and then written")),

@@ -30,24 +30,24 @@ pub enum Hunk<'a> {
         /// The file's new path.
         move_to: Option<&'a str>,
         /// Chunks in the order of the patch, at least one.
-        chunks: Vec<Chunk<'a>>,
+        chunks: Vec<PatchChunk<'a>>,
     },
 }
 
 /// Passage of an update.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Chunk<'a> {
+pub struct PatchChunk<'a> {
     /// A line that stands somewhere above the passage.
     pub context: Option<&'a str>,
     /// The passage, at least one line unless it is only an end-of-file mark.
-    pub lines: Vec<Line<'a>>,
+    pub lines: Vec<PatchLine<'a>>,
     /// True if the passage ends with the file.
     pub is_end_of_file: bool,
 }
 
 /// A line of a chunk, without its mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum PatchLine<'a> {
     /// Line of the file before and after.
     Keep(&'a str),
     /// Line of the file before.
@@ -56,7 +56,7 @@ pub enum Line<'a> {
     Add(&'a str),
 }
 
-impl<'a> Line<'a> {
+impl<'a> PatchLine<'a> {
     /// The line as the file has it before the patch.
     pub fn old(self) -> Option<&'a str> {
         match self {
@@ -221,7 +221,7 @@ fn hunk<'a>(header: &'a str, rest: &mut Rest<'_, 'a>) -> Result<Hunk<'a>, ParseE
 }
 
 /// Reads one chunk. Only the first of an update may lack the `@@` line.
-fn chunk<'a>(rest: &mut Rest<'_, 'a>, is_first: bool) -> Result<Chunk<'a>, ParseError> {
+fn chunk<'a>(rest: &mut Rest<'_, 'a>, is_first: bool) -> Result<PatchChunk<'a>, ParseError> {
     let wrong = |line, problem| Err(ParseError::Hunk { line, problem });
     let marker = rest.take_if(|line| match line {
         "@@" => Some(None),
@@ -230,7 +230,7 @@ fn chunk<'a>(rest: &mut Rest<'_, 'a>, is_first: bool) -> Result<Chunk<'a>, Parse
     if let (None, false, Some(line)) = (marker, is_first, rest.first()) {
         return wrong(rest.number, HunkProblem::NoMarker(line.to_owned()));
     }
-    let mut chunk = Chunk { context: marker.flatten(), ..Chunk::default() };
+    let mut chunk = PatchChunk { context: marker.flatten(), ..PatchChunk::default() };
     while let Some(line) = rest.take_if(line) {
         chunk.lines.push(line);
     }
@@ -251,13 +251,13 @@ fn chunk<'a>(rest: &mut Rest<'_, 'a>, is_first: bool) -> Result<Chunk<'a>, Parse
 }
 
 /// A marked line; an empty one is an empty line of context.
-fn line(line: &str) -> Option<Line<'_>> {
+fn line(line: &str) -> Option<PatchLine<'_>> {
     let mut chars = line.chars();
     match chars.next() {
-        None => Some(Line::Keep("")),
-        Some(' ') => Some(Line::Keep(chars.as_str())),
-        Some('-') => Some(Line::Remove(chars.as_str())),
-        Some('+') => Some(Line::Add(chars.as_str())),
+        None => Some(PatchLine::Keep("")),
+        Some(' ') => Some(PatchLine::Keep(chars.as_str())),
+        Some('-') => Some(PatchLine::Remove(chars.as_str())),
+        Some('+') => Some(PatchLine::Add(chars.as_str())),
         Some(_) => None,
     }
 }

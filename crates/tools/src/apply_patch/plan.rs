@@ -11,9 +11,9 @@ use openclaw_agent::place::{EntryKind, Place, PlaceError};
 use serde_json::json;
 
 use super::apply::update;
-use super::conflict::{Next, Touched, conflict};
+use super::conflict::{NextHunk, Touched, conflict};
 use super::failed;
-use super::parse::{Chunk, Hunk};
+use super::parse::{Hunk, PatchChunk};
 use crate::edit::MAX_FILE;
 use crate::path::{Resolver, refused};
 
@@ -23,20 +23,20 @@ const MAX_FILES: usize = 200;
 const MAX_BYTES: usize = 128 * 1024 * 1024;
 
 /// Changes that a patch makes to the files.
-pub(super) struct Plan {
+pub(super) struct PatchPlan {
     pub(super) files: Vec<Planned>,
-    pub(super) summary: Summary,
+    pub(super) summary: PatchSummary,
 }
 
 /// Change to one file.
 pub(super) struct Planned {
     /// Path as the patch names it.
     pub(super) path: String,
-    pub(super) change: Change,
+    pub(super) change: FileChange,
     touched: Touched,
 }
 
-pub(super) enum Change {
+pub(super) enum FileChange {
     /// Writes this content to the file.
     Write {
         /// `None` if it is new.
@@ -74,13 +74,13 @@ impl Existing {
 
 /// Paths of the result, each once.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Summary {
+pub(super) struct PatchSummary {
     added: Vec<String>,
     modified: Vec<String>,
     deleted: Vec<String>,
 }
 
-impl Summary {
+impl PatchSummary {
     /// Returns the output for the model and clients.
     pub(super) fn output(&self) -> ToolOutput {
         let mut text = "Success. Updated the following files:".to_owned();
@@ -106,22 +106,23 @@ pub(super) fn plan(
     hunks: Vec<Hunk<'_>>,
     resolver: &Resolver,
     is_stopped: impl Fn() -> bool,
-) -> Result<Plan, ToolError> {
-    let mut planner = Planner { resolver, files: BTreeMap::new(), summary: Summary::default(), bytes: 0 };
+) -> Result<PatchPlan, ToolError> {
+    let mut planner =
+        Planner { resolver, files: BTreeMap::new(), summary: PatchSummary::default(), bytes: 0 };
     for hunk in hunks {
         if is_stopped() {
             return Err(ToolError::Aborted);
         }
         planner.hunk(hunk)?;
     }
-    Ok(Plan { files: planner.files.into_values().collect(), summary: planner.summary })
+    Ok(PatchPlan { files: planner.files.into_values().collect(), summary: planner.summary })
 }
 
 struct Planner<'r> {
     resolver: &'r Resolver,
     /// Files by [`Resolver::identity`].
     files: BTreeMap<PathBuf, Planned>,
-    summary: Summary,
+    summary: PatchSummary,
     bytes: usize,
 }
 
@@ -150,7 +151,7 @@ impl Planner<'_> {
     }
 
     /// The key of a file that the next hunk may change like this.
-    fn key(&self, path: &str, next: Next) -> Result<PathBuf, ToolError> {
+    fn key(&self, path: &str, next: NextHunk) -> Result<PathBuf, ToolError> {
         let key = self.resolver.identity(path);
         let earlier = self.files.get(&key).map(|file| file.touched);
         match earlier.and_then(|touched| conflict(path, touched, next)) {
@@ -182,19 +183,19 @@ impl Planner<'_> {
         after: Vec<u8>,
         permissions: Option<Permissions>,
     ) -> Result<(), ToolError> {
-        let key = self.key(path, Next::Write)?;
+        let key = self.key(path, NextHunk::Write)?;
         let occupant = self.resolver.occupant(path).map_err(|error| refuse(path, &error))?;
         let existing = occupant.map(|place| self.read(place, path)).transpose()?;
         self.count(after.len())?;
-        let change = Change::Write { existing, after, permissions };
+        let change = FileChange::Write { existing, after, permissions };
         self.files.insert(key, Planned { path: path.to_owned(), change, touched: Touched::Written });
         Ok(())
     }
 
     fn delete(&mut self, path: &str) -> Result<(), ToolError> {
-        let key = self.key(path, Next::Delete)?;
+        let key = self.key(path, NextHunk::Delete)?;
         let (entry, touched) = self.entry(path)?;
-        let change = Change::Remove { entry, moved: None };
+        let change = FileChange::Remove { entry, moved: None };
         self.files.insert(key, Planned { path: path.to_owned(), change, touched });
         Ok(())
     }
@@ -208,9 +209,9 @@ impl Planner<'_> {
         }
     }
 
-    fn update(&mut self, path: &str, chunks: &[Chunk<'_>]) -> Result<(), ToolError> {
-        let key = self.key(path, Next::Update)?;
-        if let Some(Planned { change: Change::Write { after, .. }, .. }) = self.files.get_mut(&key) {
+    fn update(&mut self, path: &str, chunks: &[PatchChunk<'_>]) -> Result<(), ToolError> {
+        let key = self.key(path, NextHunk::Update)?;
+        if let Some(Planned { change: FileChange::Write { after, .. }, .. }) = self.files.get_mut(&key) {
             let updated = update(after, chunks, path).map_err(failed)?;
             let more = updated.len().saturating_sub(after.len());
             *after = updated;
@@ -219,7 +220,7 @@ impl Planner<'_> {
         let existing = self.existing(path)?;
         let after = update(&existing.bytes, chunks, path).map_err(failed)?;
         self.count(after.len())?;
-        let change = Change::Write { existing: Some(existing), after, permissions: None };
+        let change = FileChange::Write { existing: Some(existing), after, permissions: None };
         self.files.insert(key, Planned { path: path.to_owned(), change, touched: Touched::Updated });
         Ok(())
     }
@@ -229,15 +230,20 @@ impl Planner<'_> {
         self.read(place, path)
     }
 
-    fn update_and_move(&mut self, path: &str, target: &str, chunks: &[Chunk<'_>]) -> Result<(), ToolError> {
-        let key = self.key(path, Next::Move)?;
+    fn update_and_move(
+        &mut self,
+        path: &str,
+        target: &str,
+        chunks: &[PatchChunk<'_>],
+    ) -> Result<(), ToolError> {
+        let key = self.key(path, NextHunk::Move)?;
         let (entry, touched) = self.entry(path)?;
         if touched == Touched::Unlinked {
             // Only the link goes: what an earlier hunk made of the file behind it would be lost.
-            self.key(path, Next::Delete)?;
+            self.key(path, NextHunk::Delete)?;
         }
         let (existing, after) = match self.files.remove(&key).map(|file| file.change) {
-            Some(Change::Write { existing: Some(existing), after, .. }) => {
+            Some(FileChange::Write { existing: Some(existing), after, .. }) => {
                 let after = update(&after, chunks, path).map_err(failed)?;
                 (existing, after)
             }
@@ -248,7 +254,7 @@ impl Planner<'_> {
             }
         };
         let permissions = Some(existing.permissions.clone());
-        let change = Change::Remove { entry, moved: Some(existing) };
+        let change = FileChange::Remove { entry, moved: Some(existing) };
         self.files.insert(key, Planned { path: path.to_owned(), change, touched });
         self.write(target, after, permissions)
     }

@@ -6,8 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Launch;
 use super::guard::CommandLock;
-use super::session::{Ending, Order, Session, signal_name};
-use super::sessions::Owner;
+use super::session::{CommandEnding, CommandSession, CommandSpec, signal_name};
+use super::sessions::CommandOwner;
 use super::start::{Input, start};
 
 /// Characters of its output that are kept for the case that it fails.
@@ -24,7 +24,7 @@ pub(crate) async fn run_alone(
     limit: Duration,
     lock: Option<CommandLock>,
 ) -> Result<(), String> {
-    let order = Order {
+    let order = CommandSpec {
         command: String::new(),
         cwd: launch.directory.clone(),
         launch,
@@ -37,14 +37,15 @@ pub(crate) async fn run_alone(
     };
     let started = start(&order).map_err(|error| format!("it could not be started: {error}"))?;
     let kill = CancellationToken::new();
-    let session = Session::new(String::new(), &nobody(), &order, started.child.id(), Input::Closed, kill);
+    let session =
+        CommandSession::new(String::new(), &nobody(), &order, started.child.id(), Input::Closed, kill);
     session.drive(order, started).await;
     let how = match session.end().map(|end| end.ending) {
-        Some(Ending::Exited(0)) => return Ok(()),
-        Some(Ending::Exited(code)) => format!("it ended with code {code}"),
-        Some(Ending::Signalled(signal)) => format!("it was ended by {}", signal_name(signal)),
-        Some(Ending::TimedOut) => format!("it took longer than {} seconds", limit.as_secs()),
-        Some(Ending::Killed) | None => "it was ended".to_owned(),
+        Some(CommandEnding::Exited(0)) => return Ok(()),
+        Some(CommandEnding::Exited(code)) => format!("it ended with code {code}"),
+        Some(CommandEnding::Signalled(signal)) => format!("it was ended by {}", signal_name(signal)),
+        Some(CommandEnding::TimedOut) => format!("it took longer than {} seconds", limit.as_secs()),
+        Some(CommandEnding::Killed) | None => "it was ended".to_owned(),
     };
     let printed = session.printed();
     let printed = printed.trim();
@@ -56,8 +57,8 @@ pub(crate) async fn run_alone(
 }
 
 /// Returns an owner whose command is in no list and of whose end no session is notified.
-fn nobody() -> Owner {
-    Owner { scope: String::new(), is_elevated: false, told: None, kept: Duration::ZERO }
+fn nobody() -> CommandOwner {
+    CommandOwner { scope: String::new(), is_elevated: false, told: None, kept: Duration::ZERO }
 }
 
 #[cfg(test)]

@@ -24,11 +24,11 @@ const MAX_KEPT: usize = 256;
 
 /// The guards that are kept. Dropping it kills what they guard.
 #[derive(Debug, Default)]
-pub(super) struct Leftovers(Mutex<State>);
+pub(super) struct Leftovers(Mutex<LeftoverState>);
 
 #[derive(Debug, Default)]
-struct State {
-    kept: Vec<Kept>,
+struct LeftoverState {
+    kept: Vec<LeftoverGuard>,
     /// True if a command was added since the last look.
     has_news: bool,
     /// Looks for groups that have ended; there while guards are kept.
@@ -36,7 +36,7 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct LeftoverGuard {
     guard: Guard,
     /// True if the last look found no other process in the group. A single look may miss a process
     /// that is just being forked.
@@ -51,7 +51,7 @@ impl Leftovers {
             // The group is killed.
             state.kept.remove(0);
         }
-        state.kept.push(Kept { guard, was_alone: false });
+        state.kept.push(LeftoverGuard { guard, was_alone: false });
         state.has_news = true;
         if state.sweeper.is_none() {
             state.sweeper = Some(AbortOnDropHandle::new(tokio::spawn(sweep(Arc::downgrade(self)))));
@@ -82,7 +82,7 @@ impl Leftovers {
         self.state().has_news
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LeftoverState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

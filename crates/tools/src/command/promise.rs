@@ -7,7 +7,7 @@ use std::pin::Pin;
 
 use openclaw_protocol::SessionKey;
 
-use super::session::Session;
+use super::session::CommandSession;
 
 /// Characters of the output that an agent is told.
 const TOLD: usize = 400;
@@ -117,7 +117,7 @@ pub(crate) enum Promised {
 
 impl Promised {
     /// Creates the promise of a command that goes to the background.
-    pub(crate) fn of(session: &Session) -> Self {
+    pub(crate) fn of(session: &CommandSession) -> Self {
         let id: String = session.id.chars().take(8).collect();
         let notice = |session_key: &SessionKey| Notice {
             session_key: session_key.clone(),
@@ -140,7 +140,7 @@ impl Promised {
     }
 
     /// Returns the promise with the output of the command so far.
-    pub(crate) fn with_tail(self, session: &Session) -> Promise {
+    pub(crate) fn with_tail(self, session: &CommandSession) -> Promise {
         let (mut promise, tail) = match self {
             Self::Background(promise) => (promise, tail_behind(session)),
             Self::Allowed(promise) => (promise, tail_below(session)),
@@ -153,7 +153,7 @@ impl Promised {
 }
 
 /// The end of what a command has printed, on the same line.
-pub(super) fn tail_behind(session: &Session) -> String {
+pub(super) fn tail_behind(session: &CommandSession) -> String {
     let printed = session.printed().split_whitespace().collect::<Vec<_>>().join(" ");
     match last(&printed) {
         "" => String::new(),
@@ -162,7 +162,7 @@ pub(super) fn tail_behind(session: &Session) -> String {
 }
 
 /// Returns the end of the output on lines of its own.
-pub(crate) fn tail_below(session: &Session) -> String {
+pub(crate) fn tail_below(session: &CommandSession) -> String {
     match last(session.printed().trim()) {
         "" => String::new(),
         tail => format!("\n{tail}"),

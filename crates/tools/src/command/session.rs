@@ -22,7 +22,7 @@ use super::Launch;
 use super::guard::CommandLock;
 use super::output::{Output, Stream};
 use super::promise::Promised;
-use super::sessions::Owner;
+use super::sessions::CommandOwner;
 use super::start::{Input, Started};
 use super::terminal::Queries;
 
@@ -35,7 +35,7 @@ const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// Command to run.
 #[derive(Debug, Clone)]
-pub(crate) struct Order {
+pub(crate) struct CommandSpec {
     /// Program to start.
     pub(crate) launch: Launch,
     /// The command, as it is shown.
@@ -56,7 +56,7 @@ pub(crate) struct Order {
 
 /// A command.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct CommandSession {
     /// Id of two words.
     pub(crate) id: String,
     /// Scope that it belongs to: others do not see it.
@@ -73,7 +73,7 @@ pub(crate) struct Session {
     /// Unix milliseconds.
     pub(crate) started_at: i64,
     begun: Instant,
-    state: Mutex<State>,
+    state: Mutex<CommandState>,
     over: watch::Sender<bool>,
     /// Ends the command.
     kill: CancellationToken,
@@ -81,7 +81,7 @@ pub(crate) struct Session {
 }
 
 #[derive(Debug)]
-struct State {
+struct CommandState {
     output: Output,
     /// Output that was not polled yet.
     news: Output,
@@ -92,7 +92,7 @@ struct State {
 /// End of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
-    pub(crate) ending: Ending,
+    pub(crate) ending: CommandEnding,
     /// Unix milliseconds.
     pub(crate) at: i64,
     pub(crate) duration: Duration,
@@ -102,7 +102,7 @@ pub(crate) struct End {
 
 /// Way in which a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum CommandEnding {
     Exited(i32),
     Signalled(i32),
     TimedOut,
@@ -112,13 +112,13 @@ pub(crate) enum Ending {
 
 /// Reason why the command is being ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+enum KillReason {
     TimedOut,
     Killed,
 }
 
 /// Ends the command of a call that is dropped, unless it is in the background.
-pub(crate) struct Foreground<'a>(pub(crate) &'a Session);
+pub(crate) struct Foreground<'a>(pub(crate) &'a CommandSession);
 
 impl Drop for Foreground<'_> {
     fn drop(&mut self) {
@@ -132,11 +132,11 @@ impl Drop for Foreground<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotWritable;
 
-impl Session {
+impl CommandSession {
     pub(super) fn new(
         id: String,
-        owner: &Owner,
-        order: &Order,
+        owner: &CommandOwner,
+        order: &CommandSpec,
         pid: Option<u32>,
         input: Input,
         kill: CancellationToken,
@@ -152,7 +152,7 @@ impl Session {
             pid,
             started_at: now_ms(),
             begun: Instant::now(),
-            state: Mutex::new(State {
+            state: Mutex::new(CommandState {
                 output: Output::new(order.max_output_chars),
                 news: Output::new(order.max_pending_chars),
                 is_in_background: false,
@@ -165,7 +165,7 @@ impl Session {
     }
 
     /// Drives it to its end.
-    pub(super) async fn drive(&self, order: Order, started: Started) {
+    pub(super) async fn drive(&self, order: CommandSpec, started: Started) {
         let deadline = self.begun + order.timeout.unwrap_or(NEVER).min(NEVER);
         let Started { mut child, mut guard, mut out, mut err, .. } = started;
         let (mut status, mut stop, mut grace, mut stopped_leftovers) = (None, None, None, false);
@@ -174,11 +174,11 @@ impl Session {
             tokio::select! { biased;
                 () = self.kill.cancelled(), if stop.is_none() => {
                     guard.kill();
-                    (stop, grace) = (Some(Stop::Killed), Some(Instant::now() + GRACE));
+                    (stop, grace) = (Some(KillReason::Killed), Some(Instant::now() + GRACE));
                 }
                 () = sleep_until(deadline), if stop.is_none() && status.is_none() => {
                     guard.kill();
-                    (stop, grace) = (Some(Stop::TimedOut), Some(Instant::now() + GRACE));
+                    (stop, grace) = (Some(KillReason::TimedOut), Some(Instant::now() + GRACE));
                 }
                 () = sleep_until(grace.unwrap_or(deadline)), if grace.is_some() => {
                     stopped_leftovers = stop.is_none();
@@ -215,8 +215,8 @@ impl Session {
             guard.has_killed().await;
         }
         let ending = match (stop, status.flatten()) {
-            (Some(Stop::Killed), _) => Ending::Killed,
-            (Some(Stop::TimedOut), _) | (None, None) => Ending::TimedOut,
+            (Some(KillReason::Killed), _) => CommandEnding::Killed,
+            (Some(KillReason::TimedOut), _) | (None, None) => CommandEnding::TimedOut,
             (None, Some(status)) => ending(status),
         };
         *self.input.lock().await = None;
@@ -255,7 +255,7 @@ impl Session {
         let _ = over.wait_for(|over| *over).await;
     }
 
-    /// Ends the command and all it left in its group. [`Session::ended`] tells when it is gone.
+    /// Ends the command and all it left in its group. [`CommandSession::ended`] tells when it is gone.
     pub(crate) fn kill(&self) {
         self.kill.cancel();
     }
@@ -344,11 +344,11 @@ async fn in_time(writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Re
     tokio::time::timeout(PATIENCE, writing).await.unwrap_or(Err(io::ErrorKind::TimedOut.into()))
 }
 
-fn ending(status: ExitStatus) -> Ending {
+fn ending(status: ExitStatus) -> CommandEnding {
     match (status.code(), status.signal()) {
-        (Some(code), _) => Ending::Exited(code),
-        (None, Some(signal)) => Ending::Signalled(signal),
-        (None, None) => Ending::Exited(-1),
+        (Some(code), _) => CommandEnding::Exited(code),
+        (None, Some(signal)) => CommandEnding::Signalled(signal),
+        (None, None) => CommandEnding::Exited(-1),
     }
 }
 

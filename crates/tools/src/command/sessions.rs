@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::promise::{Notices, OnExit, Promise, Promised, Unkept, tail_behind};
-use super::session::{Ending, Order, Session, signal_name};
+use super::session::{CommandEnding, CommandSession, CommandSpec, signal_name};
 use super::slug;
 use super::start::{Input, start};
 
@@ -27,12 +27,12 @@ const CLEANUP: std::ops::RangeInclusive<u64> = 60..=3 * 3600;
 
 /// The commands of one gateway. Dropping it ends them.
 pub struct CommandSessions {
-    known: Arc<Known>,
+    known: Arc<CommandRegistry>,
     _all: DropGuard,
 }
 
-struct Known {
-    sessions: Mutex<Vec<Arc<Session>>>,
+struct CommandRegistry {
+    sessions: Mutex<Vec<Arc<CommandSession>>>,
     /// Lock that is held while a command is started beside which no other of its scope may run.
     alone: Mutex<()>,
     notices: Arc<dyn Notices>,
@@ -44,7 +44,7 @@ struct Known {
 
 /// Owner of a command, and what happens when it ends in the background.
 #[derive(Debug, Clone)]
-pub(crate) struct Owner {
+pub(crate) struct CommandOwner {
     /// Scope that sees the command.
     pub(crate) scope: String,
     /// True if it is elevated.
@@ -90,7 +90,7 @@ impl CommandSessions {
     /// Creates an empty list, whose promises are kept in `notices`.
     pub fn keeping(notices: Arc<dyn Notices>) -> Self {
         let kill = CancellationToken::new();
-        let known = Known {
+        let known = CommandRegistry {
             sessions: Mutex::default(),
             alone: Mutex::default(),
             notices,
@@ -116,7 +116,7 @@ impl CommandSessions {
     /// Stores what the commands in the background have printed so far, because this process, and
     /// the commands with it, is about to end.
     pub async fn note_output(&self) {
-        let running: Vec<Arc<Session>> = {
+        let running: Vec<Arc<CommandSession>> = {
             let sessions = self.known.sessions.lock();
             sessions.iter().filter(|session| session.end().is_none()).cloned().collect()
         };
@@ -131,7 +131,7 @@ impl CommandSessions {
     }
 
     /// Puts a command in the background, and its owner will hear of its end; `false`: it has ended already.
-    pub(crate) async fn put_in_background(&self, session: &Session) -> bool {
+    pub(crate) async fn put_in_background(&self, session: &CommandSession) -> bool {
         let promised = Promised::of(session);
         let promise = promised.promise().clone();
         let id = promise.id.clone();
@@ -182,9 +182,9 @@ impl CommandSessions {
     pub(crate) fn start(
         &self,
         call_id: &str,
-        owner: &Owner,
-        order: Order,
-    ) -> Result<Arc<Session>, NotStarted> {
+        owner: &CommandOwner,
+        order: CommandSpec,
+    ) -> Result<Arc<CommandSession>, NotStarted> {
         if self.known.sessions.lock().iter().filter(|session| session.end().is_none()).count() >= MOST_RUNNING
         {
             return Err(NotStarted::TooMany);
@@ -194,7 +194,7 @@ impl CommandSessions {
         let mut sessions = self.known.sessions.lock();
         let id = slug::free(call_id, |id| sessions.iter().any(|session| session.id == id));
         let kill = self.known.kill.child_token();
-        let session = Session::new(id, owner, &order, started.child.id(), input, kill);
+        let session = CommandSession::new(id, owner, &order, started.child.id(), input, kill);
         let session = Arc::new(session);
         sessions.push(Arc::clone(&session));
         drop(sessions);
@@ -220,9 +220,9 @@ impl CommandSessions {
     pub(crate) fn start_alone(
         &self,
         call_id: &str,
-        owner: &Owner,
-        order: Order,
-    ) -> Result<Arc<Session>, NotRun> {
+        owner: &CommandOwner,
+        order: CommandSpec,
+    ) -> Result<Arc<CommandSession>, NotRun> {
         let _alone = self.known.alone.lock();
         if let Some(other) = self.running(&owner.scope) {
             return Err(NotRun::Busy(other.id.clone()));
@@ -231,33 +231,33 @@ impl CommandSessions {
     }
 
     /// Returns a running command of a scope.
-    pub(crate) fn running(&self, scope: &str) -> Option<Arc<Session>> {
+    pub(crate) fn running(&self, scope: &str) -> Option<Arc<CommandSession>> {
         let sessions = self.known.sessions.lock();
         sessions.iter().find(|session| session.scope == scope && session.end().is_none()).cloned()
     }
 
     /// Returns the commands of a scope that are or were in the background, newest first.
-    pub(crate) fn list(&self, scope: &str) -> Vec<Arc<Session>> {
+    pub(crate) fn list(&self, scope: &str) -> Vec<Arc<CommandSession>> {
         let sessions = self.known.sessions.lock();
         let seen = sessions.iter().filter(|session| session.scope == scope && session.is_in_background());
         seen.rev().cloned().collect()
     }
 
     /// Returns a command of a scope by its id.
-    pub(crate) fn find(&self, scope: &str, id: &str) -> Option<Arc<Session>> {
+    pub(crate) fn find(&self, scope: &str, id: &str) -> Option<Arc<CommandSession>> {
         let sessions = self.known.sessions.lock();
         sessions.iter().find(|session| session.scope == scope && session.id == id).cloned()
     }
 
     /// Forgets a command.
-    pub(crate) fn forget(&self, session: &Arc<Session>) {
+    pub(crate) fn forget(&self, session: &Arc<CommandSession>) {
         self.known.forget(session);
     }
 }
 
-impl Known {
+impl CommandRegistry {
     /// A command has ended; whether it is remembered.
-    async fn has_ended(&self, session: &Arc<Session>) -> bool {
+    async fn has_ended(&self, session: &Arc<CommandSession>) -> bool {
         let is_remembered = session.is_in_background();
         if is_remembered {
             self.make_room();
@@ -300,19 +300,19 @@ impl Known {
         sessions.retain(|_| stays.next().unwrap_or(true));
     }
 
-    fn forget(&self, session: &Arc<Session>) {
+    fn forget(&self, session: &Arc<CommandSession>) {
         self.sessions.lock().retain(|other| !Arc::ptr_eq(other, session));
     }
 }
 
 /// Returns the report of an end for the agent; `None` if the agent caused it itself.
-fn told(session: &Session) -> Option<String> {
+fn told(session: &CommandSession) -> Option<String> {
     let (what, how) = match session.end()?.ending {
-        Ending::Exited(0) => ("completed", "code 0".to_owned()),
-        Ending::Exited(code) => ("failed", format!("code {code}")),
-        Ending::Signalled(signal) => ("failed", format!("signal {}", signal_name(signal))),
-        Ending::TimedOut => ("failed", "timed out, signal SIGKILL".to_owned()),
-        Ending::Killed => return None,
+        CommandEnding::Exited(0) => ("completed", "code 0".to_owned()),
+        CommandEnding::Exited(code) => ("failed", format!("code {code}")),
+        CommandEnding::Signalled(signal) => ("failed", format!("signal {}", signal_name(signal))),
+        CommandEnding::TimedOut => ("failed", "timed out, signal SIGKILL".to_owned()),
+        CommandEnding::Killed => return None,
     };
     let id: String = session.id.chars().take(8).collect();
     Some(format!("Exec {what} ({id}, {how}){}", tail_behind(session)))

@@ -9,7 +9,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::Launch;
 use super::guard::Guard;
-use super::session::Order;
+use super::session::CommandSpec;
 
 /// Size of the terminal (spec `tools.md` §3.1 row 10).
 const TERMINAL: (u16, u16) = (30, 120);
@@ -34,24 +34,24 @@ pub(super) enum Input {
 
 /// Output pipe of a command, read to its end.
 pub(super) struct Pipe {
-    reader: Option<Reader>,
+    reader: Option<OutputReader>,
     buffer: Vec<u8>,
 }
 
-enum Reader {
+enum OutputReader {
     Out(ChildStdout),
     Err(ChildStderr),
     Terminal(OwnedReadPty),
 }
 
 /// Starts it in the group of a new guard, or, in a terminal, as the head of its own.
-pub(super) fn start(order: &Order) -> io::Result<Started> {
+pub(super) fn start(order: &CommandSpec) -> io::Result<Started> {
     let Launch { ending, environment, .. } = &order.launch;
     let guard = Guard::start_with(order.lock.as_ref(), ending, environment)?;
     if order.in_terminal { in_terminal(order, guard) } else { with_pipes(order, guard) }
 }
 
-fn with_pipes(order: &Order, guard: Guard) -> io::Result<Started> {
+fn with_pipes(order: &CommandSpec, guard: Guard) -> io::Result<Started> {
     let launch = &order.launch;
     let mut child = Command::new(&launch.program)
         .args(&launch.arguments)
@@ -64,13 +64,13 @@ fn with_pipes(order: &Order, guard: Guard) -> io::Result<Started> {
         .process_group(guard.group())
         .kill_on_drop(true)
         .spawn()?;
-    let out = Pipe::new(child.stdout.take().map(Reader::Out));
-    let err = Pipe::new(child.stderr.take().map(Reader::Err));
+    let out = Pipe::new(child.stdout.take().map(OutputReader::Out));
+    let err = Pipe::new(child.stderr.take().map(OutputReader::Err));
     let input = child.stdin.take().map_or(Input::Closed, Input::Pipe);
     Ok(Started { child, guard, out, err, input })
 }
 
-fn in_terminal(order: &Order, mut guard: Guard) -> io::Result<Started> {
+fn in_terminal(order: &CommandSpec, mut guard: Guard) -> io::Result<Started> {
     let failed = |error: pty_process::Error| io::Error::other(error);
     let (pty, pts) = pty_process::open().map_err(failed)?;
     pty.resize(Size::new(TERMINAL.0, TERMINAL.1)).map_err(failed)?;
@@ -85,12 +85,12 @@ fn in_terminal(order: &Order, mut guard: Guard) -> io::Result<Started> {
     // Without its terminal, which goes with us, it gets a hangup; the guard ends what does not mind that.
     guard.watch(child.id())?;
     let (reader, writer) = pty.into_split();
-    let out = Pipe::new(Some(Reader::Terminal(reader)));
+    let out = Pipe::new(Some(OutputReader::Terminal(reader)));
     Ok(Started { child, guard, out, err: Pipe::new(None), input: Input::Terminal(writer) })
 }
 
 impl Pipe {
-    fn new(reader: Option<Reader>) -> Self {
+    fn new(reader: Option<OutputReader>) -> Self {
         Self { reader, buffer: vec![0; 16 * 1024] }
     }
 
@@ -102,10 +102,10 @@ impl Pipe {
     pub(super) async fn read(&mut self) -> usize {
         let buffer = &mut self.buffer;
         let count = match &mut self.reader {
-            Some(Reader::Out(reader)) => some_of(reader, buffer).await,
-            Some(Reader::Err(reader)) => some_of(reader, buffer).await,
+            Some(OutputReader::Out(reader)) => some_of(reader, buffer).await,
+            Some(OutputReader::Err(reader)) => some_of(reader, buffer).await,
             // A terminal that nobody holds open any more fails to be read: that is its end.
-            Some(Reader::Terminal(reader)) => some_of(reader, buffer).await,
+            Some(OutputReader::Terminal(reader)) => some_of(reader, buffer).await,
             None => 0,
         };
         if count == 0 {

@@ -16,7 +16,7 @@ const DEADLINE: Duration = Duration::from_secs(1);
 
 /// A diff to show.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct EditDiff {
     /// Lines of ` 12 same`, `-13 gone`, `+13 new`; `...` where lines are left out.
     pub(super) text: String,
     /// Line in the new file, from 1.
@@ -24,7 +24,7 @@ pub(super) struct Shown {
 }
 
 /// Compares two texts line by line. Neither long lines nor many of them make it larger than [`MAX_TEXT`] and a line.
-pub(super) fn of(before: &str, after: &str) -> Shown {
+pub(super) fn of(before: &str, after: &str) -> EditDiff {
     let diff = TextDiff::configure().timeout(DEADLINE).diff_lines(before, after);
     let width = before.lines().count().max(after.lines().count()).to_string().len();
     let left_out = format!(" {:width$} ...", "");
@@ -55,7 +55,7 @@ pub(super) fn of(before: &str, after: &str) -> Shown {
     if is_cut || first.is_some() && end < diff.old_slices().len() {
         push_line(&mut text, &left_out);
     }
-    Shown { text, first_changed_line: first }
+    EditDiff { text, first_changed_line: first }
 }
 
 fn push_line(text: &mut String, line: &str) {
@@ -82,7 +82,7 @@ mod tests {
         let after = before.replace("line 6\n", "line six\nand more\n");
         let text = "    ...\n  2 line 2\n  3 line 3\n  4 line 4\n  5 line 5\n- 6 line 6\n+ 6 line six\n+ 7 and more\n  \
                     7 line 7\n  8 line 8\n  9 line 9\n 10 line 10\n    ...";
-        assert_eq!(of(&before, &after), Shown { text: text.into(), first_changed_line: Some(6) });
+        assert_eq!(of(&before, &after), EditDiff { text: text.into(), first_changed_line: Some(6) });
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_file_of_one_line_has_no_dots() {
-        assert_eq!(of("a", "b"), Shown { text: "-1 a\n+1 b".into(), first_changed_line: Some(1) });
-        assert_eq!(of("a\r\n", "a\r\n"), Shown { text: String::new(), first_changed_line: None });
+        assert_eq!(of("a", "b"), EditDiff { text: "-1 a\n+1 b".into(), first_changed_line: Some(1) });
+        assert_eq!(of("a\r\n", "a\r\n"), EditDiff { text: String::new(), first_changed_line: None });
     }
 }

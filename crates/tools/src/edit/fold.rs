@@ -18,12 +18,12 @@ pub(super) enum Fold {
 pub(super) struct Folded {
     pub(super) text: String,
     /// Parts in order, without gaps in `plain`.
-    parts: Vec<Part>,
+    parts: Vec<FoldedRun>,
 }
 
 /// A run of unchanged bytes (both ranges equally long) or one character that was respelled.
 #[derive(Debug)]
-struct Part {
+struct FoldedRun {
     plain: Range<usize>,
     source: Range<usize>,
     valid: bool,
@@ -85,7 +85,7 @@ impl Folded {
             last.plain.end = range.end;
             last.source.end = source.end;
         } else {
-            self.parts.push(Part { plain: range, source, valid });
+            self.parts.push(FoldedRun { plain: range, source, valid });
         }
     }
 
@@ -113,7 +113,7 @@ impl Folded {
         if covered.iter().any(|part| !part.valid) {
             return None;
         }
-        let same = |part: &Part| part.plain.len() == part.source.len();
+        let same = |part: &FoldedRun| part.plain.len() == part.source.len();
         let start = from.source.start + if same(from) { plain.start - from.plain.start } else { 0 };
         let end = to.source.end - if same(to) { to.plain.end - plain.end } else { 0 };
         Some(start..end)

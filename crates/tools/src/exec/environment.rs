@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::settings::ExecSettings;
 use crate::command::Launch;
-use crate::command::session::{Ending, Foreground, Order};
-use crate::command::sessions::Owner;
+use crate::command::session::{CommandEnding, CommandSpec, Foreground};
+use crate::command::sessions::CommandOwner;
 
 /// Time limit for a login shell to print its `PATH`.
 const LOGIN_SHELL_TIMEOUT: Duration = Duration::from_secs(15);
@@ -104,7 +104,7 @@ pub(crate) fn on_host(
 /// Asks a login shell for its `PATH`; nothing if it does not say.
 pub(crate) async fn login_path(settings: &ExecSettings, cancel: &CancellationToken) -> Option<String> {
     let command = "exec \"$0\" -lc 'printf \"\\n%s\" \"$PATH\"'";
-    let order = Order {
+    let order = CommandSpec {
         launch: on_host(settings, command, Path::new("/"), inherited(settings)),
         command: command.into(),
         timeout: Some(LOGIN_SHELL_TIMEOUT),
@@ -115,13 +115,13 @@ pub(crate) async fn login_path(settings: &ExecSettings, cancel: &CancellationTok
         in_terminal: false,
         lock: settings.lock.clone(),
     };
-    let owner = Owner { scope: String::new(), is_elevated: false, told: None, kept: settings.kept };
+    let owner = CommandOwner { scope: String::new(), is_elevated: false, told: None, kept: settings.kept };
     let session = settings.sessions.start("login-path", &owner, order).ok()?;
     let _foreground = Foreground(&session);
     cancel.run_until_cancelled(session.ended()).await?;
     // The profile may print; the path is the last line.
     let printed = session.printed();
-    let has_succeeded = session.end()?.ending == Ending::Exited(0);
+    let has_succeeded = session.end()?.ending == CommandEnding::Exited(0);
     let path = printed.lines().last().filter(|_| has_succeeded)?.trim();
     path.contains('/').then(|| path.to_owned())
 }

@@ -58,12 +58,12 @@ impl Handlers {
                 heard = &mut talk => heard,
                 // Processes it left behind may hold its output open for ever.
                 status = child.wait() => match status {
-                    Ok(_) => timeout(GRACE, talk).await.unwrap_or(Heard::All),
+                    Ok(_) => timeout(GRACE, talk).await.unwrap_or(OutputAmount::All),
                     Err(error) => return Err(ProgramError::Start(error)),
                 },
             }
         };
-        if heard == Heard::TooMuch {
+        if heard == OutputAmount::TooMuch {
             return Err(ProgramError::TooMuchOutput(MAX_ANSWER));
         }
         let status = child.wait().await.map_err(ProgramError::Start)?;
@@ -114,7 +114,7 @@ impl Programs for Handlers {
 
 /// Amount of output received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
+enum OutputAmount {
     All,
     TooMuch,
 }
@@ -127,12 +127,12 @@ async fn say(stdin: Option<ChildStdin>, input: &[u8]) {
     }
 }
 
-async fn listen(output: Option<impl AsyncRead + Unpin>, heard: &mut Vec<u8>) -> Heard {
-    let Some(output) = output else { return Heard::All };
+async fn listen(output: Option<impl AsyncRead + Unpin>, heard: &mut Vec<u8>) -> OutputAmount {
+    let Some(output) = output else { return OutputAmount::All };
     let mut bounded = output.take(MAX_ANSWER as u64 + 1);
     // An error is the end too.
     let _ = bounded.read_to_end(heard).await;
-    if heard.len() > MAX_ANSWER { Heard::TooMuch } else { Heard::All }
+    if heard.len() > MAX_ANSWER { OutputAmount::TooMuch } else { OutputAmount::All }
 }
 
 /// Reads to the end, so that whoever talks is not held up, and keeps the last of it.

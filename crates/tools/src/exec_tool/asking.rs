@@ -10,24 +10,24 @@ use tokio::sync::oneshot;
 use super::gate::Case;
 use crate::approvals::{Decision as Word, Question};
 use crate::command::promise::{Notice, Promise, PromiseKind, Promised, tail_below};
-use crate::command::session::{Ending, Order, Session, signal_name};
-use crate::command::sessions::{CommandSessions, NotStarted, Owner};
-use crate::exec::approvals::resolve::{Asked, Decision};
+use crate::command::session::{CommandEnding, CommandSession, CommandSpec, signal_name};
+use crate::command::sessions::{CommandOwner, CommandSessions, NotStarted};
+use crate::exec::approvals::resolve::{ApprovalProgress, Decision};
 
 /// All that is needed to run the command later.
-pub(super) struct Waiting {
+pub(super) struct DeferredCommand {
     pub(super) case: Arc<Case>,
     pub(super) question: Arc<Question>,
-    pub(super) order: Order,
+    pub(super) order: CommandSpec,
     pub(super) call_id: String,
-    pub(super) owner: Owner,
+    pub(super) owner: CommandOwner,
     pub(super) told: Option<SessionKey>,
     /// Time after which the agent is told that the command runs.
     pub(super) notice: Duration,
     pub(super) sessions: Weak<CommandSessions>,
 }
 
-impl Waiting {
+impl DeferredCommand {
     /// Waits for the word, then runs the command or does not. `promised` is told when it is stored that the agent will hear of it.
     pub(super) async fn settle(
         self,
@@ -39,7 +39,7 @@ impl Waiting {
         drop(sessions);
         // The call may be over already.
         let _ = promised.send(());
-        let asked = deciding.await.map_or(Asked::TimedOut, Asked::Answered);
+        let asked = deciding.await.map_or(ApprovalProgress::TimedOut, ApprovalProgress::Answered);
         let (decision, not_kept) = match self.case.judge(asked).await {
             Ok(judged) => (judged.decision, judged.not_kept),
             Err(error) => (Decision::Deny(error.to_string()), None),
@@ -91,7 +91,7 @@ impl Waiting {
     }
 
     /// `Exec finished (gateway id=…, session=…, code 0)`
-    fn finished(&self, session: Option<&Session>, how: &str) -> String {
+    fn finished(&self, session: Option<&CommandSession>, how: &str) -> String {
         let session = session.map(|session| format!("session={}, ", session.id)).unwrap_or_default();
         format!("Exec finished ({} id={}, {session}{how})", self.case.host.as_str(), self.question.id)
     }
@@ -106,7 +106,7 @@ impl Waiting {
     }
 
     /// Promises that the agent is told the result of the allowed command.
-    fn allowed(&self, session: Option<&Session>) -> Promise {
+    fn allowed(&self, session: Option<&CommandSession>) -> Promise {
         let name = session.map_or(self.question.id.as_str(), |session| session.id.as_str());
         self.promise_to_tell(PromiseKind::Command, name, self.finished(session, "gateway restarted"))
     }
@@ -143,11 +143,11 @@ fn line(case: &Case, question: &Question, what: &str, why: &str) -> String {
 }
 
 /// Describes how a command ended; `None` if the agent ended it itself.
-fn how(session: &Session) -> Option<String> {
+fn how(session: &CommandSession) -> Option<String> {
     Some(match session.end()?.ending {
-        Ending::Exited(code) => format!("code {code}"),
-        Ending::Signalled(signal) => format!("signal {}", signal_name(signal)),
-        Ending::TimedOut => "timed out".to_owned(),
-        Ending::Killed => return None,
+        CommandEnding::Exited(code) => format!("code {code}"),
+        CommandEnding::Signalled(signal) => format!("signal {}", signal_name(signal)),
+        CommandEnding::TimedOut => "timed out".to_owned(),
+        CommandEnding::Killed => return None,
     })
 }

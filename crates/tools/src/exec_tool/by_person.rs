@@ -11,11 +11,11 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::order_of;
-use super::plan::Plan;
+use super::plan::ExecPlan;
 use crate::args::Args;
-use crate::command::session::{Ending, Foreground, Session, signal_name};
+use crate::command::session::{CommandEnding, CommandSession, Foreground, signal_name};
 pub use crate::command::sessions::NotRun;
-use crate::command::sessions::{CommandSessions, Owner};
+use crate::command::sessions::{CommandOwner, CommandSessions};
 use crate::exec::environment;
 use crate::exec::settings::{Elevated, ElevatedMode, ExecSettings};
 
@@ -46,13 +46,13 @@ pub enum PersonsEnd {
     Killed(String),
 }
 
-impl From<&Session> for PersonsCommand {
-    fn from(session: &Session) -> Self {
+impl From<&CommandSession> for PersonsCommand {
+    fn from(session: &CommandSession) -> Self {
         let end = session.end().map(|end| match end.ending {
-            Ending::Exited(code) => PersonsEnd::Exited(code),
-            Ending::Signalled(signal) => PersonsEnd::Killed(signal_name(signal)),
-            Ending::TimedOut => PersonsEnd::Killed("timed out".to_owned()),
-            Ending::Killed => PersonsEnd::Killed("stopped".to_owned()),
+            CommandEnding::Exited(code) => PersonsEnd::Exited(code),
+            CommandEnding::Signalled(signal) => PersonsEnd::Killed(signal_name(signal)),
+            CommandEnding::TimedOut => PersonsEnd::Killed("timed out".to_owned()),
+            CommandEnding::Killed => PersonsEnd::Killed("stopped".to_owned()),
         });
         Self {
             id: session.id.clone(),
@@ -79,11 +79,11 @@ pub async fn run(
     settings.elevated = Elevated { mode: ElevatedMode::Full, refusal: None };
     settings.sandbox = None;
     let args = Args(json!({"command": command}));
-    let plan = Plan::of(&settings, &args).map_err(NotRun::Failed)?;
+    let plan = ExecPlan::of(&settings, &args).map_err(NotRun::Failed)?;
     let login_path = environment::login_path(&settings, cancel).await;
     let order = order_of(&settings, &plan, directory.to_owned(), login_path.as_deref());
     let told = settings.owner.clone().filter(|_| settings.notify_on_exit);
-    let owner = Owner { scope: SCOPE.to_owned(), is_elevated: true, told, kept: settings.kept };
+    let owner = CommandOwner { scope: SCOPE.to_owned(), is_elevated: true, told, kept: settings.kept };
     let session = settings.sessions.start_alone("chat-bash", &owner, order)?;
     let _foreground = Foreground(&session);
     tokio::select! { biased;
@@ -112,7 +112,7 @@ pub async fn stop(sessions: &CommandSessions, id: Option<&str>) -> Option<Person
     Some(PersonsCommand::from(&*session))
 }
 
-fn known(sessions: &CommandSessions, id: Option<&str>) -> Option<Arc<Session>> {
+fn known(sessions: &CommandSessions, id: Option<&str>) -> Option<Arc<CommandSession>> {
     match id {
         Some(id) => sessions.find(SCOPE, id),
         None => sessions.running(SCOPE).or_else(|| sessions.list(SCOPE).into_iter().next()),

@@ -14,8 +14,10 @@ use crate::blocking::blocking;
 use crate::exec::approvals::allowlist::{Evaluation, Rules, Surroundings, evaluate};
 use crate::exec::approvals::executable::OnDisk;
 use crate::exec::approvals::file::ApprovalsFile;
-use crate::exec::approvals::resolve::{Asked, Decision, Effective, ToolValues, decide, resolve};
-use crate::exec::approvals::shown::Shown;
+use crate::exec::approvals::resolve::{
+    ApprovalProgress, Decision, EffectivePolicy, ToolValues, decide, resolve,
+};
+use crate::exec::approvals::shown::CommandFiles;
 use crate::exec::approvals::store::{ApprovalsError, ApprovalsStore, mint};
 use crate::exec::settings::SkillBins;
 
@@ -42,7 +44,7 @@ pub(super) struct Case {
     /// Directories that tools write to.
     pub(super) writable: Vec<PathBuf>,
     /// Files that people were shown with the question; unset before they are asked.
-    pub(super) shown: OnceLock<Shown>,
+    pub(super) shown: OnceLock<CommandFiles>,
 }
 
 /// Results of the checks, and the decision.
@@ -52,17 +54,17 @@ pub(super) struct Judged {
     /// Reason why the rule that a person gave for the future is not kept.
     pub(super) not_kept: Option<String>,
     found: Evaluation,
-    rules: Effective,
+    rules: EffectivePolicy,
 }
 
 impl Case {
     /// Judges, and notes which entries of the allowlist were used.
-    pub(super) async fn judge(self: &Arc<Self>, asked: Asked) -> Result<Judged, ToolError> {
+    pub(super) async fn judge(self: &Arc<Self>, asked: ApprovalProgress) -> Result<Judged, ToolError> {
         let case = Arc::clone(self);
         blocking(move || case.decide(asked).map_err(|error| ToolError::Failed(error.to_string()))).await
     }
 
-    fn decide(&self, asked: Asked) -> Result<Judged, ApprovalsError> {
+    fn decide(&self, asked: ApprovalProgress) -> Result<Judged, ApprovalsError> {
         let file = match &self.store {
             Some(store) => store.load()?.file,
             None => ApprovalsFile::default(),
@@ -80,7 +82,7 @@ impl Case {
         let decision = match decide(self.host, &rules, &found, asked) {
             Decision::Ask => {
                 // A question is asked once.
-                let _ = self.shown.set(Shown::of(&self.command, &found, surroundings));
+                let _ = self.shown.set(CommandFiles::of(&self.command, &found, surroundings));
                 Decision::Ask
             }
             Decision::Run | Decision::RunAndRemember if self.has_changed(&found) => {
@@ -114,7 +116,7 @@ impl Case {
 
     /// Returns true if something else would run than what people were asked about.
     fn has_changed(&self, found: &Evaluation) -> bool {
-        let now = || Shown::of(&self.command, found, self.surroundings());
+        let now = || CommandFiles::of(&self.command, found, self.surroundings());
         self.shown.get().is_some_and(|shown| !shown.holds(&now()))
     }
 
@@ -157,7 +159,7 @@ impl Case {
             agent_id: Some(self.agent.clone()).filter(|agent| !agent.is_empty()),
             resolved_path: judged.found.first_resolved().map(shown),
             session_key: self.session_key.clone(),
-            is_partial: self.shown.get().is_some_and(Shown::is_partial),
+            is_partial: self.shown.get().is_some_and(CommandFiles::is_partial),
         }
     }
 }

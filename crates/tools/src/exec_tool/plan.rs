@@ -17,7 +17,7 @@ use crate::sandbox::ActiveSandbox;
 
 /// A command that may run.
 #[derive(Debug, PartialEq)]
-pub(super) struct Plan {
+pub(super) struct ExecPlan {
     pub(super) command: String,
     pub(super) host: ExecHost,
     /// True if the command is elevated: it leaves the sandbox and its rules.
@@ -35,7 +35,7 @@ pub(super) struct Plan {
     pub(super) warnings: Vec<String>,
 }
 
-impl Plan {
+impl ExecPlan {
     /// Decides. An error is for the model.
     pub(super) fn of(settings: &ExecSettings, args: &Args) -> Result<Self, String> {
         let command = args.text("command").filter(|command| !command.trim().is_empty());
@@ -270,7 +270,7 @@ mod tests {
     }
 
     fn says(settings: &ExecSettings, args: Value) -> String {
-        Plan::of(settings, &Args(args)).map_or_else(|error| error, |plan| plan.warnings.join("|"))
+        ExecPlan::of(settings, &Args(args)).map_or_else(|error| error, |plan| plan.warnings.join("|"))
     }
 
     #[test]
@@ -356,7 +356,7 @@ mod tests {
         let elevated =
             |mode| ExecSettings { elevated: Elevated { mode, refusal: None }, ..settings(None, None, None) };
         let by = |settings: &ExecSettings, args: Value| {
-            let plan = Plan::of(settings, &Args(args)).unwrap();
+            let plan = ExecPlan::of(settings, &Args(args)).unwrap();
             (plan.host, plan.rules.map(|rules| (rules.security, rules.ask)))
         };
         let (here, anywhere) = (ExecHost::Gateway, ExecHost::Sandbox);
@@ -397,7 +397,7 @@ mod tests {
     fn a_command_goes_to_the_background_when_it_may_and_when_told() {
         let mut settings = settings(None, None, None);
         let plan = |settings: &ExecSettings, args: Value| {
-            let plan = Plan::of(settings, &Args(args)).unwrap();
+            let plan = ExecPlan::of(settings, &Args(args)).unwrap();
             (plan.background.map(|window| window.as_millis()), plan.is_fed)
         };
         let rows = [
@@ -426,7 +426,7 @@ mod tests {
             (json!(0), None),
             (json!(-1), Some(Duration::from_secs(1800))),
         ] {
-            let plan = Plan::of(&settings, &Args(json!({"command": "ls", "timeout": timeout}))).unwrap();
+            let plan = ExecPlan::of(&settings, &Args(json!({"command": "ls", "timeout": timeout}))).unwrap();
             assert_eq!(plan.timeout, expect, "{timeout}");
         }
     }

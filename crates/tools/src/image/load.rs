@@ -35,7 +35,7 @@ pub(super) struct Loader<'a> {
 
 /// A picture, small enough to be sent.
 #[derive(Debug)]
-pub(super) struct Loaded {
+pub(super) struct LoadedImage {
     pub(super) picture: Encoded,
     /// Name of the picture for the answer.
     pub(super) name: String,
@@ -44,9 +44,9 @@ pub(super) struct Loaded {
 }
 
 impl Loader<'_> {
-    pub(super) async fn load(&self, reference: &Reference) -> Result<Loaded, ToolError> {
+    pub(super) async fn load(&self, reference: &Reference) -> Result<LoadedImage, ToolError> {
         let is_held = self.setup.confinement != Confinement::Host;
-        let as_named = |picture| Loaded { picture, name: reference.shown(), rewritten_from: None };
+        let as_named = |picture| LoadedImage { picture, name: reference.shown(), rewritten_from: None };
         match reference {
             Reference::Web(_) if is_held => Err(ToolError::Failed(NO_WEB.to_owned())),
             Reference::Web(address) => {
@@ -63,7 +63,7 @@ impl Loader<'_> {
                     Ok((file, name, rewritten_from))
                 })
                 .await?;
-                Ok(Loaded { picture: self.shown(file).await?, name, rewritten_from })
+                Ok(LoadedImage { picture: self.shown(file).await?, name, rewritten_from })
             }
         }
     }

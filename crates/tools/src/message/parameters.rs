@@ -13,17 +13,17 @@ use super::MessageSetup;
 const KEPT: usize = 8;
 
 /// Parameter: its name, its type, and its description for the model.
-type Parameter = (&'static str, Kind, &'static str);
+type Parameter = (&'static str, ParameterType, &'static str);
 
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum ParameterType {
     Text,
     Flag,
     Number,
     Texts,
 }
 
-use Kind::{Flag, Number, Text, Texts};
+use ParameterType::{Flag, Number, Text, Texts};
 
 const PARAMETERS: &[Parameter] = &[
     ("channel", Text, "Platform; the one this conversation is on where absent."),
@@ -116,8 +116,8 @@ const MORE: &[Parameter] = &[
 
 /// Builds the schema for the abilities of the configured platforms.
 pub(super) fn schema(setup: Option<&MessageSetup>) -> ToolSchema {
-    type Key = (Vec<&'static str>, bool);
-    static MADE: LazyLock<Mutex<Vec<(Key, ToolSchema)>>> = LazyLock::new(Mutex::default);
+    type SchemaKey = (Vec<&'static str>, bool);
+    static MADE: LazyLock<Mutex<Vec<(SchemaKey, ToolSchema)>>> = LazyLock::new(Mutex::default);
     let key = setup.map(|setup| (setup.actions.clone(), setup.has_buttons)).unwrap_or_default();
     let mut made = MADE.lock();
     if let Some((_, schema)) = made.iter().find(|(own, _)| *own == key) {

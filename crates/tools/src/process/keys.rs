@@ -10,7 +10,7 @@ pub(super) struct Keys {
 
 /// Held keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Held {
+struct KeyModifiers {
     control: bool,
     alt: bool,
     shift: bool,
@@ -129,7 +129,7 @@ fn press(key: &str, out: &mut Keys) {
         return out.bytes.extend_from_slice(&pressed(&lower, *sequence, held));
     }
     let Some(letter) = single(name) else {
-        if held != Held::default() {
+        if held != KeyModifiers::default() {
             out.warnings.push(format!("Unknown key \"{name}\" for modifiers; sending literal."));
         }
         return out.bytes.extend_from_slice(name.as_bytes());
@@ -145,8 +145,8 @@ fn press(key: &str, out: &mut Keys) {
 }
 
 /// The held keys before a name.
-fn held(token: &str) -> (Held, &str) {
-    let (mut held, mut rest) = (Held::default(), token);
+fn held(token: &str) -> (KeyModifiers, &str) {
+    let (mut held, mut rest) = (KeyModifiers::default(), token);
     loop {
         let mut chars = rest.chars();
         let (Some(which), Some('-')) = (chars.next(), chars.next()) else { return (held, rest) };
@@ -164,7 +164,7 @@ fn held(token: &str) -> (Held, &str) {
     }
 }
 
-fn pressed(name: &str, sequence: Sequence, held: Held) -> Vec<u8> {
+fn pressed(name: &str, sequence: Sequence, held: KeyModifiers) -> Vec<u8> {
     // xterm counts held keys from 1.
     let modifier = 1 + u8::from(held.shift) + 2 * u8::from(held.alt) + 4 * u8::from(held.control);
     match (sequence, modifier) {

@@ -12,7 +12,7 @@ const MAX_BYTES: usize = 50 * 1024;
 
 /// Requested range of lines.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ask {
+pub(super) struct LineRange {
     /// First line, from 1.
     pub(super) offset: usize,
     /// Lines.
@@ -28,7 +28,7 @@ pub(super) enum ScanError {
 
 /// Limit that ended the shown lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+enum WindowEnd {
     /// The end of the file, or the limit that was asked for.
     AsAsked,
     /// [`MAX_LINES`] or [`MAX_BYTES`].
@@ -40,12 +40,12 @@ enum Stop {
 /// Window of lines of a file. Lines are what newlines part: a file that ends with one has an empty
 /// last line.
 #[derive(Debug)]
-pub(super) struct Window {
-    ask: Ask,
+pub(super) struct LineWindow {
+    ask: LineRange,
     shown: Vec<u8>,
     /// Lines in `shown`.
     lines: usize,
-    stop: Stop,
+    stop: WindowEnd,
     /// Lines of the file.
     total: usize,
 }
@@ -53,11 +53,11 @@ pub(super) struct Window {
 /// Reads to the end of the file, because the notes tell how many lines there are.
 pub(super) fn cut(
     mut file: impl BufRead,
-    ask: Ask,
+    ask: LineRange,
     cancelled: impl Fn() -> bool,
-) -> Result<Window, ScanError> {
-    let mut window = Window { ask, shown: Vec::new(), lines: 0, stop: Stop::AsAsked, total: 0 };
-    let mut line = Line::default();
+) -> Result<LineWindow, ScanError> {
+    let mut window = LineWindow { ask, shown: Vec::new(), lines: 0, stop: WindowEnd::AsAsked, total: 0 };
+    let mut line = LineBuffer::default();
     loop {
         if cancelled() {
             return Err(ScanError::Cancelled);
@@ -83,12 +83,12 @@ pub(super) fn cut(
 
 /// A line being read, kept only as far as it could be shown.
 #[derive(Debug, Default)]
-struct Line {
+struct LineBuffer {
     bytes: Vec<u8>,
     length: usize,
 }
 
-impl Line {
+impl LineBuffer {
     fn push(&mut self, part: &[u8]) {
         let room = MAX_BYTES.saturating_sub(self.bytes.len());
         self.bytes.extend(part.iter().take(room));
@@ -101,19 +101,19 @@ impl Line {
     }
 }
 
-impl Window {
+impl LineWindow {
     /// Counts one line and shows it if it is wanted and there is room.
-    fn take(&mut self, line: &Line) {
+    fn take(&mut self, line: &LineBuffer) {
         self.total += 1;
         let wanted = self.total >= self.ask.offset && self.ask.limit.is_none_or(|limit| self.lines < limit);
-        if !wanted || self.stop != Stop::AsAsked {
+        if !wanted || self.stop != WindowEnd::AsAsked {
             return;
         }
         let separator = usize::from(self.lines > 0);
         if self.lines == 0 && line.length > MAX_BYTES {
-            self.stop = Stop::FirstLine(line.length);
+            self.stop = WindowEnd::FirstLine(line.length);
         } else if self.lines == MAX_LINES || self.shown.len() + separator + line.length > MAX_BYTES {
-            self.stop = Stop::Full;
+            self.stop = WindowEnd::Full;
         } else {
             self.shown.extend(std::iter::repeat_n(b'\n', separator));
             self.shown.extend(&line.bytes);
@@ -130,11 +130,11 @@ impl Window {
         }
         let (last, next) = (first + self.lines.saturating_sub(1), first + self.lines);
         let note = match self.stop {
-            Stop::AsAsked if next > total => None,
-            Stop::AsAsked | Stop::Full => {
+            WindowEnd::AsAsked if next > total => None,
+            WindowEnd::AsAsked | WindowEnd::Full => {
                 Some(format!("[Lines {first}-{last} of {total}. Go on with offset={next}.]"))
             }
-            Stop::FirstLine(length) => {
+            WindowEnd::FirstLine(length) => {
                 return Ok(format!(
                     "[Line {first} has {}; at most {} are shown at a time. Its beginning: sed -n '{first}p' {path} | head -c {MAX_BYTES}]",
                     size(length),

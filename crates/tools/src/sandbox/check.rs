@@ -6,7 +6,7 @@ use openclaw_config::Environment;
 use tokio::time::timeout;
 
 use super::container::{self, Cli, ContainerError};
-use super::sandboxes::{SandboxError, Sandboxes, Why, program_of};
+use super::sandboxes::{SandboxError, SandboxFault, Sandboxes, program_of};
 use super::settings::SandboxSettings;
 
 impl Sandboxes {
@@ -22,7 +22,7 @@ impl Sandboxes {
     ) -> Result<(), SandboxError> {
         let Some(program) = program_of(settings.backend, environment) else {
             let level = self.level().await;
-            return level.map(drop).map_err(|why| SandboxError::from(Why::NoKernel(why)));
+            return level.map(drop).map_err(|why| SandboxError::from(SandboxFault::NoKernel(why)));
         };
         let cli = Cli::new(program, environment);
         let asked = timeout(patience, container::check(&cli, &settings.docker.image)).await;
@@ -30,6 +30,6 @@ impl Sandboxes {
             let said = format!("no answer within {} s", patience.as_secs());
             Err(ContainerError::NoDaemon { program, said })
         };
-        asked.unwrap_or_else(silent).map_err(|error| SandboxError::from(Why::from(error)))
+        asked.unwrap_or_else(silent).map_err(|error| SandboxError::from(SandboxFault::from(error)))
     }
 }

@@ -7,10 +7,10 @@ mod ensure;
 
 use super::active::Inside;
 use crate::command::Launch;
-use argv::Mark;
+use argv::CommandMark;
 pub(super) use cli::{Cli, ContainerError};
 pub(super) use covers::covers;
-pub(super) use ensure::{Making, check, ensure, remove};
+pub(super) use ensure::{ContainerSpec, check, ensure, remove};
 
 /// The container of one run.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub(super) struct Container {
 
 impl Container {
     pub(super) fn launch(&self, inside: Inside<'_>) -> Launch {
-        let mark = Mark::new();
+        let mark = CommandMark::new();
         let program = self.cli.program();
         let ending = std::iter::once(program.to_owned()).chain(argv::end(&self.name, &mark));
         Launch {

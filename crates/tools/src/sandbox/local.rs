@@ -14,9 +14,9 @@ mod spec;
 
 use std::path::{Path, PathBuf};
 
-pub(super) use cgroup::{Cgroups, Group, told as limits_told};
+pub(super) use cgroup::{Cgroup, Cgroups, told as limits_told};
 pub use enter::enter;
-pub(super) use plan::{BadSettings, View, amounts};
+pub(super) use plan::{BadSettings, SandboxView, amounts};
 pub(super) use probe::level;
 pub use spec::{ENTER, Level};
 use spec::{Spec, VARIABLE};
@@ -40,7 +40,7 @@ pub(super) struct Local {
 
 impl Local {
     /// `program` is an `openclaw`.
-    pub(super) fn new(program: &Path, level: Level, view: &View<'_>) -> Result<Self, BadSettings> {
+    pub(super) fn new(program: &Path, level: Level, view: &SandboxView<'_>) -> Result<Self, BadSettings> {
         Ok(Self { program: program.to_owned(), spec: plan::spec(level, view)? })
     }
 
@@ -77,7 +77,7 @@ pub(super) mod tests {
 
     pub(in super::super) fn local() -> Local {
         let settings = super::super::SandboxSettings::of(&Default::default(), &Default::default());
-        let view = View {
+        let view = SandboxView {
             settings: &settings.docker,
             workspace: Path::new("/boxes/a"),
             is_writable: true,

@@ -38,13 +38,13 @@ pub fn enter(_: impl Iterator<Item = OsString>) -> ExitCode {
 #[error("{0}")]
 pub(super) struct BadSettings(String);
 
-pub(super) struct View<'a> {
+pub(super) struct SandboxView<'a> {
     pub(super) settings: &'a DockerSettings,
     pub(super) workspace: &'a Path,
     pub(super) is_writable: bool,
     pub(super) agent_workspace: Option<&'a Path>,
     pub(super) hidden: Vec<PathBuf>,
-    pub(super) group: Option<&'a Group>,
+    pub(super) group: Option<&'a Cgroup>,
 }
 
 /// Place of limits on all processes of a sandbox together: uninhabited.
@@ -53,7 +53,7 @@ pub(super) enum Cgroups {}
 
 /// The group of one sandbox.
 #[derive(Debug)]
-pub(super) enum Group {}
+pub(super) enum Cgroup {}
 
 #[derive(Debug)]
 pub(super) struct Amounts;
@@ -67,7 +67,7 @@ impl Cgroups {
         Err(NOWHERE.to_owned())
     }
 
-    pub(super) fn group(&self, _: &str, _: &Amounts) -> io::Result<Group> {
+    pub(super) fn group(&self, _: &str, _: &Amounts) -> io::Result<Cgroup> {
         match *self {}
     }
 
@@ -84,7 +84,7 @@ pub(super) fn amounts(_: &DockerSettings) -> Result<Amounts, BadSettings> {
     Ok(Amounts)
 }
 
-pub(super) fn limits_told(group: Result<&Group, &str>) -> String {
+pub(super) fn limits_told(group: Result<&Cgroup, &str>) -> String {
     match group {
         Ok(group) => match *group {},
         Err(why) => why.to_owned(),
@@ -95,7 +95,7 @@ pub(super) fn limits_told(group: Result<&Group, &str>) -> String {
 pub(super) struct Local(Level);
 
 impl Local {
-    pub(super) fn new(_: &Path, level: Level, _: &View<'_>) -> Result<Self, BadSettings> {
+    pub(super) fn new(_: &Path, level: Level, _: &SandboxView<'_>) -> Result<Self, BadSettings> {
         Ok(Self(level))
     }
 

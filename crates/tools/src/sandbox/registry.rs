@@ -34,12 +34,12 @@ pub struct Entry {
     /// Kind, which determines the registry file. Sandboxes of different kinds may have the same
     /// name.
     #[serde(skip)]
-    pub kind: Kind,
+    pub kind: SandboxEngine,
 }
 
 /// Engine that runs the commands of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Kind {
+pub enum SandboxEngine {
     /// A container.
     #[default]
     Container,
@@ -51,7 +51,7 @@ pub enum Kind {
 #[derive(Debug, Clone)]
 pub struct Registry {
     path: PathBuf,
-    kind: Kind,
+    kind: SandboxEngine,
 }
 
 const LIMITS: &str = "limits";
@@ -61,7 +61,7 @@ const HAS_GROUP: &str = "hasControlGroup";
 static CHANGING: Mutex<()> = Mutex::new(());
 
 #[derive(Default, Serialize, Deserialize)]
-struct Document {
+struct RegistryFile {
     #[serde(default)]
     entries: Vec<Entry>,
 }
@@ -86,18 +86,18 @@ impl Entry {
 impl Registry {
     /// Opens the registry of containers.
     pub fn containers(state_dir: &Path) -> Self {
-        Self { path: state_dir.join("sandbox/containers.json"), kind: Kind::Container }
+        Self { path: state_dir.join("sandbox/containers.json"), kind: SandboxEngine::Container }
     }
 
     /// Opens the registry of kernel sandboxes.
     pub fn local(state_dir: &Path) -> Self {
-        Self { path: state_dir.join("sandbox/local.json"), kind: Kind::Kernel }
+        Self { path: state_dir.join("sandbox/local.json"), kind: SandboxEngine::Kernel }
     }
 
     /// All. A file that can't be read holds none.
     pub fn entries(&self) -> Vec<Entry> {
         let text = openclaw_config::shared_place::read(&self.path).unwrap_or_default();
-        let mut entries = serde_json::from_slice::<Document>(&text).unwrap_or_default().entries;
+        let mut entries = serde_json::from_slice::<RegistryFile>(&text).unwrap_or_default().entries;
         entries.iter_mut().for_each(|entry| entry.kind = self.kind);
         entries
     }
@@ -125,7 +125,7 @@ impl Registry {
     }
 
     fn write(&self, entries: Vec<Entry>) -> io::Result<()> {
-        let mut text = serde_json::to_vec_pretty(&Document { entries })?;
+        let mut text = serde_json::to_vec_pretty(&RegistryFile { entries })?;
         text.push(b'\n');
         Ok(Place::create_anywhere(&self.path)?.replace(&text)?)
     }
@@ -155,7 +155,7 @@ pub(super) mod tests {
             image: "i".into(),
             config_hash: Some("h".into()),
             rest: Map::new(),
-            kind: Kind::Container,
+            kind: SandboxEngine::Container,
         }
     }
 

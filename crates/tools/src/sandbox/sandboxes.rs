@@ -12,10 +12,10 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::active::{ActiveSandbox, Engine};
-use super::container::{self, Cli, Container, ContainerError, Making};
-use super::local::{self, BadSettings, Cgroups, Group, Level, Local, View};
+use super::container::{self, Cli, Container, ContainerError, ContainerSpec};
+use super::local::{self, BadSettings, Cgroup, Cgroups, Level, Local, SandboxView};
 use super::name;
-use super::registry::{Entry, Kind, Registry};
+use super::registry::{Entry, Registry, SandboxEngine};
 use super::seed::{self, SeededSkill};
 use super::settings::SandboxSettings;
 use crate::command::guard::CommandLock;
@@ -60,10 +60,10 @@ pub struct Wanted<'a> {
 /// Reason why there is no sandbox. The run does not begin, and whoever wrote is told.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct SandboxError(#[from] Why);
+pub struct SandboxError(#[from] SandboxFault);
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Why {
+pub(super) enum SandboxFault {
     #[error("this system gives no sandbox without containers ({0}). {remedy}", remedy = local::REMEDY)]
     NoKernel(String),
     #[error(transparent)]
@@ -164,8 +164,8 @@ impl Sandboxes {
         Arc::clone(self.making.lock().entry(name.to_owned()).or_default())
     }
 
-    pub(super) async fn removed(&self, config: &Config, entry: &Entry) -> Result<(), Why> {
-        if entry.kind == Kind::Kernel {
+    pub(super) async fn removed(&self, config: &Config, entry: &Entry) -> Result<(), SandboxFault> {
+        if entry.kind == SandboxEngine::Kernel {
             if let Some(Ok(cgroups)) = self.cgroups.get() {
                 let (cgroups, name) = (cgroups.clone(), entry.container_name.clone());
                 let removed = tokio::task::spawn_blocking(move || cgroups.remove(&name)).await;
@@ -179,7 +179,7 @@ impl Sandboxes {
 
     /// Removes a container with `docker` and `podman`, because it was not recorded which program
     /// made it.
-    async fn removed_container(&self, config: &Config, name: &str) -> Result<(), Why> {
+    async fn removed_container(&self, config: &Config, name: &str) -> Result<(), SandboxFault> {
         let known = ["docker", "podman"].map(|program| Cli::new(program, config.environment()));
         let (mut is_gone, mut without_daemon) = (false, None);
         for cli in known.iter().filter(|cli| cli.is_installed()) {
@@ -195,7 +195,7 @@ impl Sandboxes {
         }
     }
 
-    async fn opened(&self, wanted: Wanted<'_>) -> Result<ActiveSandbox, Why> {
+    async fn opened(&self, wanted: Wanted<'_>) -> Result<ActiveSandbox, SandboxFault> {
         let settings = SandboxSettings::of(wanted.config, wanted.agent);
         let key = name::scope_key(settings.scope, wanted.agent, wanted.session_key);
         let name = name::container(&settings.docker.prefix, settings.scope, &key);
@@ -210,11 +210,11 @@ impl Sandboxes {
         if let Some(cli) = program_of(settings.backend, environment).map(|name| Cli::new(name, environment)) {
             let empty = self.state_dir.join(EMPTY);
             let made = std::fs::create_dir_all(&empty);
-            made.map_err(|error| Why::Directory { path: empty.clone(), error })?;
+            made.map_err(|error| SandboxFault::Directory { path: empty.clone(), error })?;
             let docker = &settings.docker;
             let covers =
                 container::covers(docker, &workspace, agent_workspace, &private(wanted.config), &empty);
-            let made = Making {
+            let made = ContainerSpec {
                 name: &name,
                 key: &key,
                 settings: &settings.docker,
@@ -227,9 +227,9 @@ impl Sandboxes {
             let engine = Engine::Container(Container { cli, name });
             return Ok(ActiveSandbox { settings, workspace, engine, _in_use: in_use });
         }
-        let level = self.level().await.map_err(Why::NoKernel)?;
+        let level = self.level().await.map_err(SandboxFault::NoKernel)?;
         let group = self.group(&name, &settings).await?;
-        let view = View {
+        let view = SandboxView {
             settings: &settings.docker,
             workspace: &workspace,
             is_writable: true,
@@ -240,7 +240,7 @@ impl Sandboxes {
         let local = Local::new(&self.program, level, &view)?;
         if let Some(temporary) = local.temporary() {
             let made = std::fs::create_dir_all(&temporary);
-            made.map_err(|error| Why::Directory { path: temporary, error })?;
+            made.map_err(|error| SandboxFault::Directory { path: temporary, error })?;
         }
         let sandbox = ActiveSandbox { settings, workspace, engine: Engine::Local(local), _in_use: in_use };
         let limits = local::limits_told(group.as_ref().map_err(String::as_str));
@@ -250,7 +250,11 @@ impl Sandboxes {
 
     /// The control group of a sandbox of the kernel; else why it has none.
     #[cfg_attr(not(target_os = "linux"), allow(unused_variables, reason = "there are no groups"))]
-    async fn group(&self, name: &str, settings: &SandboxSettings) -> Result<Result<Group, String>, Why> {
+    async fn group(
+        &self,
+        name: &str,
+        settings: &SandboxSettings,
+    ) -> Result<Result<Cgroup, String>, SandboxFault> {
         let amounts = local::amounts(&settings.docker)?;
         let cgroups = match self.cgroups().await {
             Ok(cgroups) => cgroups.clone(),
@@ -259,12 +263,12 @@ impl Sandboxes {
         let (name, path) = (name.to_owned(), cgroups.base().to_owned());
         let made = tokio::task::spawn_blocking(move || cgroups.group(&name, &amounts)).await;
         let made = made.map_err(io::Error::other).and_then(|made| made);
-        made.map(Ok).map_err(|error| Why::Limits { path, error })
+        made.map(Ok).map_err(|error| SandboxFault::Limits { path, error })
     }
 }
 
 /// The host directory that is the workspace inside, with what it starts with.
-async fn directory(settings: &SandboxSettings, wanted: Wanted<'_>) -> Result<PathBuf, Why> {
+async fn directory(settings: &SandboxSettings, wanted: Wanted<'_>) -> Result<PathBuf, SandboxFault> {
     let directory = name::workspace_of(settings, wanted.agent, wanted.agent_workspace, wanted.session_key);
     if settings.access == WorkspaceAccess::ReadWrite {
         return Ok(directory);
@@ -273,7 +277,7 @@ async fn directory(settings: &SandboxSettings, wanted: Wanted<'_>) -> Result<Pat
     let seeded = tokio::task::spawn_blocking(move || seed::seed(&root, &from, &skills)).await;
     match seeded.map_err(io::Error::other).and_then(|seeded| seeded) {
         Ok(()) => Ok(directory),
-        Err(error) => Err(Why::Directory { path: directory, error }),
+        Err(error) => Err(SandboxFault::Directory { path: directory, error }),
     }
 }
 

@@ -7,8 +7,8 @@ use serde_json::Map;
 use sha1::{Digest as _, Sha1};
 
 use super::active::{ActiveSandbox, Inside};
-use super::registry::{Entry, Kind, Registry};
-use super::sandboxes::{Sandboxes, Why};
+use super::registry::{Entry, Registry, SandboxEngine};
+use super::sandboxes::{SandboxFault, Sandboxes};
 use crate::command::run_alone;
 
 /// Time limit of a setup command.
@@ -23,7 +23,7 @@ impl Sandboxes {
         name: &str,
         key: String,
         (limits, has_group): (String, bool),
-    ) -> Result<(), Why> {
+    ) -> Result<(), SandboxFault> {
         let registry = Registry::local(&self.state_dir);
         let known = registry.find(name);
         let setup = sandbox.settings.docker.setup_command.as_deref();
@@ -41,16 +41,16 @@ impl Sandboxes {
             image: "local".to_owned(),
             config_hash: made_with,
             rest: known.map_or_else(Map::new, |known| known.rest),
-            kind: Kind::Kernel,
+            kind: SandboxEngine::Kernel,
         };
         entry.set_limits(limits, has_group);
         Ok(registry.note(entry)?)
     }
 
-    async fn set_up(&self, sandbox: &ActiveSandbox, command: &str) -> Result<(), Why> {
+    async fn set_up(&self, sandbox: &ActiveSandbox, command: &str) -> Result<(), SandboxFault> {
         let (directory, environment) = (sandbox.inner_workspace(), sandbox.environment(&[], &[]));
         let inside = Inside { command, directory: &directory, environment: &environment, in_terminal: false };
-        run_alone(sandbox.launch(inside), SETUP_TIME, self.lock.clone()).await.map_err(Why::Setup)
+        run_alone(sandbox.launch(inside), SETUP_TIME, self.lock.clone()).await.map_err(SandboxFault::Setup)
     }
 }
 

@@ -11,10 +11,10 @@ const CAPACITY: usize = 100;
 
 /// The last answers, the oldest first. A full one forgets the oldest.
 #[derive(Debug, Default)]
-pub(crate) struct Cache(Mutex<VecDeque<Entry>>);
+pub(crate) struct Cache(Mutex<VecDeque<CacheEntry>>);
 
 #[derive(Debug)]
-struct Entry {
+struct CacheEntry {
     key: String,
     until: Instant,
     answer: Value,
@@ -43,7 +43,7 @@ impl Cache {
         if entries.len() >= CAPACITY {
             entries.pop_front();
         }
-        entries.push_back(Entry { key, until: now + ttl, answer: answer.clone() });
+        entries.push_back(CacheEntry { key, until: now + ttl, answer: answer.clone() });
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct JsonCall {
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ApiError {
+pub(crate) enum JsonApiError {
     /// The service refused. Its words come from outside.
     #[error("({status}): {detail}")]
     Status {
@@ -45,12 +45,12 @@ pub(crate) enum ApiError {
 }
 
 /// Asks, and waits for the whole answer.
-pub(crate) async fn ask(http: &Http, call: JsonCall) -> Result<Value, ApiError> {
+pub(crate) async fn ask(http: &Http, call: JsonCall) -> Result<Value, JsonApiError> {
     let timeout = call.timeout;
-    tokio::time::timeout(timeout, answer(http, call)).await.map_err(|_| ApiError::TimedOut(timeout))?
+    tokio::time::timeout(timeout, answer(http, call)).await.map_err(|_| JsonApiError::TimedOut(timeout))?
 }
 
-async fn answer(http: &Http, call: JsonCall) -> Result<Value, ApiError> {
+async fn answer(http: &Http, call: JsonCall) -> Result<Value, JsonApiError> {
     let mut headers = Headers::default();
     headers.set("accept", "application/json")?;
     for (name, value) in &call.headers {
@@ -66,8 +66,8 @@ async fn answer(http: &Http, call: JsonCall) -> Result<Value, ApiError> {
     if !(200..300).contains(&incoming.status) {
         let status = incoming.status;
         let detail = incoming.error_body().await.trim().chars().take(MAX_DETAIL).collect();
-        return Err(ApiError::Status { status, detail });
+        return Err(JsonApiError::Status { status, detail });
     }
     let bytes = incoming.whole(MAX_ANSWER).await?;
-    serde_json::from_slice(&bytes).map_err(|_| ApiError::NotJson)
+    serde_json::from_slice(&bytes).map_err(|_| JsonApiError::NotJson)
 }

@@ -14,7 +14,7 @@ const LEFT_OVER: usize = 2;
 
 /// Places for work that may outlive its call.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct WorkPermits {
     /// Permits held by calls. They end with the call.
     places: Semaphore,
     /// Permits held by threads until their work ends.
@@ -35,13 +35,13 @@ pub(crate) enum PlaceError {
     Stopped(#[from] JoinError),
 }
 
-impl Default for Places {
+impl Default for WorkPermits {
     fn default() -> Self {
         Self { places: Semaphore::new(PLACES), threads: Arc::new(Semaphore::new(PLACES + LEFT_OVER)) }
     }
 }
 
-impl Places {
+impl WorkPermits {
     /// Runs work on a blocking thread once a place is free, and waits for it no longer than `time`.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use axum::response::Response;
 use parking_lot::Mutex;
 
 /// What a path is answered.
-pub(crate) type Answer = fn(&str) -> Response;
+pub(crate) type SiteHandler = fn(&str) -> Response;
 
 /// A site on this machine, and what it was asked.
 pub(crate) struct Site {
@@ -20,7 +20,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    pub(crate) async fn serve(answer: Answer) -> Self {
+    pub(crate) async fn serve(answer: SiteHandler) -> Self {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&asked);
         let handler = move |uri: Uri, headers: HeaderMap, body: Bytes| {

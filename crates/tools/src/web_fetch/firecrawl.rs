@@ -7,9 +7,9 @@ use url::Url;
 
 use super::Fetched;
 use super::page::{Extracted, Extractor};
-use super::parameters::{Mode, Parameters};
-use crate::external::{Source, Wrapper};
-use crate::web::json_api::{ApiError, JsonCall, ask};
+use super::parameters::{PageFormat, Parameters};
+use crate::external::{ExternalSource, Wrapper};
+use crate::web::json_api::{JsonApiError, JsonCall, ask};
 use crate::web::{self, WebSettings};
 
 /// Its reading of the page, or why there is none; `None` where it is not in use.
@@ -57,13 +57,13 @@ fn endpoint(base: &str) -> Result<String, String> {
 }
 
 /// Its words come from outside.
-fn told(error: &ApiError) -> String {
+fn told(error: &JsonApiError) -> String {
     match error {
-        ApiError::Status { status, detail } => {
-            let detail = Wrapper::of(Source::WebFetch).wrap(detail);
+        JsonApiError::Status { status, detail } => {
+            let detail = Wrapper::of(ExternalSource::WebFetch).wrap(detail);
             format!("Firecrawl fetch failed ({status}): {detail}")
         }
-        ApiError::TimedOut(_) | ApiError::NotJson | ApiError::Net(_) => {
+        JsonApiError::TimedOut(_) | JsonApiError::NotJson | JsonApiError::Net(_) => {
             format!("Firecrawl fetch failed: {error}")
         }
     }
@@ -76,15 +76,15 @@ fn page(answer: &Value, parameters: &Parameters) -> Result<Fetched, String> {
     };
     if answer.get("success") == Some(&Value::Bool(false)) {
         let why = text_at("/error").unwrap_or_else(|| "it did not say why".to_owned());
-        return Err(format!("Firecrawl fetch failed: {}", Wrapper::of(Source::WebFetch).wrap(&why)));
+        return Err(format!("Firecrawl fetch failed: {}", Wrapper::of(ExternalSource::WebFetch).wrap(&why)));
     }
     let Some(markdown) = text_at("/data/markdown").or_else(|| text_at("/data/content")) else {
         return Err("Web fetch extraction failed: Readability and Firecrawl returned no content.".to_owned());
     };
     let status = answer.pointer("/data/metadata/statusCode").and_then(Value::as_u64);
     let text = match parameters.mode {
-        Mode::Markdown => markdown,
-        Mode::Text => plain(&markdown),
+        PageFormat::Markdown => markdown,
+        PageFormat::Text => plain(&markdown),
     };
     Ok(Fetched {
         url: text_at("/data/metadata/sourceURL").unwrap_or_else(|| parameters.url.clone()),
@@ -94,7 +94,8 @@ fn page(answer: &Value, parameters: &Parameters) -> Result<Fetched, String> {
             title: text_at("/data/metadata/title"),
             text,
             extractor: Extractor::Firecrawl,
-            warning: text_at("/warning").map(|warning| Wrapper::of_part(Source::WebFetch).wrap(&warning)),
+            warning: text_at("/warning")
+                .map(|warning| Wrapper::of_part(ExternalSource::WebFetch).wrap(&warning)),
             is_cut: false,
         },
     })

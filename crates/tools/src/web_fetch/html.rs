@@ -9,7 +9,7 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::{Tracer, TreeBuilderOpts};
 use html5ever::{ParseOpts, Parser, parse_document};
 
-use super::stop::Stop;
+use super::stop::StopSignal;
 
 /// Bytes that are parsed between two looks at the bounds.
 const STEP: usize = 512;
@@ -39,7 +39,7 @@ pub(super) struct Parsed {
 }
 
 /// Parses as much of it as the bounds allow, and no more than one step once it is to stop.
-pub(super) fn parse(html: &str, bounds: Bounds, stop: &Stop) -> Parsed {
+pub(super) fn parse(html: &str, bounds: Bounds, stop: &StopSignal) -> Parsed {
     let stop = stop.sooner(bounds.time);
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let options = ParseOpts { tree_builder, ..ParseOpts::default() };

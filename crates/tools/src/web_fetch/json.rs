@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-use super::stop::Stop;
+use super::stop::StopSignal;
 
 /// Greatest depth of nested arrays and objects. Deeper ones are easier to read as they came.
 const DEEPEST: usize = 128;
@@ -21,10 +21,10 @@ pub(super) struct Indented {
 }
 
 /// Indents JSON. Ends with the first value after `most` bytes. `None` if it is no JSON or nested too deeply.
-pub(super) fn indented(json: &str, most: usize, stop: &Stop) -> Option<Indented> {
+pub(super) fn indented(json: &str, most: usize, stop: &StopSignal) -> Option<Indented> {
     serde_json::from_str::<IgnoredAny>(json).ok()?;
     let mut rest = json;
-    let mut writer = Writer::default();
+    let mut writer = JsonWriter::default();
     let mut next_look = json.len();
     while let Some(first) = rest.bytes().next() {
         if rest.len() <= next_look {
@@ -86,14 +86,14 @@ fn unescaped(string: &str) -> Cow<'_, str> {
 }
 
 #[derive(Debug, Default)]
-struct Writer {
+struct JsonWriter {
     text: String,
     depth: usize,
     /// True if the innermost array or object has nothing in it yet.
     is_empty: bool,
 }
 
-impl Writer {
+impl JsonWriter {
     fn open(&mut self, bracket: u8) {
         self.begin();
         self.text.push(char::from(bracket));

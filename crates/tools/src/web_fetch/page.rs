@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::json;
-use super::parameters::Mode;
+use super::parameters::PageFormat;
 use super::readable::{self, Readable};
-use super::stop::Stop;
+use super::stop::StopSignal;
 
 /// Who made the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,14 +29,14 @@ impl Extractor {
 
 /// A document as it came.
 #[derive(Debug)]
-pub(super) struct Raw {
+pub(super) struct RawPage {
     pub(super) body: Vec<u8>,
     /// What the server says it is, see [`bare_type`].
     pub(super) content_type: Option<String>,
     pub(super) url: String,
     /// Whether there was more.
     pub(super) is_cut: bool,
-    pub(super) mode: Mode,
+    pub(super) mode: PageFormat,
     /// Characters of its text that are given at most.
     pub(super) max_chars: usize,
     pub(super) readability: bool,
@@ -65,7 +65,7 @@ const TOO_HEAVY: &str =
 
 /// Kinds of document, as far as they are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PageKind {
     Html,
     Json,
     Text,
@@ -75,14 +75,14 @@ enum Kind {
     Unsaid,
 }
 
-impl Raw {
+impl RawPage {
     /// The text, or what is told where there is none. The work ends early when it is to stop.
-    pub(super) fn extract(self, stop: &Stop) -> Result<Extracted, String> {
+    pub(super) fn extract(self, stop: &StopSignal) -> Result<Extracted, String> {
         let kind = self.kind();
         let is_text = match kind {
-            Kind::Html | Kind::Json | Kind::Text => true,
-            Kind::Unsaid => looks_like_text(&self.body),
-            Kind::Binary => false,
+            PageKind::Html | PageKind::Json | PageKind::Text => true,
+            PageKind::Unsaid => looks_like_text(&self.body),
+            PageKind::Binary => false,
         };
         if !is_text {
             let kind = self.content_type.as_deref().unwrap_or("unknown");
@@ -97,20 +97,20 @@ impl Raw {
             is_cut: self.is_cut,
         };
         match kind {
-            Kind::Html => self.article(&text, stop),
+            PageKind::Html => self.article(&text, stop),
             // No character has more than four bytes.
-            Kind::Json => Ok(match json::indented(&text, self.max_chars.saturating_mul(4), stop) {
+            PageKind::Json => Ok(match json::indented(&text, self.max_chars.saturating_mul(4), stop) {
                 Some(json) => {
                     let extracted = plain(Cow::Owned(json.text), Extractor::Json);
                     Extracted { is_cut: json.is_cut || self.is_cut, ..extracted }
                 }
                 None => plain(text, Extractor::Raw),
             }),
-            Kind::Text | Kind::Unsaid | Kind::Binary => Ok(plain(text, Extractor::Raw)),
+            PageKind::Text | PageKind::Unsaid | PageKind::Binary => Ok(plain(text, Extractor::Raw)),
         }
     }
 
-    fn article(&self, text: &str, stop: &Stop) -> Result<Extracted, String> {
+    fn article(&self, text: &str, stop: &StopSignal) -> Result<Extracted, String> {
         if !self.readability {
             return Err(NO_EXTRACTOR.to_owned());
         }
@@ -136,22 +136,24 @@ impl Raw {
         })
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> PageKind {
         let Some(kind) = self.content_type.as_deref() else {
             let begins_as_html = decoded(self.body.get(..512).unwrap_or(&self.body));
             let begins_as_html = begins_as_html.trim_start().to_ascii_lowercase();
             let is_html = begins_as_html.starts_with("<!doctype html") || begins_as_html.starts_with("<html");
-            return if is_html { Kind::Html } else { Kind::Unsaid };
+            return if is_html { PageKind::Html } else { PageKind::Unsaid };
         };
         let (class, name) = kind.split_once('/').unwrap_or((kind, ""));
         match (class, name) {
-            ("text", "html") | ("application", "xhtml+xml") => Kind::Html,
-            ("image", "svg+xml") => Kind::Text,
-            (_, name) if name == "json" || name.ends_with("+json") => Kind::Json,
-            (_, name) if name.ends_with("+xml") => Kind::Text,
-            ("image" | "audio" | "video" | "font", _) => Kind::Binary,
-            ("application", "pdf" | "zip" | "gzip" | "x-tar" | "x-7z-compressed" | "wasm") => Kind::Binary,
-            _ => Kind::Unsaid,
+            ("text", "html") | ("application", "xhtml+xml") => PageKind::Html,
+            ("image", "svg+xml") => PageKind::Text,
+            (_, name) if name == "json" || name.ends_with("+json") => PageKind::Json,
+            (_, name) if name.ends_with("+xml") => PageKind::Text,
+            ("image" | "audio" | "video" | "font", _) => PageKind::Binary,
+            ("application", "pdf" | "zip" | "gzip" | "x-tar" | "x-7z-compressed" | "wasm") => {
+                PageKind::Binary
+            }
+            _ => PageKind::Unsaid,
         }
     }
 }

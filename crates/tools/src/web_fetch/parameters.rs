@@ -9,12 +9,12 @@ const MIN_CHARS: usize = 100;
 
 /// How a page is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum PageFormat {
     Markdown,
     Text,
 }
 
-impl Mode {
+impl PageFormat {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Markdown => "markdown",
@@ -27,7 +27,7 @@ impl Mode {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Parameters {
     pub(super) url: String,
-    pub(super) mode: Mode,
+    pub(super) mode: PageFormat,
     /// Characters of the text, its wrapper among them.
     pub(super) max_chars: usize,
 }
@@ -36,8 +36,8 @@ impl Parameters {
     pub(super) fn read(args: &Args, settings: &WebFetch) -> Result<Self, ToolError> {
         let url = args.required("url")?;
         let mode = match args.word("extractMode") {
-            Some("text") => Mode::Text,
-            Some(_) | None => Mode::Markdown,
+            Some("text") => PageFormat::Text,
+            Some(_) | None => PageFormat::Markdown,
         };
         let size = |chars: u64| usize::try_from(chars).unwrap_or(usize::MAX);
         let cap = size(settings.max_chars_cap).max(MIN_CHARS);
@@ -90,7 +90,9 @@ mod tests {
         for args in [json!({}), json!({"url": " "}), json!({"url": 5})] {
             assert_eq!(read(args).unwrap_err().to_string(), "url required");
         }
-        for (mode, expect) in [("text", Mode::Text), ("markdown", Mode::Markdown), ("x", Mode::Markdown)] {
+        for (mode, expect) in
+            [("text", PageFormat::Text), ("markdown", PageFormat::Markdown), ("x", PageFormat::Markdown)]
+        {
             assert_eq!(read(json!({"url": "u", "extractMode": mode})).unwrap().mode, expect);
         }
     }

@@ -2,7 +2,7 @@
 
 use dom_query::{Document, Element, NodeData};
 
-use super::stop::Stop;
+use super::stop::StopSignal;
 use super::walk::{Side, walk};
 
 /// Elements that begin and end a line.
@@ -42,7 +42,7 @@ const UNREAD: &[&str] =
     &["head", "title", "script", "style", "noscript", "template", "svg", "iframe", "object", "nav"];
 
 /// The text as far as it was read, and whether that was all of it.
-pub(super) fn text(document: &Document, stop: &Stop) -> (String, bool) {
+pub(super) fn text(document: &Document, stop: &StopSignal) -> (String, bool) {
     let mut text = String::new();
     let is_done = walk(document.root(), stop, |node, side, _| {
         let inside = node.query(|node| match &node.data {

@@ -3,9 +3,9 @@
 use dom_smoothie::{Config, Readability, TextMode};
 
 use super::html::{self, Bounds, Parsed};
-use super::parameters::Mode;
+use super::parameters::PageFormat;
 use super::plain;
-use super::stop::Stop;
+use super::stop::StopSignal;
 use super::tame::tame;
 use super::weight::{self, HEAVIEST};
 
@@ -28,7 +28,7 @@ pub(super) struct Readable {
 }
 
 /// The article of the page at this address.
-pub(super) fn article(page: &str, url: &str, mode: Mode, stop: &Stop) -> Readable {
+pub(super) fn article(page: &str, url: &str, mode: PageFormat, stop: &StopSignal) -> Readable {
     let parsed = html::parse(page, Bounds::default(), stop);
     tame(&parsed.document, stop);
     if weight::weight(&parsed.document, url, stop).is_none_or(|weight| weight > HEAVIEST) {
@@ -37,8 +37,8 @@ pub(super) fn article(page: &str, url: &str, mode: Mode, stop: &Stop) -> Readabl
     let Parsed { document, is_cut } = parsed;
     let config = Config {
         text_mode: match mode {
-            Mode::Markdown => TextMode::Markdown,
-            Mode::Text => TextMode::Formatted,
+            PageFormat::Markdown => TextMode::Markdown,
+            PageFormat::Text => TextMode::Formatted,
         },
         // Of the page's own data only the title would be used, and it is elsewhere too.
         disable_json_ld: true,
@@ -56,7 +56,7 @@ pub(super) fn article(page: &str, url: &str, mode: Mode, stop: &Stop) -> Readabl
 }
 
 /// All that can be read of a page that is not too heavy. Parsed anew: looking for an article takes a page apart.
-pub(super) fn whole(page: &str, mode: Mode, stop: &Stop) -> Readable {
+pub(super) fn whole(page: &str, mode: PageFormat, stop: &StopSignal) -> Readable {
     let parsed = html::parse(page, Bounds::default(), stop);
     if stop.is_over() {
         return words(&parsed, stop);
@@ -66,15 +66,15 @@ pub(super) fn whole(page: &str, mode: Mode, stop: &Stop) -> Readable {
     document.select(UNREAD).remove();
     let body = document.select("body");
     let text = body.nodes().first().map(|body| match mode {
-        Mode::Markdown => body.md(None),
-        Mode::Text => body.formatted_text(),
+        PageFormat::Markdown => body.md(None),
+        PageFormat::Text => body.formatted_text(),
     });
     let text = text.map(|text| text.trim().to_owned()).unwrap_or_default();
     Readable { title, text, is_cut, is_plain: false }
 }
 
 /// The words of a page, in one pass.
-fn words(parsed: &Parsed, stop: &Stop) -> Readable {
+fn words(parsed: &Parsed, stop: &StopSignal) -> Readable {
     let (text, is_all) = plain::text(&parsed.document, stop);
     let title = line(&parsed.document.select_single("title").text());
     Readable { title, text, is_cut: parsed.is_cut || !is_all, is_plain: true }

@@ -6,12 +6,12 @@ use tokio_util::sync::CancellationToken;
 
 /// Looked at by the work itself, in each loop of it.
 #[derive(Debug, Clone)]
-pub(super) struct Stop {
+pub(super) struct StopSignal {
     until: Instant,
     given_up: CancellationToken,
 }
 
-impl Stop {
+impl StopSignal {
     /// For work that has this long, or until the token is cancelled.
     pub(super) fn within(time: Duration, given_up: CancellationToken) -> Self {
         Self { until: Instant::now() + time, given_up }
@@ -29,7 +29,7 @@ impl Stop {
 }
 
 #[cfg(test)]
-impl Stop {
+impl StopSignal {
     /// A stop for work that nobody ends.
     pub(super) fn never() -> Self {
         Self::within(Duration::from_secs(3600), CancellationToken::new())

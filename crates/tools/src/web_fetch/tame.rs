@@ -7,7 +7,7 @@ use dom_query::{Document, Element, NodeData, NodeRef};
 use html5ever::tendril::StrTendril;
 use memchr::memchr2;
 
-use super::stop::Stop;
+use super::stop::StopSignal;
 use super::walk::{Side, walk};
 
 /// Embedded programs and styles are in no article. Templates are not weighed, and what is embedded is written anew for each element
@@ -21,7 +21,7 @@ const MAX_ATTRIBUTES: usize = 32;
 const MAX_ATTRIBUTE: usize = 8 * 1024;
 
 /// Removes all of this from the page. Ends early if it is stopped; later steps look at the same stop.
-pub(super) fn tame(document: &Document, stop: &Stop) {
+pub(super) fn tame(document: &Document, stop: &StopSignal) {
     document.select(REMOVED).remove();
     walk(document.root(), stop, |node, side, _| {
         if side == Side::Begin {

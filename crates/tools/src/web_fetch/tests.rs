@@ -256,13 +256,13 @@ async fn a_cancelled_call_ends() {
 }
 
 /// It takes a while to parse.
-fn flood() -> Raw {
-    Raw {
+fn flood() -> RawPage {
+    RawPage {
         body: "& ".repeat(2_000_000).into_bytes(),
         content_type: Some("text/html".to_owned()),
         url: "http://site.example/".to_owned(),
         is_cut: false,
-        mode: parameters::Mode::Markdown,
+        mode: parameters::PageFormat::Markdown,
         max_chars: 50_000,
         readability: true,
     }

@@ -2,7 +2,7 @@
 
 use dom_query::NodeRef;
 
-use super::stop::Stop;
+use super::stop::StopSignal;
 
 /// Where a walk stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Side {
 /// `visit` says whether the nodes inside are visited too. Returns whether the walk came to its end.
 pub(super) fn walk<'a>(
     root: NodeRef<'a>,
-    stop: &Stop,
+    stop: &StopSignal,
     mut visit: impl FnMut(NodeRef<'a>, Side, u64) -> bool,
 ) -> bool {
     let mut at = root;

@@ -5,7 +5,7 @@
 use dom_query::{Document, Element, NodeData};
 use memchr::memchr_iter;
 
-use super::stop::Stop;
+use super::stop::StopSignal;
 use super::walk::{Side, walk};
 
 /// Heaviest page whose article is looked for: a few seconds of work. A long page of an encyclopedia weighs a tenth of it.
@@ -17,7 +17,7 @@ const NODE: u64 = 20;
 const COPIED: u64 = 25;
 
 /// The weight of a page that stands at this address, in bytes of text that are read some dozen times; `None` if it was stopped.
-pub(super) fn weight(document: &Document, url: &str, stop: &Stop) -> Option<u64> {
+pub(super) fn weight(document: &Document, url: &str, stop: &StopSignal) -> Option<u64> {
     let mut sizes = Sizes { base: size(url), ..Sizes::default() };
     let is_done = walk(document.root(), stop, |node, side, depth| {
         node.query(|node| match &node.data {

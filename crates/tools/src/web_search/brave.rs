@@ -5,7 +5,7 @@ use url::Url;
 use url::form_urlencoded::Serializer;
 
 use super::parameters::Parameters;
-use super::provider::Question;
+use super::provider::SearchRequest;
 use super::{fields, wrapped};
 
 pub(super) const BASE: &str = "https://api.search.brave.com";
@@ -17,7 +17,7 @@ pub(super) struct Brave<'a> {
 }
 
 impl Brave<'_> {
-    pub(super) fn question(&self, asked: &Parameters) -> Question {
+    pub(super) fn question(&self, asked: &Parameters) -> SearchRequest {
         let mut query = Serializer::new(String::new());
         query.append_pair("q", &asked.query).append_pair("count", &asked.count.to_string());
         for (name, value) in [

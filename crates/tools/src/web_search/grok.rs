@@ -4,7 +4,7 @@ use openclaw_config::settings::GrokSearch;
 use serde_json::{Value, json};
 
 use super::parameters::Parameters;
-use super::provider::Question;
+use super::provider::SearchRequest;
 use super::{fields, wrapped};
 
 pub(super) const BASE: &str = "https://api.x.ai";
@@ -17,7 +17,7 @@ pub(super) struct Grok<'a> {
 }
 
 impl Grok<'_> {
-    pub(super) fn question(&self, asked: &Parameters) -> Question {
+    pub(super) fn question(&self, asked: &Parameters) -> SearchRequest {
         let body = json!({
             "model": self.settings.model,
             "input": [{"role": "user", "content": asked.query}],

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::parameters::Parameters;
-use super::provider::Question;
+use super::provider::SearchRequest;
 use super::{fields, wrapped};
 use crate::web::{Keys, key};
 
@@ -44,7 +44,7 @@ impl<'a> Perplexity<'a> {
         }
     }
 
-    pub(super) fn question(&self, asked: &Parameters) -> Question {
+    pub(super) fn question(&self, asked: &Parameters) -> SearchRequest {
         let headers = vec![
             ("authorization", format!("Bearer {}", self.key)),
             // By these OpenRouter tells its users apart.

@@ -11,13 +11,13 @@ use crate::web::json_api::JsonCall;
 use crate::web::{WebSettings, key};
 
 /// The configured provider, with what it needs.
-pub(super) enum Provider<'a> {
+pub(super) enum SearchBackend<'a> {
     Brave(brave::Brave<'a>),
     Perplexity(perplexity::Perplexity<'a>),
     Grok(grok::Grok<'a>),
 }
 
-impl<'a> Provider<'a> {
+impl<'a> SearchBackend<'a> {
     /// Returns the configured provider, unless its key is missing.
     pub(super) fn of(web: &'a WebSettings) -> Result<Self, NotAsked> {
         let settings = &web.config.search;
@@ -90,7 +90,7 @@ impl<'a> Provider<'a> {
 }
 
 /// Address, headers and body of a question.
-pub(super) type Question = (String, Vec<(&'static str, String)>, Option<Value>);
+pub(super) type SearchRequest = (String, Vec<(&'static str, String)>, Option<Value>);
 
 fn missing(error: &'static str, variables: &str, setting: &str) -> NotAsked {
     let message = format!(

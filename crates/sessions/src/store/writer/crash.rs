@@ -28,30 +28,30 @@ const KEYS: usize = 4;
 /// Fields of a row that the test looks at. `n` comes with a text made from it, so that half a row
 /// is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Seen {
+struct SeenRow {
     n: Option<i64>,
     x: Option<i64>,
     /// Set by others only.
     f: Option<i64>,
 }
 
-type State = Option<Seen>;
+type RowState = Option<SeenRow>;
 
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum RowOperation {
     SetN(i64),
     SetX(i64),
     ClearX,
     Delete,
 }
 
-impl Step {
-    fn apply(self, state: State) -> State {
+impl RowOperation {
+    fn apply(self, state: RowState) -> RowState {
         let old = state.unwrap_or_default();
         match self {
-            Self::SetN(n) => Some(Seen { n: Some(n), ..old }),
-            Self::SetX(x) => Some(Seen { x: Some(x), ..old }),
-            Self::ClearX => Some(Seen { x: None, ..old }),
+            Self::SetN(n) => Some(SeenRow { n: Some(n), ..old }),
+            Self::SetX(x) => Some(SeenRow { x: Some(x), ..old }),
+            Self::ClearX => Some(SeenRow { x: None, ..old }),
             Self::Delete => None,
         }
     }
@@ -78,43 +78,43 @@ fn pad(n: i64) -> String {
     n.to_string().repeat(len / n.to_string().len() + 1)
 }
 
-fn seen(row: &Value) -> Seen {
+fn seen(row: &Value) -> SeenRow {
     let number = |name: &str| row.get(name).and_then(Value::as_i64);
     let n = number("n");
     assert_eq!(row.get("pad").and_then(Value::as_str).map(str::to_owned), n.map(pad), "half a row");
-    Seen { n, x: number("x"), f: number("f") }
+    SeenRow { n, x: number("x"), f: number("f") }
 }
 
-fn seen_row(row: &Row) -> Seen {
+fn seen_row(row: &Row) -> SeenRow {
     seen(&serde_json::to_value(&*row.entry).unwrap())
 }
 
 /// Known states of one row.
 #[derive(Debug, Default)]
-struct Known {
-    acknowledged: State,
+struct KnownStates {
+    acknowledged: RowState,
     /// Refused changes since: they may be found after a crash, but only instead of what was
     /// acknowledged before.
-    perhaps: Vec<State>,
+    perhaps: Vec<RowState>,
     /// States since the file's journal was synced: after a power cut the row may be in one of them
     /// again.
-    unsynced: Vec<State>,
+    unsynced: Vec<RowState>,
     /// True if the row was deleted. Other programs keep off such a row: nobody could tell if they
     /// mean the old one or the new one.
     was_deleted: bool,
 }
 
-impl Known {
-    fn on_answer(&mut self, step: Step, durability: Durability, acknowledged: Option<State>) {
+impl KnownStates {
+    fn on_answer(&mut self, step: RowOperation, durability: LineDurability, acknowledged: Option<RowState>) {
         let next = step.apply(self.acknowledged);
-        self.was_deleted |= matches!(step, Step::Delete);
+        self.was_deleted |= matches!(step, RowOperation::Delete);
         match acknowledged {
             Some(found) => {
                 assert_eq!(found, next);
                 // Of what was written before a sync that failed, nobody knows: it may be lost without what came later.
-                let without: Vec<State> = self.unsynced.iter().map(|state| step.apply(*state)).collect();
+                let without: Vec<RowState> = self.unsynced.iter().map(|state| step.apply(*state)).collect();
                 self.unsynced.extend(without);
-                if durability == Durability::Written {
+                if durability == LineDurability::Written {
                     self.unsynced.append(&mut self.perhaps);
                     self.unsynced.push(self.acknowledged);
                 }
@@ -122,7 +122,7 @@ impl Known {
                 self.perhaps.clear();
             }
             None => {
-                let further: Vec<State> = self.perhaps.iter().map(|state| step.apply(*state)).collect();
+                let further: Vec<RowState> = self.perhaps.iter().map(|state| step.apply(*state)).collect();
                 self.perhaps.extend(further);
                 self.perhaps.push(next);
                 self.perhaps.dedup();
@@ -135,8 +135,8 @@ struct World {
     random: StdRng,
     disk: FaultyDisk,
     options: FileStoreOptions,
-    writer: Writer,
-    known: BTreeMap<String, Known>,
+    writer: StoreWriter,
+    known: BTreeMap<String, KnownStates>,
     others: BTreeMap<String, i64>,
     count: i64,
     /// True if the disk fails in this life.
@@ -155,7 +155,7 @@ impl World {
         let agents = AGENTS.map(AgentId::normalize).to_vec();
         let mut options = FileStoreOptions::new(Layout::new(&root, &root, None), rules(), agents);
         options.disk = Arc::new(disk.clone());
-        let writer = Writer::new(options.clone(), Arc::default());
+        let writer = StoreWriter::new(options.clone(), Arc::default());
         let random = StdRng::seed_from_u64(seed);
         let (known, others) = (BTreeMap::new(), BTreeMap::new());
         Self { random, disk, options, writer, known, others, count: 0, has_faults: false }
@@ -165,8 +165,8 @@ impl World {
         self.options.layout.store_path(&AgentId::normalize(agent))
     }
 
-    fn target(&self, agent: &str) -> Target {
-        Target { path: self.path(agent), agent: AgentId::normalize(agent) }
+    fn target(&self, agent: &str) -> StoreTarget {
+        StoreTarget { path: self.path(agent), agent: AgentId::normalize(agent) }
     }
 
     fn number(&mut self) -> i64 {
@@ -182,24 +182,26 @@ impl World {
             let agent = *AGENTS.choose(&mut self.random).unwrap();
             let key = format!("agent:{agent}:k{}", self.random.random_range(0..KEYS));
             let step = match self.random.random_range(0..8) {
-                0 => Step::Delete,
-                1 => Step::ClearX,
-                2 | 3 => Step::SetX(self.number()),
-                _ => Step::SetN(self.number()),
+                0 => RowOperation::Delete,
+                1 => RowOperation::ClearX,
+                2 | 3 => RowOperation::SetX(self.number()),
+                _ => RowOperation::SetN(self.number()),
             };
             let (target, parsed) = (self.target(agent), rules().canonical(&key).unwrap());
             let durability = match step {
-                Step::SetN(_) | Step::SetX(_) if self.random.random_bool(0.4) => Durability::Written,
-                _ => Durability::Synced,
+                RowOperation::SetN(_) | RowOperation::SetX(_) if self.random.random_bool(0.4) => {
+                    LineDurability::Written
+                }
+                _ => LineDurability::Synced,
             };
-            if matches!(step, Step::Delete) {
+            if matches!(step, RowOperation::Delete) {
                 let (reply, answer) = oneshot::channel();
-                commands.push(Command::Delete { target, key: parsed, reply });
+                commands.push(WriterCommand::Delete { target, key: parsed, reply });
                 asked.push((key, step, durability, Answered::Deleted(answer)));
             } else {
                 let (reply, answer) = oneshot::channel();
                 let change = step.change();
-                commands.push(Command::Update { target, key: parsed, change, durability, reply });
+                commands.push(WriterCommand::Update { target, key: parsed, change, durability, reply });
                 asked.push((key, step, durability, Answered::Updated(answer)));
             }
         }
@@ -208,7 +210,7 @@ impl World {
         for (key, step, durability, answer) in asked {
             let answer = answer.get();
             self.disk.note(format!("{key} {step:?} {durability:?}: {answer:?}"));
-            if durability == Durability::Synced && answer.is_some() {
+            if durability == LineDurability::Synced && answer.is_some() {
                 synced.push(agent_of(&key).to_owned());
             }
             self.known.entry(key).or_default().on_answer(step, durability, answer);
@@ -220,7 +222,7 @@ impl World {
         }
     }
 
-    fn send(&mut self, commands: Vec<Command>) {
+    fn send(&mut self, commands: Vec<WriterCommand>) {
         let mut commands = commands.into_iter();
         if let Some(first) = commands.next() {
             self.writer.on_batch(first, || commands.next());
@@ -232,7 +234,7 @@ impl World {
         let keys: Vec<String> = self.known.keys().cloned().collect();
         for key in keys {
             let target = self.target(agent_of(&key));
-            let found: Arc<parking_lot::Mutex<Option<State>>> = Arc::default();
+            let found: Arc<parking_lot::Mutex<Option<RowState>>> = Arc::default();
             let slot = Arc::clone(&found);
             let change: Change = Box::new(move |edit| {
                 let row = serde_json::to_value(&*edit.entry).unwrap();
@@ -240,8 +242,8 @@ impl World {
                 Err(crate::store::Refused("only looking".to_owned()))
             });
             let (reply, _answer) = oneshot::channel();
-            let (row, durability) = (rules().canonical(&key).unwrap(), Durability::Written);
-            self.send(vec![Command::Update { target, key: row, change, durability, reply }]);
+            let (row, durability) = (rules().canonical(&key).unwrap(), LineDurability::Written);
+            self.send(vec![WriterCommand::Update { target, key: row, change, durability, reply }]);
             // Nothing when the disk did not let the store see whether the file was changed.
             if let Some(state) = *found.lock() {
                 assert_eq!(state, self.known[&key].acknowledged, "{key} in memory");
@@ -278,7 +280,7 @@ impl World {
                 let mut texts = segments(&self.disk, dir);
                 let old = known.acknowledged.take();
                 // And without what only someone else had written into them.
-                let bare = old.map(|state| Seen { f: None, ..state });
+                let bare = old.map(|state| SeenRow { f: None, ..state });
                 known.perhaps =
                     if texts.any(|text| text.contains(&made)) { vec![old, bare] } else { Vec::new() };
             }
@@ -327,7 +329,7 @@ enum Answered {
 
 impl Answered {
     /// State of the row now, or `None` when the store refused.
-    fn get(self) -> Option<State> {
+    fn get(self) -> Option<RowState> {
         match self {
             Self::Updated(mut answer) => answer.try_recv().unwrap().ok().map(|row| Some(seen_row(&row))),
             Self::Deleted(mut answer) => answer.try_recv().unwrap().ok().map(|_| None),
@@ -379,7 +381,7 @@ fn write_files(world: &Rc<RefCell<World>>) {
 
 fn flush(world: &Rc<RefCell<World>>) {
     let (reply, mut answer) = oneshot::channel();
-    world.borrow_mut().send(vec![Command::Flush { then_close: false, reply }]);
+    world.borrow_mut().send(vec![WriterCommand::Flush { then_close: false, reply }]);
     for _ in 0..20 {
         world.borrow_mut().writer.answer_flushes(Instant::now());
         match answer.try_recv() {
@@ -418,7 +420,7 @@ fn recover(world: World, end: End) -> World {
         known.unsynced.clear();
     }
     for (key, state) in &found {
-        let foreign = others.get(key).map(|f| Seen { f: Some(*f), ..Seen::default() });
+        let foreign = others.get(key).map(|f| SeenRow { f: Some(*f), ..SeenRow::default() });
         assert!(known.contains_key(key) || foreign == Some(*state), "{key} is {state:?}");
     }
     for key in others.keys() {
@@ -433,12 +435,12 @@ fn recover(world: World, end: End) -> World {
         let names = disk.names(path.parent().unwrap());
         assert!(names.is_empty() || names == ["sessions.json"], "left behind: {names:?}");
     }
-    let writer = Writer::new(options.clone(), Arc::default());
+    let writer = StoreWriter::new(options.clone(), Arc::default());
     World { random, disk, options, writer, known, others, count, has_faults: false }
 }
 
 /// All rows, after a life of a store on a good disk.
-async fn reopen(options: &FileStoreOptions) -> BTreeMap<String, Seen> {
+async fn reopen(options: &FileStoreOptions) -> BTreeMap<String, SeenRow> {
     let store = FileStore::open(options.clone()).unwrap();
     let rows = store.rows(crate::store::Rows::All).await.unwrap();
     let found = rows.iter().map(|row| (row.key.to_string(), seen_row(row))).collect();
@@ -447,12 +449,12 @@ async fn reopen(options: &FileStoreOptions) -> BTreeMap<String, Seen> {
 }
 
 /// Tells how a failure came about.
-struct Told {
+struct FailureReport {
     seed: u64,
     disk: FaultyDisk,
 }
 
-impl Drop for Told {
+impl Drop for FailureReport {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{}\nOPENCLAW_CRASH_SEED={}", self.disk.log(), self.seed);
@@ -462,7 +464,7 @@ impl Drop for Told {
 
 fn run(seed: u64) {
     let mut world = World::new(seed);
-    let _told = Told { seed, disk: world.disk.clone() };
+    let _told = FailureReport { seed, disk: world.disk.clone() };
     for _ in 0..LIVES {
         let end = if world.random.random_bool(0.5) { End::Process } else { End::Machine };
         // Some lives without faults, some that end in the middle of an early operation, some that are long.

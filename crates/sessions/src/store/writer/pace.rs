@@ -27,7 +27,7 @@ const JOURNAL_SHARE: u64 = 4;
 
 /// The delays of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pace {
+pub(super) struct WriteDelays {
     /// Quiet time that the store must have before a write.
     pub(super) quiet: Duration,
     /// Longest time that a change waits.
@@ -38,7 +38,7 @@ pub(super) struct Pace {
 
 /// A store file as it was written last.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Written {
+pub(super) struct LastWrite {
     /// Number of rows.
     pub(super) rows: usize,
     /// Size in bytes.
@@ -47,10 +47,10 @@ pub(super) struct Written {
     pub(super) took: Duration,
 }
 
-impl Pace {
+impl WriteDelays {
     /// The delays of a file after it was written, never shorter than configured.
-    pub(super) fn of(options: &FileStoreOptions, written: Written) -> Self {
-        let Written { rows, len, took } = written;
+    pub(super) fn of(options: &FileStoreOptions, written: LastWrite) -> Self {
+        let LastWrite { rows, len, took } = written;
         let beyond = rows.saturating_sub(PROMPT_ROWS);
         let bytes = u128::from(len) * beyond as u128 / rows.max(1) as u128;
         let for_size = u64::try_from(bytes * 1000 / u128::from(BYTES_PER_SECOND)).unwrap_or(u64::MAX);
@@ -94,9 +94,9 @@ mod tests {
         ];
         for ((rows, len, took), (quiet, at_most, journal_limit)) in rows {
             let ms = Duration::from_millis;
-            let expect = Pace { quiet: ms(quiet), at_most: ms(at_most), journal_limit };
-            let written = Written { rows, len, took: ms(took) };
-            assert_eq!(Pace::of(&options, written), expect, "{written:?}");
+            let expect = WriteDelays { quiet: ms(quiet), at_most: ms(at_most), journal_limit };
+            let written = LastWrite { rows, len, took: ms(took) };
+            assert_eq!(WriteDelays::of(&options, written), expect, "{written:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use crate::disk::{self, SharedDisk, Stamp, Temporary};
+use crate::disk::{self, FileVersion, SharedDisk, Temporary};
 use crate::lockfile::LockFile;
 use crate::store::document;
 use crate::store::journal::remove_segments;
@@ -20,7 +20,7 @@ pub(super) struct Job {
     pub(super) path: PathBuf,
     pub(super) rows: Rows,
     /// The version of the file that the rows stand on.
-    pub(super) expected: Option<Stamp>,
+    pub(super) expected: Option<FileVersion>,
     /// Segments of the journal whose changes the rows hold.
     pub(super) segments: Vec<u64>,
     /// Held until the file is written and the segments are gone: who takes the lock next and changes the file must not see
@@ -29,11 +29,11 @@ pub(super) struct Job {
 }
 
 /// Outcome of a snapshot.
-pub(super) enum Outcome {
+pub(super) enum SnapshotOutcome {
     /// The file is written.
     Written {
         /// Stamp of the file that is there now.
-        stamp: Stamp,
+        stamp: FileVersion,
         /// Duration of the write.
         took: Duration,
         /// Segments that are gone; or why the file is perhaps the old one again after a power cut, so that all are needed.
@@ -48,7 +48,7 @@ pub(super) enum Outcome {
 /// A snapshot that ended.
 pub(super) struct Finished {
     pub(super) path: PathBuf,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: SnapshotOutcome,
 }
 
 impl Job {
@@ -67,17 +67,22 @@ impl Job {
             Ok(Some(stamp)) => {
                 let removed = disk::sync_parent(&*self.disk, &self.path)
                     .map(|()| remove_segments(&self.disk, &self.path, &self.segments));
-                Outcome::Written { stamp, took: begun.elapsed(), removed }
+                SnapshotOutcome::Written { stamp, took: begun.elapsed(), removed }
             }
-            Ok(None) => Outcome::Overtaken,
-            Err(error) => Outcome::Failed(error),
+            Ok(None) => SnapshotOutcome::Overtaken,
+            Err(error) => SnapshotOutcome::Failed(error),
         };
         drop(self.lock);
         Finished { path: self.path, outcome }
     }
 }
 
-fn write(disk: &SharedDisk, path: &Path, rows: &Rows, expected: Option<Stamp>) -> io::Result<Option<Stamp>> {
+fn write(
+    disk: &SharedDisk,
+    path: &Path,
+    rows: &Rows,
+    expected: Option<FileVersion>,
+) -> io::Result<Option<FileVersion>> {
     let temporary = Temporary::write(&**disk, path, |file| document::write(rows, file))?;
     if disk.stamp(path)? != expected {
         return Ok(None);

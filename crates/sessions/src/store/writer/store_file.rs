@@ -10,22 +10,22 @@ use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
 
-use super::pace::{Pace, Written};
-use super::snapshot::{Job, Outcome};
-use super::{SharedRows, Target, Touched, io_error};
-use crate::disk::{self, SharedDisk, Stamp, Temporary};
+use super::pace::{LastWrite, WriteDelays};
+use super::snapshot::{Job, SnapshotOutcome};
+use super::{SharedRows, StoreTarget, Touched, io_error};
+use crate::disk::{self, FileVersion, SharedDisk, Temporary};
 use crate::entry::SessionEntry;
 use crate::lockfile::{LockFile, LockKind};
 use crate::store::StoreError;
 use crate::store::document;
 use crate::store::file::{FileStoreOptions, Published};
-use crate::store::head::Part;
-use crate::store::journal::{Durability, Journal, Op, line};
+use crate::store::head::HeadText;
+use crate::store::journal::{Journal, LineDurability, Op, line};
 use crate::store::on_disk::{LOCK_PATIENCE, LOCK_PAUSE, StoreOnDisk, lock_path, lock_timeout};
-use crate::store::overruled::{Made, Overruled};
+use crate::store::overruled::{ChangeFacts, Overruled};
 use crate::store::rows::Rows;
-use crate::store::stored::{RowText, Stored};
-use crate::store::table::Table;
+use crate::store::stored::{RowText, StoredValue};
+use crate::store::table::RowTable;
 use crate::time::now_ms;
 
 /// Rows that changed since the file was written.
@@ -61,12 +61,12 @@ pub(super) struct StoreFile {
     /// Time of the first pending change.
     dirty_since: Option<Instant>,
     due: Option<Instant>,
-    pace: Pace,
+    pace: WriteDelays,
     options: FileStoreOptions,
     /// A broken file that is already kept in a copy.
-    kept_copy_of: Option<Option<Stamp>>,
+    kept_copy_of: Option<Option<FileVersion>>,
     /// A version of the file that someone else broke.
-    unreadable: Option<Stamp>,
+    unreadable: Option<FileVersion>,
     failure: Option<Arc<io::Error>>,
     lock_wait: Option<LockWait>,
 }
@@ -86,7 +86,7 @@ struct Writing {
 
 impl StoreFile {
     /// Reads file and journal.
-    pub(super) fn load(target: &Target, options: &FileStoreOptions) -> Result<Self, StoreError> {
+    pub(super) fn load(target: &StoreTarget, options: &FileStoreOptions) -> Result<Self, StoreError> {
         let (path, disk) = (target.path.clone(), SharedDisk::clone(&options.disk));
         let fail = |source| io_error("read", &path, source);
         sweep(&disk, &path);
@@ -106,10 +106,10 @@ impl StoreFile {
             None => None,
         };
         let pending = in_file.map(|before| differences(&before, &document.rows)).unwrap_or_default();
-        let table = Table::new(document.rows, target.agent.clone(), options.rules.clone());
+        let table = RowTable::new(document.rows, target.agent.clone(), options.rules.clone());
         let len = stamp.map_or(0, |stamp| stamp.len());
-        let written = Written { rows: table.rows().len(), len, took: Duration::ZERO };
-        let pace = Pace::of(options, written);
+        let written = LastWrite { rows: table.rows().len(), len, took: Duration::ZERO };
+        let pace = WriteDelays::of(options, written);
         let mut file = Self {
             path,
             disk,
@@ -209,8 +209,8 @@ impl StoreFile {
 
     /// Makes sure that a refused change does not come up again, now that something else is
     /// acknowledged. A request to sync that changes nothing may rest on lines that are not synced yet.
-    pub(super) fn record_failure(&mut self, durability: Durability) -> io::Result<()> {
-        let is_resting = durability == Durability::Synced && self.journal.is_unsynced();
+    pub(super) fn record_failure(&mut self, durability: LineDurability) -> io::Result<()> {
+        let is_resting = durability == LineDurability::Synced && self.journal.is_unsynced();
         if is_resting || self.journal.has_unrecorded_failure() {
             let nothing: &[Op] = &[];
             self.journal.append(&line(nothing)?)?;
@@ -223,7 +223,7 @@ impl StoreFile {
     pub(super) fn journal(
         &mut self,
         lines: &[u8],
-        durability: Durability,
+        durability: LineDurability,
         touched: Vec<Touched>,
     ) -> io::Result<()> {
         self.journal.write(lines, durability)?;
@@ -305,7 +305,7 @@ impl StoreFile {
 
     /// The version of the file about to be replaced. A file that can't be read is kept in a copy
     /// first.
-    fn keep_what_cannot_be_read(&mut self) -> io::Result<Option<Stamp>> {
+    fn keep_what_cannot_be_read(&mut self) -> io::Result<Option<FileVersion>> {
         let stamp = self.disk.stamp(&self.path)?;
         if stamp != self.shared.read().stamp && self.kept_copy_of != Some(stamp) {
             let kept = keep_copy(&self.disk, &self.path)?;
@@ -317,13 +317,13 @@ impl StoreFile {
     }
 
     /// Takes note of how a snapshot ended.
-    pub(super) fn on_snapshot(&mut self, outcome: Outcome) {
+    pub(super) fn on_snapshot(&mut self, outcome: SnapshotOutcome) {
         let Some(writing) = self.writing.take() else { return };
         match outcome {
-            Outcome::Written { stamp, took, removed } => {
+            SnapshotOutcome::Written { stamp, took, removed } => {
                 self.shared.write().stamp = Some(stamp);
                 let rows = self.shared.read().table.rows().len();
-                self.pace = Pace::of(&self.options, Written { rows, len: stamp.len(), took });
+                self.pace = WriteDelays::of(&self.options, LastWrite { rows, len: stamp.len(), took });
                 let made = writing.pending.into_iter().filter(|(_, row)| row.old.is_none());
                 self.in_file_and_journal.extend(made.map(|(key, _)| key));
                 match removed {
@@ -340,11 +340,11 @@ impl StoreFile {
                     self.schedule();
                 }
             }
-            Outcome::Overtaken => {
+            SnapshotOutcome::Overtaken => {
                 self.take_back(writing);
                 self.due = Some(Instant::now());
             }
-            Outcome::Failed(error) => {
+            SnapshotOutcome::Failed(error) => {
                 self.take_back(writing);
                 self.fail(error);
             }
@@ -421,11 +421,11 @@ fn differences(before: &Rows, after: &Rows) -> Pending {
     let changed = after.iter().filter_map(|(key, value)| {
         let old = before.row(key);
         let is_same = match (old, value) {
-            (Some(old), Stored::Row(row)) => {
+            (Some(old), StoredValue::Row(row)) => {
                 Arc::ptr_eq(old, row) || old == row || old.entry() == row.entry()
             }
-            (None, Stored::Opaque(_)) => true,
-            (Some(_), Stored::Opaque(_)) | (None, Stored::Row(_)) => false,
+            (None, StoredValue::Opaque(_)) => true,
+            (Some(_), StoredValue::Opaque(_)) | (None, StoredValue::Row(_)) => false,
         };
         (!is_same).then(|| (Arc::clone(key), unwritten(old, value.row())))
     });
@@ -465,7 +465,7 @@ fn merge(
                 theirs.remove(key);
             }
             (None, Some(now), None) => {
-                theirs.insert(Arc::clone(key), Stored::Row(Arc::clone(now)));
+                theirs.insert(Arc::clone(key), StoredValue::Row(Arc::clone(now)));
             }
             (old, Some(now), Some(there)) => {
                 let mut entry = there.entry();
@@ -484,7 +484,7 @@ fn entry_of(row: Option<&RowText>) -> SessionEntry {
 
 /// True if the file's version of a row counts, though the row was changed here.
 fn is_overruled(old: Option<&RowText>, now: Option<&RowText>, at: i64, there: &RowText) -> bool {
-    let id = |row: Option<&RowText>| row.and_then(|row| row.text(Part::SessionId)).map(Cow::into_owned);
+    let id = |row: Option<&RowText>| row.and_then(|row| row.text(HeadText::SessionId)).map(Cow::into_owned);
     let (before, after) = (id(old), id(now));
-    Made { sessions: [before.as_deref(), after.as_deref()], at }.is_overruled_by(there)
+    ChangeFacts { sessions: [before.as_deref(), after.as_deref()], at }.is_overruled_by(there)
 }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use openclaw_config::shared_place;
 
 use super::TranscriptFile;
-use super::window::Window;
+use super::window::FileWindow;
 use crate::disk::{self, RealDisk};
-use crate::transcript::format::{EntryId, Header, VERSION};
+use crate::transcript::format::{EntryId, TranscriptHeader, VERSION};
 use crate::transcript::index::Kind;
 use crate::transcript::scan::{Lines, line_start};
 use crate::transcript::storage::{OpenTranscript, TranscriptRef};
@@ -120,7 +120,7 @@ impl TranscriptFile {
             return Ok(true);
         }
         match self.tail.index.last() {
-            Some(last) => Ok(self.read_from_disk(&mut Window::exact(), last)?.is_some()),
+            Some(last) => Ok(self.read_from_disk(&mut FileWindow::exact(), last)?.is_some()),
             None => Ok(true),
         }
     }
@@ -165,7 +165,7 @@ fn same_bytes(one: &mut File, other: &mut File) -> io::Result<bool> {
 }
 
 /// The first line that is JSON must be a header with an id.
-pub(super) fn read_header(file: &File, path: &Path) -> Result<Header, TranscriptError> {
+pub(super) fn read_header(file: &File, path: &Path) -> Result<TranscriptHeader, TranscriptError> {
     let fail = |source| TranscriptError::io("read", path, source);
     let header = crate::transcript::backward::header_of(file).map_err(fail)?;
     header.ok_or_else(|| TranscriptError::NotATranscript(TranscriptRef::new(path)))

@@ -3,14 +3,14 @@
 use std::io;
 
 use super::TranscriptFile;
-use super::window::Window;
+use super::window::FileWindow;
 use crate::transcript::TranscriptError;
 use crate::transcript::format::{Body, EntryId, VERSION};
 use crate::transcript::index::{At, Kind};
 
 /// Entry of a branch: its kind and the place of its line.
 #[derive(Debug)]
-pub(in crate::transcript) struct Piece {
+pub(in crate::transcript) struct BranchPiece {
     pub(in crate::transcript) id: EntryId,
     pub(in crate::transcript) kind: Kind,
     pub(in crate::transcript) first_kept: Option<EntryId>,
@@ -22,12 +22,12 @@ pub(in crate::transcript) struct Piece {
 #[derive(Debug)]
 pub(in crate::transcript) struct PieceReader<'a> {
     file: &'a mut TranscriptFile,
-    window: Window,
+    window: FileWindow,
 }
 
 impl PieceReader<'_> {
     /// The line of a piece, without its newline.
-    pub(in crate::transcript) fn line(&mut self, piece: &Piece) -> io::Result<&[u8]> {
+    pub(in crate::transcript) fn line(&mut self, piece: &BranchPiece) -> io::Result<&[u8]> {
         let file = &mut *self.file;
         self.window.line(&file.file, piece.offset, piece.len, file.len)
     }
@@ -35,20 +35,20 @@ impl PieceReader<'_> {
 
 impl TranscriptFile {
     /// The current branch, root first.
-    pub(in crate::transcript) fn branch_pieces(&mut self) -> Result<Vec<Piece>, TranscriptError> {
+    pub(in crate::transcript) fn branch_pieces(&mut self) -> Result<Vec<BranchPiece>, TranscriptError> {
         let branch = self.branch_until(self.leaf, |_| false)?;
         let piece = |at: &At| {
             let place = self.tail.index.get(*at)?;
             let first_kept = self.tail.index.first_kept(*at).cloned();
             let (id, kind) = (place.id.clone(), place.kind);
-            Some(Piece { id, kind, first_kept, offset: place.offset, len: place.len })
+            Some(BranchPiece { id, kind, first_kept, offset: place.offset, len: place.len })
         };
         Ok(branch.iter().filter_map(piece).collect())
     }
 
     /// Reader for pieces that are read in their order.
     pub(in crate::transcript) fn piece_reader(&mut self) -> PieceReader<'_> {
-        PieceReader { file: self, window: Window::ahead() }
+        PieceReader { file: self, window: FileWindow::ahead() }
     }
 
     /// Labels of entries (`None` where a label was removed), in the order of the file.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::TranscriptFile;
-use super::window::Window;
-use crate::transcript::context::{self, Context, Plan, Step, View};
+use super::window::FileWindow;
+use crate::transcript::context::{self, BranchStep, Context, ContextPlan, View};
 use crate::transcript::format::{Body, Entry, MODEL_SNAPSHOT, VERSION};
 use crate::transcript::guard::PendingCalls;
 use crate::transcript::index::{At, Kind};
@@ -45,11 +45,11 @@ impl TranscriptFile {
     fn read_view(
         &mut self,
         branch: &[At],
-        plan: &Plan,
+        plan: &ContextPlan,
         is_wanted: impl Fn(Kind) -> bool,
     ) -> Result<(View, bool), TranscriptError> {
         let mut is_whole = true;
-        let mut window = Window::ahead();
+        let mut window = FileWindow::ahead();
         let mut view = View::default();
         if let Some(at) = plan.summary.and_then(|at| branch.get(at)) {
             view.compaction = self.read_entry_through(&mut window, *at)?;
@@ -74,7 +74,7 @@ impl TranscriptFile {
         if let Some(pending) = &self.pending {
             return Ok(pending.clone());
         }
-        let turns = |step: &Step<'_>| matches!(step.kind, Kind::User | Kind::Assistant);
+        let turns = |step: &BranchStep<'_>| matches!(step.kind, Kind::User | Kind::Assistant);
         let branch = self.branch_until(self.leaf, |steps| steps.iter().any(turns))?;
         let from = self.steps(&branch).iter().rposition(turns).unwrap_or(branch.len());
         let mut pending = PendingCalls::default();
@@ -91,7 +91,7 @@ impl TranscriptFile {
     pub fn branch_entries(&mut self) -> Result<Vec<Entry>, TranscriptError> {
         let branch = self.branch_until(self.leaf, |_| false)?;
         let mut out = Vec::with_capacity(branch.len());
-        let mut window = Window::ahead();
+        let mut window = FileWindow::ahead();
         for at in branch {
             out.extend(self.read_entry_through(&mut window, at)?.map(Arc::unwrap_or_clone));
         }
@@ -148,13 +148,13 @@ impl TranscriptFile {
 
     /// An entry, from disk if it is not known yet; nothing when its bytes are not this entry any more.
     pub(super) fn read_entry(&mut self, at: At) -> Result<Option<Arc<Entry>>, TranscriptError> {
-        self.read_entry_through(&mut Window::exact(), at)
+        self.read_entry_through(&mut FileWindow::exact(), at)
     }
 
     /// [`Self::read_entry`] for one of many.
     pub(super) fn read_entry_through(
         &mut self,
-        window: &mut Window,
+        window: &mut FileWindow,
         at: At,
     ) -> Result<Option<Arc<Entry>>, TranscriptError> {
         if let Some(known) = self.entries.get(&at) {
@@ -170,7 +170,7 @@ impl TranscriptFile {
     /// An entry as it is on disk now.
     pub(super) fn read_from_disk(
         &mut self,
-        window: &mut Window,
+        window: &mut FileWindow,
         at: At,
     ) -> Result<Option<Entry>, TranscriptError> {
         let Some(place) = self.place(at).cloned() else { return Ok(None) };

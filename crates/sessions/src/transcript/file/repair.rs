@@ -6,11 +6,11 @@ use std::path::Path;
 
 use openclaw_config::shared_place;
 
-use super::window::Window;
+use super::window::FileWindow;
 use super::{NewTranscript, TranscriptFile, new_header};
 use crate::disk::{self, RealDisk};
 use crate::transcript::backward::{Beginning, beginning_of};
-use crate::transcript::format::{Header, VERSION};
+use crate::transcript::format::{TranscriptHeader, VERSION};
 use crate::transcript::storage::{OpenTranscript, TranscriptRef};
 use crate::transcript::{TranscriptError, keep_old};
 
@@ -18,7 +18,7 @@ impl TranscriptFile {
     /// Rewrites a file of an old version as the current one; the old file stays as a `.bak` copy.
     pub(super) fn upgrade(&mut self) -> Result<(), TranscriptError> {
         let leaf = self.leaf().cloned();
-        let header = Header { version: VERSION, ..self.header.clone() };
+        let header = TranscriptHeader { version: VERSION, ..self.header.clone() };
         let path = self.path.clone();
         let fail = |source| TranscriptError::io("upgrade", &path, source);
         let temporary = disk::Temporary::write(&RealDisk, &path, |out| self.write_upgraded(&header, out))
@@ -36,11 +36,11 @@ impl TranscriptFile {
     }
 
     /// Fields that nobody knows stay; lines that are no entries do not.
-    fn write_upgraded(&mut self, header: &Header, out: &mut dyn Write) -> io::Result<()> {
+    fn write_upgraded(&mut self, header: &TranscriptHeader, out: &mut dyn Write) -> io::Result<()> {
         let mut out = BufWriter::new(out);
         serde_json::to_writer(&mut out, header)?;
         out.write_all(b"\n")?;
-        let mut window = Window::ahead();
+        let mut window = FileWindow::ahead();
         for at in self.tail.index.all() {
             let Some(place) = self.place(at).cloned() else { continue };
             let line = window.line(&self.file, place.offset, place.len, self.len)?;

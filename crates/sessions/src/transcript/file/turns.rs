@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Branch;
 use super::TranscriptFile;
-use super::window::Window;
+use super::window::FileWindow;
 use crate::time::{now_ms, parse_iso};
 use crate::transcript::TranscriptError;
 use crate::transcript::format::{Body, Entry, EntryId};
@@ -15,7 +15,7 @@ use crate::transcript::index::{At, Kind};
 use crate::transcript::leave::{is_plain_turn, is_said_at, is_setting, marker};
 use crate::transcript::storage::OpenTranscript;
 use crate::transcript::turn::{
-    Mark, TURN_START, Turn, TurnEnd, TurnState, ends_within_turn, steered, turn_end,
+    TURN_START, TranscriptTurn, TurnEnd, TurnMark, TurnState, ends_within_turn, steered, turn_end,
 };
 
 /// Tolerance for clocks put back since a message was accepted, in milliseconds: entries this much
@@ -40,14 +40,14 @@ impl TranscriptFile {
         ids: &[EntryId],
         said_at: i64,
         is_ours: impl Fn(&EntryId) -> bool,
-    ) -> Result<Option<Turn>, TranscriptError> {
+    ) -> Result<Option<TranscriptTurn>, TranscriptError> {
         let Some((branch, at)) = self.find_said(ids, said_at)? else { return Ok(None) };
         let own = branch.get(at..).unwrap_or_default();
         let mut marks = Vec::with_capacity(own.len());
-        let mut window = Window::ahead();
+        let mut window = FileWindow::ahead();
         for at in own {
             let entry = self.read_entry_through(&mut window, *at)?;
-            marks.push(entry.as_ref().map_or(Mark::Beside, |entry| Mark::within(entry, &is_ours)));
+            marks.push(entry.as_ref().map_or(TurnMark::Beside, |entry| TurnMark::within(entry, &is_ours)));
         }
         let id_at = |at: usize| own.get(at).and_then(|at| self.place(*at)).map(|place| place.id.clone());
         let Some(entry) = id_at(0) else { return Ok(None) };
@@ -65,7 +65,7 @@ impl TranscriptFile {
                 TurnState::Answered(context.unwrap_or_default().context)
             }
         };
-        Ok(Some(Turn { entry, steered, state }))
+        Ok(Some(TranscriptTurn { entry, steered, state }))
     }
 
     /// Says that a new turn begins where the branch ends within another one.
@@ -78,7 +78,8 @@ impl TranscriptFile {
             if !kind.is_some_and(|kind| is_told(kind) || kind == Kind::Custom) {
                 continue;
             }
-            last = self.read_entry(*at)?.as_deref().map(Mark::of).filter(|mark| *mark != Mark::Beside);
+            last =
+                self.read_entry(*at)?.as_deref().map(TurnMark::of).filter(|mark| *mark != TurnMark::Beside);
             if last.is_some() {
                 break;
             }

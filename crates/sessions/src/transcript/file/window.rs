@@ -9,7 +9,7 @@ const AT_ONCE: u64 = 64 * 1024;
 
 /// The piece of a file that was read last. Good for as long as nothing but appends happens to the file.
 #[derive(Debug)]
-pub(in crate::transcript) struct Window {
+pub(in crate::transcript) struct FileWindow {
     reads: Reads,
     start: u64,
     bytes: Vec<u8>,
@@ -23,7 +23,7 @@ enum Reads {
     WhatIsBefore,
 }
 
-impl Window {
+impl FileWindow {
     /// Window for lines that are read in the order of the file: the following lines are read with
     /// each.
     pub(in crate::transcript) fn ahead() -> Self {
@@ -96,7 +96,8 @@ mod tests {
         file.write_all(&text).unwrap();
         let end = text.len() as u64;
         let places = [(0, 10), (10, 500), (65_530, 20), (5, 3), (99_990, 10), (0, 100_000)];
-        let (mut ahead, mut exact, mut backward) = (Window::ahead(), Window::exact(), Window::backward());
+        let (mut ahead, mut exact, mut backward) =
+            (FileWindow::ahead(), FileWindow::exact(), FileWindow::backward());
         for (offset, len) in places {
             let expect = &text[offset as usize..][..len as usize];
             assert_eq!(ahead.line(&file, offset, len, end).unwrap(), expect, "{offset}");

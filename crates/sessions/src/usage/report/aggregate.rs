@@ -7,9 +7,9 @@ use openclaw_protocol::params::usage::{
     SessionUsage, ToolCount, UsageAggregates, UsageTotals,
 };
 
-use super::super::digest::{Digest, Times};
+use super::super::digest::{Digest, LatencySamples};
 use super::super::sums::Add;
-use super::Asked;
+use super::UsageRequest;
 use super::session::{add_counts, add_model, dearest, mean, sorted_tools};
 
 /// Sums in progress.
@@ -22,7 +22,7 @@ pub(super) struct Aggregates {
     by_provider: Vec<ModelUsage>,
     by_agent: BTreeMap<String, UsageTotals>,
     by_channel: BTreeMap<String, UsageTotals>,
-    pace: Pace,
+    pace: LatencyTotals,
     /// Usage by date.
     daily: BTreeMap<String, OfDay>,
 }
@@ -32,13 +32,13 @@ struct OfDay {
     tokens: u64,
     cost: f64,
     counts: MessageCounts,
-    pace: Pace,
+    pace: LatencyTotals,
     models: Vec<DailyModelUsage>,
 }
 
 /// Durations of answers.
 #[derive(Default)]
-struct Pace {
+struct LatencyTotals {
     count: u64,
     sum_ms: u64,
     min_ms: u64,
@@ -48,7 +48,7 @@ struct Pace {
 }
 
 impl Aggregates {
-    pub(super) fn add(&mut self, session: &SessionUsage, digest: &Digest, asked: &Asked) {
+    pub(super) fn add(&mut self, session: &SessionUsage, digest: &Digest, asked: &UsageRequest) {
         let usage = &session.usage;
         self.totals.add(&usage.totals);
         add_counts(&mut self.messages, &usage.message_counts);
@@ -64,7 +64,7 @@ impl Aggregates {
             self.by_channel.entry(channel.clone()).or_default().add(&usage.totals);
         }
         let p95 = |latency: Option<&Latency>| latency.map_or(0, |latency| latency.p95_ms);
-        let times = Times::of(digest.within(asked.range).map(|day| &day.times));
+        let times = LatencySamples::of(digest.within(asked.range).map(|day| &day.times));
         self.pace.add(&times, p95(usage.latency.as_ref()));
         for (day, counts) in digest.within(asked.range).zip(&usage.daily_message_counts) {
             let of_day = self.daily.entry(counts.date.clone()).or_default();
@@ -139,8 +139,8 @@ impl OfDay {
     }
 }
 
-impl Pace {
-    fn add(&mut self, times: &Times, p95_ms: u64) {
+impl LatencyTotals {
+    fn add(&mut self, times: &LatencySamples, p95_ms: u64) {
         if times.count == 0 {
             return;
         }

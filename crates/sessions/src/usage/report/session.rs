@@ -8,10 +8,10 @@ use openclaw_protocol::params::usage::{
 };
 use serde_json::Value;
 
-use super::super::digest::{DayDigest, Digest, Times};
+use super::super::digest::{DayDigest, Digest, LatencySamples};
 use super::super::files::TranscriptOf;
 use super::super::sums::Add;
-use super::{Asked, model_totals};
+use super::{UsageRequest, model_totals};
 use crate::entry::SessionEntry;
 
 /// The session of a transcript with what it used.
@@ -19,7 +19,7 @@ pub(super) fn usage(
     transcript: &TranscriptOf,
     entry: Option<&SessionEntry>,
     digest: &Digest,
-    asked: &Asked,
+    asked: &UsageRequest,
 ) -> SessionUsage {
     let text = |text: Option<&Box<str>>| text.map(|text| text.to_string());
     let origin = entry.and_then(|entry| entry.origin.as_deref());
@@ -46,7 +46,7 @@ pub(super) fn usage(
     }
 }
 
-fn summary(transcript: &TranscriptOf, digest: &Digest, asked: &Asked) -> SessionUsageSummary {
+fn summary(transcript: &TranscriptOf, digest: &Digest, asked: &UsageRequest) -> SessionUsageSummary {
     let days = || digest.within(asked.range);
     let mut totals = UsageTotals::default();
     let mut message_counts = MessageCounts::default();
@@ -97,7 +97,7 @@ fn summary(transcript: &TranscriptOf, digest: &Digest, asked: &Asked) -> Session
         message_counts,
         tool_usage: Some(tools(days().flat_map(|day| &day.tools))).filter(|tools| tools.total_calls > 0),
         model_usage,
-        latency: latency(&Times::of(days().map(|day| &day.times))),
+        latency: latency(&LatencySamples::of(days().map(|day| &day.times))),
         totals,
     }
 }
@@ -172,7 +172,7 @@ pub(super) fn sorted_tools(mut tools: Vec<ToolCount>) -> ToolUsage {
 }
 
 /// The figures of answers; nothing when there was none.
-fn latency(times: &Times) -> Option<Latency> {
+fn latency(times: &LatencySamples) -> Option<Latency> {
     (times.count > 0).then(|| Latency {
         count: times.count,
         avg_ms: mean(times.sum_ms, times.count),

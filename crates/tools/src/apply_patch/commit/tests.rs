@@ -117,10 +117,10 @@ fn a_file_that_was_written_in_part_is_put_back() {
     let resolver = workspace.resolver();
     let patch = "*** Begin Patch\n*** Update File: a\n-1\n+one\n*** End Patch";
     let plan = plan(parse(patch).unwrap(), &resolver, || false).unwrap();
-    let Change::Write { existing: Some(existing), after, .. } = &plan.files[0].change else { panic!() };
+    let FileChange::Write { existing: Some(existing), after, .. } = &plan.files[0].change else { panic!() };
     for (is_whole, expect) in [(false, "1\n"), (true, "on")] {
         fs::write(workspace.path("a"), "on").unwrap();
-        let undone = undo(Done::Replaced { path: "a", existing, after, is_whole }, &resolver);
+        let undone = undo(UndoStep::Replaced { path: "a", existing, after, is_whole }, &resolver);
         assert_eq!(undone.is_ok(), !is_whole);
         assert_eq!(fs::read_to_string(workspace.path("a")).unwrap(), expect);
     }

@@ -1,14 +1,14 @@
 use proptest::prelude::*;
 
-use super::Line::{Add, Keep, Remove};
+use super::PatchLine::{Add, Keep, Remove};
 use super::*;
 
-fn update<'a>(path: &'a str, move_to: Option<&'a str>, chunks: Vec<Chunk<'a>>) -> Hunk<'a> {
+fn update<'a>(path: &'a str, move_to: Option<&'a str>, chunks: Vec<PatchChunk<'a>>) -> Hunk<'a> {
     Hunk::Update { path, move_to, chunks }
 }
 
-fn chunk<'a>(context: Option<&'a str>, lines: &[Line<'a>]) -> Chunk<'a> {
-    Chunk { context, lines: lines.to_vec(), is_end_of_file: false }
+fn chunk<'a>(context: Option<&'a str>, lines: &[PatchLine<'a>]) -> PatchChunk<'a> {
+    PatchChunk { context, lines: lines.to_vec(), is_end_of_file: false }
 }
 
 fn add<'a>(path: &'a str, content: &str) -> Hunk<'a> {
@@ -35,7 +35,7 @@ fn patches_are_read() {
             vec![update(
                 "end.txt",
                 None,
-                vec![Chunk { is_end_of_file: true, ..chunk(None, &[Add("line2"), Keep("")]) }],
+                vec![PatchChunk { is_end_of_file: true, ..chunk(None, &[Add("line2"), Keep("")]) }],
             )],
         ),
         // The first chunk may lack its mark; blank lines between chunks are skipped, in a chunk they are context.
@@ -47,7 +47,7 @@ fn patches_are_read() {
                     None,
                     vec![
                         chunk(None, &[Remove("x"), Keep(""), Keep("y")]),
-                        Chunk { is_end_of_file: true, ..chunk(Some("fn f() {"), &[Remove("z")]) },
+                        PatchChunk { is_end_of_file: true, ..chunk(Some("fn f() {"), &[Remove("z")]) },
                         chunk(None, &[Add("w")]),
                     ],
                 ),
@@ -156,7 +156,7 @@ fn written(hunks: &[Hunk<'_>]) -> String {
     out + END
 }
 
-fn write_chunk(chunk: &Chunk<'_>, out: &mut String) {
+fn write_chunk(chunk: &PatchChunk<'_>, out: &mut String) {
     out.push_str(&chunk.context.map_or("@@\n".to_owned(), |context| format!("@@ {context}\n")));
     for line in &chunk.lines {
         let (mark, text) = match line {
@@ -201,7 +201,7 @@ fn hunks(owned: &[Owned]) -> Vec<Hunk<'_>> {
                     _ => Add(text),
                 });
                 let context = words.first().map(|(_, text)| text.as_str()).filter(|_| *is_end);
-                let chunk = Chunk { context, lines: lines.collect(), is_end_of_file: *is_end };
+                let chunk = PatchChunk { context, lines: lines.collect(), is_end_of_file: *is_end };
                 update(path, (*kind == 3).then_some("moved"), vec![chunk.clone(), chunk])
             }
         })

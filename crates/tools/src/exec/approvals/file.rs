@@ -25,7 +25,7 @@ pub struct ApprovalsFile {
     pub version: u32,
     /// Socket on which the desktop app listens.
     #[serde(default)]
-    pub socket: Socket,
+    pub socket: ApprovalSocket,
     /// Policy of agents that have none of their own.
     #[serde(default)]
     pub defaults: Policy,
@@ -41,7 +41,7 @@ impl Default for ApprovalsFile {
     fn default() -> Self {
         Self {
             version: 1,
-            socket: Socket::default(),
+            socket: ApprovalSocket::default(),
             defaults: Policy::default(),
             agents: BTreeMap::new(),
             other: Map::new(),
@@ -52,7 +52,7 @@ impl Default for ApprovalsFile {
 /// `socket`.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, expecting = "an object")]
-pub struct Socket {
+pub struct ApprovalSocket {
     /// Path of the socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -64,7 +64,7 @@ pub struct Socket {
     pub other: Map<String, Value>,
 }
 
-impl std::fmt::Debug for Socket {
+impl std::fmt::Debug for ApprovalSocket {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let token = self.token.as_ref().map(|_| "[redacted]");
         f.debug_struct("Socket").field("path", &self.path).field("token", &token).finish_non_exhaustive()

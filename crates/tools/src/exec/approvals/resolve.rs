@@ -17,7 +17,7 @@ pub struct ToolValues {
 
 /// Effective policy of one agent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Effective {
+pub struct EffectivePolicy {
     /// The stricter of tool and file.
     pub security: ExecSecurity,
     /// The stricter of tool and file.
@@ -33,10 +33,10 @@ pub struct Effective {
 /// Returns the effective policy of an agent: the file's policy for it, then for all agents, then by
 /// default; else the tool's values, else the strictest fallback. The file can narrow what the tool
 /// allows and never widen it.
-pub fn resolve(file: &ApprovalsFile, agent: &str, tool: ToolValues) -> Effective {
+pub fn resolve(file: &ApprovalsFile, agent: &str, tool: ToolValues) -> EffectivePolicy {
     let (own, all) = (file.agent(agent), file.agents.get("*"));
     let levels = || own.into_iter().chain(all).map(|agent| &agent.policy).chain([&file.defaults]);
-    Effective {
+    EffectivePolicy {
         security: first(levels(), |policy| policy.security).unwrap_or(tool.security).min(tool.security),
         ask: first(levels(), |policy| policy.ask).unwrap_or(tool.ask).max(tool.ask),
         ask_fallback: first(levels(), |policy| policy.ask_fallback).unwrap_or(ExecSecurity::Deny),
@@ -58,7 +58,7 @@ fn entries(agent: &AgentApprovals) -> &[AllowlistEntry] {
 
 /// Progress of asking for approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum ApprovalProgress {
     /// No person was asked yet.
     NotYet,
     /// A person answered.
@@ -82,22 +82,27 @@ pub enum Decision {
 }
 
 /// Decides. After a person was asked it is called again, with the rules of that moment: `deny` holds whatever was answered.
-pub fn decide(host: ExecHost, rules: &Effective, found: &Evaluation, asked: Asked) -> Decision {
+pub fn decide(
+    host: ExecHost,
+    rules: &EffectivePolicy,
+    found: &Evaluation,
+    asked: ApprovalProgress,
+) -> Decision {
     if rules.security == ExecSecurity::Deny {
         return Decision::Deny(format!("exec denied: host={} security=deny", host.as_str()));
     }
     match asked {
-        Asked::NotYet => before_asking(rules, found),
-        Asked::Answered(Answer::Deny) => Decision::Deny("user-denied".to_owned()),
-        Asked::Answered(Answer::AllowAlways) if rules.security == ExecSecurity::Allowlist => {
+        ApprovalProgress::NotYet => before_asking(rules, found),
+        ApprovalProgress::Answered(Answer::Deny) => Decision::Deny("user-denied".to_owned()),
+        ApprovalProgress::Answered(Answer::AllowAlways) if rules.security == ExecSecurity::Allowlist => {
             Decision::RunAndRemember
         }
-        Asked::Answered(Answer::AllowOnce | Answer::AllowAlways) => Decision::Run,
-        Asked::TimedOut => after_timeout(rules, found),
+        ApprovalProgress::Answered(Answer::AllowOnce | Answer::AllowAlways) => Decision::Run,
+        ApprovalProgress::TimedOut => after_timeout(rules, found),
     }
 }
 
-fn before_asking(rules: &Effective, found: &Evaluation) -> Decision {
+fn before_asking(rules: &EffectivePolicy, found: &Evaluation) -> Decision {
     let is_miss = rules.security == ExecSecurity::Allowlist && !found.is_satisfied();
     match (rules.ask, is_miss) {
         (ExecAsk::Always, _) | (ExecAsk::OnMiss, true) => Decision::Ask,
@@ -106,7 +111,7 @@ fn before_asking(rules: &Effective, found: &Evaluation) -> Decision {
     }
 }
 
-fn after_timeout(rules: &Effective, found: &Evaluation) -> Decision {
+fn after_timeout(rules: &EffectivePolicy, found: &Evaluation) -> Decision {
     match rules.ask_fallback {
         ExecSecurity::Full => Decision::Run,
         ExecSecurity::Allowlist if found.is_satisfied() => Decision::Run,

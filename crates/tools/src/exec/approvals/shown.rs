@@ -19,12 +19,12 @@ const MOST_DIRECTORIES: usize = 32;
 
 /// The files behind a question.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Shown {
+pub struct CommandFiles {
     files: BTreeMap<PathBuf, Content>,
     is_partial: bool,
 }
 
-impl Shown {
+impl CommandFiles {
     /// The changeable files of a command: its programs, what a program is given that runs what it is given, and everything that a
     /// command names that can't be analysed. A command may change its directory: files count in each that it names. Looks at files, so
     /// it may block.
@@ -225,7 +225,7 @@ mod tests {
             is_root: false,
             files: &OnDisk,
         };
-        let shown = || Shown::of(command, &evaluate(command, rules, surroundings), surroundings);
+        let shown = || CommandFiles::of(command, &evaluate(command, rules, surroundings), surroundings);
         let before = shown();
         assert!(before.holds(&shown()), "{command}");
         if !changed.is_empty() {
@@ -328,7 +328,7 @@ mod tests {
                 is_root: false,
                 files: &OnDisk,
             };
-            let shown = Shown::of(command, &evaluate(command, rules, surroundings), surroundings);
+            let shown = CommandFiles::of(command, &evaluate(command, rules, surroundings), surroundings);
             assert_eq!(shown.is_partial(), expect, "{command}");
         }
     }
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn what_can_not_be_read_never_holds() {
         let files = [(PathBuf::from("/p"), Content::Unknown)].into();
-        let shown = Shown { files, is_partial: false };
+        let shown = CommandFiles { files, is_partial: false };
         assert!(!shown.holds(&shown.clone()));
     }
 }

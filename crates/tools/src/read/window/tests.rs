@@ -5,7 +5,7 @@ use super::*;
 fn show(text: &str, offset: usize, limit: Option<usize>) -> String {
     // A tiny buffer, so that lines arrive in pieces.
     let file = io::BufReader::with_capacity(7, text.as_bytes());
-    let window = cut(file, Ask { offset, limit }, || false).unwrap();
+    let window = cut(file, LineRange { offset, limit }, || false).unwrap();
     window.render("f.txt").unwrap_or_else(|error| format!("error: {error}"))
 }
 
@@ -71,7 +71,7 @@ fn sizes_have_one_decimal() {
 #[test]
 fn a_cancelled_scan_ends() {
     let endless = io::BufReader::new(io::repeat(b'x'));
-    assert!(matches!(cut(endless, Ask { offset: 1, limit: None }, || true), Err(ScanError::Cancelled)));
+    assert!(matches!(cut(endless, LineRange { offset: 1, limit: None }, || true), Err(ScanError::Cancelled)));
 }
 
 /// Follows the notices from the first page to the last, as a model would.

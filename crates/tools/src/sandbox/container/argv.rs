@@ -8,7 +8,7 @@ use crate::sandbox::settings::DockerSettings;
 
 /// Parameters from which a container is created.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::sandbox) struct Made<'a> {
+pub(in crate::sandbox) struct ContainerSpec<'a> {
     pub(in crate::sandbox) name: &'a str,
     /// Scope key of those who share the container.
     pub(in crate::sandbox) key: &'a str,
@@ -19,9 +19,9 @@ pub(in crate::sandbox) struct Made<'a> {
     pub(in crate::sandbox) covers: &'a [String],
 }
 
-pub(super) fn create(made: Made<'_>, now_ms: i64, hash: &str) -> Vec<String> {
+pub(super) fn create(made: ContainerSpec<'_>, now_ms: i64, hash: &str) -> Vec<String> {
     let docker = made.settings;
-    let mut out = Arguments::of(["create", "--name", made.name]);
+    let mut out = DockerArgs::of(["create", "--name", made.name]);
     out.option("--label", &"openclaw.sandbox=1");
     out.option("--label", &format!("openclaw.sessionKey={}", made.key));
     out.option("--label", &format!("openclaw.createdAtMs={now_ms}"));
@@ -53,9 +53,9 @@ pub(super) fn create(made: Made<'_>, now_ms: i64, hash: &str) -> Vec<String> {
 /// A variable that a command and all it starts has, and nobody else: by it they are found when the command is to end. The death of a
 /// `docker exec` leaves its command running.
 #[derive(Debug)]
-pub(super) struct Mark(String);
+pub(super) struct CommandMark(String);
 
-impl Mark {
+impl CommandMark {
     pub(super) fn new() -> Self {
         Self(format!("OPENCLAW_COMMAND={}", uuid::Uuid::new_v4().simple()))
     }
@@ -67,12 +67,12 @@ for p in /proc/[0-9]*; do grep -q \"$1\" \"$p/environ\" 2>/dev/null && found=1 &
 [ $found = 1 ] || exit 0; done";
 
 /// Ends a command and what it started.
-pub(super) fn end(name: &str, mark: &Mark) -> Vec<String> {
+pub(super) fn end(name: &str, mark: &CommandMark) -> Vec<String> {
     ["exec", name, "sh", "-c", END, "sh", &mark.0].map(str::to_owned).to_vec()
 }
 
-pub(super) fn exec(name: &str, inside: Inside<'_>, mark: &Mark) -> Vec<String> {
-    let mut out = Arguments::of(["exec", "-i"]);
+pub(super) fn exec(name: &str, inside: Inside<'_>, mark: &CommandMark) -> Vec<String> {
+    let mut out = DockerArgs::of(["exec", "-i"]);
     out.0.extend(inside.in_terminal.then(|| "-t".to_owned()));
     out.option("-w", &inside.directory.display());
     out.options("-e", inside.environment.iter().map(|(name, value)| format!("{name}={value}")));
@@ -85,9 +85,9 @@ pub(super) fn setup(name: &str, command: &str) -> Vec<String> {
     ["exec", "-i", name, "sh", "-lc", command].map(str::to_owned).to_vec()
 }
 
-struct Arguments(Vec<String>);
+struct DockerArgs(Vec<String>);
 
-impl Arguments {
+impl DockerArgs {
     fn of<const N: usize>(first: [&str; N]) -> Self {
         Self(first.map(str::to_owned).to_vec())
     }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     fn created(settings: &DockerSettings, agent: Option<&str>) -> String {
-        let made = Made {
+        let made = ContainerSpec {
             name: "N",
             key: "main",
             settings,
@@ -177,7 +177,7 @@ mod tests {
                 environment: &environment,
                 in_terminal,
             };
-            let mark = Mark::new();
+            let mark = CommandMark::new();
             let rest = [
                 "-w",
                 "/workspace/x",

@@ -4,9 +4,9 @@ use openclaw_config::clock::now_ms;
 use serde_json::Map;
 use sha1::{Digest as _, Sha1};
 
-use super::argv::{self, Made};
+use super::argv;
 use super::cli::{Cli, ContainerError};
-use crate::sandbox::registry::{Entry, Kind, Registry};
+use crate::sandbox::registry::{Entry, Registry, SandboxEngine};
 
 const DEFAULT_IMAGE: &str = "openclaw-sandbox:bookworm-slim";
 /// Base from which a missing default image is built.
@@ -14,11 +14,11 @@ const BASE_IMAGE: &str = "debian:bookworm-slim";
 /// A container that was used lately is not taken away under its user.
 const HOT_MS: i64 = 5 * 60 * 1000;
 
-pub(in crate::sandbox) use argv::Made as Making;
+pub(in crate::sandbox) use argv::ContainerSpec;
 
 /// State of the container.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum State {
+enum ContainerState {
     Missing,
     Stopped,
     Running,
@@ -26,7 +26,7 @@ enum State {
 
 /// Action to make the container ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum ContainerAction {
     Use,
     /// Uses the container although it was made with other settings.
     UseOutdated,
@@ -35,19 +35,19 @@ enum Step {
     Recreate,
 }
 
-fn step(state: &State, is_current: bool, last_used_ms: Option<i64>, now_ms: i64) -> Step {
+fn step(state: &ContainerState, is_current: bool, last_used_ms: Option<i64>, now_ms: i64) -> ContainerAction {
     let is_hot = last_used_ms.is_some_and(|used| now_ms.saturating_sub(used) < HOT_MS);
     match (state, is_current) {
-        (State::Missing, _) => Step::Create,
-        (State::Running, true) => Step::Use,
-        (State::Stopped, true) => Step::Start,
-        (State::Running, false) if is_hot => Step::UseOutdated,
-        (State::Running | State::Stopped, false) => Step::Recreate,
+        (ContainerState::Missing, _) => ContainerAction::Create,
+        (ContainerState::Running, true) => ContainerAction::Use,
+        (ContainerState::Stopped, true) => ContainerAction::Start,
+        (ContainerState::Running, false) if is_hot => ContainerAction::UseOutdated,
+        (ContainerState::Running | ContainerState::Stopped, false) => ContainerAction::Recreate,
     }
 }
 
 /// Returns a hash of the parameters of a container.
-fn hash(made: Made<'_>) -> String {
+fn hash(made: ContainerSpec<'_>) -> String {
     let text =
         argv::create(made, 0, "").join("\0") + made.settings.setup_command.as_deref().unwrap_or_default();
     Sha1::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
@@ -56,14 +56,14 @@ fn hash(made: Made<'_>) -> String {
 pub(in crate::sandbox) async fn ensure(
     cli: &Cli,
     registry: &Registry,
-    made: Made<'_>,
+    made: ContainerSpec<'_>,
 ) -> Result<(), ContainerError> {
     let (hash, now, name) = (hash(made), now_ms(), made.name);
     let known = registry.find(name);
     let state = state(cli, name).await?;
     let found = match state {
-        State::Missing => None,
-        State::Stopped | State::Running => label(cli, name).await,
+        ContainerState::Missing => None,
+        ContainerState::Stopped | ContainerState::Running => label(cli, name).await,
     };
     // The container is recorded after its setup: without a record the setup may have been cut
     // short.
@@ -71,38 +71,38 @@ pub(in crate::sandbox) async fn ensure(
     let is_current = found.as_deref() == Some(hash.as_str()) && is_set_up;
     let step = step(&state, is_current, known.as_ref().map(|entry| entry.last_used_at_ms), now);
     match step {
-        Step::Use => {}
-        Step::UseOutdated => tracing::warn!(
+        ContainerAction::Use => {}
+        ContainerAction::UseOutdated => tracing::warn!(
             container = name,
             "the sandbox was made with other settings; make it anew with: openclaw sandbox recreate --session {}",
             made.key
         ),
-        Step::Start => drop(cli.run(&words(["start", name])).await?),
-        Step::Recreate => {
+        ContainerAction::Start => drop(cli.run(&words(["start", name])).await?),
+        ContainerAction::Recreate => {
             remove(cli, name).await?;
             create(cli, made, now, &hash).await?;
         }
-        Step::Create => create(cli, made, now, &hash).await?,
+        ContainerAction::Create => create(cli, made, now, &hash).await?,
     }
-    let is_new = matches!(step, Step::Create | Step::Recreate);
+    let is_new = matches!(step, ContainerAction::Create | ContainerAction::Recreate);
     let entry = Entry {
         container_name: name.to_owned(),
         session_key: made.key.to_owned(),
         created_at_ms: known.as_ref().filter(|_| !is_new).map_or(now, |entry| entry.created_at_ms),
         last_used_at_ms: now,
         image: made.settings.image.clone(),
-        config_hash: if step == Step::UseOutdated { found } else { Some(hash) },
+        config_hash: if step == ContainerAction::UseOutdated { found } else { Some(hash) },
         rest: known.map_or_else(Map::new, |entry| entry.rest),
-        kind: Kind::Container,
+        kind: SandboxEngine::Container,
     };
     Ok(registry.note(entry)?)
 }
 
-async fn state(cli: &Cli, name: &str) -> Result<State, ContainerError> {
+async fn state(cli: &Cli, name: &str) -> Result<ContainerState, ContainerError> {
     match cli.run(&words(["inspect", "-f", "{{.State.Running}}", name])).await {
-        Ok(text) if text == "true" => Ok(State::Running),
-        Ok(_) => Ok(State::Stopped),
-        Err(ContainerError::Failed { .. }) => Ok(State::Missing),
+        Ok(text) if text == "true" => Ok(ContainerState::Running),
+        Ok(_) => Ok(ContainerState::Stopped),
+        Err(ContainerError::Failed { .. }) => Ok(ContainerState::Missing),
         Err(error) => Err(error),
     }
 }
@@ -112,7 +112,7 @@ async fn label(cli: &Cli, name: &str) -> Option<String> {
     cli.run(&words(["inspect", "-f", format, name])).await.ok().filter(|label| !label.is_empty())
 }
 
-async fn create(cli: &Cli, made: Made<'_>, now: i64, hash: &str) -> Result<(), ContainerError> {
+async fn create(cli: &Cli, made: ContainerSpec<'_>, now: i64, hash: &str) -> Result<(), ContainerError> {
     image(cli, &made.settings.image).await?;
     cli.run(&argv::create(made, now, hash)).await?;
     cli.run(&words(["start", made.name])).await?;

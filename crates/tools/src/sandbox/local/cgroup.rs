@@ -28,20 +28,20 @@ pub(in crate::sandbox) struct Cgroups {
 
 /// The group of one sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::sandbox) struct Group {
+pub(in crate::sandbox) struct Cgroup {
     pub(in crate::sandbox) path: PathBuf,
     /// Controllers that limit this group.
     controllers: Vec<&'static str>,
 }
 
-impl Group {
+impl Cgroup {
     pub(super) fn limits(&self, what: &str) -> bool {
         self.controllers.contains(&what)
     }
 }
 
 /// Describes how the limits are enforced.
-pub(in crate::sandbox) fn told(group: Result<&Group, &str>) -> String {
+pub(in crate::sandbox) fn told(group: Result<&Cgroup, &str>) -> String {
     match group {
         Ok(group) if group.controllers.len() == CONTROLLERS.len() => {
             "cgroup: memory, pids and cpus of all its processes together".to_owned()
@@ -103,7 +103,7 @@ impl Cgroups {
     }
 
     /// The group of a sandbox, with its limits.
-    pub(in crate::sandbox) fn group(&self, name: &str, amounts: &Amounts) -> io::Result<Group> {
+    pub(in crate::sandbox) fn group(&self, name: &str, amounts: &Amounts) -> io::Result<Cgroup> {
         let path = self.path(name);
         match fs::create_dir(&path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
@@ -119,7 +119,7 @@ impl Cgroups {
                 written => written?,
             }
         }
-        Ok(Group { path, controllers: self.controllers.clone() })
+        Ok(Cgroup { path, controllers: self.controllers.clone() })
     }
 
     /// Ends what is in the group of a sandbox, and removes it.

@@ -23,19 +23,19 @@ use super::spec::{ENTER, FAILED, Spec};
 /// A step that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{doing}: {error}")]
-pub(super) struct Failure {
+pub(super) struct EnterError {
     doing: String,
     error: io::Error,
 }
 
 trait Doing<T> {
     /// Adds the attempted action to the error.
-    fn doing(self, what: impl Into<String>) -> Result<T, Failure>;
+    fn doing(self, what: impl Into<String>) -> Result<T, EnterError>;
 }
 
 impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
-    fn doing(self, what: impl Into<String>) -> Result<T, Failure> {
-        self.map_err(|error| Failure { doing: what.into(), error: error.into() })
+    fn doing(self, what: impl Into<String>) -> Result<T, EnterError> {
+        self.map_err(|error| EnterError { doing: what.into(), error: error.into() })
     }
 }
 
@@ -49,7 +49,7 @@ const INNER: &str = "inner";
 
 /// Arguments after [`super::spec::ENTER`]: stage, specification, a status file or empty, the
 /// command.
-struct Call {
+struct EnterArgs {
     stage: OsString,
     text: OsString,
     spec: Spec,
@@ -59,7 +59,7 @@ struct Call {
 
 /// Shuts this process in and becomes the command. Comes back only when it failed, or when the command has ended.
 pub fn enter(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let done = Call::parse(arguments).and_then(|call| match call.stage.to_str() {
+    let done = EnterArgs::parse(arguments).and_then(|call| match call.stage.to_str() {
         Some(OUTER) => outer::run(&call),
         Some(INIT) => init::run(&call),
         Some(INNER) => inner::run(&call),
@@ -81,8 +81,8 @@ pub(super) fn arguments(spec: &Spec) -> Vec<OsString> {
     vec![ENTER.into(), OUTER.into(), text.into(), "".into()]
 }
 
-impl Call {
-    fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Self, Failure> {
+impl EnterArgs {
+    fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Self, EnterError> {
         let mut next = || arguments.next().ok_or_else(|| bad("too few"));
         let (stage, text, status) = (next()?, next()?, next()?);
         let spec = serde_json::from_str(&text.to_string_lossy()).doing("read the specification")?;
@@ -90,8 +90,8 @@ impl Call {
     }
 }
 
-fn bad(why: &str) -> Failure {
-    Failure {
+fn bad(why: &str) -> EnterError {
+    EnterError {
         doing: "read the arguments".into(),
         error: io::Error::new(io::ErrorKind::InvalidInput, why.to_owned()),
     }

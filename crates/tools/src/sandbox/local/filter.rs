@@ -122,7 +122,7 @@ const MODES_HERE: &[(i64, u8, Option<u8>)] = &[];
 /// Typing into a terminal for somebody else, and changing what it speaks.
 const DENIED_IOCTLS: &[u64] = &[0x5412, 0x541c, 0x5423];
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SeccompRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Restricts this process for ever.
 pub(super) fn restrict(spec: &Spec) -> io::Result<()> {
@@ -134,7 +134,7 @@ pub(super) fn restrict(spec: &Spec) -> io::Result<()> {
 
 /// Builds the filter programs, one for each answer.
 fn programs(spec: &Spec) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
-    let not_there = Rules::from([(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())]);
+    let not_there = SeccompRules::from([(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())]);
     Ok(vec![
         program(denied(spec)?, libc::EPERM)?,
         program(sockets(spec)?, libc::EAFNOSUPPORT)?,
@@ -144,14 +144,14 @@ fn programs(spec: &Spec) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     ])
 }
 
-fn program(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::BackendError> {
+fn program(rules: SeccompRules, errno: i32) -> Result<BpfProgram, seccompiler::BackendError> {
     let refusal = SeccompAction::Errno(u32::try_from(errno).unwrap_or_default());
     let here = std::env::consts::ARCH.try_into()?;
     SeccompFilter::new(with_other_numbers(rules), SeccompAction::Allow, refusal, here)?.try_into()
 }
 
-fn denied(spec: &Spec) -> Result<Rules, seccompiler::BackendError> {
-    let mut rules: Rules = DENIED.iter().chain(DENIED_HERE).map(|call| (*call, Vec::new())).collect();
+fn denied(spec: &Spec) -> Result<SeccompRules, seccompiler::BackendError> {
+    let mut rules: SeccompRules = DENIED.iter().chain(DENIED_HERE).map(|call| (*call, Vec::new())).collect();
     let flags = NAMESPACES.iter().map(|flag| u64::try_from(*flag).unwrap_or_default());
     let clone = flags.map(|flag| rule(&[(0, SeccompCmpOp::MaskedEq(flag), flag)]));
     rules.insert(libc::SYS_clone, clone.collect::<Result<_, _>>()?);
@@ -181,18 +181,18 @@ fn privileged(mode: u8, flags: Option<u8>) -> Result<Vec<SeccompRule>, seccompil
 }
 
 /// Kinds of sockets that are refused: all that no namespace holds.
-fn sockets(spec: &Spec) -> Result<Rules, seccompiler::BackendError> {
+fn sockets(spec: &Spec) -> Result<SeccompRules, seccompiler::BackendError> {
     const UNIX: i32 = libc::AF_UNIX;
     const INTERNET: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
     let allowed: Vec<i32> = match (spec.level, spec.network) {
         (Level::Namespaces, _) => INTERNET.into_iter().chain([UNIX]).collect(),
         // The host's own sockets are files, which Landlock does not guard.
         (Level::Landlock, Network::Host) => INTERNET.into(),
-        (Level::Landlock, Network::None) => return Ok(Rules::from([(libc::SYS_socket, Vec::new())])),
+        (Level::Landlock, Network::None) => return Ok(SeccompRules::from([(libc::SYS_socket, Vec::new())])),
     };
     let numbers = allowed.into_iter().map(|family| u64::try_from(family).unwrap_or_default());
     let conditions: Vec<_> = numbers.map(|family| (0, SeccompCmpOp::Ne, family)).collect();
-    Ok(Rules::from([(libc::SYS_socket, vec![rule(&conditions)?])]))
+    Ok(SeccompRules::from([(libc::SYS_socket, vec![rule(&conditions)?])]))
 }
 
 /// All must hold.
@@ -206,7 +206,7 @@ fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, seccompil
 /// Adds the rules for the other numbers of each call: on this processor every call has a second
 /// number, and some a third, for programs with short pointers.
 #[cfg(target_arch = "x86_64")]
-fn with_other_numbers(rules: Rules) -> Rules {
+fn with_other_numbers(rules: SeccompRules) -> SeccompRules {
     const X32: i64 = 0x4000_0000;
     const OWN: std::ops::RangeInclusive<i64> = 512..=547;
     let mut all = rules.clone();
@@ -216,6 +216,6 @@ fn with_other_numbers(rules: Rules) -> Rules {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn with_other_numbers(rules: Rules) -> Rules {
+fn with_other_numbers(rules: SeccompRules) -> SeccompRules {
     rules
 }

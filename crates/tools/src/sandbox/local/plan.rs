@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::cgroup::Group;
-use super::spec::{Level, Limits, Mount, Network, Spec};
+use super::cgroup::Cgroup;
+use super::spec::{Level, Mount, Network, ProcessLimits, Spec};
 use crate::sandbox::settings::DockerSettings;
 
 /// Processes at once where the config does not say. Without a limit one command could take all that the host has.
@@ -14,7 +14,7 @@ const PROCESSES: u64 = 1024;
 
 /// Parameters from which a sandbox is built.
 #[derive(Debug)]
-pub(in crate::sandbox) struct View<'a> {
+pub(in crate::sandbox) struct SandboxView<'a> {
     pub(in crate::sandbox) settings: &'a DockerSettings,
     /// Host directory that is the workspace.
     pub(in crate::sandbox) workspace: &'a Path,
@@ -24,7 +24,7 @@ pub(in crate::sandbox) struct View<'a> {
     /// Host paths that are never seen.
     pub(in crate::sandbox) hidden: Vec<PathBuf>,
     /// Limits all its processes together.
-    pub(in crate::sandbox) group: Option<&'a Group>,
+    pub(in crate::sandbox) group: Option<&'a Cgroup>,
 }
 
 /// Limits on all processes of a sandbox together; absent is unlimited.
@@ -47,7 +47,7 @@ pub(in crate::sandbox) struct BadSettings {
     why: &'static str,
 }
 
-pub(super) fn spec(level: Level, view: &View<'_>) -> Result<Spec, BadSettings> {
+pub(super) fn spec(level: Level, view: &SandboxView<'_>) -> Result<Spec, BadSettings> {
     let settings = view.settings;
     let mut mounts = vec![Mount {
         source: view.workspace.to_owned(),
@@ -151,14 +151,14 @@ pub(in crate::sandbox) fn amounts(settings: &DockerSettings) -> Result<Amounts, 
     Ok(Amounts { processes, memory, swap, cpus: settings.cpus })
 }
 
-fn limits(settings: &DockerSettings, group: Option<&Group>) -> Result<Limits, BadSettings> {
+fn limits(settings: &DockerSettings, group: Option<&Cgroup>) -> Result<ProcessLimits, BadSettings> {
     // A limit of each process's addresses hurts programs that reserve more than they use. It is the second best.
     let memory = memory(settings)?.filter(|_| !group.is_some_and(|group| group.limits("memory")));
     let others = settings.ulimits.iter().map(|(name, text)| {
         let limit = range(text).ok_or_else(|| bad("ulimits", text, "it must be soft[:hard]"));
         limit.map(|(soft, hard)| (name.clone(), soft, hard))
     });
-    Ok(Limits {
+    Ok(ProcessLimits {
         processes: Some(settings.pids_limit.unwrap_or(PROCESSES)),
         memory,
         others: others.collect::<Result<_, _>>()?,

@@ -8,7 +8,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::enter;
-use super::spec::{Level, Limits, Mount, Network, Spec};
+use super::spec::{Level, Mount, Network, ProcessLimits, Spec};
 use crate::sandbox::active::SHELL;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -35,7 +35,7 @@ async fn works(program: &Path, directory: &Path, level: Level) -> Result<(), Str
         network: Network::None,
         hosts: Vec::new(),
         dns: Vec::new(),
-        limits: Limits::default(),
+        limits: ProcessLimits::default(),
         cgroup: None,
         terminal: false,
     };

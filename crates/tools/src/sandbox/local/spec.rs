@@ -31,7 +31,7 @@ pub(super) struct Spec {
     pub(super) hosts: Vec<(String, String)>,
     /// Name servers, in the place of the host's.
     pub(super) dns: Vec<String>,
-    pub(super) limits: Limits,
+    pub(super) limits: ProcessLimits,
     /// The control group that the command is in, a directory of the host.
     pub(super) cgroup: Option<PathBuf>,
     /// True if the command has a terminal, which it must keep.
@@ -76,7 +76,7 @@ pub(super) struct Mount {
 
 /// Limits; absent ones are not set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Limits {
+pub(super) struct ProcessLimits {
     pub(super) processes: Option<u64>,
     /// Bytes of address space of each process.
     pub(super) memory: Option<u64>,

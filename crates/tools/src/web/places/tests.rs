@@ -11,7 +11,7 @@ fn endless() -> (Sender<()>, impl FnOnce() + Send + 'static) {
 }
 
 /// Begins work and gives the call up.
-async fn give_up(places: &Places) -> Sender<()> {
+async fn give_up(places: &WorkPermits) -> Sender<()> {
     let (sender, work) = endless();
     tokio::select! { biased;
         result = places.work(LONG, work) => panic!("{result:?}"),
@@ -21,7 +21,7 @@ async fn give_up(places: &Places) -> Sender<()> {
 
 #[tokio::test]
 async fn calls_that_are_given_up_free_their_places_though_their_threads_work_on() {
-    let places = Places::default();
+    let places = WorkPermits::default();
     let mut running = Vec::new();
     for _ in 0..PLACES {
         running.push(give_up(&places).await);
@@ -33,7 +33,7 @@ async fn calls_that_are_given_up_free_their_places_though_their_threads_work_on(
 
 #[tokio::test]
 async fn threads_that_work_on_are_bounded() {
-    let places = Places::default();
+    let places = WorkPermits::default();
     let mut running = Vec::new();
     for _ in 0..PLACES + LEFT_OVER {
         running.push(give_up(&places).await);
@@ -49,7 +49,7 @@ async fn threads_that_work_on_are_bounded() {
 
 #[tokio::test(start_paused = true)]
 async fn work_that_takes_too_long_frees_its_place() {
-    let places = Places::default();
+    let places = WorkPermits::default();
     let (_running, work) = endless();
     {
         let call = places.work(LONG, work);
@@ -69,7 +69,7 @@ async fn work_that_takes_too_long_frees_its_place() {
 
 #[tokio::test]
 async fn no_more_pages_than_there_are_places_are_taken_apart() {
-    let places = Places::default();
+    let places = WorkPermits::default();
     let (ends, works): (Vec<_>, Vec<_>) = (0..PLACES).map(|_| endless()).unzip();
     let mut calls: Vec<_> = works.into_iter().map(|work| Box::pin(places.work(LONG, work))).collect();
     for call in &mut calls {
@@ -89,6 +89,6 @@ async fn no_more_pages_than_there_are_places_are_taken_apart() {
 
 #[tokio::test]
 async fn a_panic_is_told() {
-    let told = Places::default().work(LONG, || -> u8 { panic!("of the work") }).await;
+    let told = WorkPermits::default().work(LONG, || -> u8 { panic!("of the work") }).await;
     assert!(matches!(told, Err(PlaceError::Stopped(_))), "{told:?}");
 }

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 
 fn all(json: &str) -> Option<String> {
-    indented(json, usize::MAX, &Stop::never()).map(|indented| {
+    indented(json, usize::MAX, &StopSignal::never()).map(|indented| {
         assert!(!indented.is_cut);
         indented.text
     })
@@ -38,17 +38,17 @@ fn json_gets_a_line_for_each_value() {
 #[test]
 fn what_is_written_is_bounded() {
     let flood = format!("{}{}1{}", "[".repeat(127), "1,".repeat(500_000), "]".repeat(127));
-    let found = indented(&flood, 10_000, &Stop::never()).unwrap();
+    let found = indented(&flood, 10_000, &StopSignal::never()).unwrap();
     assert!(found.is_cut && (10_001..11_000).contains(&found.text.len()), "{}", found.text.len());
     let long = format!("[\"{}\", 1]", "x".repeat(20_000));
-    assert!(indented(&long, 10_000, &Stop::never()).unwrap().is_cut);
+    assert!(indented(&long, 10_000, &StopSignal::never()).unwrap().is_cut);
     let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
-    assert_eq!(indented(&deep, usize::MAX, &Stop::never()), None);
+    assert_eq!(indented(&deep, usize::MAX, &StopSignal::never()), None);
 }
 
 #[test]
 fn writing_ends_when_it_is_stopped() {
-    let stop = Stop::within(Duration::ZERO, CancellationToken::new());
+    let stop = StopSignal::within(Duration::ZERO, CancellationToken::new());
     assert_eq!(indented("[1]", usize::MAX, &stop), Some(Indented { text: String::new(), is_cut: true }));
 }
 

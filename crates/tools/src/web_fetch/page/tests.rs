@@ -1,12 +1,12 @@
 use super::*;
 
-fn raw(content_type: &str, body: &[u8]) -> Raw {
-    Raw {
+fn raw(content_type: &str, body: &[u8]) -> RawPage {
+    RawPage {
         body: body.to_vec(),
         content_type: Some(content_type).filter(|kind| !kind.is_empty()).map(bare_type),
         url: "http://site.example/".to_owned(),
         is_cut: false,
-        mode: Mode::Markdown,
+        mode: PageFormat::Markdown,
         max_chars: 50_000,
         readability: true,
     }
@@ -52,7 +52,7 @@ fn a_document_becomes_text_or_says_why_not() {
         ("", b"%PDF-1.7 text", Err(binary("unknown"))),
     ];
     for (kind, body, expect) in rows {
-        let found = raw(kind, body).extract(&Stop::never());
+        let found = raw(kind, body).extract(&StopSignal::never());
         let found = found.as_ref().map(|found| (found.extractor, found.text.as_str()));
         assert_eq!(found.map_err(Clone::clone), expect, "{kind} {}", String::from_utf8_lossy(body));
     }
@@ -61,18 +61,21 @@ fn a_document_becomes_text_or_says_why_not() {
 #[test]
 fn what_was_cut_is_said() {
     for (kind, body) in [("text/plain", "words"), ("text/html", "<p>words")] {
-        let found = Raw { is_cut: true, ..raw(kind, body.as_bytes()) }.extract(&Stop::never()).unwrap();
+        let found =
+            RawPage { is_cut: true, ..raw(kind, body.as_bytes()) }.extract(&StopSignal::never()).unwrap();
         assert_eq!((found.warning.as_deref(), found.is_cut), (Some(TOO_LONG), true), "{kind}");
     }
     let deep = format!("<p>words{}", "<div>".repeat(1000));
-    let found = raw("text/html", deep.as_bytes()).extract(&Stop::never()).unwrap();
+    let found = raw("text/html", deep.as_bytes()).extract(&StopSignal::never()).unwrap();
     assert_eq!((found.warning.as_deref(), found.is_cut), (Some(TOO_COMPLEX), true));
 }
 
 #[test]
 fn without_readability_pages_are_not_read() {
     let off = |kind| {
-        Raw { readability: false, ..raw(kind, b"<p>words") }.extract(&Stop::never()).map(|found| found.text)
+        RawPage { readability: false, ..raw(kind, b"<p>words") }
+            .extract(&StopSignal::never())
+            .map(|found| found.text)
     };
     assert_eq!(off("text/html"), Err(NO_EXTRACTOR.to_owned()));
     assert_eq!(off("text/plain"), Ok("<p>words".to_owned()));
@@ -81,6 +84,6 @@ fn without_readability_pages_are_not_read() {
 proptest::proptest! {
     #[test]
     fn any_bytes_are_text_or_refused(kind in "(|text/html|text/plain|application/json|x/y)", body: Vec<u8>) {
-        let _ = raw(&kind, &body).extract(&Stop::never());
+        let _ = raw(&kind, &body).extract(&StopSignal::never());
     }
 }

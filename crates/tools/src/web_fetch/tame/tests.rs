@@ -2,7 +2,7 @@ use super::*;
 
 fn tamed(html: &str) -> Document {
     let document = Document::from(html);
-    tame(&document, &Stop::never());
+    tame(&document, &StopSignal::never());
     document
 }
 

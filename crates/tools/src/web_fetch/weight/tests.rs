@@ -10,8 +10,8 @@ const URL: &str = "https://site.example/dir/page";
 /// Weight and nodes.
 fn weighed(html: &str) -> (u64, u64) {
     let document = Document::from(html);
-    tame(&document, &Stop::never());
-    (weight(&document, URL, &Stop::never()).unwrap(), u64::try_from(document.tree.len()).unwrap())
+    tame(&document, &StopSignal::never());
+    (weight(&document, URL, &StopSignal::never()).unwrap(), u64::try_from(document.tree.len()).unwrap())
 }
 
 fn weight_of(html: &str) -> u64 {
@@ -154,7 +154,7 @@ fn backslashes_are_counted_across_elements() {
     ] {
         let document = Document::from(html);
         let mut sizes = Sizes::default();
-        walk(document.root(), &Stop::never(), |node, side, depth| {
+        walk(document.root(), &StopSignal::never(), |node, side, depth| {
             node.query(|node| match &node.data {
                 NodeData::Text { contents } if side == Side::Begin => sizes.text(contents, depth),
                 _ => {}
@@ -169,6 +169,6 @@ fn backslashes_are_counted_across_elements() {
 fn weighing_ends_when_it_is_stopped() {
     let given_up = CancellationToken::new();
     given_up.cancel();
-    let stop = Stop::within(Duration::from_secs(3600), given_up);
+    let stop = StopSignal::within(Duration::from_secs(3600), given_up);
     assert_eq!(weight(&Document::from("<p>x"), URL, &stop), None);
 }

@@ -55,25 +55,25 @@ fn what_follows_for_a_command() {
     let empty = Evaluation { findings: Ok(vec![]) };
     let deny = |text: &str| Decision::Deny(text.to_owned());
     let denied = || deny("exec denied: host=gateway security=deny");
-    let answered = Asked::Answered;
+    let answered = ApprovalProgress::Answered;
     let (yes, always, no) =
         (answered(Answer::AllowOnce), answered(Answer::AllowAlways), answered(Answer::Deny));
     for (security, ask, ask_fallback, found, asked, expect) in [
         // Before a person is asked.
-        (Deny, Off, Full, &listed, Asked::NotYet, denied()),
-        (Deny, Always, Full, &listed, Asked::NotYet, denied()),
-        (Allowlist, Off, Deny, &listed, Asked::NotYet, Decision::Run),
-        (Allowlist, OnMiss, Deny, &listed, Asked::NotYet, Decision::Run),
-        (Allowlist, Always, Deny, &listed, Asked::NotYet, Decision::Ask),
-        (Allowlist, Off, Full, &miss, Asked::NotYet, deny("exec denied: allowlist miss")),
-        (Allowlist, OnMiss, Full, &miss, Asked::NotYet, Decision::Ask),
-        (Allowlist, Always, Full, &miss, Asked::NotYet, Decision::Ask),
-        (Allowlist, Off, Full, &unread, Asked::NotYet, deny("exec denied: allowlist miss")),
-        (Allowlist, OnMiss, Full, &unread, Asked::NotYet, Decision::Ask),
-        (Allowlist, OnMiss, Full, &empty, Asked::NotYet, Decision::Ask),
-        (Full, Off, Deny, &miss, Asked::NotYet, Decision::Run),
-        (Full, OnMiss, Deny, &unread, Asked::NotYet, Decision::Run),
-        (Full, Always, Deny, &listed, Asked::NotYet, Decision::Ask),
+        (Deny, Off, Full, &listed, ApprovalProgress::NotYet, denied()),
+        (Deny, Always, Full, &listed, ApprovalProgress::NotYet, denied()),
+        (Allowlist, Off, Deny, &listed, ApprovalProgress::NotYet, Decision::Run),
+        (Allowlist, OnMiss, Deny, &listed, ApprovalProgress::NotYet, Decision::Run),
+        (Allowlist, Always, Deny, &listed, ApprovalProgress::NotYet, Decision::Ask),
+        (Allowlist, Off, Full, &miss, ApprovalProgress::NotYet, deny("exec denied: allowlist miss")),
+        (Allowlist, OnMiss, Full, &miss, ApprovalProgress::NotYet, Decision::Ask),
+        (Allowlist, Always, Full, &miss, ApprovalProgress::NotYet, Decision::Ask),
+        (Allowlist, Off, Full, &unread, ApprovalProgress::NotYet, deny("exec denied: allowlist miss")),
+        (Allowlist, OnMiss, Full, &unread, ApprovalProgress::NotYet, Decision::Ask),
+        (Allowlist, OnMiss, Full, &empty, ApprovalProgress::NotYet, Decision::Ask),
+        (Full, Off, Deny, &miss, ApprovalProgress::NotYet, Decision::Run),
+        (Full, OnMiss, Deny, &unread, ApprovalProgress::NotYet, Decision::Run),
+        (Full, Always, Deny, &listed, ApprovalProgress::NotYet, Decision::Ask),
         // After it.
         (Allowlist, OnMiss, Deny, &miss, no, deny("user-denied")),
         (Full, Always, Full, &listed, no, deny("user-denied")),
@@ -83,24 +83,39 @@ fn what_follows_for_a_command() {
         (Full, Always, Deny, &miss, always, Decision::Run),
         (Deny, OnMiss, Full, &listed, always, denied()),
         // No person answered.
-        (Allowlist, OnMiss, Full, &miss, Asked::TimedOut, Decision::Run),
-        (Allowlist, Always, Allowlist, &listed, Asked::TimedOut, Decision::Run),
-        (Allowlist, OnMiss, Allowlist, &miss, Asked::TimedOut, deny("approval-timeout (allowlist-miss)")),
-        (Full, Always, Allowlist, &unread, Asked::TimedOut, deny("approval-timeout (allowlist-miss)")),
-        (Allowlist, Always, Deny, &listed, Asked::TimedOut, deny("approval-timeout")),
-        (Deny, OnMiss, Full, &listed, Asked::TimedOut, denied()),
+        (Allowlist, OnMiss, Full, &miss, ApprovalProgress::TimedOut, Decision::Run),
+        (Allowlist, Always, Allowlist, &listed, ApprovalProgress::TimedOut, Decision::Run),
+        (
+            Allowlist,
+            OnMiss,
+            Allowlist,
+            &miss,
+            ApprovalProgress::TimedOut,
+            deny("approval-timeout (allowlist-miss)"),
+        ),
+        (
+            Full,
+            Always,
+            Allowlist,
+            &unread,
+            ApprovalProgress::TimedOut,
+            deny("approval-timeout (allowlist-miss)"),
+        ),
+        (Allowlist, Always, Deny, &listed, ApprovalProgress::TimedOut, deny("approval-timeout")),
+        (Deny, OnMiss, Full, &listed, ApprovalProgress::TimedOut, denied()),
     ] {
-        let rules = Effective { security, ask, ask_fallback, auto_allow_skills: false, allowlist: vec![] };
+        let rules =
+            EffectivePolicy { security, ask, ask_fallback, auto_allow_skills: false, allowlist: vec![] };
         let decision = decide(ExecHost::Gateway, &rules, found, asked);
         assert_eq!(decision, expect, "{security:?} {ask:?} {ask_fallback:?} {asked:?} {found:?}");
     }
-    let shut = Effective {
+    let shut = EffectivePolicy {
         security: Deny,
         ask: Off,
         ask_fallback: Full,
         auto_allow_skills: false,
         allowlist: vec![],
     };
-    let on_node = decide(ExecHost::Node, &shut, &listed, Asked::NotYet);
+    let on_node = decide(ExecHost::Node, &shut, &listed, ApprovalProgress::NotYet);
     assert_eq!(on_node, deny("exec denied: host=node security=deny"));
 }

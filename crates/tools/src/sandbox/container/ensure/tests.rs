@@ -41,9 +41,9 @@ impl Fake {
         Self { dir, cli, registry, settings }
     }
 
-    fn made(&self) -> Made<'_> {
+    fn made(&self) -> ContainerSpec<'_> {
         let settings = &self.settings.docker;
-        Made {
+        ContainerSpec {
             name: "N",
             key: "main",
             settings,
@@ -71,14 +71,14 @@ impl Fake {
 fn what_is_there_decides_what_is_done() {
     let now = 10 * HOT_MS;
     for (state, is_current, used, expect) in [
-        (State::Missing, false, None, Step::Create),
-        (State::Missing, true, Some(now), Step::Create),
-        (State::Running, true, None, Step::Use),
-        (State::Stopped, true, None, Step::Start),
-        (State::Running, false, Some(now - 1), Step::UseOutdated),
-        (State::Running, false, Some(now - HOT_MS), Step::Recreate),
-        (State::Running, false, None, Step::Recreate),
-        (State::Stopped, false, Some(now - 1), Step::Recreate),
+        (ContainerState::Missing, false, None, ContainerAction::Create),
+        (ContainerState::Missing, true, Some(now), ContainerAction::Create),
+        (ContainerState::Running, true, None, ContainerAction::Use),
+        (ContainerState::Stopped, true, None, ContainerAction::Start),
+        (ContainerState::Running, false, Some(now - 1), ContainerAction::UseOutdated),
+        (ContainerState::Running, false, Some(now - HOT_MS), ContainerAction::Recreate),
+        (ContainerState::Running, false, None, ContainerAction::Recreate),
+        (ContainerState::Stopped, false, Some(now - 1), ContainerAction::Recreate),
     ] {
         assert_eq!(step(&state, is_current, used, now), expect, "{state:?} {is_current} {used:?}");
     }

@@ -10,10 +10,10 @@ use nix::sys::wait::{WaitStatus, wait};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout, sethostname};
 
 use super::super::spec::{ENTER, Network};
-use super::status::{self, Ended};
-use super::{Call, Doing as _, Failure, INNER, capabilities, network, root};
+use super::status::{self, CommandStatus};
+use super::{Doing as _, EnterArgs, EnterError, INNER, capabilities, network, root};
 
-pub(super) fn run(call: &Call) -> Result<u8, Failure> {
+pub(super) fn run(call: &EnterArgs) -> Result<u8, EnterError> {
     let mut file = status::open(&call.status.to_string_lossy())?;
     if call.spec.network == Network::None {
         network::raise_loopback()?;
@@ -29,8 +29,8 @@ pub(super) fn run(call: &Call) -> Result<u8, Failure> {
     capabilities::give_up_own().doing("give up capabilities")?;
     loop {
         let (pid, ended) = match wait() {
-            Ok(WaitStatus::Exited(pid, code)) => (pid, Ended::exited(code)),
-            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, Ended::signalled(signal)),
+            Ok(WaitStatus::Exited(pid, code)) => (pid, CommandStatus::exited(code)),
+            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, CommandStatus::signalled(signal)),
             Ok(_) | Err(Errno::EINTR) => continue,
             Err(_) => return Ok(0),
         };

@@ -10,11 +10,11 @@ use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::setsid;
 
-use super::super::spec::{Level, Limits, Spec, VARIABLE};
+use super::super::spec::{Level, ProcessLimits, Spec, VARIABLE};
 use super::super::{filter, rules};
-use super::{Call, Doing as _, Failure, bad, capabilities};
+use super::{Doing as _, EnterArgs, EnterError, bad, capabilities};
 
-pub(super) fn run(call: &Call) -> Result<u8, Failure> {
+pub(super) fn run(call: &EnterArgs) -> Result<u8, EnterError> {
     let (program, arguments) = call.command.split_first().ok_or_else(|| bad("no command"))?;
     let spec = &call.spec;
     // Away from the terminal of the gateway. Where no namespace holds the processes together, they stay in their guard's group.
@@ -38,14 +38,14 @@ pub(super) fn run(call: &Call) -> Result<u8, Failure> {
 }
 
 /// Enters the requested directory, or else the workspace.
-fn start_in(spec: &Spec) -> Result<(), Failure> {
+fn start_in(spec: &Spec) -> Result<(), EnterError> {
     let workspace = spec.workspace().unwrap_or(Path::new("/"));
     std::env::set_current_dir(&spec.workdir)
         .or_else(|_| std::env::set_current_dir(workspace))
         .doing("enter the working directory")
 }
 
-fn limit(limits: &Limits) -> Result<(), Failure> {
+fn limit(limits: &ProcessLimits) -> Result<(), EnterError> {
     let mut all = vec![(Resource::RLIMIT_CORE, 0, 0)];
     all.extend(limits.processes.map(|most| (Resource::RLIMIT_NPROC, most, most)));
     all.extend(limits.memory.map(|most| (Resource::RLIMIT_AS, most, most)));

@@ -4,14 +4,14 @@ use std::os::fd::AsRawFd as _;
 
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
 
-use super::{Doing as _, Failure};
+use super::{Doing as _, EnterError};
 
 const NEW_LINK: u16 = 16;
 const REQUEST_AND_ANSWER: u16 = 1 | 4;
 const LOOPBACK: i32 = 1;
 const UP: u32 = 1;
 
-pub(super) fn raise_loopback() -> Result<(), Failure> {
+pub(super) fn raise_loopback() -> Result<(), EnterError> {
     let (flags, protocol) = (SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute);
     let socket =
         socket(AddressFamily::Netlink, SockType::Raw, flags, protocol).doing("open a netlink socket")?;

@@ -9,10 +9,10 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, getegid, geteuid, setgroups};
 
 use super::super::spec::{ENTER, FAILED, INNER_ID, Level, Network, Spec};
-use super::status::{self, Ended};
-use super::{Call, Doing as _, Failure, INIT, capabilities, inner};
+use super::status::{self, CommandStatus};
+use super::{Doing as _, EnterArgs, EnterError, INIT, capabilities, inner};
 
-pub(super) fn run(call: &Call) -> Result<u8, Failure> {
+pub(super) fn run(call: &EnterArgs) -> Result<u8, EnterError> {
     close_inherited()?;
     if let Some(group) = &call.spec.cgroup {
         // Before the namespaces: of those the group is the top, so that nothing inside can leave it.
@@ -25,7 +25,7 @@ pub(super) fn run(call: &Call) -> Result<u8, Failure> {
 }
 
 /// Closes what whoever started the gateway left open in it.
-fn close_inherited() -> Result<(), Failure> {
+fn close_inherited() -> Result<(), EnterError> {
     let open = fs::read_dir("/proc/self/fd").doing("list open files")?;
     let numbers: Vec<i32> = open
         .flatten()
@@ -39,7 +39,7 @@ fn close_inherited() -> Result<(), Failure> {
     Ok(())
 }
 
-fn in_namespaces(call: &Call) -> Result<u8, Failure> {
+fn in_namespaces(call: &EnterArgs) -> Result<u8, EnterError> {
     enter_namespaces(&call.spec)?;
     // The next stage is executed, and would lose what the namespace gave to this one.
     capabilities::keep_for_next().doing("keep capabilities")?;
@@ -52,8 +52,8 @@ fn in_namespaces(call: &Call) -> Result<u8, Failure> {
     // Keys of a terminal are for the command. Not before the start: it would inherit this.
     SigSet::all().thread_block().doing("block signals")?;
     match status::wait(reader) {
-        Some(Ended::Exited(code)) => Ok(code),
-        Some(Ended::Signalled(signal)) => end_by(signal),
+        Some(CommandStatus::Exited(code)) => Ok(code),
+        Some(CommandStatus::Signalled(signal)) => end_by(signal),
         None => {
             let status = init.wait().doing("wait for the first process inside")?;
             Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED))
@@ -61,7 +61,7 @@ fn in_namespaces(call: &Call) -> Result<u8, Failure> {
     }
 }
 
-fn enter_namespaces(spec: &Spec) -> Result<(), Failure> {
+fn enter_namespaces(spec: &Spec) -> Result<(), EnterError> {
     let (user, group) = (geteuid(), getegid());
     // Only root may. For others the groups stay, and are nobody's inside.
     let _ = setgroups(&[]);
@@ -81,7 +81,7 @@ fn enter_namespaces(spec: &Spec) -> Result<(), Failure> {
 }
 
 /// Ends by the signal that ended the command, so that whoever waits sees the same.
-fn end_by(number: u8) -> Result<u8, Failure> {
+fn end_by(number: u8) -> Result<u8, EnterError> {
     // The memory of this program is nobody's business.
     setrlimit(Resource::RLIMIT_CORE, 0, 0).doing("forbid a core dump")?;
     if let Ok(signal) = Signal::try_from(i32::from(number)) {

@@ -12,15 +12,15 @@ use nix::mount::{MntFlags, MsFlags, umount2};
 use nix::unistd::pivot_root;
 
 use super::super::spec::{Mount, Spec};
-use super::{Doing as _, Failure};
-use mounts::{Access, Bind, in_memory, remount};
+use super::{Doing as _, EnterError};
+use mounts::{Bind, MountAccess, in_memory, remount};
 
 /// Directory at which the new root is assembled. Any directory would do.
 const BASE: &str = "/tmp";
 /// Path of the host's root inside the new root while it is assembled.
 const HOST: &str = "/.host";
 
-pub(super) fn build(spec: &Spec) -> Result<(), Failure> {
+pub(super) fn build(spec: &Spec) -> Result<(), EnterError> {
     // While names still mean what they mean on the host.
     let system = system_directories();
     let etc = etc::gather(spec);
@@ -58,9 +58,9 @@ pub(super) fn build(spec: &Spec) -> Result<(), Failure> {
     remount(Path::new("/"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_RDONLY)
 }
 
-fn bind_of(mount: &Mount) -> Result<Bind, Failure> {
+fn bind_of(mount: &Mount) -> Result<Bind, EnterError> {
     let source = mount.source.canonicalize().doing(format!("find {}", mount.source.display()))?;
-    let access = if mount.writable { Access::Write } else { Access::Read };
+    let access = if mount.writable { MountAccess::Write } else { MountAccess::Read };
     Ok(Bind { source, target: mount.target.clone(), access })
 }
 
@@ -76,9 +76,11 @@ fn system_directories() -> Vec<System> {
         let path = PathBuf::from(path);
         match fs::symlink_metadata(&path).ok()? {
             meta if meta.is_symlink() => Some(System::Link(path.clone(), fs::read_link(&path).ok()?)),
-            meta if meta.is_dir() => {
-                Some(System::Directory(Bind { source: path.clone(), target: path, access: Access::Read }))
-            }
+            meta if meta.is_dir() => Some(System::Directory(Bind {
+                source: path.clone(),
+                target: path,
+                access: MountAccess::Read,
+            })),
             _ => None,
         }
     };
@@ -86,7 +88,7 @@ fn system_directories() -> Vec<System> {
 }
 
 /// Makes a new root, with the host's below it.
-fn enter_base() -> Result<(), Failure> {
+fn enter_base() -> Result<(), EnterError> {
     mounts::keep_changes_here()?;
     in_memory(Path::new(BASE), "mode=755,size=16m")?;
     let below = Path::new(BASE).join(HOST.trim_start_matches('/'));

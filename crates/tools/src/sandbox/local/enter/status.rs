@@ -8,16 +8,16 @@ use std::os::fd::AsRawFd as _;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::signal::Signal;
 
-use super::{Doing as _, Failure, bad};
+use super::{Doing as _, EnterError, bad};
 
 /// Outcome of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum CommandStatus {
     Exited(u8),
     Signalled(u8),
 }
 
-impl Ended {
+impl CommandStatus {
     pub(super) fn exited(code: i32) -> Self {
         Self::Exited(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
     }
@@ -39,7 +39,7 @@ impl Ended {
 }
 
 /// A pipe whose writing end the next stage opens by the number that is given with it.
-pub(super) fn pipe() -> Result<(PipeReader, PipeWriter, String), Failure> {
+pub(super) fn pipe() -> Result<(PipeReader, PipeWriter, String), EnterError> {
     let (reader, writer) = std::io::pipe().doing("make a pipe")?;
     fcntl(&writer, FcntlArg::F_SETFD(FdFlag::empty())).doing("pass a pipe on")?;
     let number = writer.as_raw_fd().to_string();
@@ -47,7 +47,7 @@ pub(super) fn pipe() -> Result<(PipeReader, PipeWriter, String), Failure> {
 }
 
 /// Opens the end that was passed on, for this process alone: the number it was passed under is closed.
-pub(super) fn open(number: &str) -> Result<File, Failure> {
+pub(super) fn open(number: &str) -> Result<File, EnterError> {
     let file = File::options().write(true).open(format!("/proc/self/fd/{number}"));
     let file = file.doing("open the status pipe")?;
     let number: i32 = number.parse().map_err(|_| bad("status"))?;
@@ -55,14 +55,14 @@ pub(super) fn open(number: &str) -> Result<File, Failure> {
     Ok(file)
 }
 
-pub(super) fn tell(file: &mut File, ended: Ended) -> Result<(), Failure> {
+pub(super) fn tell(file: &mut File, ended: CommandStatus) -> Result<(), EnterError> {
     file.write_all(&ended.bytes()).doing("tell how the command ended")
 }
 
 /// Waits to be told; nothing when `init` ended before.
-pub(super) fn wait(mut reader: PipeReader) -> Option<Ended> {
+pub(super) fn wait(mut reader: PipeReader) -> Option<CommandStatus> {
     let mut bytes = [0; 2];
-    reader.read_exact(&mut bytes).ok().map(|()| Ended::of(bytes))
+    reader.read_exact(&mut bytes).ok().map(|()| CommandStatus::of(bytes))
 }
 
 #[cfg(test)]
@@ -72,13 +72,13 @@ mod tests {
     #[test]
     fn an_ending_survives_the_pipe() {
         for (ended, bytes) in [
-            (Ended::exited(0), [0, 0]),
-            (Ended::exited(256 + 3), [0, 3]),
-            (Ended::signalled(Signal::SIGTERM), [1, 15]),
-            (Ended::signalled(Signal::SIGSYS), [1, 31]),
+            (CommandStatus::exited(0), [0, 0]),
+            (CommandStatus::exited(256 + 3), [0, 3]),
+            (CommandStatus::signalled(Signal::SIGTERM), [1, 15]),
+            (CommandStatus::signalled(Signal::SIGSYS), [1, 31]),
         ] {
             assert_eq!(ended.bytes(), bytes);
-            assert_eq!(Ended::of(bytes), ended);
+            assert_eq!(CommandStatus::of(bytes), ended);
         }
     }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use nix::mount::{MsFlags, mount};
 
 use super::super::super::rules::DEVICES;
-use super::super::{Doing as _, Failure};
-use super::mounts::{Access, Bind, in_memory, remount};
+use super::super::{Doing as _, EnterError};
+use super::mounts::{Bind, MountAccess, in_memory, remount};
 
 const LINKS: &[(&str, &str)] = &[
     ("/dev/fd", "/proc/self/fd"),
@@ -17,11 +17,11 @@ const LINKS: &[(&str, &str)] = &[
     ("/dev/ptmx", "pts/ptmx"),
 ];
 
-pub(super) fn build() -> Result<(), Failure> {
+pub(super) fn build() -> Result<(), EnterError> {
     in_memory(Path::new("/dev"), "mode=755,size=64k")?;
     for device in DEVICES {
         let path = PathBuf::from(device);
-        Bind { source: path.clone(), target: path, access: Access::Device }.mount()?;
+        Bind { source: path.clone(), target: path, access: MountAccess::Device }.mount()?;
     }
     for (at, to) in LINKS {
         symlink(to, at).doing(format!("link {at}"))?;

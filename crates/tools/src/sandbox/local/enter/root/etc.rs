@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::super::super::rules::ETC;
 use super::super::super::spec::{INNER_ID, Network, Spec};
-use super::super::{Doing as _, Failure};
-use super::mounts::{Access, Bind};
+use super::super::{Doing as _, EnterError};
+use super::mounts::{Bind, MountAccess};
 
 /// Content of `/etc`.
 pub(super) struct Etc {
@@ -18,7 +18,7 @@ pub(super) struct Etc {
 pub(super) fn gather(spec: &Spec) -> Etc {
     let of = |name: &&str| {
         let target = Path::new("/etc").join(name);
-        Some(Bind { source: target.canonicalize().ok()?, target, access: Access::Read })
+        Some(Bind { source: target.canonicalize().ok()?, target, access: MountAccess::Read })
     };
     let workspace = spec.workspace().unwrap_or(Path::new("/")).display();
     let mut hosts = "127.0.0.1 localhost sandbox\n::1 localhost\n".to_owned();
@@ -50,7 +50,7 @@ fn resolvers(dns: &[String]) -> String {
     }
 }
 
-pub(super) fn build(etc: &Etc) -> Result<(), Failure> {
+pub(super) fn build(etc: &Etc) -> Result<(), EnterError> {
     etc.binds.iter().try_for_each(Bind::mount)?;
     fs::create_dir_all("/etc").doing("make /etc")?;
     for (name, text) in &etc.files {

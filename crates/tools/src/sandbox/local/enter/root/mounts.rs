@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use nix::mount::{MsFlags, mount};
 use nix::sys::statvfs::{FsFlags, statvfs};
 
-use super::super::{Doing as _, Failure};
+use super::super::{Doing as _, EnterError};
 use super::HOST;
 
 const PROC: &str = "/proc";
@@ -18,14 +18,14 @@ const NOBODY: Option<&str> = None;
 
 /// Access below a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum MountAccess {
     Read,
     Write,
     /// The file is a device, and is used as such.
     Device,
 }
 
-impl Access {
+impl MountAccess {
     fn flags(self) -> MsFlags {
         match self {
             Self::Read => MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_RDONLY,
@@ -40,11 +40,11 @@ impl Access {
 pub(super) struct Bind {
     pub(super) source: PathBuf,
     pub(super) target: PathBuf,
-    pub(super) access: Access,
+    pub(super) access: MountAccess,
 }
 
 impl Bind {
-    pub(super) fn mount(&self) -> Result<(), Failure> {
+    pub(super) fn mount(&self) -> Result<(), EnterError> {
         let from = Path::new(HOST).join(self.source.strip_prefix("/").unwrap_or(&self.source));
         let what = || format!("show {}", self.source.display());
         if from.is_dir() {
@@ -57,7 +57,7 @@ impl Bind {
     }
 
     /// Takes rights away, also where other file systems are mounted below.
-    fn protect(&self) -> Result<(), Failure> {
+    fn protect(&self) -> Result<(), EnterError> {
         let all = fs::read(format!("{PROC}/self/mountinfo")).doing("list mounts")?;
         let below = mount_points(&all).into_iter().filter(|point| point.starts_with(&self.target));
         for point in below {
@@ -72,7 +72,7 @@ impl Bind {
 
     /// Covers a path of the host, if it is seen here. The directories above it keep their names: a mount can't be renamed, and else a
     /// command could move them away and put others in their place.
-    pub(super) fn hide(&self, path: &Path) -> Result<(), Failure> {
+    pub(super) fn hide(&self, path: &Path) -> Result<(), EnterError> {
         let Ok(inside) = path.strip_prefix(&self.source) else { return Ok(()) };
         let at = if inside.as_os_str().is_empty() { self.target.clone() } else { self.target.join(inside) };
         let above: Vec<&Path> =
@@ -84,7 +84,7 @@ impl Bind {
         match fs::symlink_metadata(&at) {
             Ok(meta) if meta.is_dir() => {
                 in_memory(&at, "mode=000,size=4k")?;
-                remount(&at, Access::Read.flags())
+                remount(&at, MountAccess::Read.flags())
             }
             Ok(_) => {
                 let what = format!("hide {}", path.display());
@@ -97,12 +97,12 @@ impl Bind {
 }
 
 /// Changes stay in this namespace.
-pub(super) fn keep_changes_here() -> Result<(), Failure> {
+pub(super) fn keep_changes_here() -> Result<(), EnterError> {
     mount(NOBODY, "/", NOBODY, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOBODY).doing("separate the mounts")
 }
 
 /// An empty directory in memory.
-pub(super) fn in_memory(path: &Path, options: &str) -> Result<(), Failure> {
+pub(super) fn in_memory(path: &Path, options: &str) -> Result<(), EnterError> {
     let what = || format!("mount memory at {}", path.display());
     fs::create_dir_all(path).doing(what())?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
@@ -110,7 +110,7 @@ pub(super) fn in_memory(path: &Path, options: &str) -> Result<(), Failure> {
 }
 
 /// The processes inside; those of the host are not among them.
-pub(super) fn process_files() -> Result<(), Failure> {
+pub(super) fn process_files() -> Result<(), EnterError> {
     fs::create_dir(PROC).doing("mount /proc")?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     // The first process is not for the command to look at: its arguments tell where things are on the host.
@@ -121,7 +121,7 @@ pub(super) fn process_files() -> Result<(), Failure> {
 
 /// Settings of the kernel belong to root, and a gateway that runs as root has its number outside: nothing there may be written.
 /// Their most is set before: it also binds a command that limits of a user do not bind, which is what root's are.
-pub(super) fn protect_process_files(most: Option<u64>) -> Result<(), Failure> {
+pub(super) fn protect_process_files(most: Option<u64>) -> Result<(), EnterError> {
     /// The kernel takes no less.
     const LEAST: u64 = 301;
     if let Some(most) = most.filter(|_| has_own_process_numbers()) {
@@ -145,7 +145,7 @@ fn has_own_process_numbers() -> bool {
 }
 
 /// Adds restrictions to a mount. Restrictions that it has can't be removed here, and must be named.
-pub(super) fn remount(point: &Path, flags: MsFlags) -> Result<(), Failure> {
+pub(super) fn remount(point: &Path, flags: MsFlags) -> Result<(), EnterError> {
     let what = format!("protect {}", point.display());
     let has = statvfs(point).doing(what.clone())?.flags();
     let kept = [
