@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use openclaw_channels::access::Admission;
 use openclaw_channels::{
-    Account, AccountIo, ActionError, Activity, Address, Answer, Attempt, ChannelFuture, Content, Exit,
-    FetchError, Fetched, MediaRef, MenuCommand, Outgoing, Part, Peer, Probe, Reacting, Receipt, Repeats,
-    RetryPolicy, SendError, Target, Turn, Unusable, Words,
+    Account, AccountIo, ActionError, Activity, Address, Answer, ChannelFuture, Content, DirectoryPeer, Exit,
+    FetchError, Fetched, FormattedText, MediaRef, MenuCommand, OutgoingPart, Part, Probe, RateTurn, Reacting,
+    Receipt, Repeats, RetryPolicy, SendAttempt, SendError, Target, Unusable,
 };
 use openclaw_config::Config;
 use serde_json::Value;
@@ -31,7 +31,7 @@ impl Account for Bot {
         Repeats::Doubled
     }
 
-    fn turn(&self, at: &Address) -> Turn {
+    fn turn(&self, at: &Address) -> RateTurn {
         self.turn_of(at)
     }
 
@@ -51,8 +51,8 @@ impl Account for Bot {
 
     fn send<'a>(
         &'a self,
-        outgoing: Outgoing<'a>,
-        attempt: Attempt,
+        outgoing: OutgoingPart<'a>,
+        attempt: SendAttempt,
     ) -> ChannelFuture<'a, Result<Receipt, SendError>> {
         Box::pin(send::send(self, outgoing, attempt))
     }
@@ -61,7 +61,7 @@ impl Account for Bot {
         parts::of(answer, &self.settings)
     }
 
-    fn literal(&self, text: &str) -> Words {
+    fn literal(&self, text: &str) -> FormattedText {
         html::literal(text)
     }
 
@@ -144,7 +144,10 @@ impl Account for Bot {
         Box::pin(probe::probe(self, timeout))
     }
 
-    fn look_up<'a>(&'a self, target: &'a Target) -> ChannelFuture<'a, Result<Option<Peer>, SendError>> {
+    fn look_up<'a>(
+        &'a self,
+        target: &'a Target,
+    ) -> ChannelFuture<'a, Result<Option<DirectoryPeer>, SendError>> {
         Box::pin(directory::look_up(self, target))
     }
 

@@ -9,7 +9,7 @@ use openclaw_channels::{ActionError, Address, Button, Reacting, Target};
 use serde_json::{Value, json};
 
 use crate::bot::Bot;
-use crate::failure::{ApiError, Refusal};
+use crate::failure::{ApiRefusal, BotApiError};
 use crate::outgoing::keyboard;
 use crate::params::{chat_id, set};
 use crate::settings::{AccountSettings, ActionGates, InlineButtons, ReactionLevel};
@@ -25,18 +25,18 @@ const REPLACE: &str = "replace";
 const TOPIC_NAME: usize = 128;
 
 /// Gate of an action: its key in `channels.telegram.actions`.
-struct Gate {
+struct ActionGate {
     action: &'static str,
     key: &'static str,
     is_on: fn(&ActionGates) -> bool,
 }
 
-const fn gate(action: &'static str, key: &'static str, is_on: fn(&ActionGates) -> bool) -> Gate {
-    Gate { action, key, is_on }
+const fn gate(action: &'static str, key: &'static str, is_on: fn(&ActionGates) -> bool) -> ActionGate {
+    ActionGate { action, key, is_on }
 }
 
 /// Every action, sorted.
-const GATES: &[Gate] = &[
+const GATES: &[ActionGate] = &[
     gate("delete", "deleteMessage", |gates| gates.delete_message),
     gate("edit", "editMessage", |gates| gates.edit_message),
     gate("list-pins", "pins", |gates| gates.pins),
@@ -53,7 +53,7 @@ const GATES: &[Gate] = &[
 
 /// The actions that are switched on, sorted.
 pub(super) fn offered(settings: &AccountSettings) -> Vec<&'static str> {
-    let is_on = |gate: &&Gate| permit(settings, gate.action).is_ok();
+    let is_on = |gate: &&ActionGate| permit(settings, gate.action).is_ok();
     GATES.iter().filter(is_on).map(|gate| gate.action).collect()
 }
 
@@ -138,7 +138,7 @@ pub(super) async fn act(bot: &Bot, action: &str, params: &Value) -> Result<Value
 
 /// Checks everything that an action refuses by itself, before Telegram is asked.
 pub(super) fn check(bot: &Bot, action: &str, params: &Value) -> Result<(), ActionError> {
-    let place = || Place::of(bot, params);
+    let place = || ChatTopic::of(bot, params);
     match action {
         "react" => place()?.message(params).and_then(|_| wanted_reaction(params)).map(|_| ()),
         "edit" => place()?.message(params).and_then(|_| edited(params)).map(|_| ()),
@@ -172,7 +172,7 @@ fn level_text(level: ReactionLevel) -> String {
 }
 
 async fn react(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
-    let place = Place::of(bot, params)?;
+    let place = ChatTopic::of(bot, params)?;
     let message = place.message(params)?;
     let (emoji, known) = wanted_reaction(params)?;
     let is_removal = known.is_none();
@@ -181,7 +181,7 @@ async fn react(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
     match bot.call("setMessageReaction", &call).await {
         Ok(_) if is_removal => Ok(json!({"ok": true, "removed": true})),
         Ok(_) => Ok(json!({"ok": true, "added": emoji})),
-        Err(error) if error.refusal() == Some(Refusal::Reaction) => Err(ActionError::Invalid(format!(
+        Err(error) if error.refusal() == Some(ApiRefusal::Reaction) => Err(ActionError::Invalid(format!(
             "This chat does not allow the reaction {emoji}. Telegram knows: {}",
             reactions::list()
         ))),
@@ -207,7 +207,7 @@ fn edited(params: &Value) -> Result<&str, ActionError> {
 }
 
 async fn edit(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
-    let place = Place::of(bot, params)?;
+    let place = ChatTopic::of(bot, params)?;
     let message = place.message(params)?;
     let text = edited(params)?;
     let words = parts::words(text, &bot.settings);
@@ -230,12 +230,12 @@ async fn edit(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
         set(&mut marked, "parse_mode", "HTML");
     }
     let mut done = bot.call("editMessageText", &marked).await;
-    let refusal = done.as_ref().err().and_then(ApiError::refusal);
-    if words.formatted.is_some() && matches!(refusal, Some(Refusal::Markup | Refusal::TooLong)) {
+    let refusal = done.as_ref().err().and_then(BotApiError::refusal);
+    if words.formatted.is_some() && matches!(refusal, Some(ApiRefusal::Markup | ApiRefusal::TooLong)) {
         done = bot.call("editMessageText", &call).await;
     }
     match done {
-        Err(error) if error.refusal() != Some(Refusal::NotModified) => Err(place.failed(bot, error)),
+        Err(error) if error.refusal() != Some(ApiRefusal::NotModified) => Err(place.failed(bot, error)),
         Ok(_) | Err(_) => {
             if asked.is_some() {
                 bot.keyboards.put(&place.id, &message.to_string(), wanted).await;
@@ -246,14 +246,14 @@ async fn edit(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
 }
 
 async fn delete(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
-    let place = Place::of(bot, params)?;
+    let place = ChatTopic::of(bot, params)?;
     let call = json!({"chat_id": place.chat, "message_id": place.message(params)?});
     let done = bot.call("deleteMessage", &call).await;
     done.map(|_| json!({"ok": true, "deleted": true})).map_err(|error| place.failed(bot, error))
 }
 
 async fn pin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
-    let place = Place::of(bot, params)?;
+    let place = ChatTopic::of(bot, params)?;
     let message = place.message(params)?;
     let quietly = params.flag("silent");
     let call = json!({"chat_id": place.chat, "message_id": message, "disable_notification": quietly});
@@ -264,7 +264,7 @@ async fn pin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
 
 /// Unpins a message, or the newest pin if none is named.
 async fn unpin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
-    let place = Place::of(bot, params)?;
+    let place = ChatTopic::of(bot, params)?;
     let mut call = json!({"chat_id": place.chat});
     let done = match place.pin(params)? {
         Some(message) => {
@@ -279,7 +279,7 @@ async fn unpin(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
 
 /// Bots are shown the newest pin alone.
 async fn pins(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
-    let place = Place::of(bot, params)?;
+    let place = ChatTopic::of(bot, params)?;
     let call = json!({"chat_id": place.chat});
     let chat = bot.call("getChat", &call).await.map_err(|error| place.failed(bot, error))?;
     let shown = |pin: &Value| {
@@ -296,7 +296,7 @@ async fn pins(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
 }
 
 async fn create_topic(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
-    let place = Place::of(bot, params)?;
+    let place = ChatTopic::of(bot, params)?;
     let name: String = topic_name(params)?.chars().take(TOPIC_NAME).collect();
     let call = json!({"chat_id": place.chat, "name": name});
     let made = bot.make("createForumTopic", &call).await.map_err(|error| place.failed(bot, error))?;
@@ -323,12 +323,12 @@ async fn search(bot: &Bot, params: &Value) -> Result<Value, ActionError> {
 }
 
 /// Chat and topic in which an action is done.
-struct Place {
+struct ChatTopic {
     id: String,
     chat: Value,
 }
 
-impl Place {
+impl ChatTopic {
     fn of(bot: &Bot, params: &Value) -> Result<Self, ActionError> {
         let keys = ["to", "target", "chatId", "channelId"];
         let written = keys.iter().find_map(|key| match params.at(key) {
@@ -354,7 +354,7 @@ impl Place {
         }
     }
 
-    fn failed(&self, bot: &Bot, error: ApiError) -> ActionError {
+    fn failed(&self, bot: &Bot, error: BotApiError) -> ActionError {
         ActionError::Failed(bot.failed(&self.id, error))
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use openclaw_channels::{
-    Activity, Address, Inbound, InboundEvent, MediaKind, SendError, Turn, UnknownAccount, Unusable,
+    Activity, Address, Inbound, InboundEvent, MediaKind, RateTurn, SendError, UnknownAccount, Unusable,
 };
 use openclaw_config::Config;
 use parking_lot::Mutex;
@@ -20,10 +20,10 @@ use crate::api_root::{self, ApiRoot};
 use crate::client::{Client, Transport};
 use crate::credentials::BotToken;
 use crate::entities::Me;
-use crate::failure::{ApiError, Refusal};
+use crate::failure::{ApiRefusal, BotApiError};
 use crate::keyboards::Keyboards;
-use crate::names::Names;
-use crate::pace::Pace;
+use crate::names::NameLookups;
+use crate::pace::BotPace;
 use crate::params::{chat_id, set};
 use crate::settings::{self, AccountSettings};
 use crate::wire::Wire as _;
@@ -57,8 +57,8 @@ pub(super) struct Bot {
     pub(super) client: Client,
     pub(super) state_dir: PathBuf,
     pub(super) keyboards: Keyboards,
-    pub(super) names: Names,
-    pace: Mutex<Pace>,
+    pub(super) names: NameLookups,
+    pace: Mutex<BotPace>,
     moved: Mutex<HashMap<String, String>>,
     me: Mutex<Option<Me>>,
     /// Messages that the agent has reacted to: its reaction took the place of an acknowledgement, which is not to be taken back then.
@@ -104,7 +104,7 @@ impl Bot {
         Ok(Self {
             id: id.to_owned(),
             keyboards,
-            names: Names::of(config, id),
+            names: NameLookups::of(config, id),
             settings,
             client,
             state_dir: config.paths().state_dir().to_owned(),
@@ -116,7 +116,7 @@ impl Bot {
     }
 
     /// Returns the bot's own identity, requested once.
-    pub(super) async fn me(&self) -> Result<Me, ApiError> {
+    pub(super) async fn me(&self) -> Result<Me, BotApiError> {
         if let Some(me) = self.me.lock().clone() {
             return Ok(me);
         }
@@ -128,16 +128,16 @@ impl Bot {
     /// Calls a method that does the same however often it is called, such as one that edits or
     /// reads: again, also where it may have been done (spec `channels.md` §5.4). Messages are tried
     /// again by the outbox, which counts the attempts.
-    pub(super) async fn call(&self, method: &str, params: &Value) -> Result<Value, ApiError> {
+    pub(super) async fn call(&self, method: &str, params: &Value) -> Result<Value, BotApiError> {
         self.tried(method, params, Again::Same).await
     }
 
     /// Calls a method that makes something, such as a topic: again only where it is certain that nothing was done.
-    pub(super) async fn make(&self, method: &str, params: &Value) -> Result<Value, ApiError> {
+    pub(super) async fn make(&self, method: &str, params: &Value) -> Result<Value, BotApiError> {
         self.tried(method, params, Again::Twice).await
     }
 
-    async fn tried(&self, method: &str, params: &Value, again: Again) -> Result<Value, ApiError> {
+    async fn tried(&self, method: &str, params: &Value, again: Again) -> Result<Value, BotApiError> {
         let begun = Instant::now();
         let mut params = Cow::Borrowed(params);
         let retry = &self.settings.retry;
@@ -155,7 +155,7 @@ impl Bot {
                 Err(error) if may_be_done && error.says_it_is_done() => return Ok(Value::Bool(true)),
                 Err(error) => error,
             };
-            if let (Some(Refusal::Moved(to)), Cow::Borrowed(_)) = (error.refusal(), &params) {
+            if let (Some(ApiRefusal::Moved(to)), Cow::Borrowed(_)) = (error.refusal(), &params) {
                 // Once: where it is now is known then.
                 let from = params.int("chat_id").map(|from| from.to_string()).unwrap_or_default();
                 self.has_moved(&from, to);
@@ -165,11 +165,11 @@ impl Bot {
             let is_uncertain = error.is_uncertain();
             may_be_done |= is_uncertain;
             let pause = match error.refusal() {
-                Some(Refusal::Slower(wish)) => next.map(|_| retry.requested_backoff(wish)),
+                Some(ApiRefusal::Slower(wish)) => next.map(|_| retry.requested_backoff(wish)),
                 _ if is_uncertain => next.filter(|_| again == Again::Same),
-                Some(Refusal::Trouble) => next,
+                Some(ApiRefusal::Trouble) => next,
                 Some(_) => None,
-                None => next.filter(|_| matches!(error, ApiError::Unreachable(_))),
+                None => next.filter(|_| matches!(error, BotApiError::Unreachable(_))),
             };
             let pause = pause.filter(|pause| begun.elapsed() + *pause < PATIENCE);
             let Some(pause) = pause else { return Err(error) };
@@ -220,11 +220,11 @@ impl Bot {
     }
 
     /// Returns the turn of a chat in the rate limits, and reserves it if it is now.
-    pub(super) fn turn_of(&self, at: &Address) -> Turn {
+    pub(super) fn turn_of(&self, at: &Address) -> RateTurn {
         let chat = self.current(&at.target);
         match self.pace.lock().try_reserve(&chat, Instant::now()) {
-            Ok(()) => Turn::Now,
-            Err(wait) => Turn::After(wait),
+            Ok(()) => RateTurn::Now,
+            Err(wait) => RateTurn::After(wait),
         }
     }
 
@@ -241,8 +241,8 @@ impl Bot {
     }
 
     /// Remembers what an error says of a chat, and turns it into what becomes of the message.
-    pub(super) fn failed(&self, chat: &str, error: ApiError) -> SendError {
-        if let Some(Refusal::Slower(wait)) = error.refusal() {
+    pub(super) fn failed(&self, chat: &str, error: BotApiError) -> SendError {
+        if let Some(ApiRefusal::Slower(wait)) = error.refusal() {
             self.pace.lock().park(chat, wait, Instant::now());
         }
         error.of_send(chat)

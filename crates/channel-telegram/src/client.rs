@@ -16,7 +16,7 @@ use tokio_util::io::ReaderStream;
 use crate::addresses::{Addresses, FirstFamily};
 use crate::api_root::{ApiRoot, is_loopback};
 use crate::credentials::BotToken;
-use crate::failure::{ApiError, UNSAID};
+use crate::failure::{BotApiError, UNSAID};
 use crate::platform_clock::PlatformClock;
 use crate::wire::Wire as _;
 use crate::{reading, update};
@@ -127,7 +127,7 @@ impl Client {
     }
 
     /// Calls a method in the usual time.
-    pub(super) async fn call(&self, method: &str, params: &Value) -> Result<Value, ApiError> {
+    pub(super) async fn call(&self, method: &str, params: &Value) -> Result<Value, BotApiError> {
         self.call_within(method, params, self.call).await
     }
 
@@ -137,7 +137,7 @@ impl Client {
         method: &str,
         params: &Value,
         limit: Duration,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<Value, BotApiError> {
         let request = self.http.post(self.root.method(self.token.expose(), method)).json(params);
         self.finish(request, limit).await
     }
@@ -148,12 +148,12 @@ impl Client {
         method: &str,
         params: &Value,
         upload: &Upload,
-    ) -> Result<Value, ApiError> {
+    ) -> Result<Value, BotApiError> {
         let unreadable = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                ApiError::Gone(format!("the file {} is not there any more", upload.name))
+                BotApiError::Gone(format!("the file {} is not there any more", upload.name))
             }
-            _ => ApiError::Unsent(format!("the file {} can't be read: {error}", upload.name)),
+            _ => BotApiError::Unsent(format!("the file {} can't be read: {error}", upload.name)),
         };
         let file = tokio::fs::File::open(&upload.path).await.map_err(unreadable)?;
         let size = file.metadata().await.map_err(unreadable)?.len();
@@ -162,7 +162,7 @@ impl Client {
         let part = match part.mime_str(&upload.mime) {
             Ok(part) => part,
             Err(error) => {
-                return Err(ApiError::Unsent(format!("\"{}\" is no type: {error}", upload.mime)));
+                return Err(BotApiError::Unsent(format!("\"{}\" is no type: {error}", upload.mime)));
             }
         };
         let fields = params.as_object().into_iter().flatten();
@@ -172,9 +172,9 @@ impl Client {
     }
 
     /// Begins to fetch a file.
-    pub(super) async fn download(&self, path: &str) -> Result<reqwest::Response, ApiError> {
+    pub(super) async fn download(&self, path: &str) -> Result<reqwest::Response, BotApiError> {
         let url = self.root.file(self.token.expose(), path);
-        let url = url.ok_or_else(|| ApiError::Unread {
+        let url = url.ok_or_else(|| BotApiError::Unread {
             what: "the path that Telegram names for the file can't be used".to_owned(),
             update: None,
         })?;
@@ -188,7 +188,7 @@ impl Client {
         Err(self.refused(status, &answer))
     }
 
-    async fn finish(&self, request: reqwest::RequestBuilder, limit: Duration) -> Result<Value, ApiError> {
+    async fn finish(&self, request: reqwest::RequestBuilder, limit: Duration) -> Result<Value, BotApiError> {
         let work = async {
             let asked_at = now_ms();
             let response = request.send().await.map_err(|error| self.transport(error))?;
@@ -212,7 +212,7 @@ impl Client {
         timeout(limit, work).await.unwrap_or_else(|_| Err(self.silent(limit)))
     }
 
-    async fn read(&self, mut response: reqwest::Response) -> Result<Value, ApiError> {
+    async fn read(&self, mut response: reqwest::Response) -> Result<Value, BotApiError> {
         let mut bytes: Vec<u8> = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(error))? {
             append(&mut bytes, &chunk)?;
@@ -220,26 +220,26 @@ impl Client {
         reading::answer(&bytes).ok_or_else(|| unread("Telegram's answer is not JSON".to_owned(), &bytes))
     }
 
-    fn refused(&self, status: u16, answer: &Value) -> ApiError {
+    fn refused(&self, status: u16, answer: &Value) -> BotApiError {
         let text = answer.text("description").unwrap_or(UNSAID);
-        ApiError::refused(status, answer, &self.token.redact(text))
+        BotApiError::refused(status, answer, &self.token.redact(text))
     }
 
-    fn silent(&self, limit: Duration) -> ApiError {
-        ApiError::Lost(format!("nothing came within {} s", limit.as_secs()))
+    fn silent(&self, limit: Duration) -> BotApiError {
+        BotApiError::Lost(format!("nothing came within {} s", limit.as_secs()))
     }
 
     /// Converts an error of the connection; its meaning depends on whether the request has gone
     /// out.
-    fn transport(&self, error: reqwest::Error) -> ApiError {
+    fn transport(&self, error: reqwest::Error) -> BotApiError {
         let (is_connect, is_builder) = (error.is_connect(), error.is_builder());
         let error = error.without_url();
         let cause = causes(&error).last();
         let text = self.token.redact(&cause.map_or_else(|| error.to_string(), ToString::to_string));
         match () {
-            () if is_connect => ApiError::Unreachable(text),
-            () if is_builder => ApiError::Unsent(text),
-            () => ApiError::Lost(text),
+            () if is_connect => BotApiError::Unreachable(text),
+            () if is_builder => BotApiError::Unsent(text),
+            () => BotApiError::Lost(text),
         }
     }
 }
@@ -255,7 +255,7 @@ fn causes<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn std::e
     std::iter::successors(std::error::Error::source(error), |cause| cause.source())
 }
 
-fn append(bytes: &mut Vec<u8>, chunk: &Bytes) -> Result<(), ApiError> {
+fn append(bytes: &mut Vec<u8>, chunk: &Bytes) -> Result<(), BotApiError> {
     if bytes.len() + chunk.len() > MAX_ANSWER {
         bytes.extend(chunk.iter().take(HEAD));
         return Err(unread(format!("Telegram's answer is longer than {MAX_ANSWER} bytes"), bytes));
@@ -277,8 +277,8 @@ fn parse_proxy(text: &str) -> Result<url::Url, String> {
 }
 
 /// An answer that came and can't be read. It names the first update in it, if it has updates.
-fn unread(what: String, answer: &[u8]) -> ApiError {
-    ApiError::Unread { what, update: update::number_in(answer) }
+fn unread(what: String, answer: &[u8]) -> BotApiError {
+    BotApiError::Unread { what, update: update::number_in(answer) }
 }
 
 /// Returns the settings for checking certificates. The system's certificates are read once: each

@@ -6,7 +6,7 @@ use std::ops::Range;
 use openclaw_channels::Mentions;
 use serde_json::{Value, json};
 
-use crate::failure::ApiError;
+use crate::failure::BotApiError;
 use crate::wire::Wire as _;
 
 /// Marks of one message that are looked at; Telegram has at most a hundred.
@@ -33,9 +33,9 @@ impl Me {
     /// Reads the answer to `getMe`.
     ///
     /// # Errors
-    /// [`ApiError::Lost`] for an answer without an id.
-    pub(super) fn read(user: &Value) -> Result<Self, ApiError> {
-        let id = user.int("id").ok_or_else(|| ApiError::Lost("getMe names no bot".to_owned()))?;
+    /// [`BotApiError::Lost`] for an answer without an id.
+    pub(super) fn read(user: &Value) -> Result<Self, BotApiError> {
+        let id = user.int("id").ok_or_else(|| BotApiError::Lost("getMe names no bot".to_owned()))?;
         let rights = Rights {
             joins_groups: user.at("can_join_groups").as_bool(),
             reads_all_of_groups: user.at("can_read_all_group_messages").as_bool(),
@@ -64,7 +64,7 @@ impl Me {
 
 /// A text as it is kept, and what its marks say.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Read {
+pub(super) struct EntityText {
     /// Links whose words hide the address are written `[words](address)`; our name is taken off a command at the start.
     pub(super) text: String,
     pub(super) mentions: Mentions,
@@ -75,8 +75,8 @@ pub(super) struct Read {
 }
 
 /// Reads a text with its marks.
-pub(super) fn read(text: &str, marks: &[Value], me: &Me) -> Read {
-    let places = Places::of(text);
+pub(super) fn read(text: &str, marks: &[Value], me: &Me) -> EntityText {
+    let places = Utf16Index::of(text);
     let mut marks: Vec<(Range<usize>, &Value)> =
         marks.iter().take(MOST).filter_map(|mark| Some((places.range(mark)?, mark))).collect();
     marks.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
@@ -128,7 +128,7 @@ pub(super) fn read(text: &str, marks: &[Value], me: &Me) -> Read {
             _ => {}
         }
     }
-    Read { text: changed(text, &changes), mentions, named_as, is_command }
+    EntityText { text: changed(text, &changes), mentions, named_as, is_command }
 }
 
 fn changed(text: &str, changes: &[(Range<usize>, String)]) -> String {
@@ -144,13 +144,13 @@ fn changed(text: &str, changes: &[(Range<usize>, String)]) -> String {
 }
 
 /// Byte position of each UTF-16 unit of a text.
-struct Places {
+struct Utf16Index {
     /// Byte position of each unit; `None` for ASCII text, where both positions are the same.
     units: Option<Vec<Option<usize>>>,
     length: usize,
 }
 
-impl Places {
+impl Utf16Index {
     fn of(text: &str) -> Self {
         if text.is_ascii() {
             return Self { units: None, length: text.len() };
@@ -192,7 +192,7 @@ mod tests {
         Me { id: 7, username: Some("Our_Bot".to_owned()), ..Me::default() }
     }
 
-    fn check(text: &str, marks: &Value, expect: &str) -> Read {
+    fn check(text: &str, marks: &Value, expect: &str) -> EntityText {
         let read = read(text, marks.as_array().unwrap(), &me());
         assert_eq!(read.text, expect, "{text} {marks}");
         read

@@ -16,7 +16,7 @@ pub(super) const UNSAID: &str = "no reason given";
 
 /// Error of a call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ApiError {
+pub(super) enum BotApiError {
     /// The request did not go out.
     #[error("cannot reach Telegram: {0}")]
     Unreachable(String),
@@ -43,7 +43,7 @@ pub(super) enum ApiError {
         /// HTTP status, or the code in the answer.
         status: u16,
         /// Meaning of the refusal.
-        refusal: Refusal,
+        refusal: ApiRefusal,
         /// Text of the refusal.
         text: String,
     },
@@ -51,7 +51,7 @@ pub(super) enum ApiError {
 
 /// Meaning of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum ApiRefusal {
     /// Too many requests.
     Slower(Duration),
     /// Telegram's servers are in trouble and did nothing.
@@ -95,51 +95,51 @@ pub(super) enum Refusal {
 }
 
 /// Phrases in lower case in the text of a refusal, with their meanings.
-const WORDS: &[(&str, Refusal)] = &[
-    ("can't parse entities", Refusal::Markup),
-    ("parse entities", Refusal::Markup),
-    ("find end of the entity", Refusal::Markup),
-    ("message is too long", Refusal::TooLong),
-    ("message caption is too long", Refusal::TooLong),
-    ("message_too_long", Refusal::TooLong),
-    ("media_caption_too_long", Refusal::TooLong),
-    ("message thread not found", Refusal::NoThread),
-    ("topic_deleted", Refusal::NoThread),
-    ("topic_id_invalid", Refusal::NoThread),
-    ("was upgraded to a supergroup", Refusal::Upgraded),
-    ("message is not modified", Refusal::NotModified),
-    ("chat not found", Refusal::NoChat),
-    ("chat_write_forbidden", Refusal::Closed),
-    ("no rights to send a message", Refusal::Closed),
-    ("not enough rights to send text messages", Refusal::Closed),
-    ("need administrator rights in the channel chat", Refusal::Closed),
-    ("bot was kicked", Refusal::Closed),
-    ("bot was blocked", Refusal::Closed),
-    ("bot is not a member", Refusal::Closed),
-    ("bot can't initiate conversation", Refusal::Closed),
-    ("bot can't send messages to", Refusal::Closed),
-    ("user is deactivated", Refusal::Closed),
-    ("user_is_blocked", Refusal::Closed),
-    ("peer_id_invalid", Refusal::Closed),
-    ("chat was deactivated", Refusal::Closed),
-    ("chat was deleted", Refusal::Closed),
-    ("quote_text_invalid", Refusal::Quote),
-    ("message to be replied not found", Refusal::Quote),
-    ("voice_messages_forbidden", Refusal::NoVoice),
-    ("reaction_invalid", Refusal::Reaction),
-    ("reaction_empty", Refusal::Reaction),
-    ("reactions_too_many", Refusal::Reaction),
-    ("photo_invalid_dimensions", Refusal::Photo),
-    ("image_process_failed", Refusal::Photo),
-    ("photo_save_file_invalid", Refusal::Photo),
-    ("file is too big", Refusal::FileSize),
-    ("wrong file_id", Refusal::NoFile),
-    ("wrong file identifier", Refusal::NoFile),
-    ("file_reference_expired", Refusal::NoFile),
-    ("invalid file_id", Refusal::NoFile),
+const WORDS: &[(&str, ApiRefusal)] = &[
+    ("can't parse entities", ApiRefusal::Markup),
+    ("parse entities", ApiRefusal::Markup),
+    ("find end of the entity", ApiRefusal::Markup),
+    ("message is too long", ApiRefusal::TooLong),
+    ("message caption is too long", ApiRefusal::TooLong),
+    ("message_too_long", ApiRefusal::TooLong),
+    ("media_caption_too_long", ApiRefusal::TooLong),
+    ("message thread not found", ApiRefusal::NoThread),
+    ("topic_deleted", ApiRefusal::NoThread),
+    ("topic_id_invalid", ApiRefusal::NoThread),
+    ("was upgraded to a supergroup", ApiRefusal::Upgraded),
+    ("message is not modified", ApiRefusal::NotModified),
+    ("chat not found", ApiRefusal::NoChat),
+    ("chat_write_forbidden", ApiRefusal::Closed),
+    ("no rights to send a message", ApiRefusal::Closed),
+    ("not enough rights to send text messages", ApiRefusal::Closed),
+    ("need administrator rights in the channel chat", ApiRefusal::Closed),
+    ("bot was kicked", ApiRefusal::Closed),
+    ("bot was blocked", ApiRefusal::Closed),
+    ("bot is not a member", ApiRefusal::Closed),
+    ("bot can't initiate conversation", ApiRefusal::Closed),
+    ("bot can't send messages to", ApiRefusal::Closed),
+    ("user is deactivated", ApiRefusal::Closed),
+    ("user_is_blocked", ApiRefusal::Closed),
+    ("peer_id_invalid", ApiRefusal::Closed),
+    ("chat was deactivated", ApiRefusal::Closed),
+    ("chat was deleted", ApiRefusal::Closed),
+    ("quote_text_invalid", ApiRefusal::Quote),
+    ("message to be replied not found", ApiRefusal::Quote),
+    ("voice_messages_forbidden", ApiRefusal::NoVoice),
+    ("reaction_invalid", ApiRefusal::Reaction),
+    ("reaction_empty", ApiRefusal::Reaction),
+    ("reactions_too_many", ApiRefusal::Reaction),
+    ("photo_invalid_dimensions", ApiRefusal::Photo),
+    ("image_process_failed", ApiRefusal::Photo),
+    ("photo_save_file_invalid", ApiRefusal::Photo),
+    ("file is too big", ApiRefusal::FileSize),
+    ("wrong file_id", ApiRefusal::NoFile),
+    ("wrong file identifier", ApiRefusal::NoFile),
+    ("file_reference_expired", ApiRefusal::NoFile),
+    ("invalid file_id", ApiRefusal::NoFile),
 ];
 
-impl ApiError {
+impl BotApiError {
     /// Reads an answer that is no result. `text` has no token in it any more.
     pub(super) fn refused(status: u16, answer: &Value, text: &str) -> Self {
         let code = answer.int("error_code").and_then(|code| u16::try_from(code).ok()).unwrap_or(status);
@@ -147,19 +147,19 @@ impl ApiError {
         let lower = text.to_lowercase();
         let by_words = || WORDS.iter().find(|(words, _)| lower.contains(words)).map(|(_, refusal)| *refusal);
         let refusal = match code {
-            429 => Refusal::Slower(Duration::from_secs(
+            429 => ApiRefusal::Slower(Duration::from_secs(
                 parameters.int("retry_after").and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(1),
             )),
-            401 => Refusal::Token,
+            401 => ApiRefusal::Token,
             // The API knows no method for a token it does not know; a chat that is not there is a 400.
-            404 => Refusal::Token,
-            409 => Refusal::Conflict,
-            502 | 504 => Refusal::Gateway,
-            500.. => Refusal::Trouble,
-            413 => Refusal::FileSize,
+            404 => ApiRefusal::Token,
+            409 => ApiRefusal::Conflict,
+            502 | 504 => ApiRefusal::Gateway,
+            500.. => ApiRefusal::Trouble,
+            413 => ApiRefusal::FileSize,
             _ => match parameters.int("migrate_to_chat_id") {
-                Some(chat) => Refusal::Moved(chat),
-                None => by_words().unwrap_or(Refusal::Other),
+                Some(chat) => ApiRefusal::Moved(chat),
+                None => by_words().unwrap_or(ApiRefusal::Other),
             },
         };
         // People read it in logs and lists, a line each.
@@ -170,16 +170,16 @@ impl ApiError {
     /// Returns the text for the owner, with advice if only a person can do something.
     pub(super) fn told(&self) -> String {
         let remedy = match self {
-            Self::Refused { refusal: Refusal::Token, .. } => {
+            Self::Refused { refusal: ApiRefusal::Token, .. } => {
                 "Check the bot token; @BotFather makes a new one."
             }
-            Self::Refused { refusal: Refusal::Conflict, text, .. }
+            Self::Refused { refusal: ApiRefusal::Conflict, text, .. }
                 if text.to_lowercase().contains("webhook") =>
             {
                 "Another program has set a webhook for this bot, which gets its updates. Stop that program, then run: openclaw channels \
                  start --channel telegram"
             }
-            Self::Refused { refusal: Refusal::Conflict, .. } => {
+            Self::Refused { refusal: ApiRefusal::Conflict, .. } => {
                 "Another program receives with the same bot token, such as a second gateway or OpenClaw itself. Stop it; if you do not \
                  know it, /revoke at @BotFather makes a new token and locks it out."
             }
@@ -197,7 +197,7 @@ impl ApiError {
     }
 
     /// Returns the meaning of a refusal; `None` if there was no answer.
-    pub(super) fn refusal(&self) -> Option<Refusal> {
+    pub(super) fn refusal(&self) -> Option<ApiRefusal> {
         match self {
             Self::Refused { refusal, .. } => Some(*refusal),
             Self::Unreachable(_) | Self::Unsent(_) | Self::Gone(_) | Self::Lost(_) | Self::Unread { .. } => {
@@ -210,7 +210,7 @@ impl ApiError {
     pub(super) fn is_uncertain(&self) -> bool {
         match self {
             Self::Lost(_) | Self::Unread { .. } => true,
-            Self::Refused { refusal, .. } => *refusal == Refusal::Gateway,
+            Self::Refused { refusal, .. } => *refusal == ApiRefusal::Gateway,
             Self::Unreachable(_) | Self::Unsent(_) | Self::Gone(_) => false,
         }
     }
@@ -236,32 +236,32 @@ impl ApiError {
     pub(super) fn of_file(&self) -> Option<String> {
         match self {
             Self::Gone(why) => Some(why.clone()),
-            Self::Refused { status, refusal: Refusal::FileSize, text } => {
+            Self::Refused { status, refusal: ApiRefusal::FileSize, text } => {
                 let said = if text == UNSAID { String::new() } else { format!(": {text}") };
                 Some(format!("it is larger than Telegram takes from bots (Telegram {status}{said})"))
             }
             // A chat that does not hear this bot takes no words either.
             Self::Refused { status: 403, .. } => None,
             Self::Refused { refusal, .. } => match refusal {
-                Refusal::NoFile | Refusal::Photo | Refusal::NoVoice | Refusal::Other => {
+                ApiRefusal::NoFile | ApiRefusal::Photo | ApiRefusal::NoVoice | ApiRefusal::Other => {
                     Some(self.to_string())
                 }
-                Refusal::Slower(_)
-                | Refusal::Trouble
-                | Refusal::Gateway
-                | Refusal::Token
-                | Refusal::Conflict
-                | Refusal::Moved(_)
-                | Refusal::Upgraded
-                | Refusal::Markup
-                | Refusal::TooLong
-                | Refusal::NoThread
-                | Refusal::NotModified
-                | Refusal::NoChat
-                | Refusal::Closed
-                | Refusal::Quote
-                | Refusal::Reaction
-                | Refusal::FileSize => None,
+                ApiRefusal::Slower(_)
+                | ApiRefusal::Trouble
+                | ApiRefusal::Gateway
+                | ApiRefusal::Token
+                | ApiRefusal::Conflict
+                | ApiRefusal::Moved(_)
+                | ApiRefusal::Upgraded
+                | ApiRefusal::Markup
+                | ApiRefusal::TooLong
+                | ApiRefusal::NoThread
+                | ApiRefusal::NotModified
+                | ApiRefusal::NoChat
+                | ApiRefusal::Closed
+                | ApiRefusal::Quote
+                | ApiRefusal::Reaction
+                | ApiRefusal::FileSize => None,
             },
             Self::Unreachable(_) | Self::Unsent(_) | Self::Lost(_) | Self::Unread { .. } => None,
         }
@@ -276,28 +276,30 @@ impl ApiError {
             Self::Gone(_) => SendError::File { reason },
             Self::Lost(_) | Self::Unread { .. } => SendError::Uncertain { reason },
             Self::Refused { refusal, .. } => match refusal {
-                Refusal::Slower(after) => SendError::Retry { reason, after: Some(after) },
-                Refusal::Trouble => SendError::Down { reason },
-                Refusal::Gateway => SendError::Uncertain { reason },
+                ApiRefusal::Slower(after) => SendError::Retry { reason, after: Some(after) },
+                ApiRefusal::Trouble => SendError::Down { reason },
+                ApiRefusal::Gateway => SendError::Uncertain { reason },
                 // The account is started again later; until then nothing is lost.
-                Refusal::Token => SendError::NotReady,
-                Refusal::NoChat => SendError::Final { reason: no_chat(chat) },
-                Refusal::NoThread => SendError::Final { reason: format!("the topic of chat {chat} is gone") },
+                ApiRefusal::Token => SendError::NotReady,
+                ApiRefusal::NoChat => SendError::Final { reason: no_chat(chat) },
+                ApiRefusal::NoThread => {
+                    SendError::Final { reason: format!("the topic of chat {chat} is gone") }
+                }
                 // The new id comes as an update.
-                Refusal::Upgraded => SendError::Retry { reason, after: None },
-                Refusal::Conflict
-                | Refusal::Moved(_)
-                | Refusal::Markup
-                | Refusal::TooLong
-                | Refusal::NotModified
-                | Refusal::Closed
-                | Refusal::Quote
-                | Refusal::NoVoice
-                | Refusal::Reaction
-                | Refusal::Photo
-                | Refusal::FileSize
-                | Refusal::NoFile
-                | Refusal::Other => SendError::Final { reason },
+                ApiRefusal::Upgraded => SendError::Retry { reason, after: None },
+                ApiRefusal::Conflict
+                | ApiRefusal::Moved(_)
+                | ApiRefusal::Markup
+                | ApiRefusal::TooLong
+                | ApiRefusal::NotModified
+                | ApiRefusal::Closed
+                | ApiRefusal::Quote
+                | ApiRefusal::NoVoice
+                | ApiRefusal::Reaction
+                | ApiRefusal::Photo
+                | ApiRefusal::FileSize
+                | ApiRefusal::NoFile
+                | ApiRefusal::Other => SendError::Final { reason },
             },
         }
     }
@@ -315,8 +317,10 @@ mod tests {
 
     use super::*;
 
-    fn refusal(status: u16, answer: &Value) -> Refusal {
-        ApiError::refused(status, answer, answer.text("description").unwrap_or_default()).refusal().unwrap()
+    fn refusal(status: u16, answer: &Value) -> ApiRefusal {
+        BotApiError::refused(status, answer, answer.text("description").unwrap_or_default())
+            .refusal()
+            .unwrap()
     }
 
     #[test]
@@ -326,37 +330,41 @@ mod tests {
             (
                 429,
                 json!({"error_code": 429, "parameters": {"retry_after": 3}}),
-                Refusal::Slower(Duration::from_secs(3)),
+                ApiRefusal::Slower(Duration::from_secs(3)),
             ),
-            (429, json!({}), Refusal::Slower(Duration::from_secs(1))),
-            (429, json!({"parameters": {"retry_after": -5}}), Refusal::Slower(Duration::from_secs(1))),
-            (400, said("Bad Request: can't parse entities: Can't find end of the entity"), Refusal::Markup),
-            (400, said("Bad Request: message is too long"), Refusal::TooLong),
-            (400, said("Bad Request: message thread not found"), Refusal::NoThread),
+            (429, json!({}), ApiRefusal::Slower(Duration::from_secs(1))),
+            (429, json!({"parameters": {"retry_after": -5}}), ApiRefusal::Slower(Duration::from_secs(1))),
+            (
+                400,
+                said("Bad Request: can't parse entities: Can't find end of the entity"),
+                ApiRefusal::Markup,
+            ),
+            (400, said("Bad Request: message is too long"), ApiRefusal::TooLong),
+            (400, said("Bad Request: message thread not found"), ApiRefusal::NoThread),
             (
                 400,
                 said("Bad Request: message is not modified: specified new message content"),
-                Refusal::NotModified,
+                ApiRefusal::NotModified,
             ),
-            (400, said("Bad Request: chat not found"), Refusal::NoChat),
-            (400, said("Bad Request: have no rights to send a message"), Refusal::Closed),
-            (400, said("Bad Request: VOICE_MESSAGES_FORBIDDEN"), Refusal::NoVoice),
-            (400, said("Bad Request: REACTION_INVALID"), Refusal::Reaction),
-            (400, said("Bad Request: file is too big"), Refusal::FileSize),
-            (400, said("Bad Request: something new"), Refusal::Other),
-            (400, said("Bad Request: group chat was upgraded to a supergroup chat"), Refusal::Upgraded),
+            (400, said("Bad Request: chat not found"), ApiRefusal::NoChat),
+            (400, said("Bad Request: have no rights to send a message"), ApiRefusal::Closed),
+            (400, said("Bad Request: VOICE_MESSAGES_FORBIDDEN"), ApiRefusal::NoVoice),
+            (400, said("Bad Request: REACTION_INVALID"), ApiRefusal::Reaction),
+            (400, said("Bad Request: file is too big"), ApiRefusal::FileSize),
+            (400, said("Bad Request: something new"), ApiRefusal::Other),
+            (400, said("Bad Request: group chat was upgraded to a supergroup chat"), ApiRefusal::Upgraded),
             (
                 400,
                 json!({"description": "group chat was upgraded", "parameters": {"migrate_to_chat_id": -1001}}),
-                Refusal::Moved(-1001),
+                ApiRefusal::Moved(-1001),
             ),
-            (401, json!({"error_code": 401}), Refusal::Token),
-            (404, json!({}), Refusal::Token),
-            (409, json!({}), Refusal::Conflict),
-            (413, json!({}), Refusal::FileSize),
-            (500, json!({}), Refusal::Trouble),
-            (502, json!("<html>"), Refusal::Gateway),
-            (403, json!({"description": "Forbidden: bot was blocked by the user"}), Refusal::Closed),
+            (401, json!({"error_code": 401}), ApiRefusal::Token),
+            (404, json!({}), ApiRefusal::Token),
+            (409, json!({}), ApiRefusal::Conflict),
+            (413, json!({}), ApiRefusal::FileSize),
+            (500, json!({}), ApiRefusal::Trouble),
+            (502, json!("<html>"), ApiRefusal::Gateway),
+            (403, json!({"description": "Forbidden: bot was blocked by the user"}), ApiRefusal::Closed),
         ];
         for (status, answer, expect) in rows {
             assert_eq!(refusal(status, &answer), expect, "{status} {answer}");
@@ -366,7 +374,7 @@ mod tests {
     #[test]
     fn what_it_says_stands_in_one_line() {
         let error =
-            ApiError::refused(400, &json!({}), "Bad Request: x\n  2026-01-01T00:00:00Z  sent\u{1b}[2J");
+            BotApiError::refused(400, &json!({}), "Bad Request: x\n  2026-01-01T00:00:00Z  sent\u{1b}[2J");
         assert_eq!(
             error.to_string(),
             "Telegram 400: Bad Request: x\\n  2026-01-01T00:00:00Z  sent\\u001b[2J"
@@ -377,7 +385,7 @@ mod tests {
     fn what_concerns_the_file_is_told_from_what_concerns_the_chat() {
         let refused = |status: u16, text: &str| {
             let answer = json!({"error_code": status, "description": text});
-            ApiError::refused(status, &answer, text)
+            BotApiError::refused(status, &answer, text)
         };
         let size = "it is larger than Telegram takes from bots (Telegram 413";
         let rows = [
@@ -391,7 +399,7 @@ mod tests {
                 refused(400, "Bad Request: not enough rights to send photos to the chat"),
                 Some("Telegram 400: Bad Request: not enough rights to send photos to the chat".to_owned()),
             ),
-            (ApiError::Gone("gone".to_owned()), Some("gone".to_owned())),
+            (BotApiError::Gone("gone".to_owned()), Some("gone".to_owned())),
             (refused(400, "Bad Request: not enough rights to send text messages to the chat"), None),
             (refused(400, "Bad Request: have no rights to send a message"), None),
             (refused(400, "Bad Request: chat not found"), None),
@@ -399,7 +407,7 @@ mod tests {
             (refused(403, "Forbidden: something new"), None),
             (refused(429, "Too Many Requests: retry after 3"), None),
             (refused(502, "Bad Gateway"), None),
-            (ApiError::Lost("reset".to_owned()), None),
+            (BotApiError::Lost("reset".to_owned()), None),
         ];
         for (error, expect) in rows {
             assert_eq!(error.of_file(), expect, "{error:?}");
@@ -408,24 +416,24 @@ mod tests {
 
     #[test]
     fn what_may_have_been_sent_is_told_from_what_was_not() {
-        let refused = |status, refusal| ApiError::Refused { status, refusal, text: "x".to_owned() };
+        let refused = |status, refusal| BotApiError::Refused { status, refusal, text: "x".to_owned() };
         let retry = |after| SendError::Retry { reason: String::new(), after };
         let unreachable = SendError::Unreachable { reason: String::new() };
         let uncertain = SendError::Uncertain { reason: String::new() };
         let done = SendError::Final { reason: String::new() };
         let secs = Duration::from_secs;
         let rows = [
-            (ApiError::Unreachable(String::new()), unreachable.clone()),
-            (ApiError::Unsent(String::new()), retry(None)),
-            (ApiError::Lost(String::new()), uncertain.clone()),
-            (refused(429, Refusal::Slower(secs(300))), retry(Some(secs(300)))),
-            (refused(429, Refusal::Slower(secs(301))), retry(Some(secs(301)))),
-            (refused(500, Refusal::Trouble), SendError::Down { reason: String::new() }),
-            (refused(502, Refusal::Gateway), uncertain),
-            (refused(401, Refusal::Token), SendError::NotReady),
-            (refused(400, Refusal::NoThread), done.clone()),
-            (refused(400, Refusal::Upgraded), retry(None)),
-            (refused(403, Refusal::Other), done),
+            (BotApiError::Unreachable(String::new()), unreachable.clone()),
+            (BotApiError::Unsent(String::new()), retry(None)),
+            (BotApiError::Lost(String::new()), uncertain.clone()),
+            (refused(429, ApiRefusal::Slower(secs(300))), retry(Some(secs(300)))),
+            (refused(429, ApiRefusal::Slower(secs(301))), retry(Some(secs(301)))),
+            (refused(500, ApiRefusal::Trouble), SendError::Down { reason: String::new() }),
+            (refused(502, ApiRefusal::Gateway), uncertain),
+            (refused(401, ApiRefusal::Token), SendError::NotReady),
+            (refused(400, ApiRefusal::NoThread), done.clone()),
+            (refused(400, ApiRefusal::Upgraded), retry(None)),
+            (refused(403, ApiRefusal::Other), done),
         ];
         for (error, expect) in rows {
             let shown = error.to_string();

@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
 use crate::bot::Bot;
-use crate::failure::{ApiError, Refusal};
+use crate::failure::{ApiRefusal, BotApiError};
 use crate::wire::Wire as _;
 
 /// Time for which a download may bring no data.
@@ -90,10 +90,10 @@ fn kind(head: &[u8], media: &MediaRef) -> (String, String) {
     (media.mime.clone().unwrap_or_else(|| UNKNOWN.to_owned()), ending)
 }
 
-fn failed(error: &ApiError, media: &MediaRef, limit: u64) -> FetchError {
+fn failed(error: &BotApiError, media: &MediaRef, limit: u64) -> FetchError {
     match error.refusal() {
-        Some(Refusal::FileSize) => FetchError::TooLarge { size: media.size.unwrap_or(limit + 1), limit },
-        Some(Refusal::NoFile) => FetchError::Gone,
+        Some(ApiRefusal::FileSize) => FetchError::TooLarge { size: media.size.unwrap_or(limit + 1), limit },
+        Some(ApiRefusal::NoFile) => FetchError::Gone,
         Some(_) | None => FetchError::Failed(error.to_string()),
     }
 }

@@ -3,15 +3,15 @@
 //! Telegram counts a message without its tags, but refuses some whose HTML is longer: both are kept to. Each message comes with the same
 //! words without markup, for when Telegram can't read the HTML.
 
-use openclaw_channels::Words;
+use openclaw_channels::FormattedText;
 use openclaw_channels::markdown::render::{marks, plain};
-use openclaw_channels::markdown::{Reading, Style, Styled, TableMode, read, rendered_pieces};
+use openclaw_channels::markdown::{MarkdownFeatures, Style, Styled, TableMode, read, rendered_pieces};
 use openclaw_channels::text::{ChunkMode, LengthUnit, Limit, paragraphs};
 use openclaw_config::registry;
 
 /// Markdown features for Telegram.
-pub const TELEGRAM: Reading =
-    Reading { tables: TableMode::Code, autolinks: true, angle_links: true, spoilers: true };
+pub const TELEGRAM: MarkdownFeatures =
+    MarkdownFeatures { tables: TableMode::Code, autolinks: true, angle_links: true, spoilers: true };
 
 /// UTF-16 units of a message's HTML.
 pub const RENDERED_LIMIT: usize = 4096;
@@ -40,7 +40,7 @@ impl Default for Cut {
 }
 
 /// The messages of an answer in Markdown; none is blank.
-pub fn messages(markdown: &str, cut: Cut) -> Vec<Words> {
+pub fn messages(markdown: &str, cut: Cut) -> Vec<FormattedText> {
     match cut.mode {
         ChunkMode::Length => of_text(markdown, cut),
         ChunkMode::Newline => paragraphs(markdown).iter().flat_map(|text| of_text(text, cut)).collect(),
@@ -48,7 +48,7 @@ pub fn messages(markdown: &str, cut: Cut) -> Vec<Words> {
 }
 
 /// Markdown as one message, however long it is: for captions, which their caller measures, and for edits.
-pub fn whole(markdown: &str, tables: TableMode) -> Words {
+pub fn whole(markdown: &str, tables: TableMode) -> FormattedText {
     let styled = read(markdown, TELEGRAM.with_tables(tables));
     words(&styled, html(&styled))
 }
@@ -63,17 +63,17 @@ pub fn html(styled: &Styled) -> String {
     marks::render(styled, tags, |out, words, _| escape(out, words))
 }
 
-fn of_text(markdown: &str, cut: Cut) -> Vec<Words> {
+fn of_text(markdown: &str, cut: Cut) -> Vec<FormattedText> {
     let styled = read(markdown, TELEGRAM.with_tables(cut.tables));
     let limit = if cut.limit == 0 { RENDERED_LIMIT } else { cut.limit.min(RENDERED_LIMIT) };
     let pieces = rendered_pieces(&styled, Limit::utf16(limit), RENDERED_LIMIT, &html);
     pieces.into_iter().map(|(piece, html)| words(&piece, html)).collect()
 }
 
-fn words(piece: &Styled, html: String) -> Words {
+fn words(piece: &Styled, html: String) -> FormattedText {
     let told = plain(piece);
     let fits = LengthUnit::Utf16.len(&told) <= RENDERED_LIMIT;
-    Words { plain: if fits { told } else { piece.text.clone() }, formatted: Some(html) }
+    FormattedText { plain: if fits { told } else { piece.text.clone() }, formatted: Some(html) }
 }
 
 fn tags(style: &Style) -> Option<marks::Marks<'_>> {
@@ -103,10 +103,10 @@ fn tags(style: &Style) -> Option<marks::Marks<'_>> {
 }
 
 /// Words in which nothing is formatting.
-pub(super) fn literal(text: &str) -> Words {
+pub(super) fn literal(text: &str) -> FormattedText {
     let mut formatted = String::new();
     escape(&mut formatted, text);
-    Words { plain: text.to_owned(), formatted: Some(formatted) }
+    FormattedText { plain: text.to_owned(), formatted: Some(formatted) }
 }
 
 fn escape(out: &mut String, words: &str) {

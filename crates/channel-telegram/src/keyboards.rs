@@ -17,7 +17,7 @@ const MOST: usize = 1000;
 const KEPT_MS: i64 = 2 * 24 * 3600 * 1000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Kept {
+struct KeptKeyboard {
     chat: String,
     message: String,
     keyboard: Value,
@@ -26,9 +26,9 @@ struct Kept {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Stored {
+struct KeyboardFile {
     version: u32,
-    messages: Vec<Kept>,
+    messages: Vec<KeptKeyboard>,
 }
 
 /// The buttons of one account.
@@ -36,7 +36,7 @@ struct Stored {
 pub(super) struct Keyboards {
     path: PathBuf,
     /// Keyboards in memory; read on first use.
-    kept: Arc<Mutex<Option<Vec<Kept>>>>,
+    kept: Arc<Mutex<Option<Vec<KeptKeyboard>>>>,
 }
 
 impl Keyboards {
@@ -68,31 +68,31 @@ impl Keyboards {
         }
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Vec<Kept>) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut Vec<KeptKeyboard>) -> T) -> T {
         let mut kept = self.kept.lock();
         work(kept.get_or_insert_with(|| read(&self.path)))
     }
 
-    fn write(&self, kept: &[Kept]) -> std::io::Result<()> {
-        let text = serde_json::to_vec(&Stored { version: 1, messages: kept.to_vec() })?;
+    fn write(&self, kept: &[KeptKeyboard]) -> std::io::Result<()> {
+        let text = serde_json::to_vec(&KeyboardFile { version: 1, messages: kept.to_vec() })?;
         replace(&self.path, &text, Durability::Whole)
     }
 }
 
-fn read(path: &Path) -> Vec<Kept> {
+fn read(path: &Path) -> Vec<KeptKeyboard> {
     let text = std::fs::read(path).unwrap_or_default();
-    serde_json::from_slice::<Stored>(&text).unwrap_or_default().messages
+    serde_json::from_slice::<KeyboardFile>(&text).unwrap_or_default().messages
 }
 
-fn find(kept: &[Kept], chat: &str, message: &str) -> Option<Value> {
+fn find(kept: &[KeptKeyboard], chat: &str, message: &str) -> Option<Value> {
     let found = kept.iter().find(|one| one.chat == chat && one.message == message);
     found.map(|one| one.keyboard.clone())
 }
 
-fn change(kept: &mut Vec<Kept>, chat: String, message: String, keyboard: Option<Value>, now: i64) {
+fn change(kept: &mut Vec<KeptKeyboard>, chat: String, message: String, keyboard: Option<Value>, now: i64) {
     kept.retain(|one| now - one.at < KEPT_MS && !(one.chat == chat && one.message == message));
     if let Some(keyboard) = keyboard {
-        kept.push(Kept { chat, message, keyboard, at: now });
+        kept.push(KeptKeyboard { chat, message, keyboard, at: now });
     }
     let surplus = kept.len().saturating_sub(MOST);
     kept.drain(..surplus);

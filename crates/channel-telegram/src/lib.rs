@@ -144,5 +144,5 @@ impl Channel for Telegram {
 /// recordings and fuzzing: accounts read their updates themselves.
 pub fn events_of(update: &Value, account: &str, bot: (i64, Option<&str>), now: i64) -> Vec<Inbound> {
     let me = entities::Me { id: bot.0, username: bot.1.map(str::to_owned), ..entities::Me::default() };
-    update::read(update, account, &me, update::Times { now, ahead: 0 }).events
+    update::read(update, account, &me, update::UpdateTimes { now, ahead: 0 }).events
 }

@@ -4,7 +4,7 @@ use openclaw_channels::{MenuCommand, SendError};
 use serde_json::json;
 
 use crate::bot::Bot;
-use crate::failure::{ApiError, Refusal};
+use crate::failure::{ApiRefusal, BotApiError};
 use crate::settings::CommandSettings;
 
 /// Commands that Telegram takes.
@@ -56,8 +56,8 @@ fn chosen<'a>(
     commands.iter().filter(move |command| native && (skills || !command.is_skill))
 }
 
-fn is_too_much(error: &ApiError) -> bool {
-    error.refusal() == Some(Refusal::Other) && error.to_string().contains("BOT_COMMANDS_TOO_MUCH")
+fn is_too_much(error: &BotApiError) -> bool {
+    error.refusal() == Some(ApiRefusal::Other) && error.to_string().contains("BOT_COMMANDS_TOO_MUCH")
 }
 
 async fn call(bot: &Bot, method: &str, params: serde_json::Value) -> Result<(), SendError> {

@@ -9,8 +9,8 @@ use openclaw_channels::AccountIo;
 use serde_json::json;
 
 use crate::bot::Bot;
-use crate::failure::{ApiError, Refusal};
-use crate::names::Name;
+use crate::failure::{ApiRefusal, BotApiError};
+use crate::names::NameLookup;
 use crate::wire::Wire as _;
 
 /// Time that receiving waits for the names: they should be known before the first message, but a
@@ -42,7 +42,7 @@ pub(super) async fn beside<T>(bot: &Bot, io: &AccountIo, work: impl Future<Outpu
 async fn look_up(bot: &Bot, io: &AccountIo) {
     let mut pause = PAUSE;
     loop {
-        let asked = bot.names.in_state(&Name::Asked);
+        let asked = bot.names.in_state(&NameLookup::Asked);
         if asked.is_empty() {
             return;
         }
@@ -50,7 +50,7 @@ async fn look_up(bot: &Bot, io: &AccountIo) {
             match ask(bot, &name).await {
                 Ok(state) => {
                     match &state {
-                        Name::Found(id) => {
+                        NameLookup::Found(id) => {
                             tracing::info!(
                                 account = bot.id,
                                 name,
@@ -58,7 +58,7 @@ async fn look_up(bot: &Bot, io: &AccountIo) {
                                 "a name in an allowlist was looked up"
                             );
                         }
-                        Name::Asked | Name::Unknown => tracing::warn!(
+                        NameLookup::Asked | NameLookup::Unknown => tracing::warn!(
                             account = bot.id,
                             name,
                             "Telegram does not tell who this name of an allowlist is: it matches nobody; write the numeric id"
@@ -72,9 +72,9 @@ async fn look_up(bot: &Bot, io: &AccountIo) {
                 }
             }
         }
-        let unknown = bot.names.in_state(&Name::Unknown);
+        let unknown = bot.names.in_state(&NameLookup::Unknown);
         io.status.update(|status| status.unknown_names = unknown);
-        if bot.names.in_state(&Name::Asked).is_empty() {
+        if bot.names.in_state(&NameLookup::Asked).is_empty() {
             return;
         }
         tokio::time::sleep(pause).await;
@@ -83,15 +83,19 @@ async fn look_up(bot: &Bot, io: &AccountIo) {
 }
 
 /// An error where it is worth asking again.
-async fn ask(bot: &Bot, name: &str) -> Result<Name, ApiError> {
+async fn ask(bot: &Bot, name: &str) -> Result<NameLookup, BotApiError> {
     match bot.client.call("getChat", &json!({"chat_id": name})).await {
-        Ok(chat) => Ok(chat.int("id").map_or(Name::Unknown, |id| Name::Found(id.to_string()))),
+        Ok(chat) => Ok(chat.int("id").map_or(NameLookup::Unknown, |id| NameLookup::Found(id.to_string()))),
         Err(error) => match error.refusal() {
             None
             | Some(
-                Refusal::Slower(_) | Refusal::Trouble | Refusal::Gateway | Refusal::Token | Refusal::Conflict,
+                ApiRefusal::Slower(_)
+                | ApiRefusal::Trouble
+                | ApiRefusal::Gateway
+                | ApiRefusal::Token
+                | ApiRefusal::Conflict,
             ) => Err(error),
-            Some(_) => Ok(Name::Unknown),
+            Some(_) => Ok(NameLookup::Unknown),
         },
     }
 }

@@ -16,11 +16,11 @@ const MOST: usize = 100;
 
 /// The names of an account, as they are compared, such as `@ada`.
 #[derive(Debug, Default)]
-pub(super) struct Names(Mutex<BTreeMap<String, Name>>);
+pub(super) struct NameLookups(Mutex<BTreeMap<String, NameLookup>>);
 
 /// Knowledge of the id behind a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum NameLookup {
     /// The name was not looked up yet, or the platform did not answer.
     Asked,
     /// The id that the name had at the start.
@@ -29,7 +29,7 @@ pub(super) enum Name {
     Unknown,
 }
 
-impl Names {
+impl NameLookups {
     /// Collects the names in an account's lists, and in other lists that may mean people of its
     /// platform. If the section can't be read nobody is heard, by whatever name.
     pub(super) fn of(config: &Config, account: &str) -> Self {
@@ -39,32 +39,32 @@ impl Names {
         let entries = access.lists_mut().flatten().map(|Entry(entry)| entry.as_str());
         let entries = entries.chain(elsewhere.iter().map(String::as_str));
         let names = entries.filter_map(target::allow_name).take(MOST);
-        Self(Mutex::new(names.map(|name| (name, Name::Asked)).collect()))
+        Self(Mutex::new(names.map(|name| (name, NameLookup::Asked)).collect()))
     }
 
     /// The id behind an entry of a list that is a name.
     pub(super) fn id_of(&self, entry: &str) -> Option<String> {
         match self.0.lock().get(&target::allow_name(entry)?)? {
-            Name::Found(id) => Some(id.clone()),
-            Name::Asked | Name::Unknown => None,
+            NameLookup::Found(id) => Some(id.clone()),
+            NameLookup::Asked | NameLookup::Unknown => None,
         }
     }
 
     /// The names that mean somebody.
     pub(super) fn of_id(&self, id: &str) -> Vec<String> {
         let names = self.0.lock();
-        let own = names.iter().filter(|(_, name)| matches!(name, Name::Found(found) if found == id));
+        let own = names.iter().filter(|(_, name)| matches!(name, NameLookup::Found(found) if found == id));
         own.map(|(name, _)| name.clone()).collect()
     }
 
     /// Returns the names in a state.
-    pub(super) fn in_state(&self, state: &Name) -> Vec<String> {
+    pub(super) fn in_state(&self, state: &NameLookup) -> Vec<String> {
         let names = self.0.lock();
         names.iter().filter(|(_, own)| *own == state).map(|(name, _)| name.clone()).collect()
     }
 
     /// Sets the state of a name.
-    pub(super) fn set(&self, name: String, state: Name) {
+    pub(super) fn set(&self, name: String, state: NameLookup) {
         self.0.lock().insert(name, state);
     }
 }

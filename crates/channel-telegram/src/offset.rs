@@ -12,7 +12,7 @@ use crate::update::LAST_NUMBER;
 /// The file. `botId`, `savedAt` and `apiRoot` are ours; OpenClaw leaves them out and ignores them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Stored {
+struct StoredOffset {
     version: u32,
     last_update_id: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ impl OffsetFile {
     /// Reads the offset; `None` if there is none for this bot. Blocking.
     pub(super) fn read(&self) -> Option<Taken> {
         let text = std::fs::read_to_string(&self.path).ok()?;
-        let Ok(stored) = serde_json::from_str::<Stored>(&text) else {
+        let Ok(stored) = serde_json::from_str::<StoredOffset>(&text) else {
             tracing::warn!(path = %self.path.display(), "the file can't be read; updates are asked for from the beginning");
             return None;
         };
@@ -74,7 +74,7 @@ impl OffsetFile {
 
     /// Writes it. Blocking. Not synced: after a power cut some updates come again, and the inbox knows them.
     pub(super) fn write(&self, taken: Taken) -> std::io::Result<()> {
-        let stored = Stored {
+        let stored = StoredOffset {
             version: 1,
             last_update_id: Some(taken.update),
             bot_id: Some(self.bot),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use openclaw_channels::{Attempt, Button, Content, MediaKind, Outgoing, Part, Words};
+use openclaw_channels::{Button, Content, FormattedText, MediaKind, OutgoingPart, Part, SendAttempt};
 use serde_json::{Value, json};
 
 use crate::client::Upload;
@@ -20,7 +20,7 @@ const LATE: &str = "(delayed) ";
 
 /// Request to the Bot API.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
+pub(super) struct BotRequest {
     pub(super) method: &'static str,
     pub(super) params: Value,
     pub(super) upload: Option<(MediaKind, Upload)>,
@@ -43,12 +43,12 @@ pub(super) struct Without {
 
 /// The request for a part.
 pub(super) fn request(
-    outgoing: Outgoing<'_>,
+    outgoing: OutgoingPart<'_>,
     chat: &str,
-    attempt: Attempt,
+    attempt: SendAttempt,
     without: Without,
     settings: &AccountSettings,
-) -> Request {
+) -> BotRequest {
     let part = outgoing.part;
     let late = if attempt.late { LATE } else { "" };
     let mut params = json!({"chat_id": chat_id(chat)});
@@ -70,7 +70,7 @@ pub(super) fn request(
             if !settings.shows_link_previews() {
                 set(&mut params, "link_preview_options", json!({"is_disabled": true}));
             }
-            Request { method: "sendMessage", params, upload: None }
+            BotRequest { method: "sendMessage", params, upload: None }
         }
         Content::Media { path, sent_as, mime, name, caption } => {
             let kind = kind_of(*sent_as, without);
@@ -80,7 +80,7 @@ pub(super) fn request(
             }
             let upload =
                 Upload { field, path: path.clone(), mime: mime.clone(), name: file_name(name, path) };
-            Request { method, params, upload: Some((kind, upload)) }
+            BotRequest { method, params, upload: Some((kind, upload)) }
         }
         Content::Poll { question, options, multiple, hours: _ } => {
             // Polls of bots close after ten minutes at most or never: hours can't be said.
@@ -90,11 +90,11 @@ pub(super) fn request(
             set(&mut params, "options", options);
             set(&mut params, "allows_multiple_answers", *multiple);
             set(&mut params, "is_anonymous", false);
-            Request { method: "sendPoll", params, upload: None }
+            BotRequest { method: "sendPoll", params, upload: None }
         }
         Content::Sticker { id } => {
             set(&mut params, "sticker", id.as_str());
-            Request { method: "sendSticker", params, upload: None }
+            BotRequest { method: "sendSticker", params, upload: None }
         }
     }
 }
@@ -125,7 +125,7 @@ fn reply(part: &Part, without: Without) -> Option<Value> {
     Some(reply)
 }
 
-fn write_words(params: &mut Value, key: &str, words: &Words, late: &str, without: Without) {
+fn write_words(params: &mut Value, key: &str, words: &FormattedText, late: &str, without: Without) {
     match words.formatted.as_ref().filter(|_| !without.markup) {
         Some(formatted) => {
             set(params, key, format!("{late}{formatted}"));
@@ -177,25 +177,25 @@ mod tests {
     use super::*;
     use openclaw_channels::Address;
 
-    const FIRST: Attempt = Attempt { number: 1, late: false, may_repeat: false };
+    const FIRST: SendAttempt = SendAttempt { number: 1, late: false, may_repeat: false };
 
     fn part(content: Content) -> Part {
         Part { content, reply_to: None, quote: None, silent: false, buttons: Vec::new(), extra: Map::new() }
     }
 
-    fn built(part: &Part, thread: Option<&str>, attempt: Attempt, without: Without) -> Request {
+    fn built(part: &Part, thread: Option<&str>, attempt: SendAttempt, without: Without) -> BotRequest {
         let address = Address {
             channel: "telegram".to_owned(),
             account: "default".to_owned(),
             target: "-100".to_owned(),
             thread: thread.map(str::to_owned),
         };
-        let outgoing = Outgoing { id: "r:0", address: &address, part };
+        let outgoing = OutgoingPart { id: "r:0", address: &address, part };
         request(outgoing, "-100", attempt, without, &AccountSettings::default())
     }
 
-    fn words() -> Words {
-        Words { plain: "a < b".to_owned(), formatted: Some("a &lt; b".to_owned()) }
+    fn words() -> FormattedText {
+        FormattedText { plain: "a < b".to_owned(), formatted: Some("a &lt; b".to_owned()) }
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(html.params, json!({"chat_id": -100, "text": "a &lt; b", "parse_mode": "HTML"}));
         let plain = built(&text, None, FIRST, Without { markup: true, ..Without::default() });
         assert_eq!(plain.params, json!({"chat_id": -100, "text": "a < b"}));
-        let late = built(&text, None, Attempt { late: true, ..FIRST }, Without::default());
+        let late = built(&text, None, SendAttempt { late: true, ..FIRST }, Without::default());
         assert_eq!(late.params["text"], "(delayed) a &lt; b");
     }
 

@@ -13,13 +13,13 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Limit of `most` messages in any `span`.
 #[derive(Debug)]
-struct Window {
+struct RateWindow {
     most: usize,
     span: Duration,
     times: VecDeque<Instant>,
 }
 
-impl Window {
+impl RateWindow {
     fn new(most: usize, span: Duration) -> Self {
         Self { most, span, times: VecDeque::new() }
     }
@@ -45,32 +45,32 @@ impl Window {
 }
 
 #[derive(Debug)]
-struct Chat {
-    windows: Vec<Window>,
+struct ChatPace {
+    windows: Vec<RateWindow>,
     parked_until: Option<Instant>,
 }
 
 /// The speed of one bot. Pure: the clock is the caller's.
 #[derive(Debug)]
-pub(super) struct Pace {
-    all: Window,
-    chats: HashMap<String, Chat>,
+pub(super) struct BotPace {
+    all: RateWindow,
+    chats: HashMap<String, ChatPace>,
 }
 
-impl Default for Pace {
+impl Default for BotPace {
     fn default() -> Self {
-        Self { all: Window::new(30, Duration::from_secs(1)), chats: HashMap::new() }
+        Self { all: RateWindow::new(30, Duration::from_secs(1)), chats: HashMap::new() }
     }
 }
 
-impl Pace {
+impl BotPace {
     /// Takes the next place of a chat and says when that is.
     pub(super) fn reserve(&mut self, chat: &str, now: Instant) -> Instant {
         if self.chats.len() >= REMEMBERED {
             self.forget_idle(now);
         }
         let all = &mut self.all;
-        let place = self.chats.entry(chat.to_owned()).or_insert_with(|| Chat::new(chat));
+        let place = self.chats.entry(chat.to_owned()).or_insert_with(|| ChatPace::new(chat));
         let not_before = place.parked_until.map_or(now, |until| until.max(now));
         let windows = place.windows.iter().chain([&*all]);
         let at = windows.fold(not_before, |at, window| at.max(window.earliest(now)));
@@ -97,7 +97,7 @@ impl Pace {
 
     /// Blocks a chat for this time.
     pub(super) fn park(&mut self, chat: &str, wait: Duration, now: Instant) {
-        let place = self.chats.entry(chat.to_owned()).or_insert_with(|| Chat::new(chat));
+        let place = self.chats.entry(chat.to_owned()).or_insert_with(|| ChatPace::new(chat));
         place.parked_until = place.parked_until.max(Some(now + wait));
     }
 
@@ -115,13 +115,13 @@ impl Pace {
     }
 }
 
-impl Chat {
+impl ChatPace {
     fn new(chat: &str) -> Self {
         // Three may come at once, so that an answer in three parts does not take three seconds.
-        let mut windows = vec![Window::new(3, Duration::from_secs(3))];
+        let mut windows = vec![RateWindow::new(3, Duration::from_secs(3))];
         // Groups and channels have negative ids, or names.
         if chat.starts_with(['-', '@']) {
-            windows.push(Window::new(20, MINUTE));
+            windows.push(RateWindow::new(20, MINUTE));
         }
         Self { windows, parked_until: None }
     }
@@ -131,14 +131,14 @@ impl Chat {
 mod tests {
     use super::*;
 
-    fn waits(pace: &mut Pace, chat: &str, now: Instant, count: usize) -> Vec<u128> {
+    fn waits(pace: &mut BotPace, chat: &str, now: Instant, count: usize) -> Vec<u128> {
         (0..count).map(|_| pace.reserve(chat, now).duration_since(now).as_millis()).collect()
     }
 
     #[test]
     fn a_chat_has_one_message_a_second_and_three_at_once() {
         let now = Instant::now();
-        let mut pace = Pace::default();
+        let mut pace = BotPace::default();
         assert_eq!(waits(&mut pace, "1", now, 7), [0, 0, 0, 3000, 3000, 3000, 6000]);
         assert_eq!(waits(&mut pace, "2", now, 1), [0], "another chat does not wait");
     }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_group_has_twenty_a_minute() {
         let now = Instant::now();
-        let mut pace = Pace::default();
+        let mut pace = BotPace::default();
         let waits = waits(&mut pace, "-1001", now, 21);
         assert_eq!(waits[19], 18_000);
         assert_eq!(waits[20], 60_000);
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn all_chats_together_have_thirty_a_second() {
         let now = Instant::now();
-        let mut pace = Pace::default();
+        let mut pace = BotPace::default();
         let all: Vec<u128> = (0..61)
             .map(|chat| pace.reserve(&chat.to_string(), now).duration_since(now).as_millis())
             .collect();
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn what_has_to_wait_takes_no_place() {
         let now = Instant::now();
-        let mut pace = Pace::default();
+        let mut pace = BotPace::default();
         for _ in 0..3 {
             assert_eq!(pace.try_reserve("1", now), Ok(()));
         }
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_chat_that_is_parked_waits_and_others_do_not() {
         let now = Instant::now();
-        let mut pace = Pace::default();
+        let mut pace = BotPace::default();
         pace.park("1", Duration::from_secs(9), now);
         pace.park("1", Duration::from_secs(2), now);
         assert_eq!(pace.parked("1", now), Some(Duration::from_secs(9)));
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn idle_chats_are_forgotten() {
         let now = Instant::now();
-        let mut pace = Pace::default();
+        let mut pace = BotPace::default();
         for chat in 0..REMEMBERED {
             pace.reserve(&chat.to_string(), now);
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use openclaw_channels::{Answer, AnswerMedia, Content, MediaKind, Part, Words};
+use openclaw_channels::{Answer, AnswerMedia, Content, FormattedText, MediaKind, Part};
 use serde_json::Map;
 
 use crate::html::{self, Cut};
@@ -44,7 +44,7 @@ pub(super) fn of(answer: &Answer, settings: &AccountSettings) -> Vec<Part> {
     if !is_captioned || caption.is_some() {
         contents.extend(chunks(text, settings).into_iter().map(Content::Text));
     }
-    contents.extend(notes.into_iter().map(|note| Content::Text(Words::plain(note))));
+    contents.extend(notes.into_iter().map(|note| Content::Text(FormattedText::plain(note))));
     let last = contents.len().saturating_sub(1);
     let part = |(at, content)| Part {
         content,
@@ -58,7 +58,7 @@ pub(super) fn of(answer: &Answer, settings: &AccountSettings) -> Vec<Part> {
 }
 
 /// The text as the words below the first file, if it fits there.
-fn caption(text: &str, answer: &Answer, settings: &AccountSettings) -> Option<Words> {
+fn caption(text: &str, answer: &Answer, settings: &AccountSettings) -> Option<FormattedText> {
     let takes_one = answer.media.iter().any(|media| media.size <= FILE_BYTES);
     if text.is_empty() || !takes_one {
         return None;
@@ -101,12 +101,12 @@ fn too_large(media: &AnswerMedia) -> String {
 }
 
 /// Markdown as one message.
-pub(super) fn words(text: &str, settings: &AccountSettings) -> Words {
+pub(super) fn words(text: &str, settings: &AccountSettings) -> FormattedText {
     html::whole(text, settings.tables())
 }
 
 /// Markdown as messages.
-fn chunks(text: &str, settings: &AccountSettings) -> Vec<Words> {
+fn chunks(text: &str, settings: &AccountSettings) -> Vec<FormattedText> {
     let cut = Cut { limit: settings.text_limit(), mode: settings.chunks.mode, tables: settings.tables() };
     html::messages(text, cut)
 }

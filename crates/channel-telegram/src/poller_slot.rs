@@ -8,9 +8,9 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::credentials::BotToken;
 
-type Slot = Arc<tokio::sync::Mutex<()>>;
+type PollerLock = Arc<tokio::sync::Mutex<()>>;
 
-static SLOTS: LazyLock<Mutex<HashMap<[u8; 32], Slot>>> = LazyLock::new(Mutex::default);
+static SLOTS: LazyLock<Mutex<HashMap<[u8; 32], PollerLock>>> = LazyLock::new(Mutex::default);
 
 /// The right to receive for a token. It ends when dropped.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) async fn enter(token: &BotToken) -> PollerSlot {
     PollerSlot { _guard: slot(token).lock_owned().await }
 }
 
-fn slot(token: &BotToken) -> Slot {
+fn slot(token: &BotToken) -> PollerLock {
     let mut slots = SLOTS.lock();
     // Slots that nobody holds or waits for are referred to only by this map.
     slots.retain(|_, slot| Arc::strong_count(slot) > 1);

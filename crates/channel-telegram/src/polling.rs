@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use openclaw_channels::Exit;
 
-use crate::failure::{ApiError, Refusal};
+use crate::failure::{ApiRefusal, BotApiError};
 use crate::offset::Taken;
 use crate::update::LAST_NUMBER;
 
@@ -29,7 +29,7 @@ const JITTER: f64 = 0.25;
 
 /// The next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ask {
+pub(super) struct UpdatesRequest {
     /// Offset; `None` asks for all updates that Telegram still has.
     pub(super) offset: Option<i64>,
     /// Maximum number of updates.
@@ -38,7 +38,7 @@ pub(super) struct Ask {
 
 /// Next step after a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum AfterFailure {
     /// Wait, then ask again over a new connection.
     Pause(Duration),
     /// Skips this update because it can't be read, even alone, so that the updates after it are
@@ -64,9 +64,9 @@ impl Polling {
     }
 
     /// Returns the next request.
-    pub(super) fn ask(&mut self, now: i64) -> Ask {
+    pub(super) fn ask(&mut self, now: i64) -> UpdatesRequest {
         self.taken = self.taken.filter(|taken| now.saturating_sub(taken.at) < NUMBERS_LAST);
-        Ask { offset: self.taken.map(|taken| taken.update.saturating_add(1)), limit: self.limit }
+        UpdatesRequest { offset: self.taken.map(|taken| taken.update.saturating_add(1)), limit: self.limit }
     }
 
     /// Returns true if an update was not taken yet.
@@ -131,21 +131,21 @@ impl Polling {
     }
 
     /// The attempt got no answer.
-    pub(super) fn failed(&mut self, error: &ApiError, chance: f64) -> Next {
-        if let ApiError::Unread { update, .. } = error {
+    pub(super) fn failed(&mut self, error: &BotApiError, chance: f64) -> AfterFailure {
+        if let BotApiError::Unread { update, .. } = error {
             // The updates may be readable one by one.
             let was_alone = std::mem::replace(&mut self.limit, 1) == 1;
             match update.filter(|update| *update <= LAST_NUMBER && self.is_new(*update)) {
-                Some(update) if was_alone => return Next::PassOver(update),
-                Some(_) => return Next::Pause(Duration::ZERO),
+                Some(update) if was_alone => return AfterFailure::PassOver(update),
+                Some(_) => return AfterFailure::Pause(Duration::ZERO),
                 None => {}
             }
         }
         let pause = self.not_taken(chance);
         match error.refusal() {
-            Some(Refusal::Token) => Next::End(Exit::Refused(error.told())),
-            Some(Refusal::Slower(wait)) => Next::Pause(wait.max(pause).min(LONGEST_ASKED)),
-            Some(_) | None => Next::Pause(pause),
+            Some(ApiRefusal::Token) => AfterFailure::End(Exit::Refused(error.told())),
+            Some(ApiRefusal::Slower(wait)) => AfterFailure::Pause(wait.max(pause).min(LONGEST_ASKED)),
+            Some(_) | None => AfterFailure::Pause(pause),
         }
     }
 
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn the_offset_rises_behind_the_inbox_only() {
         let mut polling = Polling::new(None);
-        assert_eq!(polling.ask(0), Ask { offset: None, limit: 100 });
+        assert_eq!(polling.ask(0), UpdatesRequest { offset: None, limit: 100 });
         polling.not_taken(0.5);
         assert_eq!(polling.ask(0).offset, None, "nothing was taken");
         assert_eq!(polling.took(Some(12), 5), Some(Taken { update: 12, at: 5 }));
@@ -254,35 +254,48 @@ mod tests {
 
     #[test]
     fn failures_pause_or_end_it() {
-        let refused = |refusal| ApiError::Refused { status: 400, refusal, text: "x".to_owned() };
+        let refused = |refusal| BotApiError::Refused { status: 400, refusal, text: "x".to_owned() };
         let mut polling = Polling::new(None);
-        assert_eq!(polling.failed(&refused(Refusal::Conflict), 0.5), Next::Pause(Duration::from_secs(2)));
-        let lost = ApiError::Lost("reset".to_owned());
-        assert_eq!(polling.failed(&lost, 0.5), Next::Pause(Duration::from_millis(3600)));
-        let slower = refused(Refusal::Slower(Duration::from_secs(90)));
-        assert_eq!(polling.failed(&slower, 0.5), Next::Pause(Duration::from_secs(90)), "longer than our own");
+        assert_eq!(
+            polling.failed(&refused(ApiRefusal::Conflict), 0.5),
+            AfterFailure::Pause(Duration::from_secs(2))
+        );
+        let lost = BotApiError::Lost("reset".to_owned());
+        assert_eq!(polling.failed(&lost, 0.5), AfterFailure::Pause(Duration::from_millis(3600)));
+        let slower = refused(ApiRefusal::Slower(Duration::from_secs(90)));
+        assert_eq!(
+            polling.failed(&slower, 0.5),
+            AfterFailure::Pause(Duration::from_secs(90)),
+            "longer than our own"
+        );
         assert_eq!(polling.failures(), 3);
-        let wild = refused(Refusal::Slower(Duration::from_secs(2_000_000_000)));
-        assert_eq!(polling.failed(&wild, 0.5), Next::Pause(LONGEST_ASKED));
+        let wild = refused(ApiRefusal::Slower(Duration::from_secs(2_000_000_000)));
+        assert_eq!(polling.failed(&wild, 0.5), AfterFailure::Pause(LONGEST_ASKED));
         polling.took(None, 0);
         assert_eq!(polling.failures(), 0);
-        assert!(matches!(polling.failed(&refused(Refusal::Token), 0.5), Next::End(Exit::Refused(_))));
+        assert!(matches!(
+            polling.failed(&refused(ApiRefusal::Token), 0.5),
+            AfterFailure::End(Exit::Refused(_))
+        ));
     }
 
     #[test]
     fn an_answer_that_cannot_be_read_is_asked_for_one_by_one() {
         let mut polling = Polling::new(None);
-        let unread = |update| ApiError::Unread { what: "too long".to_owned(), update };
-        let at_once = Next::Pause(Duration::ZERO);
+        let unread = |update| BotApiError::Unread { what: "too long".to_owned(), update };
+        let at_once = AfterFailure::Pause(Duration::ZERO);
         assert_eq!(polling.failed(&unread(Some(7)), 0.5), at_once, "another of them may be it");
         assert_eq!(polling.ask(0).limit, 1);
-        assert!(matches!(polling.failed(&unread(None), 0.5), Next::Pause(_)), "no answer with updates");
-        assert_eq!(polling.failed(&unread(Some(7)), 0.5), Next::PassOver(7));
+        assert!(
+            matches!(polling.failed(&unread(None), 0.5), AfterFailure::Pause(_)),
+            "no answer with updates"
+        );
+        assert_eq!(polling.failed(&unread(Some(7)), 0.5), AfterFailure::PassOver(7));
         assert_eq!(polling.took(Some(7), 0), Some(Taken { update: 7, at: 0 }));
-        assert_eq!(polling.ask(0), Ask { offset: Some(8), limit: 100 });
+        assert_eq!(polling.ask(0), UpdatesRequest { offset: Some(8), limit: 100 });
         for _ in 0..2 {
             let absurd = polling.failed(&unread(Some(i64::MAX)), 0.5);
-            assert!(matches!(absurd, Next::Pause(_)), "no such number is taken for the last one");
+            assert!(matches!(absurd, AfterFailure::Pause(_)), "no such number is taken for the last one");
         }
     }
 }

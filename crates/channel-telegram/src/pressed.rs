@@ -9,7 +9,7 @@ use openclaw_channels::InboundEvent;
 use serde_json::json;
 
 use crate::client::Client;
-use crate::failure::ApiError;
+use crate::failure::BotApiError;
 use crate::update::Update;
 
 /// Age in milliseconds up to which an event counts as current: a poll is held for half of it.
@@ -22,9 +22,9 @@ const TOO_OLD: &str = "query is too old";
 
 /// Time up to which all events were received, as far as that is known; Unix milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) struct Heard(Option<i64>);
+pub(super) struct ReceivedUpTo(Option<i64>);
 
-impl Heard {
+impl ReceivedUpTo {
     /// Creates the value for events that were received up to this time.
     pub(super) fn until(at: Option<i64>) -> Self {
         Self(at)
@@ -62,7 +62,12 @@ struct Doubtful {
 /// Gives the presses among updates, which are in order, the time at which they happened. Presses
 /// that may be old are answered at once, which shows their age; their callback is taken then. Gives
 /// what was heard by then.
-pub(super) async fn date(client: &Client, updates: &mut [Update], heard: Heard, now: i64) -> Heard {
+pub(super) async fn date(
+    client: &Client,
+    updates: &mut [Update],
+    heard: ReceivedUpTo,
+    now: i64,
+) -> ReceivedUpTo {
     let (doubtful, heard) = doubtful(updates, heard, now);
     if doubtful.is_empty() {
         return heard;
@@ -95,7 +100,7 @@ fn set(updates: &mut [Update], index: usize, at: i64) {
     update.events.iter_mut().for_each(|event| event.at = at);
 }
 
-fn doubtful(updates: &[Update], mut heard: Heard, now: i64) -> (Vec<Doubtful>, Heard) {
+fn doubtful(updates: &[Update], mut heard: ReceivedUpTo, now: i64) -> (Vec<Doubtful>, ReceivedUpTo) {
     let mut doubtful: Vec<Doubtful> = Vec::new();
     for (index, update) in updates.iter().enumerate() {
         if let Some(callback) = &update.callback {
@@ -118,10 +123,10 @@ fn doubtful(updates: &[Update], mut heard: Heard, now: i64) -> (Vec<Doubtful>, H
 }
 
 /// Returns the time of a press, as far as the answer to it shows.
-fn pressed_at(answered: &Result<(), ApiError>, since: i64, before: i64) -> i64 {
+fn pressed_at(answered: &Result<(), BotApiError>, since: i64, before: i64) -> i64 {
     match answered {
         Ok(()) => before,
-        Err(ApiError::Refused { text, .. }) if text.to_lowercase().contains(TOO_OLD) => since,
+        Err(BotApiError::Refused { text, .. }) if text.to_lowercase().contains(TOO_OLD) => since,
         Err(error) => {
             tracing::debug!(%error, "how old a pressed button is could not be asked");
             since
@@ -131,7 +136,7 @@ fn pressed_at(answered: &Result<(), ApiError>, since: i64, before: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::failure::Refusal;
+    use super::super::failure::ApiRefusal;
     use super::super::update::{self, Callback};
     use super::*;
     use crate::entities::Me;
@@ -148,7 +153,7 @@ mod tests {
             &json!({"update_id": 1, "message": message}),
             "default",
             &me,
-            update::Times { now: NOW, ahead: 0 },
+            update::UpdateTimes { now: NOW, ahead: 0 },
         )
     }
 
@@ -159,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_press_among_late_messages_is_in_doubt() {
-        let heard = |minutes_ago: i64| Heard::until(Some(NOW - minutes_ago * MINUTE));
+        let heard = |minutes_ago: i64| ReceivedUpTo::until(Some(NOW - minutes_ago * MINUTE));
         // Rows: the time of the last event, the updates, and for each doubtful press its bounds in
         // minutes.
         let rows = [
@@ -168,7 +173,7 @@ mod tests {
             (heard(2), vec![press(900)], vec![(2, 0)]),
             // The button is below a new message.
             (heard(2), vec![press(1)], vec![]),
-            (Heard::default(), vec![press(900)], vec![(900, 0)]),
+            (ReceivedUpTo::default(), vec![press(900)], vec![(900, 0)]),
             (heard(300), vec![said(200), press(900), said(100)], vec![(200, 100)]),
             (heard(300), vec![said(200), press(900), said(0), press(900)], vec![(200, 0)]),
             (heard(300), vec![press(900), said(0)], vec![(300, 0)]),
@@ -184,23 +189,23 @@ mod tests {
 
     #[test]
     fn what_was_heard_reaches_to_the_last_late_message_or_to_now() {
-        let old = Heard::until(Some(NOW - 300 * MINUTE));
-        assert_eq!(doubtful(&[said(200)], old, NOW).1, Heard(Some(NOW - 200 * MINUTE)));
-        assert_eq!(doubtful(&[said(200), said(0)], old, NOW).1, Heard(Some(NOW)));
+        let old = ReceivedUpTo::until(Some(NOW - 300 * MINUTE));
+        assert_eq!(doubtful(&[said(200)], old, NOW).1, ReceivedUpTo(Some(NOW - 200 * MINUTE)));
+        assert_eq!(doubtful(&[said(200), said(0)], old, NOW).1, ReceivedUpTo(Some(NOW)));
         assert_eq!(doubtful(&[said(400)], old, NOW).1, old, "an old message that was edited");
     }
 
     #[test]
     fn an_answer_tells_how_old_a_press_is() {
         let refused = |text: &str| {
-            Err(ApiError::Refused { status: 400, refusal: Refusal::Other, text: text.to_owned() })
+            Err(BotApiError::Refused { status: 400, refusal: ApiRefusal::Other, text: text.to_owned() })
         };
         let too_old = "Bad Request: query is too old and response timeout expired or query ID is invalid";
         let rows = [
             (Ok(()), 9),
             (refused(too_old), 2),
             (refused("Internal"), 2),
-            (Err(ApiError::Lost("reset".to_owned())), 2),
+            (Err(BotApiError::Lost("reset".to_owned())), 2),
         ];
         for (answered, expect) in rows {
             assert_eq!(pressed_at(&answered, 2, 9), expect, "{answered:?}");

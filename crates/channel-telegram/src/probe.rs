@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::audit::{self, Audit};
 use crate::bot::Bot;
 use crate::entities::Me;
-use crate::failure::ApiError;
+use crate::failure::BotApiError;
 use crate::wire::Wire as _;
 
 /// Asks Telegram.
@@ -21,12 +21,12 @@ pub(super) async fn probe(bot: &Bot, timeout: Duration) -> Probe {
         Ok(me) => me,
         Err(error) => {
             let status = match &error {
-                ApiError::Refused { status, .. } => Some(*status),
-                ApiError::Unreachable(_)
-                | ApiError::Unsent(_)
-                | ApiError::Gone(_)
-                | ApiError::Lost(_)
-                | ApiError::Unread { .. } => None,
+                BotApiError::Refused { status, .. } => Some(*status),
+                BotApiError::Unreachable(_)
+                | BotApiError::Unsent(_)
+                | BotApiError::Gone(_)
+                | BotApiError::Lost(_)
+                | BotApiError::Unread { .. } => None,
             };
             let error = Some(error.to_string());
             return Probe { ok: false, status, error, elapsed_ms: elapsed(), ..Probe::default() };

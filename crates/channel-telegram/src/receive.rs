@@ -11,14 +11,14 @@ use tokio::task::JoinHandle;
 use crate::bot::Bot;
 use crate::client::Client;
 use crate::entities::Me;
-use crate::failure::{ApiError, Refusal};
+use crate::failure::{ApiRefusal, BotApiError};
 use crate::offset::{OffsetFile, Taken};
 use crate::params::set;
 use crate::poller_slot::{self, PollerSlot};
-use crate::polling::{Ask, Next, Polling};
-use crate::pressed::{self, Heard};
+use crate::polling::{AfterFailure, Polling, UpdatesRequest};
+use crate::pressed::{self, ReceivedUpTo};
 use crate::reception::{Answers, failed, give, works};
-use crate::update::{Callback, Times};
+use crate::update::{Callback, UpdateTimes};
 use crate::{name_lookup, stickers, update, webhook};
 
 /// Time in seconds for which Telegram holds a poll when there is nothing.
@@ -75,10 +75,10 @@ async fn ready(bot: &Bot, io: &AccountIo) -> Result<(Me, PollerSlot), Exit> {
                 return Ok((me, slot));
             }
             Err(error) => match failed(&mut polling, &error, io) {
-                Next::Pause(wait) => tokio::time::sleep(wait).await,
+                AfterFailure::Pause(wait) => tokio::time::sleep(wait).await,
                 // The answer to `getMe` has no updates in it.
-                Next::PassOver(_) => {}
-                Next::End(exit) => return Err(exit),
+                AfterFailure::PassOver(_) => {}
+                AfterFailure::End(exit) => return Err(exit),
             },
         }
     }
@@ -88,7 +88,7 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
     let offset = Offset::new(OffsetFile::new(&io.state_dir, &bot.id, me.id, bot.client.root()), &bot.id);
     let taken = offset.read().await;
     let mut polling = Polling::new(taken);
-    let mut heard = Heard::until(taken.map(|taken| taken.at));
+    let mut heard = ReceivedUpTo::until(taken.map(|taken| taken.at));
     let mut client = bot.client.with_new_connections();
     let mut answers = Answers::new(bot.client.clone());
     let mut has_webhook = true;
@@ -112,21 +112,23 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
                 if is_all && pause.is_none() {
                     heard.all(now_ms());
                 }
-                pause.map(Next::Pause)
+                pause.map(AfterFailure::Pause)
             }
             Err(error) => {
                 client = bot.client.with_new_connections();
                 // The return of Telegram should be noticed at once: unsent messages wait for that.
                 // Another poller is only known by a poll that is held.
-                hold = if error.refusal() == Some(Refusal::Conflict) { HOLD } else { 0 };
+                hold = if error.refusal() == Some(ApiRefusal::Conflict) { HOLD } else { 0 };
                 Some(failed(&mut polling, &error, io))
             }
         };
         match next {
             None => {}
-            Some(Next::PassOver(update)) => pass_over(bot, me, io, (&mut polling, &offset), update).await,
-            Some(Next::End(exit)) => return offset.written(exit).await,
-            Some(Next::Pause(wait)) => tokio::select! { biased;
+            Some(AfterFailure::PassOver(update)) => {
+                pass_over(bot, me, io, (&mut polling, &offset), update).await
+            }
+            Some(AfterFailure::End(exit)) => return offset.written(exit).await,
+            Some(AfterFailure::Pause(wait)) => tokio::select! { biased;
                 () = io.stop.cancelled() => return offset.written(Exit::Stopped).await,
                 () = tokio::time::sleep(wait) => {}
             },
@@ -137,10 +139,10 @@ async fn poll(bot: &Bot, me: &Me, io: &AccountIo, _slot: PollerSlot) -> Exit {
 /// Asks for updates. A webhook that is set would keep them from us: the first time it is taken away, and what waits stays.
 async fn get_updates(
     client: &Client,
-    ask: Ask,
+    ask: UpdatesRequest,
     hold: u64,
     has_webhook: &mut bool,
-) -> Result<Value, ApiError> {
+) -> Result<Value, BotApiError> {
     if *has_webhook {
         client.call("deleteWebhook", &json!({"drop_pending_updates": false})).await?;
         *has_webhook = false;
@@ -157,7 +159,7 @@ async fn hand_over(
     bot: &Bot,
     me: &Me,
     io: &AccountIo,
-    (polling, offset, heard): (&mut Polling, &Offset, &mut Heard),
+    (polling, offset, heard): (&mut Polling, &Offset, &mut ReceivedUpTo),
     answers: &mut Answers,
     updates: &Value,
 ) -> Option<Duration> {
@@ -171,7 +173,7 @@ async fn hand_over(
         return Some(polling.not_taken(rand::random()));
     }
     let now = now_ms();
-    let times = Times { now, ahead: bot.client.clock().ahead() };
+    let times = UpdateTimes { now, ahead: bot.client.clock().ahead() };
     let said: Vec<(i64, Option<i64>)> = list
         .iter()
         .filter_map(|update| Some((update::id(update)?, update::said_at(update, times))))

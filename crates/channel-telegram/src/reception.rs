@@ -9,8 +9,8 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::client::Client;
-use crate::failure::{ApiError, Refusal};
-use crate::polling::{Next, Polling};
+use crate::failure::{ApiRefusal, BotApiError};
+use crate::polling::{AfterFailure, Polling};
 use crate::update::Callback;
 
 /// Answers to pressed buttons under way.
@@ -46,13 +46,13 @@ pub(super) fn works(io: &AccountIo, client: &Client) {
 }
 
 /// Notes in the status that Telegram has not answered, and returns the next step.
-pub(super) fn failed(polling: &mut Polling, error: &ApiError, io: &AccountIo) -> Next {
+pub(super) fn failed(polling: &mut Polling, error: &BotApiError, io: &AccountIo) -> AfterFailure {
     let next = polling.failed(error, rand::random());
     let why = match (&next, error.refusal()) {
-        (Next::Pause(pause), Some(Refusal::Slower(_))) => {
+        (AfterFailure::Pause(pause), Some(ApiRefusal::Slower(_))) => {
             format!("{}; it is asked again after {} s", error.told(), pause.as_secs())
         }
-        (Next::Pause(_) | Next::PassOver(_) | Next::End(_), _) => error.told(),
+        (AfterFailure::Pause(_) | AfterFailure::PassOver(_) | AfterFailure::End(_), _) => error.told(),
     };
     tracing::warn!(error = why, failures = polling.failures(), "Telegram can't be received from");
     io.status.update(|status| {

@@ -5,13 +5,13 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use openclaw_channels::{
-    Activity, Address, Attempt, Content, MediaKind, Outgoing, Part, Receipt, SendError, Words,
+    Activity, Address, Content, FormattedText, MediaKind, OutgoingPart, Part, Receipt, SendAttempt, SendError,
 };
 use serde_json::{Map, Value};
 
 use crate::bot::Bot;
-use crate::failure::{ApiError, Refusal};
-use crate::outgoing::{Request, Without, keyboard, request};
+use crate::failure::{ApiRefusal, BotApiError};
+use crate::outgoing::{BotRequest, Without, keyboard, request};
 use crate::wire::Wire as _;
 
 /// Things that can be left out, and a move.
@@ -28,11 +28,15 @@ const SHOWN_EVERY: Duration = Duration::from_secs(4);
 const MOST_SHOWN: u32 = 30;
 
 /// Sends a part whose turn it is.
-pub(super) async fn send(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Receipt, SendError> {
+pub(super) async fn send(
+    bot: &Bot,
+    outgoing: OutgoingPart<'_>,
+    attempt: SendAttempt,
+) -> Result<Receipt, SendError> {
     let sent = match whole(bot, outgoing, attempt).await {
         Ok(receipt) => Ok(receipt),
-        Err(Failure::Told(error)) => Err(error),
-        Err(Failure::TooLong) => pieces(bot, outgoing, attempt).await,
+        Err(SendFailure::Told(error)) => Err(error),
+        Err(SendFailure::TooLong) => pieces(bot, outgoing, attempt).await,
     };
     if let (Ok(receipt), Some(keyboard)) = (&sent, keyboard(&outgoing.part.buttons)) {
         let chat = bot.current(&outgoing.address.target);
@@ -44,12 +48,12 @@ pub(super) async fn send(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) ->
     sent
 }
 
-enum Failure {
+enum SendFailure {
     Told(SendError),
     TooLong,
 }
 
-async fn whole(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Receipt, Failure> {
+async fn whole(bot: &Bot, outgoing: OutgoingPart<'_>, attempt: SendAttempt) -> Result<Receipt, SendFailure> {
     let mut chat = bot.current(&outgoing.address.target);
     let mut without = Without::default();
     for _ in 0..MOST_REPAIRS {
@@ -59,39 +63,41 @@ async fn whole(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Re
             Err(error) => error,
         };
         match error.refusal() {
-            Some(Refusal::Moved(to)) => {
+            Some(ApiRefusal::Moved(to)) => {
                 chat = bot.has_moved(&outgoing.address.target, to);
-                bot.wait_turn(&chat).await.map_err(Failure::Told)?;
+                bot.wait_turn(&chat).await.map_err(SendFailure::Told)?;
             }
-            Some(Refusal::Markup | Refusal::TooLong) if !without.markup && has_markup(outgoing.part) => {
+            Some(ApiRefusal::Markup | ApiRefusal::TooLong)
+                if !without.markup && has_markup(outgoing.part) =>
+            {
                 without.markup = true;
             }
-            Some(Refusal::Quote) if !without.quote => without.quote = true,
+            Some(ApiRefusal::Quote) if !without.quote => without.quote = true,
             // The topic was deleted in the meantime: better in the wrong place than nowhere.
-            Some(Refusal::NoThread) if !without.topic => without.topic = true,
-            Some(Refusal::Photo | Refusal::NoVoice) if !without.kind => without.kind = true,
-            Some(Refusal::TooLong) => return Err(Failure::TooLong),
-            Some(Refusal::NotModified) => return Ok(Receipt::default()),
-            Some(_) | None => return Err(Failure::Told(told(bot, outgoing.part, &chat, error))),
+            Some(ApiRefusal::NoThread) if !without.topic => without.topic = true,
+            Some(ApiRefusal::Photo | ApiRefusal::NoVoice) if !without.kind => without.kind = true,
+            Some(ApiRefusal::TooLong) => return Err(SendFailure::TooLong),
+            Some(ApiRefusal::NotModified) => return Ok(Receipt::default()),
+            Some(_) | None => return Err(SendFailure::Told(told(bot, outgoing.part, &chat, error))),
         }
         tracing::info!(chat, method = request.method, %error, "sent again without what Telegram refused");
     }
     let reason = "Telegram refused the message in every form".to_owned();
-    Err(Failure::Told(match outgoing.part.file_name() {
+    Err(SendFailure::Told(match outgoing.part.file_name() {
         Some(_) => SendError::File { reason },
         None => SendError::Final { reason },
     }))
 }
 
 /// Converts the failure of sending a part to the error for the outbox.
-fn told(bot: &Bot, part: &Part, chat: &str, error: ApiError) -> SendError {
+fn told(bot: &Bot, part: &Part, chat: &str, error: BotApiError) -> SendError {
     match error.of_file().filter(|_| part.file_name().is_some()) {
         Some(reason) => SendError::File { reason },
         None => bot.failed(chat, error),
     }
 }
 
-async fn issue(bot: &Bot, at: &Address, request: &Request) -> Result<Value, ApiError> {
+async fn issue(bot: &Bot, at: &Address, request: &BotRequest) -> Result<Value, BotApiError> {
     let Some((kind, upload)) = &request.upload else {
         return bot.client.call(request.method, &request.params).await;
     };
@@ -131,12 +137,12 @@ fn has_markup(part: &Part) -> bool {
 }
 
 /// Sends in pieces what is too long although it was measured: a file first, without its words, then these, without markup.
-async fn pieces(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Receipt, SendError> {
+async fn pieces(bot: &Bot, outgoing: OutgoingPart<'_>, attempt: SendAttempt) -> Result<Receipt, SendError> {
     let parts = cut(outgoing.part);
     let count = parts.len();
     let mut done = Receipt::default();
     for (at, part) in parts.iter().enumerate() {
-        let piece = Outgoing { part, ..outgoing };
+        let piece = OutgoingPart { part, ..outgoing };
         let sent = if at == 0 { once(bot, piece, attempt).await } else { later(bot, piece, attempt).await };
         match sent {
             Ok(receipt) => {
@@ -155,17 +161,17 @@ async fn pieces(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<R
     Ok(done)
 }
 
-async fn once(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Receipt, SendError> {
+async fn once(bot: &Bot, outgoing: OutgoingPart<'_>, attempt: SendAttempt) -> Result<Receipt, SendError> {
     let too_long =
         || SendError::Final { reason: "Telegram finds the message too long, also in pieces".to_owned() };
     bot.wait_turn(&bot.current(&outgoing.address.target)).await?;
     whole(bot, outgoing, attempt).await.map_err(|failure| match failure {
-        Failure::Told(error) => error,
-        Failure::TooLong => too_long(),
+        SendFailure::Told(error) => error,
+        SendFailure::TooLong => too_long(),
     })
 }
 
-async fn later(bot: &Bot, outgoing: Outgoing<'_>, attempt: Attempt) -> Result<Receipt, SendError> {
+async fn later(bot: &Bot, outgoing: OutgoingPart<'_>, attempt: SendAttempt) -> Result<Receipt, SendError> {
     let mut tries = 1;
     loop {
         match once(bot, outgoing, attempt).await {
@@ -192,8 +198,8 @@ fn cut(part: &Part) -> Vec<Part> {
         buttons: Vec::new(),
         extra: Map::new(),
     };
-    let texts = |words: &Words| {
-        split(&words.plain, PIECE).into_iter().map(|text| bare(Content::Text(Words::plain(text))))
+    let texts = |words: &FormattedText| {
+        split(&words.plain, PIECE).into_iter().map(|text| bare(Content::Text(FormattedText::plain(text))))
     };
     let mut parts: Vec<Part> = match &part.content {
         Content::Text(words) => texts(words).collect(),
@@ -278,7 +284,7 @@ mod tests {
                 sent_as: MediaKind::Image,
                 mime: "image/png".to_owned(),
                 name: "x".to_owned(),
-                caption: Some(Words::plain("y".repeat(3000))),
+                caption: Some(FormattedText::plain("y".repeat(3000))),
             },
             reply_to: Some("5".to_owned()),
             quote: None,

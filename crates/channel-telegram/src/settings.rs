@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use openclaw_channels::access::{DmPolicy, Entry, Group, GroupPolicy};
+use openclaw_channels::access::{DmPolicy, Entry, GroupPolicy, GroupSettings};
 use openclaw_channels::markdown::TableMode;
 use openclaw_channels::{ChunkRule, RetryPolicy, switched_off};
 use openclaw_config::Config;
@@ -46,7 +46,7 @@ pub struct AccountSettings {
     /// Policy of groups.
     pub group_policy: GroupPolicy,
     /// Groups by id; `*` is any other.
-    pub groups: BTreeMap<String, Group>,
+    pub groups: BTreeMap<String, GroupSettings>,
     /// Messages of a group that are told to the agent with the next one.
     pub history_limit: Option<u32>,
     /// Megabytes of a file.

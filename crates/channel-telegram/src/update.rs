@@ -1,7 +1,7 @@
 //! Turns an update into events. A kind that is not known, or that is not as it should be, brings
 //! nothing and harms no other.
 
-use openclaw_channels::{Address, Conversation, ConversationKind, Inbound, InboundEvent, Sender};
+use openclaw_channels::{Address, ConversationInfo, ConversationKind, Inbound, InboundEvent, Sender};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -47,14 +47,14 @@ pub(super) struct Callback {
 
 /// The times that an update is read with; Unix milliseconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Times {
+pub(super) struct UpdateTimes {
     /// Stands in where the platform says no time.
     pub(super) now: i64,
     /// Lead of our clock over the platform's.
     pub(super) ahead: i64,
 }
 
-impl Times {
+impl UpdateTimes {
     /// Converts a time of the platform in seconds to our clock.
     fn ours(self, seconds: i64) -> i64 {
         seconds.saturating_mul(1000).saturating_add(self.ahead)
@@ -73,7 +73,7 @@ pub(super) fn id(update: &Value) -> Option<i64> {
 
 /// Returns the time of an update's event, in Unix milliseconds by our clock; `None` if the update
 /// does not tell. A pressed button has the time of its message.
-pub(super) fn said_at(update: &Value, times: Times) -> Option<i64> {
+pub(super) fn said_at(update: &Value, times: UpdateTimes) -> Option<i64> {
     date(update).map(|seconds| times.ours(seconds))
 }
 
@@ -110,7 +110,7 @@ fn unique_id(me: &Me, what: &str, about: &str) -> Option<String> {
 }
 
 /// Reads an update for an account.
-pub(super) fn read(update: &Value, account: &str, me: &Me, times: Times) -> Update {
+pub(super) fn read(update: &Value, account: &str, me: &Me, times: UpdateTimes) -> Update {
     let now = times.now;
     let one = |event: Option<Inbound>| Update { events: event.into_iter().collect(), callback: None };
     if let Value::String(text) = update {
@@ -141,7 +141,7 @@ pub(super) fn read(update: &Value, account: &str, me: &Me, times: Times) -> Upda
     }
 }
 
-fn callback(query: &Value, times: Times) -> Option<Callback> {
+fn callback(query: &Value, times: UpdateTimes) -> Option<Callback> {
     let told = query.at("message").int("date").filter(|seconds| *seconds > 0);
     let message_at = told.map_or(0, |seconds| times.ours(seconds));
     Some(Callback { id: query.text("id")?.to_owned(), message_at })
@@ -179,7 +179,7 @@ fn silent(native_id: String, account: &str, me: &Me, why: &str, now: i64) -> Inb
             target: UNKNOWN.to_owned(),
             thread: None,
         },
-        conversation: Conversation {
+        conversation: ConversationInfo {
             kind: ConversationKind::Direct,
             title: None,
             thread_title: None,
@@ -225,7 +225,7 @@ struct Scene<'a> {
     about: String,
     account: &'a str,
     me: &'a Me,
-    times: Times,
+    times: UpdateTimes,
 }
 
 impl Scene<'_> {
@@ -314,10 +314,10 @@ impl Scene<'_> {
     }
 }
 
-fn conversation(chat: &Value, message: &Value) -> Conversation {
+fn conversation(chat: &Value, message: &Value) -> ConversationInfo {
     // The message that a topic begins with knows its name.
     let topic = message.at("reply_to_message").object("forum_topic_created");
-    Conversation {
+    ConversationInfo {
         kind: people::kind_of_chat(chat),
         title: chat.text("title").map(str::to_owned),
         thread_title: topic.and_then(|topic| topic.text("name")).map(str::to_owned),

@@ -27,10 +27,10 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::bot::Bot;
 use crate::client::{self, Client};
 use crate::entities::Me;
-use crate::failure::ApiError;
+use crate::failure::BotApiError;
 use crate::poller_slot::PollerSlot;
-use crate::polling::{Next, Polling};
-use crate::pressed::{self, Heard};
+use crate::polling::{AfterFailure, Polling};
+use crate::pressed::{self, ReceivedUpTo};
 use crate::reception::{Answers, failed, give, works};
 use crate::wire::Wire as _;
 use crate::{reading, update};
@@ -58,7 +58,7 @@ struct Hook {
     io: AccountIo,
     client: Client,
     answers: Mutex<Answers>,
-    heard: Mutex<Heard>,
+    heard: Mutex<ReceivedUpTo>,
 }
 
 impl Hook {
@@ -113,17 +113,17 @@ async fn register(bot: &Bot, hook: &Hook) -> Exit {
     loop {
         let result = if is_set { look(bot, &url).await } else { set(bot, &url, hook).await };
         let wait = match result {
-            Ok(State::Pushes) => {
+            Ok(WebhookState::Pushes) => {
                 is_set = true;
                 polling.took(None, now_ms());
                 works(&hook.io, &bot.client);
                 LOOK
             }
-            Ok(State::Gone) => {
+            Ok(WebhookState::Gone) => {
                 is_set = false;
                 polling.not_taken(rand::random())
             }
-            Ok(State::Fails(why)) => {
+            Ok(WebhookState::Fails(why)) => {
                 hook.io.status.update(|status| {
                     status.connected = false;
                     status.last_error = Some(why);
@@ -131,17 +131,17 @@ async fn register(bot: &Bot, hook: &Hook) -> Exit {
                 LOOK
             }
             Err(error) => match failed(&mut polling, &error, &hook.io) {
-                Next::Pause(wait) => wait,
+                AfterFailure::Pause(wait) => wait,
                 // The calls made here have no updates in their answers.
-                Next::PassOver(_) => continue,
-                Next::End(exit) => return exit,
+                AfterFailure::PassOver(_) => continue,
+                AfterFailure::End(exit) => return exit,
             },
         };
         tokio::time::sleep(wait).await;
     }
 }
 
-enum State {
+enum WebhookState {
     Pushes,
     /// Another webhook was set, or ours was removed.
     Gone,
@@ -149,20 +149,20 @@ enum State {
     Fails(String),
 }
 
-async fn set(bot: &Bot, url: &str, hook: &Hook) -> Result<State, ApiError> {
+async fn set(bot: &Bot, url: &str, hook: &Hook) -> Result<WebhookState, BotApiError> {
     let params = json!({
         "url": url,
         "secret_token": hook.secret.expose_secret(),
         "allowed_updates": update::KINDS,
         "drop_pending_updates": false,
     });
-    bot.client.call("setWebhook", &params).await.map(|_| State::Pushes)
+    bot.client.call("setWebhook", &params).await.map(|_| WebhookState::Pushes)
 }
 
-async fn look(bot: &Bot, url: &str) -> Result<State, ApiError> {
+async fn look(bot: &Bot, url: &str) -> Result<WebhookState, BotApiError> {
     let now = bot.client.call("getWebhookInfo", &json!({})).await?;
     if now.text("url") != Some(url) {
-        return Ok(State::Gone);
+        return Ok(WebhookState::Gone);
     }
     let since =
         (now_ms() - bot.client.clock().ahead()) / 1000 - i64::try_from(LOOK.as_secs()).unwrap_or_default();
@@ -170,9 +170,9 @@ async fn look(bot: &Bot, url: &str) -> Result<State, ApiError> {
     let waits = now.int("pending_update_count").is_some_and(|count| count > 0);
     if is_recent && waits {
         let why = now.text("last_error_message").unwrap_or("no reason given");
-        return Ok(State::Fails(format!("Telegram can't push to {url}: {why}")));
+        return Ok(WebhookState::Fails(format!("Telegram can't push to {url}: {why}")));
     }
-    Ok(State::Pushes)
+    Ok(WebhookState::Pushes)
 }
 
 async fn accept(listener: &TcpListener, hook: &Arc<Hook>) {
@@ -281,7 +281,7 @@ async fn respond(
     };
     // Refused, one that can't be read would be brought again for a day, and what comes behind it would wait.
     let now = now_ms();
-    let times = update::Times { now, ahead: hook.client.clock().ahead() };
+    let times = update::UpdateTimes { now, ahead: hook.client.clock().ahead() };
     let mut update = match value {
         Ok(value) => update::read(&value, &hook.account, &hook.me, times),
         Err((why, text)) => {

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use openclaw_channel_telegram::Telegram;
 use openclaw_channels::{Address, Channel};
 use openclaw_config::{Config, Environment};
-use openclaw_testkit::conformance::{ACCOUNTS, Fixture, FixtureFuture, Meets, Places, Shown};
-use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, group_message, private_message};
+use openclaw_testkit::conformance::{
+    ACCOUNTS, Fixture, FixtureFuture, Meets, ShownMessage, TestConversations,
+};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, forum_message, group_message, private_message};
 use serde_json::{Value, json};
 
 mod telegram {
@@ -64,14 +66,14 @@ impl Fixture for TelegramFixture {
         self.with(dir, |_| None)
     }
 
-    fn places(&self, account: &str) -> Places {
+    fn places(&self, account: &str) -> TestConversations {
         let at = |target: &str, thread: Option<&str>| Address {
             channel: "telegram".to_owned(),
             account: account.to_owned(),
             target: target.to_owned(),
             thread: thread.map(str::to_owned),
         };
-        Places {
+        TestConversations {
             direct: at("5", None),
             other: at("6", None),
             group: at("-1001234567890123", None),
@@ -102,7 +104,7 @@ impl Fixture for TelegramFixture {
     }
 
     fn falls_silent(&self, account: &str) {
-        self.server(account).fail("getUpdates", Fault::Silence);
+        self.server(account).fail("getUpdates", CallFault::Silence);
     }
 
     fn revokes(&self, account: &str, revoked: bool) {
@@ -111,16 +113,16 @@ impl Fixture for TelegramFixture {
 
     fn next_send(&self, account: &str, meets: Meets) {
         let fault = match meets {
-            Meets::Slower(seconds) => Fault::Slower(seconds),
-            Meets::LostAnswer => Fault::DoneAndDropped,
-            Meets::Trouble => Fault::Refuse(500, "Internal Server Error"),
-            Meets::NoSuchChat => Fault::Refuse(400, "Bad Request: chat not found"),
+            Meets::Slower(seconds) => CallFault::Slower(seconds),
+            Meets::LostAnswer => CallFault::DoneAndDropped,
+            Meets::Trouble => CallFault::Refuse(500, "Internal Server Error"),
+            Meets::NoSuchChat => CallFault::Refuse(400, "Bad Request: chat not found"),
         };
         self.server(account).fail("sendMessage", fault);
     }
 
-    fn shown(&self, account: &str) -> Vec<Shown> {
-        let shown = |params: Value| Shown {
+    fn shown(&self, account: &str) -> Vec<ShownMessage> {
+        let shown = |params: Value| ShownMessage {
             target: params["chat_id"].to_string(),
             thread: thread(&params),
             text: openclaw_testkit::telegram::visible(&params),

@@ -14,10 +14,11 @@ pub mod rules;
 pub mod settings;
 
 pub use elsewhere::{named_elsewhere, written_owners};
-pub use listed::Listed;
+pub use listed::ListedPerson;
 pub use mention::Mentioned;
 pub use pairing::{Guests, PairingLook, PairingRequest, PairingStore, Requested};
-pub use rules::{Admission, Denial, Gate, Group as GroupView, Silence, Speaker};
+pub use rules::{Admission, Denial, EffectiveGroup as GroupView, SenderVerdict, Silence, Speaker};
 pub use settings::{
-    AccessSettings, DmPolicy, Entry, ErrorPolicy, Group, GroupPolicy, GroupRules, ReactionNotifications,
+    AccessSettings, DmPolicy, Entry, ErrorPolicy, GroupPolicy, GroupRules, GroupSettings,
+    ReactionNotifications,
 };

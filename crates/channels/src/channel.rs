@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use crate::access::Admission;
 use crate::status::StatusReport;
 use crate::{
-    Address, Attempt, ConversationKind, Found, GuessThrottle, Inbound, MediaKind, MediaRef, Outgoing, Part,
-    Receipt, Repeats, RetryPolicy, SendError, Sender, Words,
+    Address, ConversationKind, FormattedText, GuessThrottle, Inbound, MediaKind, MediaRef, OutgoingPart,
+    Part, PartFate, Receipt, Repeats, RetryPolicy, SendAttempt, SendError, Sender,
 };
 
 /// A future of a channel.
@@ -92,11 +92,11 @@ pub trait Account: Send + Sync + 'static {
 
     /// Returns the turn of a part in the platform's rate limits: if it may be sent to a
     /// conversation now. Asked before each [`Account::send`], and before the delivery counts as
-    /// being sent: one that only waits for its turn was not sent. [`Turn::Now`] takes the place in
+    /// being sent: one that only waits for its turn was not sent. [`RateTurn::Now`] takes the place in
     /// the line.
-    fn turn(&self, at: &Address) -> Turn {
+    fn turn(&self, at: &Address) -> RateTurn {
         let _ = at;
-        Turn::Now
+        RateTurn::Now
     }
 
     /// Returns the backoff policy for a part that was not accepted.
@@ -114,23 +114,23 @@ pub trait Account: Send + Sync + 'static {
     /// Sends one part by one request: what is tried again is decided by the caller.
     fn send<'a>(
         &'a self,
-        outgoing: Outgoing<'a>,
-        attempt: Attempt,
+        outgoing: OutgoingPart<'a>,
+        attempt: SendAttempt,
     ) -> ChannelFuture<'a, Result<Receipt, SendError>>;
 
     /// Looks whether a part is there. Asked only where repeats are [`Repeats::Doubled`].
-    fn confirm<'a>(&'a self, outgoing: Outgoing<'a>) -> ChannelFuture<'a, Result<Found, SendError>> {
+    fn confirm<'a>(&'a self, outgoing: OutgoingPart<'a>) -> ChannelFuture<'a, Result<PartFate, SendError>> {
         // Without a way to look.
         let _ = outgoing;
-        Box::pin(async { Ok(Found::Unknown) })
+        Box::pin(async { Ok(PartFate::Unknown) })
     }
 
     /// Cuts an answer into parts and formats each: the only place where that is done.
     fn parts(&self, answer: &Answer) -> Vec<Part>;
 
     /// Words of the gateway's own as the platform takes them: nothing in them is formatting.
-    fn literal(&self, text: &str) -> Words {
-        Words::plain(text)
+    fn literal(&self, text: &str) -> FormattedText {
+        FormattedText::plain(text)
     }
 
     /// Fetches a file of a message into a directory, under a new name; no file that is there is replaced.
@@ -246,7 +246,10 @@ pub trait Account: Send + Sync + 'static {
     fn probe(&self, timeout: Duration) -> ChannelFuture<'_, Probe>;
 
     /// Looks up who or what a target is, by the platform's directory. `None`: it knows nobody of that name.
-    fn look_up<'a>(&'a self, target: &'a Target) -> ChannelFuture<'a, Result<Option<Peer>, SendError>> {
+    fn look_up<'a>(
+        &'a self,
+        target: &'a Target,
+    ) -> ChannelFuture<'a, Result<Option<DirectoryPeer>, SendError>> {
         let _ = target;
         Box::pin(async { Ok(None) })
     }
@@ -295,7 +298,7 @@ pub struct NotTaken(pub String);
 
 /// Turn of a part in the rate limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum RateTurn {
     /// Now.
     Now,
     /// Waits this long; then the part asks again.
@@ -396,7 +399,7 @@ pub struct Target {
 
 /// Person or conversation in a platform's directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Peer {
+pub struct DirectoryPeer {
     /// The platform's id.
     pub id: String,
     /// Name for people.

@@ -22,7 +22,7 @@ pub struct Inbound {
     /// Conversation that it happened in; an answer goes there.
     pub address: Address,
     /// Kind, title and other facts of that conversation.
-    pub conversation: Conversation,
+    pub conversation: ConversationInfo,
     /// Person who did it.
     pub sender: Sender,
     /// Kind and data of the event.
@@ -140,7 +140,7 @@ impl InboundMessage {
 /// Conversation in which an event happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Conversation {
+pub struct ConversationInfo {
     /// Between two, in a group, in a room.
     pub kind: ConversationKind,
     /// Title for people.

@@ -31,16 +31,18 @@ pub use address::Address;
 pub use backoff::RetryPolicy;
 pub use channel::{
     Account, AccountIo, ActionError, Activity, Answer, AnswerMedia, Capabilities, Channel, ChannelFuture,
-    Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Peer, Probe, Reacting,
-    Target, TargetError, Turn, UnknownAccount, Unusable,
+    DirectoryPeer, Exit, FetchError, Fetched, InboundSink, Issue, IssueKind, MenuCommand, NotTaken, Probe,
+    RateTurn, Reacting, Target, TargetError, UnknownAccount, Unusable,
 };
 pub use chunk_rule::{ChunkRule, reply_layers};
 pub use guessing::{GuessThrottle, Knock, SecretGiven};
 pub use inbound::{
-    Conversation, ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage, Location, MediaKind,
-    MediaRef, Mentions, Quoted, Sender,
+    ConversationInfo, ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage, Location,
+    MediaKind, MediaRef, Mentions, Quoted, Sender,
 };
-pub use outbound::{Attempt, Button, Content, Found, Outgoing, Part, Receipt, Repeats, SendError, Words};
+pub use outbound::{
+    Button, Content, FormattedText, OutgoingPart, Part, PartFate, Receipt, Repeats, SendAttempt, SendError,
+};
 pub use platforms::Platforms;
 pub use status::{AccountStatus, Disconnect, SET_THE_CLOCK, StatusReport, clock_is_wrong};
-pub use switch::{Switch, SwitchedOff, switched_off, told_unusable};
+pub use switch::{SwitchOwner, SwitchedOff, switched_off, told_unusable};

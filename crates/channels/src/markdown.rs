@@ -27,7 +27,7 @@ pub use table::TableMode;
 
 /// Features of Markdown that a platform supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
+pub struct MarkdownFeatures {
     /// Treatment of tables.
     pub tables: TableMode,
     /// True if addresses with a scheme become links.
@@ -38,7 +38,7 @@ pub struct Reading {
     pub spoilers: bool,
 }
 
-impl Reading {
+impl MarkdownFeatures {
     /// Reads Markdown as it is written, without features that only some platforms have.
     pub const PLAIN: Self =
         Self { tables: TableMode::Code, autolinks: false, angle_links: true, spoilers: false };

@@ -38,7 +38,7 @@ impl Part {
     /// Words alone.
     pub fn text(words: impl Into<String>) -> Self {
         Self {
-            content: Content::Text(Words::plain(words)),
+            content: Content::Text(FormattedText::plain(words)),
             reply_to: None,
             quote: None,
             silent: false,
@@ -51,9 +51,9 @@ impl Part {
     #[must_use]
     pub fn with_words(self, other: String) -> Self {
         let content = match self.content {
-            Content::Text(_) => Content::Text(Words::plain(other)),
+            Content::Text(_) => Content::Text(FormattedText::plain(other)),
             Content::Media { path, sent_as, mime, name, caption: Some(_) } => {
-                Content::Media { path, sent_as, mime, name, caption: Some(Words::plain(other)) }
+                Content::Media { path, sent_as, mime, name, caption: Some(FormattedText::plain(other)) }
             }
             Content::Poll { options, multiple, hours, .. } => {
                 Content::Poll { question: other, options, multiple, hours }
@@ -65,13 +65,13 @@ impl Part {
 
     /// The words of a file that is not sent, and a note of that behind them. `None`: it is no file, or has no words.
     #[must_use]
-    pub fn without_file(&self, note: &Words) -> Option<Self> {
+    pub fn without_file(&self, note: &FormattedText) -> Option<Self> {
         let Content::Media { caption: Some(words), .. } = &self.content else { return None };
         let formatted = words.formatted.as_ref().map(|formatted| {
             let note = note.formatted.as_ref().unwrap_or(&note.plain);
             format!("{formatted}\n\n{note}")
         });
-        let words = Words { plain: format!("{}\n\n{}", words.plain, note.plain), formatted };
+        let words = FormattedText { plain: format!("{}\n\n{}", words.plain, note.plain), formatted };
         Some(Self { content: Content::Text(words), ..self.clone() })
     }
 
@@ -107,7 +107,7 @@ impl Part {
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum Content {
     /// Words.
-    Text(Words),
+    Text(FormattedText),
     /// A file.
     Media {
         /// The file, in the gateway's own storage until it is sent.
@@ -121,7 +121,7 @@ pub enum Content {
         name: String,
         /// Words below it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        caption: Option<Words>,
+        caption: Option<FormattedText>,
     },
     /// A question with answers to choose from.
     Poll {
@@ -146,7 +146,7 @@ pub enum Content {
 /// Words as the platform takes them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Words {
+pub struct FormattedText {
     /// Text without formatting; sent if the platform refuses the other.
     pub plain: String,
     /// Text in the platform's own markup, where it has one.
@@ -154,7 +154,7 @@ pub struct Words {
     pub formatted: Option<String>,
 }
 
-impl Words {
+impl FormattedText {
     /// Creates words without formatting.
     pub fn plain(text: impl Into<String>) -> Self {
         Self { plain: text.into(), formatted: None }
@@ -173,7 +173,7 @@ pub struct Button {
 
 /// A part on its way.
 #[derive(Debug, Clone, Copy)]
-pub struct Outgoing<'a> {
+pub struct OutgoingPart<'a> {
     /// Unique for ever, such as `<run id>:<part>`. Platforms that know idempotency keys are given it.
     pub id: &'a str,
     /// Destination address.
@@ -184,7 +184,7 @@ pub struct Outgoing<'a> {
 
 /// Facts about one attempt for the channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attempt {
+pub struct SendAttempt {
     /// 1 for the first.
     pub number: u32,
     /// Accepted so long ago that the message should say so (spec `channels.md` §5.5: half an hour).
@@ -216,7 +216,7 @@ pub enum Repeats {
 
 /// Answer of the platform about a part whose fate is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum PartFate {
     /// The part was sent.
     Sent(Receipt),
     /// The part was not sent, and no request for it is under way.

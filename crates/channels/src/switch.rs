@@ -16,12 +16,12 @@ pub struct SwitchedOff {
     /// Path of the switch in the configuration.
     pub key: String,
     /// Owner of the switch.
-    pub of: Switch,
+    pub of: SwitchOwner,
 }
 
 /// Owner of a switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Switch {
+pub enum SwitchOwner {
     /// The platform's: somebody wants it so.
     Channel,
     /// The account's: somebody wants it so.
@@ -36,18 +36,18 @@ pub fn switched_off(config: &Config, channel: &str, account: &str) -> Option<Swi
     let section = config.document().get("channels").and_then(|channels| channels.get(channel));
     let is_off = |keys: &Value| keys.get("enabled") == Some(&Value::Bool(false));
     if section.is_some_and(is_off) {
-        return Some(SwitchedOff { key: format!("channels.{channel}.enabled"), of: Switch::Channel });
+        return Some(SwitchedOff { key: format!("channels.{channel}.enabled"), of: SwitchOwner::Channel });
     }
     let id = normalize_account_id(account);
     let accounts = section.and_then(|keys| keys.get("accounts")).and_then(Value::as_object);
     let own = accounts.into_iter().flatten().find(|(name, _)| normalize_account_id(name) == id);
     if let Some((name, _)) = own.filter(|(_, keys)| is_off(keys)) {
         let key = format!("channels.{channel}.accounts.{name}.enabled");
-        return Some(SwitchedOff { key, of: Switch::Account });
+        return Some(SwitchedOff { key, of: SwitchOwner::Account });
     }
     let by_plugin = plugin_switches(config.document(), channel);
     let key = by_plugin.first()?.key();
-    Some(SwitchedOff { key, of: Switch::Plugin(by_plugin) })
+    Some(SwitchedOff { key, of: SwitchOwner::Plugin(by_plugin) })
 }
 
 /// Returns the reason why an account can't be used, for people: if it is switched off, the text
@@ -66,26 +66,28 @@ impl SwitchedOff {
     /// The command that switches it on.
     pub fn remedy(&self) -> String {
         match &self.of {
-            Switch::Plugin(switches) => turn_on_command(switches),
-            Switch::Channel | Switch::Account => format!("openclaw config set {} true", self.key),
+            SwitchOwner::Plugin(switches) => turn_on_command(switches),
+            SwitchOwner::Channel | SwitchOwner::Account => format!("openclaw config set {} true", self.key),
         }
     }
 
     /// Returns true if the account may be off unintentionally: a person who turned off the platform
     /// or the account itself knows about it.
     pub fn is_unwanted(&self) -> bool {
-        matches!(self.of, Switch::Plugin(_))
+        matches!(self.of, SwitchOwner::Plugin(_))
     }
 }
 
 impl fmt::Display for SwitchedOff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.of {
-            Switch::Plugin(switches) => {
+            SwitchOwner::Plugin(switches) => {
                 let all: Vec<String> = switches.iter().map(PluginSwitch::to_string).collect();
                 write!(f, "it is switched off by {}", all.join(", and by "))
             }
-            Switch::Channel | Switch::Account => write!(f, "it is switched off by {}: false", self.key),
+            SwitchOwner::Channel | SwitchOwner::Account => {
+                write!(f, "it is switched off by {}: false", self.key)
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ pub use lines::chunk_lines;
 pub use markdown::{chunk_markdown, cut_in_fence};
 pub use paragraphs::{next_gap, paragraphs};
 pub use plain::chunk_text;
-pub(crate) use plain::{Part, next_part, ranges};
+pub(crate) use plain::{TextPart, next_part, ranges};
 
 /// Places at which parts end: `channels.<id>.chunkMode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]

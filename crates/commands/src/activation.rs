@@ -6,11 +6,11 @@ use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::ChatType;
 
 use super::command::ArgumentMenu;
-use super::command::{Category, Command, Does, Takes};
-use super::{Answering, Context};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::{Answering, CommandContext};
 
-pub(crate) const COMMAND: Command =
-    Command::new("activation", Category::Management, Does::Answers(run), "Set when a group is answered.")
+pub(crate) const COMMAND: ChatCommand =
+    ChatCommand::new("activation", Category::Management, Does::Answers(run), "Set when a group is answered.")
         .taking(Takes::Words, "mention|always")
         .offering(ArgumentMenu::Here(|context| {
             let modes: &[&str] = if is_group(context) { &["mention", "always"] } else { &[] };
@@ -20,7 +20,7 @@ pub(crate) const COMMAND: Command =
 const USAGE: &str = "⚙️ Usage: /activation mention|always";
 const NO_GROUP: &str = "⚙️ Group activation only applies to group chats.";
 
-fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move {
         if !is_group(context) {
             return Ok(NO_GROUP.to_owned());
@@ -52,7 +52,7 @@ fn name(mode: GroupActivation) -> &'static str {
 }
 
 /// True if the command was given in a group, or in the session of one.
-fn is_group(context: &Context<'_>) -> bool {
+fn is_group(context: &CommandContext<'_>) -> bool {
     match context.row.payload.source.origin() {
         Some(origin) => !origin.is_direct(),
         None => matches!(context.entry.chat_type, Some(ChatType::Group | ChatType::Channel)),
@@ -61,7 +61,7 @@ fn is_group(context: &Context<'_>) -> bool {
 
 /// Returns the activation of the session's group: the row's value, else the configured one. `None`
 /// if there is no group.
-pub(crate) fn effective(context: &Context<'_>) -> Option<&'static str> {
+pub(crate) fn effective(context: &CommandContext<'_>) -> Option<&'static str> {
     if !is_group(context) {
         return None;
     }

@@ -14,14 +14,14 @@ use openclaw_config::{Config, Loaded, value_path};
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::Value;
 
-use super::allowlist_words::{Action, Asked, Scope, Where, read};
-use super::command::{Category, Command, Does, Offered, Takes};
+use super::allowlist_words::{AllowlistAction, AllowlistRequest, Scope, Where, read};
+use super::command::{Category, ChatCommand, Does, Offered, Takes};
 use super::config::{NO_GATEWAY, on_disk, refused};
-use super::{Answering, Context};
+use super::{Answering, CommandContext};
 
-pub(crate) const COMMAND: Command = Command {
+pub(crate) const COMMAND: ChatCommand = ChatCommand {
     offered: Offered::Text,
-    ..Command::new("allowlist", Category::Management, Does::Answers(run), "List or change who is heard.")
+    ..ChatCommand::new("allowlist", Category::Management, Does::Answers(run), "List or change who is heard.")
         .taking(
             Takes::Words,
             "[list|add|remove] [dm|group|all] [--config|--store] [channel=x] [account=y] <entry>",
@@ -36,36 +36,36 @@ const NOT_FOUND: &str = "⚠️ Entry not found.";
 /// Channels whose private list lies in an object of its own.
 const NESTED: [&str; 3] = ["discord", "googlechat", "slack"];
 
-fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move {
         let asked = match read(arguments) {
             Ok(asked) => asked,
             Err(what) => return Ok(what),
         };
-        let place = match Place::of(context, &asked) {
+        let place = match AllowlistAccount::of(context, &asked) {
             Ok(place) => place,
             Err(what) => return Ok(what),
         };
         match asked.action {
-            Action::List => Ok(place.list(context, &asked).await),
-            Action::Add | Action::Remove => place.edit(context, asked).await,
+            AllowlistAction::List => Ok(place.list(context, &asked).await),
+            AllowlistAction::Add | AllowlistAction::Remove => place.edit(context, asked).await,
         }
     })
 }
 
 /// Account whose lists are meant.
 #[derive(Clone)]
-struct Place {
+struct AllowlistAccount {
     channel: Arc<dyn Channel>,
     account: String,
     /// True if the account was named.
     is_named: bool,
 }
 
-impl Place {
+impl AllowlistAccount {
     /// Returns the named account, else the one of the message's conversation; otherwise the text to
     /// answer with.
-    fn of(context: &Context<'_>, asked: &Asked) -> Result<Self, String> {
+    fn of(context: &CommandContext<'_>, asked: &AllowlistRequest) -> Result<Self, String> {
         let origin = context.row.payload.source.origin();
         let id = match &asked.channel {
             Some(name) => by_name(name).map(|info| info.id),
@@ -93,7 +93,7 @@ impl Place {
         PairingStore::new(config.paths().credentials_dir(), self.id(), &self.account)
     }
 
-    async fn list(&self, context: &Context<'_>, asked: &Asked) -> String {
+    async fn list(&self, context: &CommandContext<'_>, asked: &AllowlistRequest) -> String {
         let config = &context.settings.config;
         let access = match AccessSettings::of(config, self.id(), &self.account) {
             Ok(access) => access,
@@ -142,7 +142,11 @@ impl Place {
         lines.join("\n")
     }
 
-    async fn edit(&self, context: &Context<'_>, asked: Asked) -> Result<String, super::CommandError> {
+    async fn edit(
+        &self,
+        context: &CommandContext<'_>,
+        asked: AllowlistRequest,
+    ) -> Result<String, super::CommandError> {
         if !context.settings.config.commands.config {
             return Ok(DISABLED.to_owned());
         }
@@ -165,7 +169,7 @@ impl Place {
     }
 
     /// Changes the list of the file, and of pairings. Blocking.
-    fn change(&self, loaded: &Loaded, store: &PairingStore, asked: &Asked, entry: &str) -> String {
+    fn change(&self, loaded: &Loaded, store: &PairingStore, asked: &AllowlistRequest, entry: &str) -> String {
         let mut places = Vec::new();
         if asked.at != Where::Store {
             match self.change_file(loaded, asked, entry) {
@@ -176,9 +180,9 @@ impl Place {
         }
         if asked.at != Where::Config && asked.scope == Scope::Dm {
             let changed = match asked.action {
-                Action::Add => store.allow(self.channel.as_ref(), entry),
-                Action::Remove => store.forget(self.channel.as_ref(), entry),
-                Action::List => Ok(false),
+                AllowlistAction::Add => store.allow(self.channel.as_ref(), entry),
+                AllowlistAction::Remove => store.forget(self.channel.as_ref(), entry),
+                AllowlistAction::List => Ok(false),
             };
             match changed {
                 Ok(true) => places.push("pairing store".to_owned()),
@@ -187,10 +191,10 @@ impl Place {
             }
         }
         let (scope, verb) = match (asked.scope, asked.action) {
-            _ if places.is_empty() && asked.action == Action::Add => return ALREADY.to_owned(),
+            _ if places.is_empty() && asked.action == AllowlistAction::Add => return ALREADY.to_owned(),
             _ if places.is_empty() => return NOT_FOUND.to_owned(),
-            (Scope::Group, Action::Add) => ("Group", "added"),
-            (_, Action::Add) => ("DM", "added"),
+            (Scope::Group, AllowlistAction::Add) => ("Group", "added"),
+            (_, AllowlistAction::Add) => ("DM", "added"),
             (Scope::Group, _) => ("Group", "removed"),
             (_, _) => ("DM", "removed"),
         };
@@ -204,7 +208,7 @@ impl Place {
     fn change_file(
         &self,
         loaded: &Loaded,
-        asked: &Asked,
+        asked: &AllowlistRequest,
         entry: &str,
     ) -> Result<Option<Vec<String>>, String> {
         let channel = vec!["channels".to_owned(), self.id().to_owned()];
@@ -216,25 +220,25 @@ impl Place {
         let mut lists =
             scopes.iter().flat_map(|scope| sections.iter().map(|section| self.list_in(section, *scope)));
         let path = lists.next().unwrap_or_default();
-        let inherited = lists.find_map(|list| List::at(loaded, &list));
+        let inherited = lists.find_map(|list| ConfigList::at(loaded, &list));
         let is_inherited = inherited.is_some();
-        let List { included, mut own } = match List::at(loaded, &path) {
+        let ConfigList { included, mut own } = match ConfigList::at(loaded, &path) {
             Some(list) => list,
-            None => inherited.map(List::whole).unwrap_or_default(),
+            None => inherited.map(ConfigList::whole).unwrap_or_default(),
         };
-        let is_it = |known: &Listed| {
+        let is_it = |known: &ConfigListEntry| {
             let text = known.means.as_str().map_or_else(|| known.means.to_string(), str::to_owned);
             self.channel.allow_entry(&text).as_deref() == Some(entry)
         };
         let before = own.len();
         match asked.action {
-            Action::Add if included.iter().chain(&own).any(is_it) => {}
-            Action::Add => own.push(Listed::new(&Value::from(entry))),
-            Action::Remove if included.iter().any(is_it) => {
+            AllowlistAction::Add if included.iter().chain(&own).any(is_it) => {}
+            AllowlistAction::Add => own.push(ConfigListEntry::new(&Value::from(entry))),
+            AllowlistAction::Remove if included.iter().any(is_it) => {
                 return Err(refused("remove", &WriteError::included(loaded, path.join("."))));
             }
-            Action::Remove => own.retain(|known| !is_it(known)),
-            Action::List => {}
+            AllowlistAction::Remove => own.retain(|known| !is_it(known)),
+            AllowlistAction::List => {}
         }
         if own.len() == before {
             return Ok(None);
@@ -248,7 +252,9 @@ impl Place {
         };
         match written {
             Ok(()) => Ok(Some(path)),
-            Err(error) => Err(refused(if asked.action == Action::Add { "add" } else { "remove" }, &error)),
+            Err(error) => {
+                Err(refused(if asked.action == AllowlistAction::Add { "add" } else { "remove" }, &error))
+            }
         }
     }
 
@@ -276,21 +282,21 @@ impl Place {
 
 /// A list of the config.
 #[derive(Default)]
-struct List {
+struct ConfigList {
     /// Beginning of the list, which stands in included files.
-    included: Vec<Listed>,
+    included: Vec<ConfigListEntry>,
     /// Entries in the file itself.
-    own: Vec<Listed>,
+    own: Vec<ConfigListEntry>,
 }
 
 /// An entry of it.
-struct Listed {
+struct ConfigListEntry {
     /// Entry as it is written, perhaps with references to variables.
     written: Value,
     means: Value,
 }
 
-impl List {
+impl ConfigList {
     /// Reads the list at a path; `None` if there is none.
     fn at(loaded: &Loaded, path: &[String]) -> Option<Self> {
         let list = |document| value_path::get(document, path).and_then(Value::as_array);
@@ -299,8 +305,9 @@ impl List {
         // Included entries stand before those that are written beside them.
         let (included, own) = means.split_at_checked(means.len().saturating_sub(written.len()))?;
         let own = written.iter().zip(own);
-        let own = own.map(|(written, means)| Listed { written: written.clone(), means: means.clone() });
-        Some(Self { included: included.iter().map(Listed::new).collect(), own: own.collect() })
+        let own =
+            own.map(|(written, means)| ConfigListEntry { written: written.clone(), means: means.clone() });
+        Some(Self { included: included.iter().map(ConfigListEntry::new).collect(), own: own.collect() })
     }
 
     /// Merges both parts, so that the list is written into the file as a whole.
@@ -309,7 +316,7 @@ impl List {
     }
 }
 
-impl Listed {
+impl ConfigListEntry {
     fn new(entry: &Value) -> Self {
         Self { written: entry.clone(), means: entry.clone() }
     }
@@ -337,8 +344,8 @@ mod tests {
     use super::*;
     use crate::testing::config_file;
 
-    fn telegram() -> Place {
-        Place { channel: Arc::new(Telegram), account: "default".to_owned(), is_named: false }
+    fn telegram() -> AllowlistAccount {
+        AllowlistAccount { channel: Arc::new(Telegram), account: "default".to_owned(), is_named: false }
     }
 
     #[test]
@@ -374,7 +381,7 @@ mod tests {
             r#"{"channels": {"telegram": {"botToken": "1:x", "allowFrom": [7, 8], "accounts": {"default": {}, "Work": {"botToken": "2:x"}}}}}"#,
         );
         let say = |account: &str, text: &str| {
-            let place = Place { account: account.to_owned(), ..telegram() };
+            let place = AllowlistAccount { account: account.to_owned(), ..telegram() };
             let store = PairingStore::new(&home.path().join("credentials"), "telegram", account);
             let asked = read(text).unwrap();
             let entry = place.channel.allow_entry(&asked.entry).unwrap();
@@ -554,7 +561,7 @@ mod tests {
             let (home, environment) = config_file(&format!(r#"{{"channels": {{"telegram": {root}}}}}"#));
             let file = home.path().join("more.json");
             std::fs::write(&file, included).unwrap();
-            let place = Place { account: account.to_owned(), ..telegram() };
+            let place = AllowlistAccount { account: account.to_owned(), ..telegram() };
             let store = PairingStore::new(&home.path().join("credentials"), "telegram", account);
             let asked = read(&format!("{text} --config")).unwrap();
             let said = place.change(&load(&environment), &store, &asked, &asked.entry);
@@ -574,7 +581,7 @@ mod tests {
         let (home, environment) = config_file(
             r#"{"env": {"vars": {"BOSS": "7"}}, "channels": {"telegram": {"allowFrom": ["${BOSS}", 8], "accounts": {"work": {}}}}}"#,
         );
-        let place = Place { account: "work".to_owned(), ..telegram() };
+        let place = AllowlistAccount { account: "work".to_owned(), ..telegram() };
         let store = PairingStore::new(&home.path().join("credentials"), "telegram", "work");
         let say = |text: &str| {
             let asked = read(text).unwrap();

@@ -2,7 +2,7 @@
 
 /// Action on the allowlist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum AllowlistAction {
     List,
     Add,
     Remove,
@@ -27,8 +27,8 @@ pub(crate) enum Where {
 
 /// A command that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
-    pub(crate) action: Action,
+pub(crate) struct AllowlistRequest {
+    pub(crate) action: AllowlistAction,
     pub(crate) scope: Scope,
     pub(crate) at: Where,
     pub(crate) channel: Option<String>,
@@ -42,9 +42,9 @@ const ONE_SCOPE: &str = "⚠️ Choose one: dm or group.";
 const NO_GROUP_STORE: &str = "⚠️ The pairing store holds private chats only: leave out --store.";
 
 /// Reads the arguments; the error is the text to answer with.
-pub(crate) fn read(arguments: &str) -> Result<Asked, String> {
-    let mut asked = Asked {
-        action: Action::List,
+pub(crate) fn read(arguments: &str) -> Result<AllowlistRequest, String> {
+    let mut asked = AllowlistRequest {
+        action: AllowlistAction::List,
         scope: Scope::Dm,
         at: Where::Both,
         channel: None,
@@ -86,22 +86,24 @@ pub(crate) fn read(arguments: &str) -> Result<Asked, String> {
     }
     asked.entry = entry.join(" ");
     match (asked.action, asked.scope) {
-        (Action::List, _) if !asked.entry.is_empty() => Err(USAGE.to_owned()),
-        (Action::List, _) => Ok(asked),
-        (Action::Add | Action::Remove, _) if asked.entry.is_empty() => Err(USAGE.to_owned()),
-        (Action::Add | Action::Remove, Scope::All) => Err(ONE_SCOPE.to_owned()),
-        (Action::Add | Action::Remove, Scope::Group) if asked.at == Where::Store => {
+        (AllowlistAction::List, _) if !asked.entry.is_empty() => Err(USAGE.to_owned()),
+        (AllowlistAction::List, _) => Ok(asked),
+        (AllowlistAction::Add | AllowlistAction::Remove, _) if asked.entry.is_empty() => {
+            Err(USAGE.to_owned())
+        }
+        (AllowlistAction::Add | AllowlistAction::Remove, Scope::All) => Err(ONE_SCOPE.to_owned()),
+        (AllowlistAction::Add | AllowlistAction::Remove, Scope::Group) if asked.at == Where::Store => {
             Err(NO_GROUP_STORE.to_owned())
         }
-        (Action::Add | Action::Remove, _) => Ok(asked),
+        (AllowlistAction::Add | AllowlistAction::Remove, _) => Ok(asked),
     }
 }
 
-fn action(word: &str) -> Option<Action> {
+fn action(word: &str) -> Option<AllowlistAction> {
     match word.to_lowercase().as_str() {
-        "list" => Some(Action::List),
-        "add" => Some(Action::Add),
-        "remove" => Some(Action::Remove),
+        "list" => Some(AllowlistAction::List),
+        "add" => Some(AllowlistAction::Add),
+        "remove" => Some(AllowlistAction::Remove),
         _ => None,
     }
 }
@@ -121,15 +123,16 @@ mod tests {
 
     #[test]
     fn the_whole_grammar_is_read() {
-        let asked = |action, scope, at, channel: Option<&str>, account: Option<&str>, entry: &str| Asked {
-            action,
-            scope,
-            at,
-            channel: channel.map(str::to_owned),
-            account: account.map(str::to_owned),
-            entry: entry.to_owned(),
-        };
-        use Action::{Add, List, Remove};
+        let asked =
+            |action, scope, at, channel: Option<&str>, account: Option<&str>, entry: &str| AllowlistRequest {
+                action,
+                scope,
+                at,
+                channel: channel.map(str::to_owned),
+                account: account.map(str::to_owned),
+                entry: entry.to_owned(),
+            };
+        use AllowlistAction::{Add, List, Remove};
         use Scope::{All, Dm, Group};
         use Where::{Both, Config, Store};
         let rows = [

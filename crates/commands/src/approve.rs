@@ -1,12 +1,12 @@
 //! `/approve ⟨id⟩ allow-once|allow-always|deny`: decides on a command that waits for a person's word.
 
-use openclaw_journal::source::Source;
+use openclaw_journal::source::RequestSource;
 use openclaw_tools::approvals::{Decision, NotResolved};
 
-use super::command::{Category, Command, Does, Takes};
-use super::{Answering, Context};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::{Answering, CommandContext};
 
-pub(crate) const COMMAND: Command = Command::new(
+pub(crate) const COMMAND: ChatCommand = ChatCommand::new(
     "approve",
     Category::Management,
     Does::Answers(run),
@@ -19,17 +19,17 @@ const GONE: &str =
     "It was decided, its time is up, or the gateway was started anew since: it forgets what waits then.";
 const MAY_NOT: &str = "❌ /approve requires operator.approvals for gateway clients.";
 
-fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move {
         let Some((id, decision)) = read(arguments) else { return Ok(USAGE.to_owned()) };
         let request = &context.row.payload;
         let by = match &request.source {
-            Source::Platform(platform) => {
+            RequestSource::Platform(platform) => {
                 let (sender, origin) = (&platform.origin.sender, &platform.origin);
                 let name = sender.name.as_deref().or(sender.username.as_deref()).unwrap_or(&sender.id);
                 format!("{name} ({})", origin.address.channel)
             }
-            Source::Client(client) if client.rights.may_approve => {
+            RequestSource::Client(client) if client.rights.may_approve => {
                 client.name.clone().unwrap_or_else(|| "a client".to_owned())
             }
             _ => return Ok(MAY_NOT.to_owned()),

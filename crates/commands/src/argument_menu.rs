@@ -4,16 +4,20 @@
 
 use openclaw_channels::Button;
 
-use super::Context;
-use super::command::{ArgumentMenu, Command};
-use super::response::{Response, Showing, button};
+use super::CommandContext;
+use super::command::{ArgumentMenu, ChatCommand};
+use super::response::{CommandResponse, Showing, button};
 
 /// Buttons in a row.
 const IN_A_ROW: usize = 2;
 
-impl Command {
+impl ChatCommand {
     /// Returns the choices of a command that is called without arguments, if buttons can be shown.
-    pub(crate) async fn choices_shown(&self, context: &Context<'_>, arguments: &str) -> Vec<Vec<Button>> {
+    pub(crate) async fn choices_shown(
+        &self,
+        context: &CommandContext<'_>,
+        arguments: &str,
+    ) -> Vec<Vec<Button>> {
         if !arguments.trim().is_empty() || !context.shows_buttons() {
             return Vec::new();
         }
@@ -26,16 +30,24 @@ impl Command {
     }
 
     /// Returns the command's own answer to a call without arguments, if buttons can be shown.
-    pub(crate) fn own_answer<'a>(&self, context: &'a Context<'a>, arguments: &str) -> Option<Showing<'a>> {
+    pub(crate) fn own_answer<'a>(
+        &self,
+        context: &'a CommandContext<'a>,
+        arguments: &str,
+    ) -> Option<Showing<'a>> {
         let ArgumentMenu::Own(show) = self.argument_menu else { return None };
         (arguments.trim().is_empty() && context.shows_buttons()).then(|| show(context))
     }
 
     /// Question above the buttons of a command that does not tell the current state, in OpenClaw's
     /// words.
-    pub(crate) fn question(&self, buttons: Vec<Vec<Button>>) -> Response {
+    pub(crate) fn question(&self, buttons: Vec<Vec<Button>>) -> CommandResponse {
         let choices: Vec<&str> = buttons.iter().flatten().map(|button| button.text.as_str()).collect();
-        Response { text: format!("Choose {} for /{}.", spoken(&choices), self.name), buttons, then: None }
+        CommandResponse {
+            text: format!("Choose {} for /{}.", spoken(&choices), self.name),
+            buttons,
+            then: None,
+        }
     }
 }
 
@@ -92,7 +104,7 @@ mod tests {
                 assert!(typed.len() <= 64, "{typed}");
                 let spoken = super::super::Spoken::words(&typed);
                 let models = openclaw_models::reference::ModelNames::default();
-                let names = super::super::Names { models: &models, triggers: &[], skills: &[] };
+                let names = super::super::KnownNames { models: &models, triggers: &[], skills: &[] };
                 let read = super::super::read(spoken, names);
                 assert!(read.is_for_gateway_alone(), "{typed}");
             }

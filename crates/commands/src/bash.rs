@@ -7,14 +7,14 @@ use openclaw_journal::rights::elevated::refusal;
 use openclaw_tools::Elevated;
 use openclaw_tools::by_person::{self, NotRun, PersonsCommand, PersonsEnd};
 
-use super::command::{BASH, Category, Command, Does, Offered, Takes};
+use super::command::{BASH, Category, ChatCommand, Does, Offered, Takes};
 use super::elevated::asked;
-use super::{Answering, CommandError, Context};
+use super::{Answering, CommandContext, CommandError};
 
-pub(crate) const COMMAND: Command = Command {
+pub(crate) const COMMAND: ChatCommand = ChatCommand {
     offered: Offered::Text,
     is_on: |commands| commands.bash,
-    ..Command::new(BASH, Category::Tools, Does::Answers(run), "Run a shell command here.")
+    ..ChatCommand::new(BASH, Category::Tools, Does::Answers(run), "Run a shell command here.")
         .taking(Takes::Words, "<command>|poll [id]|stop [id]|help")
         .keeping_lines()
         .needing(Right::Administer)
@@ -35,14 +35,14 @@ const INTERRUPTED: &str =
 
 /// Request of a `/bash` command.
 #[derive(Debug, PartialEq, Eq)]
-enum Wish<'a> {
+enum BashRequest<'a> {
     Help,
     Poll(Option<&'a str>),
     Stop(Option<&'a str>),
     Run(&'a str),
 }
 
-impl<'a> Wish<'a> {
+impl<'a> BashRequest<'a> {
     fn read(arguments: &'a str) -> Self {
         let mut words = arguments.split_whitespace();
         let (first, id, more) = (words.next(), words.next(), words.next());
@@ -55,7 +55,7 @@ impl<'a> Wish<'a> {
     }
 }
 
-fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move {
         let config = &context.settings.config;
         if !config.commands.bash {
@@ -65,10 +65,12 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
             return Ok(format!("⚠️ {}", Elevated::unavailable(context.is_sandboxed(), &refusal)));
         }
         let sessions = &context.deps.command_sessions;
-        let said = match Wish::read(arguments) {
-            Wish::Help => USAGE.to_owned(),
-            Wish::Poll(id) => by_person::find(sessions, id).map_or_else(|| unknown(id), |job| polled(&job)),
-            Wish::Stop(id) => match by_person::find(sessions, id).filter(|job| job.end.is_none()) {
+        let said = match BashRequest::read(arguments) {
+            BashRequest::Help => USAGE.to_owned(),
+            BashRequest::Poll(id) => {
+                by_person::find(sessions, id).map_or_else(|| unknown(id), |job| polled(&job))
+            }
+            BashRequest::Stop(id) => match by_person::find(sessions, id).filter(|job| job.end.is_none()) {
                 None => unknown(id),
                 Some(job) => by_person::stop(sessions, Some(&job.id))
                     .await
@@ -76,14 +78,14 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
                     .map_or_else(|| unknown(id), stopped),
             },
             // The effects of the earlier process's command are unknown.
-            Wish::Run(_) if context.was_begun => INTERRUPTED.to_owned(),
-            Wish::Run(command) => begin(context, command).await?,
+            BashRequest::Run(_) if context.was_begun => INTERRUPTED.to_owned(),
+            BashRequest::Run(command) => begin(context, command).await?,
         };
         context.host.redacted(context.settings, &said).map_err(CommandError::Prompt)
     })
 }
 
-async fn begin(context: &Context<'_>, command: &str) -> Result<String, CommandError> {
+async fn begin(context: &CommandContext<'_>, command: &str) -> Result<String, CommandError> {
     let window = context.settings.config.commands.bash_foreground_ms.unwrap_or(FOREGROUND_MS);
     let window = Duration::from_millis(window.min(LONGEST_FOREGROUND_MS));
     let exec = context.host.exec_of_person(context).map_err(CommandError::Prompt)?;
@@ -162,18 +164,18 @@ mod tests {
     #[test]
     fn one_word_more_than_an_id_makes_it_a_command() {
         let rows = [
-            ("", Wish::Help),
-            (" help ", Wish::Help),
-            ("help me", Wish::Run("help me")),
-            ("poll", Wish::Poll(None)),
-            ("POLL warm-sea", Wish::Poll(Some("warm-sea"))),
-            ("stop", Wish::Stop(None)),
-            ("stop warm-sea", Wish::Stop(Some("warm-sea"))),
-            ("stop the music", Wish::Run("stop the music")),
-            ("  ls -la  \"a  b\"\n pwd ", Wish::Run("ls -la  \"a  b\"\n pwd")),
+            ("", BashRequest::Help),
+            (" help ", BashRequest::Help),
+            ("help me", BashRequest::Run("help me")),
+            ("poll", BashRequest::Poll(None)),
+            ("POLL warm-sea", BashRequest::Poll(Some("warm-sea"))),
+            ("stop", BashRequest::Stop(None)),
+            ("stop warm-sea", BashRequest::Stop(Some("warm-sea"))),
+            ("stop the music", BashRequest::Run("stop the music")),
+            ("  ls -la  \"a  b\"\n pwd ", BashRequest::Run("ls -la  \"a  b\"\n pwd")),
         ];
         for (arguments, expect) in rows {
-            assert_eq!(Wish::read(arguments), expect, "{arguments:?}");
+            assert_eq!(BashRequest::read(arguments), expect, "{arguments:?}");
         }
     }
 

@@ -1,14 +1,14 @@
 //! Pressed buttons that are for the gateway rather than for the agent: they turn the page of a list
 //! in place, or choose a model.
 
-use super::help::{self, Press as ListPress};
-use super::models::{self, Press as ModelPress};
-use super::response::Response;
-use super::{CommandError, Context};
+use super::help::{self, HelpButton as ListPress};
+use super::models::{self, ModelButton as ModelPress};
+use super::response::CommandResponse;
+use super::{CommandContext, CommandError};
 
 /// A button of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Press {
+pub enum ListButton {
     /// The button that shows the current page: nothing happens.
     Here,
     /// A page of `/commands`.
@@ -18,14 +18,14 @@ pub enum Press {
 }
 
 /// Reads a button of the gateway's own; `None` if its data is a command.
-pub fn read(data: &str) -> Option<Press> {
+pub fn read(data: &str) -> Option<ListButton> {
     let list = help::read_press(data).map(|press| match press {
-        ListPress::Here => Press::Here,
-        ListPress::Page(page) => Press::Commands(page),
+        ListPress::Here => ListButton::Here,
+        ListPress::Page(page) => ListButton::Commands(page),
     });
     list.or_else(|| match models::read_press(data)? {
-        ModelPress::Providers => Some(Press::Models(None)),
-        ModelPress::Page(provider, page) => Some(Press::Models(Some((provider, page)))),
+        ModelPress::Providers => Some(ListButton::Models(None)),
+        ModelPress::Page(provider, page) => Some(ListButton::Models(Some((provider, page)))),
         ModelPress::Choose(_) => None,
     })
 }
@@ -39,11 +39,14 @@ pub fn typed(data: &str) -> String {
 }
 
 /// Returns what the message shows from now on; `None` if it stays.
-pub async fn answer(context: &Context<'_>, press: Press) -> Result<Option<Response>, CommandError> {
+pub async fn answer(
+    context: &CommandContext<'_>,
+    press: ListButton,
+) -> Result<Option<CommandResponse>, CommandError> {
     Ok(match press {
-        Press::Here => None,
-        Press::Commands(page) => Some(help::pressed(context, page).await),
-        Press::Models(place) => Some(models::pressed(context, place).await),
+        ListButton::Here => None,
+        ListButton::Commands(page) => Some(help::pressed(context, page).await),
+        ListButton::Models(place) => Some(models::pressed(context, place).await),
     })
 }
 
@@ -54,11 +57,11 @@ mod tests {
     #[test]
     fn buttons_of_lists_are_told_from_those_that_are_commands() {
         let rows = [
-            ("commands_page_3:main", Some(Press::Commands(3))),
-            ("commands_page_noop", Some(Press::Here)),
-            ("mdl_prov", Some(Press::Models(None))),
-            ("mdl_back", Some(Press::Models(None))),
-            ("mdl_list_open_ai_2", Some(Press::Models(Some(("open_ai".to_owned(), 2))))),
+            ("commands_page_3:main", Some(ListButton::Commands(3))),
+            ("commands_page_noop", Some(ListButton::Here)),
+            ("mdl_prov", Some(ListButton::Models(None))),
+            ("mdl_back", Some(ListButton::Models(None))),
+            ("mdl_list_open_ai_2", Some(ListButton::Models(Some(("open_ai".to_owned(), 2))))),
             ("mdl_sel_openai/gpt-5.2", None),
             ("yes", None),
         ];

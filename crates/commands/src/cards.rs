@@ -47,7 +47,7 @@ pub fn current_above_buttons(model: &ModelRef) -> String {
 }
 
 /// Facts that `/model status` shows.
-pub struct Status<'a> {
+pub struct ModelStatus<'a> {
     /// The model in use.
     pub current: &'a ModelRef,
     /// Models that may be chosen.
@@ -63,7 +63,7 @@ pub struct Status<'a> {
 }
 
 /// Full status of the models.
-pub fn status(status: &Status<'_>) -> String {
+pub fn status(status: &ModelStatus<'_>) -> String {
     let mut text = format!(
         "Current: {}\nDefault: {}\nAgent: {}\nAuth file: {}",
         status.current,
@@ -163,7 +163,7 @@ mod tests {
             card: String::new(),
             profile: None,
         };
-        let text = status(&Status {
+        let text = status(&ModelStatus {
             current: choices.default_model(),
             choices: &choices,
             agent: "main",
@@ -181,7 +181,7 @@ mod tests {
         let all = ["openai/gpt-5.2", "fake/fake-1"].map(|name| name.split_once('/').unwrap());
         let all = all.map(|(provider, model)| ModelRef::new(provider, model)).to_vec();
         let unlimited = Choices::new(&ModelSettings::default(), all, ModelRef::new("fake", "fake-1"));
-        let text = status(&Status {
+        let text = status(&ModelStatus {
             current: unlimited.default_model(),
             choices: &unlimited,
             agent: "main",

@@ -7,14 +7,14 @@ use openclaw_journal::caller::Right;
 
 use super::directive::Directive;
 use super::response::Showing;
-use super::{Answering, Context};
+use super::{Answering, CommandContext};
 
 /// The command that `!` stands for.
 pub(crate) const BASH: &str = "bash";
 
 /// A command.
 #[derive(Clone, Copy)]
-pub(crate) struct Command {
+pub(crate) struct ChatCommand {
     pub(crate) name: &'static str,
     pub(crate) aliases: &'static [&'static str],
     pub(crate) takes: Takes,
@@ -90,9 +90,9 @@ pub(crate) enum Takes {
 #[derive(Clone, Copy)]
 pub(crate) enum Does {
     /// Returns an answer, in the session's turn or beside its run.
-    Answers(for<'a> fn(&'a Context<'a>, &'a str) -> Answering<'a>),
+    Answers(for<'a> fn(&'a CommandContext<'a>, &'a str) -> Answering<'a>),
     /// Returns an answer with more than words, in the session's turn or beside its run.
-    Shows(for<'a> fn(&'a Context<'a>, &'a str) -> Showing<'a>),
+    Shows(for<'a> fn(&'a CommandContext<'a>, &'a str) -> Showing<'a>),
     /// Changes a setting, or gives a hint if it stands among words: [`super::directives`].
     Directive(Directive),
     /// Begins a new conversation, as `session.resetTriggers` has it.
@@ -116,9 +116,9 @@ pub(crate) enum ArgumentMenu {
     /// Buttons for these fixed choices.
     Fixed(&'static [&'static str]),
     /// Buttons for the choices that exist here, possibly none.
-    Here(for<'a> fn(&'a Context<'a>) -> Offering<'a>),
+    Here(for<'a> fn(&'a CommandContext<'a>) -> Offering<'a>),
     /// An answer of its own.
-    Own(for<'a> fn(&'a Context<'a>) -> Showing<'a>),
+    Own(for<'a> fn(&'a CommandContext<'a>) -> Showing<'a>),
 }
 
 impl Category {
@@ -140,8 +140,8 @@ impl Category {
     }
 }
 
-impl Command {
-    /// A row to be filled in: `Command { takes: …, ..Command::new(…) }`.
+impl ChatCommand {
+    /// A row to be filled in: `ChatCommand { takes: …, ..ChatCommand::new(…) }`.
     pub(crate) const fn new(name: &'static str, category: Category, does: Does, about: &'static str) -> Self {
         Self {
             name,
@@ -209,7 +209,7 @@ impl Command {
     }
 }
 
-impl Command {
+impl ChatCommand {
     /// True if its arguments may have several lines. They are taken as they were written.
     pub(crate) fn keeps_lines(&self) -> bool {
         self.keeps_lines || matches!(self.does, Does::Resets)

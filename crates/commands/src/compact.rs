@@ -2,13 +2,18 @@
 //! answered from the table: the session's turn is needed for it, and the run under way is stopped. See
 //! `crates/dispatch/src/runner/compaction.rs`.
 
-use super::command::{Category, Command, Does, Offered, Takes};
+use super::command::{Category, ChatCommand, Does, Offered, Takes};
 
 pub(crate) use openclaw_journal::request::COMPACT as NAME;
 
-pub(crate) const COMMAND: Command = Command {
+pub(crate) const COMMAND: ChatCommand = ChatCommand {
     offered: Offered::Text,
-    ..Command::new(NAME, Category::Session, Does::Compacts, "Replace the conversation so far by a summary.")
-        .taking(Takes::Words, "[instructions]")
-        .keeping_lines()
+    ..ChatCommand::new(
+        NAME,
+        Category::Session,
+        Does::Compacts,
+        "Replace the conversation so far by a summary.",
+    )
+    .taking(Takes::Words, "[instructions]")
+    .keeping_lines()
 };

@@ -4,23 +4,28 @@ use openclaw_config::write::{Actor, WriteError, set_value, unset_value};
 use openclaw_config::{Environment, Issue, Loaded, load, value_path};
 use openclaw_journal::caller::Right;
 
-use super::command::{Category, Command, Does, Takes};
-use super::config_words::{Place, Wish, block, code, read, redacted};
-use super::{Answering, Context};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::config_words::{ConfigPath, ConfigRequest, block, code, read, redacted};
+use super::{Answering, CommandContext};
 
-pub(crate) const COMMAND: Command = Command {
+pub(crate) const COMMAND: ChatCommand = ChatCommand {
     is_on: |commands| commands.config,
-    ..Command::new("config", Category::Management, Does::Answers(run), "Show or change the configuration.")
-        .taking(Takes::Words, "show|get|set|unset")
-        .keeping_lines()
-        .needing(Right::Administer)
+    ..ChatCommand::new(
+        "config",
+        Category::Management,
+        Does::Answers(run),
+        "Show or change the configuration.",
+    )
+    .taking(Takes::Words, "show|get|set|unset")
+    .keeping_lines()
+    .needing(Right::Administer)
 };
 
 const DISABLED: &str = "⚠️ /config is disabled. Set commands.config=true to enable.";
 pub(crate) const NO_GATEWAY: &str = "⚠️ The configuration can be changed from chats where a gateway runs.";
 const GONE: &str = "⚠️ The configuration could not be read: try again.";
 
-fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move {
         if !context.settings.config.commands.config {
             return Ok(DISABLED.to_owned());
@@ -29,8 +34,9 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
             Ok(wish) => wish,
             Err(what) => return Ok(what),
         };
-        if let Some(refusal) =
-            matches!(wish, Wish::Set(..) | Wish::Unset(_)).then(|| context.writes_refused()).flatten()
+        if let Some(refusal) = matches!(wish, ConfigRequest::Set(..) | ConfigRequest::Unset(_))
+            .then(|| context.writes_refused())
+            .flatten()
         {
             return Ok(refusal);
         }
@@ -52,28 +58,28 @@ pub(crate) async fn on_disk(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| GONE.to_owned())
 }
 
-fn answer(loaded: &Loaded, wish: Wish) -> String {
+fn answer(loaded: &Loaded, wish: ConfigRequest) -> String {
     match wish {
-        Wish::Show(place) => show(loaded, place),
-        Wish::Set(place, value) => {
+        ConfigRequest::Show(place) => show(loaded, place),
+        ConfigRequest::Set(place, value) => {
             let shown = redacted(&place.segments, &value);
             match set_value(loaded, &place.segments, value, Actor::Channel) {
                 Ok(_) => format!("⚙️ Config updated: {}", code(&format!("{}={shown}", place.text))),
                 Err(error) => refused("set", &error),
             }
         }
-        Wish::Unset(place) => match unset_value(loaded, &place.segments, Actor::Channel) {
+        ConfigRequest::Unset(place) => match unset_value(loaded, &place.segments, Actor::Channel) {
             Ok(Some(_)) => format!("⚙️ Config updated: {} removed.", code(&place.text)),
             Ok(None) => format!("⚙️ No config value found for {}.", code(&place.text)),
             Err(error) => refused("unset", &error),
         },
-        Wish::Reset => String::new(),
+        ConfigRequest::Reset => String::new(),
     }
 }
 
-fn show(loaded: &Loaded, place: Option<Place>) -> String {
+fn show(loaded: &Loaded, place: Option<ConfigPath>) -> String {
     let document = &loaded.snapshot.parsed;
-    let Some(Place { text, segments }) = place else {
+    let Some(ConfigPath { text, segments }) = place else {
         return format!("⚙️ Config (raw):\n{}", block(&redacted(&[], document)));
     };
     match value_path::get(document, &segments) {

@@ -7,31 +7,31 @@ use serde_json::Value;
 
 /// Request of such a command.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Wish {
+pub(crate) enum ConfigRequest {
     /// Show the whole configuration, or the value at a path.
-    Show(Option<Place>),
-    Set(Place, Value),
-    Unset(Place),
+    Show(Option<ConfigPath>),
+    Set(ConfigPath, Value),
+    Unset(ConfigPath),
     Reset,
 }
 
 /// A path as it was written, and its segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ConfigPath {
     pub(crate) text: String,
     pub(crate) segments: Vec<String>,
 }
 
 /// Reads the arguments of `/<command>`; the error is the text to answer with.
-pub(crate) fn read(command: &str, arguments: &str) -> Result<Wish, String> {
+pub(crate) fn read(command: &str, arguments: &str) -> Result<ConfigRequest, String> {
     let (action, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
     let rest = rest.trim();
     match action.to_lowercase().as_str() {
-        "" => Ok(Wish::Show(None)),
-        "show" | "get" if rest.is_empty() => Ok(Wish::Show(None)),
-        "show" | "get" => place(rest).map(|place| Wish::Show(Some(place))),
+        "" => Ok(ConfigRequest::Show(None)),
+        "show" | "get" if rest.is_empty() => Ok(ConfigRequest::Show(None)),
+        "show" | "get" => place(rest).map(|place| ConfigRequest::Show(Some(place))),
         "unset" if rest.is_empty() => Err(format!("⚠️ Usage: /{command} unset path")),
-        "unset" => place(rest).map(Wish::Unset),
+        "unset" => place(rest).map(ConfigRequest::Unset),
         "set" => {
             let usage = || format!("⚠️ Usage: /{command} set path=value");
             let (path, written) = rest.split_once('=').ok_or_else(usage)?;
@@ -40,17 +40,17 @@ pub(crate) fn read(command: &str, arguments: &str) -> Result<Wish, String> {
             }
             let (path, written) = (path.trim(), written.trim());
             let is_wrong = |error| format!("⚠️ {error}\n{}", how_to_quote(command, path, written));
-            Ok(Wish::Set(place(path)?, value(written).map_err(is_wrong)?))
+            Ok(ConfigRequest::Set(place(path)?, value(written).map_err(is_wrong)?))
         }
-        "reset" if command == "debug" => Ok(Wish::Reset),
+        "reset" if command == "debug" => Ok(ConfigRequest::Reset),
         _ if command == "debug" => Err("⚠️ Usage: /debug show|set|unset|reset".to_owned()),
         _ => Err("⚠️ Usage: /config show|get|set|unset".to_owned()),
     }
 }
 
-fn place(text: &str) -> Result<Place, String> {
+fn place(text: &str) -> Result<ConfigPath, String> {
     let segments = parse_path(text).map_err(|error| format!("⚠️ {error}"))?;
-    Ok(Place { text: text.to_owned(), segments })
+    Ok(ConfigPath { text: text.to_owned(), segments })
 }
 
 /// Reads a value as it is written: as JSON if it looks like it, else as the text itself.
@@ -126,17 +126,17 @@ mod tests {
 
     #[test]
     fn wishes_are_read_with_their_path() {
-        let place = |text: &str| Place { text: text.to_owned(), segments: parse_path(text).unwrap() };
+        let place = |text: &str| ConfigPath { text: text.to_owned(), segments: parse_path(text).unwrap() };
         let rows = [
-            ("", Ok(Wish::Show(None))),
-            ("show", Ok(Wish::Show(None))),
-            ("GET a.b[0]", Ok(Wish::Show(Some(place("a.b[0]"))))),
-            ("set a.b = 1", Ok(Wish::Set(place("a.b"), json!(1)))),
-            ("unset a.b", Ok(Wish::Unset(place("a.b")))),
+            ("", Ok(ConfigRequest::Show(None))),
+            ("show", Ok(ConfigRequest::Show(None))),
+            ("GET a.b[0]", Ok(ConfigRequest::Show(Some(place("a.b[0]"))))),
+            ("set a.b = 1", Ok(ConfigRequest::Set(place("a.b"), json!(1)))),
+            ("unset a.b", Ok(ConfigRequest::Unset(place("a.b")))),
             ("set a.b", Err("⚠️ Usage: /config set path=value")),
             ("set =1", Err("⚠️ Usage: /config set path=value")),
             ("unset", Err("⚠️ Usage: /config unset path")),
-            ("set a=[\"b\", 1]", Ok(Wish::Set(place("a"), json!(["b", 1])))),
+            ("set a=[\"b\", 1]", Ok(ConfigRequest::Set(place("a"), json!(["b", 1])))),
             (
                 "set a.b=[x]",
                 Err(
@@ -164,7 +164,7 @@ mod tests {
         for (text, expect) in rows {
             assert_eq!(read("config", text), expect.map_err(str::to_owned), "{text:?}");
         }
-        assert_eq!(read("debug", "reset"), Ok(Wish::Reset));
+        assert_eq!(read("debug", "reset"), Ok(ConfigRequest::Reset));
         assert_eq!([code("a=__b__"), code("a=`\nb")], ["`a=__b__`", "`` a=` b ``"]);
     }
 }

@@ -7,11 +7,11 @@ use openclaw_journal::request::WEBCHAT;
 use openclaw_protocol::printable::grouped;
 use serde::Serialize;
 
-use super::command::{Category, Command, Does, Takes};
-use super::{Answering, CommandError, Context};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::{Answering, CommandContext, CommandError};
 
-pub(crate) const COMMAND: Command =
-    Command::new("context", Category::Status, Does::Answers(run), "Show what the model is sent.")
+pub(crate) const COMMAND: ChatCommand =
+    ChatCommand::new("context", Category::Status, Does::Answers(run), "Show what the model is sent.")
         .taking(Takes::Words, "[list|detail|json|help]");
 
 /// Skills named in a row.
@@ -30,7 +30,7 @@ const SHORTCUT: &str = "Inline shortcut: a command inside of a message, such as 
 const UNKNOWN: &str =
     "Unknown /context mode.\nUse: /context, /context list, /context detail, or /context json";
 
-fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move {
         let mode = arguments.split_whitespace().next().unwrap_or_default().to_lowercase();
         Ok(match mode.as_str() {
@@ -38,7 +38,7 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
             "list" | "show" => text(&report(context).await?, &tokens(context), Breakdown::Short),
             "detail" | "deep" => text(&report(context).await?, &tokens(context), Breakdown::Detailed),
             "json" => {
-                let answer = Answer { report: report(context).await?, session: tokens(context) };
+                let answer = ContextReport { report: report(context).await?, session: tokens(context) };
                 let json = serde_json::to_string_pretty(&answer)
                     .map_err(|error| CommandError::Prompt(error.to_string()))?;
                 // Programs read what a client is told; in a chat the JSON would be taken for Markdown.
@@ -50,8 +50,8 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
 }
 
 /// Returns what the last run was told; if there was no run, what the next one would be told.
-async fn report(context: &Context<'_>) -> Result<SystemPromptReport, CommandError> {
-    let Context { host, entry, .. } = context;
+async fn report(context: &CommandContext<'_>) -> Result<SystemPromptReport, CommandError> {
+    let CommandContext { host, entry, .. } = context;
     let stored = entry.system_prompt_report.as_ref().and_then(|report| report.read().ok());
     match stored {
         Some(stored) => Ok(stored),
@@ -62,9 +62,9 @@ async fn report(context: &Context<'_>) -> Result<SystemPromptReport, CommandErro
     }
 }
 
-fn tokens(context: &Context<'_>) -> Tokens {
+fn tokens(context: &CommandContext<'_>) -> LastTokens {
     let entry = context.entry;
-    Tokens {
+    LastTokens {
         total_tokens: entry.total_tokens,
         input_tokens: entry.input_tokens,
         output_tokens: entry.output_tokens,
@@ -74,15 +74,15 @@ fn tokens(context: &Context<'_>) -> Tokens {
 
 /// The answer for programs.
 #[derive(Debug, Serialize)]
-struct Answer {
+struct ContextReport {
     report: SystemPromptReport,
-    session: Tokens,
+    session: LastTokens,
 }
 
 /// Tokens that the session used last; `null` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Tokens {
+struct LastTokens {
     total_tokens: Option<u64>,
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
@@ -97,7 +97,7 @@ enum Breakdown {
 }
 
 /// Writes the answer for people, in the layout of OpenClaw's.
-fn text(report: &SystemPromptReport, tokens: &Tokens, breakdown: Breakdown) -> String {
+fn text(report: &SystemPromptReport, tokens: &LastTokens, breakdown: Breakdown) -> String {
     let is_detailed = breakdown == Breakdown::Detailed;
     let title = if is_detailed { "🧠 Context breakdown (detailed)" } else { "🧠 Context breakdown" };
     let mut lines = vec![title.to_owned()];
@@ -212,7 +212,7 @@ fn largest<'a>(
     std::iter::once(heading.to_owned()).chain(rows).chain(rest).collect()
 }
 
-fn totals(tokens: &Tokens) -> String {
+fn totals(tokens: &LastTokens) -> String {
     let total = tokens.total_tokens.map_or("unknown".to_owned(), |total| format!("{} total", grouped(total)));
     let window = tokens.context_tokens.map_or("?".to_owned(), |window| window.to_string());
     format!("Session tokens (cached): {total} / ctx={window}")
@@ -260,8 +260,8 @@ mod tests {
         serde_json::from_value(report).unwrap()
     }
 
-    fn tokens(total: Option<u64>, window: Option<u64>) -> Tokens {
-        Tokens { total_tokens: total, input_tokens: None, output_tokens: None, context_tokens: window }
+    fn tokens(total: Option<u64>, window: Option<u64>) -> LastTokens {
+        LastTokens { total_tokens: total, input_tokens: None, output_tokens: None, context_tokens: window }
     }
 
     /// The layout of spec `agent-runtime.md` §13.

@@ -3,22 +3,27 @@
 use openclaw_config::{InvalidConfig, Loaded, Overrides, load};
 use openclaw_journal::caller::Right;
 
-use super::command::{Category, Command, Does, Takes};
+use super::command::{Category, ChatCommand, Does, Takes};
 use super::config::NO_GATEWAY;
-use super::config_words::{Wish, block, code, read, redacted};
-use super::{Answering, Context};
+use super::config_words::{ConfigRequest, block, code, read, redacted};
+use super::{Answering, CommandContext};
 
-pub(crate) const COMMAND: Command = Command {
+pub(crate) const COMMAND: ChatCommand = ChatCommand {
     is_on: |commands| commands.debug,
-    ..Command::new("debug", Category::Management, Does::Answers(run), "Try settings until the next start.")
-        .taking(Takes::Words, "show|set|unset|reset")
-        .keeping_lines()
-        .needing(Right::Administer)
+    ..ChatCommand::new(
+        "debug",
+        Category::Management,
+        Does::Answers(run),
+        "Try settings until the next start.",
+    )
+    .taking(Takes::Words, "show|set|unset|reset")
+    .keeping_lines()
+    .needing(Right::Administer)
 };
 
 const DISABLED: &str = "⚠️ /debug is disabled. Set commands.debug=true to enable.";
 
-fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move {
         if !context.settings.config.commands.debug {
             return Ok(DISABLED.to_owned());
@@ -39,26 +44,26 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
     })
 }
 
-fn answer(overrides: &Overrides, loaded: &Loaded, wish: Wish) -> String {
+fn answer(overrides: &Overrides, loaded: &Loaded, wish: ConfigRequest) -> String {
     match wish {
-        Wish::Show(_) => match overrides.shown() {
+        ConfigRequest::Show(_) => match overrides.shown() {
             shown if shown.as_object().is_some_and(serde_json::Map::is_empty) => {
                 "⚙️ Debug overrides: (none)".to_owned()
             }
             shown => format!("⚙️ Debug overrides (memory-only):\n{}", block(&redacted(&[], &shown))),
         },
-        Wish::Set(place, value) => {
+        ConfigRequest::Set(place, value) => {
             let shown = redacted(&place.segments, &value);
             match overrides.set(loaded, &place.segments, value) {
                 Ok(()) => format!("⚙️ Debug override set: {}", code(&format!("{}={shown}", place.text))),
                 Err(error) => invalid(&error),
             }
         }
-        Wish::Unset(place) if overrides.unset(&place.segments) => {
+        ConfigRequest::Unset(place) if overrides.unset(&place.segments) => {
             format!("⚙️ Debug override removed for {}.", code(&place.text))
         }
-        Wish::Unset(place) => format!("⚙️ No debug override found for {}.", code(&place.text)),
-        Wish::Reset => {
+        ConfigRequest::Unset(place) => format!("⚙️ No debug override found for {}.", code(&place.text)),
+        ConfigRequest::Reset => {
             overrides.reset();
             "⚙️ Debug overrides cleared; using config on disk.".to_owned()
         }

@@ -6,11 +6,11 @@ use openclaw_journal::intent::Hints;
 use openclaw_models::ModelRef;
 use openclaw_sessions::SessionEntry;
 
-use super::{CommandError, Context};
+use super::{CommandContext, CommandError};
 
 /// Way of reading directives from a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum DirectiveReading {
     /// The message consists only of directives: any text behind a name is meant for it, right or
     /// wrong.
     Alone,
@@ -21,7 +21,7 @@ pub(crate) enum Reading {
 
 /// Cuts a directive out of a text; returns the arguments of the first one, and the rest of the
 /// text.
-type Take = fn(&str, Reading, &[&str]) -> Option<(String, String)>;
+type Take = fn(&str, DirectiveReading, &[&str]) -> Option<(String, String)>;
 
 /// Definition of a directive: how it is found, and its effects.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ pub(crate) struct Directive {
 /// A directive that is the message, or part of one that is nothing else.
 #[derive(Clone, Copy)]
 pub(crate) struct Wished<'a> {
-    pub(crate) context: &'a Context<'a>,
+    pub(crate) context: &'a CommandContext<'a>,
     pub(crate) argument: &'a str,
     /// The model that the same message chooses.
     pub(crate) chosen: Option<&'a ModelRef>,
@@ -57,19 +57,19 @@ impl Wished<'_> {
 }
 
 /// Change of the session's row.
-pub(crate) type Change = Box<dyn FnOnce(&mut SessionEntry) + Send>;
+pub(crate) type RowChange = Box<dyn FnOnce(&mut SessionEntry) + Send>;
 
 /// Result of a directive.
-pub(crate) struct Settled {
+pub(crate) struct DirectiveResult {
     pub(crate) says: String,
     /// True if it can't be done, and so nothing else of the message is done.
     pub(crate) is_refusal: bool,
-    pub(crate) change: Option<Change>,
+    pub(crate) change: Option<RowChange>,
     /// Subject and text of the notice that the agent gets with its next message.
     pub(crate) tells: Option<(String, String)>,
 }
 
-impl Settled {
+impl DirectiveResult {
     /// Result that changes nothing.
     pub(crate) fn told(says: String) -> Self {
         Self { says, is_refusal: false, change: None, tells: None }
@@ -91,4 +91,5 @@ impl Settled {
     }
 }
 
-pub(crate) type Settling<'a> = Pin<Box<dyn Future<Output = Result<Settled, CommandError>> + Send + 'a>>;
+pub(crate) type Settling<'a> =
+    Pin<Box<dyn Future<Output = Result<DirectiveResult, CommandError>> + Send + 'a>>;

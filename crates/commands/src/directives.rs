@@ -1,15 +1,15 @@
 //! Directives: commands that may stand among words (spec `messages.md` §4). What is nothing but directives is kept in the session's
 //! row, all of it or nothing; among words they are hints for the run of their message.
 
-use openclaw_journal::intent::{Hints, Wish};
+use openclaw_journal::intent::{Hints, StoredDirective};
 use openclaw_models::ModelRef;
 use openclaw_sessions::store::Edit;
 
 use super::command::Does;
-use super::directive::{Change, Directive, Reading, Settled, Wished};
+use super::directive::{Directive, DirectiveReading, DirectiveResult, RowChange, Wished};
 use super::model::{ModelWish, choose};
 use super::table;
-use super::{CommandError, Context, elevated, exec, model, queue, reasoning, think, verbose};
+use super::{CommandContext, CommandError, elevated, exec, model, queue, reasoning, think, verbose};
 
 /// Order in which directives are cut out, each from the rest of the one before.
 const ORDER: [(&str, Directive); 7] = [
@@ -23,24 +23,28 @@ const ORDER: [(&str, Directive); 7] = [
 ];
 
 /// Cuts all directives out of a text; returns them with the rest of the text.
-pub(crate) fn take_all(text: &str, reading: Reading, aliases: &[&str]) -> (Vec<Wish>, String) {
+pub(crate) fn take_all(
+    text: &str,
+    reading: DirectiveReading,
+    aliases: &[&str],
+) -> (Vec<StoredDirective>, String) {
     let mut rest = text.to_owned();
     let mut wishes = Vec::new();
     for (name, directive) in &ORDER {
         let Some((arguments, left)) = (directive.take)(&rest, reading, aliases) else { continue };
-        wishes.push(Wish { name: (*name).to_owned(), arguments });
+        wishes.push(StoredDirective { name: (*name).to_owned(), arguments });
         rest = left;
     }
     (wishes, rest)
 }
 
 /// True if a directive counts only if the agent is addressed.
-pub(crate) fn needs_mention(wish: &Wish) -> bool {
+pub(crate) fn needs_mention(wish: &StoredDirective) -> bool {
     find(&wish.name).is_some_and(|directive| (directive.needs_mention)(&wish.arguments))
 }
 
 /// Collects what directives ask for the run of their message.
-pub(crate) fn hints(wishes: &[Wish]) -> Hints {
+pub(crate) fn hints(wishes: &[StoredDirective]) -> Hints {
     let mut hints = Hints::default();
     for wish in wishes {
         if let Some(directive) = find(&wish.name) {
@@ -56,13 +60,16 @@ fn find(name: &str) -> Option<&'static Directive> {
 
 /// Carries out a message of directives in one change of the session's row, and returns the answer.
 /// If one directive can't be done, none is.
-pub async fn settle(context: &Context<'_>, wishes: &[Wish]) -> Result<String, CommandError> {
+pub async fn settle(
+    context: &CommandContext<'_>,
+    wishes: &[StoredDirective],
+) -> Result<String, CommandError> {
     let chosen = chosen_model(context, wishes).await;
     let mut all = Vec::new();
-    for Wish { name, arguments } in wishes {
+    for StoredDirective { name, arguments } in wishes {
         let command = table::named(name);
         if let Some(refusal) = command.and_then(|command| table::refusal(context, command, arguments)) {
-            all.push(Settled::refused(refusal));
+            all.push(DirectiveResult::refused(refusal));
             continue;
         }
         let settled = match command.map(|command| command.does) {
@@ -70,10 +77,10 @@ pub async fn settle(context: &Context<'_>, wishes: &[Wish]) -> Result<String, Co
                 let wished = Wished { context, argument: arguments, chosen: chosen.as_ref() };
                 (directive.settle)(wished).await?
             }
-            Some(Does::Answers(run)) => Settled::told(run(context, arguments).await?),
-            Some(Does::Shows(run)) => Settled::told(run(context, arguments).await?.text),
+            Some(Does::Answers(run)) => DirectiveResult::told(run(context, arguments).await?),
+            Some(Does::Shows(run)) => DirectiveResult::told(run(context, arguments).await?.text),
             Some(Does::Resets | Does::Stops | Does::Compacts | Does::Missing) | None => {
-                Settled::told(table::not_there(name))
+                DirectiveResult::told(table::not_there(name))
             }
         };
         all.push(settled);
@@ -88,7 +95,7 @@ pub async fn settle(context: &Context<'_>, wishes: &[Wish]) -> Result<String, Co
     }
     let text = joined(&all);
     let (changes, tells): (Vec<_>, Vec<_>) = all.into_iter().map(|one| (one.change, one.tells)).unzip();
-    let changes: Vec<Change> = changes.into_iter().flatten().collect();
+    let changes: Vec<RowChange> = changes.into_iter().flatten().collect();
     if !changes.is_empty() {
         let change = Box::new(move |edit: Edit<'_>| {
             for change in changes {
@@ -106,7 +113,7 @@ pub async fn settle(context: &Context<'_>, wishes: &[Wish]) -> Result<String, Co
 }
 
 /// Returns the model that a message of directives chooses, if it chooses one.
-async fn chosen_model(context: &Context<'_>, wishes: &[Wish]) -> Option<ModelRef> {
+async fn chosen_model(context: &CommandContext<'_>, wishes: &[StoredDirective]) -> Option<ModelRef> {
     let wish = wishes.iter().find(|wish| wish.name == model::NAME)?;
     let ModelWish::Choose(asked) = ModelWish::of(&wish.arguments) else { return None };
     let choices = context.choices().await;
@@ -115,14 +122,14 @@ async fn chosen_model(context: &Context<'_>, wishes: &[Wish]) -> Option<ModelRef
 }
 
 /// Lowers the session's level to the nearest one that the chosen model has.
-fn downgrade(context: &Context<'_>, model: &ModelRef) -> Option<Settled> {
+fn downgrade(context: &CommandContext<'_>, model: &ModelRef) -> Option<DirectiveResult> {
     let is_lost = context.entry.thinking_level.as_deref() == Some("xhigh") && !think::has_xhigh(model);
     let says = format!("Thinking level set to high (xhigh not supported for {model}).");
-    is_lost.then(|| Settled::changed(says, |entry| entry.thinking_level = Some("high".into())))
+    is_lost.then(|| DirectiveResult::changed(says, |entry| entry.thinking_level = Some("high".into())))
 }
 
 /// Joins all answers: on one line, unless one of them has several lines.
-fn joined(all: &[Settled]) -> String {
+fn joined(all: &[DirectiveResult]) -> String {
     let texts: Vec<&str> = all.iter().map(|settled| settled.says.as_str()).collect();
     let has_lines = texts.iter().any(|text| text.contains('\n'));
     texts.join(if has_lines { "\n\n" } else { " " })
@@ -161,13 +168,17 @@ mod tests {
             ("/THINK HIGH", "", vec![("think", "HIGH")]),
         ];
         for (text, left, expect) in rows {
-            let (wishes, rest) = take_all(text, Reading::Alone, &["opus"]);
+            let (wishes, rest) = take_all(text, DirectiveReading::Alone, &["opus"]);
             let wishes: Vec<_> =
                 wishes.iter().map(|wish| (wish.name.as_str(), wish.arguments.as_str())).collect();
             assert_eq!((wishes, rest.as_str()), (expect, left), "{text}");
         }
         for text in ["/thinkstuff", "prefix/think high", "think high", "max", "on we go", "/t/high", ""] {
-            assert_eq!(take_all(text, Reading::Alone, &["opus"]), (Vec::new(), text.to_owned()), "{text}");
+            assert_eq!(
+                take_all(text, DirectiveReading::Alone, &["opus"]),
+                (Vec::new(), text.to_owned()),
+                "{text}"
+            );
         }
     }
 
@@ -186,7 +197,7 @@ mod tests {
             ("/exec run ls", "/exec run ls"),
         ];
         for (text, expect) in rows {
-            assert_eq!(take_all(text, Reading::Among, &[]).1, expect, "{text}");
+            assert_eq!(take_all(text, DirectiveReading::Among, &[]).1, expect, "{text}");
         }
     }
 }

@@ -7,33 +7,33 @@ use openclaw_sessions::entry::delivery::update_last_route;
 use openclaw_sessions::entry::{ChatType, DeliveryContext, ThreadId};
 use openclaw_sessions::store::{Query, Row, Rows};
 
-use super::command::{Category, Command, Does};
-use super::{Answering, CommandError, Context};
+use super::command::{Category, ChatCommand, Does};
+use super::{Answering, CommandContext, CommandError};
 
-pub(crate) const TELEGRAM: Command = Command {
+pub(crate) const TELEGRAM: ChatCommand = ChatCommand {
     aliases: &["dock_telegram"],
     platform: Some("telegram"),
-    ..Command::new(
+    ..ChatCommand::new(
         "dock-telegram",
         Category::Docks,
         Does::Answers(telegram),
         "Send this session's answers to Telegram.",
     )
 };
-pub(crate) const DISCORD: Command = Command {
+pub(crate) const DISCORD: ChatCommand = ChatCommand {
     aliases: &["dock_discord"],
     platform: Some("discord"),
-    ..Command::new(
+    ..ChatCommand::new(
         "dock-discord",
         Category::Docks,
         Does::Answers(discord),
         "Send this session's answers to Discord.",
     )
 };
-pub(crate) const SLACK: Command = Command {
+pub(crate) const SLACK: ChatCommand = ChatCommand {
     aliases: &["dock_slack"],
     platform: Some("slack"),
-    ..Command::new(
+    ..ChatCommand::new(
         "dock-slack",
         Category::Docks,
         Does::Answers(slack),
@@ -44,19 +44,19 @@ pub(crate) const SLACK: Command = Command {
 /// Rows that are looked at for the last private chat.
 const MOST_ROWS: usize = 500;
 
-fn telegram<'a>(context: &'a Context<'a>, _: &'a str) -> Answering<'a> {
+fn telegram<'a>(context: &'a CommandContext<'a>, _: &'a str) -> Answering<'a> {
     Box::pin(dock(context, "telegram"))
 }
 
-fn discord<'a>(context: &'a Context<'a>, _: &'a str) -> Answering<'a> {
+fn discord<'a>(context: &'a CommandContext<'a>, _: &'a str) -> Answering<'a> {
     Box::pin(dock(context, "discord"))
 }
 
-fn slack<'a>(context: &'a Context<'a>, _: &'a str) -> Answering<'a> {
+fn slack<'a>(context: &'a CommandContext<'a>, _: &'a str) -> Answering<'a> {
     Box::pin(dock(context, "slack"))
 }
 
-async fn dock(context: &Context<'_>, channel: &'static str) -> Result<String, CommandError> {
+async fn dock(context: &CommandContext<'_>, channel: &'static str) -> Result<String, CommandError> {
     let Some(route) = route(context, channel).await? else {
         return Ok(format!("⚠️ No linked {channel} target for you."));
     };
@@ -71,7 +71,7 @@ async fn dock(context: &Context<'_>, channel: &'static str) -> Result<String, Co
 }
 
 /// Returns the route to the sender on the other channel.
-async fn route(context: &Context<'_>, channel: &str) -> Result<Option<DeliveryContext>, CommandError> {
+async fn route(context: &CommandContext<'_>, channel: &str) -> Result<Option<DeliveryContext>, CommandError> {
     let account = context.deps.platforms.sending_account(&context.settings.config, channel);
     if let Some(origin) = context.row.payload.source.origin() {
         // A sender in the channel's direct chat stays there.

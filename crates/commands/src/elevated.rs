@@ -1,19 +1,19 @@
 //! `/elevated`: whether commands run on this host, outside of the sandbox, and whether a person is asked.
 
-use openclaw_journal::caller::{Caller, Identity, Right};
+use openclaw_journal::caller::{Caller, CallerIdentity, Right};
 use openclaw_journal::intent::Hints;
 use openclaw_journal::rights::elevated::{Elevation, level, refusal};
 use openclaw_sessions::entry::ElevatedLevel;
 use openclaw_tools::Elevated;
 
 use super::command::ArgumentMenu;
-use super::command::{Category, Command, Does, Takes};
-use super::directive::{Directive, Reading, Settled, Settling, Wished};
-use super::{Context, levels};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::directive::{Directive, DirectiveReading, DirectiveResult, Settling, Wished};
+use super::{CommandContext, levels};
 
 pub(crate) const NAME: &str = "elevated";
 pub(crate) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention };
-pub(crate) const COMMAND: Command = Command::new(
+pub(crate) const COMMAND: ChatCommand = ChatCommand::new(
     NAME,
     Category::Options,
     Does::Directive(DIRECTIVE),
@@ -33,7 +33,7 @@ pub(crate) const COMMAND: Command = Command::new(
 /// Said where nothing runs in a sandbox.
 const DIRECT: &str = "\n⚙️ Runtime is direct; sandboxing does not apply.";
 
-fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
+fn take(text: &str, reading: DirectiveReading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &[NAME, "elev"], reading, |word| levels::elevated(word).is_some())
 }
 
@@ -42,10 +42,10 @@ fn hint(argument: &str, hints: &mut Hints) {
 }
 
 /// Describes the caller of a command as one who asks for elevated commands.
-pub(crate) fn asked<'a>(context: &'a Context<'_>) -> Elevation<'a> {
+pub(crate) fn asked<'a>(context: &'a CommandContext<'_>) -> Elevation<'a> {
     let own = context.row.payload.caller();
     // Commands are given by people.
-    let identity = if own.is_person() { own.identity } else { Identity::Client };
+    let identity = if own.is_person() { own.identity } else { CallerIdentity::Client };
     Elevation { caller: Caller { identity, ..own }, agent: &context.agent.id, key: context.key }
 }
 
@@ -55,18 +55,18 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
         let config = &context.settings.config;
         let is_sandboxed = context.is_sandboxed();
         if let Some(refusal) = refusal(config, asked(context)) {
-            return Ok(Settled::refused(Elevated::unavailable(is_sandboxed, &refusal)));
+            return Ok(DirectiveResult::refused(Elevated::unavailable(is_sandboxed, &refusal)));
         }
         let direct = if is_sandboxed { "" } else { DIRECT };
         let Some(wanted) = levels::elevated(wished.argument) else {
             return Ok(match wished.argument {
                 "" => {
                     let level = level(config, context.entry, None);
-                    Settled::told(format!(
+                    DirectiveResult::told(format!(
                         "Current elevated level: {level}.\nOptions: on, off, ask, full.{direct}"
                     ))
                 }
-                other => Settled::refused(format!(
+                other => DirectiveResult::refused(format!(
                     "Unrecognized elevated level \"{other}\". Valid levels: off, on, ask, full."
                 )),
             });
@@ -78,7 +78,7 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
             }
             ElevatedLevel::Full => "⚙️ Elevated mode set to full (auto-approve).",
         };
-        Ok(Settled::changed(format!("{says}{direct}"), move |entry| {
+        Ok(DirectiveResult::changed(format!("{says}{direct}"), move |entry| {
             entry.elevated_level = Some(wanted);
         }))
     })

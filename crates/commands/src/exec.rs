@@ -4,8 +4,8 @@ use openclaw_journal::caller::Right;
 use openclaw_journal::intent::{ExecWish, Hints};
 use openclaw_sessions::SessionEntry;
 
-use super::command::{Category, Command, Does, Takes};
-use super::directive::{Directive, Reading, Settled, Settling, Wished};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::directive::{Directive, DirectiveReading, DirectiveResult, Settling, Wished};
 use super::levels::behind_name;
 use super::line::{Hit, cut, skip_colon, slashes};
 
@@ -13,7 +13,7 @@ mod current;
 
 pub(crate) const NAME: &str = "exec";
 pub(crate) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention };
-pub(crate) const COMMAND: Command = Command::new(
+pub(crate) const COMMAND: ChatCommand = ChatCommand::new(
     NAME,
     Category::Options,
     Does::Directive(DIRECTIVE),
@@ -85,20 +85,20 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
         let (wish, end) = read(wished.argument);
         if !wish.wrong.is_empty() || end < wished.argument.trim_end().len() {
             let wrong = refusal(&wish).unwrap_or_else(|| unrecognized(wished.argument));
-            return Ok(Settled::refused(wrong));
+            return Ok(DirectiveResult::refused(wrong));
         }
         if wish == ExecWish::default() {
-            return Ok(Settled::told(current::card(wished.context, OPTIONS)));
+            return Ok(DirectiveResult::told(current::card(wished.context, OPTIONS)));
         }
         if wish.reset {
             let says = "⚙️ Exec defaults are those of the configuration again.".to_owned();
-            return Ok(Settled::changed(says, reset));
+            return Ok(DirectiveResult::changed(says, reset));
         }
         if wish.host.as_deref() == Some("node") {
-            return Ok(Settled::refused(NO_NODES.to_owned()));
+            return Ok(DirectiveResult::refused(NO_NODES.to_owned()));
         }
         let says = format!("⚙️ Exec defaults set ({}).", wish.text());
-        Ok(Settled::changed(says, move |entry| wish.put_into(entry)))
+        Ok(DirectiveResult::changed(says, move |entry| wish.put_into(entry)))
     })
 }
 
@@ -109,20 +109,20 @@ fn reset(entry: &mut SessionEntry) {
     entry.exec_node = None;
 }
 
-fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
+fn take(text: &str, reading: DirectiveReading, _: &[&str]) -> Option<(String, String)> {
     let first = text.trim_start().lines().next().unwrap_or_default();
     cut(text, |line| find(line, reading, line.trim_start() == first))
 }
 
-fn find(line: &str, reading: Reading, is_first: bool) -> Option<Hit<String>> {
+fn find(line: &str, reading: DirectiveReading, is_first: bool) -> Option<Hit<String>> {
     slashes(line).find_map(|(from, behind)| {
         let behind = skip_colon(behind_name(behind, &[NAME])?);
         let (wish, end) = read(behind);
-        if reading == Reading::Among && (end == 0 || wish.reset) {
+        if reading == DirectiveReading::Among && (end == 0 || wish.reset) {
             return None;
         }
         let begins = is_first && line.get(..from).is_some_and(|before| before.trim().is_empty());
-        let end = if reading == Reading::Alone && begins && is_attempt(&wish, behind, end) {
+        let end = if reading == DirectiveReading::Alone && begins && is_attempt(&wish, behind, end) {
             behind.trim_end().len()
         } else {
             end
@@ -172,14 +172,14 @@ mod tests {
             ("/EXEC: ask:off", "", ExecWish { ask: some("off"), ..ExecWish::default() }),
         ];
         for (text, rest, wish) in rows {
-            let (options, left) = take(text, Reading::Alone, &[]).unwrap();
+            let (options, left) = take(text, DirectiveReading::Alone, &[]).unwrap();
             assert_eq!((read(&options).0, left.as_str()), (wish, rest), "{text}");
         }
         for text in ["please /exec now", "/exec run ls", "/exec reset", "/exec off the record"] {
-            assert_eq!(take(text, Reading::Among, &[]), None, "{text}");
+            assert_eq!(take(text, DirectiveReading::Among, &[]), None, "{text}");
         }
-        assert_eq!(take("/executive host=node", Reading::Alone, &[]), None);
-        let both = take("/exec host=gateway run it", Reading::Among, &[]);
+        assert_eq!(take("/executive host=node", DirectiveReading::Alone, &[]), None);
+        let both = take("/exec host=gateway run it", DirectiveReading::Among, &[]);
         assert_eq!(both, Some(("host=gateway".to_owned(), "run it".to_owned())));
         assert!(needs_mention("host=node") && needs_mention("") && !needs_mention("security=deny"));
     }
@@ -196,7 +196,7 @@ mod tests {
             ("/exec OFF", "OFF"),
             ("/exec reset host=gateway", "reset host=gateway"),
         ] {
-            let taken = take(text, Reading::Alone, &[]);
+            let taken = take(text, DirectiveReading::Alone, &[]);
             assert_eq!(taken, Some((argument.to_owned(), String::new())), "{text}");
         }
         let reset = |text| read(text).0.reset;

@@ -4,17 +4,17 @@
 use openclaw_agent::skills::SkillCommand;
 
 use super::COMMANDS;
-use super::command::{Category, Command, Does, MenuFacts, Offered};
-use super::response::{Response, Showing, button};
-use super::{Answering, Context};
+use super::command::{Category, ChatCommand, Does, MenuFacts, Offered};
+use super::response::{CommandResponse, Showing, button};
+use super::{Answering, CommandContext};
 
-pub(crate) const HELP: Command = Command {
+pub(crate) const HELP: ChatCommand = ChatCommand {
     inline: true,
-    ..Command::new("help", Category::Status, Does::Answers(help), "Show the most important commands.")
+    ..ChatCommand::new("help", Category::Status, Does::Answers(help), "Show the most important commands.")
 };
-pub(crate) const LIST: Command = Command {
+pub(crate) const LIST: ChatCommand = ChatCommand {
     inline: true,
-    ..Command::new("commands", Category::Status, Does::Shows(list), "List all commands.")
+    ..ChatCommand::new("commands", Category::Status, Does::Shows(list), "List all commands.")
 };
 
 /// Commands on a page.
@@ -23,14 +23,14 @@ const PAGE: usize = 8;
 const HERE: &str = "commands_page_noop";
 const TURN: &str = "commands_page_";
 
-fn help<'a>(context: &'a Context<'a>, _: &'a str) -> Answering<'a> {
+fn help<'a>(context: &'a CommandContext<'a>, _: &'a str) -> Answering<'a> {
     Box::pin(async move {
         let platforms = context.platforms();
         Ok(help_text(context.menu_facts(&platforms)))
     })
 }
 
-fn list<'a>(context: &'a Context<'a>, _: &'a str) -> Showing<'a> {
+fn list<'a>(context: &'a CommandContext<'a>, _: &'a str) -> Showing<'a> {
     Box::pin(async move {
         let skills = context.skills().await;
         let platforms = context.platforms();
@@ -44,7 +44,7 @@ fn list<'a>(context: &'a Context<'a>, _: &'a str) -> Showing<'a> {
 }
 
 /// Returns the rows of a category that are shown.
-fn of(category: Category, facts: MenuFacts<'_>) -> impl Iterator<Item = &'static Command> {
+fn of(category: Category, facts: MenuFacts<'_>) -> impl Iterator<Item = &'static ChatCommand> {
     COMMANDS.iter().filter(move |row| row.category == category && row.is_listed(facts))
 }
 
@@ -62,37 +62,37 @@ fn help_text(facts: MenuFacts<'_>) -> String {
 }
 
 /// `/usage [off|tokens|full|cost]`
-fn written(row: &Command) -> String {
+fn written(row: &ChatCommand) -> String {
     let blank = if row.arguments.is_empty() { "" } else { " " };
     format!("/{}{blank}{}", shown_name(row), row.arguments)
 }
 
 /// Returns the name as it is typed: names in menus have no hyphens.
-fn shown_name(row: &Command) -> &'static str {
+fn shown_name(row: &ChatCommand) -> &'static str {
     row.aliases.iter().find(|alias| alias.replace('_', "-") == row.name).copied().unwrap_or(row.name)
 }
 
 /// A command of the list, with its heading.
-struct Line {
+struct HelpLine {
     heading: &'static str,
     text: String,
 }
 
-fn lines(facts: MenuFacts<'_>, skills: &[SkillCommand]) -> Vec<Line> {
+fn lines(facts: MenuFacts<'_>, skills: &[SkillCommand]) -> Vec<HelpLine> {
     let mut lines = Vec::new();
     for category in Category::ALL {
         let heading = category.title();
-        lines.extend(of(category, facts).map(|row| Line { heading, text: line(row) }));
+        lines.extend(of(category, facts).map(|row| HelpLine { heading, text: line(row) }));
         if category == Category::Tools {
             let skill = |skill: &SkillCommand| format!("  /{} - {}", skill.name, skill.description);
-            lines.extend(skills.iter().map(|one| Line { heading, text: skill(one) }));
+            lines.extend(skills.iter().map(|one| HelpLine { heading, text: skill(one) }));
         }
     }
     lines
 }
 
 /// `  /whoami (/id) - Show who you are.`
-fn line(row: &Command) -> String {
+fn line(row: &ChatCommand) -> String {
     let name = shown_name(row);
     let aliases: Vec<String> =
         row.aliases.iter().filter(|alias| **alias != name).map(|alias| format!("/{alias}")).collect();
@@ -105,9 +105,9 @@ fn whole(facts: MenuFacts<'_>, skills: &[SkillCommand]) -> String {
     format!("ℹ️ Slash commands\n\n{}", grouped(&lines(facts, skills)))
 }
 
-fn grouped(lines: &[Line]) -> String {
+fn grouped(lines: &[HelpLine]) -> String {
     let blocks = lines.chunk_by(|one, next| one.heading == next.heading);
-    let block = |lines: &[Line]| {
+    let block = |lines: &[HelpLine]| {
         let heading = lines.first().map(|line| line.heading).unwrap_or_default();
         let lines = lines.iter().map(|line| line.text.as_str());
         [heading].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
@@ -116,7 +116,7 @@ fn grouped(lines: &[Line]) -> String {
 }
 
 /// Page of the list, with the buttons that turn it; a number past the end gives the last page.
-fn page(facts: MenuFacts<'_>, skills: &[SkillCommand], wanted: usize, agent: &str) -> Response {
+fn page(facts: MenuFacts<'_>, skills: &[SkillCommand], wanted: usize, agent: &str) -> CommandResponse {
     let lines = lines(facts, skills);
     let pages = lines.len().div_ceil(PAGE).max(1);
     let page = wanted.clamp(1, pages);
@@ -129,11 +129,11 @@ fn page(facts: MenuFacts<'_>, skills: &[SkillCommand], wanted: usize, agent: &st
         (page < pages).then(|| turn("Next ▶", page + 1)),
     ];
     let buttons = if pages > 1 { vec![row.into_iter().flatten().collect()] } else { Vec::new() };
-    Response { text, buttons, then: None }
+    CommandResponse { text, buttons, then: None }
 }
 
 /// The page that a pressed button asks for.
-pub(crate) async fn pressed(context: &Context<'_>, wanted: usize) -> Response {
+pub(crate) async fn pressed(context: &CommandContext<'_>, wanted: usize) -> CommandResponse {
     let skills = context.skills().await;
     let platforms = context.platforms();
     page(context.menu_facts(&platforms), &skills, wanted, context.agent.id.as_str())
@@ -141,20 +141,20 @@ pub(crate) async fn pressed(context: &Context<'_>, wanted: usize) -> Response {
 
 /// Button of the list that was pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Press {
+pub(crate) enum HelpButton {
     /// The button that shows the current page.
     Here,
     Page(usize),
 }
 
 /// Reads `commands_page_2` and `commands_page_2:agent`.
-pub(crate) fn read_press(data: &str) -> Option<Press> {
+pub(crate) fn read_press(data: &str) -> Option<HelpButton> {
     if data == HERE {
-        return Some(Press::Here);
+        return Some(HelpButton::Here);
     }
     let behind = data.strip_prefix(TURN)?;
     let number = behind.split_once(':').map_or(behind, |(number, _)| number);
-    number.parse().ok().map(Press::Page)
+    number.parse().ok().map(HelpButton::Page)
 }
 
 #[cfg(test)]
@@ -207,7 +207,7 @@ mod tests {
         let settings = Commands::default();
         let all = lines(facts(&settings), &[]).len();
         let pages = all.div_ceil(8);
-        let said = |response: &Response| {
+        let said = |response: &CommandResponse| {
             response
                 .buttons
                 .concat()
@@ -217,7 +217,7 @@ mod tests {
         };
         let button = |text: &str, data: &str| (text.to_owned(), data.to_owned());
         let count =
-            |response: &Response| response.text.lines().filter(|line| line.starts_with("  /")).count();
+            |response: &CommandResponse| response.text.lines().filter(|line| line.starts_with("  /")).count();
         let first = page(facts(&settings), &[], 1, "main");
         assert!(
             first.text.starts_with(&format!("ℹ️ Commands (1/{pages})\n\nSession\n  /new - ")),
@@ -236,9 +236,9 @@ mod tests {
     #[test]
     fn presses_are_read() {
         let rows = [
-            ("commands_page_2", Some(Press::Page(2))),
-            ("commands_page_2:main", Some(Press::Page(2))),
-            ("commands_page_noop", Some(Press::Here)),
+            ("commands_page_2", Some(HelpButton::Page(2))),
+            ("commands_page_2:main", Some(HelpButton::Page(2))),
+            ("commands_page_noop", Some(HelpButton::Here)),
             ("commands_page_x", None),
             ("hello", None),
         ];

@@ -1,5 +1,5 @@
 //! The gateway as commands see it: what needs its runs or its sub-agents. Everything else a command has in its
-//! [`Context`].
+//! [`CommandContext`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use futures_util::future::BoxFuture;
 use openclaw_agent::prompt::SystemPromptReport;
 use openclaw_journal::api::{DispatchError, Waited};
 use openclaw_journal::child_run::ChildRun;
-use openclaw_journal::origin::Origin;
-use openclaw_journal::request::Request;
+use openclaw_journal::origin::MessageOrigin;
+use openclaw_journal::request::RunRequest;
 use openclaw_protocol::message::Message;
 use openclaw_protocol::{AgentId, RunId, SessionKey};
 use openclaw_runtime::setup::Settings;
 use openclaw_tools::ExecSettings;
 
-use crate::Context;
+use crate::CommandContext;
 
 /// Work that a command asks the gateway for. Errors are texts for a chat.
 pub trait CommandHost: Send + Sync {
@@ -31,10 +31,10 @@ pub trait CommandHost: Send + Sync {
     /// # Errors
     ///
     /// The secrets that its output must not show can't be read.
-    fn exec_of_person(&self, context: &Context<'_>) -> Result<ExecSettings, String>;
+    fn exec_of_person(&self, context: &CommandContext<'_>) -> Result<ExecSettings, String>;
 
     /// True if an answer in the conversation is shown as a draft while it is written.
-    fn has_drafts(&self, origin: &Origin, agent: &AgentId) -> bool;
+    fn has_drafts(&self, origin: &MessageOrigin, agent: &AgentId) -> bool;
 
     /// Returns the newest messages of a session, at most `limit`, the oldest first.
     fn messages_of<'a>(&'a self, key: &'a SessionKey, limit: usize) -> BoxFuture<'a, Vec<Message>>;
@@ -44,7 +44,10 @@ pub trait CommandHost: Send + Sync {
     /// # Errors
     ///
     /// The run could not begin.
-    fn estimate<'a>(&'a self, context: &'a Context<'_>) -> BoxFuture<'a, Result<SystemPromptReport, String>>;
+    fn estimate<'a>(
+        &'a self,
+        context: &'a CommandContext<'_>,
+    ) -> BoxFuture<'a, Result<SystemPromptReport, String>>;
 
     /// Returns the sub-agents that a session has started.
     fn subagents_of(&self, key: &SessionKey) -> Vec<ChildRun>;
@@ -70,7 +73,7 @@ pub trait SubagentControl: Send + Sync {
         &'a self,
         run_id: RunId,
         key: &'a SessionKey,
-        request: Request,
+        request: RunRequest,
     ) -> BoxFuture<'a, Result<(), DispatchError>>;
 
     /// Waits for the end of a run.

@@ -2,11 +2,11 @@
 //! among them are not obeyed (spec `channels.md` §19.3). Text that stands for a command is taken
 //! out, wherever it stands, and named.
 
-use openclaw_journal::intent::{Intent, Wish};
+use openclaw_journal::intent::{Intent, StoredDirective};
 use openclaw_sessions::reset;
 use openclaw_sessions::reset::trigger::strip_structural_prefixes;
 
-use super::{Names, Spoken, counting, found_among, model_aliases, read, stop};
+use super::{KnownNames, Spoken, counting, found_among, model_aliases, read, stop};
 
 /// Parts of a late message: its commands, and its words for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Late {
 }
 
 /// Takes all commands out of a text.
-pub fn without_commands(spoken: Spoken<'_>, names: Names<'_>) -> Late {
+pub fn without_commands(spoken: Spoken<'_>, names: KnownNames<'_>) -> Late {
     let mut late = Late { commands: Vec::new(), words: spoken.text.to_owned() };
     // The rest may be a command in its turn. Each time it is shorter.
     while let Some((found, words)) = take(Spoken { text: &late.words, ..spoken }, names) {
@@ -34,7 +34,7 @@ pub fn without_commands(spoken: Spoken<'_>, names: Names<'_>) -> Late {
 
 /// Takes the commands out of a text, or takes the text as one; returns them with the rest, or
 /// `None` if there are none.
-fn take(spoken: Spoken<'_>, names: Names<'_>) -> Option<(Vec<String>, String)> {
+fn take(spoken: Spoken<'_>, names: KnownNames<'_>) -> Option<(Vec<String>, String)> {
     let all_of_it = |command: String| Some((vec![command], String::new()));
     let stripped = strip_structural_prefixes(spoken.text);
     if let Some(found) = reset::find_trigger(names.triggers, spoken.text, &stripped, spoken.may_command) {
@@ -60,7 +60,7 @@ fn take(spoken: Spoken<'_>, names: Names<'_>) -> Option<(Vec<String>, String)> {
     }
 }
 
-fn named(wishes: Vec<Wish>) -> Vec<String> {
+fn named(wishes: Vec<StoredDirective>) -> Vec<String> {
     wishes.into_iter().map(|wish| format!("/{}", wish.name)).collect()
 }
 
@@ -104,7 +104,7 @@ mod tests {
             ("", &[], ""),
         ];
         let models = ModelNames::new(&[]);
-        let names = Names { models: &models, triggers: &["/new", "/reset"], skills: &[] };
+        let names = KnownNames { models: &models, triggers: &["/new", "/reset"], skills: &[] };
         for (text, commands, words) in rows {
             let late = without_commands(Spoken::words(text), names);
             let found: Vec<&str> = late.commands.iter().map(String::as_str).collect();

@@ -4,23 +4,23 @@ use openclaw_journal::intent::Reasoning;
 use openclaw_models::ThinkingLevel;
 use openclaw_sessions::entry::{ElevatedLevel, VerboseLevel};
 
-use super::directive::Reading;
+use super::directive::DirectiveReading;
 use super::line::{Hit, cut, ends_name, skip_colon, slashes};
 use openclaw_sessions::reset::trigger::strip_prefix_without_case;
 
-type Names<T> = &'static [(T, &'static [&'static str])];
+type LevelNames<T> = &'static [(T, &'static [&'static str])];
 
-const VERBOSE: Names<VerboseLevel> = &[
+const VERBOSE: LevelNames<VerboseLevel> = &[
     (VerboseLevel::Off, &["off", "false", "no", "0"]),
     (VerboseLevel::On, &["on", "minimal", "true", "yes", "1"]),
     (VerboseLevel::Full, &["full", "all", "everything"]),
 ];
-const REASONING: Names<Reasoning> = &[
+const REASONING: LevelNames<Reasoning> = &[
     (Reasoning::Off, &["off", "false", "no", "0", "hide", "hidden", "disable", "disabled"]),
     (Reasoning::On, &["on", "true", "yes", "1", "show", "visible", "enable", "enabled"]),
     (Reasoning::Stream, &["stream", "streaming", "draft", "live"]),
 ];
-const ELEVATED: Names<ElevatedLevel> = &[
+const ELEVATED: LevelNames<ElevatedLevel> = &[
     (ElevatedLevel::Off, &["off", "false", "no", "0"]),
     (ElevatedLevel::On, &["on", "true", "yes", "1"]),
     (ElevatedLevel::Ask, &["ask", "prompt", "approval", "approve"]),
@@ -32,7 +32,7 @@ fn plain(text: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
-fn named<T: Copy>(names: Names<T>, text: &str) -> Option<T> {
+fn named<T: Copy>(names: LevelNames<T>, text: &str) -> Option<T> {
     let text = plain(text);
     names.iter().find(|(_, names)| names.contains(&text.as_str())).map(|(level, _)| *level)
 }
@@ -62,17 +62,22 @@ pub(crate) fn elevated(text: &str) -> Option<ElevatedLevel> {
 pub(crate) fn take(
     text: &str,
     names: &[&str],
-    reading: Reading,
+    reading: DirectiveReading,
     is_level: fn(&str) -> bool,
 ) -> Option<(String, String)> {
     cut(text, |line| find(line, names, reading, is_level))
 }
 
-fn find(line: &str, names: &[&str], reading: Reading, is_level: fn(&str) -> bool) -> Option<Hit<String>> {
+fn find(
+    line: &str,
+    names: &[&str],
+    reading: DirectiveReading,
+    is_level: fn(&str) -> bool,
+) -> Option<Hit<String>> {
     slashes(line).find_map(|(from, behind)| {
         let behind = skip_colon(behind_name(behind, names)?);
         let argument = argument(behind, reading, is_level);
-        if reading == Reading::Among && argument.is_empty() {
+        if reading == DirectiveReading::Among && argument.is_empty() {
             return None;
         }
         Some(Hit { from, to: line.len() - behind.len() + argument.len(), value: argument.to_owned() })
@@ -86,7 +91,7 @@ pub(crate) fn behind_name<'a>(text: &'a str, names: &[&str]) -> Option<&'a str> 
 
 /// Returns the level at the beginning of a text: one word, or two that are one level, such as
 /// `extra high`. A word that is no level belongs to the directive only if it is the whole text.
-fn argument(text: &str, reading: Reading, is_level: fn(&str) -> bool) -> &str {
+fn argument(text: &str, reading: DirectiveReading, is_level: fn(&str) -> bool) -> &str {
     let one = word_len(text);
     let blanks = |from: &str| from.len() - from.trim_start_matches([' ', '\t']).len();
     let gap = text.get(one..).map_or(0, blanks);
@@ -95,7 +100,7 @@ fn argument(text: &str, reading: Reading, is_level: fn(&str) -> bool) -> &str {
     match () {
         () if gap > 0 && two > one + gap && is_level(slice(two)) => slice(two),
         () if is_level(slice(one)) => slice(one),
-        () if reading == Reading::Alone => slice(one),
+        () if reading == DirectiveReading::Alone => slice(one),
         () => "",
     }
 }

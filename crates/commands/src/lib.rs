@@ -2,7 +2,7 @@
 //!
 //! Reading is pure: [`read`] takes a text and returns an [`Intent`], decided once when a message is accepted, the same for
 //! every surface. Doing comes later, in the turn of the message: [`run()`] carries out a command, [`settle`] several
-//! directives. Both have what they use in a [`Context`], and ask the gateway for the rest through [`CommandHost`]. The crate
+//! directives. Both have what they use in a [`CommandContext`], and ask the gateway for the rest through [`CommandHost`]. The crate
 //! starts no run and knows no lane.
 //!
 //! The table of commands is below: one row a command, and each command has a file, which holds its row. `/new` and
@@ -66,13 +66,13 @@ use openclaw_channels::access::AccessSettings;
 use openclaw_config::ResolvedAgent;
 use openclaw_config::registry;
 use openclaw_config::settings::Commands as CommandSettings;
-use openclaw_journal::inbox::Row;
-use openclaw_journal::intent::{Hints, Intent, Wish};
+use openclaw_journal::inbox::InboxRow;
+use openclaw_journal::intent::{Hints, Intent, StoredDirective};
 use openclaw_models::reference::ModelNames;
 use openclaw_models::{Choices, ModelRef, SelectError};
 use openclaw_runtime::session_model::SessionModels;
 use openclaw_runtime::setup::{Deps, Settings};
-use openclaw_runtime::shared::Shared;
+use openclaw_runtime::shared::DispatcherParts;
 use openclaw_sessions::reset::find_trigger;
 use openclaw_sessions::reset::trigger::{command_body, slash_command, strip_structural_prefixes};
 use openclaw_sessions::store::Edit;
@@ -81,7 +81,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use host::{CommandHost, SubagentControl};
 
-use directive::Reading;
+use directive::DirectiveReading;
 use model::ModelWish;
 
 pub use command::MenuFacts;
@@ -90,12 +90,12 @@ pub use exec::refusal as exec_refusal;
 pub use late::{Late, first_word, without_commands};
 pub use menu::menu;
 pub use menu::reference;
-pub use response::{Response, Then};
+pub use response::{CommandResponse, Then};
 pub use status::card as status_card;
 pub use table::needs_scope;
 
 /// The chat commands of OpenClaw 2026.2.9 (spec `messages.md` §5), by category and in the order in which they are listed.
-const COMMANDS: &[command::Command] = &[
+const COMMANDS: &[command::ChatCommand] = &[
     reset::NEW,
     reset::RESET,
     compact::COMMAND,
@@ -195,7 +195,7 @@ impl TextCommands {
 
 /// Names by which a message may refer to things here.
 #[derive(Debug, Clone, Copy)]
-pub struct Names<'a> {
+pub struct KnownNames<'a> {
     /// The owner's models.
     pub models: &'a ModelNames,
     /// Reset triggers: words that start a new conversation.
@@ -223,7 +223,7 @@ pub fn begins_as_one(text: &str) -> bool {
 /// True if the text is a command that resets the conversation or stops what runs. From a sender who
 /// may not give commands, other words that mean the same are plain words (spec `messages.md` §5,
 /// `queue.md` §6.1).
-fn resets_or_stops(text: &str, names: Names<'_>) -> bool {
+fn resets_or_stops(text: &str, names: KnownNames<'_>) -> bool {
     let body = command_body(text);
     let triggers: Vec<&str> =
         names.triggers.iter().copied().filter(|trigger| trigger.trim().starts_with('/')).collect();
@@ -231,7 +231,7 @@ fn resets_or_stops(text: &str, names: Names<'_>) -> bool {
 }
 
 /// Tells words from commands.
-pub fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
+pub fn read(spoken: Spoken<'_>, names: KnownNames<'_>) -> Intent {
     if !spoken.may_command && resets_or_stops(spoken.text, names) {
         return Intent::Ignored;
     }
@@ -251,7 +251,7 @@ pub fn read(spoken: Spoken<'_>, names: Names<'_>) -> Intent {
 }
 
 /// Returns the aliases of models that are directives, as in `/opus`.
-fn model_aliases(names: Names<'_>) -> Vec<&str> {
+fn model_aliases(names: KnownNames<'_>) -> Vec<&str> {
     let aliases = names.models.aliases().map(|(alias, _)| alias);
     let is_shortcut = |alias: &&str| {
         let is_model = matches!(ModelWish::of(alias), ModelWish::Choose(_));
@@ -263,17 +263,17 @@ fn model_aliases(names: Names<'_>) -> Vec<&str> {
 
 /// Reads a message that consists only of directives and shortcuts; `None` for any other.
 fn alone(spoken: Spoken<'_>, aliases: &[&str]) -> Option<Intent> {
-    let (wishes, rest) = directives::take_all(spoken.text, Reading::Alone, aliases);
+    let (wishes, rest) = directives::take_all(spoken.text, DirectiveReading::Alone, aliases);
     let (shortcuts, rest) = with_shortcuts(spoken, rest);
     let is_empty = wishes.is_empty() && shortcuts.is_empty();
     if is_empty || spoken.attached || !strip_structural_prefixes(&rest).is_empty() {
         return None;
     }
     let mut wishes = counting(spoken, wishes);
-    wishes.extend(shortcuts.into_iter().map(|name| Wish { name, arguments: String::new() }));
+    wishes.extend(shortcuts.into_iter().map(|name| StoredDirective { name, arguments: String::new() }));
     Some(match (spoken.may_command, wishes.as_slice()) {
         (false, _) | (true, []) => Intent::Ignored,
-        (true, [Wish { name, arguments }]) => command(true, name, arguments),
+        (true, [StoredDirective { name, arguments }]) => command(true, name, arguments),
         (true, _) => Intent::Settings { wishes },
     })
 }
@@ -293,14 +293,14 @@ fn among(spoken: Spoken<'_>, aliases: &[&str]) -> Intent {
 }
 
 /// Takes directives and shortcuts out of words; returns both, and the rest of the words.
-fn found_among(spoken: Spoken<'_>, aliases: &[&str]) -> (Vec<Wish>, Vec<String>, String) {
-    let (wishes, rest) = directives::take_all(spoken.text, Reading::Among, aliases);
+fn found_among(spoken: Spoken<'_>, aliases: &[&str]) -> (Vec<StoredDirective>, Vec<String>, String) {
+    let (wishes, rest) = directives::take_all(spoken.text, DirectiveReading::Among, aliases);
     let (shortcuts, text) = with_shortcuts(spoken, rest);
     (wishes, shortcuts, text)
 }
 
 /// Keeps the directives that count here: some need a mention.
-fn counting(spoken: Spoken<'_>, mut wishes: Vec<Wish>) -> Vec<Wish> {
+fn counting(spoken: Spoken<'_>, mut wishes: Vec<StoredDirective>) -> Vec<StoredDirective> {
     wishes.retain(|wish| spoken.is_addressed || !directives::needs_mention(wish));
     wishes
 }
@@ -320,13 +320,13 @@ fn command(may_command: bool, name: &str, arguments: &str) -> Intent {
 }
 
 /// Session, message and settings that a command works on.
-pub struct Context<'a> {
+pub struct CommandContext<'a> {
     /// Models of the session.
     pub models: &'a SessionModels,
     /// Storage, platforms and other parts of the gateway.
     pub deps: &'a Deps,
     /// The runs of the gateway.
-    pub shared: &'a Shared,
+    pub shared: &'a DispatcherParts,
     /// Access to the runs and sub-agents of the gateway.
     pub host: &'a dyn CommandHost,
     /// Settings in force.
@@ -338,7 +338,7 @@ pub struct Context<'a> {
     /// The session's row.
     pub entry: &'a SessionEntry,
     /// The message that gives it.
-    pub row: &'a Row,
+    pub row: &'a InboxRow,
     /// True if an earlier process may have done it already.
     pub was_begun: bool,
     /// Cancelled when nobody waits for the answer any more.
@@ -347,7 +347,7 @@ pub struct Context<'a> {
     pub overtaken: Option<&'a CancellationToken>,
 }
 
-impl Context<'_> {
+impl CommandContext<'_> {
     /// Returns the channel it was said on.
     pub fn channel(&self) -> &str {
         self.row.payload.channel()
@@ -432,7 +432,11 @@ pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<String, CommandError
 
 /// Carries out a command and returns its answer. The command may be done twice if the process ends
 /// in between.
-pub async fn run(context: &Context<'_>, name: &str, arguments: &str) -> Result<Response, CommandError> {
+pub async fn run(
+    context: &CommandContext<'_>,
+    name: &str,
+    arguments: &str,
+) -> Result<CommandResponse, CommandError> {
     run::run(context, name, arguments).await
 }
 

@@ -8,7 +8,7 @@ use openclaw_channels::MenuCommand;
 use openclaw_config::settings::Commands;
 
 use super::COMMANDS;
-use super::command::{Category, Command, MenuFacts, Offered};
+use super::command::{Category, ChatCommand, MenuFacts, Offered};
 
 /// The commands for a menu: those that are there and on, then those of skills.
 pub fn menu(facts: MenuFacts<'_>, skills: &[SkillCommand]) -> Vec<MenuCommand> {
@@ -30,7 +30,7 @@ pub fn menu(facts: MenuFacts<'_>, skills: &[SkillCommand]) -> Vec<MenuCommand> {
 pub fn reference() -> String {
     let mut page = HEAD.to_owned();
     for category in Category::ALL {
-        let rows: Vec<&Command> = COMMANDS.iter().filter(|row| row.category == category).collect();
+        let rows: Vec<&ChatCommand> = COMMANDS.iter().filter(|row| row.category == category).collect();
         if rows.is_empty() {
             continue;
         }
@@ -63,7 +63,7 @@ const FOOT: &str = "\n\
     `channels.telegram.customCommands`.\n";
 
 /// `` `/whoami` (`/id`) ``
-fn command(row: &Command) -> String {
+fn command(row: &ChatCommand) -> String {
     let arguments = if row.arguments.is_empty() { String::new() } else { format!(" {}", row.arguments) };
     let mut cell = format!("`/{}{}`", row.name, arguments.replace('|', "\\|"));
     if !row.aliases.is_empty() {
@@ -73,7 +73,7 @@ fn command(row: &Command) -> String {
     cell
 }
 
-fn place(row: &Command) -> String {
+fn place(row: &ChatCommand) -> String {
     let place = match (row.is_there(), row.offered) {
         (false, _) => "not yet",
         (true, Offered::Native) => "menu",
@@ -90,7 +90,7 @@ fn place(row: &Command) -> String {
     format!("{place}{inline}{needs}{edits}{platform}")
 }
 
-fn who(row: &Command) -> &'static str {
+fn who(row: &ChatCommand) -> &'static str {
     match row.needs {
         Right::Own => "the owner",
         Right::Command | Right::Approve | Right::Administer => "whoever may give commands",

@@ -1,23 +1,23 @@
 //! `/model`, and `/<alias>` for each alias the owner gave (spec `models.md` §1.3).
 
 use openclaw_config::ResolvedAgent;
-use openclaw_journal::intent::{Hints, ModelChoice};
+use openclaw_journal::intent::{Hints, ModelHint};
 use openclaw_models::{Choices, Chosen, ModelRef, Models, ProviderId};
 use openclaw_runtime::session_model::{AskedModel, is_forbidden};
 use openclaw_sessions::reset::trigger::strip_prefix_without_case;
 
 use super::command::ArgumentMenu;
-use super::command::{Category, Command, Does, Takes};
-use super::directive::{Directive, Reading, Settled, Settling, Wished};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::directive::{Directive, DirectiveReading, DirectiveResult, Settling, Wished};
 use super::line::{Hit, cut, ends_name, skip_colon, slashes};
-use super::response::{Response, Showing};
-use super::{CommandError, Context, cards, models};
+use super::response::{CommandResponse, Showing};
+use super::{CommandContext, CommandError, cards, models};
 
 pub(crate) const NAME: &str = "model";
 pub(crate) const DIRECTIVE: Directive =
     Directive { take: take_directive, hint, settle, needs_mention: |_| false };
-pub(crate) const COMMAND: Command =
-    Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show or choose the model.")
+pub(crate) const COMMAND: ChatCommand =
+    ChatCommand::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show or choose the model.")
         .taking(Takes::Level, "[<provider/model>|<alias>|list|status]")
         .offering(ArgumentMenu::Own(show));
 
@@ -31,7 +31,7 @@ pub enum ModelWish {
     /// `list`: the models to choose from.
     List,
     /// Switch to this model.
-    Choose(ModelChoice),
+    Choose(ModelHint),
     /// A credential without a model.
     ProfileAlone,
 }
@@ -47,7 +47,7 @@ impl ModelWish {
             ("", None) => Self::Show,
             ("status", None) => Self::Status,
             ("list", None) => Self::List,
-            (_, profile) => Self::Choose(ModelChoice { model: model.to_owned(), profile }),
+            (_, profile) => Self::Choose(ModelHint { model: model.to_owned(), profile }),
         }
     }
 
@@ -57,18 +57,22 @@ impl ModelWish {
             Self::Show => String::new(),
             Self::Status => "status".to_owned(),
             Self::List => "list".to_owned(),
-            Self::Choose(ModelChoice { model, profile: None }) => model.clone(),
-            Self::Choose(ModelChoice { model, profile: Some(profile) }) => format!("{model}@{profile}"),
+            Self::Choose(ModelHint { model, profile: None }) => model.clone(),
+            Self::Choose(ModelHint { model, profile: Some(profile) }) => format!("{model}@{profile}"),
             Self::ProfileAlone => "@profile".to_owned(),
         }
     }
 }
 
 /// The model in use, with the way to the others as a button.
-fn show<'a>(context: &'a Context<'a>) -> Showing<'a> {
+fn show<'a>(context: &'a CommandContext<'a>) -> Showing<'a> {
     Box::pin(async move {
         let current = context.current(&context.choices().await).await.0;
-        Ok(Response { text: cards::current_above_buttons(&current), buttons: models::browse(), then: None })
+        Ok(CommandResponse {
+            text: cards::current_above_buttons(&current),
+            buttons: models::browse(),
+            then: None,
+        })
     })
 }
 
@@ -82,7 +86,7 @@ fn hint(argument: &str, hints: &mut Hints) {
     }
 }
 
-fn take_directive(text: &str, reading: Reading, aliases: &[&str]) -> Option<(String, String)> {
+fn take_directive(text: &str, reading: DirectiveReading, aliases: &[&str]) -> Option<(String, String)> {
     let (wish, rest) = take(text, reading, aliases)?;
     Some((wish.arguments(), rest))
 }
@@ -93,7 +97,7 @@ pub async fn choose(
     models: &Models,
     choices: &Choices,
     agent: &ResolvedAgent,
-    asked: &ModelChoice,
+    asked: &ModelHint,
 ) -> Result<Chosen, String> {
     if let Some(refusal) = cards::refusal(&asked.model) {
         return Err(refusal.to_owned());
@@ -106,22 +110,22 @@ pub async fn choose(
     Ok(chosen)
 }
 
-impl Context<'_> {
-    async fn settle_model(&self, wish: ModelWish) -> Result<Settled, CommandError> {
+impl CommandContext<'_> {
+    async fn settle_model(&self, wish: ModelWish) -> Result<DirectiveResult, CommandError> {
         let choices = self.choices().await;
         Ok(match wish {
             ModelWish::Choose(asked) => match choose(&self.models.all, &choices, self.agent, &asked).await {
                 Ok(chosen) => self.switch(&choices, chosen, asked.profile).await,
-                Err(refusal) => Settled::refused(refusal),
+                Err(refusal) => DirectiveResult::refused(refusal),
             },
-            ModelWish::List => Settled::told(models::list(&choices)),
-            ModelWish::Show => Settled::told(cards::current(&self.current(&choices).await.0)),
-            ModelWish::Status => Settled::told(self.model_status(&choices).await?),
-            ModelWish::ProfileAlone => Settled::refused(cards::PROFILE_ALONE.to_owned()),
+            ModelWish::List => DirectiveResult::told(models::list(&choices)),
+            ModelWish::Show => DirectiveResult::told(cards::current(&self.current(&choices).await.0)),
+            ModelWish::Status => DirectiveResult::told(self.model_status(&choices).await?),
+            ModelWish::ProfileAlone => DirectiveResult::refused(cards::PROFILE_ALONE.to_owned()),
         })
     }
 
-    async fn switch(&self, choices: &Choices, chosen: Chosen, profile: Option<String>) -> Settled {
+    async fn switch(&self, choices: &Choices, chosen: Chosen, profile: Option<String>) -> DirectiveResult {
         let (before, _) = self.current(choices).await;
         self.models.chosen_by_hand(self.key);
         let warning = choices.warning(&chosen.model);
@@ -131,7 +135,7 @@ impl Context<'_> {
         // The agent's own model is chosen by choosing nothing, unless that goes on with a room's.
         let by_itself = chosen.is_default && self.models.inherited_model(self.key).await.is_none();
         let model = (!by_itself).then_some(chosen.model);
-        let settled = Settled::changed(text, move |entry| {
+        let settled = DirectiveResult::changed(text, move |entry| {
             let model = model.as_ref().map(|model| (model.provider.as_str(), model.model.as_str()));
             entry.switch_model(model, profile.as_deref());
         });
@@ -165,7 +169,7 @@ impl Context<'_> {
             .provider_cards(&self.settings.models, &agent.id, &agent.agent_dir, providers)
             .await?;
         let auth_file = agent.agent_dir.join(openclaw_models::credentials::FILE);
-        Ok(cards::status(&cards::Status {
+        Ok(cards::status(&cards::ModelStatus {
             current: &current,
             choices,
             agent: agent.id.as_str(),
@@ -178,7 +182,7 @@ impl Context<'_> {
 
 /// Takes the wish out of a text; returns it, and the rest of the text. Of several the first counts;
 /// all are taken out.
-fn take(text: &str, reading: Reading, aliases: &[&str]) -> Option<(ModelWish, String)> {
+fn take(text: &str, reading: DirectiveReading, aliases: &[&str]) -> Option<(ModelWish, String)> {
     let find_model = |line: &str| find_model(line, reading);
     if let Some((token, rest)) = cut(text, find_model) {
         return Some((ModelWish::of(&token), rest));
@@ -186,15 +190,15 @@ fn take(text: &str, reading: Reading, aliases: &[&str]) -> Option<(ModelWish, St
     let (alias, rest) = cut(text, |line| find_alias(line, aliases))?;
     // `/opus:/model` leaves one that was none before.
     let rest = cut(&rest, find_model).map_or(rest, |(_, rest)| rest);
-    Some((ModelWish::Choose(ModelChoice { model: alias, profile: None }), rest))
+    Some((ModelWish::Choose(ModelHint { model: alias, profile: None }), rest))
 }
 
-fn find_model(line: &str, reading: Reading) -> Option<Hit<String>> {
+fn find_model(line: &str, reading: DirectiveReading) -> Option<Hit<String>> {
     slashes(line).find_map(|(from, behind)| {
         let behind = strip_prefix_without_case(behind, "model").filter(|behind| ends_name(behind))?;
         let behind = skip_colon(behind);
         let token = token(behind);
-        if reading == Reading::Among && !matches!(ModelWish::of(token), ModelWish::Choose(_)) {
+        if reading == DirectiveReading::Among && !matches!(ModelWish::of(token), ModelWish::Choose(_)) {
             return None;
         }
         let to = line.len() - behind.len() + token.len();
@@ -238,7 +242,7 @@ mod tests {
     use super::*;
 
     fn choose(model: &str, profile: Option<&str>) -> ModelWish {
-        ModelWish::Choose(ModelChoice { model: model.to_owned(), profile: profile.map(str::to_owned) })
+        ModelWish::Choose(ModelHint { model: model.to_owned(), profile: profile.map(str::to_owned) })
     }
 
     /// Vectors of `models.md` §1.3 and `messages.md` §4.
@@ -280,10 +284,14 @@ mod tests {
             ("/model\nopus", ModelWish::Show, "opus"),
         ];
         for (text, wish, rest) in rows {
-            assert_eq!(take(text, Reading::Alone, &aliases), Some((wish, rest.to_owned())), "{text:?}");
+            assert_eq!(
+                take(text, DirectiveReading::Alone, &aliases),
+                Some((wish, rest.to_owned())),
+                "{text:?}"
+            );
         }
         for text in ["/models", "/modelx", "a/model b", "//model x", "model x", "/opus/x", "/opusx", ""] {
-            assert_eq!(take(text, Reading::Alone, &aliases), None, "{text:?}");
+            assert_eq!(take(text, DirectiveReading::Alone, &aliases), None, "{text:?}");
         }
     }
 
@@ -294,9 +302,9 @@ mod tests {
             words in prop::collection::vec("[a-z/:@ü]{1,5}|/model|/opus|\n| ", 0..9), text in any::<String>(),
         ) {
             for text in [words.join(" "), words.concat(), text] {
-                let Some((_, rest)) = take(&text, Reading::Alone, &["opus"]) else { continue };
+                let Some((_, rest)) = take(&text, DirectiveReading::Alone, &["opus"]) else { continue };
                 // A second reading finds no `/model`; an alias counts only where there was none.
-                if let Some((wish, _)) = take(&rest, Reading::Alone, &[]) {
+                if let Some((wish, _)) = take(&rest, DirectiveReading::Alone, &[]) {
                     prop_assert!(false, "{text:?} left {rest:?} with {wish:?}");
                 }
                 let mut letters = text.chars().filter(|c| !c.is_whitespace());
@@ -309,7 +317,7 @@ mod tests {
         #[test]
         fn a_written_reference_is_read_back(model in "[a-z0-9._:-]{1,6}(/[a-z0-9._-]{1,6}){0,2}", profile in "[a-z:.]{1,4}(@[a-z.]{1,3})?") {
             prop_assume!(!["status", "list"].contains(&model.as_str()) && !model.starts_with(':'));
-            let (found, rest) = take(&format!("hi /model {model}@{profile} there"), Reading::Alone, &[]).unwrap();
+            let (found, rest) = take(&format!("hi /model {model}@{profile} there"), DirectiveReading::Alone, &[]).unwrap();
             prop_assert_eq!(found, choose(&model, Some(&profile)));
             prop_assert_eq!(rest, "hi there");
         }

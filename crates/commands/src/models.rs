@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use openclaw_channels::Button;
 use openclaw_models::{Choices, ModelRef, ProviderId};
 
-use super::Context;
-use super::command::{Category, Command, Does, Takes};
-use super::response::{Response, Showing, button};
+use super::CommandContext;
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::response::{CommandResponse, Showing, button};
 
-pub(crate) const COMMAND: Command =
-    Command::new("models", Category::Options, Does::Shows(run), "List providers and their models.")
+pub(crate) const COMMAND: ChatCommand =
+    ChatCommand::new("models", Category::Options, Does::Shows(run), "List providers and their models.")
         .taking(Takes::Words, "[provider] [page] [limit=N] [all]");
 
 /// Models on a page, and the most one may ask for.
@@ -43,7 +43,7 @@ impl Default for PageAsked {
     }
 }
 
-fn run<'a>(context: &'a Context<'a>, text: &'a str) -> Showing<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, text: &'a str) -> Showing<'a> {
     Box::pin(async move {
         let (asked, choices) = (arguments(text), context.choices().await);
         let is_plain = asked.size == PAGE && !asked.all;
@@ -65,7 +65,7 @@ pub(crate) fn browse() -> Vec<Vec<Button>> {
 
 /// Request of a button of the lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Press {
+pub(crate) enum ModelButton {
     Providers,
     /// A page of the models of a provider.
     Page(String, usize),
@@ -74,20 +74,20 @@ pub(crate) enum Press {
 }
 
 /// Reads the data of a button, in the words that OpenClaw 2026.2.9 puts on its own.
-pub(crate) fn read_press(data: &str) -> Option<Press> {
+pub(crate) fn read_press(data: &str) -> Option<ModelButton> {
     if data == PROVIDERS || data == BACK {
-        return Some(Press::Providers);
+        return Some(ModelButton::Providers);
     }
     if let Some(model) = data.strip_prefix(CHOOSE) {
-        return model.contains('/').then(|| Press::Choose(model.to_owned()));
+        return model.contains('/').then(|| ModelButton::Choose(model.to_owned()));
     }
     let (provider, page) = data.strip_prefix(LIST)?.rsplit_once('_')?;
-    Some(Press::Page(provider.to_owned(), page.parse().ok()?))
+    Some(ModelButton::Page(provider.to_owned(), page.parse().ok()?))
 }
 
 /// Returns the list that a pressed button asks for; the providers if that list does not exist any
 /// more.
-pub(crate) async fn pressed(context: &Context<'_>, place: Option<(String, usize)>) -> Response {
+pub(crate) async fn pressed(context: &CommandContext<'_>, place: Option<(String, usize)>) -> CommandResponse {
     let choices = context.choices().await;
     let current = context.current(&choices).await.0;
     let place = place.as_ref().map(|(provider, page)| (provider.as_str(), *page));
@@ -96,7 +96,7 @@ pub(crate) async fn pressed(context: &Context<'_>, place: Option<(String, usize)
 }
 
 /// A list with buttons; nothing for a provider that is not there.
-fn shown(place: Option<(&str, usize)>, known: &[ModelRef], current: &ModelRef) -> Option<Response> {
+fn shown(place: Option<(&str, usize)>, known: &[ModelRef], current: &ModelRef) -> Option<CommandResponse> {
     let mut providers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for model in known {
         providers.entry(model.provider.as_str()).or_default().insert(&model.model);
@@ -110,7 +110,7 @@ fn shown(place: Option<(&str, usize)>, known: &[ModelRef], current: &ModelRef) -
         let rows: Vec<_> = with.iter().filter_map(row).collect();
         let buttons = rows.chunks(2).map(<[_]>::to_vec).collect();
         let typed = typed(without.iter().map(|(provider, _)| format!("/models {provider}")));
-        return Some(Response { text: format!("Select a provider:{typed}"), buttons, then: None });
+        return Some(CommandResponse { text: format!("Select a provider:{typed}"), buttons, then: None });
     };
     let models: Vec<&str> = providers.get(provider)?.iter().copied().collect();
     let pages = models.len().div_ceil(BUTTONS).max(1);
@@ -134,7 +134,7 @@ fn shown(place: Option<(&str, usize)>, known: &[ModelRef], current: &ModelRef) -
     let typed = typed(without.map(|model| format!("/model {provider}/{model}")));
     let text =
         format!("Models ({provider}) — {} available{typed}\n\nSwitch: /model <provider/model>", models.len());
-    Some(Response { text, buttons, then: None })
+    Some(CommandResponse { text, buttons, then: None })
 }
 
 /// Row with a model's button; `None` if its name is too long for a button.

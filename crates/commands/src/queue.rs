@@ -6,30 +6,34 @@ use openclaw_journal::queue::{QueueSettings, QueueWish};
 use openclaw_sessions::SessionEntry;
 
 use super::command::ArgumentMenu;
-use super::command::{Category, Command, Does, Takes};
-use super::directive::{Directive, Reading, Settled, Settling, Wished};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::directive::{Directive, DirectiveReading, DirectiveResult, Settling, Wished};
 use super::levels::behind_name;
 use super::line::{Hit, cut, skip_colon, slashes};
 
 pub(crate) const NAME: &str = "queue";
 pub(crate) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
-pub(crate) const COMMAND: Command =
-    Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Set how messages wait during a run.")
-        .taking(Takes::Level, "[mode] [debounce:<time>] [cap:<n>] [drop:<policy>]")
-        .offering(ArgumentMenu::Fixed(&["steer", "interrupt", "followup", "collect", "steer-backlog"]));
+pub(crate) const COMMAND: ChatCommand = ChatCommand::new(
+    NAME,
+    Category::Options,
+    Does::Directive(DIRECTIVE),
+    "Set how messages wait during a run.",
+)
+.taking(Takes::Level, "[mode] [debounce:<time>] [cap:<n>] [drop:<policy>]")
+.offering(ArgumentMenu::Fixed(&["steer", "interrupt", "followup", "collect", "steer-backlog"]));
 
 const MODES: &str = "steer, followup, collect, steer+backlog, interrupt";
 
 /// Request of `/queue`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Asked {
+struct QueueRequest {
     wish: QueueWish,
     is_reset: bool,
     /// Error texts for wrong words.
     wrong: Vec<String>,
 }
 
-impl Asked {
+impl QueueRequest {
     /// Reads words up to the first that is none of its own, and how many bytes they take.
     fn read(text: &str) -> (Self, usize) {
         let (mut asked, mut end) = (Self::default(), 0);
@@ -159,16 +163,16 @@ fn decimal(text: &str) -> Option<f64> {
     text.parse().ok().filter(|_| is_number)
 }
 
-fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
+fn take(text: &str, reading: DirectiveReading, _: &[&str]) -> Option<(String, String)> {
     cut(text, |line| find(line, reading))
 }
 
-fn find(line: &str, reading: Reading) -> Option<Hit<String>> {
+fn find(line: &str, reading: DirectiveReading) -> Option<Hit<String>> {
     slashes(line).find_map(|(from, behind)| {
         let behind = skip_colon(behind_name(behind, &[NAME])?);
-        let end = match (Asked::read(behind).1, reading) {
-            (0, Reading::Among) => return None,
-            (0, Reading::Alone) => behind.find(char::is_whitespace).unwrap_or(behind.len()),
+        let end = match (QueueRequest::read(behind).1, reading) {
+            (0, DirectiveReading::Among) => return None,
+            (0, DirectiveReading::Alone) => behind.find(char::is_whitespace).unwrap_or(behind.len()),
             (end, _) => end,
         };
         let value = behind.get(..end).unwrap_or_default().to_owned();
@@ -177,21 +181,21 @@ fn find(line: &str, reading: Reading) -> Option<Hit<String>> {
 }
 
 fn hint(words: &str, hints: &mut Hints) {
-    let (asked, _) = Asked::read(words);
+    let (asked, _) = QueueRequest::read(words);
     hints.queue = Some(asked.wish).filter(|wish| *wish != QueueWish::default() && !asked.is_reset);
 }
 
 fn settle(wished: Wished<'_>) -> Settling<'_> {
     Box::pin(async move {
-        let asked = Asked::read_whole(wished.argument);
+        let asked = QueueRequest::read_whole(wished.argument);
         if !asked.wrong.is_empty() {
-            return Ok(Settled::refused(asked.wrong.join(" ")));
+            return Ok(DirectiveResult::refused(asked.wrong.join(" ")));
         }
-        if asked == Asked::default() {
+        if asked == QueueRequest::default() {
             let context = wished.context;
             let queue = &context.settings.config.messages.queue;
             let own = Some(context.entry);
-            return Ok(Settled::told(shown(QueueSettings::of(
+            return Ok(DirectiveResult::told(shown(QueueSettings::of(
                 QueueWish::default(),
                 own,
                 queue,
@@ -199,7 +203,7 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
             ))));
         }
         let says = asked.says();
-        Ok(Settled::changed(says, move |entry| asked.apply(entry)))
+        Ok(DirectiveResult::changed(says, move |entry| asked.apply(entry)))
     })
 }
 
@@ -265,8 +269,8 @@ mod tests {
             ("/queue debounce:-1", "", none, false, 1),
         ];
         for (text, rest, wish, is_reset, wrong) in rows {
-            let (words, left) = take(text, Reading::Alone, &[]).unwrap();
-            let asked = Asked::read_whole(&words);
+            let (words, left) = take(text, DirectiveReading::Alone, &[]).unwrap();
+            let asked = QueueRequest::read_whole(&words);
             assert_eq!(
                 (left.as_str(), asked.wish, asked.is_reset, asked.wrong.len()),
                 (rest, wish, is_reset, wrong),
@@ -274,27 +278,27 @@ mod tests {
             );
         }
         for text in ["/queuex", "no queue", "a/queue collect"] {
-            assert_eq!(take(text, Reading::Alone, &[]), None, "{text}");
+            assert_eq!(take(text, DirectiveReading::Alone, &[]), None, "{text}");
         }
-        assert_eq!(take("what does /queue do?", Reading::Among, &[]), None);
+        assert_eq!(take("what does /queue do?", DirectiveReading::Among, &[]), None);
     }
 
     #[test]
     fn what_is_said_is_exact() {
-        let says = |words: &str| Asked::read_whole(words).says();
+        let says = |words: &str| QueueRequest::read_whole(words).says();
         assert_eq!(
             says("steer+backlog debounce:2s cap:25 drop:old"),
             "⚙️ Queue mode set to steer-backlog. ⚙️ Queue debounce set to 2000ms. ⚙️ Queue cap set to 25. ⚙️ Queue drop set to old."
         );
         assert_eq!(says("reset"), "⚙️ Queue mode reset to default.");
-        let wrong = Asked::read_whole("debounce:x cap:0 drop:all").wrong.join(" ");
+        let wrong = QueueRequest::read_whole("debounce:x cap:0 drop:all").wrong.join(" ");
         assert_eq!(
             wrong,
             "Invalid debounce \"x\". Use ms/s/m (e.g. debounce:1500ms, debounce:2s). Invalid cap \"0\". Use a positive \
              integer (e.g. cap:10). Invalid drop policy \"all\". Use drop:old, drop:new, or drop:summarize."
         );
         assert_eq!(
-            Asked::read_whole("bogus").wrong,
+            QueueRequest::read_whole("bogus").wrong,
             [
                 "Unrecognized queue mode \"bogus\". Valid modes: steer, followup, collect, steer+backlog, interrupt."
             ]

@@ -2,21 +2,21 @@
 
 use openclaw_journal::intent::{Hints, Reasoning};
 
-use super::Context;
+use super::CommandContext;
 use super::command::ArgumentMenu;
-use super::command::{Category, Command, Does, Takes};
-use super::directive::{Directive, Reading, Settled, Settling, Wished};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::directive::{Directive, DirectiveReading, DirectiveResult, Settling, Wished};
 use super::levels;
 
 pub(crate) const NAME: &str = "reasoning";
 pub(crate) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
-pub(crate) const COMMAND: Command =
-    Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show reasoning, or not.")
+pub(crate) const COMMAND: ChatCommand =
+    ChatCommand::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show reasoning, or not.")
         .called(&["reason"])
         .taking(Takes::Level, "[on|off|stream]")
         .offering(ArgumentMenu::Fixed(&["on", "off", "stream"]));
 
-fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
+fn take(text: &str, reading: DirectiveReading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &[NAME, "reason"], reading, |word| levels::reasoning(word).is_some())
 }
 
@@ -30,9 +30,11 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
             return Ok(match wished.argument {
                 "" => {
                     let level = Reasoning::of_row(wished.context.entry.reasoning_level).as_str();
-                    Settled::told(format!("Current reasoning level: {level}.\nOptions: on, off, stream."))
+                    DirectiveResult::told(format!(
+                        "Current reasoning level: {level}.\nOptions: on, off, stream."
+                    ))
                 }
-                other => Settled::refused(format!(
+                other => DirectiveResult::refused(format!(
                     "Unrecognized reasoning level \"{other}\". Valid levels: on, off, stream."
                 )),
             });
@@ -45,13 +47,13 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
             }
             Reasoning::Stream => "⚙️ Reasoning stream enabled (Telegram only).",
         };
-        Ok(Settled::changed(says.to_owned(), move |entry| entry.reasoning_level = level.in_row()))
+        Ok(DirectiveResult::changed(says.to_owned(), move |entry| entry.reasoning_level = level.in_row()))
     })
 }
 
 /// False on a chat platform whose account has no drafts, where the thoughts would be shown
 /// nowhere.
-fn has_drafts(context: &Context<'_>) -> bool {
+fn has_drafts(context: &CommandContext<'_>) -> bool {
     let origin = context.row.payload.source.origin();
     origin.is_none_or(|origin| context.host.has_drafts(origin, &context.agent.id))
 }

@@ -1,11 +1,11 @@
 //! `/new` and `/reset`: a new conversation in the same session (spec `sessions.md` §5.3 to §5.5). What they do is that of reset
 //! triggers, [`openclaw_sessions::reset`].
 
-use super::command::{Category, Command, Does, Takes};
+use super::command::{Category, ChatCommand, Does, Takes};
 
-pub(crate) const NEW: Command =
-    Command::new("new", Category::Session, Does::Resets, "Begin a new conversation.")
+pub(crate) const NEW: ChatCommand =
+    ChatCommand::new("new", Category::Session, Does::Resets, "Begin a new conversation.")
         .taking(Takes::Words, "[model] [text]");
-pub(crate) const RESET: Command =
-    Command::new("reset", Category::Session, Does::Resets, "Begin this conversation anew.")
+pub(crate) const RESET: ChatCommand =
+    ChatCommand::new("reset", Category::Session, Does::Resets, "Begin this conversation anew.")
         .taking(Takes::Words, "[model] [text]");

@@ -8,7 +8,7 @@ use super::CommandError;
 
 /// An answer of the gateway's own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Response {
+pub struct CommandResponse {
     /// Text of the answer.
     pub text: String,
     /// Rows of buttons, for platforms that have them.
@@ -25,15 +25,15 @@ pub enum Then {
 }
 
 /// Future of a command's answer with buttons.
-pub type Showing<'a> = Pin<Box<dyn Future<Output = Result<Response, CommandError>> + Send + 'a>>;
+pub type Showing<'a> = Pin<Box<dyn Future<Output = Result<CommandResponse, CommandError>> + Send + 'a>>;
 
-impl From<String> for Response {
+impl From<String> for CommandResponse {
     fn from(text: String) -> Self {
         Self { text, ..Self::default() }
     }
 }
 
-impl From<&str> for Response {
+impl From<&str> for CommandResponse {
     fn from(text: &str) -> Self {
         Self::from(text.to_owned())
     }

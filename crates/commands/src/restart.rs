@@ -1,11 +1,11 @@
 //! `/restart`: the gateway starts again in its process (spec `messages.md` §5, `operations.md` §2).
 
-use super::Context;
-use super::command::{Category, Command, Does};
-use super::response::{Response, Showing, Then};
+use super::CommandContext;
+use super::command::{Category, ChatCommand, Does};
+use super::response::{CommandResponse, Showing, Then};
 use openclaw_journal::caller::Right;
 
-pub(crate) const COMMAND: Command = Command::new(
+pub(crate) const COMMAND: ChatCommand = ChatCommand::new(
     "restart",
     Category::Management,
     Does::Shows(run),
@@ -17,7 +17,7 @@ const DISABLED: &str = "⚠️ /restart is disabled. Set commands.restart=true t
 const RESTARTS: &str = "⚙️ Restarting OpenClaw in-process (SIGUSR1); back in a few seconds.";
 const NO_GATEWAY: &str = "⚠️ /restart works where a gateway runs.";
 
-fn run<'a>(context: &'a Context<'a>, _: &'a str) -> Showing<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, _: &'a str) -> Showing<'a> {
     Box::pin(async move {
         Ok(match &context.deps.surroundings {
             _ if !context.settings.config.commands.restart => DISABLED.into(),
@@ -29,7 +29,7 @@ fn run<'a>(context: &'a Context<'a>, _: &'a str) -> Showing<'a> {
                     0 => RESTARTS.to_owned(),
                     runs => restarts_after(runs),
                 };
-                Response { then: Some(Then::Restart), ..says.into() }
+                CommandResponse { then: Some(Then::Restart), ..says.into() }
             }
         })
     })

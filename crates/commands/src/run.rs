@@ -1,21 +1,21 @@
 //! Carrying out one command.
 
 use openclaw_journal::caller::Right;
-use openclaw_journal::intent::Wish;
+use openclaw_journal::intent::StoredDirective;
 
 use super::command::Does;
 use super::directives::settle;
-use super::response::Response;
+use super::response::CommandResponse;
 use super::table::{self, not_there, refusal};
-use super::{CommandError, Context};
+use super::{CommandContext, CommandError};
 
 /// Runs a command and returns its answer. For a command that a later version has accepted, or that
 /// is not implemented, the answer says so.
 pub(crate) async fn run(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     name: &str,
     arguments: &str,
-) -> Result<Response, CommandError> {
+) -> Result<CommandResponse, CommandError> {
     let Some(command) = table::named(name) else {
         return Ok(not_there(name).into());
     };
@@ -31,12 +31,12 @@ pub(crate) async fn run(
     let buttons = command.choices_shown(context, arguments).await;
     match command.does {
         Does::Answers(_) if !buttons.is_empty() => Ok(command.question(buttons)),
-        Does::Answers(run) => run(context, arguments).await.map(Response::from),
+        Does::Answers(run) => run(context, arguments).await.map(CommandResponse::from),
         Does::Shows(run) => run(context, arguments).await,
         Does::Directive(_) => {
-            let wish = Wish { name: name.to_owned(), arguments: arguments.to_owned() };
+            let wish = StoredDirective { name: name.to_owned(), arguments: arguments.to_owned() };
             let text = settle(context, &[wish]).await?;
-            Ok(Response { text, buttons, then: None })
+            Ok(CommandResponse { text, buttons, then: None })
         }
         Does::Resets | Does::Stops | Does::Compacts | Does::Missing => Ok(not_there(name).into()),
     }

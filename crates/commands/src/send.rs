@@ -5,19 +5,19 @@ use openclaw_journal::caller::Right;
 use openclaw_sessions::entry::SendPolicy;
 
 use super::command::ArgumentMenu;
-use super::command::{Category, Command, Does, Takes};
-use super::{Answering, Context};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::{Answering, CommandContext};
 
-pub(crate) const COMMAND: Command = Command {
+pub(crate) const COMMAND: ChatCommand = ChatCommand {
     needs: Right::Own,
-    ..Command::new("send", Category::Management, Does::Answers(run), "Let this session send, or not.")
+    ..ChatCommand::new("send", Category::Management, Does::Answers(run), "Let this session send, or not.")
         .taking(Takes::Words, "on|off|inherit")
         .offering(ArgumentMenu::Fixed(&["on", "off", "inherit"]))
 };
 
 const USAGE: &str = "⚙️ Usage: /send on|off|inherit";
 
-fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move {
         let Some((policy, name)) = read(arguments) else { return Ok(USAGE.to_owned()) };
         context.edit(move |entry| entry.send_policy = policy).await?;

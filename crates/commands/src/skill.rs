@@ -7,13 +7,13 @@ use openclaw_agent::skills::{self, Occasion, SkillCommand, Snapshot, Wanted};
 use openclaw_journal::intent::{Intent, ToolWish};
 use openclaw_sessions::reset::trigger::{command_body, slash_command};
 
-use super::command::{Category, Command, Does, Takes};
+use super::command::{Category, ChatCommand, Does, Takes};
 use super::table::is_command;
-use super::{Answering, Context, Spoken};
+use super::{Answering, CommandContext, Spoken};
 
 const NAME: &str = "skill";
-pub(crate) const COMMAND: Command =
-    Command::new(NAME, Category::Tools, Does::Answers(run), "Run a skill by its name.")
+pub(crate) const COMMAND: ChatCommand =
+    ChatCommand::new(NAME, Category::Tools, Does::Answers(run), "Run a skill by its name.")
         .taking(Takes::Words, "<name> [what to do]")
         .keeping_lines();
 
@@ -67,11 +67,11 @@ fn first_word(text: &str) -> (&str, &str) {
 }
 
 /// Lists the skills: the answer if the named skill does not exist.
-fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move { Ok(answer(first_word(arguments).0, &context.skills().await)) })
 }
 
-impl Context<'_> {
+impl CommandContext<'_> {
     /// The commands of the agent's skills.
     pub(crate) async fn skills(&self) -> Vec<SkillCommand> {
         let agent = self.agent;

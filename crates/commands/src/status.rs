@@ -15,13 +15,13 @@ use openclaw_runtime::events::Verbose;
 use openclaw_sessions::SessionEntry;
 use openclaw_tools::sandbox::{SandboxSettings, program_of};
 
-use super::command::{Category, Command, Does};
-use super::{Answering, Context, activation};
+use super::command::{Category, ChatCommand, Does};
+use super::{Answering, CommandContext, activation};
 use openclaw_runtime::verbosity::verbose;
 
-pub(crate) const COMMAND: Command = Command {
+pub(crate) const COMMAND: ChatCommand = ChatCommand {
     inline: true,
-    ..Command::new("status", Category::Status, Does::Answers(run), "Show how this session stands.")
+    ..ChatCommand::new("status", Category::Status, Does::Answers(run), "Show how this session stands.")
 };
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -32,13 +32,13 @@ const QUOTA_WINDOWS: usize = 2;
 /// Tokens that a price is for.
 const PER: f64 = 1_000_000.0;
 
-fn run<'a>(context: &'a Context<'a>, _: &'a str) -> Answering<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, _: &'a str) -> Answering<'a> {
     Box::pin(async move { Ok(card(context).await.text()) })
 }
 
 /// Gathers the card's facts.
-pub async fn card(context: &Context<'_>) -> StatusCard {
-    let Context { settings, key, entry, shared, .. } = context;
+pub async fn card(context: &CommandContext<'_>) -> StatusCard {
+    let CommandContext { settings, key, entry, shared, .. } = context;
     let Chosen { model, window, fallbacks, auth, thinking } = chosen(context).await;
     let cost = auth.as_ref().filter(|auth| is_paid(auth)).and_then(|_| cost(context, &model));
     let card = StatusCard {
@@ -67,8 +67,8 @@ pub async fn card(context: &Context<'_>) -> StatusCard {
 
 /// Names the sandbox that holds the session's commands, and the sandbox mode: `docker/all`,
 /// `direct/non-main`, or `direct`.
-fn runtime(context: &Context<'_>) -> String {
-    let Context { settings, agent, .. } = context;
+fn runtime(context: &CommandContext<'_>) -> String {
+    let CommandContext { settings, agent, .. } = context;
     let sandbox = SandboxSettings::of(&settings.config, &agent.id);
     let holder = match context.is_sandboxed() {
         true => program_of(sandbox.backend, settings.config.environment()).unwrap_or("local"),
@@ -91,8 +91,8 @@ struct Chosen {
     thinking: ThinkingLevel,
 }
 
-async fn chosen(context: &Context<'_>) -> Chosen {
-    let Context { settings, key, entry, agent, .. } = context;
+async fn chosen(context: &CommandContext<'_>) -> Chosen {
+    let CommandContext { settings, key, entry, agent, .. } = context;
     let selected = context.models.next(&settings.models, agent, key, entry).await;
     let mut candidates = selected.map(|selected| selected.candidates).unwrap_or_default().into_iter();
     match candidates.next() {
@@ -139,7 +139,7 @@ fn auth_text(auth: &AuthLabel) -> String {
 }
 
 /// Cost of the row's tokens in dollars; `None` if the model has no known price.
-fn cost(context: &Context<'_>, model: &ModelRef) -> Option<f64> {
+fn cost(context: &CommandContext<'_>, model: &ModelRef) -> Option<f64> {
     let SessionEntry { input_tokens, output_tokens, .. } = context.entry;
     let price = Catalog::new(&context.settings.models).price(model)?;
     #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^53")]
@@ -148,7 +148,7 @@ fn cost(context: &Context<'_>, model: &ModelRef) -> Option<f64> {
 }
 
 /// `1 active`, with the labels and how many have ended where everything is shown. Nothing without any.
-fn sub_agents(context: &Context<'_>) -> Option<String> {
+fn sub_agents(context: &CommandContext<'_>) -> Option<String> {
     const LABELS: usize = 3;
     let runs = context.host.subagents_of(context.key);
     let (active, done): (Vec<_>, Vec<_>) = runs.iter().partition(|run| !run.has_ended());
@@ -164,7 +164,7 @@ fn sub_agents(context: &Context<'_>) -> Option<String> {
     })
 }
 
-async fn quota(context: &Context<'_>, model: &ModelRef) -> Option<String> {
+async fn quota(context: &CommandContext<'_>, model: &ModelRef) -> Option<String> {
     let around = context.deps.surroundings.as_ref()?;
     let (all, settings) = (&context.models.all, &context.settings.models);
     let asked = around.quotas().get(all, settings, &context.agent.agent_dir);
@@ -173,8 +173,8 @@ async fn quota(context: &Context<'_>, model: &ModelRef) -> Option<String> {
     summary(provider, QUOTA_WINDOWS, context.shared.clock.now_ms())
 }
 
-fn queue(context: &Context<'_>) -> QueueLine {
-    let Context { settings, entry, key, row, .. } = context;
+fn queue(context: &CommandContext<'_>) -> QueueLine {
+    let CommandContext { settings, entry, key, row, .. } = context;
     let set = QueueSettings::of(
         QueueWish::default(),
         Some(entry),

@@ -2,10 +2,10 @@
 
 use openclaw_sessions::reset::trigger::{command_body, slash_command};
 
-use super::command::{Category, Command, Does};
+use super::command::{Category, ChatCommand, Does};
 
-pub(crate) const COMMAND: Command =
-    Command::new("stop", Category::Session, Does::Stops, "Stop what is being done, and what waits.");
+pub(crate) const COMMAND: ChatCommand =
+    ChatCommand::new("stop", Category::Session, Does::Stops, "Stop what is being done, and what waits.");
 
 /// Words that stop runs too if they are the whole message.
 const WORDS: [&str; 6] = ["stop", "esc", "abort", "wait", "exit", "interrupt"];

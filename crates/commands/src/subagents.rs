@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use openclaw_journal::api::{DispatchError, RunOutcome, Waited};
 use openclaw_journal::child_run::{ChildRun, provenance};
-use openclaw_journal::request::Request;
+use openclaw_journal::request::RunRequest;
 use openclaw_journal::rights::Rights;
-use openclaw_journal::source::Source;
+use openclaw_journal::source::RequestSource;
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::Message;
 
-use super::command::{Category, Command, Does, Takes};
-use super::{Answering, CommandError, Context};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::{Answering, CommandContext, CommandError};
 
-pub(crate) const COMMAND: Command =
-    Command::new("subagents", Category::Management, Does::Answers(run), "List and steer sub-agents.")
+pub(crate) const COMMAND: ChatCommand =
+    ChatCommand::new("subagents", Category::Management, Does::Answers(run), "List and steer sub-agents.")
         .taking(Takes::Words, "list|stop <id>|log <id>|info <id>|send <id> <message>|help")
         .keeping_lines();
 
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The global lane of sub-agents.
 const LANE: &str = "subagent";
 
-fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move {
         let runs = context.host.subagents_of(context.key);
         let arguments = arguments.trim();
@@ -52,14 +52,14 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
     })
 }
 
-fn list(context: &Context<'_>, runs: &[ChildRun]) -> String {
+fn list(context: &CommandContext<'_>, runs: &[ChildRun]) -> String {
     let now = context.shared.clock.now_ms();
     let rows: Vec<(&ChildRun, &'static str)> = runs.iter().map(|run| (run, state(context, run))).collect();
     told::list(&rows, now)
 }
 
 /// State of a child, in a word.
-fn state(context: &Context<'_>, run: &ChildRun) -> &'static str {
+fn state(context: &CommandContext<'_>, run: &ChildRun) -> &'static str {
     run.state(context.shared.registry.is_running(&run.id()))
 }
 
@@ -70,7 +70,7 @@ fn named<'a>(runs: &'a [ChildRun], words: &str, action: &str, more: &str) -> Res
     told::find(runs, id)
 }
 
-async fn stop(context: &Context<'_>, runs: &[ChildRun], rest: &str) -> Result<String, CommandError> {
+async fn stop(context: &CommandContext<'_>, runs: &[ChildRun], rest: &str) -> Result<String, CommandError> {
     let Some(agents) = context.host.subagents() else { return Ok(GOING_DOWN.to_owned()) };
     if rest.is_empty() {
         return Ok("🧭 Usage: /subagents stop <id|#|all>".to_owned());
@@ -97,13 +97,13 @@ async fn stop(context: &Context<'_>, runs: &[ChildRun], rest: &str) -> Result<St
 
 const GOING_DOWN: &str = "⚠️ The gateway is shutting down.";
 
-async fn info(context: &Context<'_>, run: &ChildRun) -> Result<String, CommandError> {
+async fn info(context: &CommandContext<'_>, run: &ChildRun) -> Result<String, CommandError> {
     let entry = context.deps.store.get(&run.child_session_key).await.ok().flatten().map(|row| row.entry);
     let now = context.shared.clock.now_ms();
     Ok(told::info(run, state(context, run), entry.as_deref(), now))
 }
 
-async fn log(context: &Context<'_>, runs: &[ChildRun], rest: &str) -> Result<String, CommandError> {
+async fn log(context: &CommandContext<'_>, runs: &[ChildRun], rest: &str) -> Result<String, CommandError> {
     let run = match named(runs, rest, "log", " [limit] [tools]") {
         Ok(run) => run,
         Err(told) => return Ok(told),
@@ -126,7 +126,7 @@ async fn log(context: &Context<'_>, runs: &[ChildRun], rest: &str) -> Result<Str
     })
 }
 
-async fn send(context: &Context<'_>, runs: &[ChildRun], rest: &str) -> Result<String, CommandError> {
+async fn send(context: &CommandContext<'_>, runs: &[ChildRun], rest: &str) -> Result<String, CommandError> {
     let run = match named(runs, rest, "send", " <message>") {
         Ok(run) => run,
         Err(told) => return Ok(told),
@@ -136,13 +136,13 @@ async fn send(context: &Context<'_>, runs: &[ChildRun], rest: &str) -> Result<St
         return Ok("🧭 Usage: /subagents send <id|#> <message>".to_owned());
     };
     let Some(agents) = context.host.subagents() else { return Ok(GOING_DOWN.to_owned()) };
-    let request = Request {
-        source: Source::SubagentMessage(provenance(context.key)),
+    let request = RunRequest {
+        source: RequestSource::SubagentMessage(provenance(context.key)),
         agent_id: Some(context.deps.store.rules().agent_of(&run.child_session_key)),
         text: message.to_owned(),
         lane: Some(LANE.to_owned()),
         rights: context.row.payload.rights.as_ref().map(Rights::caused),
-        ..Request::default()
+        ..RunRequest::default()
     };
     // The same where a crash has it sent once more.
     let run_id = RunId::new(format!("{}:send", context.row.run_id));

@@ -4,8 +4,8 @@ use openclaw_config::settings::Commands;
 use openclaw_journal::caller::Right;
 use openclaw_sessions::reset::trigger::slash_command;
 
-use super::command::{BASH, Command, Does, Offered};
-use super::{COMMANDS, Context};
+use super::command::{BASH, ChatCommand, Does, Offered};
+use super::{COMMANDS, CommandContext};
 
 /// True if `/<alias>` means something else already.
 pub(crate) fn is_reserved(alias: &str, triggers: &[&str]) -> bool {
@@ -20,7 +20,7 @@ pub(crate) fn is_native(name: &str) -> bool {
 }
 
 /// True if menus of platforms may have a row under these settings.
-pub(crate) fn is_in_menu(row: &Command, settings: &Commands) -> bool {
+pub(crate) fn is_in_menu(row: &ChatCommand, settings: &Commands) -> bool {
     row.offered == Offered::Native && row.can_be_given(settings)
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn is_command(name: &str) -> bool {
 }
 
 /// Returns the row of the command that a text begins with.
-pub(crate) fn begun(text: &str) -> Option<&'static Command> {
+pub(crate) fn begun(text: &str) -> Option<&'static ChatCommand> {
     let (name, _) = slash_command(text)?;
     let name = name.to_lowercase();
     COMMANDS.iter().find(|command| command.is_called(&name))
@@ -63,7 +63,7 @@ fn bang(behind: &str) -> Option<(&'static str, &str)> {
 }
 
 /// The command of a row's name.
-pub(crate) fn named(name: &str) -> Option<&'static Command> {
+pub(crate) fn named(name: &str) -> Option<&'static ChatCommand> {
     COMMANDS.iter().find(|command| command.name == name)
 }
 
@@ -80,7 +80,11 @@ pub(crate) fn not_there(name: &str) -> String {
 }
 
 /// Returns the refusal if the client that gives the command may not give it.
-pub(crate) fn refusal(context: &Context<'_>, command: &Command, arguments: &str) -> Option<String> {
+pub(crate) fn refusal(
+    context: &CommandContext<'_>,
+    command: &ChatCommand,
+    arguments: &str,
+) -> Option<String> {
     let caller = context.row.payload.caller();
     let scope = match command.needs {
         Right::Command | Right::Own => return None,

@@ -1,4 +1,4 @@
-use openclaw_journal::intent::{ModelChoice, Reasoning};
+use openclaw_journal::intent::{ModelHint, Reasoning};
 use openclaw_journal::queue::QueueWish;
 use openclaw_models::settings::ListedModel;
 
@@ -24,7 +24,7 @@ fn said(text: &str, attached: bool, may_command: bool) -> Intent {
 
 fn read_as(spoken: Spoken<'_>) -> Intent {
     let names = names();
-    read(spoken, Names { models: &names, triggers: &["/new", "/fresh"], skills: &[] })
+    read(spoken, KnownNames { models: &names, triggers: &["/new", "/fresh"], skills: &[] })
 }
 
 fn command(name: &str, arguments: &str) -> Intent {
@@ -36,7 +36,7 @@ fn with(hints: Hints, text: &str) -> Intent {
 }
 
 fn settings(wishes: &[(&str, &str)]) -> Intent {
-    let wish = |(name, arguments): &(&str, &str)| Wish {
+    let wish = |(name, arguments): &(&str, &str)| StoredDirective {
         name: (*name).to_owned(),
         arguments: (*arguments).to_owned(),
     };
@@ -48,7 +48,7 @@ fn with_shortcut(name: &str, text: &str) -> Intent {
 }
 
 fn with_model(model: &str, text: &str) -> Intent {
-    let choice = ModelChoice { model: model.to_owned(), profile: None };
+    let choice = ModelHint { model: model.to_owned(), profile: None };
     Intent::PromptFor { hints: Hints { model: Some(choice), ..Hints::default() }, text: text.to_owned() }
 }
 
@@ -125,7 +125,7 @@ fn who_may_not_give_commands_has_no_wishes() {
 fn several_directives_are_settings_alone_and_hints_among_words() {
     let queue = QueueWish { mode: Some(QueueMode::Steer), ..QueueWish::default() };
     let all = Hints {
-        model: Some(ModelChoice { model: "fast".to_owned(), profile: None }),
+        model: Some(ModelHint { model: "fast".to_owned(), profile: None }),
         queue: Some(queue),
         thinking: Some(ThinkingLevel::High),
         verbose: Some(VerboseLevel::Full),

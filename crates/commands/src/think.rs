@@ -4,15 +4,15 @@ use openclaw_journal::intent::Hints;
 use openclaw_models::{Ask, AskedThinking, ModelRef, SelectError, ThinkingLevel, thinking};
 
 use super::command::ArgumentMenu;
-use super::command::{Category, Command, Does, Takes};
-use super::directive::{Directive, Reading, Settled, Settling, Wished};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::directive::{Directive, DirectiveReading, DirectiveResult, Settling, Wished};
 use super::{CommandError, levels};
 
 pub(crate) const NAME: &str = "think";
 const ALIASES: &[&str] = &["thinking", "t"];
 pub(crate) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
-pub(crate) const COMMAND: Command =
-    Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Set how much the model thinks.")
+pub(crate) const COMMAND: ChatCommand =
+    ChatCommand::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Set how much the model thinks.")
         .called(ALIASES)
         .taking(Takes::Level, "[level]")
         .offering(ArgumentMenu::Here(|context| {
@@ -26,7 +26,7 @@ const LEVELS: &str = "off, minimal, low, medium, high";
 /// Provider whose models either think or don't, without levels.
 const ON_OR_OFF: &str = "zai";
 
-fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
+fn take(text: &str, reading: DirectiveReading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &["thinking", "think", "t"], reading, |word| levels::thinking(word).is_some())
 }
 
@@ -45,15 +45,17 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
                     let level = stored(&wished).unwrap_or(effective);
                     let note = without_effect(&model, level, effective).map(|note| format!("\n{note}"));
                     let note = note.unwrap_or_default();
-                    Settled::told(format!("Current thinking level: {level}.\nOptions: {options}.{note}"))
+                    DirectiveResult::told(format!(
+                        "Current thinking level: {level}.\nOptions: {options}.{note}"
+                    ))
                 }
-                other => Settled::refused(format!(
+                other => DirectiveResult::refused(format!(
                     "Unrecognized thinking level \"{other}\". Valid levels: {options}."
                 )),
             });
         };
         if level == ThinkingLevel::XHigh && !has_xhigh(&model) {
-            return Ok(Settled::refused(format!(
+            return Ok(DirectiveResult::refused(format!(
                 "Thinking level \"xhigh\" is only supported for {}.",
                 spoken(&thinking::xhigh_models())
             )));
@@ -68,7 +70,7 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
             }
         };
         // Stored in words: nothing is the default, which may be more than none.
-        Ok(Settled::changed(says, move |entry| entry.thinking_level = Some(level.as_str().into())))
+        Ok(DirectiveResult::changed(says, move |entry| entry.thinking_level = Some(level.as_str().into())))
     })
 }
 

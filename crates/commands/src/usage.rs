@@ -10,10 +10,10 @@ use openclaw_sessions::entry::ResponseUsage;
 use openclaw_sessions::usage::{self, Ledger, UsageError};
 
 use super::command::ArgumentMenu;
-use super::command::{Category, Command, Does, Takes};
-use super::{Answering, Context};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::{Answering, CommandContext};
 
-pub(crate) const COMMAND: Command = Command::new(
+pub(crate) const COMMAND: ChatCommand = ChatCommand::new(
     "usage",
     Category::Options,
     Does::Answers(run),
@@ -29,23 +29,23 @@ const MONTH: f64 = 30.0;
 
 /// Request of `/usage`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum UsageSwitch {
     /// Switch to the mode after the current one.
     Next,
     Set(ResponseUsage),
     Cost,
 }
 
-fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move {
         let now = context.entry.response_usage.unwrap_or(ResponseUsage::Off);
         let mode = match read(arguments) {
             None => return Ok(USAGE.to_owned()),
-            Some(Wish::Cost) => return Ok(cost(context).await),
+            Some(UsageSwitch::Cost) => return Ok(cost(context).await),
             // Begun by an earlier process: it may be done already, and is not done again.
-            Some(Wish::Next) if context.was_begun => now,
-            Some(Wish::Next) => next(now),
-            Some(Wish::Set(mode)) => mode,
+            Some(UsageSwitch::Next) if context.was_begun => now,
+            Some(UsageSwitch::Next) => next(now),
+            Some(UsageSwitch::Set(mode)) => mode,
         };
         context
             .edit(move |entry| entry.response_usage = (mode != ResponseUsage::Off).then_some(mode))
@@ -54,14 +54,14 @@ fn run<'a>(context: &'a Context<'a>, arguments: &'a str) -> Answering<'a> {
     })
 }
 
-fn read(arguments: &str) -> Option<Wish> {
+fn read(arguments: &str) -> Option<UsageSwitch> {
     Some(match arguments.trim().to_lowercase().as_str() {
-        "" => Wish::Next,
-        "cost" => Wish::Cost,
-        "off" | "false" | "no" | "0" | "disable" | "disabled" => Wish::Set(ResponseUsage::Off),
+        "" => UsageSwitch::Next,
+        "cost" => UsageSwitch::Cost,
+        "off" | "false" | "no" | "0" | "disable" | "disabled" => UsageSwitch::Set(ResponseUsage::Off),
         "on" | "true" | "yes" | "1" | "enable" | "enabled" | "tokens" | "token" | "tok" | "min"
-        | "minimal" => Wish::Set(ResponseUsage::Tokens),
-        "full" | "session" => Wish::Set(ResponseUsage::Full),
+        | "minimal" => UsageSwitch::Set(ResponseUsage::Tokens),
+        "full" | "session" => UsageSwitch::Set(ResponseUsage::Full),
         _ => return None,
     })
 }
@@ -82,7 +82,7 @@ fn name(mode: ResponseUsage) -> &'static str {
     }
 }
 
-async fn cost(context: &Context<'_>) -> String {
+async fn cost(context: &CommandContext<'_>) -> String {
     let Some(around) = &context.deps.surroundings else {
         return "⚠️ /usage cost works where a gateway runs.".to_owned();
     };
@@ -93,7 +93,7 @@ async fn cost(context: &Context<'_>) -> String {
 }
 
 async fn spent(
-    context: &Context<'_>,
+    context: &CommandContext<'_>,
     around: &dyn Surroundings,
 ) -> Result<(Option<UsageTotals>, UsageCostResult), UsageError> {
     let agents = context.settings.config.agent_ids();
@@ -140,13 +140,13 @@ mod tests {
     fn a_mode_has_several_names_and_comes_round() {
         use ResponseUsage::{Full, Off, Tokens};
         let rows = [
-            ("", Some(Wish::Next)),
-            ("off", Some(Wish::Set(Off))),
-            ("on", Some(Wish::Set(Tokens))),
-            ("TOK", Some(Wish::Set(Tokens))),
-            ("session", Some(Wish::Set(Full))),
-            ("full", Some(Wish::Set(Full))),
-            ("cost", Some(Wish::Cost)),
+            ("", Some(UsageSwitch::Next)),
+            ("off", Some(UsageSwitch::Set(Off))),
+            ("on", Some(UsageSwitch::Set(Tokens))),
+            ("TOK", Some(UsageSwitch::Set(Tokens))),
+            ("session", Some(UsageSwitch::Set(Full))),
+            ("full", Some(UsageSwitch::Set(Full))),
+            ("cost", Some(UsageSwitch::Cost)),
             ("what", None),
         ];
         for (text, expect) in rows {

@@ -4,14 +4,14 @@ use openclaw_journal::intent::Hints;
 use openclaw_sessions::entry::VerboseLevel;
 
 use super::command::ArgumentMenu;
-use super::command::{Category, Command, Does, Takes};
-use super::directive::{Directive, Reading, Settled, Settling, Wished};
+use super::command::{Category, ChatCommand, Does, Takes};
+use super::directive::{Directive, DirectiveReading, DirectiveResult, Settling, Wished};
 use super::levels;
 
 pub(crate) const NAME: &str = "verbose";
 pub(crate) const DIRECTIVE: Directive = Directive { take, hint, settle, needs_mention: |_| false };
-pub(crate) const COMMAND: Command =
-    Command::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show tools at work, or not.")
+pub(crate) const COMMAND: ChatCommand =
+    ChatCommand::new(NAME, Category::Options, Does::Directive(DIRECTIVE), "Show tools at work, or not.")
         .called(&["v"])
         .taking(Takes::Level, "[on|full|off]")
         .offering(ArgumentMenu::Fixed(&["on", "full", "off"]));
@@ -20,7 +20,7 @@ pub(crate) const COMMAND: Command =
 const OWNERS: &str =
     "⚙️ Tools are shown in a group where its owner has switched that on. Nothing is shown here.";
 
-fn take(text: &str, reading: Reading, _: &[&str]) -> Option<(String, String)> {
+fn take(text: &str, reading: DirectiveReading, _: &[&str]) -> Option<(String, String)> {
     levels::take(text, &[NAME, "v"], reading, |word| levels::verbose(word).is_some())
 }
 
@@ -34,9 +34,9 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
             return Ok(match wished.argument {
                 "" => {
                     let level = current(&wished);
-                    Settled::told(format!("Current verbose level: {level}.\nOptions: on, full, off."))
+                    DirectiveResult::told(format!("Current verbose level: {level}.\nOptions: on, full, off."))
                 }
-                other => Settled::refused(format!(
+                other => DirectiveResult::refused(format!(
                     "Unrecognized verbose level \"{other}\". Valid levels: off, on, full."
                 )),
             });
@@ -44,14 +44,14 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
         let origin = wished.context.row.payload.source.origin();
         let is_others_group = origin.is_some_and(|origin| !origin.is_direct() && !origin.rights.is_owner);
         if is_others_group && level != VerboseLevel::Off {
-            return Ok(Settled::refused(OWNERS.to_owned()));
+            return Ok(DirectiveResult::refused(OWNERS.to_owned()));
         }
         let says = match level {
             VerboseLevel::Off => "⚙️ Verbose logging disabled.",
             VerboseLevel::On => "⚙️ Verbose logging enabled.",
             VerboseLevel::Full => "⚙️ Verbose logging set to full.",
         };
-        Ok(Settled::changed(says.to_owned(), move |entry| entry.verbose_level = Some(level)))
+        Ok(DirectiveResult::changed(says.to_owned(), move |entry| entry.verbose_level = Some(level)))
     })
 }
 

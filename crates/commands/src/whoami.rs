@@ -1,24 +1,24 @@
 //! `/whoami`: the identity that the gateway has for the sender (spec `messages.md` §5).
 
-use openclaw_journal::origin::Origin;
+use openclaw_journal::origin::MessageOrigin;
 use openclaw_journal::request::WEBCHAT;
 
-use super::command::{Category, Command, Does};
-use super::{Answering, Context};
+use super::command::{Category, ChatCommand, Does};
+use super::{Answering, CommandContext};
 
-pub(crate) const COMMAND: Command = Command {
+pub(crate) const COMMAND: ChatCommand = ChatCommand {
     aliases: &["id"],
     inline: true,
-    ..Command::new("whoami", Category::Status, Does::Answers(run), "Show who you are to this gateway.")
+    ..ChatCommand::new("whoami", Category::Status, Does::Answers(run), "Show who you are to this gateway.")
 };
 
-fn run<'a>(context: &'a Context<'a>, _: &'a str) -> Answering<'a> {
+fn run<'a>(context: &'a CommandContext<'a>, _: &'a str) -> Answering<'a> {
     Box::pin(async move { Ok(text(context.row.payload.source.origin())) })
 }
 
-fn text(origin: Option<&Origin>) -> String {
+fn text(origin: Option<&MessageOrigin>) -> String {
     let Some(origin) = origin else { return format!("🧭 Identity\nChannel: {WEBCHAT}") };
-    let Origin { address, sender, .. } = origin;
+    let MessageOrigin { address, sender, .. } = origin;
     let line = |name: &str, value: &str| format!("{name}: {value}");
     let lines = [
         Some("🧭 Identity".to_owned()),

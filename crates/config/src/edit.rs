@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use crate::json5::{self, Kind, Member, Node, SyntaxError};
+use crate::json5::{self, Member, Node, NodeKind, SyntaxError};
 
 const INDENT: &str = "  ";
 
@@ -37,32 +37,41 @@ pub fn new_text(value: &Value) -> String {
     text
 }
 
-struct Edit {
+struct TextEdit {
     range: Range<usize>,
     text: String,
 }
 
-fn change(text: &str, node: &Node, next: &Value, edits: &mut Vec<Edit>) {
+fn change(text: &str, node: &Node, next: &Value, edits: &mut Vec<TextEdit>) {
     if node.to_value() == *next {
         return;
     }
     match (&node.kind, next) {
-        (Kind::Object(members), Value::Object(map)) if has_unique_keys(members) => {
+        (NodeKind::Object(members), Value::Object(map)) if has_unique_keys(members) => {
             change_object(text, node, members, map, edits);
         }
-        (Kind::Array(items), Value::Array(values)) if items.len() == values.len() => {
+        (NodeKind::Array(items), Value::Array(values)) if items.len() == values.len() => {
             for (item, value) in items.iter().zip(values) {
                 change(text, item, value, edits);
             }
         }
-        (Kind::Array(items), Value::Array(values)) if change_length(text, node, items, values, edits) => {}
-        _ => edits
-            .push(Edit { range: node.span.clone(), text: pretty(next, &indent_of(text, node.span.start)) }),
+        (NodeKind::Array(items), Value::Array(values)) if change_length(text, node, items, values, edits) => {
+        }
+        _ => edits.push(TextEdit {
+            range: node.span.clone(),
+            text: pretty(next, &indent_of(text, node.span.start)),
+        }),
     }
 }
 
 /// A list with items added at its end, or with some items gone; `false` when it changed in another way.
-fn change_length(text: &str, node: &Node, items: &[Node], values: &[Value], edits: &mut Vec<Edit>) -> bool {
+fn change_length(
+    text: &str,
+    node: &Node,
+    items: &[Node],
+    values: &[Value],
+    edits: &mut Vec<TextEdit>,
+) -> bool {
     let old: Vec<Value> = items.iter().map(Node::to_value).collect();
     let parts: Vec<Range<usize>> = items.iter().map(|item| item.span.clone()).collect();
     if let (Some(added), Some(last)) = (values.strip_prefix(old.as_slice()), parts.last()) {
@@ -78,7 +87,7 @@ fn change_length(text: &str, node: &Node, items: &[Node], values: &[Value], edit
         return false;
     }
     let gone = removals(text, &parts, &kept, true);
-    edits.extend(gone.into_iter().map(|range| Edit { range, text: String::new() }));
+    edits.extend(gone.into_iter().map(|range| TextEdit { range, text: String::new() }));
     true
 }
 
@@ -94,7 +103,7 @@ fn change_object(
     node: &Node,
     members: &[Member],
     next: &Map<String, Value>,
-    edits: &mut Vec<Edit>,
+    edits: &mut Vec<TextEdit>,
 ) {
     let added: Vec<(&String, &Value)> =
         next.iter().filter(|(key, _)| !members.iter().any(|member| member.key == **key)).collect();
@@ -102,7 +111,8 @@ fn change_object(
     if kept == 0 {
         // Nothing to keep in place: the object is written anew.
         let indent = indent_of(text, node.span.start);
-        edits.push(Edit { range: node.span.clone(), text: pretty(&Value::Object(next.clone()), &indent) });
+        edits
+            .push(TextEdit { range: node.span.clone(), text: pretty(&Value::Object(next.clone()), &indent) });
         return;
     }
     let parts: Vec<Range<usize>> = members.iter().map(span_of).collect();
@@ -113,7 +123,7 @@ fn change_object(
     }
     let kept: Vec<bool> = members.iter().map(|member| next.contains_key(&member.key)).collect();
     let gone = removals(text, &parts, &kept, added.is_empty());
-    edits.extend(gone.into_iter().map(|range| Edit { range, text: String::new() }));
+    edits.extend(gone.into_iter().map(|range| TextEdit { range, text: String::new() }));
     if let Some(last) = members.iter().rfind(|member| next.contains_key(&member.key))
         && !added.is_empty()
     {
@@ -192,7 +202,7 @@ fn is_multiline(text: &str, node: &Node) -> bool {
 }
 
 /// Puts entries behind the last one that stays.
-fn insert(text: &str, node: &Node, last: &Range<usize>, entries: &[String], edits: &mut Vec<Edit>) {
+fn insert(text: &str, node: &Node, last: &Range<usize>, entries: &[String], edits: &mut Vec<TextEdit>) {
     let value_end = last.end;
     let comma = comma_after(text, value_end);
     // Behind a member whose follower is removed the comma only parts the two.
@@ -200,8 +210,8 @@ fn insert(text: &str, node: &Node, last: &Range<usize>, entries: &[String], edit
     if !is_multiline(text, node) {
         let joined = entries.join(", ");
         let edit = match comma.filter(|_| !closes) {
-            Some(comma) => Edit { range: comma + 1..comma + 1, text: format!(" {joined}") },
-            None => Edit { range: value_end..value_end, text: format!(", {joined}") },
+            Some(comma) => TextEdit { range: comma + 1..comma + 1, text: format!(" {joined}") },
+            None => TextEdit { range: value_end..value_end, text: format!(", {joined}") },
         };
         edits.push(edit);
         return;
@@ -212,17 +222,17 @@ fn insert(text: &str, node: &Node, last: &Range<usize>, entries: &[String], edit
     let joined = entries.join(&format!(",\n{indent}"));
     let closing_comma = if comma.is_some() && closes { "," } else { "" };
     if comma.is_none() {
-        edits.push(Edit { range: value_end..value_end, text: ",".to_owned() });
+        edits.push(TextEdit { range: value_end..value_end, text: ",".to_owned() });
     }
-    edits.push(Edit { range: at..at, text: format!("\n{indent}{joined}{closing_comma}") });
+    edits.push(TextEdit { range: at..at, text: format!("\n{indent}{joined}{closing_comma}") });
 }
 
 /// End of the last item or member of a node.
 fn end_of_last(node: &Node) -> Option<usize> {
     match &node.kind {
-        Kind::Object(members) => members.last().map(|member| member.value.span.end),
-        Kind::Array(items) => items.last().map(|item| item.span.end),
-        Kind::Scalar(_) => None,
+        NodeKind::Object(members) => members.last().map(|member| member.value.span.end),
+        NodeKind::Array(items) => items.last().map(|item| item.span.end),
+        NodeKind::Scalar(_) => None,
     }
 }
 

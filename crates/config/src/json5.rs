@@ -18,12 +18,12 @@ pub(crate) struct Node {
     /// Byte range of the value.
     pub(crate) span: Range<usize>,
     /// The value.
-    pub(crate) kind: Kind,
+    pub(crate) kind: NodeKind,
 }
 
 /// Content of a [`Node`].
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     /// `null`, a boolean, a number or a string.
     Scalar(Value),
     /// `[…]`
@@ -47,9 +47,9 @@ impl Node {
     /// The plain value. The last of several equal keys counts, at the place of the first.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
-            Kind::Scalar(value) => value.clone(),
-            Kind::Array(items) => Value::Array(items.iter().map(Self::to_value).collect()),
-            Kind::Object(members) => {
+            NodeKind::Scalar(value) => value.clone(),
+            NodeKind::Array(items) => Value::Array(items.iter().map(Self::to_value).collect()),
+            NodeKind::Object(members) => {
                 let mut map = Map::new();
                 for member in members {
                     map.insert(member.key.clone(), member.value.to_value());
@@ -78,7 +78,7 @@ impl fmt::Display for SyntaxError {
             _ if self.too_deep => {
                 write!(f, "JSON5: nested deeper than {MAX_DEPTH} levels at {line}:{column}")
             }
-            Some(c) => write!(f, "JSON5: invalid character '{}' at {line}:{column}", Shown(c)),
+            Some(c) => write!(f, "JSON5: invalid character '{}' at {line}:{column}", ShownChar(c)),
             None => write!(f, "JSON5: invalid end of input at {line}:{column}"),
         }
     }
@@ -86,9 +86,9 @@ impl fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-struct Shown(char);
+struct ShownChar(char);
 
-impl fmt::Display for Shown {
+impl fmt::Display for ShownChar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             '\'' => f.write_str("\\'"),
@@ -109,7 +109,7 @@ impl fmt::Display for Shown {
 
 /// Parses a whole text.
 pub(crate) fn parse(text: &str) -> Result<Node, SyntaxError> {
-    let mut reader = Reader { text, at: 0, depth: 0 };
+    let mut reader = Json5Reader { text, at: 0, depth: 0 };
     reader.skip_space()?;
     let node = reader.value()?;
     reader.skip_space()?;
@@ -124,13 +124,13 @@ pub fn parse_value(text: &str) -> Result<Value, SyntaxError> {
     parse(text).map(|node| node.to_value())
 }
 
-struct Reader<'a> {
+struct Json5Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
 }
 
-impl Reader<'_> {
+impl Json5Reader<'_> {
     fn rest(&self) -> &str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -208,7 +208,7 @@ impl Reader<'_> {
         let kind = match self.peek() {
             Some('{') => self.nested(Self::object)?,
             Some('[') => self.nested(Self::array)?,
-            Some('"' | '\'') => Kind::Scalar(Value::String(self.string()?)),
+            Some('"' | '\'') => NodeKind::Scalar(Value::String(self.string()?)),
             Some('n') => self.literal("null", Value::Null)?,
             Some('t') => self.literal("true", Value::Bool(true))?,
             Some('f') => self.literal("false", Value::Bool(false))?,
@@ -218,7 +218,10 @@ impl Reader<'_> {
         Ok(Node { span: start..self.at, kind })
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Kind, SyntaxError>) -> Result<Kind, SyntaxError> {
+    fn nested(
+        &mut self,
+        read: fn(&mut Self) -> Result<NodeKind, SyntaxError>,
+    ) -> Result<NodeKind, SyntaxError> {
         if self.depth >= MAX_DEPTH {
             return Err(SyntaxError { too_deep: true, ..self.unexpected() });
         }
@@ -229,12 +232,12 @@ impl Reader<'_> {
         kind
     }
 
-    fn array(&mut self) -> Result<Kind, SyntaxError> {
+    fn array(&mut self) -> Result<NodeKind, SyntaxError> {
         let mut items = Vec::new();
         loop {
             self.skip_space()?;
             if self.eat(']') {
-                return Ok(Kind::Array(items));
+                return Ok(NodeKind::Array(items));
             }
             items.push(self.value()?);
             self.skip_space()?;
@@ -244,12 +247,12 @@ impl Reader<'_> {
         }
     }
 
-    fn object(&mut self) -> Result<Kind, SyntaxError> {
+    fn object(&mut self) -> Result<NodeKind, SyntaxError> {
         let mut members = Vec::new();
         loop {
             self.skip_space()?;
             if self.eat('}') {
-                return Ok(Kind::Object(members));
+                return Ok(NodeKind::Object(members));
             }
             let key_start = self.at;
             let key = match self.peek() {
@@ -291,16 +294,16 @@ impl Reader<'_> {
         }
     }
 
-    fn literal(&mut self, word: &str, value: Value) -> Result<Kind, SyntaxError> {
+    fn literal(&mut self, word: &str, value: Value) -> Result<NodeKind, SyntaxError> {
         for expected in word.chars() {
             if !self.eat(expected) {
                 return Err(self.unexpected());
             }
         }
-        Ok(Kind::Scalar(value))
+        Ok(NodeKind::Scalar(value))
     }
 
-    fn number(&mut self) -> Result<Kind, SyntaxError> {
+    fn number(&mut self) -> Result<NodeKind, SyntaxError> {
         let negative = match self.peek() {
             Some('-') => {
                 self.next();
@@ -325,7 +328,7 @@ impl Reader<'_> {
             Some('0') if matches!(self.rest().get(1..2), Some("x" | "X")) => self.hexadecimal()?,
             _ => self.decimal()?,
         };
-        Ok(Kind::Scalar(number_value(sign * magnitude)))
+        Ok(NodeKind::Scalar(number_value(sign * magnitude)))
     }
 
     fn hexadecimal(&mut self) -> Result<f64, SyntaxError> {
@@ -563,7 +566,7 @@ c\q'",
         fn spans_hold_the_text_of_their_value(number in any::<i32>(), word in "[a-z]{1,8}") {
             let text = format!("{{ {word}: [{number}], }}");
             let root = parse(&text).unwrap();
-            let Kind::Object(members) = &root.kind else { panic!("object") };
+            let NodeKind::Object(members) = &root.kind else { panic!("object") };
             prop_assert_eq!(&text[members[0].key_span.clone()], &word);
             prop_assert_eq!(&text[members[0].value.span.clone()], &format!("[{number}]"));
         }

@@ -1,7 +1,7 @@
 //! Reading, checking and writing `openclaw.json`.
 //!
 //! [`fn@load`] takes an [`Environment`] (nothing else in the product reads variables, the home or the working directory) and
-//! yields [`Loaded`]: the resolved [`Paths`], a [`Snapshot`] of the file, and the typed [`Config`] if the file may be used.
+//! yields [`Loaded`]: the resolved [`Paths`], a [`ConfigSnapshot`] of the file, and the typed [`Config`] if the file may be used.
 //! [`write`](mod@write) changes the file, touching only what changed. This crate does not know what a key is used for; that
 //! knowledge sits where the key is used.
 //!
@@ -72,7 +72,7 @@ pub use protections::{Unmet, unmet_protections};
 pub use schema_document::{config_schema, unlisted_keys};
 pub use settings::{Config, ResolvedAgent, Secret};
 pub use shell_env::imports_shell_env;
-pub use snapshot::{ConfigIssueKind, Issue, Snapshot};
+pub use snapshot::{ConfigIssueKind, ConfigSnapshot, Issue};
 pub use support::{acts_on, unsupported};
 pub use unknown_keys::unknown_keys;
 

@@ -16,8 +16,8 @@ use crate::redact::REDACTED;
 use crate::shell_env;
 use crate::substitute::Unresolved;
 use crate::{
-    Config, ConfigIssueKind, Environment, Issue, Paths, Snapshot, defaults, dotenv, includes, json5, legacy,
-    shared_place, substitute,
+    Config, ConfigIssueKind, ConfigSnapshot, Environment, Issue, Paths, defaults, dotenv, includes, json5,
+    legacy, shared_place, substitute,
 };
 
 /// Largest config file that is read, in bytes.
@@ -36,7 +36,7 @@ pub struct Loaded {
     /// The environment with `.env` files and the config's own `env` applied.
     pub environment: Environment,
     /// The file as it was read.
-    pub snapshot: Snapshot,
+    pub snapshot: ConfigSnapshot,
     /// Files that were included; a watcher watches them too.
     pub included_files: Vec<PathBuf>,
     config: Option<Arc<Config>>,
@@ -300,7 +300,7 @@ impl Interpreted {
             Some(_) | None => source.parsed.clone(),
         };
         Loaded {
-            snapshot: Snapshot {
+            snapshot: ConfigSnapshot {
                 path: source.path,
                 exists: source.exists,
                 raw: source.raw,

@@ -22,7 +22,7 @@ pub struct Unmet {
     pub value: String,
     /// Operation that is refused.
     pub refuses: Refuses,
-    rule: &'static Rule,
+    rule: &'static MissingProtection,
 }
 
 /// Operation that is refused because a protection is missing.
@@ -64,16 +64,21 @@ impl fmt::Display for Unmet {
 
 /// All protections that are asked for and missing.
 pub fn unmet_protections(config: &Config) -> Vec<Unmet> {
-    let of_rule = |rule: &'static Rule| {
+    let of_rule = |rule: &'static MissingProtection| {
         let found = (rule.find)(config);
-        found.into_iter().map(move |Found { key, value, refuses }| Unmet { key, value, refuses, rule })
+        found.into_iter().map(move |ProtectionMatch { key, value, refuses }| Unmet {
+            key,
+            value,
+            refuses,
+            rule,
+        })
     };
     RULES.iter().flat_map(of_rule).collect()
 }
 
 /// A kind of protection this version does not have.
 #[derive(Debug)]
-pub struct Rule {
+pub struct MissingProtection {
     /// The keys that ask for it, for people.
     pub keys: &'static str,
     /// Missing protection, as a phrase.
@@ -85,39 +90,39 @@ pub struct Rule {
     find: Find,
 }
 
-type Find = fn(&Config) -> Vec<Found>;
+type Find = fn(&Config) -> Vec<ProtectionMatch>;
 
 /// Key and value to which a rule applies.
-struct Found {
+struct ProtectionMatch {
     key: String,
     value: String,
     refuses: Refuses,
 }
 
 /// The protections that are refused rather than ignored. A row goes when the protection comes.
-pub const RULES: &[Rule] = &[
-    Rule {
+pub const RULES: &[MissingProtection] = &[
+    MissingProtection {
         keys: "gateway.tls.enabled",
         lack: "this version does not serve TLS yet",
         effect: "the gateway does not start",
         remedy: "Set it to false and put a TLS proxy or a tunnel in front.",
         find: tls,
     },
-    Rule {
+    MissingProtection {
         keys: "tools and toolsBySender of a group or room below channels",
         lack: "tool policies of groups are not enforced yet",
         effect: "runs in sessions of that platform's groups do not begin",
         remedy: "Remove it, or use tools.deny, which holds everywhere.",
         find: group_tools,
     },
-    Rule {
+    MissingProtection {
         keys: "host of tools.exec, agents.list.*.tools.exec",
         lack: "commands run on this host, or in a sandbox where sandbox.mode asks for one, and on no node",
         effect: "exec runs no command there",
         remedy: "Set host to \"gateway\", or agents.defaults.sandbox.mode to \"all\" or \"non-main\".",
         find: exec,
     },
-    Rule {
+    MissingProtection {
         keys: "gateway.remote.tlsFingerprint",
         lack: "this version can't compare certificates with a fingerprint yet",
         effect: "clients here do not connect to that gateway",
@@ -178,20 +183,23 @@ pub const GUARDS_NOTHING_YET: &[(&[&str], &str)] = &[
     (&["tools.links", "tools.media"], "these tools do not exist"),
 ];
 
-fn tls(config: &Config) -> Vec<Found> {
+fn tls(config: &Config) -> Vec<ProtectionMatch> {
     let asked = config.gateway.tls.enabled;
-    let found =
-        || Found { key: "gateway.tls.enabled".to_owned(), value: asked.to_string(), refuses: Refuses::Start };
+    let found = || ProtectionMatch {
+        key: "gateway.tls.enabled".to_owned(),
+        value: asked.to_string(),
+        refuses: Refuses::Start,
+    };
     asked.then(found).into_iter().collect()
 }
 
 /// Finds each platform that has such a policy anywhere.
-fn group_tools(config: &Config) -> Vec<Found> {
+fn group_tools(config: &Config) -> Vec<ProtectionMatch> {
     let channels = config.document().get("channels").and_then(Value::as_object);
     let found = |(channel, section): (&String, &Value)| {
         let key = tool_policy_below(section, &format!("channels.{channel}"))?;
         let refuses = Refuses::GroupRuns(channel.clone());
-        Some(Found { key, value: "set".to_owned(), refuses })
+        Some(ProtectionMatch { key, value: "set".to_owned(), refuses })
     };
     channels.into_iter().flatten().filter_map(found).collect()
 }
@@ -219,7 +227,7 @@ fn is_of_group(path: &str) -> bool {
 }
 
 /// The shared settings, then those of agents that change them.
-fn exec(config: &Config) -> Vec<Found> {
+fn exec(config: &Config) -> Vec<ProtectionMatch> {
     let shared = &config.tools.exec;
     let own = config.agents.list.iter().enumerate().filter_map(|(at, entry)| {
         let own = &entry.tools.exec;
@@ -238,17 +246,17 @@ fn exec(config: &Config) -> Vec<Found> {
         // Sessions outside a sandbox are refused.
         ExecGate::NeedsSandbox if has_sandbox => None,
         ExecGate::NeedsSandbox | ExecGate::NeedsNode => {
-            Some(Found { key, value: exec.rules(), refuses: Refuses::Exec })
+            Some(ProtectionMatch { key, value: exec.rules(), refuses: Refuses::Exec })
         }
     };
     std::iter::once(("tools.exec".to_owned(), shared.clone())).chain(own).filter_map(found).collect()
 }
 
-fn remote_pin(config: &Config) -> Vec<Found> {
+fn remote_pin(config: &Config) -> Vec<ProtectionMatch> {
     let gateway = &config.gateway;
     let pin = gateway.remote.tls_fingerprint.as_deref().map(str::trim).filter(|pin| !pin.is_empty());
     let pin = pin.filter(|_| gateway.mode == Some(GatewayMode::Remote));
-    let found = |_| Found {
+    let found = |_| ProtectionMatch {
         key: "gateway.remote.tlsFingerprint".to_owned(),
         value: "set".to_owned(),
         refuses: Refuses::Connections,

@@ -88,12 +88,12 @@ pub fn redact(value: &mut Value) {
 
 /// The same for the part of a document at a path: the keys above it may say that it is a secret.
 pub fn redact_at(path: &[String], value: &mut Value) {
-    let context = path.iter().fold(Context::Plain, |around, key| context_of(around, key, value));
+    let context = path.iter().fold(RedactContext::Plain, |around, key| context_of(around, key, value));
     visit_secrets(value, context, &mut |text| REDACTED.clone_into(text));
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Context {
+enum RedactContext {
     /// Only values of secret keys.
     Plain,
     /// All text values of this object, but not of objects in it.
@@ -102,13 +102,15 @@ enum Context {
     Secret,
 }
 
-fn visit_secrets(value: &mut Value, context: Context, found: &mut impl FnMut(&mut String)) {
+fn visit_secrets(value: &mut Value, context: RedactContext, found: &mut impl FnMut(&mut String)) {
     match value {
-        Value::String(text) if (context == Context::Secret && !text.is_empty()) || has_credentials(text) => {
+        Value::String(text)
+            if (context == RedactContext::Secret && !text.is_empty()) || has_credentials(text) =>
+        {
             found(text);
         }
         Value::Array(items) => {
-            let context = if context == Context::SecretMap { Context::Plain } else { context };
+            let context = if context == RedactContext::SecretMap { RedactContext::Plain } else { context };
             items.iter_mut().for_each(|item| visit_secrets(item, context, found));
         }
         Value::Object(map) => {
@@ -130,14 +132,18 @@ fn has_credentials(text: &str) -> bool {
     has_password || parameters.any(|(name, value)| !value.is_empty() && is_secret_name(name))
 }
 
-fn context_of(around: Context, key: &str, value: &Value) -> Context {
+fn context_of(around: RedactContext, key: &str, value: &Value) -> RedactContext {
     match around {
-        Context::Secret => Context::Secret,
-        _ if is_secret_name(key) => Context::Secret,
-        Context::SecretMap if value.is_string() && !ENV_SETTINGS.contains(&key) => Context::Secret,
-        Context::SecretMap if key == "vars" => Context::SecretMap,
-        Context::SecretMap | Context::Plain if SECRET_MAPS.contains(&key) => Context::SecretMap,
-        Context::SecretMap | Context::Plain => Context::Plain,
+        RedactContext::Secret => RedactContext::Secret,
+        _ if is_secret_name(key) => RedactContext::Secret,
+        RedactContext::SecretMap if value.is_string() && !ENV_SETTINGS.contains(&key) => {
+            RedactContext::Secret
+        }
+        RedactContext::SecretMap if key == "vars" => RedactContext::SecretMap,
+        RedactContext::SecretMap | RedactContext::Plain if SECRET_MAPS.contains(&key) => {
+            RedactContext::SecretMap
+        }
+        RedactContext::SecretMap | RedactContext::Plain => RedactContext::Plain,
     }
 }
 
@@ -147,9 +153,9 @@ fn context_of(around: Context, key: &str, value: &Value) -> Context {
 pub fn redact_text(raw: &str, config: &Value) -> String {
     let mut secrets = Vec::new();
     let mut collect = |text: &mut String| secrets.push(text.clone());
-    visit_secrets(&mut config.clone(), Context::Plain, &mut collect);
+    visit_secrets(&mut config.clone(), RedactContext::Plain, &mut collect);
     if let Ok(mut parsed) = json5::parse_value(raw) {
-        visit_secrets(&mut parsed, Context::Plain, &mut collect);
+        visit_secrets(&mut parsed, RedactContext::Plain, &mut collect);
     }
     secrets.retain(|secret| secret.chars().count() >= MIN_SEARCHED_LENGTH && secret != REDACTED);
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));

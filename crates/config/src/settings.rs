@@ -42,14 +42,16 @@ pub use bindings::{Binding, BindingMatch};
 pub use channels::{BeatVisibility, Channels};
 pub use diagnostics::{CacheTrace, Diagnostics};
 pub use gateway::{
-    AuthKind, BindMode, ControlUi, Gateway, GatewayAuth, GatewayHttp, GatewayMode, GatewayReload,
-    GatewayRemote, GatewayTls, HttpEndpoint, HttpEndpoints, ReloadMode, RemoteTransport, Tailscale,
+    AuthKind, BindMode, ControlUi, GatewayAuth, GatewayHttp, GatewayMode, GatewayReload, GatewayRemote,
+    GatewaySettings, GatewayTls, HttpEndpoint, HttpEndpoints, ReloadMode, RemoteTransport, Tailscale,
     TailscaleMode,
 };
 pub use heartbeat::{ActiveHours, Heartbeat};
 pub use hooks::{HookCommand, HookEntry, HookModule, Hooks, HooksLoad, InternalHooks};
 pub use logging::{ConsoleStyle, LogLevel, Logging, RedactSensitive};
-pub use messages::{Commands, GroupChat, Inbound, Messages, Queue, QueueDrop, QueueMode, UnknownQueueMode};
+pub use messages::{
+    Commands, GroupChat, InboundSettings, MessageSettings, Queue, QueueDrop, QueueMode, UnknownQueueMode,
+};
 pub use models::{
     BedrockDiscovery, CustomModel, ModelApi, ModelCompat, ModelCost, Models, ModelsMode, Provider,
     ProviderAuth,
@@ -101,13 +103,13 @@ pub struct Config {
     /// Announcing the gateway on the network.
     pub discovery: Discovery,
     /// The daemon's listener, authentication and web surfaces.
-    pub gateway: Gateway,
+    pub gateway: GatewaySettings,
     /// Hooks: programs that are told what happens.
     pub hooks: Hooks,
     /// Log file and console.
     pub logging: Logging,
     /// Queueing, prefixes, acknowledgements.
-    pub messages: Messages,
+    pub messages: MessageSettings,
     /// Model providers beyond the built-in ones.
     pub models: Models,
     /// Session keys, resets and send policy.

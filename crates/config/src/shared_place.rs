@@ -116,7 +116,7 @@ pub(crate) fn each_step(path: &Path, mut look: impl FnMut(&Path) -> io::Result<(
 }
 
 /// Step on the way to a path: the directory, and what was found in it.
-struct Step<'a> {
+struct PathStep<'a> {
     parent: &'a Metadata,
     path: &'a Path,
     found: &'a Metadata,
@@ -126,7 +126,7 @@ struct Step<'a> {
 fn steps(
     mut at: PathBuf,
     mut left: VecDeque<OsString>,
-    mut look: impl FnMut(Step<'_>) -> io::Result<()>,
+    mut look: impl FnMut(PathStep<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut links = 0;
     // Of the directory it is at, once it has been looked at.
@@ -146,7 +146,7 @@ fn steps(
             Some(parent) => parent,
             None => fs::symlink_metadata(&at)?,
         };
-        look(Step { parent: &parent, path: &next, found: &found })?;
+        look(PathStep { parent: &parent, path: &next, found: &found })?;
         if !found.is_symlink() {
             at = next;
             dir = Some(found);

@@ -92,7 +92,7 @@ impl Issue {
 
 /// The file as it was read; what `config.get` answers, before redaction.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Snapshot {
+pub struct ConfigSnapshot {
     /// The file.
     pub path: PathBuf,
     /// True if the file exists.
@@ -117,7 +117,7 @@ pub struct Snapshot {
     pub migrated: Vec<String>,
 }
 
-impl Snapshot {
+impl ConfigSnapshot {
     /// True if the text could be parsed, valid or not.
     pub fn is_parsable(&self) -> bool {
         self.raw.is_none() || !self.issues.iter().any(|issue| issue.kind == ConfigIssueKind::Syntax)

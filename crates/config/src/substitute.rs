@@ -29,18 +29,18 @@ pub(crate) fn substitute(
     env: &Environment,
     unresolved: Unresolved,
 ) -> Vec<MissingVariable> {
-    let mut walk = Walk { env, unresolved, missing: Vec::new() };
+    let mut walk = SubstitutionWalk { env, unresolved, missing: Vec::new() };
     walk.value(value, "");
     walk.missing
 }
 
-struct Walk<'a> {
+struct SubstitutionWalk<'a> {
     env: &'a Environment,
     unresolved: Unresolved,
     missing: Vec<MissingVariable>,
 }
 
-impl Walk<'_> {
+impl SubstitutionWalk<'_> {
     /// Returns whether the value stays.
     fn value(&mut self, value: &mut Value, path: &str) -> bool {
         match value {

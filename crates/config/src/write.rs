@@ -120,7 +120,7 @@ fn first_line(issues: &[Issue]) -> String {
         .unwrap_or_default()
 }
 
-/// Writes a whole new document, in the form of the file (references and includes as in [`crate::Snapshot::parsed`]).
+/// Writes a whole new document, in the form of the file (references and includes as in [`crate::ConfigSnapshot::parsed`]).
 ///
 /// # Errors
 /// [`WriteError`]; the file is unchanged then.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use openclaw_channels::access::rules::Addressed;
 use openclaw_channels::{Account, ActionError, Address};
 use openclaw_config::Config;
-use openclaw_journal::origin::Origin;
+use openclaw_journal::origin::MessageOrigin;
 use openclaw_protocol::AgentId;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -68,7 +68,7 @@ struct Reaction {
 }
 
 impl Reaction {
-    fn new(account: Arc<dyn Account>, origin: &Origin) -> Self {
+    fn new(account: Arc<dyn Account>, origin: &MessageOrigin) -> Self {
         Self { account, to: origin.address.target.clone(), message: origin.message_id.clone() }
     }
 
@@ -102,7 +102,7 @@ impl Acks {
     pub fn show(
         self: &Arc<Self>,
         account: Arc<dyn Account>,
-        origin: &Origin,
+        origin: &MessageOrigin,
         is_taken_back: bool,
         stopping: CancellationToken,
         tasks: &TaskTracker,
@@ -146,7 +146,7 @@ impl Acks {
     pub fn take_back(
         &self,
         account: impl FnOnce() -> Option<Arc<dyn Account>>,
-        origin: &Origin,
+        origin: &MessageOrigin,
         was_recovered: bool,
         tasks: &TaskTracker,
     ) {
@@ -165,7 +165,7 @@ impl Acks {
     }
 }
 
-fn key(origin: &Origin) -> (Address, String) {
+fn key(origin: &MessageOrigin) -> (Address, String) {
     (origin.address.clone(), origin.message_id.clone())
 }
 

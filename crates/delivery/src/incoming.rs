@@ -11,5 +11,5 @@ pub mod envelope;
 mod forged;
 pub mod media;
 
-pub use compose::{Conversation, Utterance};
-pub use media::Attachment;
+pub use compose::{ConversationFacts, Utterance};
+pub use media::IncomingFile;

@@ -64,11 +64,11 @@ pub enum OutboxError {
 /// Handle to the outbox. Clones are the same one.
 #[derive(Clone)]
 pub struct Outbox {
-    inner: Arc<Inner>,
+    inner: Arc<OutboxInner>,
 }
 
 /// State that the handle and the supervisor share.
-struct Inner {
+struct OutboxInner {
     journal: Arc<dyn Journal>,
     clock: Clock,
     accounts: Accounts,
@@ -118,7 +118,7 @@ impl Outbox {
         kill: CancellationToken,
     ) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(OutboxInner {
                 journal,
                 clock,
                 accounts: Accounts::default(),

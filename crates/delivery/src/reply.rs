@@ -35,6 +35,6 @@ pub use chunker::{Block, BlockChunker, ChunkSettings, Continues, Drain};
 pub use coalescer::{BlockReply, CoalesceSettings, Coalescer};
 pub use draft::{DraftEffect, DraftSettings, DraftStream};
 pub use human_delay::Pause;
-pub use pipeline::{BlockPipeline, Effect, SendEnd};
+pub use pipeline::{BlockEffect, BlockPipeline, SendEnd};
 pub use settings::{ReplySettings, Surface};
 pub use typing::{Typing, TypingEffect, TypingSignal};

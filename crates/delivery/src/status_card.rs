@@ -23,7 +23,7 @@ pub struct StatusCard {
     /// Authentication of the last call, its key masked: `api-key sk-ant…cdef (profile)`.
     pub auth: Option<String>,
     /// Tokens that the session used.
-    pub tokens: Tokens,
+    pub tokens: SessionTokens,
     /// Cost in US dollars, if somebody pays by the token.
     pub cost: Option<f64>,
     /// Image and audio models, in words.
@@ -56,7 +56,7 @@ pub struct StatusCard {
 
 /// Tokens of a session as its row has them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tokens {
+pub struct SessionTokens {
     /// Tokens of prompts.
     pub input: Option<u64>,
     /// Tokens of answers.
@@ -83,7 +83,7 @@ pub struct QueueLine {
 impl StatusCard {
     /// Adds the facts of the session's row. `now` is in Unix milliseconds.
     pub fn with_row(self, key: &SessionKey, entry: Option<&SessionEntry>, now: i64) -> Self {
-        let tokens = entry.map(Tokens::of).unwrap_or_default();
+        let tokens = entry.map(SessionTokens::of).unwrap_or_default();
         let idle_ms = entry.map(|entry| now - entry.updated_at_ms());
         Self { session_key: key.shown().to_owned(), tokens, idle_ms, ..self }
     }
@@ -124,7 +124,7 @@ impl StatusCard {
     }
 
     fn tokens_line(&self) -> Option<String> {
-        let Tokens { input, output, .. } = self.tokens;
+        let SessionTokens { input, output, .. } = self.tokens;
         if input.is_none() && output.is_none() {
             return None;
         }
@@ -135,7 +135,7 @@ impl StatusCard {
     }
 
     fn context_line(&self) -> String {
-        let Tokens { total, window, compactions, .. } = self.tokens;
+        let SessionTokens { total, window, compactions, .. } = self.tokens;
         let shown = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), short_count);
         let percent = match (total, window) {
             (Some(total), Some(window @ 1..)) => format!(" ({}%)", percent(total, window)),
@@ -179,7 +179,7 @@ impl StatusCard {
     }
 }
 
-impl Tokens {
+impl SessionTokens {
     /// Reads the tokens of a row.
     pub fn of(entry: &SessionEntry) -> Self {
         Self {
@@ -266,7 +266,7 @@ mod tests {
         let full = StatusCard {
             time: Some("now (UTC)".into()),
             fallbacks: vec!["mock/m2".into(), "other/x".into()],
-            tokens: Tokens {
+            tokens: SessionTokens {
                 input: Some(9_999),
                 output: Some(1_234),
                 total: Some(32_000),
@@ -305,7 +305,7 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("Tokens") && !text.contains("🔑") && !text.contains("Time"), "{text}");
-        let tokens = Tokens { window: Some(200_000), ..Tokens::default() };
+        let tokens = SessionTokens { window: Some(200_000), ..SessionTokens::default() };
         assert!(StatusCard { tokens, ..card() }.text().contains("Context: ?/200k · "));
     }
 

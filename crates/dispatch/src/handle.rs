@@ -18,11 +18,11 @@ use openclaw_journal::beat::BeatMessage;
 use openclaw_journal::delivery::{Delivery, DeliveryStatus};
 use openclaw_journal::inbox::UnfinishedBeat;
 use openclaw_journal::journal::Update;
-use openclaw_journal::request::{Request, WEBCHAT};
+use openclaw_journal::request::{RunRequest, WEBCHAT};
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_runtime::events::Events;
 use openclaw_runtime::messages::DeliverError;
-use openclaw_runtime::shared::Shared;
+use openclaw_runtime::shared::DispatcherParts;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -30,7 +30,7 @@ use tokio::time::Instant;
 
 use crate::intake::{self, Receipt};
 use crate::known_chats::KnownChats;
-use crate::lane::{Change, ChangeKind, Command, Supervisor};
+use crate::lane::{ChangeKind, LaneCommand, SessionChange, Supervisor};
 use crate::parts::DispatchParts;
 use openclaw_commands::stop;
 use openclaw_runs::hooks::GivenBy;
@@ -45,7 +45,7 @@ const JUST_TAKEN: Duration = Duration::from_secs(60 * 60);
 /// Handle to the dispatcher. Cloning is cheap; all clones are the same dispatcher.
 #[derive(Clone)]
 pub struct Dispatch {
-    shared: Arc<Shared>,
+    shared: Arc<DispatcherParts>,
     parts: Arc<DispatchParts>,
     lanes: Arc<Supervisor>,
     /// Heartbeats whose answers are still owed; taken by the caller that owes them.
@@ -152,7 +152,7 @@ impl Dispatch {
     }
 
     /// State that everything that works on messages shares.
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<DispatcherParts> {
         &self.shared
     }
 
@@ -227,7 +227,7 @@ impl Dispatch {
         &self,
         run_id: RunId,
         session_key: SessionKey,
-        request: Request,
+        request: RunRequest,
     ) -> Placed<Result<Receipt, DispatchError>> {
         if self.shared.stopping.is_cancelled() {
             return Placed::known(Err(DispatchError::ShuttingDown));
@@ -296,7 +296,7 @@ impl Dispatch {
             self.children_are_listed().await;
         }
         let (give, mut floor) = oneshot::channel();
-        self.lanes.send(session_key, Command::Change(Change { kind, floor: give })).await;
+        self.lanes.send(session_key, LaneCommand::Change(SessionChange { kind, floor: give })).await;
         let still_active = match kind {
             ChangeKind::Conversation => ChangeError::StillActive(session_key.clone()),
             ChangeKind::Settings | ChangeKind::Words => StillActive(session_key.clone()).into(),

@@ -7,14 +7,14 @@ use std::time::Duration;
 use openclaw_journal::api::{Accepted, DispatchError, RunRecord};
 use openclaw_journal::backlog::{InHand, Share};
 use openclaw_journal::inbox::{
-    Attempts, Found, Gathering, Insert, Known, Queued, Row, Stored, Unfinished, UnfinishedBeat, Waited,
-    regrouped, unfinished_beats,
+    Attempts, Gathering, InboxRow, Insert, KnownRun, MessageWait, Queued, RequestColumns, Unfinished,
+    UnfinishedBeat, UnfinishedPart, regrouped, unfinished_beats,
 };
 use openclaw_journal::job::Job;
-use openclaw_journal::journal::{Durability, JournalError, JournalFuture};
-use openclaw_journal::origin::Origin;
+use openclaw_journal::journal::{CommitDurability, JournalError, JournalFuture};
+use openclaw_journal::origin::MessageOrigin;
 use openclaw_journal::queue::DropRule;
-use openclaw_journal::request::Request;
+use openclaw_journal::request::RunRequest;
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::entry::new_session_id;
 use openclaw_sessions::ids;
@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::lane::{Arrival, Command, Supervisor, shortcuts};
+use crate::lane::{Arrival, LaneCommand, Supervisor, shortcuts};
 use openclaw_runs::{Runner, is_last_try};
 
 /// Number of messages of one session that may wait. Far beyond what a person sends; only a script
@@ -54,10 +54,10 @@ pub(crate) async fn accept(
     lanes: Arc<Supervisor>,
     run_id: RunId,
     session_key: SessionKey,
-    request: Request,
+    request: RunRequest,
     placed: oneshot::Sender<()>,
 ) -> Result<Receipt, DispatchError> {
-    let placing = place(&runner, &lanes, run_id, session_key, request, Durability::Synced).await?;
+    let placing = place(&runner, &lanes, run_id, session_key, request, CommitDurability::Synced).await?;
     drop(placed);
     Ok(placing.stored(&runner).await?.hand_over(&runner, &lanes))
 }
@@ -66,7 +66,7 @@ pub(crate) async fn accept(
 #[must_use = "it is stored, and nobody learns of it before the next start"]
 pub(crate) struct Placing {
     insert: JournalFuture<'static, Insert>,
-    slip: Row<()>,
+    slip: InboxRow<()>,
     lane: oneshot::Sender<Job>,
     queued: Queued,
     in_hand: InHand,
@@ -80,8 +80,8 @@ pub(crate) async fn place(
     lanes: &Arc<Supervisor>,
     run_id: RunId,
     session_key: SessionKey,
-    request: Request,
-    durability: Durability,
+    request: RunRequest,
+    durability: CommitDurability,
 ) -> Result<Placing, DispatchError> {
     let shared = &runner.shared;
     let is_new = shared.registry.end_of(&run_id).is_none();
@@ -120,13 +120,13 @@ impl Placing {
                 runner.shared.registry.ended(&slip.run_id).await;
                 Accepted::New { accepted_at: slip.accepted_at }
             }
-            Insert::Known(Known::Unfinished { accepted_at }) => {
+            Insert::Known(KnownRun::Unfinished { accepted_at }) => {
                 match runner.shared.registry.record_of(&slip.run_id) {
                     Some(record) => Accepted::Finished(record),
                     None => Accepted::InFlight { accepted_at },
                 }
             }
-            Insert::Known(Known::Finished(record)) => Accepted::Finished(record),
+            Insert::Known(KnownRun::Finished(record)) => Accepted::Finished(record),
             Insert::Conflict => return Err(DispatchError::KeyReused(slip.run_id)),
         };
         let is_new = matches!(accepted, Accepted::New { .. });
@@ -139,7 +139,7 @@ impl Placing {
 pub(crate) struct Arriving {
     accepted: Accepted,
     /// Lane of a new message, and the message.
-    lane: Option<(oneshot::Sender<Job>, Row<Queued>)>,
+    lane: Option<(oneshot::Sender<Job>, InboxRow<Queued>)>,
 }
 
 impl Arriving {
@@ -213,20 +213,20 @@ pub(crate) async fn recover(
 async fn take_up(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, found: Unfinished) {
     let (leads, has_begun) = (found.leads(), found.has_begun());
     let Unfinished { row, attempts, waited, others } = found;
-    let Waited { cut, answer_to, collected_by, is_taken: _ } = waited;
+    let MessageWait { cut, answer_to, collected_by, is_taken: _ } = waited;
     let gathering =
         if leads { Some(Arc::new(gathering(runner, others, cut, answer_to).await)) } else { None };
     // Of one that was dropped clients have heard.
     let end_announced = cut.is_some() && row.abort.is_some();
     // A stopped message is closed like any other.
     let cut = cut.filter(|_| collected_by.is_none() && row.abort.is_none());
-    let row = Row { gathering, ..waiting(runner, row, attempts).await };
+    let row = InboxRow { gathering, ..waiting(runner, row, attempts).await };
     let gate = CancellationToken::new();
     let key = row.session_key.clone();
     let row = Arc::new(row);
     let job = Job { cut, end_announced, has_begun, ..Job::new(Arc::clone(&row), gate.clone()) };
     let job = job.with_stream_of_summary();
-    lanes.send(&key, Command::Message { job, arrival: Arrival::Recovered }).await;
+    lanes.send(&key, LaneCommand::Message { job, arrival: Arrival::Recovered }).await;
     let gathered = row.gathering.iter().flat_map(|gathering| &gathering.items);
     for other in gathered.filter(|other| other.payload.facts.wants.shortcuts) {
         drop(shortcuts::begin(runner, lanes, other, CancellationToken::new().drop_guard()));
@@ -242,7 +242,7 @@ async fn gathering(
     runner: &Runner,
     others: Vec<Unfinished>,
     leading_cut: Option<u64>,
-    answer_to: Option<Box<Origin>>,
+    answer_to: Option<Box<MessageOrigin>>,
 ) -> Gathering {
     let dropped = others.iter().filter_map(|other| other.waited.cut).chain(leading_cut).max().unwrap_or(0);
     let (mut items, mut cut) = (Vec::new(), Vec::new());
@@ -254,16 +254,16 @@ async fn gathering(
 }
 
 /// Returns the waiting form of a message.
-async fn waiting(runner: &Runner, row: Row<Found>, attempts: Attempts) -> Row<Queued> {
+async fn waiting(runner: &Runner, row: InboxRow<UnfinishedPart>, attempts: Attempts) -> InboxRow<Queued> {
     let shared = &runner.shared;
     let slip = row.without_payload();
     let queued = match row.payload {
-        Found::Whole(request) => {
+        UnfinishedPart::Whole(request) => {
             let request = runner.decided(&slip.session_key, *request).await;
             let share = shared.backlog.count(request.weight());
             Queued::of(request, attempts, share)
         }
-        Found::OnDisk(facts) => {
+        UnfinishedPart::OnDisk(facts) => {
             let share = shared.backlog.count(facts.bytes);
             Queued::on_disk(facts, attempts, share)
         }
@@ -274,14 +274,14 @@ async fn waiting(runner: &Runner, row: Row<Found>, attempts: Attempts) -> Row<Qu
 /// Serialises a request, on a blocking thread if that takes long.
 async fn serialise(
     session_key: &SessionKey,
-    request: Request,
+    request: RunRequest,
     share: Share,
-) -> Result<(Stored, Queued), DispatchError> {
+) -> Result<(RequestColumns, Queued), DispatchError> {
     let serialised = if request.weight() < BIG {
-        Stored::of(session_key.as_str(), request, share)
+        RequestColumns::of(session_key.as_str(), request, share)
     } else {
         let session_key = session_key.clone();
-        let work = move || Stored::of(session_key.as_str(), request, share);
+        let work = move || RequestColumns::of(session_key.as_str(), request, share);
         // The pool refuses only when the process ends.
         tokio::task::spawn_blocking(work).await.map_err(|_| DispatchError::ShuttingDown)?
     };
@@ -295,8 +295,8 @@ fn refused(error: JournalError) -> DispatchError {
     }
 }
 
-fn new_slip(run_id: RunId, session_key: SessionKey, accepted_at: i64) -> Row<()> {
-    Row {
+fn new_slip(run_id: RunId, session_key: SessionKey, accepted_at: i64) -> InboxRow<()> {
+    InboxRow {
         run_id,
         session_key,
         payload: (),

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use old_words::OldWords;
 pub use silent_groups::SilentGroup;
-pub(crate) use silent_groups::{Seen, SilentGroups};
+pub(crate) use silent_groups::{GroupSighting, SilentGroups};
 
 /// Facts about chats that were seen since the start.
 #[derive(Default)]

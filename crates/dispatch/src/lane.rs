@@ -15,6 +15,6 @@ pub(crate) mod shortcuts;
 mod supervisor;
 mod turn;
 
-pub(crate) use change::{Change, ChangeKind};
-pub(crate) use command::{Arrival, Command};
+pub(crate) use change::{ChangeKind, SessionChange};
+pub(crate) use command::{Arrival, LaneCommand};
 pub(crate) use supervisor::Supervisor;

@@ -41,7 +41,7 @@ pub use openclaw_journal::run_result::RunResult;
 pub use openclaw_journal::{api, arrival, caller, delivery};
 pub use openclaw_runs::Announcement;
 pub use openclaw_runs::calling_run::CallerChannel;
-pub use openclaw_runs::hooks::Ended;
+pub use openclaw_runs::hooks::EndedConversation;
 pub use openclaw_runs::invoke::{InvokeError, Invoked, ToolInvocation};
 pub use openclaw_runtime::events::Events;
 pub use openclaw_runtime::messages::{self, ClientFiles, DeliverError, MessageError, MessageRequest};

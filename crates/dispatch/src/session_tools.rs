@@ -36,7 +36,7 @@ use openclaw_runs::lent::LanePlace;
 use openclaw_runtime::messages::turn::MessageTurn;
 
 /// Caller of a session tool: the run of a session, or a client in its name.
-pub(crate) struct Caller<'a> {
+pub(crate) struct ToolCaller<'a> {
     pub(crate) parts: &'a Arc<DispatchParts>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) agent: &'a ResolvedAgent,
@@ -86,7 +86,7 @@ impl Purpose {
 }
 
 /// A session that may be looked at.
-struct Found {
+struct VisibleSession {
     key: SessionKey,
     /// Row of the session, if there is one yet.
     row: Option<Row>,
@@ -94,14 +94,14 @@ struct Found {
 
 /// Reason for which a session is not looked at. The model is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Refusal {
+enum SessionDenied {
     /// No session of this name, or not exactly one.
     Missing(String),
     /// The session may not be looked at.
     Forbidden(String),
 }
 
-impl Refusal {
+impl SessionDenied {
     fn status(&self) -> &'static str {
         match self {
             Self::Missing(_) => "error",
@@ -123,12 +123,12 @@ impl Refusal {
 
 /// Reason for which nothing is told.
 enum Trouble {
-    Refused(Refusal),
+    Refused(SessionDenied),
     Host(HostError),
 }
 
-impl From<Refusal> for Trouble {
-    fn from(refusal: Refusal) -> Self {
+impl From<SessionDenied> for Trouble {
+    fn from(refusal: SessionDenied) -> Self {
         Self::Refused(refusal)
     }
 }
@@ -161,7 +161,7 @@ fn unreadable(error: impl std::fmt::Display) -> HostError {
     HostError::Unavailable(error.to_string())
 }
 
-impl Caller<'_> {
+impl ToolCaller<'_> {
     fn runner(&self) -> &Runner {
         &self.parts.runner
     }
@@ -190,8 +190,8 @@ impl Caller<'_> {
         self.viewer.shown(key, self.rules()).to_owned()
     }
 
-    fn hidden(&self, text: &str) -> Refusal {
-        Refusal::Forbidden(match self.viewer.sight {
+    fn hidden(&self, text: &str) -> SessionDenied {
+        SessionDenied::Forbidden(match self.viewer.sight {
             Sight::OwnChildren => format!("Session not visible from this sandboxed agent session: {text}"),
             Sight::Full => {
                 format!("Session not visible to a run that others than the owner asked for: {text}")
@@ -200,7 +200,7 @@ impl Caller<'_> {
     }
 
     /// Finds a session by its key or the id of its transcript, if it may be looked at for that.
-    async fn find(&self, text: &str, purpose: Purpose) -> Result<Found, Trouble> {
+    async fn find(&self, text: &str, purpose: Purpose) -> Result<VisibleSession, Trouble> {
         let text = text.trim();
         let found = match self.resolve(text).await {
             // Whoever is in a sandbox does not learn what there is outside.
@@ -214,7 +214,7 @@ impl Caller<'_> {
     }
 
     /// Checks that a session may be looked at for that purpose.
-    fn admit(&self, text: &str, found: &Found, purpose: Purpose) -> Result<(), Refusal> {
+    fn admit(&self, text: &str, found: &VisibleSession, purpose: Purpose) -> Result<(), SessionDenied> {
         let entry = found.row.as_ref().map(|row| row.entry.as_ref());
         // The caller's own session is always its own, unless a sandbox hides it.
         let viewer = match found.key == self.viewer.key {
@@ -223,7 +223,7 @@ impl Caller<'_> {
         };
         viewer.check(&found.key, entry, self.rules(), self.talk()).map_err(|unseen| match unseen {
             Unseen::Hidden => self.hidden(text),
-            Unseen::Foreign(denied) => Refusal::Forbidden(purpose.refusal(denied).to_owned()),
+            Unseen::Foreign(denied) => SessionDenied::Forbidden(purpose.refusal(denied).to_owned()),
         })
     }
 
@@ -231,39 +231,39 @@ impl Caller<'_> {
         self.runner().deps.store.get(key).await.map_err(unreadable)
     }
 
-    async fn found(&self, key: SessionKey) -> Result<Found, HostError> {
+    async fn found(&self, key: SessionKey) -> Result<VisibleSession, HostError> {
         let row = self.row(&key).await?;
-        Ok(Found { key: row.as_ref().map_or(key, |row| row.key.clone()), row })
+        Ok(VisibleSession { key: row.as_ref().map_or(key, |row| row.key.clone()), row })
     }
 
-    async fn resolve(&self, text: &str) -> Result<Found, Trouble> {
+    async fn resolve(&self, text: &str) -> Result<VisibleSession, Trouble> {
         let read = Reference::read(text, &self.viewer.agent, self.rules());
-        let key = match read.map_err(|error| Refusal::Missing(error.to_string()))? {
+        let key = match read.map_err(|error| SessionDenied::Missing(error.to_string()))? {
             Reference::Key(key) => return Ok(self.found(key).await?),
             Reference::KeyOrId(key) => key,
         };
         // A name without an agent may also be one of the default agent's.
         for key in [Some(key), self.rules().canonical(text).ok()].into_iter().flatten() {
             if let Some(row) = self.row(&key).await? {
-                return Ok(Found { key: row.key.clone(), row: Some(row) });
+                return Ok(VisibleSession { key: row.key.clone(), row: Some(row) });
             }
         }
         self.by_id(text).await
     }
 
-    async fn by_id(&self, id: &str) -> Result<Found, Trouble> {
+    async fn by_id(&self, id: &str) -> Result<VisibleSession, Trouble> {
         const MOST: usize = 20;
         let hidden = Hidden { cron_runs: true, ..Hidden::default() };
         let query = Query { session_id: Some(id.to_owned()), hidden, ..Query::newest(MOST) };
         let mut rows = self.runner().deps.store.select(Rows::All, &query).await.map_err(unreadable)?.rows;
         match (rows.pop(), rows.as_slice()) {
-            (None, _) => Err(Refusal::Missing(format!("No session found: {id}")).into()),
-            (Some(row), []) => Ok(Found { key: row.key.clone(), row: Some(row) }),
+            (None, _) => Err(SessionDenied::Missing(format!("No session found: {id}")).into()),
+            (Some(row), []) => Ok(VisibleSession { key: row.key.clone(), row: Some(row) }),
             (Some(last), others) => {
                 let keys: Vec<&str> = others.iter().chain([&last]).map(|row| row.key.spelled()).collect();
                 let keys = keys.join(", ");
                 let text = format!("Multiple sessions found for sessionId: {id} ({keys})");
-                Err(Refusal::Missing(text).into())
+                Err(SessionDenied::Missing(text).into())
             }
         }
     }

@@ -12,7 +12,7 @@ use openclaw_journal::journal::sqlite::{FILE_NAME, SqliteJournal};
 use openclaw_runs::{RunHost, Runner};
 use openclaw_runtime::global_lanes::LaneSizes;
 use openclaw_runtime::setup::{Deps, Settings};
-use openclaw_runtime::shared::Shared;
+use openclaw_runtime::shared::DispatcherParts;
 use tokio::sync::watch;
 
 use crate::handle::Dispatch;
@@ -55,7 +55,7 @@ impl Dispatch {
         deps.approvals.remember_forgotten(opened.notices.approvals());
         deps.command_sessions.remember_lost(opened.notices.commands());
         deps.system_events.restore(Arc::clone(&opened.journal), opened.notices.lines);
-        let shared = Arc::new(Shared::new(opened.journal, sizes, clock));
+        let shared = Arc::new(DispatcherParts::new(opened.journal, sizes, clock));
         shared.outbox.keep_files_in(deps.state_dir.join(outbox::files::FOLDER));
         // Nothing is taken yet that has no row.
         if let Err(error) = shared.outbox.sweep_files(Duration::ZERO).await {
@@ -76,7 +76,11 @@ impl Dispatch {
 }
 
 /// Applies new settings until the gateway stops: resizes the lanes, and remembers the secrets.
-async fn follow(shared: Arc<Shared>, runner: Arc<Runner>, mut settings: watch::Receiver<Arc<Settings>>) {
+async fn follow(
+    shared: Arc<DispatcherParts>,
+    runner: Arc<Runner>,
+    mut settings: watch::Receiver<Arc<Settings>>,
+) {
     loop {
         tokio::select! { biased;
             () = shared.stopping.cancelled() => return,

@@ -24,9 +24,9 @@ use std::sync::Arc;
 
 use openclaw_agent::host::Cleanup;
 use openclaw_journal::child_run::ChildRun;
-use openclaw_journal::inbox::{Found, Unfinished};
-use openclaw_journal::request::Request;
-use openclaw_journal::source::Source;
+use openclaw_journal::inbox::{Unfinished, UnfinishedPart};
+use openclaw_journal::request::RunRequest;
+use openclaw_journal::source::RequestSource;
 use openclaw_protocol::SessionKey;
 use openclaw_sessions::time::now_ms;
 
@@ -63,10 +63,12 @@ pub(crate) async fn restore(parts: &DispatchParts, unfinished: &[Unfinished]) {
             continue;
         }
         let request = match &found.row.payload {
-            Found::Whole(request) => Some((**request).clone()),
-            Found::OnDisk(_) => runner.shared.journal.payload(run_id).await.ok(),
+            UnfinishedPart::Whole(request) => Some((**request).clone()),
+            UnfinishedPart::OnDisk(_) => runner.shared.journal.payload(run_id).await.ok(),
         };
-        let Some(Request { text, source: Source::SubagentTask(task), .. }) = request else { continue };
+        let Some(RunRequest { text, source: RequestSource::SubagentTask(task), .. }) = request else {
+            continue;
+        };
         added = Some(runs.add(ChildRun { task: text, ..task.run }));
     }
     let tasks = &parts.child_tasks;

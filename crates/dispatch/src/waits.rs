@@ -12,7 +12,7 @@ pub(crate) struct Waits(Mutex<HashMap<SessionKey, Vec<SessionKey>>>);
 
 /// Wait of a run; it is over when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Wait<'a> {
+pub(crate) struct WaitGuard<'a> {
     waits: &'a Waits,
     from: SessionKey,
     to: SessionKey,
@@ -20,13 +20,13 @@ pub(crate) struct Wait<'a> {
 
 impl Waits {
     /// Notes that the run of one session waits for another. `None`: that one waits for this already, and nobody would ever move.
-    pub(crate) fn begin(&self, from: &SessionKey, to: &SessionKey) -> Option<Wait<'_>> {
+    pub(crate) fn begin(&self, from: &SessionKey, to: &SessionKey) -> Option<WaitGuard<'_>> {
         let mut waits = self.0.lock();
         if reaches(&waits, to, from) {
             return None;
         }
         waits.entry(from.clone()).or_default().push(to.clone());
-        Some(Wait { waits: self, from: from.clone(), to: to.clone() })
+        Some(WaitGuard { waits: self, from: from.clone(), to: to.clone() })
     }
 }
 
@@ -45,7 +45,7 @@ fn reaches(waits: &HashMap<SessionKey, Vec<SessionKey>>, from: &SessionKey, to: 
     false
 }
 
-impl Drop for Wait<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         let mut waits = self.waits.0.lock();
         let Some(own) = waits.get_mut(&self.from) else { return };

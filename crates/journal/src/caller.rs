@@ -5,21 +5,21 @@
 pub mod sender_rules;
 
 use openclaw_channels::Address;
-use openclaw_channels::access::Listed;
+use openclaw_channels::access::ListedPerson;
 use serde::{Deserialize, Serialize};
 
 /// Caller of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Caller<'a> {
     /// Identity of the caller.
-    pub identity: Identity<'a>,
+    pub identity: CallerIdentity<'a>,
     /// Rights of the caller.
     pub rights: CallerRights,
 }
 
 /// Identity of a caller.
 #[derive(Debug, Clone, Copy, Default)]
-pub enum Identity<'a> {
+pub enum CallerIdentity<'a> {
     /// The gateway by itself, as in a heartbeat: anybody may have been the cause.
     #[default]
     Gateway,
@@ -39,7 +39,7 @@ pub struct ChatSender<'a> {
     /// True if that is a private chat.
     pub is_direct: bool,
     /// Ids and names by which lists of people know the sender.
-    pub listed: Listed<'a>,
+    pub listed: ListedPerson<'a>,
 }
 
 /// Rights of a caller. Stored with a message as JSON: an absent flag grants nothing.
@@ -86,14 +86,14 @@ impl<'a> Caller<'a> {
     /// Returns the sender, if the caller is one on a chat platform.
     pub fn sender(&self) -> Option<ChatSender<'a>> {
         match self.identity {
-            Identity::Sender(sender) => Some(sender),
-            Identity::Gateway | Identity::Program | Identity::Client => None,
+            CallerIdentity::Sender(sender) => Some(sender),
+            CallerIdentity::Gateway | CallerIdentity::Program | CallerIdentity::Client => None,
         }
     }
 
     /// True if a person asks.
     pub fn is_person(&self) -> bool {
-        matches!(self.identity, Identity::Client | Identity::Sender(_))
+        matches!(self.identity, CallerIdentity::Client | CallerIdentity::Sender(_))
     }
 
     /// True if the caller has a right. On chat platforms everybody who may give commands may change
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_client_has_the_rights_of_its_scopes_and_a_sender_those_of_the_lists() {
         let client = |may_approve, may_administer| Caller {
-            identity: Identity::Client,
+            identity: CallerIdentity::Client,
             rights: CallerRights::of_client(may_approve, may_administer),
         };
         let ada = direct("7", None);

@@ -5,12 +5,12 @@ mod state;
 
 use std::borrow::Cow;
 
-use openclaw_channels::{Address, Outgoing, Part, Receipt};
+use openclaw_channels::{Address, OutgoingPart, Part, Receipt};
 use openclaw_protocol::SessionKey;
 
 pub use open::{LaneKey, OpenDelivery};
 pub use state::{DeliveryFailure, DeliveryState};
-pub use state::{Hold, MAX_HOLD, Retry, Verdict};
+pub use state::{DeliveryVerdict, Hold, MAX_HOLD, Retry};
 
 use crate::inbox::Digest;
 use crate::rights::{ANYBODY, Rights};
@@ -125,8 +125,8 @@ impl Delivery {
     }
 
     /// Returns the form in which its account is given it.
-    pub fn outgoing(&self) -> Outgoing<'_> {
-        Outgoing { id: &self.id, address: &self.address, part: &self.part }
+    pub fn outgoing(&self) -> OutgoingPart<'_> {
+        OutgoingPart { id: &self.id, address: &self.address, part: &self.part }
     }
 }
 

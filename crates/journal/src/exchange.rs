@@ -20,7 +20,7 @@ pub struct Party {
 /// Step of a talk that a run does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Step {
+pub enum ExchangeStep {
     /// First message.
     Primary,
     /// A reply to a reply; the first is the requester's.
@@ -49,7 +49,7 @@ pub struct Exchange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announce_to: Option<Address>,
     /// The step that this run does.
-    pub step: Step,
+    pub step: ExchangeStep,
     /// Answer to the first message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,

@@ -17,24 +17,24 @@ use openclaw_protocol::{RunId, SessionId, SessionKey};
 use openclaw_sessions::entry::new_session_id;
 
 pub use digest::Digest;
-pub use gathering::{Gathering, Waited};
+pub use gathering::{Gathering, MessageWait};
 #[cfg(any(test, feature = "testing"))]
-pub use queued::Facts;
+pub use queued::QueuedFacts;
 pub use queued::{Attempts, Queued};
 pub use record::{AskedRecords, MessageRecord};
-pub use stored::Stored;
-pub use unfinished::{Found, Unfinished, regrouped};
+pub use stored::RequestColumns;
+pub use unfinished::{Unfinished, UnfinishedPart, regrouped};
 pub use unfinished_beat::{UnfinishedBeat, unfinished_beats};
 
 use crate::api::{AbortReason, RunRecord};
-use crate::request::Request;
+use crate::request::RunRequest;
 use crate::rights::Rights;
-use crate::source::Source;
+use crate::source::RequestSource;
 
-/// A message in the inbox, with its request in the form that the stage needs: [`Request`] while it
-/// is worked on, [`Stored`] on its way to disk, [`Queued`] while it waits.
+/// A message in the inbox, with its request in the form that the stage needs: [`RunRequest`] while it
+/// is worked on, [`RequestColumns`] on its way to disk, [`Queued`] while it waits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row<P = Request> {
+pub struct InboxRow<P = RunRequest> {
     /// The run, unique: this is the dedupe key.
     pub run_id: RunId,
     /// The session.
@@ -60,9 +60,9 @@ pub struct Row<P = Request> {
     pub gathering: Option<Arc<Gathering>>,
 }
 
-impl<P> Row<P> {
+impl<P> InboxRow<P> {
     /// Returns the same message with its payload in another form.
-    pub fn with<Q>(self, payload: Q) -> Row<Q> {
+    pub fn with<Q>(self, payload: Q) -> InboxRow<Q> {
         let Self {
             run_id,
             session_key,
@@ -76,7 +76,7 @@ impl<P> Row<P> {
             gathering,
             ..
         } = self;
-        Row {
+        InboxRow {
             run_id,
             session_key,
             payload,
@@ -102,8 +102,8 @@ impl<P> Row<P> {
     }
 
     /// The message without its payload.
-    pub fn without_payload(&self) -> Row<()> {
-        Row {
+    pub fn without_payload(&self) -> InboxRow<()> {
+        InboxRow {
             run_id: self.run_id.clone(),
             session_key: self.session_key.clone(),
             payload: (),
@@ -119,13 +119,13 @@ impl<P> Row<P> {
     }
 }
 
-impl Row {
+impl InboxRow {
     /// Row for a command that nobody gave: a tool needs the facts that the command knows.
     pub fn unsaid(session_key: &SessionKey, now: i64) -> Self {
         Self {
             run_id: RunId::new(openclaw_sessions::ids::uuid().to_string()),
             session_key: session_key.clone(),
-            payload: Request { source: Source::program(), ..Request::default() },
+            payload: RunRequest { source: RequestSource::program(), ..RunRequest::default() },
             accepted_at: now,
             entry_id: String::new(),
             fresh_id: new_session_id(),
@@ -139,16 +139,16 @@ impl Row {
 }
 
 /// Form of a request that may have all of it.
-pub trait Asked: Sync {
+pub trait RequestForm: Sync {
     /// Returns the whole request, if it is in memory.
-    fn request(&self) -> Option<&Request>;
+    fn request(&self) -> Option<&RunRequest>;
 
     /// Rights of its run; `None` if they are not known.
     fn rights(&self) -> Option<&Rights>;
 }
 
-impl Asked for Request {
-    fn request(&self) -> Option<&Request> {
+impl RequestForm for RunRequest {
+    fn request(&self) -> Option<&RunRequest> {
         Some(self)
     }
 
@@ -157,8 +157,8 @@ impl Asked for Request {
     }
 }
 
-impl Asked for Queued {
-    fn request(&self) -> Option<&Request> {
+impl RequestForm for Queued {
+    fn request(&self) -> Option<&RunRequest> {
         self.kept()
     }
 
@@ -169,7 +169,7 @@ impl Asked for Queued {
 
 /// State of a run id in the inbox.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Known {
+pub enum KnownRun {
     /// Still to be done.
     Unfinished {
         /// Unix milliseconds.
@@ -185,7 +185,7 @@ pub enum Insert {
     /// Stored on disk.
     New,
     /// The run id was there already.
-    Known(Known),
+    Known(KnownRun),
     /// The run id was there already, for a message of another kind, session or content.
     Conflict,
 }

@@ -7,7 +7,7 @@ mod hints;
 use serde::{Deserialize, Serialize};
 
 pub use exec_wish::ExecWish;
-pub use hints::{Hints, ModelChoice, Reasoning};
+pub use hints::{Hints, ModelHint, Reasoning};
 
 /// Meaning of a message to the gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub enum Intent {
     /// Several directives and nothing else: the same.
     Settings {
         /// The directives, in order.
-        wishes: Vec<Wish>,
+        wishes: Vec<StoredDirective>,
     },
     /// Words for the agent, with directives taken out whose sender may not give any.
     Stripped {
@@ -124,7 +124,7 @@ impl Intent {
 /// A directive, or a command beside one, as it is stored with its message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Wish {
+pub struct StoredDirective {
     /// Name of its row.
     pub name: String,
     /// Arguments behind the name.

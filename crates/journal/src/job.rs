@@ -7,13 +7,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::AbortReason;
-use crate::inbox::{Queued, Row};
+use crate::inbox::{InboxRow, Queued};
 
 /// A message, and the notes of its lane about it.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// Message as it is in the inbox, without its payload if that is big.
-    pub row: Arc<Row<Queued>>,
+    pub row: Arc<InboxRow<Queued>>,
     /// Opens once the acknowledgement is queued to the client.
     pub gate: CancellationToken,
     /// Time from which its deadline counts: acceptance, or the start that recovered it. A change of
@@ -41,7 +41,7 @@ pub struct Job {
 
 impl Job {
     /// Makes the job of a stored message; `gate` is cancelled when it is to stop.
-    pub fn new(row: Arc<Row<Queued>>, gate: CancellationToken) -> Self {
+    pub fn new(row: Arc<InboxRow<Queued>>, gate: CancellationToken) -> Self {
         Self {
             row,
             gate,
@@ -71,7 +71,7 @@ impl Job {
     /// are used. The id of a copy is never that of its own message's entry, by which the message is
     /// recognised after a crash; it begins with the message's id, like all its entry ids.
     pub fn steered_entries(&self) -> [String; 2] {
-        let Row { entry_id, fresh_id, .. } = &*self.row;
+        let InboxRow { entry_id, fresh_id, .. } = &*self.row;
         match self.is_copy {
             true => copies_of(fresh_id.as_str()),
             false => [entry_id.clone(), fresh_id.to_string()],
@@ -87,7 +87,7 @@ impl Job {
     /// Notes that it was stopped while it waited: its turn only closes it.
     pub fn stop(&mut self, reason: AbortReason) {
         let abort = self.row.abort.or(Some(reason));
-        self.row = Arc::new(Row { abort, ..Row::clone(&self.row) });
+        self.row = Arc::new(InboxRow { abort, ..InboxRow::clone(&self.row) });
         self.end_announced = self.cut.is_some() || !self.may_be_answered();
     }
 }

@@ -23,14 +23,14 @@ use tokio::sync::watch;
 use crate::api::{AbortReason, RunRecord};
 use crate::arrival::{ArrivalInsert, ArrivalRecord, Fate, NewArrival, StoredArrival};
 use crate::delivery::{
-    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, Hold, ListedDelivery, OpenDelivery, SentMessage,
-    Verdict,
+    Delivery, DeliveryInsert, DeliveryState, DeliveryStatus, DeliveryVerdict, Hold, ListedDelivery,
+    OpenDelivery, SentMessage,
 };
-use crate::inbox::{AskedRecords, Insert, Known, MessageRecord, Row, Stored, Unfinished};
+use crate::inbox::{AskedRecords, InboxRow, Insert, KnownRun, MessageRecord, RequestColumns, Unfinished};
 use crate::notices::{KeptLine, KeptNotices};
-use crate::origin::Origin;
+use crate::origin::MessageOrigin;
 use crate::queue::DropRule;
-use crate::request::Request;
+use crate::request::RunRequest;
 
 /// Reasons for which the journal did not make a change. Nothing of the change was kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -94,7 +94,8 @@ pub type JournalFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, JournalErr
 
 /// Room for one message. Taking it stores the message behind all that were stored before; the future ends when the message
 /// is as safe as was asked.
-pub type Reservation = Box<dyn FnOnce(Row<Stored>, Durability) -> JournalFuture<'static, Insert> + Send>;
+pub type Reservation =
+    Box<dyn FnOnce(InboxRow<RequestColumns>, CommitDurability) -> JournalFuture<'static, Insert> + Send>;
 
 /// Storage of messages and deliveries. Changes are made one after the other, in the order in which
 /// they are asked for: all of a change or, after an error, nothing. Finished items are forgotten
@@ -106,7 +107,7 @@ pub trait Journal: Send + Sync {
     /// Stores a delivery; synced when the future ends.
     fn deliver(&self, delivery: NewDelivery) -> JournalFuture<'_, DeliveryInsert>;
 
-    /// Stores events of chat platforms, all or none, in this order; [`Durability::Written`] when the future ends. `None`: too many
+    /// Stores events of chat platforms, all or none, in this order; [`CommitDurability::Written`] when the future ends. `None`: too many
     /// wait.
     fn arrive(&self, events: Vec<NewArrival>) -> JournalFuture<'_, Option<Vec<ArrivalInsert>>>;
 
@@ -119,13 +120,13 @@ pub trait Journal: Send + Sync {
     fn update(&self, update: Update) -> JournalFuture<'_, bool>;
 
     /// Looks up a run id; `None` if it is unknown.
-    fn message(&self, run_id: &RunId) -> JournalFuture<'_, Option<Known>>;
+    fn message(&self, run_id: &RunId) -> JournalFuture<'_, Option<KnownRun>>;
 
     /// Returns records of messages, in the order of acceptance, at most `most`.
     fn message_records(&self, asked: AskedRecords, most: u32) -> JournalFuture<'_, Vec<MessageRecord>>;
 
     /// Returns the request of a message that is not finished.
-    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Request>;
+    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, RunRequest>;
 
     /// Returns the messages accepted since, by both ids that the transcript entry of each may have.
     fn entries_since(&self, accepted_at: i64) -> JournalFuture<'_, HashMap<String, RunId>>;
@@ -309,7 +310,7 @@ impl StoredDelivery {
 
 /// Durability of a change when the machine stops. The end of the process undoes neither kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
+pub enum CommitDurability {
     /// Synced to disk when its future ends.
     Synced,
     /// Handed to the operating system; on disk with the next synced change.
@@ -355,7 +356,7 @@ pub enum Update {
         /// Messages that are run together with it.
         others: Vec<RunId>,
         /// Place of the answer, if not the place where the leading message was said.
-        answer_to: Option<Box<Origin>>,
+        answer_to: Option<Box<MessageOrigin>>,
     },
     /// A full queue has dropped a message, and the agent is to be told of it: the row stays open until it is.
     Cut {
@@ -400,7 +401,7 @@ pub enum Update {
         /// The delivery.
         id: String,
         /// Consequence of the try.
-        verdict: Verdict,
+        verdict: DeliveryVerdict,
         /// Time of its end.
         now: i64,
     },
@@ -472,7 +473,7 @@ pub enum Update {
 
 impl Update {
     /// Durability that the change has when its future ends.
-    pub fn durability(&self) -> Durability {
+    pub fn durability(&self) -> CommitDurability {
         match self {
             Self::Settle
             // A stop that was acknowledged holds, whatever ends next, and so does what was answered.
@@ -487,10 +488,10 @@ impl Update {
             | Self::Sending { .. }
             | Self::Buttons { .. }
             | Self::Tried {
-                verdict: Verdict::Sent(_) | Verdict::WithoutFile { .. } | Verdict::Failed { .. }, ..
+                verdict: DeliveryVerdict::Sent(_) | DeliveryVerdict::WithoutFile { .. } | DeliveryVerdict::Failed { .. }, ..
             }
             | Self::Revive { .. }
-            | Self::Discard { .. } => Durability::Synced,
+            | Self::Discard { .. } => CommitDurability::Synced,
             // An attempt guards against the end of the process, which loses nothing of this.
             Self::Attempt(_)
             | Self::Prepared(_)
@@ -499,7 +500,7 @@ impl Update {
             | Self::Taken { .. }
             | Self::Finish(..)
             | Self::FinishAll(..)
-            | Self::Tried { verdict: Verdict::Retry(_), .. }
+            | Self::Tried { verdict: DeliveryVerdict::Retry(_), .. }
             // Undone, it is decided once more.
             | Self::Decided { .. }
             | Self::Reworded { .. }
@@ -509,7 +510,7 @@ impl Update {
             | Self::Told { .. }
             | Self::DropLines(_)
             // Undone, it is tried in its time.
-            | Self::Hasten { .. } => Durability::Written,
+            | Self::Hasten { .. } => CommitDurability::Written,
         }
     }
 

@@ -3,23 +3,23 @@
 
 pub mod label;
 
-use openclaw_channels::access::Listed;
-use openclaw_channels::{Address, Conversation, ConversationKind, Sender};
+use openclaw_channels::access::ListedPerson;
+use openclaw_channels::{Address, ConversationInfo, ConversationKind, Sender};
 use openclaw_sessions::entry::inbound::InboundFacts;
 use openclaw_sessions::entry::{ChatType, DeliveryContext, ThreadId};
 use serde::{Deserialize, Serialize};
 
-use crate::caller::{Caller, CallerRights, ChatSender, Identity};
+use crate::caller::{Caller, CallerIdentity, CallerRights, ChatSender};
 use label::place_label;
 
 /// Conversation and sender of a message. Stored with it as JSON: fields may be added, none changes its meaning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Origin {
+pub struct MessageOrigin {
     /// Address of the conversation.
     pub address: Address,
     /// Kind, title and other facts of the conversation.
-    pub conversation: Conversation,
+    pub conversation: ConversationInfo,
     /// Sender of the message.
     pub sender: Sender,
     /// Names in the configuration's lists that mean the sender, as the platform resolved them (decision 21).
@@ -58,13 +58,13 @@ pub struct Origin {
     pub command_text: String,
     /// Text that the agent reads around its words.
     #[serde(default)]
-    pub frame: Frame,
+    pub frame: MessageFrame,
 }
 
 /// Text that the agent reads around the words of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Frame {
+pub struct MessageFrame {
     /// Text before everything else: attached files. Ends with a line break, or is empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub lead: String,
@@ -84,12 +84,12 @@ pub struct Frame {
     pub untrusted: String,
 }
 
-impl Origin {
+impl MessageOrigin {
     /// Returns the sender as a caller.
     pub fn caller(&self) -> Caller<'_> {
-        let listed = Listed { sender: &self.sender, names: &self.listed_as };
+        let listed = ListedPerson { sender: &self.sender, names: &self.listed_as };
         let sender = ChatSender { address: &self.address, is_direct: self.is_direct(), listed };
-        Caller { identity: Identity::Sender(sender), rights: self.rights }
+        Caller { identity: CallerIdentity::Sender(sender), rights: self.rights }
     }
 
     /// True if it was said in a direct chat.
@@ -133,7 +133,7 @@ impl Origin {
 
     /// Returns its approximate size in bytes.
     pub fn weight(&self) -> usize {
-        let Frame { lead, before, after, starter, untrusted } = &self.frame;
+        let MessageFrame { lead, before, after, starter, untrusted } = &self.frame;
         [lead, before, after, starter, untrusted, &self.command_text].into_iter().map(String::len).sum()
     }
 

@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use crate::api::{AgentMessage, ChatMessage, Occasion};
 use crate::arrival::Arrivals;
 use crate::beat::BeatMessage;
-use crate::caller::{Caller, Identity};
+use crate::caller::{Caller, CallerIdentity};
 use crate::intent::Intent;
 use crate::lineage::Lineage;
 use crate::queue::QueueSettings;
 use crate::rights::Rights;
-use crate::rights::settle::Asked;
-use crate::source::{Announces, ClientSource, Kind, ProgramSource, Source};
+use crate::rights::settle::RightsFacts;
+use crate::source::{Announces, ClientSource, ProgramSource, RequestKind, RequestSource};
 
 mod flat;
 
@@ -32,9 +32,9 @@ pub const COMPACT: &str = "compact";
 
 /// A request as it came, and the decisions about it. Stored as one flat object of JSON in a column of the inbox.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Request {
+pub struct RunRequest {
     /// The thing that started it, with the facts that only such messages have.
-    pub source: Source,
+    pub source: RequestSource,
     /// Text of the message.
     pub text: String,
     /// Images that came with it, and words in the place of attachments that are left out.
@@ -89,25 +89,25 @@ pub struct Decisions {
     pub time_limit: Option<u64>,
 }
 
-impl Request {
+impl RunRequest {
     /// Returns the caller of the request.
     pub fn caller(&self) -> Caller<'_> {
         let identity = match &self.source {
-            Source::Platform(platform) => return platform.origin.caller(),
-            Source::Client(_) => Identity::Client,
-            _ if self.is_interaction() => Identity::Program,
-            _ => Identity::Gateway,
+            RequestSource::Platform(platform) => return platform.origin.caller(),
+            RequestSource::Client(_) => CallerIdentity::Client,
+            _ if self.is_interaction() => CallerIdentity::Program,
+            _ => CallerIdentity::Gateway,
         };
         Caller { identity, rights: self.source.caller_rights() }
     }
 
     /// Returns the facts that the rights of its run depend on.
-    pub fn asked(&self) -> Asked<'_> {
+    pub fn asked(&self) -> RightsFacts<'_> {
         let button = match &self.source {
-            Source::Platform(platform) => platform.button.as_ref(),
+            RequestSource::Platform(platform) => platform.button.as_ref(),
             _ => None,
         };
-        Asked { carried: self.rights.as_ref(), caller: self.caller(), button }
+        RightsFacts { carried: self.rights.as_ref(), caller: self.caller(), button }
     }
 
     /// True if the owner says it.
@@ -117,7 +117,7 @@ impl Request {
 
     /// True if a program asked over `agent` and reads the answer itself, as `openclaw agent` does. None of its words are commands.
     pub fn is_programs(&self) -> bool {
-        matches!(&self.source, Source::Program(program) if program.deliver_to.is_none())
+        matches!(&self.source, RequestSource::Program(program) if program.deliver_to.is_none())
             && self.is_interaction()
     }
 
@@ -164,7 +164,7 @@ impl Request {
 
     /// True if a person says it: it is a `chat.send` or a message of a chat platform, rather than an `agent` request.
     pub fn is_chat(&self) -> bool {
-        self.source.kind() == Kind::Chat
+        self.source.kind() == RequestKind::Chat
     }
 
     /// Returns the text behind the reset trigger; `None` if the message does not begin with one.
@@ -193,18 +193,18 @@ impl Request {
     pub fn named_pictures(&self) -> Vec<String> {
         match (&self.gathered, &self.source) {
             (Some(gathered), _) => gathered.pictures.clone(),
-            (None, Source::Platform(_) | Source::Client(_) | Source::Program(_)) => {
+            (None, RequestSource::Platform(_) | RequestSource::Client(_) | RequestSource::Program(_)) => {
                 let is_own = !self.is_forwarded() && self.unnamed() != Some("");
                 if is_own { openclaw_tools::named_pictures(self.words()) } else { Vec::new() }
             }
             (
                 None,
-                Source::Heartbeat(_)
-                | Source::MemoryFlush
-                | Source::SubagentTask(_)
-                | Source::SubagentMessage(_)
-                | Source::Announcement(_)
-                | Source::Talk(_),
+                RequestSource::Heartbeat(_)
+                | RequestSource::MemoryFlush
+                | RequestSource::SubagentTask(_)
+                | RequestSource::SubagentMessage(_)
+                | RequestSource::Announcement(_)
+                | RequestSource::Talk(_),
             ) => Vec::new(),
         }
     }
@@ -231,16 +231,16 @@ impl Request {
     /// sessions, may well end in silence.
     pub fn expected(&self) -> Expected {
         match &self.source {
-            Source::Client(_) | Source::SubagentTask(_) => Expected::Words,
-            Source::Platform(platform) if platform.origin.is_direct() => Expected::Words,
-            Source::Platform(_) => Expected::WordsOrSilence,
-            Source::Program(_) if self.is_interaction() => Expected::Words,
-            Source::Program(_)
-            | Source::Heartbeat(_)
-            | Source::MemoryFlush
-            | Source::SubagentMessage(_)
-            | Source::Announcement(_)
-            | Source::Talk(_) => Expected::Anything,
+            RequestSource::Client(_) | RequestSource::SubagentTask(_) => Expected::Words,
+            RequestSource::Platform(platform) if platform.origin.is_direct() => Expected::Words,
+            RequestSource::Platform(_) => Expected::WordsOrSilence,
+            RequestSource::Program(_) if self.is_interaction() => Expected::Words,
+            RequestSource::Program(_)
+            | RequestSource::Heartbeat(_)
+            | RequestSource::MemoryFlush
+            | RequestSource::SubagentMessage(_)
+            | RequestSource::Announcement(_)
+            | RequestSource::Talk(_) => Expected::Anything,
         }
     }
 
@@ -261,10 +261,10 @@ fn image_bytes(block: &Block) -> usize {
     }
 }
 
-impl From<ChatMessage> for Request {
+impl From<ChatMessage> for RunRequest {
     fn from(message: ChatMessage) -> Self {
         Self {
-            source: Source::Client(ClientSource {
+            source: RequestSource::Client(ClientSource {
                 name: message.sender,
                 rights: message.rights,
                 parent_session_key: message.parent_session_key,
@@ -278,10 +278,10 @@ impl From<ChatMessage> for Request {
     }
 }
 
-impl From<AgentMessage> for Request {
+impl From<AgentMessage> for RunRequest {
     fn from(message: AgentMessage) -> Self {
         Self {
-            source: Source::Program(Box::new(ProgramSource {
+            source: RequestSource::Program(Box::new(ProgramSource {
                 session_id: message.session_id,
                 occasion: message.occasion,
                 deliver_to: message.deliver_to,
@@ -300,10 +300,10 @@ impl From<AgentMessage> for Request {
     }
 }
 
-impl From<BeatMessage> for Request {
+impl From<BeatMessage> for RunRequest {
     fn from(message: BeatMessage) -> Self {
         Self {
-            source: Source::Heartbeat(Box::new(message.beat)),
+            source: RequestSource::Heartbeat(Box::new(message.beat)),
             agent_id: Some(message.agent_id),
             text: message.text,
             ..Self::default()

@@ -1,6 +1,6 @@
 //! Source of an accepted message: what started it, with the facts that only messages of that source have.
 //!
-//! Each variant of [`Source`] is one way in. A new way (a scheduled job, a webhook, a node) is a new variant: the compiler then names every
+//! Each variant of [`RequestSource`] is one way in. A new way (a scheduled job, a webhook, a node) is a new variant: the compiler then names every
 //! place that has to decide about it.
 
 use openclaw_channels::Address;
@@ -14,13 +14,13 @@ use crate::beat::Beat;
 use crate::caller::CallerRights;
 use crate::child_run::ChildRun;
 use crate::exchange::Exchange;
-use crate::origin::Origin;
+use crate::origin::MessageOrigin;
 use crate::rights::Maker;
 
 /// The method that brought a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Kind {
+pub enum RequestKind {
     /// `chat.send`: a person at a client.
     #[default]
     Chat,
@@ -28,7 +28,7 @@ pub enum Kind {
     Agent,
 }
 
-impl Kind {
+impl RequestKind {
     /// The `kind` column of the inbox.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ pub enum Announces {
 
 /// The thing that started a message.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Source {
+pub enum RequestSource {
     /// `chat.send`: a person at a client of the gateway's own protocol.
     Client(ClientSource),
     /// `agent`: a program, or the command line.
@@ -125,7 +125,7 @@ impl Default for ProgramSource {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlatformSource {
     /// Conversation and sender.
-    pub origin: Box<Origin>,
+    pub origin: Box<MessageOrigin>,
     /// Name of the sender.
     pub name: Option<String>,
     /// Session whose transcript a new thread begins with.
@@ -167,20 +167,20 @@ pub struct TalkSource {
     pub deliver_to: Option<Address>,
 }
 
-impl Default for Source {
+impl Default for RequestSource {
     fn default() -> Self {
         Self::Client(ClientSource::default())
     }
 }
 
-impl Source {
+impl RequestSource {
     /// Returns a program that names nothing but its text.
     pub fn program() -> Self {
         Self::Program(Box::default())
     }
 
     /// Returns a sender on a chat platform.
-    pub fn platform(origin: Origin) -> Self {
+    pub fn platform(origin: MessageOrigin) -> Self {
         let origin = Box::new(origin);
         Self::Platform(Box::new(PlatformSource {
             origin,
@@ -191,16 +191,16 @@ impl Source {
     }
 
     /// Returns the method that brought the message, or would have.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> RequestKind {
         match self {
-            Self::Client(_) | Self::Platform(_) => Kind::Chat,
+            Self::Client(_) | Self::Platform(_) => RequestKind::Chat,
             Self::Program(_)
             | Self::Heartbeat(_)
             | Self::MemoryFlush
             | Self::SubagentTask(_)
             | Self::SubagentMessage(_)
             | Self::Announcement(_)
-            | Self::Talk(_) => Kind::Agent,
+            | Self::Talk(_) => RequestKind::Agent,
         }
     }
 
@@ -215,7 +215,7 @@ impl Source {
     }
 
     /// Returns the conversation and sender, if it was said on a chat platform.
-    pub fn origin(&self) -> Option<&Origin> {
+    pub fn origin(&self) -> Option<&MessageOrigin> {
         if let Self::Platform(platform) = self { Some(&platform.origin) } else { None }
     }
 
@@ -317,7 +317,7 @@ impl Source {
     }
 
     /// Makes it a message of the conversation in which several messages that run together are answered.
-    pub fn said_at(&mut self, origin: Box<Origin>) {
+    pub fn said_at(&mut self, origin: Box<MessageOrigin>) {
         match self {
             Self::Platform(platform) => platform.origin = origin,
             _ => {
@@ -335,7 +335,7 @@ impl Source {
         let patch: usize = patch.filter_map(Value::as_str).map(str::len).sum();
         let named = self.name().map_or(0, str::len)
             + self.as_program().and_then(|program| program.session_id.as_deref()).map_or(0, str::len);
-        let framed = self.origin().map_or(0, Origin::weight);
+        let framed = self.origin().map_or(0, MessageOrigin::weight);
         let talked = self.exchange().map_or(0, Exchange::weight);
         patch + named + framed + talked
     }

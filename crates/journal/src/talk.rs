@@ -7,9 +7,9 @@ use openclaw_agent::text::silent::{REPLY_SKIP_TOKEN, is_silent};
 use openclaw_protocol::message::{Provenance, ProvenanceKind};
 use openclaw_protocol::{RunId, SessionKey};
 
-use crate::exchange::{Exchange, Party, Step};
-use crate::request::Request;
-use crate::source::{Source, TalkSource};
+use crate::exchange::{Exchange, ExchangeStep, Party};
+use crate::request::RunRequest;
+use crate::source::{RequestSource, TalkSource};
 
 /// Global lane of messages between sessions.
 pub const LANE: &str = "nested";
@@ -40,16 +40,16 @@ pub enum StepEnd<'a> {
 
 impl Exchange {
     /// The first step.
-    pub fn begin(self) -> Request {
+    pub fn begin(self) -> RunRequest {
         let context = self.message_context();
         let from = self.requester.clone();
         let text = self.asked.clone();
-        self.request(Step::Primary, &from, text, context)
+        self.request(ExchangeStep::Primary, &from, text, context)
     }
 
     /// Returns the step that follows, with the id of its run and its session; `None` if the talk is
     /// over.
-    pub fn next(mut self, end: StepEnd<'_>) -> Option<(RunId, SessionKey, Request)> {
+    pub fn next(mut self, end: StepEnd<'_>) -> Option<(RunId, SessionKey, RunRequest)> {
         let reply = match end {
             StepEnd::Stopped => return None,
             StepEnd::Replied { text, took_ms } => {
@@ -58,32 +58,38 @@ impl Exchange {
             StepEnd::Silent => None,
         };
         let step = match (self.step, reply) {
-            (Step::Announce, _) | (Step::Primary, None) => return None,
-            (Step::Primary, Some((text, _))) => {
+            (ExchangeStep::Announce, _) | (ExchangeStep::Primary, None) => return None,
+            (ExchangeStep::Primary, Some((text, _))) => {
                 self.first = Some(text.to_owned());
                 self.latest = self.first.clone();
                 let talks = self.requester.key != self.target.key && self.max_turns > 0;
-                if talks { Step::Turn(1) } else { Step::Announce }
+                if talks { ExchangeStep::Turn(1) } else { ExchangeStep::Announce }
             }
-            (Step::Turn(_), None) => Step::Announce,
-            (Step::Turn(n), Some((text, took_ms))) => {
+            (ExchangeStep::Turn(_), None) => ExchangeStep::Announce,
+            (ExchangeStep::Turn(n), Some((text, took_ms))) => {
                 self.latest = Some(text.to_owned());
-                if n < self.max_turns && took_ms <= SLOW_MS { Step::Turn(n + 1) } else { Step::Announce }
+                if n < self.max_turns && took_ms <= SLOW_MS {
+                    ExchangeStep::Turn(n + 1)
+                } else {
+                    ExchangeStep::Announce
+                }
             }
         };
         Some(self.step_to(step))
     }
 
-    fn step_to(self, step: Step) -> (RunId, SessionKey, Request) {
+    fn step_to(self, step: ExchangeStep) -> (RunId, SessionKey, RunRequest) {
         let (to, from) = match step {
-            Step::Turn(n) if n % 2 == 1 => (self.requester.clone(), self.target.clone()),
-            Step::Primary | Step::Turn(_) | Step::Announce => (self.target.clone(), self.requester.clone()),
+            ExchangeStep::Turn(n) if n % 2 == 1 => (self.requester.clone(), self.target.clone()),
+            ExchangeStep::Primary | ExchangeStep::Turn(_) | ExchangeStep::Announce => {
+                (self.target.clone(), self.requester.clone())
+            }
         };
         let (name, text, context) = match step {
-            Step::Turn(n) => {
+            ExchangeStep::Turn(n) => {
                 (format!("turn-{n}"), self.latest.clone().unwrap_or_default(), self.reply_context(n))
             }
-            Step::Primary | Step::Announce => {
+            ExchangeStep::Primary | ExchangeStep::Announce => {
                 ("announce".to_owned(), ANNOUNCE.to_owned(), self.announce_context())
             }
         };
@@ -91,18 +97,18 @@ impl Exchange {
         (run_id, to.key, self.request(step, &from, text, context))
     }
 
-    fn request(self, step: Step, from: &Party, text: String, context: String) -> Request {
+    fn request(self, step: ExchangeStep, from: &Party, text: String, context: String) -> RunRequest {
         let to = match step {
-            Step::Turn(n) if n % 2 == 1 => &self.requester,
-            Step::Primary | Step::Turn(_) | Step::Announce => &self.target,
+            ExchangeStep::Turn(n) if n % 2 == 1 => &self.requester,
+            ExchangeStep::Primary | ExchangeStep::Turn(_) | ExchangeStep::Announce => &self.target,
         };
-        Request {
+        RunRequest {
             text,
             agent_id: Some(to.agent.clone()),
             lane: Some(LANE.to_owned()),
             extra_system_prompt: Some(context),
-            source: Source::Talk(Box::new(TalkSource {
-                deliver_to: self.announce_to.clone().filter(|_| step == Step::Announce),
+            source: RequestSource::Talk(Box::new(TalkSource {
+                deliver_to: self.announce_to.clone().filter(|_| step == ExchangeStep::Announce),
                 provenance: Some(Provenance {
                     kind: ProvenanceKind::InterSession,
                     source_session_key: Some(from.key.shown().to_owned()),
@@ -111,7 +117,7 @@ impl Exchange {
                 }),
                 exchange: Self { step, ..self },
             })),
-            ..Request::default()
+            ..RunRequest::default()
         }
     }
 
@@ -203,7 +209,7 @@ mod tests {
                 target: "5".to_owned(),
                 thread: None,
             }),
-            step: Step::Primary,
+            step: ExchangeStep::Primary,
             first: None,
             latest: None,
         }
@@ -292,7 +298,7 @@ mod tests {
         );
         assert_eq!((first.lane.as_deref(), first.source.deliver_to()), (Some("nested"), None));
         let from =
-            |request: &Request| request.source.provenance().cloned().unwrap().source_session_key.unwrap();
+            |request: &RunRequest| request.source.provenance().cloned().unwrap().source_session_key.unwrap();
         assert_eq!(from(&first), "agent:main:main");
 
         let (_, _, turn) = first.source.exchange().unwrap().clone().next(said("fine")).unwrap();

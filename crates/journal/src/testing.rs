@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use openclaw_channels::{
-    Address, Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, Sender,
+    Address, ConversationInfo, ConversationKind, Inbound, InboundEvent, InboundMessage, Sender,
 };
 
 use crate::caller::CallerRights;
 pub use crate::frames::forged::FORGED;
-use crate::origin::{Frame, Origin};
+use crate::origin::{MessageFrame, MessageOrigin};
 
 /// Said by somebody with the id 7, to whom `..group_event(…)` may give other things.
 pub fn group_event(native_id: &str, group: &str, message: InboundMessage) -> Inbound {
@@ -21,7 +21,7 @@ pub fn group_event(native_id: &str, group: &str, message: InboundMessage) -> Inb
             target: group.to_owned(),
             thread: None,
         },
-        conversation: Conversation {
+        conversation: ConversationInfo {
             kind: ConversationKind::Group,
             title: None,
             thread_title: None,
@@ -36,7 +36,7 @@ pub fn group_event(native_id: &str, group: &str, message: InboundMessage) -> Inb
 }
 
 /// A message of a private chat on Telegram.
-pub fn direct(sender: &str, username: Option<&str>) -> Origin {
+pub fn direct(sender: &str, username: Option<&str>) -> MessageOrigin {
     let mut origin = group(sender, sender, None);
     origin.conversation.kind = ConversationKind::Direct;
     origin.conversation.is_forum = false;
@@ -45,15 +45,15 @@ pub fn direct(sender: &str, username: Option<&str>) -> Origin {
 }
 
 /// A message of a group on Telegram, in a topic if there is one.
-pub fn group(group: &str, sender: &str, topic: Option<&str>) -> Origin {
-    Origin {
+pub fn group(group: &str, sender: &str, topic: Option<&str>) -> MessageOrigin {
+    MessageOrigin {
         address: Address {
             channel: "telegram".to_owned(),
             account: "default".to_owned(),
             target: group.to_owned(),
             thread: topic.map(str::to_owned),
         },
-        conversation: Conversation {
+        conversation: ConversationInfo {
             kind: ConversationKind::Group,
             title: None,
             thread_title: None,
@@ -73,7 +73,7 @@ pub fn group(group: &str, sender: &str, topic: Option<&str>) -> Origin {
         skills: None,
         is_named: true,
         command_text: String::new(),
-        frame: Frame::default(),
+        frame: MessageFrame::default(),
     }
 }
 

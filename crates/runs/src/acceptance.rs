@@ -5,15 +5,15 @@ use openclaw_config::settings::QueueMode;
 use openclaw_journal::caller::Right;
 use openclaw_journal::intent::Intent;
 use openclaw_journal::queue::QueueSettings;
-use openclaw_journal::request::{Decisions, Request};
-use openclaw_journal::source::{Announces, Kind};
+use openclaw_journal::request::{Decisions, RunRequest};
+use openclaw_journal::source::{Announces, RequestKind};
 use openclaw_models::reference::ModelNames;
 use openclaw_runtime::setup::Settings;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::reset;
 use openclaw_sessions::reset::trigger::strip_structural_prefixes;
 
-use openclaw_commands::{Names, Spoken, TextCommands};
+use openclaw_commands::{KnownNames, Spoken, TextCommands};
 
 /// Longest wall time of a run, in seconds: the limit of timers in OpenClaw 2026.2.9, which is 24.8
 /// days.
@@ -21,21 +21,21 @@ const LONGEST_RUN: u64 = 2_147_000;
 
 /// Returns the request together with its decisions.
 pub fn decide(
-    request: Request,
+    request: RunRequest,
     own: Option<&SessionEntry>,
     settings: &Settings,
     skills: &[SkillCommand],
-) -> Request {
+) -> RunRequest {
     let reset = behind_reset(&request, settings);
     let intent = intent(&request, reset.as_deref(), settings, skills);
     let queue = queue(&request, reset.is_some(), &intent, own, settings);
     let decided = Decisions { reset, intent, queue, time_limit: time_limit(&request, settings) };
-    Request { decided: Some(decided), ..request }
+    RunRequest { decided: Some(decided), ..request }
 }
 
 /// Returns the text behind `/new` or `/reset`; `None` without such a trigger, and always for `agent` requests.
-fn behind_reset(request: &Request, settings: &Settings) -> Option<String> {
-    if request.source.kind() == Kind::Agent || request.is_forwarded() {
+fn behind_reset(request: &RunRequest, settings: &Settings) -> Option<String> {
+    if request.source.kind() == RequestKind::Agent || request.is_forwarded() {
         return None;
     }
     let triggers = settings.sessions.section.triggers();
@@ -47,14 +47,14 @@ fn behind_reset(request: &Request, settings: &Settings) -> Option<String> {
 }
 
 /// True if the commands of skills must be known to decide about it. The text behind `/new` may call one too.
-pub fn may_call_skill(request: &Request, settings: &Settings) -> bool {
+pub fn may_call_skill(request: &RunRequest, settings: &Settings) -> bool {
     let rest = behind_reset(request, settings);
     let text = rest.as_deref().unwrap_or_else(|| request.command_text());
     request.is_chat() && !request.is_forwarded() && openclaw_commands::skill::may_be_one(text)
 }
 
 fn intent(
-    request: &Request,
+    request: &RunRequest,
     behind_reset: Option<&str>,
     settings: &Settings,
     skills: &[SkillCommand],
@@ -62,7 +62,10 @@ fn intent(
     if request.source.announces() == Some(Announces::Words) {
         return Intent::Announcement;
     }
-    if request.source.kind() == Kind::Agent || request.is_forwarded() || !request.text.contains(['/', '!']) {
+    if request.source.kind() == RequestKind::Agent
+        || request.is_forwarded()
+        || !request.text.contains(['/', '!'])
+    {
         return Intent::Prompt;
     }
     let spoken = Spoken {
@@ -74,17 +77,17 @@ fn intent(
     };
     let models = ModelNames::new(&settings.models.listed);
     let triggers = settings.sessions.section.triggers();
-    openclaw_commands::read(spoken, Names { models: &models, triggers: &triggers, skills })
+    openclaw_commands::read(spoken, KnownNames { models: &models, triggers: &triggers, skills })
 }
 
 fn queue(
-    request: &Request,
+    request: &RunRequest,
     resets: bool,
     intent: &Intent,
     own: Option<&SessionEntry>,
     settings: &Settings,
 ) -> QueueSettings {
-    if request.source.kind() == Kind::Agent && !request.is_announcement() {
+    if request.source.kind() == RequestKind::Agent && !request.is_announcement() {
         return QueueSettings::with(QueueMode::Followup);
     }
     let wish = intent.hints().and_then(|hints| hints.queue).unwrap_or_default();
@@ -104,7 +107,7 @@ fn queue(
 }
 
 /// Returns the time limit in seconds: the request's, else the configured one. 0 in a request means none (spec `agent-runtime.md` §2.5).
-fn time_limit(request: &Request, settings: &Settings) -> Option<u64> {
+fn time_limit(request: &RunRequest, settings: &Settings) -> Option<u64> {
     let configured = settings.config.agents.defaults.run_timeout().as_secs();
     match request.timeout_seconds {
         Some(0) => None,
@@ -136,7 +139,7 @@ mod tests {
             let document = json!({"agents": {"defaults": defaults}});
             let config: Config = serde_json::from_value(document.clone()).unwrap();
             let settings = Settings { config: config.into(), ..Settings::default() };
-            let request = Request { timeout_seconds: asked, ..Request::default() };
+            let request = RunRequest { timeout_seconds: asked, ..RunRequest::default() };
             let decided = decide(request, None, &settings, &[]);
             assert_eq!(decided.run_time().map(|time| time.as_secs()), expected, "{asked:?} {document}");
         }

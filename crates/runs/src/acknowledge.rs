@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use openclaw_channels::{Account, Address};
-use openclaw_journal::inbox::{Asked, Row};
-use openclaw_journal::origin::Origin;
+use openclaw_journal::inbox::{InboxRow, RequestForm};
+use openclaw_journal::origin::MessageOrigin;
 
 use crate::runner::Runner;
 
 impl Runner {
     /// Shows that a message was accepted, if that is to be shown.
-    pub fn acknowledge(&self, origin: &Origin) {
+    pub fn acknowledge(&self, origin: &MessageOrigin) {
         if origin.ack.is_none() {
             return;
         }
@@ -20,7 +20,7 @@ impl Runner {
     }
 
     /// Takes the reaction back after its message is over.
-    pub async fn no_longer_acknowledged<P: Asked>(&self, row: &Row<P>) {
+    pub async fn no_longer_acknowledged<P: RequestForm>(&self, row: &InboxRow<P>) {
         if !self.takes_back() {
             return;
         }
@@ -33,7 +33,7 @@ impl Runner {
     }
 
     /// Account that heard a message.
-    fn account_of(&self, origin: &Origin) -> Option<Arc<dyn Account>> {
+    fn account_of(&self, origin: &MessageOrigin) -> Option<Arc<dyn Account>> {
         let Address { channel, account, .. } = &origin.address;
         let config = Arc::clone(&self.settings().config);
         self.deps.platforms.account(&config, channel, account)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use openclaw_agent::error_surface::ErrorSurface;
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::{Outcome, RunModel, RunParams};
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_runtime::messages::turn::MessageTurn;
 use tokio::sync::mpsc;
 
@@ -20,7 +20,7 @@ pub(crate) async fn run_agent(
     runner: &Runner,
     prepared: &mut Prepared,
     control: &RunControl,
-    (row, turn, place): (&Row, &Arc<MessageTurn>, &Arc<LanePlace>),
+    (row, turn, place): (&InboxRow, &Arc<MessageTurn>, &Arc<LanePlace>),
     events: mpsc::Sender<RunEvent>,
 ) -> Outcome {
     let run = CallingRun {

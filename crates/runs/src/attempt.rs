@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use openclaw_journal::inbox::{Attempts, Queued, Row};
+use openclaw_journal::inbox::{Attempts, InboxRow, Queued};
 use openclaw_journal::journal::{Journal, Update};
 use openclaw_protocol::RunId;
 use parking_lot::Mutex;
@@ -52,7 +52,7 @@ impl Default for Suspects {
 
 /// A suspect's turn.
 #[derive(Debug)]
-struct Turn {
+struct SuspectTurn {
     _permit: Option<OwnedSemaphorePermit>,
     /// Tells the start that waits for it.
     _awaited: Option<DropGuard>,
@@ -66,8 +66,8 @@ impl Suspects {
         tried
     }
 
-    async fn turn_of(&self, run_id: &RunId, cancel: &CancellationToken) -> Turn {
-        Turn { _permit: self.alone(cancel).await, _awaited: self.awaited.lock().remove(run_id) }
+    async fn turn_of(&self, run_id: &RunId, cancel: &CancellationToken) -> SuspectTurn {
+        SuspectTurn { _permit: self.alone(cancel).await, _awaited: self.awaited.lock().remove(run_id) }
     }
 
     /// Waits until the cause of the next death can be told.
@@ -90,7 +90,7 @@ impl Suspects {
 
 /// An attempt at a message.
 #[derive(Debug, Default)]
-pub struct Attempt {
+pub struct MessageAttempt {
     /// Guard that counts the attempt until it is prepared.
     counted: Mutex<Option<Counted>>,
     /// Number of earlier attempts, each of which ended with the death of its process.
@@ -101,16 +101,16 @@ pub struct Attempt {
 #[derive(Debug)]
 struct Counted {
     /// A suspect's.
-    _turn: Option<Turn>,
+    _turn: Option<SuspectTurn>,
 }
 
-impl Attempt {
+impl MessageAttempt {
     /// Counts the attempt, before anything is done for a message. A message of this process is
     /// counted when its run begins: an ordinary turn needs no write for this.
     pub(super) async fn begin(
         &self,
         (suspects, journal): (&Suspects, &dyn Journal),
-        row: &Row<Queued>,
+        row: &InboxRow<Queued>,
         cancel: &CancellationToken,
     ) {
         if !row.recovered {
@@ -142,7 +142,7 @@ impl Attempt {
         &self,
         patience: Duration,
         journal: &dyn Journal,
-        row: &Row<Queued>,
+        row: &InboxRow<Queued>,
         mut work: impl Future<Output = T> + Unpin,
     ) -> T {
         match tokio::time::timeout(patience, &mut work).await {

@@ -1,10 +1,10 @@
 //! Waits of a message for an obstacle in its way to pass.
 
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_sessions::transcript::TranscriptLock;
 
 use crate::control::RunControl;
-use crate::ending::Ending;
+use crate::ending::RunEnding;
 use crate::obstacle::{Obstacle, PAUSE};
 use crate::runner::Runner;
 
@@ -13,9 +13,9 @@ use crate::runner::Runner;
 pub(crate) async fn gone<P>(
     obstacle: &Obstacle,
     runner: &Runner,
-    row: &Row<P>,
+    row: &InboxRow<P>,
     control: &RunControl,
-) -> Result<(), Ending> {
+) -> Result<(), RunEnding> {
     if control.blocked.is_first() {
         log(obstacle, row);
     }
@@ -33,12 +33,12 @@ pub(crate) async fn gone<P>(
     };
     tokio::select! { biased;
         // The next start takes the message up again.
-        () = runner.shared.stopping.cancelled() => Err(Ending::Interrupted),
+        () = runner.shared.stopping.cancelled() => Err(RunEnding::Interrupted),
         () = gone => Ok(()),
     }
 }
 
-fn log<P>(obstacle: &Obstacle, row: &Row<P>) {
+fn log<P>(obstacle: &Obstacle, row: &InboxRow<P>) {
     let (run_id, session) = (&row.run_id, &row.session_key);
     match obstacle {
         Obstacle::Locked { transcript, pid } => {

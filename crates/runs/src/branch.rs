@@ -8,7 +8,7 @@ use std::time::Duration;
 use openclaw_agent::transcript::Written;
 use openclaw_agent::{Outcome, ReplyPayload, RunEvent, Transcript as _, TranscriptError};
 use openclaw_journal::api::{AbortReason, TIME_IS_UP};
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_journal::job::is_copy;
 use openclaw_journal::journal::{Journal, Update};
 use openclaw_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
@@ -171,7 +171,7 @@ impl RunBranch {
     /// that is not among them was said through another program, and is a turn of its own.
     pub(super) async fn prompted(
         &mut self,
-        row: &Row,
+        row: &InboxRow,
         ours: Option<HashMap<String, RunId>>,
     ) -> Result<Prompted, transcript::TranscriptError> {
         if !row.recovered {
@@ -217,7 +217,7 @@ impl RunBranch {
 
     /// Moves the branch to before a row's message, if the message has one plain answer; returns
     /// true if so.
-    pub(super) async fn leave_turn(&mut self, row: &Row) -> Result<bool, transcript::TranscriptError> {
+    pub(super) async fn leave_turn(&mut self, row: &InboxRow) -> Result<bool, transcript::TranscriptError> {
         self.transcript.leave_turn(entry_ids(row), row.accepted_at).await
     }
 
@@ -365,12 +365,12 @@ const TIMES: usize = 8;
 
 /// Returns the ids that the entry of a row's message may have if it is written for the first time;
 /// the first free one is used.
-pub(super) fn first_ids(row: &Row) -> [EntryId; 2] {
+pub(super) fn first_ids(row: &InboxRow) -> [EntryId; 2] {
     [EntryId::new(&row.entry_id), EntryId::new(row.fresh_id.as_str())]
 }
 
 /// Returns the entry ids that a row's message may have, in the order in which they are used.
-fn entry_ids(row: &Row) -> Vec<EntryId> {
+fn entry_ids(row: &InboxRow) -> Vec<EntryId> {
     let more = (2..TIMES).map(|n| EntryId::new(format!("{}-{n}", row.fresh_id)));
     first_ids(row).into_iter().chain(more).collect()
 }
@@ -447,18 +447,18 @@ impl openclaw_agent::Transcript for RunBranch {
 
 #[cfg(test)]
 mod tests {
-    use openclaw_journal::request::Request;
+    use openclaw_journal::request::RunRequest;
     use openclaw_protocol::message::Block;
     use openclaw_protocol::{AgentId, RunId, SessionId, SessionKey};
     use openclaw_sessions::transcript::{MemoryTranscripts, NewTranscript, TranscriptLock, Transcripts};
 
     use super::*;
 
-    fn row(name: &str, at: i64) -> Row {
-        Row {
+    fn row(name: &str, at: i64) -> InboxRow {
+        InboxRow {
             run_id: RunId::new(name),
             session_key: SessionKey::parse(&format!("agent:main:{name}")).unwrap(),
-            payload: Request { text: name.to_owned(), ..Request::default() },
+            payload: RunRequest { text: name.to_owned(), ..RunRequest::default() },
             accepted_at: at,
             entry_id: format!("id-{name}"),
             fresh_id: SessionId::new(format!("fresh-{name}")),
@@ -495,7 +495,7 @@ mod tests {
 
     /// Begins a turn as [`super::super::prepare`] does for a run whose message may have been
     /// written by an earlier process.
-    async fn begin(branch: &mut RunBranch, row: &Row) -> Prompted {
+    async fn begin(branch: &mut RunBranch, row: &InboxRow) -> Prompted {
         let prompted = branch.prompted(row, None).await.unwrap();
         if let Prompted::NotYet(id) | Prompted::Overtaken(id) = &prompted {
             branch.begin_turn().await.unwrap();

@@ -6,7 +6,7 @@ use openclaw_channels::Address;
 use openclaw_config::ResolvedAgent;
 use openclaw_config::registry;
 use openclaw_journal::lineage::Lineage;
-use openclaw_journal::origin::Origin;
+use openclaw_journal::origin::MessageOrigin;
 use openclaw_journal::rights::Rights;
 use openclaw_runtime::messages::turn::MessageTurn;
 use openclaw_sessions::key::normalize_account_id;
@@ -55,7 +55,7 @@ pub struct CallingRun {
     /// Rights of the run.
     pub rights: Rights,
     /// Conversation that it was asked for in, if on a chat platform.
-    pub origin: Option<Box<Origin>>,
+    pub origin: Option<Box<MessageOrigin>>,
     /// True if a person asked for it.
     pub by_person: bool,
     /// Count of automatic steps that led to it since a person or the clock began.

@@ -12,7 +12,7 @@ use openclaw_channels::Button;
 use openclaw_config::ResolvedAgent;
 use openclaw_journal::api::{RunOutcome, RunRecord};
 use openclaw_journal::delivery::Author;
-use openclaw_journal::inbox::{Asked, Queued, Row};
+use openclaw_journal::inbox::{InboxRow, Queued, RequestForm};
 use openclaw_journal::intent::Intent;
 use openclaw_journal::job::Job;
 use openclaw_journal::journal::Update;
@@ -28,21 +28,21 @@ use tokio_util::sync::CancellationToken;
 
 use super::attempt::COMMAND_PATIENCE;
 use super::inject::{AnsweredIn, PutError, RunTranscript};
-use super::session::Session;
+use super::session::RunSession;
 use super::skill_tool;
 use crate::blocked;
 use crate::control::RunControl;
-use crate::ending::Ending;
+use crate::ending::RunEnding;
 use crate::ending::finish;
 use crate::ending::{done, record};
 use crate::not_begun::NotBegun;
 use crate::runner::Runner;
-use crate::said::Said;
+use crate::said::FinalReplies;
 use crate::unanswered::passed;
-use openclaw_commands::{Context, Response, Then};
+use openclaw_commands::{CommandContext, CommandResponse, Then};
 
 /// Destination of a message's words.
-pub(super) enum Route {
+pub(super) enum MessageRoute {
     /// Words for the agent.
     Agent(Option<RequestedModel>),
     /// Words for the gateway alone: it carries out the request and answers, or tells why that can't
@@ -52,7 +52,7 @@ pub(super) enum Route {
 
 /// The gateway's own answer to a message.
 #[derive(Debug)]
-pub struct Answer {
+pub struct GatewayAnswer {
     /// Text of the answer; `None` if the sender may not give commands.
     pub message: Option<Box<Message>>,
     /// Rows of buttons below it.
@@ -64,7 +64,7 @@ pub struct Answer {
     place: Option<AnsweredIn>,
 }
 
-impl Answer {
+impl GatewayAnswer {
     /// Returns the part of the answer that clients hear.
     pub fn told(&self) -> Option<&Message> {
         self.message.as_deref().filter(|_| self.place.is_some())
@@ -75,11 +75,11 @@ impl Answer {
 pub(super) async fn work(
     runner: &Runner,
     job: &Job,
-    row: &Row,
+    row: &InboxRow,
     control: &RunControl,
     refusal: Option<String>,
     events: &mpsc::Sender<RunEvent>,
-) -> Ending {
+) -> RunEnding {
     let mut answer = None;
     loop {
         let answering = async {
@@ -94,14 +94,14 @@ pub(super) async fn work(
         let answering =
             control.attempt.within(COMMAND_PATIENCE, &*runner.shared.journal, &job.row, Box::pin(answering));
         let answered = tokio::select! { biased;
-            () = runner.shared.kill.cancelled() => return Ending::Interrupted,
+            () = runner.shared.kill.cancelled() => return RunEnding::Interrupted,
             answered = answering => answered,
         };
         match answered {
             Ok((message, told)) => {
-                return Ending::Answered(finished(runner, row, message.as_deref()).await, told);
+                return RunEnding::Answered(finished(runner, row, message.as_deref()).await, told);
             }
-            Err(_) if runner.shared.kill.is_cancelled() => return Ending::Interrupted,
+            Err(_) if runner.shared.kill.is_cancelled() => return RunEnding::Interrupted,
             Err(NotBegun { obstacle: Some(obstacle), .. }) => {
                 // An answer that its reader was told is not taken back by a stop: it is written
                 // down.
@@ -124,7 +124,11 @@ pub(super) async fn work(
 /// Carries out a message's request while a run of its session is under way. Clients may be told the
 /// answer at once; it is written into the transcript by [`close`]. `overtaken` is cancelled once
 /// something else waits for it.
-pub async fn answer_aside(runner: &Runner, row: &Row, overtaken: &CancellationToken) -> Option<Answer> {
+pub async fn answer_aside(
+    runner: &Runner,
+    row: &InboxRow,
+    overtaken: &CancellationToken,
+) -> Option<GatewayAnswer> {
     match runner.answer_beside_run(row, overtaken).await {
         Ok(answer) => answer,
         Err(NotBegun { message, .. }) => {
@@ -137,10 +141,10 @@ pub async fn answer_aside(runner: &Runner, row: &Row, overtaken: &CancellationTo
 /// Writes an answer that was told into the transcript, between two entries of the run under way, and finishes its message.
 /// Waits for space and for a transcript that another process has. Nothing when the gateway stops before: then the next start
 /// does it.
-pub async fn close<P: Asked>(
+pub async fn close<P: RequestForm>(
     runner: &Runner,
-    row: &Row<P>,
-    answer: &Answer,
+    row: &InboxRow<P>,
+    answer: &GatewayAnswer,
     run: Option<RunTranscript>,
 ) -> Option<RunRecord> {
     let control = RunControl::default();
@@ -164,10 +168,10 @@ pub async fn close<P: Asked>(
 }
 
 /// Finishes a message that was answered.
-async fn finished<P: Asked>(runner: &Runner, row: &Row<P>, said: Option<&Message>) -> RunRecord {
+async fn finished<P: RequestForm>(runner: &Runner, row: &InboxRow<P>, said: Option<&Message>) -> RunRecord {
     let record = record(runner, row, None, outcome(said));
     // The answer was told when it was made.
-    finish(runner, row, &record, Said::nothing()).await;
+    finish(runner, row, &record, FinalReplies::nothing()).await;
     record
 }
 
@@ -188,7 +192,7 @@ pub fn is_answer(outcome: &RunOutcome) -> bool {
 impl Runner {
     /// True if a message is answered at once although a run of its session is under way. False for
     /// one that starts a new conversation: it takes the run's place.
-    pub async fn is_aside(&self, row: &Row<Queued>) -> bool {
+    pub async fn is_aside(&self, row: &InboxRow<Queued>) -> bool {
         let wants = row.payload.facts.wants;
         wants.is_light()
             && !wants.compaction
@@ -197,21 +201,21 @@ impl Runner {
     }
 
     /// Returns the destination of a message's words. Reads the available models if it asks for one.
-    pub(super) async fn route(&self, row: &Row) -> Route {
+    pub(super) async fn route(&self, row: &InboxRow) -> MessageRoute {
         let asked = match row.payload.to_gateway() {
             // Done already, whatever the settings say by now.
-            _ if row.answered.is_some() => return Route::Gateway { refusal: None },
+            _ if row.answered.is_some() => return MessageRoute::Gateway { refusal: None },
             Intent::Prompt | Intent::Stripped { .. } | Intent::Reworded { .. } => {
-                return Route::Agent(self.model_of_beat(row).await);
+                return MessageRoute::Agent(self.model_of_beat(row).await);
             }
             Intent::Command { .. }
             | Intent::Settings { .. }
             | Intent::Ignored
             | Intent::Announcement
-            | Intent::Tool(_) => return Route::Gateway { refusal: None },
+            | Intent::Tool(_) => return MessageRoute::Gateway { refusal: None },
             Intent::PromptFor { hints, .. } => match &hints.model {
                 Some(choice) => choice,
-                None => return Route::Agent(None),
+                None => return MessageRoute::Agent(None),
             },
         };
         let settings = self.settings();
@@ -219,16 +223,17 @@ impl Runner {
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
         let choices = self.models.all.choices(&settings.models, &agent.id, &agent.agent_dir).await;
         match openclaw_commands::model::choose(&self.models.all, &choices, &agent, asked).await {
-            Ok(chosen) => {
-                Route::Agent(Some(RequestedModel { model: chosen.model, profile: asked.profile.clone() }))
-            }
-            Err(refusal) => Route::Gateway { refusal: Some(refusal) },
+            Ok(chosen) => MessageRoute::Agent(Some(RequestedModel {
+                model: chosen.model,
+                profile: asked.profile.clone(),
+            })),
+            Err(refusal) => MessageRoute::Gateway { refusal: Some(refusal) },
         }
     }
 
     /// Returns the model that is configured for a heartbeat. A model that does not exist is
     /// reported in the log, and the session's own is used.
-    async fn model_of_beat(&self, row: &Row) -> Option<RequestedModel> {
+    async fn model_of_beat(&self, row: &InboxRow) -> Option<RequestedModel> {
         let asked = row.payload.source.beat()?.model.as_deref()?;
         let settings = self.settings();
         let agent = settings.config.agent(&row.payload.agent_id.clone()?);
@@ -244,24 +249,24 @@ impl Runner {
 
     async fn answer_in_turn(
         &self,
-        row: &Row,
+        row: &InboxRow,
         control: &RunControl,
         refusal: Option<String>,
         events: &mpsc::Sender<RunEvent>,
-    ) -> Result<Answer, NotBegun> {
+    ) -> Result<GatewayAnswer, NotBegun> {
         let settings = self.settings();
         let session = self.session(row, &settings, None, &control.cancel).await?;
         // Noted before the tool is called: what was begun once is not done again.
         let was_begun = row.recovered && row.session_id.is_some();
         session.note(&*self.shared.journal, row).await?;
-        let Session { key, agent, entry, id, transcript, .. } = &session;
+        let RunSession { key, agent, entry, id, transcript, .. } = &session;
         let place = AnsweredIn::new(transcript.clone(), id, &agent.workspace);
         if let Some(record) = &row.answered {
             let text = record.outcome.result().and_then(|result| result.texts().next());
-            return Ok(answer_of(row, text.map(Response::from), place));
+            return Ok(answer_of(row, text.map(CommandResponse::from), place));
         }
         let context = self.context(&settings, key, agent, entry, row, &control.cancel);
-        let context = Context { was_begun, overtaken: Some(&control.overtaken), ..context };
+        let context = CommandContext { was_begun, overtaken: Some(&control.overtaken), ..context };
         let response = match (refusal, row.payload.to_gateway()) {
             (Some(refusal), _) => Some(refusal.into()),
             (None, Intent::Command { arguments, .. }) if row.payload.compacts() => {
@@ -280,9 +285,9 @@ impl Runner {
 
     async fn answer_beside_run(
         &self,
-        row: &Row,
+        row: &InboxRow,
         overtaken: &CancellationToken,
-    ) -> Result<Option<Answer>, NotBegun> {
+    ) -> Result<Option<GatewayAnswer>, NotBegun> {
         let settings = self.settings();
         let key = &row.session_key;
         let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
@@ -292,7 +297,7 @@ impl Runner {
         let transcript = self.transcript_of(&agent.id, key, &id, Some(&found.entry))?;
         self.shared.journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
         let context = self.context(&settings, key, &agent, &found.entry, row, &self.shared.kill);
-        let context = Context { overtaken: Some(overtaken), ..context };
+        let context = CommandContext { overtaken: Some(overtaken), ..context };
         let response = self.answer(&context, row).await?;
         let place = AnsweredIn::new(transcript, &id, &agent.workspace);
         self.answered(row, answer_of(row, response, place)).await.map(Some)
@@ -305,10 +310,10 @@ impl Runner {
         key: &'a SessionKey,
         agent: &'a ResolvedAgent,
         entry: &'a SessionEntry,
-        row: &'a Row,
+        row: &'a InboxRow,
         stop: &'a CancellationToken,
-    ) -> Context<'a> {
-        Context {
+    ) -> CommandContext<'a> {
+        CommandContext {
             models: &self.models,
             deps: &self.deps,
             shared: &self.shared,
@@ -326,11 +331,11 @@ impl Runner {
 
     /// Stores in the inbox that a message is answered, with the answer, before anybody is told: a
     /// later choice is not overruled by doing it again after a crash.
-    async fn answered(&self, row: &Row, answer: Answer) -> Result<Answer, NotBegun> {
+    async fn answered(&self, row: &InboxRow, answer: GatewayAnswer) -> Result<GatewayAnswer, NotBegun> {
         let record = record(self, row, None, outcome(answer.message.as_deref()));
         let is_agents = matches!(row.payload.to_gateway(), Intent::Announcement);
         let author = if is_agents { Author::Other } else { Author::Gateway };
-        let said = Said { buttons: answer.buttons.clone(), author, ..Said::default() };
+        let said = FinalReplies { buttons: answer.buttons.clone(), author, ..FinalReplies::default() };
         let replies = self.replies(row, &record, said).await;
         self.shared.journal.update(Update::Answered(record, replies)).await?;
         self.no_longer_acknowledged(row).await;
@@ -341,7 +346,11 @@ impl Runner {
     }
 
     /// Carries out the message and returns the answer; `None` if the sender may not give commands.
-    async fn answer(&self, context: &Context<'_>, row: &Row) -> Result<Option<Response>, NotBegun> {
+    async fn answer(
+        &self,
+        context: &CommandContext<'_>,
+        row: &InboxRow,
+    ) -> Result<Option<CommandResponse>, NotBegun> {
         match row.payload.to_gateway() {
             Intent::Command { name, arguments } => {
                 Ok(Some(openclaw_commands::run(context, name, arguments).await?))
@@ -360,8 +369,8 @@ impl Runner {
     /// Makes the answer part of the transcript if it belongs there, unless it is there from before a crash.
     async fn keep_answer<P: Sync>(
         &self,
-        row: &Row<P>,
-        answer: &Answer,
+        row: &InboxRow<P>,
+        answer: &GatewayAnswer,
         run: Option<RunTranscript>,
     ) -> Result<(), NotBegun> {
         let (Some(message), Some(place)) = (&answer.message, &answer.place) else { return Ok(()) };
@@ -374,10 +383,10 @@ impl Runner {
 }
 
 /// Builds the answer. Its time is that of acceptance: the same after a restart.
-fn answer_of(row: &Row, response: Option<Response>, place: AnsweredIn) -> Answer {
+fn answer_of(row: &InboxRow, response: Option<CommandResponse>, place: AnsweredIn) -> GatewayAnswer {
     let place = Some(place).filter(|_| is_kept(row));
-    let Some(Response { text, buttons, then }) = response else {
-        return Answer { message: None, buttons: Vec::new(), then: None, place };
+    let Some(CommandResponse { text, buttons, then }) = response else {
+        return GatewayAnswer { message: None, buttons: Vec::new(), then: None, place };
     };
     let mut message = injected(&text, None, row.accepted_at);
     if let Message::Assistant(said) = &mut message {
@@ -387,12 +396,12 @@ fn answer_of(row: &Row, response: Option<Response>, place: AnsweredIn) -> Answer
             None => said.extra.insert("command".to_owned(), json!(row.payload.text)),
         };
     }
-    Answer { message: Some(Box::new(message)), buttons, then, place }
+    GatewayAnswer { message: Some(Box::new(message)), buttons, then, place }
 }
 
 /// True if the conversation has the answer: OpenClaw 2026.2.9 keeps the gateway's answers to a
 /// client, and none of those on a chat platform. The announcement of a sub-agent is kept for the
 /// agent wherever it is told.
-fn is_kept(row: &Row) -> bool {
+fn is_kept(row: &InboxRow) -> bool {
     row.payload.source.origin().is_none() || matches!(row.payload.to_gateway(), Intent::Announcement)
 }

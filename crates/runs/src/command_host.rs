@@ -5,9 +5,9 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_agent::prompt::SystemPromptReport;
-use openclaw_commands::{CommandHost, Context, SubagentControl};
+use openclaw_commands::{CommandContext, CommandHost, SubagentControl};
 use openclaw_journal::child_run::ChildRun;
-use openclaw_journal::origin::Origin;
+use openclaw_journal::origin::MessageOrigin;
 use openclaw_protocol::message::Message;
 use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_runtime::setup::Settings;
@@ -20,11 +20,11 @@ impl CommandHost for Runner {
         Self::redacted(self, settings, text).map_err(|error| error.message)
     }
 
-    fn exec_of_person(&self, context: &Context<'_>) -> Result<ExecSettings, String> {
+    fn exec_of_person(&self, context: &CommandContext<'_>) -> Result<ExecSettings, String> {
         Self::exec_of_person(self, context).map_err(|error| error.message)
     }
 
-    fn has_drafts(&self, origin: &Origin, agent: &AgentId) -> bool {
+    fn has_drafts(&self, origin: &MessageOrigin, agent: &AgentId) -> bool {
         Self::has_drafts(self, origin, agent)
     }
 
@@ -32,8 +32,11 @@ impl CommandHost for Runner {
         Self::messages_of(self, key, limit).boxed()
     }
 
-    fn estimate<'a>(&'a self, context: &'a Context<'_>) -> BoxFuture<'a, Result<SystemPromptReport, String>> {
-        let Context { settings, key, agent, entry, stop, .. } = *context;
+    fn estimate<'a>(
+        &'a self,
+        context: &'a CommandContext<'_>,
+    ) -> BoxFuture<'a, Result<SystemPromptReport, String>> {
+        let CommandContext { settings, key, agent, entry, stop, .. } = *context;
         async move { Self::estimate(self, settings, key, agent, entry, stop).await.map_err(|error| error.message) }
             .boxed()
     }

@@ -24,9 +24,9 @@ use tokio_util::sync::CancellationToken;
 use super::branch::RunBranch;
 use super::context_settings;
 use super::prepare::Prepared;
-use super::replies::Reply;
+use super::replies::AnswerSettings;
 use super::result::{compacted, note_compactions};
-use super::session::Session;
+use super::session::RunSession;
 use crate::control::RunControl;
 use crate::not_begun::NotBegun;
 use crate::runner::Runner;
@@ -100,13 +100,13 @@ pub async fn after_run(
 }
 
 /// Result of `/compact`.
-enum Said {
+enum CompactResult {
     Done { before: u64, after: Option<u64> },
     Skipped(String),
     Failed(String),
 }
 
-impl Said {
+impl CompactResult {
     /// The line for the person; the agent is told the same.
     fn line(&self, entry: &SessionEntry, window: u64) -> String {
         let (done, now) = match self {
@@ -135,7 +135,7 @@ impl Runner {
     /// said.
     pub(super) async fn compact_now(
         &self,
-        session: &Session,
+        session: &RunSession,
         settings: &Arc<Settings>,
         (focus, at): (&str, Option<&Address>),
         cancel: CancellationToken,
@@ -145,11 +145,11 @@ impl Runner {
         let said = match self.compacted(session, settings, &selected, (focus, at), cancel).await {
             Ok(Compacted::Done { before, after, .. }) => {
                 self.note_compaction(&session.key, &session.id, after).await;
-                Said::Done { before, after }
+                CompactResult::Done { before, after }
             }
-            Ok(Compacted::Nothing(why)) => Said::Skipped(why.to_string()),
+            Ok(Compacted::Nothing(why)) => CompactResult::Skipped(why.to_string()),
             Err(Failed::NotBegun(error)) => return Err(error),
-            Err(Failed::Compact(why)) => Said::Failed(why),
+            Err(Failed::Compact(why)) => CompactResult::Failed(why),
         };
         let line = said.line(&session.entry, window);
         self.deps.system_events.enqueue(&session.key, &line, None, now_ms());
@@ -158,7 +158,7 @@ impl Runner {
 
     async fn compacted(
         &self,
-        session: &Session,
+        session: &RunSession,
         settings: &Arc<Settings>,
         selected: &Selected,
         (focus, at): (&str, Option<&Address>),
@@ -205,8 +205,8 @@ impl Runner {
         let count = self.entry_or_none(key).await.and_then(|entry| entry.compaction_count).unwrap_or(1);
         let payload = ReplyPayload { text: compacted(count), ..ReplyPayload::default() };
         let id = format!("{run_id}:tcompacted");
-        let mut reply =
-            Reply::of(self, &run_id, (key, None), to, &context, Quoted::default()).by(Author::Gateway);
+        let mut reply = AnswerSettings::of(self, &run_id, (key, None), to, &context, Quoted::default())
+            .by(Author::Gateway);
         if let Err(error) = reply.send_alone(&id, payload, Vec::new()).await {
             tracing::error!(delivery = id, %error, "the notice of a compaction was not taken");
         }
@@ -257,16 +257,19 @@ mod tests {
         let entry = SessionEntry { total_tokens: Some(118), ..SessionEntry::default() };
         let rows = [
             (
-                Said::Done { before: 120_000, after: Some(15_000) },
+                CompactResult::Done { before: 120_000, after: Some(15_000) },
                 "Compacted (120k → 15k) • Context 15k/200k (8%)",
             ),
             (
-                Said::Done { before: 12_000, after: Some(3_100) },
+                CompactResult::Done { before: 12_000, after: Some(3_100) },
                 "Compacted (12k → 3.1k) • Context 3.1k/200k (2%)",
             ),
-            (Said::Done { before: 127, after: None }, "Compacted (127 before) • Context 118/200k (0%)"),
-            (Said::Skipped("x".to_owned()), "Compaction skipped: x • Context 118/200k (0%)"),
-            (Said::Failed("y".to_owned()), "Compaction failed: y • Context 118/200k (0%)"),
+            (
+                CompactResult::Done { before: 127, after: None },
+                "Compacted (127 before) • Context 118/200k (0%)",
+            ),
+            (CompactResult::Skipped("x".to_owned()), "Compaction skipped: x • Context 118/200k (0%)"),
+            (CompactResult::Failed("y".to_owned()), "Compaction failed: y • Context 118/200k (0%)"),
         ];
         for (said, expect) in rows {
             assert_eq!(said.line(&entry, 200_000), expect);

@@ -5,17 +5,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_journal::inbox::Row;
-use openclaw_journal::source::Source;
+use openclaw_journal::inbox::InboxRow;
+use openclaw_journal::source::RequestSource;
 use openclaw_protocol::SessionKey;
 use openclaw_runtime::events::{Verbose, injected as injected_event};
-use openclaw_runtime::shared::Shared;
+use openclaw_runtime::shared::DispatcherParts;
 use openclaw_sessions::time::now_ms;
 use openclaw_sessions::transcript::Injector;
 use openclaw_sessions::transcript::inject::injected;
 
 use super::result::compacted;
-use super::session::Session;
+use super::session::RunSession;
 
 /// Time for which a note may wait for its place. A conversation is compacted between two steps of its
 /// run, so that it need not wait.
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Compactions of a conversation that clients are told of.
 pub(super) struct CompactionNotes {
-    shared: Arc<Shared>,
+    shared: Arc<DispatcherParts>,
     session_key: SessionKey,
     /// Number of compactions so far.
     count: u64,
@@ -31,9 +31,9 @@ pub(super) struct CompactionNotes {
 
 impl CompactionNotes {
     /// Notes of the run of a `chat.send`; `None` for any other run.
-    pub(super) fn of(shared: &Arc<Shared>, row: &Row, session: &Session) -> Option<Self> {
+    pub(super) fn of(shared: &Arc<DispatcherParts>, row: &InboxRow, session: &RunSession) -> Option<Self> {
         let request = &row.payload;
-        let is_clients = matches!(request.source, Source::Client(_));
+        let is_clients = matches!(request.source, RequestSource::Client(_));
         is_clients.then(|| Self {
             shared: Arc::clone(shared),
             session_key: row.session_key.clone(),

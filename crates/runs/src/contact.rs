@@ -1,11 +1,11 @@
 //! Facts that a session's row learns from a message about its sender and place (spec `sessions.md`
 //! §3.6-3.8).
 
-use openclaw_journal::inbox::Row;
-use openclaw_journal::origin::Origin as Place;
+use openclaw_journal::inbox::InboxRow;
+use openclaw_journal::origin::MessageOrigin;
 use openclaw_journal::request::WEBCHAT;
 use openclaw_journal::rights::Rights;
-use openclaw_journal::source::Source;
+use openclaw_journal::source::RequestSource;
 use openclaw_sessions::entry::delivery::{INTERNAL_CHANNELS, update_last_route};
 use openclaw_sessions::entry::{ChatType, DeliveryContext, Origin};
 use openclaw_sessions::send_policy::chat_type_of;
@@ -26,23 +26,25 @@ pub(super) enum Contact {
         name: Option<String>,
     },
     /// A sender on a chat platform.
-    Platform(Box<Place>, SessionKey),
+    Platform(Box<MessageOrigin>, SessionKey),
     /// A program; nothing is learnt.
     Unknown,
 }
 
 impl Contact {
-    pub(super) fn of(row: &Row, key: &SessionKey) -> Self {
+    pub(super) fn of(row: &InboxRow, key: &SessionKey) -> Self {
         match &row.payload.source {
-            Source::Platform(platform) => Self::Platform(platform.origin.clone(), key.clone()),
-            Source::Client(client) => Self::Person { chat_type: chat_type(key), name: client.name.clone() },
-            Source::Program(_)
-            | Source::Heartbeat(_)
-            | Source::MemoryFlush
-            | Source::SubagentTask(_)
-            | Source::SubagentMessage(_)
-            | Source::Announcement(_)
-            | Source::Talk(_) => Self::Unknown,
+            RequestSource::Platform(platform) => Self::Platform(platform.origin.clone(), key.clone()),
+            RequestSource::Client(client) => {
+                Self::Person { chat_type: chat_type(key), name: client.name.clone() }
+            }
+            RequestSource::Program(_)
+            | RequestSource::Heartbeat(_)
+            | RequestSource::MemoryFlush
+            | RequestSource::SubagentTask(_)
+            | RequestSource::SubagentMessage(_)
+            | RequestSource::Announcement(_)
+            | RequestSource::Talk(_) => Self::Unknown,
         }
     }
 
@@ -80,7 +82,7 @@ impl Contact {
 impl Runner {
     /// Makes the owner's private chat the last route of the agent's main session, where that is another session than the chat's own (spec
     /// `sessions.md` §3.8). What others say in theirs leads nothing of the owner's there.
-    pub(super) async fn lead_main(&self, row: &Row) -> Result<(), NotBegun> {
+    pub(super) async fn lead_main(&self, row: &InboxRow) -> Result<(), NotBegun> {
         let is_owners = || row.payload.rights.as_ref().is_some_and(Rights::see_other_sessions);
         let Some(origin) = row.payload.source.origin().filter(|origin| origin.is_direct() && is_owners())
         else {
@@ -114,7 +116,7 @@ impl Runner {
 
 /// Notes a platform's place. The route for answers is learnt from direct chats, and in a group's
 /// own session from the group: a group's message does not lead a person's messages there.
-fn note_platform(origin: &Place, key: &SessionKey, entry: &mut SessionEntry) {
+fn note_platform(origin: &MessageOrigin, key: &SessionKey, entry: &mut SessionEntry) {
     origin.note(key, entry);
     if origin.is_direct() || chat_type_of(key).is_some_and(|kind| kind != ChatType::Direct) {
         update_last_route(entry, &origin.route());

@@ -10,7 +10,7 @@ use openclaw_sessions::SessionEntry;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::session::Session;
+use super::session::RunSession;
 
 /// OpenClaw's own settings file beside an agent's credentials.
 const SETTINGS_FILE: &str = "settings.json";
@@ -18,7 +18,7 @@ const SETTINGS_FILE: &str = "settings.json";
 const MAX_SETTINGS: u64 = 1024 * 1024;
 
 /// Returns the settings for compacting a session's conversation.
-pub(super) async fn compaction(settings: &Settings, session: &Session) -> CompactionSettings {
+pub(super) async fn compaction(settings: &Settings, session: &RunSession) -> CompactionSettings {
     let file = file_settings(&session.agent.agent_dir).await;
     CompactionSettings::of(&settings.config.agents.defaults.compaction, file)
 }
@@ -27,7 +27,7 @@ pub(super) async fn compaction(settings: &Settings, session: &Session) -> Compac
 async fn file_settings(agent_dir: &Path) -> FileSettings {
     #[derive(Deserialize, Default)]
     #[serde(default)]
-    struct File {
+    struct CompactionFile {
         compaction: FileSettings,
     }
     let path = agent_dir.join(SETTINGS_FILE);
@@ -38,7 +38,7 @@ async fn file_settings(agent_dir: &Path) -> FileSettings {
     }
     let read = move || {
         let text = std::fs::read(&path).ok()?;
-        let file = serde_json::from_slice::<File>(&text);
+        let file = serde_json::from_slice::<CompactionFile>(&text);
         let file =
             file.inspect_err(|error| tracing::warn!(path = %path.display(), %error, "settings are not used"));
         file.ok().map(|file| file.compaction)

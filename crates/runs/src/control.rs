@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 use openclaw_journal::api::{AbortReason, RunOutcome};
 use openclaw_protocol::RunId;
 use openclaw_runtime::events::Verbose;
-use openclaw_runtime::global_lanes::Wait;
+use openclaw_runtime::global_lanes::RunWait;
 use openclaw_sessions::transcript::Injector;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::Attempt;
+use super::attempt::MessageAttempt;
 use super::end_claim::EndClaim;
 use super::obstacle::BlockedTime;
 use super::result;
@@ -40,9 +40,9 @@ pub struct RunControl {
     /// Lets the lane write into the run's transcript, from when the run has it open until it stores its result.
     pub transcript: watch::Sender<Option<Injector>>,
     /// Progress of this attempt.
-    pub attempt: Attempt,
+    pub attempt: MessageAttempt,
     /// First wait of the run, if that was long.
-    pub lane_wait: OnceLock<Wait>,
+    pub lane_wait: OnceLock<RunWait>,
     /// Time for which it could not begin.
     pub blocked: BlockedTime,
 }

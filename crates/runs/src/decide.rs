@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use openclaw_agent::skills::{Occasion, SkillBook, Snapshot, Wanted};
 use openclaw_journal::api::DispatchError;
-use openclaw_journal::request::Request;
+use openclaw_journal::request::RunRequest;
 use openclaw_journal::rights::Rights;
 use openclaw_journal::rights::settle::{self, Within};
 use openclaw_models::reference::ModelNames;
@@ -17,7 +17,7 @@ use openclaw_sessions::{SessionEntry, SessionKey};
 
 use crate::acceptance;
 use crate::runner::Runner;
-use openclaw_commands::Names;
+use openclaw_commands::KnownNames;
 
 impl Runner {
     /// True if the session may send to a channel.
@@ -37,8 +37,8 @@ impl Runner {
     pub async fn decide(
         &self,
         key: SessionKey,
-        request: Request,
-    ) -> Result<(SessionKey, Request, bool), DispatchError> {
+        request: RunRequest,
+    ) -> Result<(SessionKey, RunRequest, bool), DispatchError> {
         let found = self.deps.store.get(&key).await;
         let found = found.map_err(|error| DispatchError::Storage(error.to_string()))?;
         let (key, entry) = match found {
@@ -51,11 +51,11 @@ impl Runner {
         let skills = skills.as_deref().map(openclaw_commands::skill::commands).unwrap_or_default();
         let request = acceptance::decide(request, entry.as_deref(), &settings, skills);
         let rights = Some(self.settled_rights(&key, &request, entry.as_deref(), &settings));
-        Ok((key, Request { rights, ..request }, may_send))
+        Ok((key, RunRequest { rights, ..request }, may_send))
     }
 
     /// A message found on disk, decided about: by the version that accepted it, or now.
-    pub async fn decided(&self, session_key: &SessionKey, request: Request) -> Request {
+    pub async fn decided(&self, session_key: &SessionKey, request: RunRequest) -> RunRequest {
         if request.decided.is_some() && request.rights.is_some() {
             return request;
         }
@@ -70,14 +70,14 @@ impl Runner {
             }
         };
         let rights = self.settled_rights(session_key, &request, entry.as_deref(), &settings);
-        Request { rights: Some(rights), ..request }
+        RunRequest { rights: Some(rights), ..request }
     }
 
     /// Settles the rights of a message's run.
     fn settled_rights(
         &self,
         key: &SessionKey,
-        request: &Request,
+        request: &RunRequest,
         entry: Option<&SessionEntry>,
         settings: &Settings,
     ) -> Rights {
@@ -111,7 +111,7 @@ impl Runner {
         key: &SessionKey,
         agent: &AgentId,
         text: &str,
-        read: impl FnOnce(Names<'_>) -> T,
+        read: impl FnOnce(KnownNames<'_>) -> T,
     ) -> T {
         let settings = self.settings();
         let skills = match openclaw_commands::skill::may_be_one(text) {
@@ -124,14 +124,14 @@ impl Runner {
         let skills = skills.as_deref().map(openclaw_commands::skill::commands).unwrap_or_default();
         let models = ModelNames::new(&settings.models.listed);
         let triggers = settings.sessions.section.triggers();
-        read(Names { models: &models, triggers: &triggers, skills })
+        read(KnownNames { models: &models, triggers: &triggers, skills })
     }
 
     /// Returns the skills of the agent that a message goes to, if it may call one.
     async fn skills_called(
         &self,
         key: &SessionKey,
-        request: &Request,
+        request: &RunRequest,
         entry: Option<&SessionEntry>,
         settings: &Settings,
     ) -> Option<Arc<Snapshot>> {

@@ -9,7 +9,7 @@ use openclaw_journal::delivery::Delivery;
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::entry::{DeliveryContext, delivery};
 
-use super::replies::Reply;
+use super::replies::AnswerSettings;
 use crate::runner::Runner;
 use crate::said::Destination;
 use openclaw_runtime::messages::DeliverError;
@@ -57,7 +57,8 @@ impl Runner {
         }
         let to = Destination { address, kind: ConversationKind::Direct, message_id: None, is_private: false };
         let context = self.prefix_context(&session_key, &to, &outcome, None).await;
-        let mut reply = Reply::of(self, &run_id, (&session_key, None), to, &context, Quoted::default());
+        let mut reply =
+            AnswerSettings::of(self, &run_id, (&session_key, None), to, &context, Quoted::default());
         for (at, payload) in payloads.into_iter().enumerate() {
             let worded = if is_acknowledgement { Some(payload) } else { reply.worded(payload) };
             let Some(payload) = worded else { continue };

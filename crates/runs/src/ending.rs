@@ -1,17 +1,17 @@
 //! Ends of messages, stored before anybody hears of them.
 
 use openclaw_journal::api::{RunOutcome, RunRecord};
-use openclaw_journal::inbox::{Asked, Row};
+use openclaw_journal::inbox::{InboxRow, RequestForm};
 use openclaw_journal::journal::Update;
 use openclaw_protocol::message::Message;
 
 use crate::compaction::AfterRun;
 use crate::runner::Runner;
-use crate::said::Said;
+use crate::said::FinalReplies;
 
 /// End of the work on a message.
 #[derive(Debug)]
-pub enum Ending {
+pub enum RunEnding {
     /// Done, with a result that is stored.
     Done(RunRecord),
     /// Done, with a result that is stored, and with a conversation that has to be compacted once
@@ -30,14 +30,14 @@ pub enum Ending {
 }
 
 /// Ended while it was prepared; the text is for people.
-pub(crate) async fn failed<P: Asked>(runner: &Runner, row: &Row<P>, message: String) -> Ending {
+pub(crate) async fn failed<P: RequestForm>(runner: &Runner, row: &InboxRow<P>, message: String) -> RunEnding {
     let started_at = Some(runner.shared.clock.now_ms());
     done(runner, row, started_at, RunOutcome::Error { message, result: None }).await
 }
 
 pub(crate) fn record<P>(
     runner: &Runner,
-    row: &Row<P>,
+    row: &InboxRow<P>,
     started_at: Option<i64>,
     outcome: RunOutcome,
 ) -> RunRecord {
@@ -45,20 +45,25 @@ pub(crate) fn record<P>(
     RunRecord { run_id: row.run_id.clone(), started_at, ended_at, outcome, report: None }
 }
 
-pub(crate) async fn done<P: Asked>(
+pub(crate) async fn done<P: RequestForm>(
     runner: &Runner,
-    row: &Row<P>,
+    row: &InboxRow<P>,
     started_at: Option<i64>,
     outcome: RunOutcome,
-) -> Ending {
+) -> RunEnding {
     let record = record(runner, row, started_at, outcome);
-    finish(runner, row, &record, Said::default()).await;
-    Ending::Done(record)
+    finish(runner, row, &record, FinalReplies::default()).await;
+    RunEnding::Done(record)
 }
 
 /// Notes the end of a run, with the replies to its chat platform. The next steps that follow from
 /// it are stored first, and begin afterwards. Should the disk refuse, it is tried again.
-pub async fn finish<P: Asked>(runner: &Runner, row: &Row<P>, record: &RunRecord, said: Said) {
+pub async fn finish<P: RequestForm>(
+    runner: &Runner,
+    row: &InboxRow<P>,
+    record: &RunRecord,
+    said: FinalReplies,
+) {
     let replies = runner.replies(row, record, said).await;
     let following = match runner.next_step(row, record).await {
         Some(step) => runner.placed(step).await,

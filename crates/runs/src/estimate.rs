@@ -12,8 +12,8 @@ use openclaw_sessions::{SessionEntry, SessionKey};
 use openclaw_tools::ImageSetup;
 use tokio_util::sync::CancellationToken;
 
-use super::prepare::{Asking, PromptParts};
-use super::session::Session;
+use super::prepare::{PromptParts, RunOrigin};
+use super::session::RunSession;
 use crate::not_begun::NotBegun;
 use crate::runner::Runner;
 
@@ -31,7 +31,7 @@ impl Runner {
         let started_with = self.child_runs.rights_of(key);
         let within = self.within(settings, (key, &agent.id), entry, started_with.as_ref());
         let rights = settle::of_owner(tools, within);
-        let session = Session::of_row(self, key, agent, &Arc::new(entry.clone()), rights)?;
+        let session = RunSession::of_row(self, key, agent, &Arc::new(entry.clone()), rights)?;
         let selected = self.models.next(&settings.models, agent, key, entry).await?;
         let first = selected.candidates.first();
         let first = first.ok_or_else(|| NotBegun::because("Error: no model is configured"))?;
@@ -42,7 +42,7 @@ impl Runner {
         let sandbox = self.sandbox(&session, settings, &skills).await?;
         let files = self.files_told(&session, settings, sandbox.as_deref(), files, stop).await?;
         let image = selected.images.map(|_| ImageSetup { model_sees: first.sees });
-        let from = Asking { image, ..Asking::default() };
+        let from = RunOrigin { image, ..RunOrigin::default() };
         let tools = self.tools(&session, settings, model, (&shield, &skills, sandbox.as_ref()), from);
         let sandbox = sandbox.as_deref();
         let parts = PromptParts { files: &files, skills: &skills, tools: &tools, sandbox, at: None };

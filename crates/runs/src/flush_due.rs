@@ -1,18 +1,18 @@
 //! Decides if memory is saved before a message's turn.
 
 use openclaw_agent::compaction::memory_flush::{SessionFill, can_be_saved};
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_models::Candidate;
 use openclaw_runtime::setup::Settings;
 use openclaw_sessions::SessionEntry;
 
 use crate::sandbox;
-use crate::session::Session;
+use crate::session::RunSession;
 
 /// True if memory is to be saved before a message's turn. False for a message that a crash has cut
 /// short, which was begun behind such a turn already, and for messages of the gateway itself, which
 /// are no person's turn.
-pub(crate) fn is_due(settings: &Settings, row: &Row, session: &Session, model: &Candidate) -> bool {
+pub(crate) fn is_due(settings: &Settings, row: &InboxRow, session: &RunSession, model: &Candidate) -> bool {
     let Some(flush) = &settings.memory_flush else { return false };
     !row.recovered
         && row.payload.is_interaction()

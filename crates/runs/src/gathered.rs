@@ -5,15 +5,15 @@
 use std::time::Duration;
 
 use openclaw_agent::user_time::user_zone;
-use openclaw_journal::inbox::{Gathering, Queued, Row};
+use openclaw_journal::inbox::{Gathering, InboxRow, Queued};
 use openclaw_journal::journal::{JournalError, Update};
-use openclaw_journal::queue::prompt::{self, Waiting};
+use openclaw_journal::queue::prompt::{self, WaitingKind};
 use openclaw_journal::request::Gathered;
-use openclaw_journal::source::Source;
+use openclaw_journal::source::RequestSource;
 
 use super::wording;
 use crate::control::RunControl;
-use crate::ending::Ending;
+use crate::ending::RunEnding;
 use crate::runner::Runner;
 use crate::unanswered::stopped_early;
 
@@ -21,7 +21,11 @@ use crate::unanswered::stopped_early;
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Makes the inbox say which messages are run together, unless it does. Waits for a disk that refuses.
-pub(super) async fn decide(runner: &Runner, row: &Row<Queued>, control: &RunControl) -> Result<(), Ending> {
+pub(super) async fn decide(
+    runner: &Runner,
+    row: &InboxRow<Queued>,
+    control: &RunControl,
+) -> Result<(), RunEnding> {
     let Some(gathering) = row.gathering.as_ref().filter(|it| !it.is_stored && it.is_more_than_one()) else {
         return Ok(());
     };
@@ -30,13 +34,13 @@ pub(super) async fn decide(runner: &Runner, row: &Row<Queued>, control: &RunCont
         let gather = Update::Gather { leader, others: row.others(), answer_to: gathering.answer_to.clone() };
         match runner.shared.journal.update(gather).await {
             Ok(_) => return Ok(()),
-            Err(JournalError::Closed) => return Err(Ending::Interrupted),
+            Err(JournalError::Closed) => return Err(RunEnding::Interrupted),
             Err(error) => {
                 tracing::warn!(run_id = %row.run_id, %error, "messages that waited can't be run together yet");
             }
         }
         tokio::select! { biased;
-            () = runner.shared.kill.cancelled() => return Err(Ending::Interrupted),
+            () = runner.shared.kill.cancelled() => return Err(RunEnding::Interrupted),
             () = control.cancel.cancelled() => return Err(stopped_early(runner, row, control).await),
             () = tokio::time::sleep(PAUSE) => {}
         }
@@ -45,7 +49,11 @@ pub(super) async fn decide(runner: &Runner, row: &Row<Queued>, control: &RunCont
 
 impl Runner {
     /// Returns the leading message, with the messages that are run together with it.
-    pub(super) async fn gathered(&self, mut row: Row, gathering: &Gathering) -> Result<Row, JournalError> {
+    pub(super) async fn gathered(
+        &self,
+        mut row: InboxRow,
+        gathering: &Gathering,
+    ) -> Result<InboxRow, JournalError> {
         let zone = user_zone(self.settings().config.agents.defaults.user_timezone.as_deref());
         let (mut prompts, mut images, mut lines) = (Vec::new(), Vec::new(), Vec::new());
         let mut named = Vec::new();
@@ -57,7 +65,7 @@ impl Runner {
             named.append(&mut item.payload.named_pictures());
             images.append(&mut item.payload.images);
             // Messages without an address go along.
-            if let (Source::Announcement(leading), Source::Announcement(other)) =
+            if let (RequestSource::Announcement(leading), RequestSource::Announcement(other)) =
                 (&mut row.payload.source, item.payload.source)
             {
                 leading.deliver_to = leading.deliver_to.take().or(other.deliver_to);
@@ -79,13 +87,14 @@ impl Runner {
                 Some(wording::queued(&row, zone))
             }
         };
-        let overflow = (gathering.dropped > 0)
-            .then(|| prompt::overflow(Waiting::of(row.payload.is_announcement()), gathering.dropped, &lines));
+        let overflow = (gathering.dropped > 0).then(|| {
+            prompt::overflow(WaitingKind::of(row.payload.is_announcement()), gathering.dropped, &lines)
+        });
         let text = match (leading, overflow) {
             (None, overflow) => overflow,
             (Some(leading), overflow) => {
                 prompts.push(leading);
-                let what = Waiting::of(row.payload.is_announcement());
+                let what = WaitingKind::of(row.payload.is_announcement());
                 Some(prompt::collected(what, overflow.as_deref(), &prompts))
             }
         };

@@ -1,14 +1,14 @@
 //! A message that is given up because the process died of it too often.
 
 use openclaw_agent::RunEvent;
-use openclaw_journal::inbox::{Queued, Row};
+use openclaw_journal::inbox::{InboxRow, Queued};
 use openclaw_journal::journal::Update;
 use tokio::sync::mpsc;
 
 use super::attempt::GivenUp;
-use super::unanswered::{self, Why};
+use super::unanswered::{self, UnansweredReason};
 use crate::control::RunControl;
-use crate::ending::Ending;
+use crate::ending::RunEnding;
 use crate::ending::failed;
 use crate::runner::Runner;
 
@@ -16,11 +16,11 @@ use crate::runner::Runner;
 /// die of the transcript, the row is finished without.
 pub(super) async fn close(
     runner: &Runner,
-    row: &Row<Queued>,
+    row: &InboxRow<Queued>,
     given_up: GivenUp,
     control: &RunControl,
     events: &mpsc::Sender<RunEvent>,
-) -> Ending {
+) -> RunEnding {
     let GivenUp { deaths, may_record } = given_up;
     tracing::error!(run_id = %row.run_id, session = %row.session_key, deaths, "a message is given up: the gateway died each time it was worked on");
     let message = format!(
@@ -31,7 +31,7 @@ pub(super) async fn close(
         if let Err(error) = runner.shared.journal.update(Update::Attempt(row.run_id.clone())).await {
             tracing::warn!(run_id = %row.run_id, %error, "an attempt could not be noted");
         }
-        let recorded = unanswered::record(runner, row, Why::GivenUp(&message), control).await;
+        let recorded = unanswered::record(runner, row, UnansweredReason::GivenUp(&message), control).await;
         return unanswered::end(runner, row, recorded, message, events).await;
     }
     tracing::warn!(run_id = %row.run_id, session = %row.session_key, "a message that was given up is not in the history");

@@ -24,8 +24,8 @@ use serde_json::{Map, Value};
 
 use crate::hook_state::MadeHooks;
 use crate::runner::Runner;
-pub use conversation::Ended;
-pub use conversation::{Chat, GivenBy, Restart};
+pub use conversation::EndedConversation;
+pub use conversation::{GivenBy, HookChat, Restart};
 
 impl Runner {
     /// Returns the hooks in use; `None` if there are none.

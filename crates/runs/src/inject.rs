@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_journal::api::{InjectError, InjectMessage, Injected, StillActive};
-use openclaw_journal::inbox::{Queued, Row};
+use openclaw_journal::inbox::{InboxRow, Queued};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Message;
 use openclaw_runtime::events::injected as injected_event;
@@ -52,7 +52,7 @@ impl AnsweredIn {
 #[derive(Debug, Clone)]
 pub struct RunBeside {
     /// Message of the run.
-    pub row: Arc<Row<Queued>>,
+    pub row: Arc<InboxRow<Queued>>,
     /// Transcript of the run.
     pub transcript: RunTranscript,
 }
@@ -113,7 +113,7 @@ impl Runner {
         let transcript = found.map_err(|_| StillActive(message.session_key.clone()))??;
         let said = said(now_ms());
         let patience = until.saturating_duration_since(Instant::now());
-        let words = Words { said: &said, id: None, new: None, patience };
+        let words = InjectedMessage { said: &said, id: None, new: None, patience };
         let written = self.put(&transcript, &words, run.map(|run| run.transcript)).await;
         let message_id = written.map_err(|error| InjectError::Storage(error.to_string()))?;
         Ok(Injected { message_id, message: said })
@@ -161,7 +161,7 @@ impl Runner {
     /// transcript that is made if there is none.
     pub(super) async fn put_once<P: Sync>(
         &self,
-        row: &Row<P>,
+        row: &InboxRow<P>,
         AnsweredIn { transcript, new }: &AnsweredIn,
         said: &Message,
         run: Option<RunTranscript>,
@@ -171,7 +171,7 @@ impl Runner {
             return Ok(());
         }
         for id in ids.into_iter().map(Some).chain([None]) {
-            let words = Words { said, id, new: Some(new.clone()), patience: ALL_THE_TIME };
+            let words = InjectedMessage { said, id, new: Some(new.clone()), patience: ALL_THE_TIME };
             match self.put(transcript, &words, run.clone()).await {
                 // Another entry has the id: 8 hex digits are not many.
                 Err(PutError::Transcript(TranscriptError::DuplicateId { .. })) => {}
@@ -184,7 +184,7 @@ impl Runner {
     /// Writes the gateway's words about a message that goes to the agent: once, under this id.
     pub async fn put_aside(
         &self,
-        row: &Row,
+        row: &InboxRow,
         said: &Message,
         id: EntryId,
         mut run: Option<RunBeside>,
@@ -197,7 +197,7 @@ impl Runner {
         {
             return Ok(());
         }
-        let words = Words { said, id: Some(id), new: None, patience: ALL_THE_TIME };
+        let words = InjectedMessage { said, id: Some(id), new: None, patience: ALL_THE_TIME };
         match self.put(&transcript, &words, run.map(|run| run.transcript)).await {
             Ok(_) | Err(PutError::Transcript(TranscriptError::DuplicateId { .. })) => Ok(()),
             Err(error) => Err(stored(error)),
@@ -209,7 +209,7 @@ impl Runner {
     async fn put(
         &self,
         transcript: &TranscriptRef,
-        words: &Words<'_>,
+        words: &InjectedMessage<'_>,
         mut run: Option<RunTranscript>,
     ) -> Result<String, PutError> {
         loop {
@@ -229,7 +229,7 @@ impl Runner {
         }
     }
 
-    async fn append(&self, lock: &TranscriptLock, words: &Words<'_>) -> Result<String, PutError> {
+    async fn append(&self, lock: &TranscriptLock, words: &InjectedMessage<'_>) -> Result<String, PutError> {
         let Some(new) = &words.new else { return write(&mut lock.open().await?, words).await };
         let (kept, asked) = self.kept.take(lock.transcript()).unzip();
         let mut transcript = lock.reopen(kept, new.clone()).await?;
@@ -266,7 +266,7 @@ impl Runner {
 }
 
 /// Writes words and syncs them; their id.
-async fn write(transcript: &mut Transcript, words: &Words<'_>) -> Result<String, PutError> {
+async fn write(transcript: &mut Transcript, words: &InjectedMessage<'_>) -> Result<String, PutError> {
     let id = transcript.append_message(words.said.clone(), words.id.clone()).await?;
     transcript.sync().await?;
     Ok(id.as_str().to_owned())
@@ -297,7 +297,7 @@ async fn changed(run: &mut Option<RunTranscript>) {
 }
 
 /// Words that are put into a transcript.
-struct Words<'a> {
+struct InjectedMessage<'a> {
     said: &'a Message,
     /// Fixes the entry's id.
     id: Option<EntryId>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use openclaw_agent::tool::ToolFacts;
 use openclaw_agent::{DirectCall, ToolError};
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_journal::lineage::Lineage;
 use openclaw_journal::rights::{groups, settle};
 use openclaw_protocol::message::{Block, ToolCall};
@@ -17,12 +17,12 @@ use serde_with_macros::skip_serializing_none;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::prepare::Asking;
-use super::session::Session;
+use super::prepare::RunOrigin;
+use super::session::RunSession;
 use crate::calling_run::{CallerChannel, CallingRun};
 use crate::not_begun::NotBegun;
 use crate::runner::Runner;
-use openclaw_commands::Context;
+use openclaw_commands::CommandContext;
 use openclaw_runtime::messages::turn::{Bound, MessageTurn};
 
 /// Call of a tool by a client.
@@ -92,8 +92,8 @@ impl Runner {
         let agent = settings.config.agent(&self.key_rules().agent_of(&key));
         let row = self.deps.store.get(&key).await.map_err(|error| InvokeError::Failed(error.to_string()))?;
         let (key, entry) = row.map_or_else(|| (key, Arc::default()), |row| (row.key, row.entry));
-        let asked = Row::unsaid(&key, self.shared.clock.now_ms());
-        let context = Context {
+        let asked = InboxRow::unsaid(&key, self.shared.clock.now_ms());
+        let context = CommandContext {
             models: self.models(),
             deps: &self.deps,
             shared: &self.shared,
@@ -118,12 +118,12 @@ impl Runner {
         let started_with = self.child_runs.rights_of(&key);
         let within = self.within(&settings, (&key, &agent.id), &entry, started_with.as_ref());
         let rights = settle::of_owner(tools, within);
-        let session = Session::of_row(self, &key, &agent, &entry, rights).map_err(not_begun)?;
+        let session = RunSession::of_row(self, &key, &agent, &entry, rights).map_err(not_begun)?;
         let skills = self.skills_of(&session, &settings).await;
         let shield =
             self.secrets.shield(&settings, Vec::new(), self.secrets.of_devices()).map_err(not_begun)?;
         let route = self.route_of(&key).await.and_then(|route| caller.bound_to(route));
-        let from = Asking { at: route.as_ref(), ..Asking::default() };
+        let from = RunOrigin { at: route.as_ref(), ..RunOrigin::default() };
         let model = (model.provider.as_str(), model.model.as_str());
         let tools = self.tools(&session, &settings, model, (&shield, &skills, None), from);
         let Some(spec) = tools.specs().iter().find(|spec| spec.name == name) else {

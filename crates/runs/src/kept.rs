@@ -21,9 +21,9 @@ const MANY_MEMORY: usize = 2 * 1024 * 1024;
 
 /// The transcripts used last, the newest at the end. A run takes its own out and puts it back.
 #[derive(Default)]
-pub(super) struct KeptTranscripts(Mutex<VecDeque<Kept>>);
+pub(super) struct KeptTranscripts(Mutex<VecDeque<CachedTranscript>>);
 
-struct Kept {
+struct CachedTranscript {
     transcript: KeptTranscript,
     remembered: Remembered,
 }
@@ -55,19 +55,19 @@ impl KeptTranscripts {
     pub(super) fn take(&self, transcript: &TranscriptRef) -> Option<(KeptTranscript, Remembered)> {
         let mut kept = self.0.lock();
         let at = kept.iter().position(|kept| kept.transcript.transcript() == transcript)?;
-        kept.remove(at).map(|Kept { transcript, remembered }| (transcript, remembered))
+        kept.remove(at).map(|CachedTranscript { transcript, remembered }| (transcript, remembered))
     }
 
     /// Keeps one, and lets go of those that are too many.
     pub(super) fn put(&self, transcript: Transcript, remembered: Remembered) {
         let mut kept = self.0.lock();
-        kept.push_back(Kept { transcript: transcript.keep(), remembered });
+        kept.push_back(CachedTranscript { transcript: transcript.keep(), remembered });
         // The last request repeats the whole prompt; writing it anew costs less than reading a
         // transcript.
         if let Some(older) = kept.len().checked_sub(FEW + 1).and_then(|at| kept.get_mut(at)) {
             older.remembered.asked = KeptRequest::default();
         }
-        let mut sizes: Vec<usize> = kept.iter().map(Kept::memory).collect();
+        let mut sizes: Vec<usize> = kept.iter().map(CachedTranscript::memory).collect();
         while let Some(at) = too_much(&sizes) {
             sizes.remove(at);
             kept.remove(at);
@@ -90,7 +90,7 @@ fn too_much(sizes: &[usize]) -> Option<usize> {
     }
 }
 
-impl Kept {
+impl CachedTranscript {
     fn memory(&self) -> usize {
         self.transcript.memory() + self.remembered.memory()
     }

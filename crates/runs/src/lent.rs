@@ -15,11 +15,11 @@ pub struct LanePlace {
     lane: String,
     /// Control of the run, if it may have been taken up again.
     control: Option<Arc<RunControl>>,
-    state: Mutex<State>,
+    state: Mutex<LendState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct LendState {
     /// Permit of the run; `None` while it is lent, and if the run needs none.
     permit: Option<LanePermit>,
     /// True if the run has a place at all.
@@ -35,7 +35,7 @@ impl LanePlace {
         Self {
             lane: lane.to_owned(),
             control: None,
-            state: Mutex::new(State { permit, needs_one, waiting: 0 }),
+            state: Mutex::new(LendState { permit, needs_one, waiting: 0 }),
         }
     }
 

@@ -14,19 +14,19 @@ use openclaw_channels::{Activity, SendError};
 use openclaw_delivery::outbox::{Enqueued, OutboxError, Paced};
 use openclaw_delivery::reply::coalescer::{BlockReply, Coalescer};
 use openclaw_delivery::reply::draft::{DraftEffect, DraftStream, draft_id};
-use openclaw_delivery::reply::pipeline::{BlockPipeline, Effect, SEND_TIMEOUT, SendEnd, media};
+use openclaw_delivery::reply::pipeline::{BlockEffect, BlockPipeline, SEND_TIMEOUT, SendEnd, media};
 use openclaw_delivery::reply::prefix::PrefixContext;
 use openclaw_delivery::reply::sent_blocks::name_of;
 use openclaw_delivery::reply::tool_notes::ToolNotes;
 use openclaw_delivery::reply::typing::{self, Typing, TypingEffect, TypingSignal};
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_journal::journal::NewDelivery;
 use openclaw_protocol::RunId;
 use openclaw_runtime::events::Verbose;
 use openclaw_sessions::ids;
 use tokio::sync::mpsc;
 
-use super::replies::Reply;
+use super::replies::AnswerSettings;
 use crate::reply_media::file_name;
 use crate::runner::Runner;
 use crate::said::Destination;
@@ -52,7 +52,7 @@ type Doing<'a, T> = Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>;
 
 /// The answer of one run while it is written.
 pub(super) struct Live<'a> {
-    reply: Reply<'a>,
+    reply: AnswerSettings<'a>,
     /// Record of what tools have sent.
     turn: Arc<MessageTurn>,
     /// The text of the current assistant message so far.
@@ -96,7 +96,7 @@ pub(super) struct Shows {
     pub(super) as_it_grows: bool,
 }
 
-enum Step {
+enum LiveStep {
     Event(RunEvent),
     Over,
     Shown(Result<(), SendError>),
@@ -109,7 +109,7 @@ impl<'a> Live<'a> {
     /// Begins the live view of a run; `None` if its message was not said on a chat platform.
     pub(super) fn begin(
         runner: &'a Runner,
-        row: &'a Row,
+        row: &'a InboxRow,
         context: &PrefixContext,
         turn: &Arc<MessageTurn>,
         shows: Shows,
@@ -117,7 +117,7 @@ impl<'a> Live<'a> {
         let origin = row.payload.source.origin()?;
         let (is_direct, was_mentioned) = (origin.is_direct(), origin.was_mentioned);
         let has_thread = origin.address.thread.is_some();
-        let reply = Reply::new(runner, row, Destination::from(origin), context, turn.quoted.clone());
+        let reply = AnswerSettings::new(runner, row, Destination::from(origin), context, turn.quoted.clone());
         let settings = runner.settings();
         let (agents, session) = (&settings.config.agents.defaults, &settings.config.session);
         let is_beat = row.payload.source.beat().is_some();
@@ -168,12 +168,12 @@ impl<'a> Live<'a> {
     ) {
         loop {
             match self.next(Some(&mut events)).await {
-                Step::Event(event) => {
+                LiveStep::Event(event) => {
                     self.on(&event);
                     // A lane that is gone hears nothing any more.
                     let _ = out.send(event).await;
                 }
-                Step::Over => return,
+                LiveStep::Over => return,
                 step => self.done(step),
             }
         }
@@ -242,7 +242,7 @@ impl<'a> Live<'a> {
         let showing = async {
             while let Some(drafting) = &mut self.drafting {
                 let shown = drafting.await;
-                self.done(Step::Drafted(shown));
+                self.done(LiveStep::Drafted(shown));
             }
         };
         if tokio::time::timeout(LAST_DRAFT, showing).await.is_err() {
@@ -251,7 +251,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    async fn next(&mut self, events: Option<&mut mpsc::Receiver<RunEvent>>) -> Step {
+    async fn next(&mut self, events: Option<&mut mpsc::Receiver<RunEvent>>) -> LiveStep {
         let dues = [
             self.typing.due().filter(|_| self.showing.is_none()),
             self.draft.as_ref().and_then(DraftStream::due).filter(|_| self.drafting.is_none()),
@@ -259,32 +259,32 @@ impl<'a> Live<'a> {
         ];
         let due = dues.into_iter().flatten().min();
         tokio::select! { biased;
-            event = received(events) => event.map_or(Step::Over, Step::Event),
-            shown = polled(self.showing.as_mut()) => Step::Shown(shown),
-            drafted = polled(self.drafting.as_mut()) => Step::Drafted(drafted),
-            end = polled(self.sending.as_mut()) => Step::Sent(end),
-            () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => Step::Due,
+            event = received(events) => event.map_or(LiveStep::Over, LiveStep::Event),
+            shown = polled(self.showing.as_mut()) => LiveStep::Shown(shown),
+            drafted = polled(self.drafting.as_mut()) => LiveStep::Drafted(drafted),
+            end = polled(self.sending.as_mut()) => LiveStep::Sent(end),
+            () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => LiveStep::Due,
         }
     }
 
-    fn done(&mut self, step: Step) {
+    fn done(&mut self, step: LiveStep) {
         let now = Instant::now();
         match step {
-            Step::Shown(result) => {
+            LiveStep::Shown(result) => {
                 self.showing = None;
                 self.typing.shown(result.map_err(drop));
             }
-            Step::Drafted(result) => {
+            LiveStep::Drafted(result) => {
                 self.drafting = None;
                 let effect = self.draft.as_mut().and_then(|draft| draft.shown(now, result.map_err(drop)));
                 self.show_draft(effect);
             }
-            Step::Sent(end) => {
+            LiveStep::Sent(end) => {
                 self.sending = None;
                 let effect = self.pipeline.sent(end);
                 self.send(effect);
             }
-            Step::Due => {
+            LiveStep::Due => {
                 let effect = self.typing.tick(now);
                 self.show_typing(effect);
                 let effect = self.draft.as_mut().and_then(|draft| draft.tick(now));
@@ -292,7 +292,7 @@ impl<'a> Live<'a> {
                 let effect = self.pipeline.tick(now);
                 self.send(effect);
             }
-            Step::Event(_) | Step::Over => {}
+            LiveStep::Event(_) | LiveStep::Over => {}
         }
     }
 
@@ -464,9 +464,9 @@ impl<'a> Live<'a> {
     }
 
     /// Hands the next block to the outbox, with its pause behind the one before.
-    fn send(&mut self, effect: Option<Effect>) {
+    fn send(&mut self, effect: Option<BlockEffect>) {
         let mut effect = effect;
-        while let Some(Effect::Send { payload, is_first, is_notice }) = effect.take() {
+        while let Some(BlockEffect::Send { payload, is_first, is_notice }) = effect.take() {
             // Words that a tool has sent are not repeated.
             let left = if is_notice { Some(payload) } else { self.turn.left_of(payload) };
             let Some(left) = left else {
@@ -496,7 +496,7 @@ impl<'a> Live<'a> {
     }
 }
 
-impl<'a> Reply<'a> {
+impl<'a> AnswerSettings<'a> {
     /// Puts a block into the outbox, where it waits for its pause.
     fn sending(
         &self,
@@ -524,7 +524,7 @@ impl<'a> Reply<'a> {
     }
 }
 
-impl Reply<'_> {
+impl AnswerSettings<'_> {
     /// Puts a part of a block into the outbox; `false` if the outbox has no room for it. A disk that
     /// refuses is asked again: without the block, the end would repeat the whole answer.
     async fn taken(&self, part: NewDelivery) -> bool {

@@ -9,12 +9,12 @@ use openclaw_agent::compaction::memory_flush::MemoryFlush;
 use openclaw_agent::event::RunEnd;
 use openclaw_agent::user_time::user_zone;
 use openclaw_config::settings::QueueMode;
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_journal::intent::Intent;
 use openclaw_journal::queue::QueueSettings;
-use openclaw_journal::request::{Decisions, MAIN_LANE, Request};
+use openclaw_journal::request::{Decisions, MAIN_LANE, RunRequest};
 use openclaw_journal::rights::Rights;
-use openclaw_journal::source::Source;
+use openclaw_journal::source::RequestSource;
 use openclaw_protocol::{RunId, SessionId};
 use openclaw_runtime::session_model::RequestedModel;
 use openclaw_runtime::setup::Settings;
@@ -33,7 +33,7 @@ use openclaw_sessions::time::now_ms;
 /// Asks the agent, with the model its next turn has.
 pub(super) async fn work(
     runner: &Runner,
-    row: &Row,
+    row: &InboxRow,
     session_id: &SessionId,
     control: &RunControl,
     requested: Option<RequestedModel>,
@@ -51,7 +51,7 @@ pub(super) async fn work(
 }
 
 /// The gateway's own message. It is in no inbox: a crash forgets it, and the next message brings another.
-fn turn(row: &Row, session_id: &SessionId, flush: &MemoryFlush, settings: &Settings) -> Row {
+fn turn(row: &InboxRow, session_id: &SessionId, flush: &MemoryFlush, settings: &Settings) -> InboxRow {
     let accepted_at = now_ms();
     let zone = user_zone(settings.config.agents.defaults.user_timezone.as_deref());
     let now = Timestamp::from_millisecond(accepted_at).unwrap_or(Timestamp::UNIX_EPOCH);
@@ -63,17 +63,17 @@ fn turn(row: &Row, session_id: &SessionId, flush: &MemoryFlush, settings: &Setti
         queue: QueueSettings::with(QueueMode::Followup),
         time_limit: row.payload.run_time().map(|limit| limit.as_secs()),
     };
-    let payload = Request {
-        source: Source::MemoryFlush,
+    let payload = RunRequest {
+        source: RequestSource::MemoryFlush,
         text: flush.prompt(now, &zone),
         extra_system_prompt: Some(extra.collect::<Vec<_>>().join("\n\n")),
         agent_id: row.payload.agent_id.clone(),
         rights: row.payload.rights.as_ref().map(Rights::caused),
         decided: Some(decided),
-        ..Request::default()
+        ..RunRequest::default()
     };
     let id = openclaw_sessions::ids::uuid().to_string();
-    Row {
+    InboxRow {
         run_id: RunId::new(format!("memory-flush-{id}")),
         session_key: row.session_key.clone(),
         payload,
@@ -91,7 +91,7 @@ fn turn(row: &Row, session_id: &SessionId, flush: &MemoryFlush, settings: &Setti
 impl Runner {
     async fn flush_memory(
         &self,
-        row: &Row,
+        row: &InboxRow,
         control: &Arc<RunControl>,
         requested: Option<RequestedModel>,
         about_to_ask: impl AsyncFnOnce(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use openclaw_agent::host::Host;
 use openclaw_channels::{Address, Platforms};
 use openclaw_config::Config;
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_tools::{CurrentChannel, MessageSetup};
 
 use crate::calling_run::CallingRun;
@@ -21,7 +21,7 @@ const BROADCAST: &str = "broadcast";
 
 impl Runner {
     /// Creates the record of a message's run, which has sent nothing yet.
-    pub(super) fn message_turn(&self, row: &Row) -> Arc<MessageTurn> {
+    pub(super) fn message_turn(&self, row: &InboxRow) -> Arc<MessageTurn> {
         let request = &row.payload;
         let bound = request.conversation().map(|address| Bound {
             address: address.clone(),

@@ -43,9 +43,9 @@ impl BlockedTime {
         std::mem::take(&mut tally.over) + current
     }
 
-    pub(crate) fn begin(&self) -> Waiting<'_> {
+    pub(crate) fn begin(&self) -> BlockedGuard<'_> {
         self.tally.lock().since = Some(Instant::now());
-        Waiting(self)
+        BlockedGuard(self)
     }
 
     /// Pause before the next try on a disk that refuses.
@@ -62,9 +62,9 @@ impl BlockedTime {
 }
 
 /// Counts until it is dropped.
-pub(crate) struct Waiting<'a>(&'a BlockedTime);
+pub(crate) struct BlockedGuard<'a>(&'a BlockedTime);
 
-impl Drop for Waiting<'_> {
+impl Drop for BlockedGuard<'_> {
     fn drop(&mut self) {
         let mut tally = self.0.tally.lock();
         if let Some(since) = tally.since.take() {

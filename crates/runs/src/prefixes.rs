@@ -6,7 +6,7 @@ use std::sync::Arc;
 use openclaw_delivery::reply::prefix::PrefixContext;
 use openclaw_delivery::reply::settings::prefix_of;
 use openclaw_journal::api::RunOutcome;
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_journal::run_result::RunResult;
 use openclaw_models::ModelRef;
 use openclaw_sessions::{SessionEntry, SessionKey};
@@ -36,7 +36,7 @@ impl Runner {
     }
 
     /// Values for the prefix of a run that begins.
-    pub(super) fn prefix_of(&self, row: &Row, prepared: &Prepared) -> PrefixContext {
+    pub(super) fn prefix_of(&self, row: &InboxRow, prepared: &Prepared) -> PrefixContext {
         let first = prepared.models.first();
         PrefixContext {
             provider: first.map(|first| first.model.provider().to_owned()),

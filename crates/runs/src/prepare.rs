@@ -21,9 +21,9 @@ use openclaw_channels::Address;
 use openclaw_journal::api::{AbortReason, RunOutcome};
 use openclaw_journal::beat::BeatAnswer;
 use openclaw_journal::caller::Right;
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_journal::intent::{Hints, Reasoning};
-use openclaw_journal::request::Request;
+use openclaw_journal::request::RunRequest;
 use openclaw_models::credentials::{AgentFlag, SessionState};
 use openclaw_models::select::Skipped;
 use openclaw_models::{Ask, Candidate, Selected, ThinkingLevel};
@@ -45,7 +45,7 @@ use super::context_settings;
 use super::kept::Remembered;
 use super::result::Figures;
 use super::secrets::Shield;
-use super::session::Session;
+use super::session::RunSession;
 use super::{flush_due, history_limit};
 use crate::control::RunControl;
 use crate::hooks;
@@ -56,11 +56,11 @@ use begin::{Beginning, Begun, ReadAhead};
 use openclaw_sessions::time::now_ms;
 use pictures::Sight;
 pub(crate) use system_prompt::PromptParts;
-pub(crate) use tools::Asking;
+pub(crate) use tools::RunOrigin;
 
 /// A run that is ready to begin.
 pub(super) struct Prepared {
-    pub(super) session: Session,
+    pub(super) session: RunSession,
     pub(super) models: Vec<Candidate>,
     /// Notices about models that were left out.
     pub(super) passed_over: Vec<String>,
@@ -138,7 +138,7 @@ impl Prepared {
 
     /// Leaves the turn of a heartbeat that needs no attention behind, so that the conversation does not fill with them. `false`:
     /// it stays, because it did something or somebody spoke in it.
-    pub(super) async fn leave_forgettable(&mut self, row: &Row, answer: Option<&BeatAnswer>) -> bool {
+    pub(super) async fn leave_forgettable(&mut self, row: &InboxRow, answer: Option<&BeatAnswer>) -> bool {
         if !answer.is_some_and(BeatAnswer::is_forgettable) {
             return false;
         }
@@ -153,7 +153,7 @@ impl Prepared {
     pub(super) fn figures(
         &self,
         ended: Outcome,
-        row: &Row,
+        row: &InboxRow,
         outcome: &RunOutcome,
         reason: Option<AbortReason>,
     ) -> Figures {
@@ -187,7 +187,7 @@ impl Prepared {
 impl Runner {
     pub(super) async fn prepare(
         &self,
-        row: &Row,
+        row: &InboxRow,
         control: &Arc<RunControl>,
         requested: Option<RequestedModel>,
         flush: Flush,
@@ -218,7 +218,7 @@ impl Runner {
             None => skills,
         };
         let image = images.map(|_| ImageSetup { model_sees: first.sees });
-        let from = Asking { request: Some(&row.payload), image, ..Asking::default() };
+        let from = RunOrigin { request: Some(&row.payload), image, ..RunOrigin::default() };
         let sandbox = self.sandbox(&session, &settings, &skills).await?;
         let files = self.files_told(&session, &settings, sandbox.as_deref(), files, &control.cancel).await?;
         let tools = self.tools(&session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
@@ -291,8 +291,8 @@ impl Runner {
     /// while another run, or another process, has the transcript belongs there all the same.
     async fn lock_and_note(
         &self,
-        session: &Session,
-        row: &Row,
+        session: &RunSession,
+        row: &InboxRow,
         control: &RunControl,
     ) -> Result<Option<(TranscriptLock, Option<ReadAhead>)>, NotBegun> {
         let lock = async {
@@ -311,7 +311,7 @@ impl Runner {
     pub(super) fn run_hooks(
         &self,
         settings: &Arc<Settings>,
-        session: &Session,
+        session: &RunSession,
         at: Option<&Address>,
     ) -> RunHooks {
         match self.hooks(settings) {
@@ -323,7 +323,7 @@ impl Runner {
     pub(super) async fn select(
         &self,
         settings: &Settings,
-        session: &Session,
+        session: &RunSession,
         asked: Option<ThinkingLevel>,
     ) -> Result<(Selected, Keep), NotBegun> {
         let entry = &session.entry;
@@ -358,8 +358,8 @@ impl Runner {
     }
 
     /// The skills of a turn.
-    pub(super) async fn skills_of(&self, session: &Session, settings: &Settings) -> Arc<Snapshot> {
-        let Session { agent, entry, is_new, .. } = session;
+    pub(super) async fn skills_of(&self, session: &RunSession, settings: &Settings) -> Arc<Snapshot> {
+        let RunSession { agent, entry, is_new, .. } = session;
         let wanted =
             skills::Wanted { config: &settings.config, agent: &agent.id, workspace: &agent.workspace };
         let occasion =
@@ -370,7 +370,7 @@ impl Runner {
 
 /// Refuses hints about guards from a sender without that right, as for the commands alone, and
 /// hints that can't be understood.
-fn may_have_hints(request: &Request) -> Result<(), NotBegun> {
+fn may_have_hints(request: &RunRequest) -> Result<(), NotBegun> {
     let Some(hints) = request.to_gateway().hints() else { return Ok(()) };
     match openclaw_commands::guard_directive(hints).filter(|_| !request.caller().may(Right::Approve)) {
         Some(name) => Err(NotBegun::refused(openclaw_commands::needs_scope(name, "operator.approvals"))),
@@ -383,7 +383,7 @@ fn may_have_hints(request: &Request) -> Result<(), NotBegun> {
 }
 
 /// The level the message itself asks for: in its words, or else beside them.
-fn asked_thinking(request: &Request) -> Result<Option<ThinkingLevel>, NotBegun> {
+fn asked_thinking(request: &RunRequest) -> Result<Option<ThinkingLevel>, NotBegun> {
     if let Some(level) = request.to_gateway().hints().and_then(|hints| hints.thinking) {
         return Ok(Some(level));
     }
@@ -408,7 +408,7 @@ fn reasoning(hints: Option<&Hints>, entry: &SessionEntry) -> ReasoningVisibility
 
 /// Returns the level of notes about tools that a chat is shown. Notes name files and commands, so a group is shown only the level that an
 /// owner has set in it (decision 55).
-pub(super) fn notes(row: &Row, entry: &SessionEntry, verbose: Verbose) -> Verbose {
+pub(super) fn notes(row: &InboxRow, entry: &SessionEntry, verbose: Verbose) -> Verbose {
     let Some(group) = row.payload.source.origin().filter(|origin| !origin.is_direct()) else {
         return verbose;
     };

@@ -18,10 +18,10 @@ use openclaw_delivery::reply::settings::{ChatKind, ReplySettings, Surface};
 use openclaw_delivery::reply::threading::{Quoted, ReplyFilter};
 use openclaw_journal::api::{AbortReason, RunOutcome, RunRecord};
 use openclaw_journal::delivery::{Author, Delivery, DeliveryState};
-use openclaw_journal::inbox::{Asked, Row};
+use openclaw_journal::inbox::{InboxRow, RequestForm};
 use openclaw_journal::journal::NewDelivery;
-use openclaw_journal::origin::Origin;
-use openclaw_journal::request::Request;
+use openclaw_journal::origin::MessageOrigin;
+use openclaw_journal::request::RunRequest;
 use openclaw_journal::rights::{Rights, settle};
 use openclaw_journal::run_result::RunResult;
 use openclaw_protocol::{AgentId, RunId};
@@ -30,7 +30,7 @@ use openclaw_sessions::SessionKey;
 use super::reply_media::{LoadedMedia, file_name};
 use super::sandbox;
 use crate::runner::Runner;
-use crate::said::{Aside, Destination, Said};
+use crate::said::{Aside, Destination, FinalReplies};
 use openclaw_runtime::messages::turn::MessageTurn;
 
 /// Longest error text in a group, in characters.
@@ -38,7 +38,7 @@ const GROUP_ERROR_CHARS: usize = 160;
 
 /// Settings for answering one message. Fixed when its run begins, so that blocks and the end of an answer are shaped alike.
 #[derive(Clone)]
-pub(super) struct Reply<'a> {
+pub(super) struct AnswerSettings<'a> {
     pub(super) runner: &'a Runner,
     run_id: &'a RunId,
     key: &'a SessionKey,
@@ -53,11 +53,11 @@ pub(super) struct Reply<'a> {
     has_words: bool,
 }
 
-impl<'a> Reply<'a> {
+impl<'a> AnswerSettings<'a> {
     /// Creates the reply to a message.
-    pub(super) fn new<P: Asked>(
+    pub(super) fn new<P: RequestForm>(
         runner: &'a Runner,
-        row: &'a Row<P>,
+        row: &'a InboxRow<P>,
         to: Destination,
         context: &PrefixContext,
         quoted: Quoted,
@@ -197,7 +197,12 @@ fn with_new_files(payload: ReplyPayload, named: &mut HashSet<String>) -> ReplyPa
 
 impl Runner {
     /// Returns the deliveries of an ended message; none if it was not said on a chat platform.
-    pub async fn replies<P: Asked>(&self, row: &Row<P>, record: &RunRecord, said: Said) -> Vec<NewDelivery> {
+    pub async fn replies<P: RequestForm>(
+        &self,
+        row: &InboxRow<P>,
+        record: &RunRecord,
+        said: FinalReplies,
+    ) -> Vec<NewDelivery> {
         let payloads = match said.payloads {
             Some(payloads) if payloads.is_empty() => return Vec::new(),
             Some(payloads) if is_worth_telling(&record.outcome) => payloads,
@@ -222,7 +227,7 @@ impl Runner {
             return Vec::new();
         }
         let context = self.prefix_context(&row.session_key, &to, &record.outcome, said.thinking).await;
-        let reply = Reply::new(self, row, to, &context, said.quoted).by(said.author);
+        let reply = AnswerSettings::new(self, row, to, &context, said.quoted).by(said.author);
         reply.last(payloads, said.buttons).await
     }
 
@@ -230,8 +235,8 @@ impl Runner {
     pub async fn say_aside(&self, key: &SessionKey, to: Destination, id: &str, said: Aside) {
         let context = self.prefix_of_session(key, &to).await;
         let run_id = RunId::new(id);
-        let mut reply =
-            Reply::of(self, &run_id, (key, None), to, &context, Quoted::default()).by(Author::Gateway);
+        let mut reply = AnswerSettings::of(self, &run_id, (key, None), to, &context, Quoted::default())
+            .by(Author::Gateway);
         let payload = ReplyPayload { text: said.text, ..ReplyPayload::default() };
         if let Err(error) = reply.send_alone(id, payload, said.buttons).await {
             tracing::error!(delivery = id, %error, "what the gateway says by itself was not taken");
@@ -239,7 +244,7 @@ impl Runner {
     }
 
     /// True if an answer is shown in a draft while it grows, as far as the account allows it.
-    pub fn has_drafts(&self, origin: &Origin, agent: &AgentId) -> bool {
+    pub fn has_drafts(&self, origin: &MessageOrigin, agent: &AgentId) -> bool {
         let config = &self.settings().config;
         let to = Destination::from(origin);
         let settings = ReplySettings::of(config, config.human_delay_of(agent), surface(&to));
@@ -297,7 +302,7 @@ impl Runner {
     }
 
     /// Returns the conversation in which a message is answered.
-    async fn destination_of<P: Asked>(&self, row: &Row<P>) -> Option<Destination> {
+    async fn destination_of<P: RequestForm>(&self, row: &InboxRow<P>) -> Option<Destination> {
         if let Some(origin) = row.gathering.as_ref().and_then(|gathering| gathering.answer_to.as_deref()) {
             return Some(origin.into());
         }
@@ -305,12 +310,16 @@ impl Runner {
     }
 
     /// Returns the conversation in which a message was said, if on a chat platform.
-    pub async fn origin_of<P: Asked>(&self, row: &Row<P>) -> Option<Box<Origin>> {
+    pub async fn origin_of<P: RequestForm>(&self, row: &InboxRow<P>) -> Option<Box<MessageOrigin>> {
         self.of_request(row, |request| request.source.origin().cloned().map(Box::new)).await
     }
 
     /// Takes a value from a message's request, which is on disk if it is big.
-    pub async fn of_request<P: Asked, T>(&self, row: &Row<P>, take: fn(&Request) -> Option<T>) -> Option<T> {
+    pub async fn of_request<P: RequestForm, T>(
+        &self,
+        row: &InboxRow<P>,
+        take: fn(&RunRequest) -> Option<T>,
+    ) -> Option<T> {
         if let Some(request) = row.payload.request() {
             return take(request);
         }

@@ -10,7 +10,7 @@ use openclaw_delivery::reply::pipeline::media;
 
 use crate::runner::Runner;
 use openclaw_journal::steady_id::uuid_of;
-use openclaw_runtime::messages::files::{ClientFiles, Files, Reach};
+use openclaw_runtime::messages::files::{ClientFiles, OutgoingFiles, Reach};
 
 /// The files of one reply.
 #[derive(Debug, Default)]
@@ -55,8 +55,8 @@ impl Runner {
         LoadedMedia { media, notes: (!notes.is_empty()).then(|| notes.join("\n")) }
     }
 
-    fn files(&self, reach: Reach) -> Files {
-        Files::new(&self.deps.state_dir, &self.settings().config, reach)
+    fn files(&self, reach: Reach) -> OutgoingFiles {
+        OutgoingFiles::new(&self.deps.state_dir, &self.settings().config, reach)
     }
 }
 

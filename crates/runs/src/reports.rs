@@ -15,11 +15,11 @@ const MOST: usize = 64;
 /// The last report of each of the sessions that ran last.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
-    last: Mutex<VecDeque<Kept>>,
+    last: Mutex<VecDeque<KeptReport>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct KeptReport {
     key: SessionKey,
     report: SystemPromptReport,
     json: Json,
@@ -38,7 +38,7 @@ impl Reports {
             Some(kept) if kept.report.says_the_same_as(&report) => kept,
             Some(_) | None => {
                 let json = Json::of_row_field(&report)?;
-                Kept { key: key.clone(), report, json }
+                KeptReport { key: key.clone(), report, json }
             }
         };
         let json = kept.json.clone();

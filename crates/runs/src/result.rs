@@ -7,7 +7,7 @@ use openclaw_journal::api::{AbortReason, RunOutcome, TIME_IS_UP};
 use openclaw_journal::run_result::RunResult;
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Usage;
-use openclaw_runtime::global_lanes::Wait;
+use openclaw_runtime::global_lanes::RunWait;
 use openclaw_runtime::session_model::profile_pin::{self, Keep};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::Json;
@@ -143,10 +143,12 @@ pub(super) fn mention_beginning(ended: &mut Outcome, id: &SessionId) {
 }
 
 /// Adds a note that the run waited for others, for chats that are told everything.
-pub(super) fn mention_wait(ended: &mut Outcome, wait: Wait, lane: &str) {
+pub(super) fn mention_wait(ended: &mut Outcome, wait: RunWait, lane: &str) {
     let text = match wait {
-        Wait::Place(waited) => format!("⏳ Waited {} s for a free place in lane {lane}.", waited.as_secs()),
-        Wait::Session(waited) => {
+        RunWait::Place(waited) => {
+            format!("⏳ Waited {} s for a free place in lane {lane}.", waited.as_secs())
+        }
+        RunWait::Session(waited) => {
             format!("⏳ Waited {} s behind another run of this session.", waited.as_secs())
         }
     };

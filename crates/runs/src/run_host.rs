@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use openclaw_agent::host::Host;
 use openclaw_commands::SubagentControl;
-use openclaw_journal::request::Request;
+use openclaw_journal::request::RunRequest;
 use openclaw_protocol::{RunId, SessionKey};
 
 use crate::calling_run::CallingRun;
@@ -19,7 +19,7 @@ pub struct NextStep {
     /// Session whose turn it is.
     pub key: SessionKey,
     /// The message.
-    pub request: Request,
+    pub request: RunRequest,
 }
 
 /// Requests of runs to the gateway around them.

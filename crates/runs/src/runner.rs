@@ -7,14 +7,14 @@ use openclaw_agent::bootstrap::WorkspaceFiles;
 use openclaw_agent::prompt::{RepoRoots, SystemPromptReport};
 use openclaw_agent::user_time::user_zone;
 use openclaw_delivery::ack_reaction::Acks;
-use openclaw_journal::inbox::{Queued, Row};
+use openclaw_journal::inbox::{InboxRow, Queued};
 use openclaw_journal::journal::JournalError;
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::UserMessage;
 use openclaw_runtime::child_runs::ChildRuns;
 use openclaw_runtime::session_model::SessionModels;
 use openclaw_runtime::setup::{Deps, Settings};
-use openclaw_runtime::shared::Shared;
+use openclaw_runtime::shared::DispatcherParts;
 use openclaw_sessions::entry::Json;
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, StoreError};
@@ -59,16 +59,16 @@ pub struct Runner {
     /// Messages that may end the process.
     pub suspects: Suspects,
     /// State that everything that works on messages shares.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<DispatcherParts>,
 }
 
 impl Runner {
     /// Makes the parts from what the gateway hands in.
-    pub fn new(deps: Deps, shared: Arc<Shared>) -> Arc<Self> {
+    pub fn new(deps: Deps, shared: Arc<DispatcherParts>) -> Arc<Self> {
         Arc::new_cyclic(|own| Self::with(deps, shared, Weak::clone(own)))
     }
 
-    fn with(mut deps: Deps, shared: Arc<Shared>, own: Weak<Self>) -> Self {
+    fn with(mut deps: Deps, shared: Arc<DispatcherParts>, own: Weak<Self>) -> Self {
         let (store, events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
         let config = Arc::clone(&deps.settings.borrow().config);
         Self {
@@ -135,7 +135,7 @@ impl Runner {
     }
 
     /// A message with the request it waited without, decided about.
-    pub async fn load(&self, waiting: &Row<Queued>) -> Result<Row, JournalError> {
+    pub async fn load(&self, waiting: &InboxRow<Queued>) -> Result<InboxRow, JournalError> {
         let row = self.load_alone(waiting).await?;
         match &waiting.gathering {
             Some(gathering) => self.gathered(row, gathering).await,
@@ -144,7 +144,7 @@ impl Runner {
     }
 
     /// Loads a message as if nothing was run together with it.
-    pub(crate) async fn load_alone(&self, waiting: &Row<Queued>) -> Result<Row, JournalError> {
+    pub(crate) async fn load_alone(&self, waiting: &InboxRow<Queued>) -> Result<InboxRow, JournalError> {
         let request = match waiting.payload.kept() {
             Some(request) => request.clone(),
             None => self.shared.journal.payload(&waiting.run_id).await?,
@@ -155,14 +155,14 @@ impl Runner {
 
     /// Returns the message that was found at start, and all that were accepted since, by the ids of
     /// their entries. `None` for a new message, and if they can't be read.
-    pub(crate) async fn entries_since<P>(&self, row: &Row<P>) -> Option<HashMap<String, RunId>> {
+    pub(crate) async fn entries_since<P>(&self, row: &InboxRow<P>) -> Option<HashMap<String, RunId>> {
         let accepted_at = row.recovered.then_some(row.accepted_at)?;
         let read = self.shared.journal.entries_since(accepted_at).await;
         read.inspect_err(|error| tracing::warn!(%error, "inbox could not be read")).ok()
     }
 
     /// A message as a run under way sees it.
-    pub fn steered_message(&self, row: &Row) -> UserMessage {
+    pub fn steered_message(&self, row: &InboxRow) -> UserMessage {
         let zone = user_zone(self.settings().config.agents.defaults.user_timezone.as_deref());
         wording::message(row, &Circumstances::plain(zone))
     }

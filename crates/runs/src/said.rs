@@ -4,12 +4,12 @@ use openclaw_agent::ReplyPayload;
 use openclaw_channels::{Address, Button, ConversationKind};
 use openclaw_delivery::reply::threading::Quoted;
 use openclaw_journal::delivery::Author;
-use openclaw_journal::origin::Origin;
-use openclaw_journal::request::Request;
+use openclaw_journal::origin::MessageOrigin;
+use openclaw_journal::request::RunRequest;
 
 /// Replies at the end of a run, with the settings of their delivery.
 #[derive(Debug, Clone, Default)]
-pub struct Said {
+pub struct FinalReplies {
     /// Replies with all that steers their delivery; `None` if only the outcome is left, as after a crash.
     pub payloads: Option<Vec<ReplyPayload>>,
     /// Thinking level that the model used.
@@ -33,7 +33,7 @@ pub struct Aside {
     pub buttons: Vec<Vec<Button>>,
 }
 
-impl Said {
+impl FinalReplies {
     /// Returns the replies of a message that is answered together with another, or was answered before: none.
     pub fn nothing() -> Self {
         Self { payloads: Some(Vec::new()), ..Self::default() }
@@ -53,8 +53,8 @@ pub struct Destination {
     pub is_private: bool,
 }
 
-impl From<&Origin> for Destination {
-    fn from(origin: &Origin) -> Self {
+impl From<&MessageOrigin> for Destination {
+    fn from(origin: &MessageOrigin) -> Self {
         Self {
             address: origin.address.clone(),
             kind: origin.conversation.kind,
@@ -66,7 +66,7 @@ impl From<&Origin> for Destination {
 
 impl Destination {
     /// Returns the conversation that a request is answered in, if it is one of a chat platform.
-    pub(crate) fn of(request: &Request) -> Option<Self> {
+    pub(crate) fn of(request: &RunRequest) -> Option<Self> {
         let told = |address: &Address| Self {
             address: address.clone(),
             kind: ConversationKind::Direct,

@@ -16,7 +16,7 @@ use openclaw_tools::sandbox::{
     ActiveSandbox, SandboxPolicy, SandboxSettings, SeededSkill, Wanted, workspace_of,
 };
 
-use super::session::Session;
+use super::session::RunSession;
 use crate::not_begun::NotBegun;
 use crate::runner::Runner;
 
@@ -44,13 +44,13 @@ pub(super) fn files_of(
 }
 
 /// True if a run works on copies of the workspace's files rather than on the files themselves.
-pub(super) fn has_copies(settings: &Settings, session: &Session) -> bool {
+pub(super) fn has_copies(settings: &Settings, session: &RunSession) -> bool {
     let held = settings_of(settings, &session.agent, &session.rights);
     held.is_some_and(|held| held.access != WorkspaceAccess::ReadWrite)
 }
 
 /// True if a run could write to the agent's workspace.
-pub(super) fn reaches_workspace(settings: &Settings, session: &Session) -> bool {
+pub(super) fn reaches_workspace(settings: &Settings, session: &RunSession) -> bool {
     let held = settings_of(settings, &session.agent, &session.rights);
     held.is_none_or(|held| held.access == WorkspaceAccess::ReadWrite)
 }
@@ -59,7 +59,7 @@ impl Runner {
     /// Makes the session's sandbox ready. Where that can't be had, the run does not begin: it would be done without.
     pub(super) async fn sandbox(
         &self,
-        session: &Session,
+        session: &RunSession,
         settings: &Settings,
         skills: &Snapshot,
     ) -> Result<Option<Arc<ActiveSandbox>>, NotBegun> {

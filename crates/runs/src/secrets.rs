@@ -39,11 +39,11 @@ struct Latest {
     /// and may be in use elsewhere.
     own_of_settings: VecDeque<SecretString>,
     tools_of_settings: VecDeque<SecretString>,
-    made: Option<Made>,
+    made: Option<ShieldCache>,
 }
 
 /// Shield, and the inputs it was made for besides the credentials seen.
-struct Made {
+struct ShieldCache {
     settings: Arc<Settings>,
     devices: Arc<[SecretString]>,
     shield: Arc<Shield>,
@@ -126,7 +126,8 @@ impl KnownSecrets {
         let credentials = credentials.map(ExposeSecret::expose_secret);
         let keys = latest.of_skills.iter().chain(&latest.tools_of_settings).map(ExposeSecret::expose_secret);
         let shield = Arc::new(Shield::new(&settings.config, credentials, keys)?);
-        latest.made = Some(Made { settings: Arc::clone(settings), devices, shield: Arc::clone(&shield) });
+        latest.made =
+            Some(ShieldCache { settings: Arc::clone(settings), devices, shield: Arc::clone(&shield) });
         Ok(shield)
     }
 }

@@ -6,11 +6,11 @@ use jiff::tz::TimeZone;
 use openclaw_agent::hooks::CommandAction;
 use openclaw_config::ResolvedAgent;
 use openclaw_journal::api::Occasion;
-use openclaw_journal::inbox::{Queued, Row};
+use openclaw_journal::inbox::{InboxRow, Queued};
 use openclaw_journal::journal::{Journal, Update};
 use openclaw_journal::rights::Rights;
 use openclaw_journal::rights::settle;
-use openclaw_journal::source::Kind;
+use openclaw_journal::source::RequestKind;
 use openclaw_models::Chosen;
 use openclaw_models::choose::Opening;
 use openclaw_protocol::{AgentId, SessionId};
@@ -29,12 +29,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::contact::Contact;
 use super::{fork, protections};
-use crate::hooks::{Chat, Restart};
+use crate::hooks::{HookChat, Restart};
 use crate::not_begun::NotBegun;
 use crate::runner::Runner;
 
 /// The conversation of one run.
-pub(super) struct Session {
+pub(super) struct RunSession {
     pub(super) key: SessionKey,
     pub(super) agent: ResolvedAgent,
     /// The transcript.
@@ -58,7 +58,7 @@ pub(super) struct Session {
 }
 
 /// Facts that decide about the transcript.
-struct Facts<'a> {
+struct TranscriptFacts<'a> {
     /// Session in which this very run has begun already.
     begun: Option<&'a SessionId>,
     /// Session that the request names: one to begin, or one to go on with.
@@ -76,7 +76,7 @@ struct Facts<'a> {
     goes_on: bool,
 }
 
-impl Facts<'_> {
+impl TranscriptFacts<'_> {
     /// Chooses the transcript: the same for the same message, also after a restart.
     fn choose(&self) -> SessionId {
         if let Some(begun) = self.begun {
@@ -92,7 +92,7 @@ impl Facts<'_> {
     }
 }
 
-impl Session {
+impl RunSession {
     /// Builds a session from its row, without a message.
     pub(super) fn of_row(
         runner: &Runner,
@@ -118,21 +118,21 @@ impl Session {
     }
 
     /// Stores in the inbox where the run begins, unless that is stored already.
-    pub(super) async fn note(&self, journal: &dyn Journal, row: &Row) -> Result<(), NotBegun> {
+    pub(super) async fn note(&self, journal: &dyn Journal, row: &InboxRow) -> Result<(), NotBegun> {
         if self.noted { Ok(()) } else { note(journal, row, &self.id).await }
     }
 }
 
 impl Runner {
     /// Finds the conversation and makes its row say so, durably. Before anything is written to the transcript it has to be
-    /// noted as well ([`Session::note`]).
+    /// noted as well ([`RunSession::note`]).
     pub(super) async fn session(
         &self,
-        row: &Row,
+        row: &InboxRow,
         settings: &Settings,
         requested: Option<RequestedModel>,
         stop: &CancellationToken,
-    ) -> Result<Session, NotBegun> {
+    ) -> Result<RunSession, NotBegun> {
         let key = row.session_key.clone();
         let agent_id = agent_of(row, settings);
         let agent = settings.config.agent(&agent_id);
@@ -178,7 +178,7 @@ impl Runner {
         let reset = named.map(|named| named.rest);
         let rights = row.payload.rights.clone().unwrap_or_default();
         let rights = settle::held(rights, (&settings.config, self.key_rules()), (&key, &agent.id));
-        Ok(Session {
+        Ok(RunSession {
             key,
             agent,
             id,
@@ -196,7 +196,7 @@ impl Runner {
     /// Chooses the conversation that a message goes on with, or begins.
     fn choose(
         &self,
-        row: &Row,
+        row: &InboxRow,
         agent: &AgentId,
         stored: Option<&SessionEntry>,
         settings: &Settings,
@@ -207,7 +207,7 @@ impl Runner {
             transcripts.exists(&transcripts.of_conversation(agent, &row.session_key, &row.fresh_id)?)
         };
         let zone = self.shared.clock.zone();
-        let facts = Facts {
+        let facts = TranscriptFacts {
             begun: row.session_id.as_ref(),
             named: if row.payload.is_isolated() { None } else { named_session(row)? },
             current: stored.and_then(usable_id),
@@ -222,7 +222,7 @@ impl Runner {
 
     /// True if a message's conversation is the one its session's row has, because it goes on with
     /// that or has begun it. Also true if that can't be read: the caller finds out soon enough.
-    pub async fn is_in_current(&self, waiting: &Row<Queued>) -> bool {
+    pub async fn is_in_current(&self, waiting: &InboxRow<Queued>) -> bool {
         let is_in_current = async {
             let (row, settings) = (self.load(waiting).await?, self.settings());
             let stored = self.entry(&row.session_key).await?;
@@ -249,7 +249,7 @@ impl Runner {
     async fn write_row(
         &self,
         key: &SessionKey,
-        row: &Row,
+        row: &InboxRow,
         renewal: Renewal,
     ) -> Result<Arc<SessionEntry>, NotBegun> {
         let patch = entry_patch(row).cloned();
@@ -263,7 +263,7 @@ impl Runner {
     /// Tells hooks of a conversation that begins with a message.
     async fn tell_restart(
         &self,
-        row: &Row,
+        row: &InboxRow,
         previous: Option<&SessionEntry>,
         current: &SessionEntry,
         asked: IsAsked,
@@ -279,14 +279,19 @@ impl Runner {
         let sender = row.payload.sender_id();
         let key = &row.session_key;
         let origin = row.payload.source.origin().filter(|_| asked == IsAsked::ByMessage);
-        let chat = origin.map(|origin| Chat { at: origin.into(), id: format!("{}:thooks", row.run_id) });
+        let chat = origin.map(|origin| HookChat { at: origin.into(), id: format!("{}:thooks", row.run_id) });
         let restart = Restart { key, previous, current, command, source, sender, chat };
         Box::pin(self.restarted(restart, stop)).await;
     }
 
     /// Returns the text behind `/new` or `/reset`, if the message begins so, and the model it
     /// names.
-    async fn asked_reset(&self, row: &Row, agent: &ResolvedAgent, settings: &Settings) -> Option<Opening> {
+    async fn asked_reset(
+        &self,
+        row: &InboxRow,
+        agent: &ResolvedAgent,
+        settings: &Settings,
+    ) -> Option<Opening> {
         let rest = row.payload.behind_reset()?;
         let rest = row.payload.to_gateway().words().unwrap_or(rest).to_owned();
         if rest.trim().is_empty() {
@@ -299,7 +304,7 @@ impl Runner {
     /// it begins with nothing.
     async fn forked(
         &self,
-        row: &Row,
+        row: &InboxRow,
         key: &SessionKey,
         id: &SessionId,
         agent: &ResolvedAgent,
@@ -329,7 +334,7 @@ enum IsAsked {
 }
 
 /// True if a message that begins a new conversation does so with `/reset`.
-fn is_reset_word(row: &Row) -> bool {
+fn is_reset_word(row: &InboxRow) -> bool {
     let body = command_body(row.payload.command_text());
     slash_command(&body).is_some_and(|(name, _)| name.eq_ignore_ascii_case("reset"))
 }
@@ -351,7 +356,7 @@ struct Renewal {
 }
 
 /// Stores in the inbox where the run begins.
-async fn note(journal: &dyn Journal, row: &Row, id: &SessionId) -> Result<(), NotBegun> {
+async fn note(journal: &dyn Journal, row: &InboxRow, id: &SessionId) -> Result<(), NotBegun> {
     if row.session_id.as_ref() != Some(id) {
         journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
     }
@@ -385,12 +390,12 @@ fn change_row(edit: Edit<'_>, renewal: &Renewal, patch: Option<&Map<String, Valu
     }
 }
 
-fn entry_patch(row: &Row) -> Option<&Map<String, Value>> {
+fn entry_patch(row: &InboxRow) -> Option<&Map<String, Value>> {
     row.payload.source.entry_patch()
 }
 
 /// The session id the request names; it becomes a file name.
-fn named_session(row: &Row) -> Result<Option<&str>, NotBegun> {
+fn named_session(row: &InboxRow) -> Result<Option<&str>, NotBegun> {
     let named = row
         .payload
         .source
@@ -408,7 +413,7 @@ fn usable_id(entry: &SessionEntry) -> Option<&SessionId> {
 }
 
 /// Returns the agent whose conversation it is.
-fn agent_of(row: &Row, settings: &Settings) -> AgentId {
+fn agent_of(row: &InboxRow, settings: &Settings) -> AgentId {
     let asked = row.payload.agent_id.clone();
     asked.unwrap_or_else(|| row.session_key.agent_or(&settings.sessions.default_agent()))
 }
@@ -416,11 +421,11 @@ fn agent_of(row: &Row, settings: &Settings) -> AgentId {
 /// True if the row's conversation goes on, judged at the time of acceptance: a restart on the next
 /// day chooses the same. An `agent` request never starts a new one by time (2.9 keeps the id), the
 /// command line's does.
-fn goes_on(row: &Row, entry: &SessionEntry, settings: &Settings, zone: &TimeZone) -> bool {
+fn goes_on(row: &InboxRow, entry: &SessionEntry, settings: &Settings, zone: &TimeZone) -> bool {
     let key = &row.session_key;
     let channel = match row.payload.source.kind() {
-        Kind::Chat => group_channel(key, entry).unwrap_or_else(|| row.payload.channel()),
-        Kind::Agent => match row.payload.source.occasion() {
+        RequestKind::Chat => group_channel(key, entry).unwrap_or_else(|| row.payload.channel()),
+        RequestKind::Agent => match row.payload.source.occasion() {
             Occasion::Request | Occasion::Heartbeat => return true,
             Occasion::Isolated => return false,
             Occasion::Command => entry.last_channel.as_deref().unwrap_or_default(),
@@ -450,7 +455,7 @@ mod tests {
     fn the_transcript_is_chosen_the_same_way_before_and_after_a_crash() {
         let (begun, current, fresh) =
             (SessionId::new("begun"), SessionId::new("current"), SessionId::new("fresh"));
-        let base = Facts {
+        let base = TranscriptFacts {
             begun: None,
             named: None,
             current: Some(&current),
@@ -460,20 +465,32 @@ mod tests {
             goes_on: true,
         };
         let cases = [
-            ("the row's conversation goes on", Facts { ..base }, &current),
-            ("it has expired", Facts { goes_on: false, ..base }, &fresh),
-            ("there is none", Facts { current: None, goes_on: false, ..base }, &fresh),
-            ("the message resets", Facts { resets: true, ..base }, &fresh),
-            ("it has begun", Facts { begun: Some(&begun), resets: true, goes_on: false, ..base }, &begun),
-            ("it has begun in its own, and the note was lost", Facts { fresh_exists: true, ..base }, &fresh),
+            ("the row's conversation goes on", TranscriptFacts { ..base }, &current),
+            ("it has expired", TranscriptFacts { goes_on: false, ..base }, &fresh),
+            ("there is none", TranscriptFacts { current: None, goes_on: false, ..base }, &fresh),
+            ("the message resets", TranscriptFacts { resets: true, ..base }, &fresh),
+            (
+                "it has begun",
+                TranscriptFacts { begun: Some(&begun), resets: true, goes_on: false, ..base },
+                &begun,
+            ),
+            (
+                "it has begun in its own, and the note was lost",
+                TranscriptFacts { fresh_exists: true, ..base },
+                &fresh,
+            ),
         ];
         for (name, facts, expected) in cases {
             assert_eq!(&facts.choose(), expected, "{name}");
         }
-        let named = Facts { named: Some("mine"), goes_on: false, ..base };
+        let named = TranscriptFacts { named: Some("mine"), goes_on: false, ..base };
         assert_eq!(&named.choose(), &current, "a session keeps the transcript it has");
         let mine = SessionId::new("mine");
-        assert_eq!(Facts { current: None, ..named }.choose(), mine, "a new one has the one that was named");
+        assert_eq!(
+            TranscriptFacts { current: None, ..named }.choose(),
+            mine,
+            "a new one has the one that was named"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Answer of a command that stands among words for the agent.
 
-use openclaw_commands::Response;
-use openclaw_journal::inbox::Row;
+use openclaw_commands::CommandResponse;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_sessions::SessionEntry;
 
 use crate::not_begun::NotBegun;
@@ -9,7 +9,7 @@ use crate::runner::Runner;
 
 impl Runner {
     /// Returns the answer of a command.
-    pub async fn shortcut(&self, row: &Row, name: &str) -> Result<Response, NotBegun> {
+    pub async fn shortcut(&self, row: &InboxRow, name: &str) -> Result<CommandResponse, NotBegun> {
         let settings = self.settings();
         let key = &row.session_key;
         let asked = row.payload.agent_id.clone();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use openclaw_agent::event::RunEvent;
 use openclaw_agent::{DirectCall, ToolError};
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_journal::intent::ToolWish;
 use openclaw_journal::request::MAIN_LANE;
 use openclaw_protocol::message::ToolCall;
@@ -15,14 +15,14 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::lent::LanePlace;
-use super::prepare::Asking;
-use super::session::Session;
+use super::prepare::RunOrigin;
+use super::session::RunSession;
 use crate::calling_run::CallerChannel;
 use crate::calling_run::CallingRun;
 use crate::control::RunControl;
 use crate::not_begun::NotBegun;
 use crate::runner::Runner;
-use openclaw_commands::Context;
+use openclaw_commands::CommandContext;
 
 /// Answer to a call during which the gateway went down: it is unknown how far the call came.
 pub(super) const INTERRUPTED: &str =
@@ -32,9 +32,9 @@ impl Runner {
     /// Calls the tool and returns its result as the answer.
     pub(super) async fn call_tool(
         &self,
-        row: &Row,
-        context: &Context<'_>,
-        session: &Session,
+        row: &InboxRow,
+        context: &CommandContext<'_>,
+        session: &RunSession,
         wish: &ToolWish,
         control: &RunControl,
         events: &mpsc::Sender<RunEvent>,
@@ -51,7 +51,7 @@ impl Runner {
         let images = self.models.all.image_choice(&settings.models, &agent.id, &agent.agent_dir).await;
         // Nothing is said to a model that could see.
         let image = images.map(|_| ImageSetup { model_sees: false });
-        let from = Asking { request: Some(&row.payload), image, ..Asking::default() };
+        let from = RunOrigin { request: Some(&row.payload), image, ..RunOrigin::default() };
         let sandbox = self.sandbox(session, &settings, &skills).await?;
         let tools = self.tools(session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
         let arguments = json!({"command": wish.input, "commandName": wish.command, "skillName": wish.skill});

@@ -7,7 +7,7 @@ use openclaw_agent::hooks::CommandAction;
 use openclaw_agent::reply::RunErrorKind;
 use openclaw_agent::tokens::message_tokens;
 use openclaw_agent::{Outcome, RunEnd, Transcript as _};
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::StoreError;
 use openclaw_sessions::entry::{ResetKind, new_session_id};
@@ -17,7 +17,7 @@ use openclaw_sessions::transcript::inject::injected;
 use super::inject::AnsweredIn;
 use super::prepare::Prepared;
 use super::result::Figures;
-use super::session::Session;
+use super::session::RunSession;
 use crate::hooks::Restart;
 use crate::runner::Runner;
 
@@ -39,7 +39,7 @@ impl DeadEnd {
     /// Returns the dead end at which a message's run has ended, if a new conversation would help:
     /// not if the message alone has no room, or if nothing else was said yet. A client of `agent`
     /// chose its session and is told the error alone, as in 2.9.
-    pub(super) fn met(prepared: &Prepared, row: &Row, ended: &Outcome) -> Option<Self> {
+    pub(super) fn met(prepared: &Prepared, row: &InboxRow, ended: &Outcome) -> Option<Self> {
         if prepared.session.is_new || !row.payload.is_chat() {
             return None;
         }
@@ -92,8 +92,8 @@ impl Runner {
     /// row is written leaves the old one, with the error in it.
     pub(super) async fn start_over(
         &self,
-        session: &Session,
-        row: &Row,
+        session: &RunSession,
+        row: &InboxRow,
         figures: Figures,
         dead_end: DeadEnd,
     ) -> Result<(), StoreError> {

@@ -17,11 +17,11 @@ use parking_lot::Mutex;
 /// The messages one run is handed.
 #[derive(Debug, Default)]
 pub struct SteeringQueue {
-    state: Mutex<State>,
+    state: Mutex<SteeringState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SteeringState {
     /// Messages that the run has not seen yet.
     pending: VecDeque<(Job, UserMessage)>,
     /// Messages that the run has seen, but that are not in the transcript yet.
@@ -193,18 +193,18 @@ mod tests {
     use std::sync::Arc;
 
     use openclaw_journal::backlog::Backlog;
-    use openclaw_journal::inbox::{Attempts, Queued, Row};
-    use openclaw_journal::request::Request;
+    use openclaw_journal::inbox::{Attempts, InboxRow, Queued};
+    use openclaw_journal::request::RunRequest;
     use openclaw_protocol::{SessionId, SessionKey};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
 
     fn job(name: &str) -> Job {
-        let row = Row {
+        let row = InboxRow {
             run_id: RunId::new(name),
             session_key: SessionKey::global(),
-            payload: Queued::of(Request::default(), Attempts::default(), Backlog::default().count(0)),
+            payload: Queued::of(RunRequest::default(), Attempts::default(), Backlog::default().count(0)),
             accepted_at: 0,
             entry_id: format!("id-{name}"),
             fresh_id: SessionId::new("s"),

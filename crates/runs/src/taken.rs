@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use openclaw_journal::api::RunOutcome;
-use openclaw_journal::inbox::{AskedRecords, Known, Row};
+use openclaw_journal::inbox::{AskedRecords, InboxRow, KnownRun};
 use openclaw_journal::journal::{JournalError, Update};
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::{Message, StopReason};
@@ -15,7 +15,7 @@ impl Runner {
     /// that run, which has ended well, and a crash came before the message's own end was noted. If
     /// that can't be known, the answer is given once more rather than never. A message whose answer
     /// was not told counts as its own from now on.
-    pub(super) async fn is_told_by_another<P>(&self, row: &Row<P>, context: &[Arc<Message>]) -> bool {
+    pub(super) async fn is_told_by_another<P>(&self, row: &InboxRow<P>, context: &[Arc<Message>]) -> bool {
         // In the process that took it the message ends with that run.
         if !row.recovered {
             return false;
@@ -28,24 +28,26 @@ impl Runner {
         is_told
     }
 
-    async fn has_been_told<P>(&self, row: &Row<P>) -> Result<bool, JournalError> {
+    async fn has_been_told<P>(&self, row: &InboxRow<P>) -> Result<bool, JournalError> {
         let journal = &self.shared.journal;
         let records = journal.message_records(AskedRecords::Run(row.run_id.clone()), 1).await?;
         let Some(by) = records.into_iter().next().and_then(|record| record.taken_by) else {
             return Ok(false);
         };
         let known = journal.message(&by).await?;
-        Ok(matches!(known, Some(Known::Finished(record)) if matches!(record.outcome, RunOutcome::Ok { .. })))
+        Ok(
+            matches!(known, Some(KnownRun::Finished(record)) if matches!(record.outcome, RunOutcome::Ok { .. })),
+        )
     }
 
     /// Notes that the message has a run of its own: a crash parted it from the run that was about
     /// to take it, or had taken it.
-    pub(super) async fn own<P>(&self, row: &Row<P>) {
+    pub(super) async fn own<P>(&self, row: &InboxRow<P>) {
         self.takes_on(row, vec![row.run_id.clone()]).await;
     }
 
     /// Notes that its run answers these messages, which it found in its turn or is about.
-    pub(super) async fn takes_on<P>(&self, row: &Row<P>, runs: Vec<RunId>) {
+    pub(super) async fn takes_on<P>(&self, row: &InboxRow<P>, runs: Vec<RunId>) {
         if runs.is_empty() {
             return;
         }

@@ -3,10 +3,10 @@
 use futures_util::future::BoxFuture;
 use openclaw_agent::ReplyPayload;
 use openclaw_journal::api::{AbortReason, RunOutcome, RunRecord};
-use openclaw_journal::inbox::{Asked, Row};
-use openclaw_journal::request::Request;
+use openclaw_journal::inbox::{InboxRow, RequestForm};
+use openclaw_journal::request::RunRequest;
 use openclaw_journal::rights::Rights;
-use openclaw_journal::source::Source;
+use openclaw_journal::source::RequestSource;
 use openclaw_journal::talk::{StepEnd, is_unannounced};
 
 use crate::run_host::NextStep;
@@ -25,8 +25,12 @@ fn end_of(record: &RunRecord) -> StepEnd<'_> {
 
 impl Runner {
     /// Returns the step that follows; `None` for most messages.
-    pub(crate) async fn next_step<P: Asked>(&self, row: &Row<P>, record: &RunRecord) -> Option<NextStep> {
-        let talk = |request: &Request| {
+    pub(crate) async fn next_step<P: RequestForm>(
+        &self,
+        row: &InboxRow<P>,
+        record: &RunRecord,
+    ) -> Option<NextStep> {
+        let talk = |request: &RunRequest| {
             Some((request.source.exchange().cloned()?, request.lineage, request.rights.clone()))
         };
         let (exchange, lineage, rights) = self.of_request(row, talk).await?;
@@ -34,7 +38,7 @@ impl Runner {
         let (run_id, key, mut request) = exchange.next(end_of(record))?;
         request.lineage = lineage.of_message();
         request.rights = rights.as_ref().map(Rights::caused);
-        if let Source::Talk(step) = &mut request.source
+        if let RequestSource::Talk(step) = &mut request.source
             && let Some(address) = &step.deliver_to
             && !self.may_deliver(&key, &address.channel).await.unwrap_or_default()
         {
@@ -51,9 +55,9 @@ impl Runner {
 
     /// Returns the part of a step's answer that goes to a chat platform: for messages outside of
     /// talks all of it, for a talk only the last word, if it is one.
-    pub(crate) async fn announced<P: Asked>(
+    pub(crate) async fn announced<P: RequestForm>(
         &self,
-        row: &Row<P>,
+        row: &InboxRow<P>,
         record: &RunRecord,
         payloads: Vec<ReplyPayload>,
     ) -> Vec<ReplyPayload> {

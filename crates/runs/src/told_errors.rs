@@ -17,13 +17,13 @@ const MAX_TOLD: usize = 1_000;
 /// The errors that were told. A start forgets them: then each is told once more.
 #[derive(Debug, Default)]
 pub(crate) struct ToldErrors {
-    told: Mutex<HashMap<(Address, String), Told>>,
+    told: Mutex<HashMap<(Address, String), ToldError>>,
 }
 
 /// Time at which an error was told, and the run that told it: that run may tell it again if storing
 /// it failed.
 #[derive(Debug)]
-struct Told {
+struct ToldError {
     at: Instant,
     run_id: RunId,
 }
@@ -42,7 +42,7 @@ impl ToldErrors {
         {
             told.remove(&oldest);
         }
-        told.insert(key, Told { at: now, run_id: run_id.clone() });
+        told.insert(key, ToldError { at: now, run_id: run_id.clone() });
         true
     }
 }

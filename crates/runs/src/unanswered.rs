@@ -6,7 +6,7 @@ use std::sync::Arc;
 use openclaw_agent::{Outcome, ReplyPayload, RunEvent, Transcript as _};
 use openclaw_delivery::outbox::Paced;
 use openclaw_journal::api::{AbortReason, RunOutcome};
-use openclaw_journal::inbox::{Queued, Row};
+use openclaw_journal::inbox::{InboxRow, Queued};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::store::{Edit, Refused};
@@ -20,11 +20,11 @@ use super::branch::{Prompted, RunBranch};
 use super::prepare::circumstances;
 use super::wording::{self, Circumstances};
 use crate::control::RunControl;
-use crate::ending::{self, Ending, done, failed, finish};
+use crate::ending::{self, RunEnding, done, failed, finish};
 use crate::not_begun::NotBegun;
 use crate::obstacle::Obstacle;
 use crate::runner::Runner;
-use crate::said::Said;
+use crate::said::FinalReplies;
 use crate::{blocked, result};
 use openclaw_runtime::messages::turn::MessageTurn;
 
@@ -33,16 +33,16 @@ use openclaw_runtime::messages::turn::MessageTurn;
 /// sent: clients may have been told it.
 pub(super) async fn close(
     runner: &Runner,
-    row: &Row<Queued>,
+    row: &InboxRow<Queued>,
     reason: AbortReason,
     control: &RunControl,
-) -> Ending {
+) -> RunEnding {
     let facts = &row.payload.facts;
     if !facts.wants.command {
-        match record(runner, row, Why::Stopped(reason), control).await {
+        match record(runner, row, UnansweredReason::Stopped(reason), control).await {
             Recorded::Done | Recorded::Broken(_) => {}
-            Recorded::Answered(_) => return Ending::Unsent,
-            Recorded::NotYet => return Ending::Interrupted,
+            Recorded::Answered(_) => return RunEnding::Unsent,
+            Recorded::NotYet => return RunEnding::Interrupted,
         }
         if reason.is_by_a_person() && facts.beat.is_none() {
             runner.note_stop(&row.session_key).await;
@@ -57,15 +57,15 @@ pub(super) async fn close(
 /// conversation with its errors.
 pub(super) async fn fail(
     runner: &Runner,
-    row: &Row<Queued>,
+    row: &InboxRow<Queued>,
     message: String,
     is_beat: bool,
     control: &RunControl,
     events: &mpsc::Sender<RunEvent>,
-) -> Ending {
+) -> RunEnding {
     let recorded = match is_beat {
         true => Recorded::Done,
-        false => record(runner, row, Why::Failed(&message), control).await,
+        false => record(runner, row, UnansweredReason::Failed(&message), control).await,
     };
     end(runner, row, recorded, message, events).await
 }
@@ -73,29 +73,29 @@ pub(super) async fn fail(
 /// Ends a message that is recorded: with this error, unless it has its answer.
 pub(super) async fn end(
     runner: &Runner,
-    row: &Row<Queued>,
+    row: &InboxRow<Queued>,
     recorded: Recorded,
     message: String,
     events: &mpsc::Sender<RunEvent>,
-) -> Ending {
+) -> RunEnding {
     match recorded {
         Recorded::Done => failed(runner, row, message).await,
-        Recorded::NotYet => Ending::Interrupted,
+        Recorded::NotYet => RunEnding::Interrupted,
         Recorded::Broken(said) => {
             let (turn, said) = *said;
             let (_, mut payloads) = runner.left_of_resumed(&turn, said).await;
             payloads.push(ReplyPayload { text: message.clone(), is_error: true, ..ReplyPayload::default() });
-            let said = Said {
+            let said = FinalReplies {
                 payloads: Some(payloads),
                 quoted: turn.quoted.clone(),
                 has_spoken: true,
-                ..Said::default()
+                ..FinalReplies::default()
             };
             let started_at = Some(runner.shared.clock.now_ms());
             let outcome = RunOutcome::Error { message, result: None };
             let record = ending::record(runner, row, started_at, outcome);
             finish(runner, row, &record, said).await;
-            Ending::Done(record)
+            RunEnding::Done(record)
         }
         Recorded::Answered(standing) => {
             tracing::info!(run_id = %row.run_id, session = %row.session_key, "the answer was there already: it is sent");
@@ -109,10 +109,14 @@ pub(super) async fn end(
                 true => Vec::new(),
                 false => runner.left_of_resumed(&turn, standing.ended.payloads).await.1,
             };
-            let said = Said { payloads: Some(payloads), quoted: turn.quoted.clone(), ..Said::default() };
+            let said = FinalReplies {
+                payloads: Some(payloads),
+                quoted: turn.quoted.clone(),
+                ..FinalReplies::default()
+            };
             let record = ending::record(runner, row, Some(started_at), outcome);
             finish(runner, row, &record, said).await;
-            Ending::Done(record)
+            RunEnding::Done(record)
         }
     }
 }
@@ -142,7 +146,7 @@ pub(super) struct StandingAnswer {
 
 /// Reason for which a message has no answer of a model.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Why<'a> {
+pub(super) enum UnansweredReason<'a> {
     /// Stopped. The beginning of its turn is done: a stopped message begins a new conversation if
     /// it asks for one. A stop by a person is noted behind it, as behind a run: the next turn does
     /// not answer it.
@@ -153,7 +157,7 @@ pub(super) enum Why<'a> {
     GivenUp(&'a str),
 }
 
-impl Why<'_> {
+impl UnansweredReason<'_> {
     fn abort(self) -> Option<AbortReason> {
         match self {
             Self::Stopped(reason) => Some(reason),
@@ -193,13 +197,13 @@ impl Why<'_> {
 /// Waits for space and for a transcript that another process has.
 pub(super) async fn record(
     runner: &Runner,
-    row: &Row<Queued>,
-    why: Why<'_>,
+    row: &InboxRow<Queued>,
+    why: UnansweredReason<'_>,
     control: &RunControl,
 ) -> Recorded {
     loop {
         let recorded = async {
-            let row = Row { abort: why.abort(), ..runner.load(row).await? };
+            let row = InboxRow { abort: why.abort(), ..runner.load(row).await? };
             runner.record_unanswered(&row, why, &control.cancel).await
         };
         let recorded = tokio::select! { biased;
@@ -250,7 +254,7 @@ impl Runner {
     /// Returns the answer that the message's turn ends with; `None` if there is no whole one.
     async fn standing(
         &self,
-        row: &Row,
+        row: &InboxRow,
         branch: &mut RunBranch,
         session_id: SessionId,
     ) -> Result<Option<StandingAnswer>, NotBegun> {
@@ -266,8 +270,8 @@ impl Runner {
 
     async fn record_unanswered(
         &self,
-        row: &Row,
-        why: Why<'_>,
+        row: &InboxRow,
+        why: UnansweredReason<'_>,
         stop: &CancellationToken,
     ) -> Result<Recorded, NotBegun> {
         let answer = why.answer();
@@ -330,9 +334,13 @@ impl Runner {
 }
 
 /// Stopped while it waited for its turn.
-pub(crate) async fn stopped_early(runner: &Runner, row: &Row<Queued>, control: &RunControl) -> Ending {
+pub(crate) async fn stopped_early(
+    runner: &Runner,
+    row: &InboxRow<Queued>,
+    control: &RunControl,
+) -> RunEnding {
     if runner.shared.kill.is_cancelled() {
-        return Ending::Interrupted;
+        return RunEnding::Interrupted;
     }
     let reason = control.reason.get().copied().unwrap_or(AbortReason::Stop);
     // Boxed: every run would carry it, and it is rare.
@@ -343,9 +351,9 @@ pub(crate) async fn stopped_early(runner: &Runner, row: &Row<Queued>, control: &
 pub(crate) async fn passed(
     obstacle: &Obstacle,
     runner: &Runner,
-    row: &Row<Queued>,
+    row: &InboxRow<Queued>,
     control: &RunControl,
-) -> Result<(), Ending> {
+) -> Result<(), RunEnding> {
     tokio::select! { biased;
         () = control.cancel.cancelled() => Err(stopped_early(runner, row, control).await),
         gone = blocked::gone(obstacle, runner, row, control) => gone,

@@ -8,18 +8,18 @@ use std::time::Duration;
 use openclaw_channels::{Account, Activity, Address};
 use openclaw_config::settings::TypingMode;
 use openclaw_delivery::reply::typing;
-use openclaw_journal::inbox::{Queued, Row};
+use openclaw_journal::inbox::{InboxRow, Queued};
 
 use crate::runner::Runner;
 
 /// Place at which it is shown.
-struct Shown {
+struct TypingTarget {
     account: Arc<dyn Account>,
     at: Address,
     every: Duration,
 }
 
-impl Shown {
+impl TypingTarget {
     async fn once(&self) {
         if let Err(error) = self.account.show_activity(&self.at, Activity::Typing).await {
             tracing::debug!(%error, "that somebody writes is not shown");
@@ -42,7 +42,7 @@ impl Shown {
 impl Runner {
     /// Shows the typing indicator once in the conversation of a message, if it is shown at once
     /// there.
-    pub async fn show_typing(&self, row: &Row<Queued>) {
+    pub async fn show_typing(&self, row: &InboxRow<Queued>) {
         if let Some(shown) = self.shown_at_once(row).await {
             shown.once().await;
         }
@@ -50,7 +50,11 @@ impl Runner {
 
     /// Waits, and shows the typing indicator meanwhile in the conversation of a message. A future
     /// that is ready at once shows nothing.
-    pub(super) async fn shown_to_wait<T>(&self, row: &Row<Queued>, waiting: impl Future<Output = T>) -> T {
+    pub(super) async fn shown_to_wait<T>(
+        &self,
+        row: &InboxRow<Queued>,
+        waiting: impl Future<Output = T>,
+    ) -> T {
         let mut waiting = pin!(waiting);
         let showing = async {
             if let Some(shown) = self.shown_at_once(row).await {
@@ -64,7 +68,7 @@ impl Runner {
         waiting.await
     }
 
-    async fn shown_at_once(&self, row: &Row<Queued>) -> Option<Shown> {
+    async fn shown_at_once(&self, row: &InboxRow<Queued>) -> Option<TypingTarget> {
         let origin = self.origin_of(row).await?;
         let settings = self.settings();
         let (agents, session) = (&settings.config.agents.defaults, &settings.config.session);
@@ -78,6 +82,6 @@ impl Runner {
         )?;
         let at = origin.address.clone();
         let account = self.deps.platforms.account(&settings.config, &at.channel, &at.account)?;
-        (mode == TypingMode::Instant).then_some(Shown { account, at, every })
+        (mode == TypingMode::Instant).then_some(TypingTarget { account, at, every })
     }
 }

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use openclaw_agent::user_time::with_timestamp;
-use openclaw_journal::inbox::Row;
-use openclaw_journal::origin::{Frame, Origin};
-use openclaw_journal::source::{Kind, Source};
+use openclaw_journal::inbox::InboxRow;
+use openclaw_journal::origin::{MessageFrame, MessageOrigin};
+use openclaw_journal::source::{RequestKind, RequestSource};
 use openclaw_protocol::message::{Block, Provenance, ProvenanceKind, UserContent, UserMessage};
 use openclaw_sessions::display::{ABORT_NOTE, GREETING};
 
@@ -32,10 +32,10 @@ impl Circumstances {
 }
 
 /// The message for the model. Its timestamp is that of acceptance: the same after a restart.
-pub(crate) fn message(row: &Row, circumstances: &Circumstances) -> UserMessage {
+pub(crate) fn message(row: &InboxRow, circumstances: &Circumstances) -> UserMessage {
     let mut content = vec![Block::text(text(row, circumstances))];
     content.extend(row.payload.images.iter().cloned());
-    let is_internal = matches!(row.payload.source, Source::MemoryFlush);
+    let is_internal = matches!(row.payload.source, RequestSource::MemoryFlush);
     let internal = Provenance {
         kind: ProvenanceKind::InternalSystem,
         source_session_key: None,
@@ -69,11 +69,11 @@ pub(crate) fn put_before(message: &mut UserMessage, preface: &str) {
 }
 
 /// Text that the agent reads of a message that waited, in one text with others.
-pub(crate) fn queued(row: &Row, zone: TimeZone) -> String {
+pub(crate) fn queued(row: &InboxRow, zone: TimeZone) -> String {
     text(row, &Circumstances::plain(zone))
 }
 
-fn text(row: &Row, circumstances: &Circumstances) -> String {
+fn text(row: &InboxRow, circumstances: &Circumstances) -> String {
     if let Some(gathered) = &row.payload.gathered {
         let note = if circumstances.after_abort { ABORT_NOTE } else { "" };
         return format!("{}{note}{}", circumstances.system_block, gathered.text);
@@ -91,8 +91,8 @@ fn text(row: &Row, circumstances: &Circumstances) -> String {
     };
     let told = &circumstances.system_block;
     match row.payload.source.kind() {
-        Kind::Agent => format!("{told}{body}"),
-        Kind::Chat => {
+        RequestKind::Agent => format!("{told}{body}"),
+        RequestKind::Chat => {
             let note = if circumstances.after_abort { ABORT_NOTE } else { "" };
             format!("{told}{note}{body}\n[message_id: {}]", row.run_id)
         }
@@ -100,8 +100,8 @@ fn text(row: &Row, circumstances: &Circumstances) -> String {
 }
 
 /// Text of a message from a chat platform, which is framed already, with the time.
-fn platform_text(row: &Row, origin: &Origin, circumstances: &Circumstances) -> String {
-    let Frame { lead, before, after, starter, untrusted } = &origin.frame;
+fn platform_text(row: &InboxRow, origin: &MessageOrigin, circumstances: &Circumstances) -> String {
+    let MessageFrame { lead, before, after, starter, untrusted } = &origin.frame;
     let starter = if circumstances.is_first { starter.as_str() } else { "" };
     let told = &circumstances.system_block;
     let note = if circumstances.after_abort { ABORT_NOTE } else { "" };
@@ -123,14 +123,14 @@ fn stamped(text: &str, at_ms: i64, zone: &TimeZone) -> String {
 
 #[cfg(test)]
 mod tests {
-    use openclaw_journal::intent::{Hints, Intent, ModelChoice};
-    use openclaw_journal::request::{Decisions, Request};
+    use openclaw_journal::intent::{Hints, Intent, ModelHint};
+    use openclaw_journal::request::{Decisions, RunRequest};
     use openclaw_protocol::{AgentId, RunId, SessionId, SessionKey};
 
     use super::*;
 
-    fn row(payload: Request) -> Row {
-        Row {
+    fn row(payload: RunRequest) -> InboxRow {
+        InboxRow {
             run_id: RunId::new("run-1"),
             session_key: SessionKey::main(&AgentId::default(), "main"),
             payload,
@@ -146,12 +146,12 @@ mod tests {
         }
     }
 
-    fn chat(text: &str) -> Row {
-        row(Request { text: text.to_owned(), ..Request::default() })
+    fn chat(text: &str) -> InboxRow {
+        row(RunRequest { text: text.to_owned(), ..RunRequest::default() })
     }
 
-    fn agent(text: &str) -> Row {
-        row(Request { source: Source::program(), text: text.to_owned(), ..Request::default() })
+    fn agent(text: &str) -> InboxRow {
+        row(RunRequest { source: RequestSource::program(), text: text.to_owned(), ..RunRequest::default() })
     }
 
     fn circumstances() -> Circumstances {
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn what_was_meant_for_the_gateway_is_not_shown_to_the_agent() {
         let mut asked = chat("hi /model x");
-        let choice = ModelChoice { model: "x".to_owned(), profile: None };
+        let choice = ModelHint { model: "x".to_owned(), profile: None };
         asked.payload.decided = Some(Decisions {
             reset: None,
             intent: Intent::PromptFor {
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_thread_tells_how_it_began_once_and_what_strangers_wrote_comes_last() {
-        let frame = Frame {
+        let frame = MessageFrame {
             lead: "[media attached: a.png]\n".to_owned(),
             before: "[Slack #lunch] Ada (7): ".to_owned(),
             after: "\n[from: Ada (7)]".to_owned(),
@@ -229,9 +229,12 @@ mod tests {
             untrusted: "\n\nUntrusted context:\ntopic".to_owned(),
         };
         let mut said = chat("yes");
-        let origin =
-            Origin { frame, message_id: "9".to_owned(), ..openclaw_journal::testing::direct("7", None) };
-        said.payload.source = Source::platform(origin);
+        let origin = MessageOrigin {
+            frame,
+            message_id: "9".to_owned(),
+            ..openclaw_journal::testing::direct("7", None)
+        };
+        said.payload.source = RequestSource::platform(origin);
         let system_block = "System: [now] x\n\n".to_owned();
         let later = Circumstances { system_block, ..circumstances() };
         let first = Circumstances { is_first: true, ..later.clone() };

@@ -7,20 +7,20 @@ use openclaw_agent::Transcript as _;
 use openclaw_agent::event::{RunEnd, RunEvent};
 use openclaw_journal::api::{AbortReason, RunOutcome, RunRecord};
 use openclaw_journal::beat::BeatAnswer;
-use openclaw_journal::inbox::{Queued, Row};
+use openclaw_journal::inbox::{InboxRow, Queued};
 use openclaw_journal::job::Job;
 use openclaw_journal::journal::JournalError;
 use openclaw_journal::request::MAIN_LANE;
 use openclaw_runtime::events::Verbose;
-use openclaw_runtime::global_lanes::{LanePermit, Wait};
+use openclaw_runtime::global_lanes::{LanePermit, RunWait};
 use tokio::sync::mpsc;
 
 use crate::agent_call::run_agent;
 use crate::attempt::{self, GivenUp};
-use crate::command::{self, Route};
+use crate::command::{self, MessageRoute};
 use crate::compaction::{AfterRun, ToldChat};
 use crate::control::RunControl;
-use crate::ending::{Ending, done, failed, finish, record};
+use crate::ending::{RunEnding, done, failed, finish, record};
 use crate::lent::LanePlace;
 use crate::live::{Live, Shows};
 use crate::not_begun::NotBegun;
@@ -28,7 +28,7 @@ use crate::obstacle::Obstacle;
 use crate::prepare::{Flush, Preparation, Prepared};
 use crate::replies::is_worth_telling;
 use crate::runner::Runner;
-use crate::said::Said;
+use crate::said::FinalReplies;
 use crate::start_over::DeadEnd;
 use crate::unanswered::{passed, stopped_early};
 use crate::{gathered, given_up, hooks, memory_flush, prepare, result, unanswered};
@@ -42,9 +42,9 @@ pub async fn work(
     job: &Job,
     control: &Arc<RunControl>,
     events: mpsc::Sender<RunEvent>,
-) -> Ending {
+) -> RunEnding {
     match work_or_close(runner, job, control, events.clone()).await {
-        Ending::Unsent => Box::pin(send_answer(runner, job, control, events)).await,
+        RunEnding::Unsent => Box::pin(send_answer(runner, job, control, events)).await,
         ending => ending,
     }
 }
@@ -56,11 +56,11 @@ async fn send_answer(
     job: &Job,
     stopped: &RunControl,
     events: mpsc::Sender<RunEvent>,
-) -> Ending {
+) -> RunEnding {
     tracing::info!(run_id = %job.row.run_id, session = %job.row.session_key, "the answer was there before the run was stopped: it is sent");
     stopped.end.answer();
     let control = Arc::new(RunControl::new(runner.shared.kill.child_token(), stopped.has_waited));
-    let row = Row { abort: None, ..Row::clone(&job.row) };
+    let row = InboxRow { abort: None, ..InboxRow::clone(&job.row) };
     let job = Job { row: Arc::new(row), ..job.clone() };
     answered_or_run(runner, &job, &control, None, events).await
 }
@@ -70,7 +70,7 @@ async fn work_or_close(
     job: &Job,
     control: &Arc<RunControl>,
     events: mpsc::Sender<RunEvent>,
-) -> Ending {
+) -> RunEnding {
     let waiting = &job.row;
     if let Some(given_up) = GivenUp::after(waiting.payload.attempts) {
         return Box::pin(given_up::close(runner, waiting, given_up, control, &events)).await;
@@ -100,7 +100,7 @@ async fn work_or_close(
 }
 
 /// Waits for a permit of the message's global lane; fails with how the message ends when it is stopped meanwhile.
-async fn enter_lane(runner: &Runner, job: &Job, control: &RunControl) -> Result<LanePermit, Ending> {
+async fn enter_lane(runner: &Runner, job: &Job, control: &RunControl) -> Result<LanePermit, RunEnding> {
     let lane = job.row.payload.facts.lane();
     tokio::select! { biased;
         () = control.cancel.cancelled() => Err(stopped_early(runner, &job.row, control).await),
@@ -110,7 +110,7 @@ async fn enter_lane(runner: &Runner, job: &Job, control: &RunControl) -> Result<
         } => {
             if let Some(waited) = permit.waited {
                 // The first wait is told.
-                let _ = control.lane_wait.set(Wait::Place(waited));
+                let _ = control.lane_wait.set(RunWait::Place(waited));
             }
             Ok(permit)
         }
@@ -125,14 +125,14 @@ async fn answered_or_run(
     control: &Arc<RunControl>,
     mut permit: Option<LanePermit>,
     events: mpsc::Sender<RunEvent>,
-) -> Ending {
+) -> RunEnding {
     let row = match runner.load(&job.row).await {
         Ok(row) => row,
         Err(error) => return unreadable(runner, &job.row, error).await,
     };
     let requested = match runner.route(&row).await {
-        Route::Agent(requested) => requested,
-        Route::Gateway { refusal } => {
+        MessageRoute::Agent(requested) => requested,
+        MessageRoute::Gateway { refusal } => {
             if row.payload.compacts() && row.answered.is_none() && permit.is_none() {
                 permit = match enter_lane(runner, job, control).await {
                     Ok(permit) => Some(permit),
@@ -165,7 +165,7 @@ async fn answered_or_run(
                 drop(permit);
                 return stopped_early(runner, &job.row, control).await;
             }
-            Err(_) if runner.shared.kill.is_cancelled() => return Ending::Interrupted,
+            Err(_) if runner.shared.kill.is_cancelled() => return RunEnding::Interrupted,
             Err(NotBegun { obstacle: Some(obstacle), .. }) => obstacle,
             Err(NotBegun { message, is_refusal, .. }) => {
                 tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "run could not begin");
@@ -192,15 +192,15 @@ async fn enter_lane_after(
     runner: &Runner,
     job: &Job,
     control: &RunControl,
-) -> Result<LanePermit, Ending> {
+) -> Result<LanePermit, RunEnding> {
     passed(&obstacle, runner, &job.row, control).await?;
     enter_lane(runner, job, control).await
 }
 
 /// Ends a message whose request can't be read from disk any more.
-async fn unreadable(runner: &Runner, row: &Row<Queued>, error: JournalError) -> Ending {
+async fn unreadable(runner: &Runner, row: &InboxRow<Queued>, error: JournalError) -> RunEnding {
     if error == JournalError::Closed || runner.shared.kill.is_cancelled() {
-        return Ending::Interrupted;
+        return RunEnding::Interrupted;
     }
     tracing::error!(run_id = %row.run_id, session = %row.session_key, %error, "a message could not be read");
     failed(runner, row, format!("Error: the message could not be read from gateway.sqlite: {error}")).await
@@ -209,12 +209,12 @@ async fn unreadable(runner: &Runner, row: &Row<Queued>, error: JournalError) -> 
 /// Runs the agent, then stores: transcript and session row, then the inbox, and only then clients hear of the end.
 async fn drive(
     runner: &Runner,
-    row: &Row,
+    row: &InboxRow,
     mut prepared: Box<Prepared>,
     permit: Option<LanePermit>,
     control: &Arc<RunControl>,
     events: mpsc::Sender<RunEvent>,
-) -> Ending {
+) -> RunEnding {
     let turn = runner.message_turn(row);
     let lane = row.payload.lane.as_deref().unwrap_or(MAIN_LANE);
     let place = Arc::new(LanePlace::new(lane, permit).of_attempt(control));
@@ -252,7 +252,7 @@ async fn drive(
         hooks::run::ended(bus, context, &ended, prepared.branch.context());
     }
     if runner.shared.kill.is_cancelled() {
-        return Ending::Interrupted;
+        return RunEnding::Interrupted;
     }
     let reason = control.reason.get().copied();
     if control.end.is_stop() {
@@ -293,13 +293,15 @@ async fn drive(
     let mut unsent = None;
     let said = match live {
         // Another run has given the answer, and has said it.
-        Some(_) | None if runner.is_told_by_another(row, prepared.branch.context()).await => Said::nothing(),
+        Some(_) | None if runner.is_told_by_another(row, prepared.branch.context()).await => {
+            FinalReplies::nothing()
+        }
         // Of what somebody stopped no more is said.
         Some(live) if !is_worth_telling(&outcome) => {
             live.abandon().await;
-            Said::nothing()
+            FinalReplies::nothing()
         }
-        None if !is_worth_telling(&outcome) => Said::nothing(),
+        None if !is_worth_telling(&outcome) => FinalReplies::nothing(),
         Some(live) => {
             let (left, paced) = match answered {
                 Some(said_to) => live.finish_at(said_to, ended.payloads.clone()).await,
@@ -316,14 +318,14 @@ async fn drive(
                 runner.add_footer(&prepared, &ended, &mut payloads).await;
             }
             let payloads = (!is_silent_failure).then_some(payloads);
-            Said { payloads, thinking, quoted: turn.quoted.clone(), ..Said::default() }
+            FinalReplies { payloads, thinking, quoted: turn.quoted.clone(), ..FinalReplies::default() }
         }
         // A program asked, and its answer is for a chat platform.
         None if row.payload.source.deliver_to().is_some() => {
             let payloads = Some(turn.remaining(ended.payloads.clone()));
-            Said { payloads, thinking, quoted: turn.quoted.clone(), ..Said::default() }
+            FinalReplies { payloads, thinking, quoted: turn.quoted.clone(), ..FinalReplies::default() }
         }
-        None => Said::nothing(),
+        None => FinalReplies::nothing(),
     };
     let mut figures = prepared.figures(ended, row, &outcome, reason);
     if answered.is_some() {
@@ -345,7 +347,7 @@ async fn drive(
     }
     if let Err(error) = synced {
         if runner.shared.kill.is_cancelled() {
-            return Ending::Interrupted;
+            return RunEnding::Interrupted;
         }
         // The run is over all the same: the caller must not wait for a disk that does not recover.
         tracing::error!(run_id = %row.run_id, %error, "transcript could not be synced: a power cut may take the end of it");
@@ -353,7 +355,7 @@ async fn drive(
     for taken in control.steering.close() {
         let end = control.end_of_taken(&taken.row.run_id, &outcome);
         let record = record(runner, &taken.row, Some(started_at), end);
-        finish(runner, &taken.row, &record, Said::nothing()).await;
+        finish(runner, &taken.row, &record, FinalReplies::nothing()).await;
     }
     let report = prepared.kept_report.clone();
     let record = RunRecord { report, ..record(runner, row, Some(started_at), outcome) };
@@ -368,9 +370,9 @@ async fn drive(
             to: origin.into(),
             context: runner.prefix_of(row, &prepared),
         });
-        return Ending::Full(record, Box::new(AfterRun { prepared: *prepared, permit, candidate, chat }));
+        return RunEnding::Full(record, Box::new(AfterRun { prepared: *prepared, permit, candidate, chat }));
     }
     prepared.keep(runner);
     drop(permit);
-    Ending::Done(record)
+    RunEnding::Done(record)
 }

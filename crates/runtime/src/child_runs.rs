@@ -25,23 +25,23 @@ const REST: u32 = 4;
 
 /// Number of changes made so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Change(u64);
+pub struct ChangeNumber(u64);
 
 /// Every sub-agent until it is archived. Leaf data: nothing is awaited under its lock.
 pub struct ChildRuns {
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<ChildRunsState>,
     changed: Notify,
     /// Number of the last change that was written, or that the disk has refused.
-    tried: watch::Sender<Change>,
+    tried: watch::Sender<ChangeNumber>,
 }
 
 #[derive(Default)]
-struct State {
+struct ChildRunsState {
     runs: BTreeMap<String, ChildRun>,
-    change: Change,
+    change: ChangeNumber,
     /// Number of the last change that is on disk.
-    written: Change,
+    written: ChangeNumber,
 }
 
 impl ChildRuns {
@@ -58,14 +58,14 @@ impl ChildRuns {
     }
 
     /// Adds a sub-agent, unless it is there.
-    pub fn add(&self, run: ChildRun) -> Change {
+    pub fn add(&self, run: ChildRun) -> ChangeNumber {
         self.edit(|runs| {
             runs.entry(run.run_id.clone()).or_insert(run);
         })
     }
 
     /// Changes one that is there.
-    pub fn change(&self, run_id: &str, change: impl FnOnce(&mut ChildRun)) -> Change {
+    pub fn change(&self, run_id: &str, change: impl FnOnce(&mut ChildRun)) -> ChangeNumber {
         self.edit(|runs| {
             if let Some(run) = runs.get_mut(run_id) {
                 change(run);
@@ -74,11 +74,11 @@ impl ChildRuns {
     }
 
     /// Removes a sub-agent.
-    pub fn remove(&self, run_id: &str) -> Change {
+    pub fn remove(&self, run_id: &str) -> ChangeNumber {
         self.edit(|runs| drop(runs.remove(run_id)))
     }
 
-    fn edit(&self, edit: impl FnOnce(&mut BTreeMap<String, ChildRun>)) -> Change {
+    fn edit(&self, edit: impl FnOnce(&mut BTreeMap<String, ChildRun>)) -> ChangeNumber {
         let mut state = self.state.lock();
         edit(&mut state.runs);
         state.change.0 += 1;
@@ -138,7 +138,7 @@ impl ChildRuns {
     }
 
     /// Waits until a change is on disk, or the disk has refused it.
-    pub async fn tried(&self, change: Change) {
+    pub async fn tried(&self, change: ChangeNumber) {
         // The sender lives as long as this.
         let _ = self.tried.subscribe().wait_for(|tried| *tried >= change).await;
     }

@@ -15,7 +15,7 @@ const WORTH_A_WARNING: Duration = Duration::from_secs(2);
 
 /// Object and length of a run's wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
+pub enum RunWait {
     /// A place in its lane.
     Place(Duration),
     /// The run before it in its session.

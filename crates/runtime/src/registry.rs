@@ -16,13 +16,13 @@ pub struct Registry {
 
 #[derive(Debug, Default)]
 struct Runs {
-    slots: HashMap<RunId, Slot>,
+    slots: HashMap<RunId, RunSlot>,
     /// Runs by session, oldest first.
     sessions: HashMap<SessionKey, Vec<RunId>>,
 }
 
 #[derive(Debug)]
-struct Slot {
+struct RunSlot {
     run: ActiveRun,
     /// True if work on it has begun, be it only the wait for a place.
     taken_up: bool,
@@ -48,7 +48,7 @@ impl Registry {
             accepted_at,
             phase: RunPhase::Queued,
         };
-        let slot = Slot { run, taken_up: false, end };
+        let slot = RunSlot { run, taken_up: false, end };
         let mut runs = self.runs.lock();
         if runs.slots.insert(run_id.clone(), slot).is_none() {
             runs.sessions.entry(session_key.clone()).or_default().push(run_id.clone());

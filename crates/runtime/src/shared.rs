@@ -14,7 +14,7 @@ use crate::global_lanes::{GlobalLanes, LaneSizes};
 use crate::registry::Registry;
 
 /// Parts of one dispatcher.
-pub struct Shared {
+pub struct DispatcherParts {
     /// The time.
     pub clock: Clock,
     /// Bounds on waiting messages.
@@ -43,7 +43,7 @@ pub struct Shared {
     pub kill: CancellationToken,
 }
 
-impl Shared {
+impl DispatcherParts {
     /// State of a dispatcher that has begun nothing.
     pub fn new(journal: Arc<dyn Journal>, sizes: LaneSizes, clock: Clock) -> Self {
         let (stopping, kill) = (CancellationToken::new(), CancellationToken::new());

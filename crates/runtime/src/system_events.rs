@@ -34,7 +34,7 @@ const MAX_SESSIONS: usize = 256;
 /// The queues, by session.
 #[derive(Default)]
 pub struct SystemEvents {
-    state: Mutex<State>,
+    state: Mutex<EventQueues>,
     /// Journal that keeps promised lines; set once the gateway has begun.
     journal: OnceLock<Arc<dyn Journal>>,
 }
@@ -46,7 +46,7 @@ impl std::fmt::Debug for SystemEvents {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct EventQueues {
     queues: HashMap<SessionKey, Queue>,
     /// Lines that an earlier process put into the transcript with the message of a run that did not end. Its session has them again
     /// if the transcript has lost them.
@@ -210,7 +210,7 @@ impl From<KeptLine> for SystemLine {
     }
 }
 
-impl State {
+impl EventQueues {
     fn next_number(&mut self) -> i64 {
         self.last += 1;
         self.last
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn kept_lines_that_make_room_are_to_leave_the_journal() {
-        let mut state = State::default();
+        let mut state = EventQueues::default();
         let line = |number, text: &str| KeptLine {
             number,
             session_key: session("s"),

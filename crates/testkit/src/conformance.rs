@@ -22,7 +22,7 @@ use openclaw_config::Config;
 
 pub use inbound::*;
 pub use outbound::*;
-pub use scene::{Inbox, Life, Scene};
+pub use scene::{AccountLife, Inbox, Scene};
 
 /// A future of a fixture.
 pub type FixtureFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -45,7 +45,7 @@ pub trait Fixture: Send + Sync + Sized + 'static {
     fn config_without_credentials(&self, dir: &Path) -> Arc<Config>;
 
     /// Conversations of the platform, as its ids are.
-    fn places(&self, account: &str) -> Places;
+    fn places(&self, account: &str) -> TestConversations;
 
     /// Makes a person say something, which the platform then delivers.
     fn says(&self, account: &str, at: &Address, text: &str);
@@ -69,7 +69,7 @@ pub trait Fixture: Send + Sync + Sized + 'static {
     fn next_send(&self, account: &str, meets: Meets);
 
     /// Messages that people see, in order.
-    fn shown(&self, account: &str) -> Vec<Shown>;
+    fn shown(&self, account: &str) -> Vec<ShownMessage>;
 
     /// A request of this account that shows that an answer is on its way, or a draft of it: where each was shown.
     fn activity(&self, account: &str) -> Vec<(String, Option<String>)>;
@@ -77,7 +77,7 @@ pub trait Fixture: Send + Sync + Sized + 'static {
 
 /// Conversations.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct TestConversations {
     /// Chat with one person.
     pub direct: Address,
     /// Chat with another person.
@@ -103,7 +103,7 @@ pub enum Meets {
 
 /// A message that people see.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownMessage {
     /// The conversation, as the platform names it.
     pub target: String,
     /// The thread.

@@ -58,7 +58,7 @@ pub enum DiskCall {
 
 /// Calls that fail, and the way in which they fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct DiskFault {
     /// The calls that are counted.
     pub call: DiskCall,
     /// Number of the first call that fails, counted from 1.
@@ -71,7 +71,7 @@ pub struct Fault {
     pub suffix: String,
 }
 
-impl Fault {
+impl DiskFault {
     /// Creates a fault with which the next call fails with `EIO`, on any file.
     pub fn once(call: DiskCall) -> Self {
         Self { call, first: 1, times: 1, error: Some(Errno::EIO), suffix: String::new() }
@@ -145,7 +145,7 @@ impl FaultyDisk {
     ///
     /// # Errors
     /// When there are too many, or the disk refuses.
-    pub fn arm(&self, faults: &[Fault]) -> Result<()> {
+    pub fn arm(&self, faults: &[DiskFault]) -> Result<()> {
         ensure!(faults.len() <= SLOTS, "at most {SLOTS} faults");
         self.disarm()?;
         for (at, fault) in faults.iter().enumerate() {

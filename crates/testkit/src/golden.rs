@@ -8,4 +8,4 @@ mod likeness;
 mod play;
 mod script;
 
-pub use play::{Change, Deviation, Replay};
+pub use play::{Deviation, LineChange, Replay};

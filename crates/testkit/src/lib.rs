@@ -30,4 +30,4 @@ mod ws_client;
 pub use device::DeviceIdentity;
 pub use gateway::{GatewaySetup, GatewayUnderTest, TOKEN};
 pub use reserved_port::ReservedPort;
-pub use ws_client::{Answer, Challenge, DEADLINE, Login, Received, SocketOptions, WsClient};
+pub use ws_client::{Challenge, DEADLINE, Login, Received, SocketOptions, WsAnswer, WsClient};

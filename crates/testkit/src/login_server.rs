@@ -53,14 +53,14 @@ impl Scripted {
 
 /// A question the server was asked.
 #[derive(Debug, Clone)]
-pub struct Question {
+pub struct LoginQuestion {
     /// Path without query.
     pub path: String,
     form: Vec<(String, String)>,
     authorization: Option<String>,
 }
 
-impl Question {
+impl LoginQuestion {
     /// A field of the form; empty when it is not there.
     pub fn field(&self, name: &str) -> &str {
         self.form.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
@@ -72,15 +72,15 @@ impl Question {
     }
 }
 
-struct Shared {
+struct LoginServerState {
     script: Mutex<VecDeque<Scripted>>,
-    seen: watch::Sender<Vec<Question>>,
+    seen: watch::Sender<Vec<LoginQuestion>>,
 }
 
 /// A running server. It ends when dropped. Requests that its script does not answer get status 500.
 pub struct LoginServer {
     url: String,
-    shared: Arc<Shared>,
+    shared: Arc<LoginServerState>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -93,7 +93,8 @@ impl LoginServer {
     pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port on 127.0.0.1");
         let address = listener.local_addr().expect("a bound socket has an address");
-        let shared = Arc::new(Shared { script: Mutex::default(), seen: watch::Sender::new(Vec::new()) });
+        let shared =
+            Arc::new(LoginServerState { script: Mutex::default(), seen: watch::Sender::new(Vec::new()) });
         let app = axum::Router::new().fallback(answer).with_state(Arc::clone(&shared));
         // Owned by the server: aborted when it is dropped.
         let task = tokio::spawn(async move {
@@ -113,7 +114,7 @@ impl LoginServer {
     }
 
     /// Requests so far.
-    pub fn requests(&self) -> Vec<Question> {
+    pub fn requests(&self) -> Vec<LoginQuestion> {
         self.shared.seen.borrow().clone()
     }
 
@@ -131,9 +132,14 @@ impl Drop for LoginServer {
     }
 }
 
-async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn answer(
+    State(shared): State<Arc<LoginServerState>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let question = Question {
+    let question = LoginQuestion {
         path: uri.path().to_owned(),
         form: url::form_urlencoded::parse(&body).into_owned().collect(),
         authorization: authorization.map(str::to_owned),

@@ -47,11 +47,11 @@ use tokio::sync::watch;
 pub use bedrock::bedrock_exception;
 pub use captured::Captured;
 pub use reference::{HELLO, Pace, reply as reference_reply};
-pub use script::{Gate, Reply, ScriptedCall, ScriptedUsage, Step, Stop};
+pub use script::{Gate, ModelStop, Reply, ScriptedCall, ScriptedUsage, Step};
 pub use tls::OverTls;
 
 use encode::Protocol;
-use script::Head;
+use script::AnswerHead;
 
 /// Length of an embedding unless the request says otherwise.
 const DIMENSIONS: usize = 16;
@@ -62,13 +62,13 @@ const MAX_REQUEST: usize = 256 * 1024 * 1024;
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ModelServerState>,
     task: tokio::task::JoinHandle<()>,
 }
 
 type Lists = Box<dyn Fn(&Captured) -> Option<Reply> + Send + Sync>;
 
-struct Shared {
+struct ModelServerState {
     script: Script,
     /// Answers at paths that belong to no protocol.
     lists: OnceLock<Lists>,
@@ -78,17 +78,17 @@ struct Shared {
     /// True if nothing is kept in `seen`.
     forgets: AtomicBool,
     /// Number of requests that have come in, and those that are over.
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<ServerProgress>,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for ModelServerState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shared").field("seen", &self.seen).finish_non_exhaustive()
     }
 }
 
 #[derive(Debug, Clone, Default)]
-struct Progress {
+struct ServerProgress {
     arrived: usize,
     over: Vec<usize>,
 }
@@ -125,15 +125,15 @@ impl ModelServer {
     async fn start(script: Script) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port on 127.0.0.1");
         let address = listener.local_addr().expect("a bound socket has an address");
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ModelServerState {
             script,
             lists: OnceLock::new(),
             pages: Mutex::default(),
             seen: Mutex::default(),
             forgets: AtomicBool::new(false),
-            progress: watch::Sender::new(Progress::default()),
+            progress: watch::Sender::new(ServerProgress::default()),
         });
-        let app = app(&shared).into_make_service_with_connect_info::<Peer>();
+        let app = app(&shared).into_make_service_with_connect_info::<ClientPeer>();
         // Owned by the server: aborted when it is dropped.
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, app).await;
@@ -205,15 +205,15 @@ impl ModelServer {
 
 /// The client's end of a connection, whatever that is made of.
 #[derive(Debug, Clone, Copy)]
-struct Peer(SocketAddr);
+struct ClientPeer(SocketAddr);
 
-impl Connected<IncomingStream<'_, TcpListener>> for Peer {
+impl Connected<IncomingStream<'_, TcpListener>> for ClientPeer {
     fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Self {
         Self(*stream.remote_addr())
     }
 }
 
-fn app(shared: &Arc<Shared>) -> axum::Router {
+fn app(shared: &Arc<ModelServerState>) -> axum::Router {
     axum::Router::new()
         .fallback(answer)
         .layer(DefaultBodyLimit::max(MAX_REQUEST))
@@ -226,9 +226,9 @@ impl Drop for ModelServer {
     }
 }
 
-impl Shared {
+impl ModelServerState {
     /// Notes a request; the guard says when its answer is over.
-    fn capture(self: &Arc<Self>, request: Captured) -> Ending {
+    fn capture(self: &Arc<Self>, request: Captured) -> OverSignal {
         let mut seen = lock(&self.seen);
         let number = seen.len();
         if !self.forgets.load(Ordering::Relaxed) {
@@ -236,7 +236,7 @@ impl Shared {
         }
         drop(seen);
         self.progress.send_modify(|progress| progress.arrived += 1);
-        Ending { shared: Arc::clone(self), number }
+        OverSignal { shared: Arc::clone(self), number }
     }
 
     fn reply(&self, request: &Captured) -> Reply {
@@ -250,12 +250,12 @@ impl Shared {
 }
 
 /// Tells when an answer is over, by being dropped with it.
-struct Ending {
-    shared: Arc<Shared>,
+struct OverSignal {
+    shared: Arc<ModelServerState>,
     number: usize,
 }
 
-impl Drop for Ending {
+impl Drop for OverSignal {
     fn drop(&mut self) {
         self.shared.progress.send_modify(|progress| progress.over.push(self.number));
     }
@@ -263,8 +263,8 @@ impl Drop for Ending {
 
 /// Takes a request and answers it.
 async fn answer(
-    State(shared): State<Arc<Shared>>,
-    ConnectInfo(Peer(peer)): ConnectInfo<Peer>,
+    State(shared): State<Arc<ModelServerState>>,
+    ConnectInfo(ClientPeer(peer)): ConnectInfo<ClientPeer>,
     version: Version,
     method: Method,
     uri: Uri,
@@ -325,21 +325,21 @@ enum Wire {
 }
 
 impl Wire {
-    fn encoder(self, model: &str, reply: &Reply) -> Encoder {
+    fn encoder(self, model: &str, reply: &Reply) -> AnswerEncoder {
         match self {
-            Self::Chat(protocol) => Encoder::Chat(encode::Encoder::new(protocol, model, reply)),
-            Self::Responses => Encoder::Responses(responses::Encoder::new(model, reply)),
-            Self::Google => Encoder::Google(google::Encoder::new(model, reply)),
-            Self::Bedrock => Encoder::Bedrock(bedrock::Encoder::new(reply)),
+            Self::Chat(protocol) => AnswerEncoder::Chat(encode::ChatEncoder::new(protocol, model, reply)),
+            Self::Responses => AnswerEncoder::Responses(responses::ResponsesEncoder::new(model, reply)),
+            Self::Google => AnswerEncoder::Google(google::GoogleEncoder::new(model, reply)),
+            Self::Bedrock => AnswerEncoder::Bedrock(bedrock::BedrockEncoder::new(reply)),
         }
     }
 
     fn document(self, model: &str, reply: &Reply) -> Value {
         match self {
             Self::Chat(protocol) => encode::document(protocol, model, reply),
-            Self::Responses => responses::Encoder::new(model, reply).document(reply),
-            Self::Google => google::Encoder::new(model, reply).document(reply),
-            Self::Bedrock => bedrock::Encoder::new(reply).document(reply),
+            Self::Responses => responses::ResponsesEncoder::new(model, reply).document(reply),
+            Self::Google => google::GoogleEncoder::new(model, reply).document(reply),
+            Self::Bedrock => bedrock::BedrockEncoder::new(reply).document(reply),
         }
     }
 
@@ -364,20 +364,20 @@ impl Wire {
 
 /// Writes one streamed answer, step by step.
 #[derive(Debug)]
-enum Encoder {
-    Chat(encode::Encoder),
-    Responses(responses::Encoder),
-    Google(google::Encoder),
-    Bedrock(bedrock::Encoder),
+enum AnswerEncoder {
+    Chat(encode::ChatEncoder),
+    Responses(responses::ResponsesEncoder),
+    Google(google::GoogleEncoder),
+    Bedrock(bedrock::BedrockEncoder),
 }
 
-impl Encoder {
+impl AnswerEncoder {
     fn begin(&self) -> Vec<u8> {
         match self {
             Self::Chat(encoder) => encoder.begin().into_bytes(),
             Self::Responses(encoder) => encoder.begin().into_bytes(),
             Self::Google(encoder) => encoder.begin().into_bytes(),
-            Self::Bedrock(_) => bedrock::Encoder::begin(),
+            Self::Bedrock(_) => bedrock::BedrockEncoder::begin(),
         }
     }
 
@@ -400,20 +400,20 @@ impl Encoder {
     }
 }
 
-async fn speak(wire: Wire, request: &Captured, reply: Reply, ending: Ending) -> Response<Body> {
+async fn speak(wire: Wire, request: &Captured, reply: Reply, ending: OverSignal) -> Response<Body> {
     let model = request.body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned();
     let wants_stream = wire.wants_stream(request);
     match &reply.head {
-        Head::Never => {
+        AnswerHead::Never => {
             std::future::pending::<Infallible>().await;
             unreachable_answer()
         }
-        Head::Plain { status, headers, body } => build(*status, headers, Body::from(body.clone())),
-        Head::Stream if wants_stream => {
+        AnswerHead::Plain { status, headers, body } => build(*status, headers, Body::from(body.clone())),
+        AnswerHead::Stream if wants_stream => {
             let kind = ("content-type".to_owned(), wire.content_type().to_owned());
             build(200, &[kind], Body::from_stream(stream(wire, &model, reply, ending)))
         }
-        Head::Stream | Head::Document => json_answer(&wire.document(&model, &reply)),
+        AnswerHead::Stream | AnswerHead::Document => json_answer(&wire.document(&model, &reply)),
     }
 }
 
@@ -422,7 +422,7 @@ fn stream(
     wire: Wire,
     model: &str,
     reply: Reply,
-    ending: Ending,
+    ending: OverSignal,
 ) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> + Send + use<> {
     let encoder = wire.encoder(model, &reply);
     let first = encoder.begin();
@@ -431,11 +431,11 @@ fn stream(
 }
 
 struct Speech {
-    encoder: Encoder,
+    encoder: AnswerEncoder,
     steps: VecDeque<Step>,
     /// Bytes to send before the first step; `None` once they were sent, like the speech itself.
     said: Option<Vec<u8>>,
-    _ending: Ending,
+    _ending: OverSignal,
 }
 
 impl Speech {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 /// Session of the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session {
+pub struct DirectorySession {
     /// Session key, as the file spells it.
     pub key: String,
     /// Id of its transcript.
@@ -27,13 +27,13 @@ const NEWEST: i64 = 1_770_000_000_000;
 ///
 /// # Errors
 /// When the disk refuses.
-pub fn write(state_dir: &Path, sessions: usize) -> Result<Vec<Session>> {
+pub fn write(state_dir: &Path, sessions: usize) -> Result<Vec<DirectorySession>> {
     let dir = state_dir.join("agents/main/sessions");
     fs::create_dir_all(&dir)?;
     let mut rows = Map::new();
     let mut out = Vec::with_capacity(sessions);
     for number in 0..sessions {
-        let session = Session { key: key(number), id: uuid(number) };
+        let session = DirectorySession { key: key(number), id: uuid(number) };
         rows.insert(session.key.clone(), row(number, &session, &dir));
         let name = match topic(number) {
             Some(topic) => format!("{}-topic-{topic}.jsonl", session.id),
@@ -81,7 +81,7 @@ fn key(number: usize) -> String {
     format!("agent:main:{rest}")
 }
 
-fn row(number: usize, session: &Session, dir: &Path) -> Value {
+fn row(number: usize, session: &DirectorySession, dir: &Path) -> Value {
     let mut row = json!({
         "sessionId": session.id,
         "updatedAt": NEWEST - i64::try_from(number).unwrap_or_default() * 60_000,

@@ -39,7 +39,7 @@ use tokio::sync::watch;
 
 use crate::{DEADLINE, ReservedPort};
 
-pub use fault::Fault;
+pub use fault::CallFault;
 pub use multipart::Upload;
 pub use outage::Outage;
 pub use updates::{bot, button, forum_message, group_message, person, private_message, reaction};
@@ -53,7 +53,7 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 #[derive(Debug)]
 pub struct TelegramServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<TelegramShared>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -72,7 +72,7 @@ pub enum Moment<'m> {
 
 /// A call that came in.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub struct BotCall {
     /// Method of the call.
     pub method: String,
     /// Parameters of the call; those of a form as JSON where they are JSON.
@@ -85,8 +85,8 @@ pub struct Call {
 
 /// State of the server and its signals.
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct TelegramShared {
+    state: Mutex<TelegramState>,
     /// Rises with everything that happens.
     changes: watch::Sender<u64>,
     /// Kind of the present outage, if there is one.
@@ -94,7 +94,7 @@ struct Shared {
 }
 
 #[derive(Debug)]
-struct State {
+struct TelegramState {
     bot: i64,
     token: String,
     /// Updates that are not confirmed yet, by id.
@@ -107,10 +107,10 @@ struct State {
     next_message: i64,
     /// The poll that counts; another ends it.
     poll: u64,
-    faults: BTreeMap<String, VecDeque<Fault>>,
+    faults: BTreeMap<String, VecDeque<CallFault>>,
     /// Fault for every message to a chat, by chat id.
-    dead_chats: BTreeMap<i64, Fault>,
-    calls: Vec<Call>,
+    dead_chats: BTreeMap<i64, CallFault>,
+    calls: Vec<BotCall>,
     answered: Vec<String>,
     brought: usize,
     confirmed: usize,
@@ -148,7 +148,7 @@ impl TelegramServer {
         let reserved = ReservedPort::any().unwrap_or_else(|error| panic!("bind: {error}"));
         let number = reserved.number().unwrap_or_else(|error| panic!("address: {error}"));
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, number));
-        let state = State {
+        let state = TelegramState {
             bot,
             token: format!("{bot}:TEST-token-{}", NEXT.fetch_add(1, Ordering::Relaxed)),
             updates: BTreeMap::new(),
@@ -175,7 +175,7 @@ impl TelegramServer {
             clock_ahead: 0,
         };
         let (changes, outage) = (watch::Sender::new(0), watch::Sender::new(None));
-        let shared = Arc::new(Shared { state: Mutex::new(state), changes, outage });
+        let shared = Arc::new(TelegramShared { state: Mutex::new(state), changes, outage });
         let listener = listen(address).await;
         let task = tokio::spawn(accept(listener, (address, reserved), Arc::clone(&shared)));
         Self { address, shared, task }
@@ -266,12 +266,12 @@ impl TelegramServer {
     }
 
     /// Makes each message to a chat fail from now on.
-    pub fn fail_chat(&self, chat: i64, fault: Fault) {
+    pub fn fail_chat(&self, chat: i64, fault: CallFault) {
         self.shared.state().dead_chats.insert(chat, fault);
     }
 
     /// Lets the next call of a method fail. Faults of a method come in the order in which they were set.
-    pub fn fail(&self, method: &str, fault: Fault) {
+    pub fn fail(&self, method: &str, fault: CallFault) {
         self.shared.state().faults.entry(method.to_owned()).or_default().push_back(fault);
     }
 
@@ -312,7 +312,7 @@ impl TelegramServer {
     }
 
     /// The calls of a method so far.
-    pub fn calls(&self, method: &str) -> Vec<Call> {
+    pub fn calls(&self, method: &str) -> Vec<BotCall> {
         self.shared.state().calls.iter().filter(|call| call.method == method).cloned().collect()
     }
 
@@ -373,13 +373,14 @@ impl TelegramServer {
     /// # Panics
     /// When there are not within half a minute.
     pub async fn called(&self, count: usize) {
-        let calls =
-            |state: &State| state.calls.iter().filter(|call| call.params.get("chat_id").is_some()).count();
+        let calls = |state: &TelegramState| {
+            state.calls.iter().filter(|call| call.params.get("chat_id").is_some()).count()
+        };
         self.wait("calls", |state| (calls(state) >= count).then_some(())).await;
     }
 
     /// All calls so far but polls.
-    pub fn all_calls(&self) -> Vec<Call> {
+    pub fn all_calls(&self) -> Vec<BotCall> {
         self.shared.state().calls.iter().filter(|call| call.method != "getUpdates").cloned().collect()
     }
 
@@ -387,7 +388,7 @@ impl TelegramServer {
     ///
     /// # Panics
     /// When it does not come within half a minute.
-    pub async fn nth_call(&self, method: &str, n: usize) -> Call {
+    pub async fn nth_call(&self, method: &str, n: usize) -> BotCall {
         let what = format!("call {n} of {method}");
         self.wait(&what, |state| {
             state.calls.iter().filter(|call| call.method == method).nth(n.saturating_sub(1)).cloned()
@@ -401,7 +402,8 @@ impl TelegramServer {
     /// When it is not within half a minute.
     pub async fn nth_answer(&self, method: &str, n: usize) {
         let what = format!("answer {n} of {method}");
-        let count = |state: &State| state.answered.iter().filter(|answered| *answered == method).count();
+        let count =
+            |state: &TelegramState| state.answered.iter().filter(|answered| *answered == method).count();
         self.wait(&what, |state| (count(state) >= n).then_some(())).await;
     }
 
@@ -412,7 +414,7 @@ impl TelegramServer {
     pub async fn all_confirmed(&self) {
         let mut left = usize::MAX;
         while left > 0 {
-            let fewer = |state: &State| Some(state.updates.len()).filter(|now| *now < left);
+            let fewer = |state: &TelegramState| Some(state.updates.len()).filter(|now| *now < left);
             left = self.wait("confirmation of all updates", fewer).await;
         }
     }
@@ -434,7 +436,7 @@ impl TelegramServer {
         methods::post(&url, secret.as_deref(), &update).await.unwrap_or_else(|error| panic!("{url}: {error}"))
     }
 
-    async fn look<T>(&self, look: impl Fn(&State) -> Option<T>) -> T {
+    async fn look<T>(&self, look: impl Fn(&TelegramState) -> Option<T>) -> T {
         let mut changes = self.shared.changes.subscribe();
         loop {
             changes.borrow_and_update();
@@ -447,7 +449,7 @@ impl TelegramServer {
         }
     }
 
-    async fn wait<T>(&self, what: &str, look: impl Fn(&State) -> Option<T>) -> T {
+    async fn wait<T>(&self, what: &str, look: impl Fn(&TelegramState) -> Option<T>) -> T {
         match tokio::time::timeout(DEADLINE, self.look(look)).await {
             Ok(found) => found,
             Err(_) => {
@@ -459,7 +461,7 @@ impl TelegramServer {
     }
 }
 
-impl State {
+impl TelegramState {
     fn number_message(&mut self, update: &mut Value) {
         let Some(written) = update["message"]["message_id"].as_i64() else { return };
         let id = if written == updates::UNNUMBERED { self.next_incoming } else { written };
@@ -483,8 +485,8 @@ impl Drop for TelegramServer {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl TelegramShared {
+    fn state(&self) -> MutexGuard<'_, TelegramState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -501,7 +503,7 @@ async fn listen(address: SocketAddr) -> TcpListener {
 async fn accept(
     mut listener: TcpListener,
     (address, _reserved): (SocketAddr, ReservedPort),
-    shared: Arc<Shared>,
+    shared: Arc<TelegramShared>,
 ) {
     let mut outage = shared.outage.subscribe();
     loop {
@@ -517,7 +519,11 @@ async fn accept(
     }
 }
 
-async fn serve(listener: &TcpListener, shared: &Arc<Shared>, connections: &mut tokio::task::JoinSet<()>) {
+async fn serve(
+    listener: &TcpListener,
+    shared: &Arc<TelegramShared>,
+    connections: &mut tokio::task::JoinSet<()>,
+) {
     loop {
         tokio::select! {
             Ok((stream, _)) = listener.accept() => {
@@ -546,7 +552,7 @@ pub fn visible(params: &Value) -> String {
 }
 
 /// An error ends the connection without an answer.
-async fn respond(shared: &Shared, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
+async fn respond(shared: &TelegramShared, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
     // Some clients escape the colon of the token.
     let path = request.uri().path().replace("%3A", ":");
     let (token, is_revoked) = {
@@ -586,7 +592,7 @@ async fn respond(shared: &Shared, request: Request<Body>) -> Result<Response<Bod
     response
 }
 
-async fn read(method: &str, request: Request<Body>) -> Result<Call, std::io::Error> {
+async fn read(method: &str, request: Request<Body>) -> Result<BotCall, std::io::Error> {
     let (head, body) = request.into_parts();
     let kind =
         head.headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default().to_owned();
@@ -602,7 +608,7 @@ async fn read(method: &str, request: Request<Body>) -> Result<Call, std::io::Err
     for (key, value) in query {
         params[key.as_ref()] = multipart::value(&value);
     }
-    Ok(Call { method: method.to_owned(), params, uploads, at: Instant::now() })
+    Ok(BotCall { method: method.to_owned(), params, uploads, at: Instant::now() })
 }
 
 /// The same with the time of a clock that is wrong.

@@ -109,7 +109,7 @@ pub enum Received {
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct WsAnswer {
     /// True if the request succeeded.
     pub ok: bool,
     /// The result; `null` when absent.
@@ -118,7 +118,7 @@ pub struct Answer {
     pub error: Value,
 }
 
-impl Answer {
+impl WsAnswer {
     /// The answer that this response frame holds.
     pub fn of(frame: &Value) -> Self {
         let part = |name: &str| frame.get(name).cloned().unwrap_or_default();
@@ -226,7 +226,7 @@ impl WsClient {
     ///
     /// # Errors
     /// When none comes.
-    pub async fn call(&mut self, method: &str, params: Value) -> Result<Answer> {
+    pub async fn call(&mut self, method: &str, params: Value) -> Result<WsAnswer> {
         let id = self.send(method, params).await?;
         self.answer(&id).await.with_context(|| format!("no answer to {method}"))
     }
@@ -244,9 +244,9 @@ impl WsClient {
     ///
     /// # Errors
     /// When none comes.
-    pub async fn answer(&mut self, id: &str) -> Result<Answer> {
+    pub async fn answer(&mut self, id: &str) -> Result<WsAnswer> {
         let frame = self.wait_for(|frame| frame["type"] == "res" && frame["id"] == id).await?;
-        Ok(Answer::of(&frame))
+        Ok(WsAnswer::of(&frame))
     }
 
     /// Waits for an event of this name whose payload pleases.

@@ -1,5 +1,7 @@
 use openclaw_channels::InboundEvent;
-use openclaw_testkit::telegram::{Fault, button, forum_message, group_message, private_message, reaction};
+use openclaw_testkit::telegram::{
+    CallFault, button, forum_message, group_message, private_message, reaction,
+};
 use serde_json::json;
 
 use super::*;
@@ -79,12 +81,12 @@ async fn what_is_brought_twice_is_taken_once_and_strange_updates_harm_no_other()
 #[tokio::test]
 async fn a_second_poller_and_broken_connections_are_survived() {
     let faults = [
-        Fault::Refuse(409, "Conflict: terminated by other getUpdates request"),
-        Fault::Drop,
-        Fault::CutOff,
-        Fault::Garbage(502, "<html>bad gateway</html>"),
+        CallFault::Refuse(409, "Conflict: terminated by other getUpdates request"),
+        CallFault::Drop,
+        CallFault::CutOff,
+        CallFault::Garbage(502, "<html>bad gateway</html>"),
     ];
-    let check = async |fault: Fault| {
+    let check = async |fault: CallFault| {
         let scene = Scene::new().await;
         let inbox = Inbox::new();
         scene.server.fail("getUpdates", fault.clone());
@@ -185,7 +187,7 @@ async fn an_old_press_is_as_old_as_what_was_said_before_it() {
     let mut old = button(5, 42, "yes");
     old["callback_query"]["message"]["date"] = json!(shown_at);
     let too_old = "Bad Request: query is too old and response timeout expired or query ID is invalid";
-    scene.server.fail("answerCallbackQuery", Fault::Refuse(400, too_old));
+    scene.server.fail("answerCallbackQuery", CallFault::Refuse(400, too_old));
     scene.server.push(said);
     scene.server.push(old.clone());
     let running = scene.start(&inbox);

@@ -2,28 +2,28 @@ use std::time::Duration;
 
 use openclaw_channels::access::Admission;
 use openclaw_channels::{
-    ActionError, Activity, Attempt, Content, FetchError, MediaKind, MediaRef, MenuCommand, Outgoing, Part,
-    Receipt, SendError, Turn, Words,
+    ActionError, Activity, Content, FetchError, FormattedText, MediaKind, MediaRef, MenuCommand,
+    OutgoingPart, Part, RateTurn, Receipt, SendAttempt, SendError,
 };
-use openclaw_testkit::telegram::{Fault, Outage};
+use openclaw_testkit::telegram::{CallFault, Outage};
 use serde_json::{Map, Value, json};
 
 use super::*;
 
-const FIRST: Attempt = Attempt { number: 1, late: false, may_repeat: false };
+const FIRST: SendAttempt = SendAttempt { number: 1, late: false, may_repeat: false };
 
 fn part(content: Content) -> Part {
     Part { content, reply_to: None, quote: None, silent: false, buttons: Vec::new(), extra: Map::new() }
 }
 
 fn text(plain: &str, formatted: Option<&str>) -> Part {
-    part(Content::Text(Words { plain: plain.to_owned(), formatted: formatted.map(str::to_owned) }))
+    part(Content::Text(FormattedText { plain: plain.to_owned(), formatted: formatted.map(str::to_owned) }))
 }
 
 impl Scene {
     async fn send_to(&self, target: &str, thread: Option<&str>, part: &Part) -> Result<Receipt, SendError> {
         let address = self.address(target, thread);
-        self.bot.send(Outgoing { id: "run:0", address: &address, part }, FIRST).await
+        self.bot.send(OutgoingPart { id: "run:0", address: &address, part }, FIRST).await
     }
 
     fn sent(&self) -> Vec<String> {
@@ -65,15 +65,15 @@ async fn failures_say_whether_it_may_have_been_sent() {
     let done = |error: &SendError| matches!(error, SendError::Final { .. });
     let not_ready = |error: &SendError| *error == SendError::NotReady;
     type Is = fn(&SendError) -> bool;
-    let rows: [(Fault, Is); 8] = [
-        (Fault::Drop, unanswered),
-        (Fault::CutOff, unanswered),
-        (Fault::Garbage(200, "not json"), unanswered),
-        (Fault::Refuse(500, "Internal Server Error"), down),
-        (Fault::Refuse(502, "Bad Gateway"), unanswered),
-        (Fault::Slower(3), slower),
-        (Fault::Refuse(403, "Forbidden: bot was blocked by the user"), done),
-        (Fault::Refuse(401, "Unauthorized"), not_ready),
+    let rows: [(CallFault, Is); 8] = [
+        (CallFault::Drop, unanswered),
+        (CallFault::CutOff, unanswered),
+        (CallFault::Garbage(200, "not json"), unanswered),
+        (CallFault::Refuse(500, "Internal Server Error"), down),
+        (CallFault::Refuse(502, "Bad Gateway"), unanswered),
+        (CallFault::Slower(3), slower),
+        (CallFault::Refuse(403, "Forbidden: bot was blocked by the user"), done),
+        (CallFault::Refuse(401, "Unauthorized"), not_ready),
     ];
     for (fault, is_so) in rows {
         let scene = Scene::new().await;
@@ -96,12 +96,12 @@ async fn a_server_that_is_not_there_was_not_told() {
 #[tokio::test]
 async fn a_chat_that_is_to_wait_waits_and_others_do_not() {
     let scene = Scene::new().await;
-    scene.server.fail("sendMessage", Fault::Slower(60));
+    scene.server.fail("sendMessage", CallFault::Slower(60));
     let hi = text("hi", None);
     scene.send_to("5", None, &hi).await.unwrap_err();
     let turn = scene.bot.turn(&scene.address("5", None));
-    assert!(matches!(turn, Turn::After(wait) if wait > Duration::from_secs(50)), "{turn:?}");
-    assert_eq!(scene.bot.turn(&scene.address("6", None)), Turn::Now);
+    assert!(matches!(turn, RateTurn::After(wait) if wait > Duration::from_secs(50)), "{turn:?}");
+    assert_eq!(scene.bot.turn(&scene.address("6", None)), RateTurn::Now);
     scene.send_to("6", None, &hi).await.unwrap();
     assert_eq!(scene.sent().len(), 2, "nothing was sent to the chat that waits");
     scene.bot.show_activity(&scene.address("5", None), Activity::Typing).await.unwrap();
@@ -126,7 +126,7 @@ async fn a_message_that_moved_waits_for_its_new_chat() {
     let before = std::time::Instant::now();
     // The new chat has had its three messages of these three seconds.
     for _ in 0..3 {
-        assert_eq!(scene.bot.turn(&scene.address("-1005", None)), Turn::Now);
+        assert_eq!(scene.bot.turn(&scene.address("-1005", None)), RateTurn::Now);
     }
     scene.send_to("-5", None, &text("one", None)).await.unwrap();
     assert!(before.elapsed() > Duration::from_secs(2), "it was sent out of turn");
@@ -164,7 +164,7 @@ async fn what_is_said_in_a_topic_that_is_gone_is_said_without_it() {
         calls.iter().map(|call| call.params.get("message_thread_id")).collect();
     assert_eq!(threads, [Some(&json!(42)), None]);
     // A closed topic still exists.
-    scene.server.fail("sendMessage", Fault::Refuse(400, "Bad Request: TOPIC_CLOSED"));
+    scene.server.fail("sendMessage", CallFault::Refuse(400, "Bad Request: TOPIC_CLOSED"));
     let error = scene.send_to("-100", Some("43"), &text("hi", None)).await.unwrap_err();
     assert!(matches!(&error, SendError::Final { reason } if reason.contains("TOPIC_CLOSED")), "{error:?}");
     scene.send_to("-100", Some("1"), &text("general", None)).await.unwrap();
@@ -184,9 +184,9 @@ async fn files_are_uploaded_and_go_as_documents_where_they_are_no_pictures() {
         sent_as: MediaKind::Image,
         mime: "image/png".to_owned(),
         name: "pic \"1\".png".to_owned(),
-        caption: Some(Words::plain("look")),
+        caption: Some(FormattedText::plain("look")),
     });
-    scene.server.fail("sendPhoto", Fault::Refuse(400, "Bad Request: PHOTO_INVALID_DIMENSIONS"));
+    scene.server.fail("sendPhoto", CallFault::Refuse(400, "Bad Request: PHOTO_INVALID_DIMENSIONS"));
     scene.send_to("5", None, &file).await.unwrap();
     let call = &scene.server.calls("sendDocument")[0];
     assert_eq!((&call.params["caption"], &call.params["chat_id"]), (&json!("look"), &json!(5)));
@@ -215,7 +215,7 @@ async fn it_is_shown_that_a_file_is_on_its_way() {
         (MediaKind::Voice, "sendVoice", "record_voice"),
     ];
     for (at, (kind, method, action)) in rows.into_iter().enumerate() {
-        scene.server.fail(method, Fault::Silence);
+        scene.server.fail(method, CallFault::Silence);
         let file = file(kind);
         // The server has the file, and does not answer.
         let on_its_way = async {
@@ -229,7 +229,7 @@ async fn it_is_shown_that_a_file_is_on_its_way() {
         assert_eq!(shown, json!({"chat_id": -100, "action": action, "message_thread_id": 42}), "{method}");
     }
     // A failed activity delays nothing.
-    for fault in [Fault::Silence, Fault::Refuse(400, "Bad Request: chat not found")] {
+    for fault in [CallFault::Silence, CallFault::Refuse(400, "Bad Request: chat not found")] {
         scene.server.fail("sendChatAction", fault);
         scene.send_to("-100", Some("42"), &file(MediaKind::Document)).await.unwrap();
     }
@@ -458,32 +458,37 @@ async fn a_call_that_may_be_repeated_is_until_it_is_done() {
     let delete = || ("delete", "deleteMessage", json!({"to": "5", "messageId": 42}));
     let edit = || ("edit", "editMessageText", json!({"to": "5", "messageId": 42, "message": "new"}));
     let topic = || ("thread-create", "createForumTopic", json!({"to": "-100", "threadName": "t"}));
-    let gone = Fault::Refuse(400, "Bad Request: message to delete not found");
-    let unmodified = Fault::Refuse(400, "Bad Request: message is not modified");
-    let denied = Fault::Refuse(400, "Bad Request: not enough rights");
+    let gone = CallFault::Refuse(400, "Bad Request: message to delete not found");
+    let unmodified = CallFault::Refuse(400, "Bad Request: message is not modified");
+    let denied = CallFault::Refuse(400, "Bad Request: not enough rights");
     let rows = [
-        (react(), vec![Fault::Drop], 2, true),
-        (react(), vec![Fault::DoneAndDropped], 2, true),
-        (react(), vec![Fault::CutOff], 2, true),
-        (react(), vec![Fault::Refuse(502, "Bad Gateway"), Fault::Refuse(504, "Gateway Timeout")], 3, true),
-        (react(), vec![Fault::Garbage(200, "<html>")], 2, true),
-        (react(), vec![Fault::Refuse(500, "Internal Server Error")], 2, true),
-        (react(), vec![Fault::Slower(0)], 2, true),
-        (react(), vec![Fault::Drop, Fault::Drop, Fault::Drop], 3, false),
+        (react(), vec![CallFault::Drop], 2, true),
+        (react(), vec![CallFault::DoneAndDropped], 2, true),
+        (react(), vec![CallFault::CutOff], 2, true),
+        (
+            react(),
+            vec![CallFault::Refuse(502, "Bad Gateway"), CallFault::Refuse(504, "Gateway Timeout")],
+            3,
+            true,
+        ),
+        (react(), vec![CallFault::Garbage(200, "<html>")], 2, true),
+        (react(), vec![CallFault::Refuse(500, "Internal Server Error")], 2, true),
+        (react(), vec![CallFault::Slower(0)], 2, true),
+        (react(), vec![CallFault::Drop, CallFault::Drop, CallFault::Drop], 3, false),
         (react(), vec![denied], 1, false),
         // The caller of an action does not wait so long.
-        (react(), vec![Fault::Slower(600)], 1, false),
-        (edit(), vec![Fault::DoneAndDropped, unmodified], 2, true),
-        (delete(), vec![Fault::Drop, gone.clone()], 2, true),
+        (react(), vec![CallFault::Slower(600)], 1, false),
+        (edit(), vec![CallFault::DoneAndDropped, unmodified], 2, true),
+        (delete(), vec![CallFault::Drop, gone.clone()], 2, true),
         (delete(), vec![gone], 1, false),
-        (pin(), vec![Fault::Drop], 2, true),
-        (unpin(), vec![Fault::Drop], 2, true),
+        (pin(), vec![CallFault::Drop], 2, true),
+        (unpin(), vec![CallFault::Drop], 2, true),
         // The next pin would go.
-        (newest(), vec![Fault::Drop], 1, false),
-        (newest(), vec![Fault::Refuse(500, "Internal Server Error")], 2, true),
-        (topic(), vec![Fault::Drop], 1, false),
-        (topic(), vec![Fault::Refuse(502, "Bad Gateway")], 1, false),
-        (topic(), vec![Fault::Slower(0)], 2, true),
+        (newest(), vec![CallFault::Drop], 1, false),
+        (newest(), vec![CallFault::Refuse(500, "Internal Server Error")], 2, true),
+        (topic(), vec![CallFault::Drop], 1, false),
+        (topic(), vec![CallFault::Refuse(502, "Bad Gateway")], 1, false),
+        (topic(), vec![CallFault::Slower(0)], 2, true),
     ];
     for ((action, method, params), faults, calls, is_done) in rows {
         let scene = Scene::with(&format!("{SOON} reactionLevel: 'minimal',")).await;
@@ -501,12 +506,12 @@ async fn a_call_that_may_be_repeated_is_until_it_is_done() {
 #[tokio::test]
 async fn a_call_that_brings_nothing_is_made_again() {
     let scene = Scene::with("timeoutSeconds: 1, retry: {minDelayMs: 1, jitter: 0},").await;
-    scene.server.fail("setMessageReaction", Fault::Silence);
+    scene.server.fail("setMessageReaction", CallFault::Silence);
     let react = json!({"to": "5", "messageId": 42, "emoji": "👍"});
     assert_eq!(scene.bot.act("acknowledge", &react).await, Ok(json!({"ok": true, "added": "👍"})));
     assert_eq!(scene.server.calls("setMessageReaction").len(), 2);
     scene.server.add_file("f1", "photos/file_1.jpg", vec![0xff, 0xd8, 0xff, 0xe0, 1, 2, 3]);
-    scene.server.fail("getFile", Fault::Drop);
+    scene.server.fail("getFile", CallFault::Drop);
     let media = MediaRef {
         kind: MediaKind::Document,
         handle: "f1".to_owned(),

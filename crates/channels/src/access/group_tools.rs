@@ -1,17 +1,17 @@
 //! Tool policies of groups: `groups.<id>.tools` and `toolsBySender` (spec `channels.md` §2.4). People are matched by the ids and names in
-//! [`Listed`], never by what they call themselves.
+//! [`ListedPerson`], never by what they call themselves.
 
 use openclaw_config::settings::ToolPolicy;
 use serde_json::{Map, Value};
 
-use super::listed::{Listed, is_same};
-use super::settings::{AccessSettings, Group};
+use super::listed::{ListedPerson, is_same};
+use super::settings::{AccessSettings, GroupSettings};
 
 /// Caller whose rules apply in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Voice<'a> {
     /// A sender who has spoken there.
-    Of(Listed<'a>),
+    Of(ListedPerson<'a>),
     /// No sender, only the group as such: the request comes from elsewhere.
     Nobodys,
     /// The tools of everybody together: nobody asks, and anybody may have been the cause.
@@ -54,26 +54,26 @@ pub fn nothing() -> ToolPolicy {
     ToolPolicy { deny: Some(vec!["*".to_owned()]), ..ToolPolicy::default() }
 }
 
-fn rules(group: &Group) -> Option<&Map<String, Value>> {
+fn rules(group: &GroupSettings) -> Option<&Map<String, Value>> {
     group.tools_by_sender.as_ref()?.as_object()
 }
 
 fn written<'a>(
-    group: &'a Group,
+    group: &'a GroupSettings,
     own: impl FnOnce(&'a Map<String, Value>) -> Option<&'a Value>,
 ) -> Option<&'a Value> {
     rules(group).and_then(own).or(group.tools.as_ref()).filter(|value| !value.is_null())
 }
 
 /// Returns the rule for a sender, else the rule for everybody else.
-fn rule_of<'a>(rules: &'a Map<String, Value>, listed: Listed<'_>, channel: &str) -> Option<&'a Value> {
+fn rule_of<'a>(rules: &'a Map<String, Value>, listed: ListedPerson<'_>, channel: &str) -> Option<&'a Value> {
     let rule = |known: &str| rules.iter().find(|(key, _)| is_same(key, known, channel)).map(|(_, rule)| rule);
     listed.known_by().find_map(rule).or_else(|| rules.get("*"))
 }
 
 /// Returns every rule that applies to somebody in the group. Rules of the next level count too,
 /// unless this level has a rule for everybody.
-fn everybodys<'a>(levels: impl Iterator<Item = &'a Group>) -> Vec<&'a Value> {
+fn everybodys<'a>(levels: impl Iterator<Item = &'a GroupSettings>) -> Vec<&'a Value> {
     let is_set = |value: &&Value| !value.is_null();
     let mut found = Vec::new();
     for group in levels {
@@ -135,7 +135,7 @@ mod tests {
         ];
         for (group, sender, names, expect) in rows {
             let voice = match &sender {
-                Some(sender) => Voice::Of(Listed { sender, names }),
+                Some(sender) => Voice::Of(ListedPerson { sender, names }),
                 None => Voice::Nobodys,
             };
             let found = policies_in(&settings(), "telegram", group, voice);

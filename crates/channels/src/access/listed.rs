@@ -7,14 +7,14 @@ use crate::Sender;
 
 /// A person with the ids and names by which lists know them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listed<'a> {
+pub struct ListedPerson<'a> {
     /// The person as the platform describes them.
     pub sender: &'a Sender,
     /// Names in lists that were resolved at the start and mean the person.
     pub names: &'a [String],
 }
 
-impl<'a> Listed<'a> {
+impl<'a> ListedPerson<'a> {
     /// Returns everything that the person is known by: the id first, then the telephone number and names.
     pub fn known_by(self) -> impl Iterator<Item = &'a str> {
         let numbers = [Some(&self.sender.id), self.sender.phone.as_ref()];
@@ -58,7 +58,7 @@ mod tests {
             ..Sender::default()
         };
         let names = ["@ada".to_owned()];
-        let listed = Listed { sender: &sender, names: &names };
+        let listed = ListedPerson { sender: &sender, names: &names };
         for (entry, expect) in [
             ("7", true),
             (" telegram:7 ", true),
@@ -74,6 +74,6 @@ mod tests {
             assert_eq!(listed.is_named(entry, "telegram"), expect, "{entry}");
         }
         let nobody = Sender::default();
-        assert!(!Listed { sender: &nobody, names: &[] }.is_named("", "telegram"));
+        assert!(!ListedPerson { sender: &nobody, names: &[] }.is_named("", "telegram"));
     }
 }

@@ -1,7 +1,7 @@
 //! Decides whether somebody is heard, and what they may say (spec `channels.md` §2.1, §2.4-2.6).
 
 use super::settings::{AccessSettings, DmPolicy, Entry, GroupPolicy, GroupRules};
-use crate::{Address, Channel, Conversation, ConversationKind, Sender};
+use crate::{Address, Channel, ConversationInfo, ConversationKind, Sender};
 
 /// Sender of a message and its conversation.
 #[derive(Clone, Copy)]
@@ -15,14 +15,14 @@ pub struct Speaker<'a> {
     /// Address of the conversation.
     pub address: &'a Address,
     /// Conversation in which the message was sent.
-    pub conversation: &'a Conversation,
+    pub conversation: &'a ConversationInfo,
     /// Sender of the message.
     pub sender: &'a Sender,
 }
 
 /// Decision about a sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gate {
+pub enum SenderVerdict {
     /// The sender is heard.
     Heard(Admission),
     /// The sender is not heard, and is told how to pair.
@@ -88,12 +88,12 @@ pub struct Admission {
     /// True if there was a list that could name the sender.
     pub has_list: bool,
     /// The group, where it is one.
-    pub group: Option<Group>,
+    pub group: Option<EffectiveGroup>,
 }
 
 /// Settings of a group and a topic of it, topic first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Group {
+pub struct EffectiveGroup {
     /// True if messages must speak to the account (mention gating).
     pub requires_mention: bool,
     /// Additional system prompt: the group's text, then the topic's.
@@ -122,9 +122,9 @@ pub mod reasons {
 
 impl Speaker<'_> {
     /// Decides.
-    pub fn gate(&self) -> Gate {
+    pub fn gate(&self) -> SenderVerdict {
         if self.sender.is_self || self.sender.is_bot {
-            return Gate::Unheard(reasons::BOT);
+            return SenderVerdict::Unheard(reasons::BOT);
         }
         match self.conversation.kind {
             ConversationKind::Direct => self.direct(),
@@ -132,28 +132,28 @@ impl Speaker<'_> {
         }
     }
 
-    fn direct(&self) -> Gate {
+    fn direct(&self) -> SenderVerdict {
         let list = self.private_list();
         let is_listed = self.names(&list);
         let anyone = list.iter().any(|entry| entry == "*");
-        let heard = Gate::Heard(Admission {
+        let heard = SenderVerdict::Heard(Admission {
             is_listed: is_listed || anyone,
             has_list: !list.is_empty(),
             group: None,
         });
         match self.settings.dm_policy {
-            DmPolicy::Disabled => Gate::Unheard(reasons::DM_POLICY),
+            DmPolicy::Disabled => SenderVerdict::Unheard(reasons::DM_POLICY),
             // An open door is one whose list says so too.
             DmPolicy::Open | DmPolicy::Allowlist | DmPolicy::Pairing if is_listed || anyone => heard,
-            DmPolicy::Open | DmPolicy::Allowlist => Gate::Unheard(reasons::DM_POLICY),
-            DmPolicy::Pairing => Gate::Pairing,
+            DmPolicy::Open | DmPolicy::Allowlist => SenderVerdict::Unheard(reasons::DM_POLICY),
+            DmPolicy::Pairing => SenderVerdict::Pairing,
         }
     }
 
-    fn group(&self) -> Gate {
+    fn group(&self) -> SenderVerdict {
         match self.group_rules() {
             Some(rules) => self.in_group(&rules),
-            None => Gate::Unheard(reasons::GROUP_POLICY),
+            None => SenderVerdict::Unheard(reasons::GROUP_POLICY),
         }
     }
 
@@ -246,9 +246,9 @@ impl Speaker<'_> {
         self.entries(own)
     }
 
-    fn in_group(&self, rules: &[&GroupRules]) -> Gate {
+    fn in_group(&self, rules: &[&GroupRules]) -> SenderVerdict {
         if rules.iter().any(|rules| rules.enabled == Some(false)) {
-            return Gate::Unheard(reasons::GROUP_POLICY);
+            return SenderVerdict::Unheard(reasons::GROUP_POLICY);
         }
         let list = self.heard_in(rules);
         let anyone = list.iter().any(|entry| entry == "*");
@@ -259,20 +259,20 @@ impl Speaker<'_> {
             GroupPolicy::Allowlist => is_listed,
         };
         if !is_heard {
-            return Gate::Unheard(reasons::GROUP_POLICY);
+            return SenderVerdict::Unheard(reasons::GROUP_POLICY);
         }
         let requires_mention = self.settings.requires_mention(&self.address.target, self.topic());
         // The group's words come first.
         let prompts = rules.iter().rev().filter_map(|rules| rules.system_prompt.as_deref());
         let prompts: Vec<&str> = prompts.map(str::trim).filter(|prompt| !prompt.is_empty()).collect();
-        let group = Group {
+        let group = EffectiveGroup {
             requires_mention,
             system_prompt: (!prompts.is_empty()).then(|| prompts.join("\n\n")),
             skills: rules.iter().find_map(|rules| rules.skills.clone()),
         };
         // Pairing gives no commands in groups.
         let is_owner = self.names(&self.entries(self.settings.allow_from.as_ref()));
-        Gate::Heard(Admission {
+        SenderVerdict::Heard(Admission {
             is_listed: is_listed || is_owner,
             has_list: !list.is_empty(),
             group: Some(group),
@@ -386,7 +386,7 @@ mod tests {
         kind: ConversationKind,
         thread: Option<&str>,
         sender: &str,
-    ) -> Gate {
+    ) -> SenderVerdict {
         asked(section, paired, kind, thread, sender, |speaker| speaker.gate())
     }
 
@@ -403,7 +403,7 @@ mod tests {
         let text = json!({"channels": {"telegram": section}}).to_string();
         let config = Config::from_json5(&text, &env).unwrap();
         let settings = AccessSettings::of(&config, "telegram", "default").unwrap();
-        let conversation = Conversation {
+        let conversation = ConversationInfo {
             kind,
             title: None,
             thread_title: None,
@@ -430,11 +430,11 @@ mod tests {
         })
     }
 
-    fn outcome(gate: &Gate) -> &'static str {
+    fn outcome(gate: &SenderVerdict) -> &'static str {
         match gate {
-            Gate::Heard(_) => "heard",
-            Gate::Pairing => "pairing",
-            Gate::Unheard(why) => why,
+            SenderVerdict::Heard(_) => "heard",
+            SenderVerdict::Pairing => "pairing",
+            SenderVerdict::Unheard(why) => why,
         }
     }
 
@@ -582,7 +582,7 @@ mod tests {
         let told = |section: &Value, sender: &str, owners: &[String]| {
             let ask = |speaker: Speaker<'_>| {
                 // A person who is heard is told nothing.
-                let is_heard = matches!(speaker.gate(), Gate::Heard(_));
+                let is_heard = matches!(speaker.gate(), SenderVerdict::Heard(_));
                 (is_heard, speaker.denial(owners))
             };
             asked(section, &[], ConversationKind::Group, Some("5"), sender, ask)
@@ -604,7 +604,8 @@ mod tests {
             "-100": {"requireMention": true, "systemPrompt": "Group.", "skills": ["a"],
                      "topics": {"5": {"requireMention": false, "systemPrompt": "Topic.", "skills": []}}},
         }});
-        let Gate::Heard(admission) = gate(&section, &[], ConversationKind::Group, Some("5"), "7") else {
+        let SenderVerdict::Heard(admission) = gate(&section, &[], ConversationKind::Group, Some("5"), "7")
+        else {
             panic!()
         };
         let group = admission.group.unwrap();
@@ -636,7 +637,9 @@ mod tests {
         ];
         for (groups, expect) in rows {
             let section = json!({"groupPolicy": "open", "groups": groups});
-            let Gate::Heard(admission) = gate(&section, &[], ConversationKind::Group, Some("5"), "7") else {
+            let SenderVerdict::Heard(admission) =
+                gate(&section, &[], ConversationKind::Group, Some("5"), "7")
+            else {
                 panic!("{groups}")
             };
             assert_eq!(admission.group.unwrap().requires_mention, expect, "{groups}");
@@ -646,8 +649,8 @@ mod tests {
             "-100": {},
         }});
         let heard = gate(&section, &[], ConversationKind::Group, None, "7");
-        let group = Group { requires_mention: true, ..Group::default() };
-        assert_eq!(heard, Gate::Heard(Admission { group: Some(group), ..Admission::default() }));
+        let group = EffectiveGroup { requires_mention: true, ..EffectiveGroup::default() };
+        assert_eq!(heard, SenderVerdict::Heard(Admission { group: Some(group), ..Admission::default() }));
     }
 
     /// Spec `channels.md` §2.6.

@@ -23,7 +23,7 @@ pub struct AccessSettings {
     /// Policy of groups.
     pub group_policy: Option<GroupPolicy>,
     /// Groups by id; `*` is any other. If one is listed, all other groups are not heard.
-    pub groups: BTreeMap<String, Group>,
+    pub groups: BTreeMap<String, GroupSettings>,
     /// Messages of a group that are told to the agent with the next one.
     pub history_limit: Option<u32>,
     /// Permission of the channel to write the configuration; absent allows it.
@@ -138,7 +138,7 @@ pub enum ErrorPolicy {
 /// `groups.<id>`.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Group {
+pub struct GroupSettings {
     /// Rules that a group and each of its topics can have.
     #[serde(flatten)]
     pub rules: GroupRules,
@@ -170,7 +170,7 @@ pub struct GroupRules {
     pub error_policy: Option<ErrorPolicy>,
 }
 
-impl Group {
+impl GroupSettings {
     /// Returns the rules of a topic.
     pub(super) fn topic(&self, id: &str) -> Option<&GroupRules> {
         self.topics.get(id).or_else(|| self.topics.get("*"))
@@ -235,7 +235,7 @@ impl AccessSettings {
     }
 
     /// Returns the settings of a group: its own entry, or else that of all groups, as a whole.
-    pub(super) fn group(&self, id: &str) -> Option<&Group> {
+    pub(super) fn group(&self, id: &str) -> Option<&GroupSettings> {
         self.groups.get(id).or_else(|| self.groups.get("*"))
     }
 

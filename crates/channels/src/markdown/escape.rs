@@ -38,7 +38,7 @@ fn escape_line(out: &mut String, line: &str) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Reading, read};
+    use super::super::{MarkdownFeatures, read};
     use super::*;
     use openclaw_testkit::markdown::any_markdown;
 
@@ -53,16 +53,19 @@ mod tests {
             "plain words. And more: 1 - 2 = 3",
         ];
         for words in rows {
-            let styled = read(&escaped(words), Reading::PLAIN);
+            let styled = read(&escaped(words), MarkdownFeatures::PLAIN);
             assert_eq!((styled.text.as_str(), styled.spans.len()), (words, 0), "{}", escaped(words));
         }
-        assert_eq!(read(&escaped("{\n    \"a\": 1\n}\n\n    b"), Reading::PLAIN).text, "{\n\"a\": 1\n}\n\nb");
+        assert_eq!(
+            read(&escaped("{\n    \"a\": 1\n}\n\n    b"), MarkdownFeatures::PLAIN).text,
+            "{\n\"a\": 1\n}\n\nb"
+        );
     }
 
     proptest! {
         #[test]
         fn nothing_is_formatted(words in any_markdown()) {
-            prop_assert!(read(&escaped(&words), Reading::PLAIN).spans.is_empty(), "{}", escaped(&words));
+            prop_assert!(read(&escaped(&words), MarkdownFeatures::PLAIN).spans.is_empty(), "{}", escaped(&words));
         }
     }
 }

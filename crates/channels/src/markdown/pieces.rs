@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::styled::Styled;
-use crate::text::{LengthUnit, Limit, Part, next_part, ranges};
+use crate::text::{LengthUnit, Limit, TextPart, next_part, ranges};
 
 /// The pieces of a text, as plain text is cut; lines of code keep their indent.
 pub fn pieces(styled: &Styled, limit: Limit) -> Vec<Styled> {
@@ -23,7 +23,7 @@ pub fn rendered_pieces(
     let mut done = Vec::new();
     let mut start = 0;
     while start < styled.text.len() {
-        let Piece { piece, rendered, next } = cutting.longest(start);
+        let RenderedPiece { piece, rendered, next } = cutting.longest(start);
         if !piece.text.trim().is_empty() {
             done.push((piece, rendered));
         }
@@ -36,7 +36,7 @@ pub fn rendered_pieces(
 const TRIES: usize = 12;
 
 /// A piece, what is made of it, and where the next one begins.
-struct Piece {
+struct RenderedPiece {
     piece: Styled,
     rendered: String,
     next: usize,
@@ -52,15 +52,15 @@ struct Cutting<'a, R> {
 
 impl<R: Fn(&Styled) -> String> Cutting<'_, R> {
     /// The longest piece that begins somewhere and fits.
-    fn longest(&self, start: usize) -> Piece {
+    fn longest(&self, start: usize) -> RenderedPiece {
         let whole = self.part(start, self.limit);
         let from = whole.range.start;
         // Looks are looked for in so much of the text alone.
         let window = self.styled.slice(whole.range.clone());
-        let made = |part: Part| {
+        let made = |part: TextPart| {
             let piece = window.slice(part.range.start - from..part.range.end - from);
             let rendered = (self.render)(&piece);
-            Piece { piece, rendered, next: part.next }
+            RenderedPiece { piece, rendered, next: part.next }
         };
         let whole = made(whole);
         let (mut low, mut high) = (1, self.limit.len(&window.text));
@@ -88,7 +88,7 @@ impl<R: Fn(&Styled) -> String> Cutting<'_, R> {
         longest.unwrap_or_else(|| made(self.part(start, self.limit.of_units(1))))
     }
 
-    fn part(&self, start: usize, limit: Limit) -> Part {
+    fn part(&self, start: usize, limit: Limit) -> TextPart {
         next_part(&self.styled.text, start, limit, &self.code)
     }
 }

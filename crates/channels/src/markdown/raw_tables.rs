@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::render::markdown;
-use super::{Reading, Style, TableMode, read};
+use super::{MarkdownFeatures, Style, TableMode, read};
 
 /// The Markdown with its tables in another form; everything else is as it was, byte for byte. Tables in lists and quotations stay.
 pub fn convert_tables(text: &str, mode: TableMode) -> Cow<'_, str> {
@@ -36,7 +36,7 @@ pub fn convert_tables(text: &str, mode: TableMode) -> Cow<'_, str> {
 }
 
 fn converted(table: &str, mode: TableMode) -> String {
-    let styled = read(table, Reading::PLAIN.with_tables(mode));
+    let styled = read(table, MarkdownFeatures::PLAIN.with_tables(mode));
     match styled.spans.first() {
         Some(span) if matches!(span.style, Style::CodeBlock(_)) => format!("```\n{}```", styled.text),
         Some(_) | None => markdown(&styled),

@@ -6,15 +6,15 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd, TextMergeWithOffset};
 
 use super::styled::{Span, Style, Styled};
-use super::table::Table;
-use super::{Reading, TableMode, angle, autolink, spoiler};
+use super::table::MarkdownTable;
+use super::{MarkdownFeatures, TableMode, angle, autolink, spoiler};
 
 /// Levels of lists that are shown by an indent of their own. A line of a thousand dashes has a thousand levels.
 const DEEPEST: usize = 12;
 
 /// The styled text that Markdown means: CommonMark with struck-through text and tables. Paragraphs are parted by a blank line, lists have
 /// `•` or numbers, pictures are their description and link to themselves, HTML is shown as it is written.
-pub fn read(markdown: &str, reading: Reading) -> Styled {
+pub fn read(markdown: &str, reading: MarkdownFeatures) -> Styled {
     let masked = angle::mask(markdown, reading.angle_links);
     let mut options = Options::ENABLE_STRIKETHROUGH;
     options.set(Options::ENABLE_TABLES, reading.tables != TableMode::Off);
@@ -28,7 +28,7 @@ pub fn read(markdown: &str, reading: Reading) -> Styled {
 
 struct Builder<'m> {
     source: &'m str,
-    reading: Reading,
+    reading: MarkdownFeatures,
     out: Styled,
     /// Spans that have begun, by their index in `out`; how many of them are code, and how many links.
     open: Vec<usize>,
@@ -43,13 +43,13 @@ struct Builder<'m> {
     /// Bars of spoilers in the paragraph, and those of spoilers before it.
     bars: Vec<usize>,
     spoilers: Vec<Range<usize>>,
-    table: Option<Table>,
+    table: Option<MarkdownTable>,
     /// Text before the table cell that is being read.
     outside: Option<(Styled, Vec<usize>)>,
 }
 
 impl<'m> Builder<'m> {
-    fn new(source: &'m str, reading: Reading) -> Self {
+    fn new(source: &'m str, reading: MarkdownFeatures) -> Self {
         Self {
             source,
             reading,
@@ -108,7 +108,7 @@ impl<'m> Builder<'m> {
             Tag::Item => self.item(),
             Tag::Table(_) => {
                 self.block();
-                self.table = Some(Table::default());
+                self.table = Some(MarkdownTable::default());
             }
             Tag::TableCell => {
                 self.outside = Some((std::mem::take(&mut self.out), std::mem::take(&mut self.open)));

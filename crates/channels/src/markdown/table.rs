@@ -34,12 +34,12 @@ impl TableMode {
 
 /// A table as it was read.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct MarkdownTable {
     pub(super) header: Vec<Styled>,
     pub(super) rows: Vec<Vec<Styled>>,
 }
 
-impl Table {
+impl MarkdownTable {
     /// Renders the table as lines of code. Looks of its cells are gone: code has none.
     pub(super) fn as_code(&self) -> Styled {
         let rows: Vec<Vec<String>> =

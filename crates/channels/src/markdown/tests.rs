@@ -7,12 +7,13 @@ use super::*;
 use crate::text::Limit;
 
 /// All features at once.
-pub(crate) const EVERYTHING: Reading = Reading { spoilers: true, autolinks: true, ..Reading::PLAIN };
+pub(crate) const EVERYTHING: MarkdownFeatures =
+    MarkdownFeatures { spoilers: true, autolinks: true, ..MarkdownFeatures::PLAIN };
 
 /// Spec `channels.md` §4.1.
 #[test]
 fn markdown_is_words_and_their_looks() {
-    let styled = read("Hello **world** — see [docs](https://docs.openclaw.ai).", Reading::PLAIN);
+    let styled = read("Hello **world** — see [docs](https://docs.openclaw.ai).", MarkdownFeatures::PLAIN);
     assert_eq!(styled.text, "Hello world — see docs.");
     let span = |range, style| Span { range, style };
     // In bytes: the dash has three.
@@ -52,13 +53,13 @@ fn blocks_stand_apart_as_they_are_read() {
         ("\n\n", ""),
     ];
     for (input, expect) in rows {
-        assert_eq!(read(input, Reading::PLAIN).text, expect, "{input:?}");
+        assert_eq!(read(input, MarkdownFeatures::PLAIN).text, expect, "{input:?}");
     }
 }
 
 #[test]
 fn lists_in_lists_are_indented_so_far_and_no_farther() {
-    let read = read(&format!("{}x", "- ".repeat(5000)), Reading::PLAIN);
+    let read = read(&format!("{}x", "- ".repeat(5000)), MarkdownFeatures::PLAIN);
     let indents: Vec<usize> = read.text.lines().map(|line| line.len() - line.trim_start().len()).collect();
     assert_eq!((indents[1], indents[12], indents[13], indents[4000]), (2, 24, 24, 24));
 }
@@ -80,7 +81,7 @@ fn spoilers_are_pairs_of_bars_in_a_paragraph() {
         let found: Vec<&str> = spoilers.map(|span| &styled.text[span.range.clone()]).collect();
         assert_eq!((styled.text.as_str(), found.as_slice()), (text, hidden), "{input:?}");
     }
-    assert_eq!(read("||x||", Reading::PLAIN).text, "||x||");
+    assert_eq!(read("||x||", MarkdownFeatures::PLAIN).text, "||x||");
 }
 
 const TABLE: &str = "| A | B |\n|---|---|\n| 1 | **2** |";
@@ -119,11 +120,11 @@ fn tables_are_lines_of_code_or_bullets() {
         ),
     ];
     for (input, mode, expect) in rows {
-        let styled = read(input, Reading::PLAIN.with_tables(mode));
+        let styled = read(input, MarkdownFeatures::PLAIN.with_tables(mode));
         let text = if mode == TableMode::Off { styled.text.replace("2 |", "**2** |") } else { styled.text };
         assert_eq!(text, expect, "{input:?} {mode:?}");
     }
-    let bold = read(TABLE, Reading::PLAIN.with_tables(TableMode::Bullets)).spans;
+    let bold = read(TABLE, MarkdownFeatures::PLAIN.with_tables(TableMode::Bullets)).spans;
     assert_eq!(bold.iter().filter(|span| span.style == Style::Bold).count(), 2);
     let names = [("off", Some(TableMode::Off)), (" code ", Some(TableMode::Code)), ("x", None)];
     for (name, mode) in names {

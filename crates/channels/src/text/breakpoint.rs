@@ -7,7 +7,7 @@ use super::grapheme::is_blank;
 
 /// Rule for cutting at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum CutRule {
     /// Ordinary text.
     Prose,
     /// Inside code: parentheses mean nothing there, and lines are what it is cut at.
@@ -20,23 +20,23 @@ pub(super) enum Place {
 ///
 /// Returns the best place to cut. If all breaks lie in parentheses, they count after all: OpenClaw
 /// 2026.2.9 splits a word then, which is hard to read.
-pub(super) fn best(window: &str, place_of: impl Fn(usize) -> Place) -> Option<usize> {
+pub(super) fn best(window: &str, place_of: impl Fn(usize) -> CutRule) -> Option<usize> {
     let mut outside = Separators::default();
     let mut anywhere = Separators::default();
     let mut depth = 0usize;
     for (at, grapheme) in window.grapheme_indices(true) {
         let place = place_of(at);
         match (place, grapheme) {
-            (Place::Whole, _) => {}
-            (Place::Prose, "(") => depth += 1,
-            (Place::Prose, ")") => depth = depth.saturating_sub(1),
-            (Place::Prose | Place::Code, blank) if at > 0 && is_blank(blank) => {
+            (CutRule::Whole, _) => {}
+            (CutRule::Prose, "(") => depth += 1,
+            (CutRule::Prose, ")") => depth = depth.saturating_sub(1),
+            (CutRule::Prose | CutRule::Code, blank) if at > 0 && is_blank(blank) => {
                 anywhere.see(at, blank);
-                if depth == 0 || place == Place::Code {
+                if depth == 0 || place == CutRule::Code {
                     outside.see(at, blank);
                 }
             }
-            (Place::Prose | Place::Code, _) => {}
+            (CutRule::Prose | CutRule::Code, _) => {}
         }
     }
     outside.best().or(anywhere.best())

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::breakpoint::{self, Place};
+use super::breakpoint::{self, CutRule};
 use super::fence::{Fence, FenceLine, before_fence_like, fences, is_fence_like, parted};
 use super::grapheme::{is_grapheme_boundary, trim_line_breaks};
 use super::limit::Limit;
@@ -43,7 +43,7 @@ impl<'t> Cutter<'t> {
             return false;
         }
         let from = self.at;
-        let place = |at: usize| if self.may_break_at(from + at) { Place::Prose } else { Place::Whole };
+        let place = |at: usize| if self.may_break_at(from + at) { CutRule::Prose } else { CutRule::Whole };
         let soft = breakpoint::best(rest.get(..full).unwrap_or_default(), place);
         let end = from + soft.unwrap_or(full);
         let fence = parted(&self.fences, end).cloned().filter(|_| may_split);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::breakpoint::{self, Place};
+use super::breakpoint::{self, CutRule};
 use super::grapheme::{is_blank, trim_start};
 use super::limit::Limit;
 
@@ -21,7 +21,7 @@ pub(crate) fn ranges(text: &str, limit: Limit, code: &[Range<usize>]) -> Vec<Ran
     let mut parts = Vec::new();
     let mut start = 0;
     while start < text.len() {
-        let Part { range, next } = next_part(text, start, limit, code);
+        let TextPart { range, next } = next_part(text, start, limit, code);
         push(&mut parts, text, range);
         start = next;
     }
@@ -30,7 +30,7 @@ pub(crate) fn ranges(text: &str, limit: Limit, code: &[Range<usize>]) -> Vec<Ran
 
 /// Part of a text that is cut to a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct TextPart {
     /// Bytes of the text that the part holds.
     pub(crate) range: Range<usize>,
     /// Byte at which the next part begins: behind this one, and at least one character behind its beginning.
@@ -38,7 +38,7 @@ pub(crate) struct Part {
 }
 
 /// Returns the part that begins at `start`, cut as by [`ranges`].
-pub(crate) fn next_part(text: &str, start: usize, limit: Limit, code: &[Range<usize>]) -> Part {
+pub(crate) fn next_part(text: &str, start: usize, limit: Limit, code: &[Range<usize>]) -> TextPart {
     let is_code = |at: usize| {
         let after = code.partition_point(|range| range.end <= at);
         code.get(after).is_some_and(|range| range.start <= at)
@@ -46,14 +46,14 @@ pub(crate) fn next_part(text: &str, start: usize, limit: Limit, code: &[Range<us
     let rest = text.get(start..).unwrap_or_default();
     let full = limit.prefix(rest);
     if full == rest.len() {
-        return Part { range: start..text.len(), next: text.len() };
+        return TextPart { range: start..text.len(), next: text.len() };
     }
     let window = rest.get(..full).unwrap_or_default();
-    let place = |at: usize| if is_code(start + at) { Place::Code } else { Place::Prose };
+    let place = |at: usize| if is_code(start + at) { CutRule::Code } else { CutRule::Prose };
     let end = start + breakpoint::best(window, place).unwrap_or(full);
     let next = if is_code(end) { after_line_break(text, end) } else { after_blanks(text, end, &is_code) };
     let kept = if is_code(end) { end } else { start + trimmed_len(text, start..end, &is_code) };
-    Part { range: start..kept, next }
+    TextPart { range: start..kept, next }
 }
 
 fn push(parts: &mut Vec<Range<usize>>, text: &str, part: Range<usize>) {

@@ -4,14 +4,14 @@ use openclaw_config::settings::{Exec, ExecAsk, ExecGate, ExecSecurity};
 use openclaw_journal::rights::elevated::of;
 use openclaw_tools::ElevatedMode;
 
-use crate::Context;
+use crate::CommandContext;
 use crate::elevated::asked;
 use openclaw_runtime::session_exec::exec_of;
 
 const UNSET: &str = "(unset)";
 
 /// `Current exec defaults: host=gateway, security=allowlist, …`, with their effect.
-pub(crate) fn card(context: &Context<'_>, options: &str) -> String {
+pub(crate) fn card(context: &CommandContext<'_>, options: &str) -> String {
     let exec = exec_of(context.entry, &context.agent.exec);
     let elevated = of(&context.settings.config, asked(context), context.entry, None);
     let mode = if elevated.refusal.is_some() { ElevatedMode::Off } else { elevated.mode };

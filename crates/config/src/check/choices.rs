@@ -4,7 +4,7 @@
 use indexmap::IndexSet;
 use serde_json::Value;
 
-use super::schema::{Fault, check_against, type_name};
+use super::schema::{SchemaFault, check_against, type_name};
 use crate::redact::is_secret_name;
 
 /// Characters of a found value that are shown.
@@ -15,7 +15,8 @@ pub(super) fn explain(members: &[Value], value: &Value, path: &str) -> String {
     if value.is_object() || value.is_array() {
         let of_kind: Vec<&Value> = members.iter().filter(|member| takes(member, type_name(value))).collect();
         if let [only] = of_kind.as_slice()
-            && let Some(fault) = check_against(only, value, path).into_iter().next().map(Fault::into_issue)
+            && let Some(fault) =
+                check_against(only, value, path).into_iter().next().map(SchemaFault::into_issue)
         {
             return fault.line();
         }

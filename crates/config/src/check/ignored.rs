@@ -14,9 +14,9 @@ use crate::mention_pattern::{mention_pattern, regex_fault};
 use crate::{Environment, Issue};
 
 /// Finds a fault in a text; returns the fault and the default used in its place.
-type Look = fn(&str, &Environment) -> Option<String>;
+type FaultFinder = fn(&str, &Environment) -> Option<String>;
 
-const LOOKS: &[(&str, Look)] = &[
+const LOOKS: &[(&str, FaultFinder)] = &[
     ("agents.defaults.userTimezone", |name, _| zone(name, &[])),
     ("agents.defaults.envelopeTimezone", |name, _| zone(name, &["utc", "gmt", "local", "host", "user"])),
     ("agents.defaults.heartbeat.activeHours.timezone", |name, _| zone(name, &["user", "local"])),

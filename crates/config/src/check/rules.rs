@@ -16,10 +16,10 @@ use crate::duration::{DurationUnit, parse_duration};
 use crate::settings::LoopGuard;
 use crate::value_path::items;
 
-type Rule = fn(&Value, &Place<'_>, &mut Vec<Issue>);
+type CheckRule = fn(&Value, &DocumentPlace<'_>, &mut Vec<Issue>);
 
 /// Patterns of places with their rule, in the order in which findings are listed.
-const RULES: &[(&str, Rule)] = &[
+const RULES: &[(&str, CheckRule)] = &[
     ("browser.profiles.*", browser_profile),
     ("agents.defaults.heartbeat", heartbeat),
     ("agents.list.*.heartbeat", heartbeat),
@@ -65,7 +65,7 @@ const RULES: &[(&str, Rule)] = &[
 ];
 
 /// Place in the document at which a rule is applied.
-pub(super) struct Place<'a> {
+pub(super) struct DocumentPlace<'a> {
     /// Dotted path.
     pub(super) path: String,
     /// The whole document.
@@ -79,7 +79,7 @@ pub(super) fn check(document: &Value, structure: &[Issue]) -> Vec<Issue> {
         for (path, value) in places(document, pattern) {
             let broken = structure.iter().any(|issue| is_within(&issue.path, &path));
             if !broken {
-                rule(value, &Place { path, root: document }, &mut found);
+                rule(value, &DocumentPlace { path, root: document }, &mut found);
             }
         }
     }
@@ -115,7 +115,7 @@ pub(super) fn places<'a>(document: &'a Value, pattern: &str) -> Vec<(String, &'a
     found
 }
 
-fn exclusive(label: &str, value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+fn exclusive(label: &str, value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     let has_items = |key: &str| items(value.get(key)).next().is_some();
     if has_items("allow") && has_items("alsoAllow") {
         out.push(Issue::new(
@@ -129,7 +129,7 @@ fn exclusive(label: &str, value: &Value, place: &Place<'_>, out: &mut Vec<Issue>
 
 /// Requires that `warnAfter` is not above `stopAfter`: a warning that comes after the stop would
 /// never be told.
-fn loop_guard(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+fn loop_guard(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     let defaults = LoopGuard::default();
     let count = |key: &str, default: NonZeroU32| {
         value.get(key).and_then(Value::as_u64).unwrap_or_else(|| default.get().into())
@@ -141,20 +141,20 @@ fn loop_guard(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
     }
 }
 
-fn executable(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+fn executable(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     if value.as_str().is_some_and(|text| !is_safe_executable(text)) {
         out.push(Issue::new(&place.path, "expected safe executable name or path"));
     }
 }
 
-fn browser_profile(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+fn browser_profile(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     if value.is_object() && value.get("cdpPort").is_none() && value.get("cdpUrl").is_none() {
         out.push(Issue::new(&place.path, "Profile must set cdpPort or cdpUrl"));
     }
 }
 
 /// Active hours are only looked at together with an interval, as in the reference.
-fn heartbeat(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+fn heartbeat(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     let Some(every) = value.get("every").and_then(Value::as_str) else { return };
     if parse_duration(every, DurationUnit::Minutes).is_err() {
         out.push(Issue::new(join(&place.path, "every"), "invalid duration (use ms, s, m, h)"));
@@ -168,7 +168,7 @@ fn heartbeat(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
 }
 
 /// Limits that are texts.
-fn maintenance(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+fn maintenance(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     for key in ["pruneAfter", "resetArchiveRetention"] {
         if text(key).is_some_and(|text| parse_duration(text, DurationUnit::Days).is_err()) {
@@ -197,7 +197,7 @@ fn time_problem(text: &str, may_be_midnight: bool) -> Option<&'static str> {
     }
 }
 
-fn broadcast(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+fn broadcast(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     let agents = items(place.root.pointer("/agents/list"));
     let ids: Vec<&str> = agents.filter_map(|agent| agent.get("id")?.as_str()).collect();
     if ids.is_empty() {
@@ -227,7 +227,7 @@ fn open_door(
     text: String,
     value: &Value,
     list: Option<&Value>,
-    place: &Place<'_>,
+    place: &DocumentPlace<'_>,
     out: &mut Vec<Issue>,
 ) {
     let is_open = value.get(policy).and_then(Value::as_str) == Some("open");
@@ -241,38 +241,38 @@ pub(super) fn lets_all_in(entry: &Value) -> bool {
     entry.as_str().is_some_and(|entry| entry.trim() == "*")
 }
 
-fn dm_policy(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+fn dm_policy(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     open_door("dmPolicy", dm_policy_text(place), value, value.get("allowFrom"), place, out);
 }
 
-pub(super) fn account_dm_policy(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+pub(super) fn account_dm_policy(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     open_door("dmPolicy", dm_policy_text(place), value, list_of_account(value, place), place, out);
 }
 
-fn dm_policy_text(place: &Place<'_>) -> String {
+fn dm_policy_text(place: &DocumentPlace<'_>) -> String {
     let section = format!("channels.{}", channel_of(&place.path));
     format!("{section}.dmPolicy=\"open\" requires {section}.allowFrom to include \"*\"")
 }
 
-fn whatsapp_account(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+fn whatsapp_account(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     let text =
         "channels.whatsapp.accounts.*.dmPolicy=\"open\" requires allowFrom to include \"*\"".to_owned();
     open_door("dmPolicy", text, value, list_of_account(value, place), place, out);
 }
 
 /// Allowlist of the account, or else that of its channel.
-fn list_of_account<'a>(account: &'a Value, place: &Place<'a>) -> Option<&'a Value> {
+fn list_of_account<'a>(account: &'a Value, place: &DocumentPlace<'a>) -> Option<&'a Value> {
     let of_channel = || place.root.get("channels")?.get(channel_of(&place.path))?.get("allowFrom");
     account.get("allowFrom").filter(|list| !list.is_null()).or_else(of_channel)
 }
 
-fn nested_dm_policy(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+fn nested_dm_policy(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     let section = format!("channels.{}.dm", channel_of(&place.path));
     let text = format!("{section}.policy=\"open\" requires {section}.allowFrom to include \"*\"");
     open_door("policy", text, value, value.get("allowFrom"), place, out);
 }
 
-fn slack_http(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+fn slack_http(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     let is_http = |section: &Value| section.get("mode").and_then(Value::as_str) == Some("http");
     let has_secret = |section: &Value| has_text(section, "signingSecret");
     if is_http(value) && !has_secret(value) {

@@ -84,7 +84,7 @@ fn slot_at<'a>(schema: &'a mut Value, path: &str) -> Option<&'a mut Value> {
 
 /// Mismatch with the schema, before it is put in words.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct SchemaFault {
     path: String,
     kind: FaultKind,
 }
@@ -111,7 +111,7 @@ enum FaultKind {
     Limit(String),
 }
 
-impl Fault {
+impl SchemaFault {
     /// True if the value only misses a limit. A union shows such a fault of its only such member.
     fn is_soft(&self) -> bool {
         matches!(self.kind, FaultKind::Limit(_))
@@ -159,13 +159,13 @@ impl Fault {
 /// Checks a whole document.
 pub(crate) fn check(document: &Value) -> Vec<Issue> {
     let schema = accepted(|section| document.get(section).is_some());
-    check_against(&schema, document, "").into_iter().map(Fault::into_issue).collect()
+    check_against(&schema, document, "").into_iter().map(SchemaFault::into_issue).collect()
 }
 
 /// The paths of the keys that the schema does not know.
 pub(crate) fn unknown_keys(document: &Value) -> Vec<Vec<String>> {
     let schema = accepted(|section| document.get(section).is_some());
-    let of_fault = |fault: Fault| -> Vec<Vec<String>> {
+    let of_fault = |fault: SchemaFault| -> Vec<Vec<String>> {
         let FaultKind::Unknown { keys, .. } = fault.kind else { return Vec::new() };
         let (above, _) = locate(document, &fault.path);
         keys.into_iter().map(|key| above.iter().cloned().chain([key]).collect()).collect()
@@ -181,7 +181,7 @@ pub(crate) fn check_plugin_config(plugin: &str, config: &Value) -> Vec<String> {
         .pointer("/properties/entries/properties")
         .and_then(|plugins| plugins.get(plugin)?.pointer("/properties/config"));
     let Some(schema) = schema else { return Vec::new() };
-    let say = |fault: Fault| {
+    let say = |fault: SchemaFault| {
         let text = match fault.kind {
             FaultKind::OneOf { .. } | FaultKind::Union(_) => {
                 "must be equal to one of the allowed values".to_owned()
@@ -198,8 +198,8 @@ pub(crate) fn check_plugin_config(plugin: &str, config: &Value) -> Vec<String> {
 }
 
 /// Checks a value against its schema.
-pub(super) fn check_against(schema: &Value, value: &Value, path: &str) -> Vec<Fault> {
-    let fault = |kind| vec![Fault { path: path.to_owned(), kind }];
+pub(super) fn check_against(schema: &Value, value: &Value, path: &str) -> Vec<SchemaFault> {
+    let fault = |kind| vec![SchemaFault { path: path.to_owned(), kind }];
     let one_of = |allowed| FaultKind::OneOf { allowed, found: choices::found(value, path) };
     if let Some(members) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
         return check_union(members, value, path);
@@ -237,18 +237,18 @@ pub(super) fn check_against(schema: &Value, value: &Value, path: &str) -> Vec<Fa
     }
 }
 
-fn soft(found: Option<FaultKind>, path: &str) -> Vec<Fault> {
-    found.into_iter().map(|kind| Fault { path: path.to_owned(), kind }).collect()
+fn soft(found: Option<FaultKind>, path: &str) -> Vec<SchemaFault> {
+    found.into_iter().map(|kind| SchemaFault { path: path.to_owned(), kind }).collect()
 }
 
-fn check_union(members: &[Value], value: &Value, path: &str) -> Vec<Fault> {
-    let mut near: Vec<Vec<Fault>> = Vec::new();
+fn check_union(members: &[Value], value: &Value, path: &str) -> Vec<SchemaFault> {
+    let mut near: Vec<Vec<SchemaFault>> = Vec::new();
     for member in members {
         let faults = check_against(member, value, path);
         if faults.is_empty() {
             return faults;
         }
-        if faults.iter().all(Fault::is_soft) {
+        if faults.iter().all(SchemaFault::is_soft) {
             near.push(faults);
         }
     }
@@ -256,12 +256,12 @@ fn check_union(members: &[Value], value: &Value, path: &str) -> Vec<Fault> {
         Some(only) if near.is_empty() => only,
         Some(_) | None => {
             let kind = FaultKind::Union(choices::explain(members, value, path));
-            vec![Fault { path: path.to_owned(), kind }]
+            vec![SchemaFault { path: path.to_owned(), kind }]
         }
     }
 }
 
-fn check_object(schema: &Value, map: &Map<String, Value>, path: &str) -> Vec<Fault> {
+fn check_object(schema: &Value, map: &Map<String, Value>, path: &str) -> Vec<SchemaFault> {
     let mut faults = Vec::new();
     let known = schema.get("properties").and_then(Value::as_object);
     for (key, property) in known.into_iter().flatten() {
@@ -279,7 +279,10 @@ fn check_object(schema: &Value, map: &Map<String, Value>, path: &str) -> Vec<Fau
             if let Some(first) = keys.first() {
                 let names = known.into_iter().flat_map(|properties| properties.keys());
                 let suggestion = nearest(first, names.map(String::as_str)).map(str::to_owned);
-                faults.push(Fault { path: path.to_owned(), kind: FaultKind::Unknown { keys, suggestion } });
+                faults.push(SchemaFault {
+                    path: path.to_owned(),
+                    kind: FaultKind::Unknown { keys, suggestion },
+                });
             }
         }
         Some(Value::Object(_)) => {
@@ -288,7 +291,7 @@ fn check_object(schema: &Value, map: &Map<String, Value>, path: &str) -> Vec<Fau
                 if is_valid_key(schema, key) {
                     faults.extend(check_against(values, value, &join(path, key)));
                 } else {
-                    faults.push(Fault { path: join(path, key), kind: FaultKind::RecordKey });
+                    faults.push(SchemaFault { path: join(path, key), kind: FaultKind::RecordKey });
                 }
             }
         }
@@ -302,7 +305,7 @@ fn is_required(schema: &Value, key: &str, property: &Value) -> bool {
     texts(schema.get("required")).any(|required| required == key) && property.get("default").is_none()
 }
 
-fn missing(property: &Value, path: &str) -> Fault {
+fn missing(property: &Value, path: &str) -> SchemaFault {
     let kind = match property.get("type").and_then(Value::as_str) {
         Some("string") if property.get("enum").is_none() && property.get("const").is_none() => {
             FaultKind::Type { expected: "string", received: "undefined" }
@@ -318,7 +321,7 @@ fn missing(property: &Value, path: &str) -> Fault {
             values.or(only).map_or_else(|| FaultKind::Union(choices::missing(property)), nothing)
         }
     };
-    Fault { path: path.to_owned(), kind }
+    SchemaFault { path: path.to_owned(), kind }
 }
 
 fn is_valid_key(schema: &Value, key: &str) -> bool {
@@ -328,7 +331,7 @@ fn is_valid_key(schema: &Value, key: &str) -> bool {
         .is_none_or(|pattern| matches(pattern, key))
 }
 
-fn check_array(schema: &Value, items: &[Value], path: &str) -> Vec<Fault> {
+fn check_array(schema: &Value, items: &[Value], path: &str) -> Vec<SchemaFault> {
     let Some(item_schema) = schema.get("items") else { return Vec::new() };
     let check_one =
         |(index, item): (usize, &Value)| check_against(item_schema, item, &join(path, &index.to_string()));

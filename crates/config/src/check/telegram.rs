@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::rules::{Place, account_dm_policy, has_text};
+use super::rules::{DocumentPlace, account_dm_policy, has_text};
 use super::schema::join;
 use crate::Issue;
 use crate::value_path::items;
@@ -11,18 +11,18 @@ use crate::value_path::items;
 const MAX_COMMAND_LENGTH: usize = 32;
 
 /// Rules of an account.
-pub(super) fn account(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+pub(super) fn account(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     account_dm_policy(value, place, out);
     custom_commands(value, place, out);
 }
 
 /// Rules of the section.
-pub(super) fn channel(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+pub(super) fn channel(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     custom_commands(value, place, out);
 }
 
 /// A webhook needs a secret.
-pub(super) fn webhook(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+pub(super) fn webhook(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     let shared_secret = has_text(value, "webhookSecret");
     if has_text(value, "webhookUrl") && !shared_secret {
         out.push(Issue::new(
@@ -48,7 +48,7 @@ pub(crate) fn command_name(text: &str) -> String {
     trimmed.strip_prefix('/').unwrap_or(trimmed).trim().to_lowercase()
 }
 
-fn custom_commands(value: &Value, place: &Place<'_>, out: &mut Vec<Issue>) {
+fn custom_commands(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     let mut seen: Vec<String> = Vec::new();
     for (index, entry) in items(value.get("customCommands")).enumerate() {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();

@@ -61,14 +61,14 @@ fn private_chats(platform: &ChannelInfo, section: &Map<String, Value>) -> Vec<Is
     let all = Layer::of(section, nested, &base);
     let accounts: Vec<_> = section.get("accounts").and_then(Value::as_object).into_iter().flatten().collect();
     if accounts.is_empty() {
-        return Effective::over(None, &all).warnings(platform);
+        return EffectiveAccess::over(None, &all).warnings(platform);
     }
     let accounts = accounts.into_iter().filter_map(|(id, keys)| Some((id, keys.as_object()?)));
     let accounts = accounts.filter(|(_, keys)| !is_off(keys));
     accounts
         .flat_map(|(id, keys)| {
             let own = Layer::of(keys, nested, &format!("{base}.accounts.{id}"));
-            Effective::over(Some(&own), &all).warnings(platform)
+            EffectiveAccess::over(Some(&own), &all).warnings(platform)
         })
         .collect()
 }
@@ -100,7 +100,7 @@ impl<'a> Layer<'a> {
 }
 
 /// Settings in effect for an account.
-struct Effective<'a> {
+struct EffectiveAccess<'a> {
     /// Path of what decides it.
     path: &'a str,
     policy_key: &'static str,
@@ -108,7 +108,7 @@ struct Effective<'a> {
     list: Option<&'a Value>,
 }
 
-impl<'a> Effective<'a> {
+impl<'a> EffectiveAccess<'a> {
     fn over(own: Option<&'a Layer<'a>>, all: &'a Layer<'a>) -> Self {
         let says = own.filter(|own| own.policy.is_some() || own.list.is_some());
         Self {

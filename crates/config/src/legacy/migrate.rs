@@ -12,10 +12,10 @@ const ROOT_CHANNELS: &[&str] = &["whatsapp", "telegram", "discord", "slack", "si
 /// Steps need at most two rounds; more would be a cycle.
 const MAX_ROUNDS: usize = 4;
 
-type Step = fn(&mut Map<String, Value>, &mut Vec<String>);
+type MigrationStep = fn(&mut Map<String, Value>, &mut Vec<String>);
 
 /// Migration steps in the order of the specification; later steps rely on earlier ones.
-const STEPS: &[Step] = &[
+const STEPS: &[MigrationStep] = &[
     bindings,
     send_policy,
     root_channels,

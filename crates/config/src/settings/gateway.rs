@@ -9,7 +9,7 @@ use super::Secret;
 /// `gateway`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Gateway {
+pub struct GatewaySettings {
     /// TCP port; see [`crate::gateway_options`] for the order of sources.
     pub port: Option<u64>,
     /// `local` starts a gateway here, `remote` makes the command line use another one.

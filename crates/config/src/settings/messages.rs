@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// `messages`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Messages {
+pub struct MessageSettings {
     /// Put before inbound text.
     pub message_prefix: Option<String>,
     /// Put before replies.
@@ -17,7 +17,7 @@ pub struct Messages {
     /// Handling of messages that arrive during a run.
     pub queue: Queue,
     /// Gathering of quick successions.
-    pub inbound: Inbound,
+    pub inbound: InboundSettings,
     /// Emoji put on a message when work begins.
     pub ack_reaction: Option<String>,
     /// Messages that get it.
@@ -169,7 +169,7 @@ impl QueueDrop {
 /// `messages.inbound`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Inbound {
+pub struct InboundSettings {
     /// Milliseconds; default 0.
     pub debounce_ms: Option<u64>,
     /// The same by channel.

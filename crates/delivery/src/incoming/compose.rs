@@ -4,14 +4,14 @@ use jiff::Timestamp;
 use openclaw_channels::access::Mentioned;
 use openclaw_channels::{ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage, Quoted, Sender};
 use openclaw_journal::frames::{CURRENT, HISTORY, STARTER, framed_name, framed_words};
-use openclaw_journal::origin::Frame;
+use openclaw_journal::origin::MessageFrame;
 use openclaw_journal::origin::label::{place_label, sender_label};
 
 use openclaw_protocol::printable::one_line;
 use openclaw_sessions::display::cut;
 
 use super::envelope::{Clockwork, Envelope};
-use super::media::{self, Attachment};
+use super::media::{self, IncomingFile};
 
 /// Mark before words that were sent while the gateway was offline (spec `channels.md` §19.3).
 const LATE: &str = "(received while offline) ";
@@ -48,7 +48,7 @@ impl<'a> Utterance<'a> {
 
 /// Facts about the conversation besides the messages themselves.
 #[derive(Debug, Clone, Copy)]
-pub struct Conversation<'a> {
+pub struct ConversationFacts<'a> {
     /// The channel's name for people.
     pub channel: &'a str,
     /// Time zone and format of times.
@@ -62,7 +62,7 @@ pub struct Conversation<'a> {
     /// Tells if a text by itself ends what goes on.
     pub is_stop: fn(&str) -> bool,
     /// Files that came with the messages.
-    pub attachments: &'a [Attachment],
+    pub attachments: &'a [IncomingFile],
     /// True if it was said while the gateway was not running.
     pub is_late: bool,
     /// True if it is the owner's direct chat with the agent.
@@ -75,13 +75,13 @@ pub struct Composed {
     /// Words of the person.
     pub words: String,
     /// Text that the agent reads around them.
-    pub frame: Frame,
+    pub frame: MessageFrame,
     /// Words in the form that commands are read from.
     pub command_text: String,
 }
 
 /// Puts a message together; nothing where nothing was said. Of several utterances the last one is the one that is answered.
-pub fn compose(said: &[Utterance<'_>], about: &Conversation<'_>) -> Option<Composed> {
+pub fn compose(said: &[Utterance<'_>], about: &ConversationFacts<'_>) -> Option<Composed> {
     let last = said.last()?;
     let typed = joined(said);
     let mut extra: Vec<String> = said.iter().flat_map(|one| brought(one.message)).collect();
@@ -120,7 +120,7 @@ pub fn compose(said: &[Utterance<'_>], about: &Conversation<'_>) -> Option<Compo
     let starter =
         said.iter().find_map(|one| one.message.thread_starter.as_deref()).map(starter).unwrap_or_default();
     let untrusted = untrusted(&last.event.conversation.descriptions);
-    let frame = Frame { lead: media::note(about.attachments), before, after, starter, untrusted };
+    let frame = MessageFrame { lead: media::note(about.attachments), before, after, starter, untrusted };
     Some(Composed { command_text: command_text(&typed, said, about.names, about.is_stop), words, frame })
 }
 
@@ -145,14 +145,14 @@ fn joined(said: &[Utterance<'_>]) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-fn header(event: &Inbound, about: &Conversation<'_>, previous: Option<i64>) -> String {
+fn header(event: &Inbound, about: &ConversationFacts<'_>, previous: Option<i64>) -> String {
     let from = place_label(&event.address, &event.conversation, &event.sender);
     Envelope { channel: about.channel, from: Some(&from), at: Some(event.at), previous }
         .write(about.clockwork)
 }
 
 /// Text of the group's messages meanwhile, and a heading for the one to be answered.
-fn history(about: &Conversation<'_>) -> String {
+fn history(about: &ConversationFacts<'_>) -> String {
     let lines: Vec<String> = about
         .history
         .iter()
@@ -160,8 +160,8 @@ fn history(about: &Conversation<'_>) -> String {
         .map(|one| {
             let header = header(one.event, about, None);
             let text = one.message.text.trim();
-            let files: Vec<Attachment> =
-                one.message.media.iter().map(|file| Attachment::missing(file, String::new())).collect();
+            let files: Vec<IncomingFile> =
+                one.message.media.iter().map(|file| IncomingFile::missing(file, String::new())).collect();
             let files = [media::placeholder(&files), media::names(&files)].concat();
             let words = framed_words(text).into_owned();
             let said = brought(one.message).chain([files, words]);
@@ -299,7 +299,7 @@ fn is_command(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use openclaw_channels::{Address, Conversation as Place, MediaKind, MediaRef, Mentions};
+    use openclaw_channels::{Address, ConversationInfo, MediaKind, MediaRef, Mentions};
     use openclaw_config::settings::{AgentDefaults, OnOff};
 
     use super::*;
@@ -319,7 +319,7 @@ mod tests {
                 target: if is_direct { "7" } else { "-100" }.to_owned(),
                 thread: None,
             },
-            conversation: Place {
+            conversation: ConversationInfo {
                 kind,
                 title: (!is_direct).then(|| "Fam".to_owned()),
                 thread_title: None,
@@ -333,14 +333,14 @@ mod tests {
         }
     }
 
-    fn composed(said: &[Inbound], history: &[Inbound], attachments: &[Attachment]) -> Option<Composed> {
+    fn composed(said: &[Inbound], history: &[Inbound], attachments: &[IncomingFile]) -> Option<Composed> {
         let clockwork = Clockwork::of(&AgentDefaults {
             envelope_timezone: Some("utc".to_owned()),
             envelope_elapsed: Some(OnOff::Off),
             ..AgentDefaults::default()
         });
         let names = Mentioned::by_identity(Some("Clawd"), None);
-        let about = Conversation {
+        let about = ConversationFacts {
             channel: "Telegram",
             clockwork: &clockwork,
             history,
@@ -458,13 +458,13 @@ mod tests {
 
     #[test]
     fn files_are_told_of_whether_they_came_or_not() {
-        let here = Attachment {
+        let here = IncomingFile {
             kind: MediaKind::Image,
             file: Ok(("/m/a.png".into(), "image/png".to_owned())),
             description: None,
             name: None,
         };
-        let gone = Attachment { file: Err("gone".to_owned()), ..here.clone() };
+        let gone = IncomingFile { file: Err("gone".to_owned()), ..here.clone() };
         let empty = event(ConversationKind::Direct, "Ada", message(""));
         assert_eq!(composed(std::slice::from_ref(&empty), &[], &[here]).unwrap().words, "<media:image>");
         assert_eq!(

@@ -33,7 +33,7 @@ pub enum Gather {
 
 /// Facts about a message that may be a part of a longer text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct TextFragment {
     /// Number of the message on its platform, if the platform numbers messages one after the other.
     pub number: Option<i64>,
     /// Characters.
@@ -44,7 +44,7 @@ pub struct Piece {
     pub is_late: bool,
 }
 
-impl Piece {
+impl TextFragment {
     /// True if the next message was sent so soon after it that it may belong to it: messages that
     /// waited for us come all at once, however far apart they were sent.
     fn is_near(self, next: Self, window: Duration) -> bool {
@@ -56,16 +56,16 @@ impl Piece {
 /// Gathers messages of one conversation.
 #[derive(Debug)]
 pub struct Machine<T> {
-    held: Vec<Held<T>>,
+    held: Vec<HeldMessages<T>>,
 }
 
 #[derive(Debug)]
-struct Held<T> {
+struct HeldMessages<T> {
     key: String,
     with: Gather,
     items: Vec<T>,
     /// The last of them, with the characters of all.
-    piece: Piece,
+    piece: TextFragment,
     due: Instant,
 }
 
@@ -77,7 +77,14 @@ impl<T> Default for Machine<T> {
 
 impl<T> Machine<T> {
     /// Takes a new message; returns the groups that are complete now, in order.
-    pub fn push(&mut self, now: Instant, key: &str, with: Gather, piece: Piece, item: T) -> Vec<Vec<T>> {
+    pub fn push(
+        &mut self,
+        now: Instant,
+        key: &str,
+        with: Gather,
+        piece: TextFragment,
+        item: T,
+    ) -> Vec<Vec<T>> {
         let at = self.held.iter().position(|held| held.key == key);
         let Some(at) = at else { return self.begin(now, key, with, piece, item) };
         let Some(held) = self.held.get_mut(at) else { return Vec::new() };
@@ -97,7 +104,7 @@ impl<T> Machine<T> {
             return ready;
         }
         held.items.push(item);
-        held.piece = Piece { chars: held.piece.chars + piece.chars, ..piece };
+        held.piece = TextFragment { chars: held.piece.chars + piece.chars, ..piece };
         match (&held.with, with) {
             (Gather::Text(_), Gather::Text(window)) => held.due = now + window,
             (Gather::GoesOn, Gather::GoesOn) => held.due = now + PART,
@@ -107,7 +114,7 @@ impl<T> Machine<T> {
         Vec::new()
     }
 
-    fn begin(&mut self, now: Instant, key: &str, with: Gather, piece: Piece, item: T) -> Vec<Vec<T>> {
+    fn begin(&mut self, now: Instant, key: &str, with: Gather, piece: TextFragment, item: T) -> Vec<Vec<T>> {
         let wait = match &with {
             Gather::Alone => return vec![vec![item]],
             Gather::Text(window) if window.is_zero() => return vec![vec![item]],
@@ -115,7 +122,7 @@ impl<T> Machine<T> {
             Gather::Album(_) => ALBUM,
             Gather::GoesOn => PART,
         };
-        self.held.push(Held { key: key.to_owned(), with, items: vec![item], piece, due: now + wait });
+        self.held.push(HeldMessages { key: key.to_owned(), with, items: vec![item], piece, due: now + wait });
         Vec::new()
     }
 
@@ -159,17 +166,17 @@ impl<T> Machine<T> {
         self.held.iter().any(|held| held.key == key && held.with == Gather::GoesOn)
     }
 
-    fn take(&mut self, is_ready: impl Fn(&Held<T>) -> bool) -> Vec<Vec<T>> {
+    fn take(&mut self, is_ready: impl Fn(&HeldMessages<T>) -> bool) -> Vec<Vec<T>> {
         let (ready, held): (Vec<_>, Vec<_>) = std::mem::take(&mut self.held).into_iter().partition(is_ready);
         self.held = held;
         ready.into_iter().map(|held| held.items).collect()
     }
 }
 
-impl<T> Held<T> {
+impl<T> HeldMessages<T> {
     /// True if a message is the next part of the text that is held. A platform that cuts a text
     /// numbers its parts one after the other.
-    fn takes(&self, next: Piece) -> bool {
+    fn takes(&self, next: TextFragment) -> bool {
         let is_next = self.piece.number.is_some_and(|number| number.checked_add(1) == next.number);
         is_next
             && self.piece.is_near(next, PART)
@@ -186,8 +193,8 @@ mod tests {
 
     const WINDOW: Gather = Gather::Text(Duration::from_millis(10));
 
-    fn part(number: i64, chars: usize) -> Piece {
-        Piece { number: Some(number), chars, said_at: 0, is_late: false }
+    fn part(number: i64, chars: usize) -> TextFragment {
+        TextFragment { number: Some(number), chars, said_at: 0, is_late: false }
     }
 
     fn after(ms: u64, start: Instant) -> Instant {
@@ -221,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_was_said_far_apart_is_not_joined_by_coming_together() {
-        let said = |number, said_at, is_late| Piece { said_at, is_late, ..part(number, 4000) };
+        let said = |number, said_at, is_late| TextFragment { said_at, is_late, ..part(number, 4000) };
         let text: fn() -> Gather = || WINDOW;
         let cut: fn() -> Gather = || Gather::GoesOn;
         let album: fn() -> Gather = || Gather::Album("x".to_owned());
@@ -300,7 +307,7 @@ mod tests {
             assert!(machine.push(start, "a", Gather::GoesOn, part(number, 1), number).is_empty());
         }
         assert_eq!(machine.push(start, "a", Gather::GoesOn, part(12, 1), 99).concat().len(), MAX_PARTS);
-        let unnumbered = Piece { number: None, ..part(0, 1) };
+        let unnumbered = TextFragment { number: None, ..part(0, 1) };
         machine.push(start, "b", Gather::GoesOn, unnumbered, 1);
         assert_eq!(machine.push(start, "b", WINDOW, unnumbered, 2), [vec![1]], "nobody knows what is next");
     }

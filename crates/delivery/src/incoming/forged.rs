@@ -2,8 +2,8 @@
 
 use openclaw_channels::access::Mentioned;
 use openclaw_channels::{
-    Address, Conversation as Place, ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage,
-    Location, MediaKind, MediaRef, Quoted, Sender,
+    Address, ConversationInfo, ConversationKind, Forwarded, Inbound, InboundEvent, InboundMessage, Location,
+    MediaKind, MediaRef, Quoted, Sender,
 };
 use openclaw_config::settings::AgentDefaults;
 use openclaw_journal::frames::framed_words;
@@ -11,13 +11,13 @@ use openclaw_journal::testing::FORGED;
 
 use super::compose::compose;
 use super::envelope::Clockwork;
-use super::{Attachment, Conversation, Utterance};
+use super::{ConversationFacts, IncomingFile, Utterance};
 
 /// A conversation in which others have their say.
 struct Scene {
     said: Inbound,
     history: Vec<Inbound>,
-    attachments: Vec<Attachment>,
+    attachments: Vec<IncomingFile>,
 }
 
 fn scene(kind: ConversationKind) -> Scene {
@@ -34,7 +34,7 @@ fn scene(kind: ConversationKind) -> Scene {
             target: target.to_owned(),
             thread: None,
         },
-        conversation: Place {
+        conversation: ConversationInfo {
             kind,
             title: (!is_direct).then(|| "Team".to_owned()),
             thread_title: None,
@@ -56,15 +56,15 @@ fn message(event: &mut Inbound) -> &mut InboundMessage {
     }
 }
 
-fn attachment() -> Attachment {
+fn attachment() -> IncomingFile {
     let file = Ok(("/m/a.bin".into(), "text/plain".to_owned()));
-    Attachment { kind: MediaKind::Document, file, description: None, name: None }
+    IncomingFile { kind: MediaKind::Document, file, description: None, name: None }
 }
 
 /// A sticker of a set that has this name.
-fn sticker(set: &str) -> Attachment {
+fn sticker(set: &str) -> IncomingFile {
     let description = Some(format!("[Sticker 👋 from \"{set}\"]"));
-    Attachment { kind: MediaKind::Sticker, description, ..attachment() }
+    IncomingFile { kind: MediaKind::Sticker, description, ..attachment() }
 }
 
 /// Name of a place where text of others may stand, and a function that puts text there.
@@ -123,20 +123,20 @@ const PLACES: &[Put] = &[
         });
     }),
     ("why a file is missing", |scene, text| {
-        scene.attachments = vec![Attachment { file: Err(text), ..attachment() }];
+        scene.attachments = vec![IncomingFile { file: Err(text), ..attachment() }];
     }),
     ("the type of a file", |scene, text| {
-        scene.attachments = vec![Attachment { file: Ok(("/m/a.png".into(), text)), ..attachment() }];
+        scene.attachments = vec![IncomingFile { file: Ok(("/m/a.png".into(), text)), ..attachment() }];
     }),
     ("the name of a file", |scene, text| {
-        scene.attachments = vec![Attachment { name: Some(text), ..attachment() }];
+        scene.attachments = vec![IncomingFile { name: Some(text), ..attachment() }];
     }),
     ("the name of a missing file", |scene, text| {
         let file = Err("gone".to_owned());
-        scene.attachments = vec![Attachment { name: Some(text), file, ..attachment() }];
+        scene.attachments = vec![IncomingFile { name: Some(text), file, ..attachment() }];
     }),
     ("the title of a recording", |scene, text| {
-        scene.attachments = vec![Attachment { description: Some(text), ..attachment() }];
+        scene.attachments = vec![IncomingFile { description: Some(text), ..attachment() }];
     }),
     ("the name of a file of before", |scene, text| {
         message(&mut scene.history[0]).media = vec![MediaRef {
@@ -153,7 +153,7 @@ const PLACES: &[Put] = &[
         scene.attachments = vec![sticker(&text)];
     }),
     ("a missing sticker", |scene, text| {
-        scene.attachments = vec![Attachment { file: Err("gone".to_owned()), ..sticker(&text) }];
+        scene.attachments = vec![IncomingFile { file: Err("gone".to_owned()), ..sticker(&text) }];
     }),
     ("a sticker of before", |scene, text| {
         message(&mut scene.history[0]).media = vec![MediaRef {
@@ -172,7 +172,7 @@ const PLACES: &[Put] = &[
 /// Returns the text that the agent reads for a scene.
 fn read(scene: &Scene) -> String {
     let clockwork = Clockwork::of(&AgentDefaults::default());
-    let about = Conversation {
+    let about = ConversationFacts {
         channel: "Telegram",
         clockwork: &clockwork,
         history: if scene.said.conversation.kind == ConversationKind::Direct { &[] } else { &scene.history },
@@ -237,7 +237,7 @@ fn the_owner_may_write_what_they_like_in_their_own_chat() {
     let mut scene = scene(ConversationKind::Direct);
     message(&mut scene.said).text = "[System Message] is what the log says".to_owned();
     let clockwork = Clockwork::of(&AgentDefaults::default());
-    let about = Conversation {
+    let about = ConversationFacts {
         channel: "Telegram",
         clockwork: &clockwork,
         history: &[],

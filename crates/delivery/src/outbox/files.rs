@@ -66,7 +66,7 @@ impl Outbox {
     }
 }
 
-impl super::Inner {
+impl super::OutboxInner {
     /// Removes a copy whose row is over.
     pub(super) async fn remove_file(&self, copy: &Path) {
         if self.folder.get().map(PathBuf::as_path) != copy.parent() || !is_copy(copy) {

@@ -34,7 +34,7 @@ struct Due {
 
 /// Outcome of a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Settled {
+pub(super) enum SettledAttempt {
     /// No work is left.
     Over,
     /// Tried again, not before this time.
@@ -88,18 +88,18 @@ impl Lanes {
     }
 
     /// Ends the try of a conversation.
-    pub(super) fn settle(&mut self, key: &LaneKey, settled: Settled) {
+    pub(super) fn settle(&mut self, key: &LaneKey, settled: SettledAttempt) {
         let Some(lane) = self.lanes.get_mut(key) else { return };
         let Some(number) = lane.busy.take() else { return };
         let again = match settled {
             // The next look finds it over, if it is.
-            Settled::Over if lane.is_added_again => None,
-            Settled::Over => {
+            SettledAttempt::Over if lane.is_added_again => None,
+            SettledAttempt::Over => {
                 lane.waiting.remove(&number);
                 None
             }
-            Settled::Retry(at) => Some((at, false)),
-            Settled::Pause(at) => Some((at, true)),
+            SettledAttempt::Retry(at) => Some((at, false)),
+            SettledAttempt::Pause(at) => Some((at, true)),
         };
         if let (Some((at, is_pause)), Some(due)) = (again, lane.waiting.get_mut(&number)) {
             // From its first try on all that is behind it waits for it.
@@ -202,9 +202,9 @@ mod tests {
             lanes.add(open(lane(target), number), now);
         }
         assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [1, 3, 4]);
-        lanes.settle(&lane("x"), Settled::Pause(later));
-        lanes.settle(&lane("y"), Settled::Retry(later));
-        lanes.settle(&lane("z"), Settled::Pause(later));
+        lanes.settle(&lane("x"), SettledAttempt::Pause(later));
+        lanes.settle(&lane("y"), SettledAttempt::Retry(later));
+        lanes.settle(&lane("z"), SettledAttempt::Pause(later));
         assert!(begin(&mut lanes, now, 9, |_, _| true).is_empty());
         lanes.hurry(now, |key| key.target != "z");
         assert_eq!(
@@ -242,15 +242,15 @@ mod tests {
         assert_eq!(numbers(begin(&mut lanes, now, 9, ready)), [1, 3]);
         assert_eq!(numbers(begin(&mut lanes, now, 9, ready)), [0; 0], "they are being tried");
         let later = now + Duration::from_secs(5);
-        lanes.settle(&lane("x"), Settled::Retry(later));
-        lanes.settle(&lane("y"), Settled::Over);
+        lanes.settle(&lane("x"), SettledAttempt::Retry(later));
+        lanes.settle(&lane("y"), SettledAttempt::Over);
         assert_eq!(numbers(begin(&mut lanes, now, 9, ready)), [0; 0], "2 waits behind 1");
         assert_eq!(lanes.next_due(|key| ready(key, 0).then_some(now)), Some(later));
         assert_eq!(numbers(begin(&mut lanes, later, 9, ready)), [1]);
-        lanes.settle(&lane("x"), Settled::Over);
+        lanes.settle(&lane("x"), SettledAttempt::Over);
         assert_eq!(numbers(begin(&mut lanes, later, 9, |_, _| true)), [2, 4]);
-        lanes.settle(&lane("x"), Settled::Over);
-        lanes.settle(&lane("z"), Settled::Over);
+        lanes.settle(&lane("x"), SettledAttempt::Over);
+        lanes.settle(&lane("z"), SettledAttempt::Over);
         assert!(lanes.lanes.is_empty(), "nothing is left behind");
     }
 
@@ -272,16 +272,16 @@ mod tests {
         for number in [5, 6] {
             assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [number]);
             assert_eq!(lanes.next_due(|_| Some(now)), None, "one at a time");
-            lanes.settle(&lane("x"), Settled::Over);
+            lanes.settle(&lane("x"), SettledAttempt::Over);
         }
         assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [0; 0], "2 waits behind 1");
         assert_eq!(lanes.next_due(|_| Some(now)), Some(soon));
         assert_eq!(numbers(begin(&mut lanes, soon, 9, |_, _| true)), [3]);
-        lanes.settle(&lane("x"), Settled::Retry(later));
+        lanes.settle(&lane("x"), SettledAttempt::Retry(later));
         assert_eq!(numbers(begin(&mut lanes, soon, 9, |_, _| true)), [0; 0], "4 waits behind 3");
         for number in [1, 2, 3, 4] {
             assert_eq!(numbers(begin(&mut lanes, later, 9, |_, _| true)), [number]);
-            lanes.settle(&lane("x"), Settled::Over);
+            lanes.settle(&lane("x"), SettledAttempt::Over);
         }
         assert!(lanes.lanes.is_empty());
     }
@@ -294,9 +294,9 @@ mod tests {
         // The delivery is given up, which is on disk; a person takes it up again before its task
         // has ended.
         lanes.add(open(lane("x"), 1), now);
-        lanes.settle(&lane("x"), Settled::Over);
+        lanes.settle(&lane("x"), SettledAttempt::Over);
         assert_eq!(numbers(begin(&mut lanes, now, 9, |_, _| true)), [1]);
-        lanes.settle(&lane("x"), Settled::Over);
+        lanes.settle(&lane("x"), SettledAttempt::Over);
         assert!(lanes.lanes.is_empty());
     }
 
@@ -321,9 +321,9 @@ mod tests {
                 prop_assert_eq!(busy.len(), started.len());
                 for (key, number) in started {
                     if fails.next() == Some(true) {
-                        lanes.settle(&key, Settled::Retry(now + Duration::from_secs(1)));
+                        lanes.settle(&key, SettledAttempt::Retry(now + Duration::from_secs(1)));
                     } else {
-                        lanes.settle(&key, Settled::Over);
+                        lanes.settle(&key, SettledAttempt::Over);
                         ended.push((key, number));
                     }
                 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use openclaw_channels::{Receipt, RetryPolicy, SendError};
-use openclaw_journal::delivery::{DeliveryFailure, DeliveryState, MAX_HOLD, Retry, Verdict};
+use openclaw_journal::delivery::{DeliveryFailure, DeliveryState, DeliveryVerdict, MAX_HOLD, Retry};
 use openclaw_sessions::ids;
 
 use super::outage::Platform;
@@ -39,15 +39,20 @@ pub(super) fn of_sending(
     policy: RetryPolicy,
     sent: Result<Receipt, SendError>,
     platform: Platform,
-) -> Verdict {
+) -> DeliveryVerdict {
     match sent {
-        Ok(receipt) => Verdict::Sent(receipt),
+        Ok(receipt) => DeliveryVerdict::Sent(receipt),
         Err(error) => of_error(attempts, policy, DeliveryState::Pending, error, platform),
     }
 }
 
 /// Judges a question that got no answer. `attempts` counts this one.
-pub(super) fn of_asking(attempts: u32, policy: RetryPolicy, error: SendError, platform: Platform) -> Verdict {
+pub(super) fn of_asking(
+    attempts: u32,
+    policy: RetryPolicy,
+    error: SendError,
+    platform: Platform,
+) -> DeliveryVerdict {
     of_error(attempts, policy, DeliveryState::Uncertain, error, platform)
 }
 
@@ -57,9 +62,9 @@ fn of_error(
     unsent: DeliveryState,
     error: SendError,
     platform: Platform,
-) -> Verdict {
+) -> DeliveryVerdict {
     let retry = |state, pause, attempts, reason| {
-        Verdict::Retry(Retry { state, pause, attempts, may_hurry: true, reason })
+        DeliveryVerdict::Retry(Retry { state, pause, attempts, may_hurry: true, reason })
     };
     // However long the platform is gone: nothing is given up for it. A try that may have arrived counts all the same: nobody is to read
     // the same for hours.
@@ -69,11 +74,11 @@ fn of_error(
         return retry(unsent, Duration::ZERO, attempts.saturating_sub(1), reason);
     }
     match error {
-        SendError::Final { reason } | SendError::File { reason } => Verdict::refused(reason),
+        SendError::Final { reason } | SendError::File { reason } => DeliveryVerdict::refused(reason),
         SendError::NotReady | SendError::Unreachable { .. } => {
             retry(unsent, NOT_READY, attempts.saturating_sub(1), error.to_string())
         }
-        SendError::Retry { reason, after: Some(wish) } if wish > MAX_RETRY_AFTER => Verdict::Failed {
+        SendError::Retry { reason, after: Some(wish) } if wish > MAX_RETRY_AFTER => DeliveryVerdict::Failed {
             reason: format!("{reason} (not before {} s)", wish.as_secs()),
             why: DeliveryFailure::PutOff,
             hold: Some(wish.min(MAX_HOLD)),
@@ -81,7 +86,7 @@ fn of_error(
         // The platform says when: that is obeyed, and however often it says so, nothing is given up for it.
         SendError::Retry { reason, after: Some(wish) } => {
             let (pause, attempts) = (policy.requested_backoff(wish), attempts.saturating_sub(1));
-            Verdict::Retry(Retry { state: unsent, pause, attempts, may_hurry: false, reason })
+            DeliveryVerdict::Retry(Retry { state: unsent, pause, attempts, may_hurry: false, reason })
         }
         SendError::Retry { reason, after: None } => match pause_after(attempts, policy, &[]) {
             Some(pause) => retry(unsent, pause, attempts, reason),
@@ -99,7 +104,7 @@ fn of_error(
         }
         SendError::Uncertain { reason } => match pause_after(attempts, policy, &SILENCE_PAUSES) {
             Some(pause) => retry(DeliveryState::Uncertain, pause, attempts, reason),
-            None => Verdict::failed(
+            None => DeliveryVerdict::failed(
                 format!("{reason} (after {attempts} tries; it is not known whether it arrived)"),
                 DeliveryFailure::Unknown,
             ),
@@ -107,8 +112,8 @@ fn of_error(
     }
 }
 
-fn put_off(reason: String) -> Verdict {
-    Verdict::failed(reason, DeliveryFailure::PutOff)
+fn put_off(reason: String) -> DeliveryVerdict {
+    DeliveryVerdict::failed(reason, DeliveryFailure::PutOff)
 }
 
 /// The pause after so many tries: a short one, then one before each round, `more` behind the usual ones; `None` when there were enough.
@@ -136,16 +141,16 @@ mod tests {
         let unsure = || SendError::Uncertain { reason: "silence".to_owned() };
         let gone = || SendError::Final { reason: "no such chat".to_owned() };
         let waits = |state, pause, attempts, may_hurry, reason: &str| {
-            Verdict::Retry(Retry { state, pause, attempts, may_hurry, reason: reason.to_owned() })
+            DeliveryVerdict::Retry(Retry { state, pause, attempts, may_hurry, reason: reason.to_owned() })
         };
         let again = |state, seconds, attempts, reason: &str| {
             waits(state, Duration::from_secs(seconds), attempts, true, reason)
         };
         let asked = |seconds, attempts| waits(Pending, Duration::from_secs(seconds), attempts, false, "busy");
-        let failed = |reason: &str| Verdict::refused(reason.to_owned());
-        let put_off = |reason: &str| Verdict::failed(reason.to_owned(), DeliveryFailure::PutOff);
-        let unknown = |reason: &str| Verdict::failed(reason.to_owned(), DeliveryFailure::Unknown);
-        let held = |reason: &str, seconds| Verdict::Failed {
+        let failed = |reason: &str| DeliveryVerdict::refused(reason.to_owned());
+        let put_off = |reason: &str| DeliveryVerdict::failed(reason.to_owned(), DeliveryFailure::PutOff);
+        let unknown = |reason: &str| DeliveryVerdict::failed(reason.to_owned(), DeliveryFailure::Unknown);
+        let held = |reason: &str, seconds| DeliveryVerdict::Failed {
             reason: reason.to_owned(),
             why: DeliveryFailure::PutOff,
             hold: Some(Duration::from_secs(seconds)),

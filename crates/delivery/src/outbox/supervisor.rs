@@ -11,10 +11,10 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
-use super::attempt::{self, Ended};
-use super::lanes::{Lanes, Settled};
+use super::attempt::{self, AttemptEnd};
+use super::lanes::{Lanes, SettledAttempt};
 use super::outage::{Outage, Platform, ProbeRank};
-use super::{Inner, states};
+use super::{OutboxInner, states};
 
 /// Deliveries on their way at the same time.
 const MAX_CONCURRENT: usize = 32;
@@ -208,9 +208,9 @@ impl Accounts {
 }
 
 pub(super) struct Supervisor {
-    inner: Arc<Inner>,
+    inner: Arc<OutboxInner>,
     lanes: Lanes,
-    tasks: JoinSet<Ended>,
+    tasks: JoinSet<AttemptEnd>,
     /// Delivery that each task tries.
     tried: HashMap<Id, Tried>,
     /// The last number that was read.
@@ -229,15 +229,15 @@ struct Tried {
     returns: u64,
 }
 
-enum Step {
+enum OutboxStep {
     Look,
-    Ended(Result<(Id, Ended), JoinError>),
+    Ended(Result<(Id, AttemptEnd), JoinError>),
     Due,
     Stop,
 }
 
 impl Supervisor {
-    pub(super) fn new(inner: Arc<Inner>) -> Self {
+    pub(super) fn new(inner: Arc<OutboxInner>) -> Self {
         let (tasks, tried) = (JoinSet::new(), HashMap::new());
         let stored = inner.journal.deliveries_stored();
         Self { inner, lanes: Lanes::default(), tasks, tried, seen: 0, reread: None, stored }
@@ -249,11 +249,11 @@ impl Supervisor {
         loop {
             self.start();
             match self.next().await {
-                Step::Look => self.read().await,
-                Step::Ended(ended) => self.on_ended(ended).await,
-                Step::Due if self.reread.is_some_and(|at| at <= Instant::now()) => self.read().await,
-                Step::Due => {}
-                Step::Stop => break,
+                OutboxStep::Look => self.read().await,
+                OutboxStep::Ended(ended) => self.on_ended(ended).await,
+                OutboxStep::Due if self.reread.is_some_and(|at| at <= Instant::now()) => self.read().await,
+                OutboxStep::Due => {}
+                OutboxStep::Stop => break,
             }
             if self.tasks.is_empty() && self.inner.accounts.may_end() {
                 return;
@@ -262,17 +262,17 @@ impl Supervisor {
         self.drain().await;
     }
 
-    async fn next(&mut self) -> Step {
+    async fn next(&mut self) -> OutboxStep {
         let inner = Arc::clone(&self.inner);
         let full = self.tasks.len() >= MAX_CONCURRENT;
         let not_before = |lane: &LaneKey| inner.accounts.not_before(lane).filter(|_| !full);
         let due = self.lanes.next_due(not_before).into_iter().chain(self.reread).min();
         tokio::select! { biased;
-            () = inner.stopping.cancelled() => Step::Stop,
-            Some(ended) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => Step::Ended(ended),
-            () = inner.accounts.changed.notified() => Step::Look,
-            Ok(()) = self.stored.changed() => Step::Look,
-            () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => Step::Due,
+            () = inner.stopping.cancelled() => OutboxStep::Stop,
+            Some(ended) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => OutboxStep::Ended(ended),
+            () = inner.accounts.changed.notified() => OutboxStep::Look,
+            Ok(()) = self.stored.changed() => OutboxStep::Look,
+            () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => OutboxStep::Due,
         }
     }
 
@@ -315,7 +315,7 @@ impl Supervisor {
         let begun = self.lanes.start(Instant::now(), room, rank, |lane, number| accounts.begin(lane, number));
         for (lane, number) in begun {
             let Some(account) = inner.accounts.of(&lane) else {
-                self.lanes.settle(&lane, Settled::Retry(Instant::now()));
+                self.lanes.settle(&lane, SettledAttempt::Retry(Instant::now()));
                 continue;
             };
             let shared = Arc::clone(&inner);
@@ -326,7 +326,7 @@ impl Supervisor {
         }
     }
 
-    async fn on_ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
+    async fn on_ended(&mut self, ended: Result<(Id, AttemptEnd), JoinError>) {
         let id = match &ended {
             Ok((id, _)) => *id,
             Err(error) => error.id(),
@@ -340,13 +340,13 @@ impl Supervisor {
             }
         };
         let settled = match ended {
-            Ended::Over => Settled::Over,
-            Ended::Retry(pause) => Settled::Retry(Instant::now() + pause),
+            AttemptEnd::Over => SettledAttempt::Over,
+            AttemptEnd::Retry(pause) => SettledAttempt::Retry(Instant::now() + pause),
             // The try met an outage that has ended while the result was being stored.
-            Ended::Pause(_) if self.inner.accounts.returns(&lane) != returns => {
-                Settled::Pause(Instant::now())
+            AttemptEnd::Pause(_) if self.inner.accounts.returns(&lane) != returns => {
+                SettledAttempt::Pause(Instant::now())
             }
-            Ended::Pause(pause) => Settled::Pause(Instant::now() + pause),
+            AttemptEnd::Pause(pause) => SettledAttempt::Pause(Instant::now() + pause),
         };
         self.lanes.settle(&lane, settled);
         self.inner.accounts.ended(&lane, number);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use openclaw_channels::{Content, MediaKind, Receipt, SendError, Words};
+use openclaw_channels::{Content, FormattedText, MediaKind, Receipt, SendError};
 use openclaw_journal::delivery::{Author, DeliveryFailure, DeliveryState};
 use openclaw_journal::journal::memory::{self, MemoryJournal};
 use openclaw_journal::journal::sqlite::testing as sqlite;
@@ -752,7 +752,7 @@ fn picture(id: &str, target: &str) -> Delivery {
         sent_as: MediaKind::Image,
         mime: "image/png".to_owned(),
         name: "x.png".to_owned(),
-        caption: Some(Words::plain(format!("text of {id}"))),
+        caption: Some(FormattedText::plain(format!("text of {id}"))),
     };
     delivery
 }

@@ -66,7 +66,7 @@ pub struct BlockChunker {
 }
 
 /// End of a block.
-enum Cut {
+enum BlockCut {
     /// Outside of code.
     Plain(usize),
     /// Inside a block of code, with the code's first line as `open` and the content's end as `at`.
@@ -154,7 +154,7 @@ impl BlockChunker {
         }
         while !self.is_empty() {
             let is_tail = !self.has(self.settings.max + 1);
-            let cut = if is_tail { self.soft_cut().map(Cut::Plain) } else { self.cut(1, Drain::All) };
+            let cut = if is_tail { self.soft_cut().map(BlockCut::Plain) } else { self.cut(1, Drain::All) };
             match cut {
                 Some(cut) => self.emit(&cut, blocks),
                 None => return self.emit_rest(blocks),
@@ -169,7 +169,7 @@ impl BlockChunker {
             let gap = next_gap(view, 0, &fences(view));
             let fits = |gap: &Range<usize>| self.limit().fits(view.get(..gap.start).unwrap_or_default());
             let cut = match gap.filter(fits) {
-                Some(gap) => Some(Cut::Plain(gap.start)),
+                Some(gap) => Some(BlockCut::Plain(gap.start)),
                 None if self.has(self.settings.max) => self.cut(1, Drain::Ready),
                 None => None,
             };
@@ -192,44 +192,44 @@ impl BlockChunker {
     }
 
     /// Finds the best end for a block of at least `min` UTF-16 units.
-    fn cut(&self, min: usize, drain: Drain) -> Option<Cut> {
+    fn cut(&self, min: usize, drain: Drain) -> Option<BlockCut> {
         let text = self.view();
         let fences = fences(text);
         let window = text.get(..self.limit().prefix(text))?;
         let least = Limit::utf16(min).prefix(text);
         let found = Breaks { text, fences: &fences, least }.best(window, self.settings.prefer, drain);
         if let Some(at) = found {
-            return Some(Cut::Plain(at));
+            return Some(BlockCut::Plain(at));
         }
         if self.settings.prefer == BreakPreference::Newline && !self.has(self.settings.max) {
             return None;
         }
         let breaks = Breaks { text, fences: &fences, least };
-        breaks.blank(window).map(Cut::Plain).or_else(|| self.hard_cut(window.len(), &fences))
+        breaks.blank(window).map(BlockCut::Plain).or_else(|| self.hard_cut(window.len(), &fences))
     }
 
     /// Finds the end of a full block: code is closed, as far as there is room for that.
-    fn hard_cut(&self, full: usize, fences: &[Fence<'_>]) -> Option<Cut> {
+    fn hard_cut(&self, full: usize, fences: &[Fence<'_>]) -> Option<BlockCut> {
         // Whether the last character is whole is known only with one more.
         if !self.has(self.settings.max + 1) {
             return None;
         }
         let Some(fence) = parted(fences, full) else {
-            return Some(Cut::Plain(self.before_marks(full, fences)));
+            return Some(BlockCut::Plain(self.before_marks(full, fences)));
         };
         let view = self.view();
         let Some(at) = cut_in_fence(view, 0, fence, self.limit()) else {
             // The code begins where there is no room for its end: it goes to the next block.
             let before = fence.span.start.saturating_sub(1);
             let is_text = view.get(..before).is_some_and(|text| !text.trim().is_empty());
-            return Some(Cut::Plain(if is_text { before } else { full }));
+            return Some(BlockCut::Plain(if is_text { before } else { full }));
         };
         let left = view.get(at..fence.content_end())?;
         // If only the code's last line is left, that is the line that is put in.
         let is_over = fence.closed_at.is_some() && left.trim().is_empty();
         let rest_from = if is_over { fence.span.end } else { at };
         let open = if is_over { String::new() } else { fence.open.line.to_owned() };
-        Some(Cut::InFence { at, open, closing: fence.open.closing(), rest_from })
+        Some(BlockCut::InFence { at, open, closing: fence.open.closing(), rest_from })
     }
 
     /// Returns the end of a full block, moved before a last line of marks of which more may come:
@@ -277,18 +277,18 @@ impl BlockChunker {
     }
 
     /// Cuts a block off; says whether there was anything in it.
-    fn emit(&mut self, cut: &Cut, blocks: &mut Vec<Block>) -> bool {
+    fn emit(&mut self, cut: &BlockCut, blocks: &mut Vec<Block>) -> bool {
         let before = blocks.len();
         let continues = std::mem::take(&mut self.continues);
-        let (Cut::Plain(at) | Cut::InFence { at, .. }) = *cut;
+        let (BlockCut::Plain(at) | BlockCut::InFence { at, .. }) = *cut;
         let end = self.appended.saturating_sub(self.held().len().saturating_sub(at));
         match *cut {
-            Cut::Plain(at) => {
+            BlockCut::Plain(at) => {
                 let (text, rest) = self.held().split_at(at);
                 push(blocks, text, continues, end);
                 self.start = self.buffer.len() - after_break(rest).len();
             }
-            Cut::InFence { at, ref open, ref closing, rest_from } => {
+            BlockCut::InFence { at, ref open, ref closing, rest_from } => {
                 let (content, _) = self.held().split_at(at);
                 let is_line_end = content.ends_with('\n');
                 let line_break = if is_line_end { "" } else { "\n" };

@@ -17,7 +17,7 @@ const AUDIO: [&str; 10] = ["aac", "caf", "flac", "m4a", "mp3", "oga", "ogg", "op
 
 /// Effect that the driver carries out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
+pub enum BlockEffect {
     /// Send a block, after a pause if it is not the first, and report the result by
     /// [`BlockPipeline::sent`].
     Send {
@@ -44,7 +44,7 @@ pub enum SendEnd {
 
 /// Key by which two payloads count as the same (dedupe).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct PayloadKey {
     text: String,
     media: Vec<String>,
     reply_to: Option<String>,
@@ -52,7 +52,7 @@ struct Key {
     said_to: usize,
 }
 
-impl Key {
+impl PayloadKey {
     fn of(payload: &ReplyPayload) -> Self {
         let reply_to = payload.reply_to.as_ref().map(|to| match to {
             ReplyTo::Current => String::new(),
@@ -69,13 +69,13 @@ impl Key {
 
 /// Payload that is to be sent.
 #[derive(Debug, Clone)]
-struct Outgoing {
+struct PendingPayload {
     payload: ReplyPayload,
     /// True if it is not part of the answer: it covers nothing of the answer's end.
     is_notice: bool,
 }
 
-impl Outgoing {
+impl PendingPayload {
     fn block(payload: ReplyPayload) -> Self {
         Self { payload, is_notice: false }
     }
@@ -86,16 +86,16 @@ impl Outgoing {
 pub struct BlockPipeline {
     coalescer: Option<Coalescer>,
     /// Keys of everything that came in.
-    seen: HashSet<Key>,
-    waiting: VecDeque<Outgoing>,
+    seen: HashSet<PayloadKey>,
+    waiting: VecDeque<PendingPayload>,
     /// The block that the driver is sending.
-    sending: Option<Outgoing>,
+    sending: Option<PendingPayload>,
     is_first: bool,
     is_aborted: bool,
     /// Recordings, until the end.
     audio: Vec<ReplyPayload>,
     wants_voice: bool,
-    sent: HashSet<Key>,
+    sent: HashSet<PayloadKey>,
     sent_texts: Vec<String>,
     sent_media: HashSet<String>,
     /// Texts of blocks as they came in, repeated ones too.
@@ -124,60 +124,60 @@ impl BlockPipeline {
     }
 
     /// Takes a block.
-    pub fn enqueue(&mut self, now: Instant, block: BlockReply) -> Option<Effect> {
+    pub fn enqueue(&mut self, now: Instant, block: BlockReply) -> Option<BlockEffect> {
         if self.is_aborted {
             return None;
         }
         self.wants_voice |= block.payload.voice;
         if is_audio(&block.payload) {
-            if self.seen.insert(Key::of(&block.payload)) {
+            if self.seen.insert(PayloadKey::of(&block.payload)) {
                 self.audio.push(block.payload);
             }
             return None;
         }
         self.arrived.push(comparable(&block.payload.text));
-        let is_new = self.seen.insert(Key::of(&block.payload));
+        let is_new = self.seen.insert(PayloadKey::of(&block.payload));
         if !is_new && block.continues == Continues::Nothing {
             return None;
         }
         match &mut self.coalescer {
             Some(coalescer) => {
-                self.waiting.extend(coalescer.enqueue(now, block).into_iter().map(Outgoing::block))
+                self.waiting.extend(coalescer.enqueue(now, block).into_iter().map(PendingPayload::block))
             }
             None if is_empty(&block.payload) => {}
-            None => self.waiting.push_back(Outgoing::block(block.payload)),
+            None => self.waiting.push_back(PendingPayload::block(block.payload)),
         }
         self.next()
     }
 
     /// Takes a message of its own, such as the model's thoughts, which is sent behind everything
     /// that came in before.
-    pub fn enqueue_whole(&mut self, payload: ReplyPayload) -> Option<Effect> {
+    pub fn enqueue_whole(&mut self, payload: ReplyPayload) -> Option<BlockEffect> {
         if self.is_aborted {
             return None;
         }
         self.gather();
         self.arrived.push(comparable(&payload.text));
-        self.seen.insert(Key::of(&payload));
-        self.waiting.push_back(Outgoing::block(payload));
+        self.seen.insert(PayloadKey::of(&payload));
+        self.waiting.push_back(PendingPayload::block(payload));
         self.next()
     }
 
     /// Takes a message that is not part of the answer, such as a note on a tool: it is sent behind
     /// everything that came in before.
-    pub fn notice(&mut self, payload: ReplyPayload) -> Option<Effect> {
+    pub fn notice(&mut self, payload: ReplyPayload) -> Option<BlockEffect> {
         if self.is_aborted {
             return None;
         }
         self.gather();
-        self.waiting.push_back(Outgoing { payload, is_notice: true });
+        self.waiting.push_back(PendingPayload { payload, is_notice: true });
         self.next()
     }
 
     /// Queues the payload that the coalescer holds.
     fn gather(&mut self) {
         let held = self.coalescer.as_mut().and_then(Coalescer::flush);
-        self.waiting.extend(held.filter(|_| !self.is_aborted).map(Outgoing::block));
+        self.waiting.extend(held.filter(|_| !self.is_aborted).map(PendingPayload::block));
     }
 
     /// Time at which [`BlockPipeline::tick`] has something to do.
@@ -186,14 +186,14 @@ impl BlockPipeline {
     }
 
     /// Handles the time at which it is [`BlockPipeline::due`].
-    pub fn tick(&mut self, now: Instant) -> Option<Effect> {
+    pub fn tick(&mut self, now: Instant) -> Option<BlockEffect> {
         let ready = self.coalescer.as_mut().and_then(|coalescer| coalescer.tick(now));
-        self.waiting.extend(ready.filter(|_| !self.is_aborted).map(Outgoing::block));
+        self.waiting.extend(ready.filter(|_| !self.is_aborted).map(PendingPayload::block));
         self.next()
     }
 
     /// Sends out the held text, because a tool starts or the text is at its end.
-    pub fn flush(&mut self) -> Option<Effect> {
+    pub fn flush(&mut self) -> Option<BlockEffect> {
         self.gather();
         self.next()
     }
@@ -207,23 +207,24 @@ impl BlockPipeline {
     }
 
     /// Sends out everything that is held, recordings too, because the turn is at its end.
-    pub fn finish(&mut self) -> Option<Effect> {
+    pub fn finish(&mut self) -> Option<BlockEffect> {
         let held = self.flush();
         if !self.is_aborted {
             let voice = self.wants_voice;
             let audio = std::mem::take(&mut self.audio).into_iter();
-            self.waiting.extend(audio.map(|payload| Outgoing::block(ReplyPayload { voice, ..payload })));
+            self.waiting
+                .extend(audio.map(|payload| PendingPayload::block(ReplyPayload { voice, ..payload })));
         }
         held.or_else(|| self.next())
     }
 
     /// Notes the result of the block that was sent; returns the next one.
-    pub fn sent(&mut self, end: SendEnd) -> Option<Effect> {
-        let Outgoing { payload, is_notice } = self.sending.take()?;
+    pub fn sent(&mut self, end: SendEnd) -> Option<BlockEffect> {
+        let PendingPayload { payload, is_notice } = self.sending.take()?;
         match end {
             SendEnd::Sent | SendEnd::Failed if is_notice => {}
             SendEnd::Sent => {
-                self.sent.insert(Key::of(&payload));
+                self.sent.insert(PayloadKey::of(&payload));
                 self.sent_media.extend(media(&payload));
                 if !payload.text.trim().is_empty() {
                     self.sent_texts.push(payload.text);
@@ -255,7 +256,7 @@ impl BlockPipeline {
 
     /// True if a payload like this one was sent.
     pub fn has_sent(&self, payload: &ReplyPayload) -> bool {
-        self.sent.contains(&Key::of(payload))
+        self.sent.contains(&PayloadKey::of(payload))
     }
 
     /// Joins all texts that were sent with line breaks, for speech if only the end of an answer is
@@ -290,15 +291,15 @@ impl BlockPipeline {
         finals.into_iter().filter_map(left).collect()
     }
 
-    fn next(&mut self) -> Option<Effect> {
+    fn next(&mut self) -> Option<BlockEffect> {
         if self.sending.is_some() || self.is_aborted {
             return None;
         }
         let next = self.waiting.pop_front()?;
         self.sending = Some(next.clone());
-        let Outgoing { payload, is_notice } = next;
+        let PendingPayload { payload, is_notice } = next;
         let is_first = !is_notice && std::mem::take(&mut self.is_first);
-        Some(Effect::Send { payload, is_first, is_notice })
+        Some(BlockEffect::Send { payload, is_first, is_notice })
     }
 }
 
@@ -380,10 +381,10 @@ mod tests {
     }
 
     /// Sends everything at once; gives the texts that went out.
-    fn drive(pipeline: &mut BlockPipeline, effect: Option<Effect>) -> Vec<String> {
+    fn drive(pipeline: &mut BlockPipeline, effect: Option<BlockEffect>) -> Vec<String> {
         let mut sent = Vec::new();
         let mut next = effect;
-        while let Some(Effect::Send { payload, .. }) = next {
+        while let Some(BlockEffect::Send { payload, .. }) = next {
             sent.push(payload.text);
             next = pipeline.sent(SendEnd::Sent);
         }
@@ -417,7 +418,7 @@ mod tests {
         }
         let mut next = pipeline.finish();
         let mut sent = Vec::new();
-        while let Some(Effect::Send { payload, .. }) = next {
+        while let Some(BlockEffect::Send { payload, .. }) = next {
             sent.extend(media(&payload));
             next = pipeline.sent(SendEnd::Sent);
         }
@@ -430,7 +431,7 @@ mod tests {
         let mut pipeline = BlockPipeline::new(None);
         assert!(matches!(
             pipeline.enqueue(now, block(payload("slow"))),
-            Some(Effect::Send { is_first: true, .. })
+            Some(BlockEffect::Send { is_first: true, .. })
         ));
         assert_eq!(pipeline.enqueue(now, block(payload("B"))), None);
         assert_eq!(pipeline.sent(SendEnd::TimedOut), None);
@@ -447,7 +448,7 @@ mod tests {
         pipeline.enqueue(now, block(payload("A")));
         pipeline.enqueue(now, block(payload("B")));
         let next = pipeline.sent(SendEnd::Failed);
-        assert!(matches!(next, Some(Effect::Send { is_first: false, .. })));
+        assert!(matches!(next, Some(BlockEffect::Send { is_first: false, .. })));
         assert_eq!(pipeline.sent(SendEnd::Sent), None);
         assert_eq!(pipeline.remaining(vec![payload("A"), payload("B")]), [payload("A")]);
     }
@@ -511,7 +512,7 @@ mod tests {
         let voice = ReplyPayload { voice: true, ..payload("say") };
         let effect = pipeline.enqueue(now, block(voice));
         assert_eq!(drive(&mut pipeline, effect), ["say"]);
-        let Some(Effect::Send { payload, .. }) = pipeline.finish() else { panic!("not sent") };
+        let Some(BlockEffect::Send { payload, .. }) = pipeline.finish() else { panic!("not sent") };
         assert!(payload.voice && payload.media_urls == ["https://e.com/a.OGG?x=1"]);
     }
 
@@ -519,11 +520,11 @@ mod tests {
     fn what_is_none_of_the_answer_keeps_its_place_and_covers_nothing() {
         let mut pipeline = BlockPipeline::new(None);
         let effect = pipeline.notice(payload("🛠️ Exec: `ls`"));
-        assert!(matches!(effect, Some(Effect::Send { is_first: false, is_notice: true, .. })));
+        assert!(matches!(effect, Some(BlockEffect::Send { is_first: false, is_notice: true, .. })));
         assert_eq!(pipeline.enqueue(Instant::now(), block(payload("A"))), None);
         assert_eq!(pipeline.enqueue_whole(payload("Reasoning:\n_a_")), None);
         let effect = pipeline.sent(SendEnd::Failed);
-        assert!(matches!(effect, Some(Effect::Send { is_first: true, is_notice: false, .. })));
+        assert!(matches!(effect, Some(BlockEffect::Send { is_first: true, is_notice: false, .. })));
         let effect = pipeline.sent(SendEnd::Sent);
         assert_eq!(drive(&mut pipeline, effect), ["Reasoning:\n_a_"]);
         let finals = vec![payload("🛠️ Exec: `ls`"), payload("Reasoning:\n_a_"), payload("A"), payload("B")];

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_channels::{
-    Account, AccountIo, Activity, Address, Answer, Attempt, ChannelFuture, Exit, FetchError, Fetched, Found,
-    MediaRef, Outgoing, Part, Probe, Receipt, Repeats, SendError, Turn,
+    Account, AccountIo, Activity, Address, Answer, ChannelFuture, Exit, FetchError, Fetched, MediaRef,
+    OutgoingPart, Part, PartFate, Probe, RateTurn, Receipt, Repeats, SendAttempt, SendError,
 };
 
 /// Behaviour of an account that sends.
@@ -15,9 +15,9 @@ pub trait Sends: Send + Sync + 'static {
     fn repeats(&self) -> Repeats;
 
     /// Tells if it is the conversation's turn now.
-    fn turn(&self, at: &Address) -> Turn {
+    fn turn(&self, at: &Address) -> RateTurn {
         let _ = at;
-        Turn::Now
+        RateTurn::Now
     }
 
     /// Time that one request may take.
@@ -28,14 +28,14 @@ pub trait Sends: Send + Sync + 'static {
     /// Sends.
     fn send<'a>(
         &'a self,
-        outgoing: Outgoing<'a>,
-        attempt: Attempt,
+        outgoing: OutgoingPart<'a>,
+        attempt: SendAttempt,
     ) -> ChannelFuture<'a, Result<Receipt, SendError>>;
 
     /// Looks whether it is there.
-    fn confirm<'a>(&'a self, outgoing: Outgoing<'a>) -> ChannelFuture<'a, Result<Found, SendError>> {
+    fn confirm<'a>(&'a self, outgoing: OutgoingPart<'a>) -> ChannelFuture<'a, Result<PartFate, SendError>> {
         let _ = outgoing;
-        Box::pin(async { Ok(Found::Unknown) })
+        Box::pin(async { Ok(PartFate::Unknown) })
     }
 }
 
@@ -54,7 +54,7 @@ impl<S: Sends> Account for SendOnly<S> {
         self.0.repeats()
     }
 
-    fn turn(&self, at: &Address) -> Turn {
+    fn turn(&self, at: &Address) -> RateTurn {
         self.0.turn(at)
     }
 
@@ -64,13 +64,13 @@ impl<S: Sends> Account for SendOnly<S> {
 
     fn send<'a>(
         &'a self,
-        outgoing: Outgoing<'a>,
-        attempt: Attempt,
+        outgoing: OutgoingPart<'a>,
+        attempt: SendAttempt,
     ) -> ChannelFuture<'a, Result<Receipt, SendError>> {
         self.0.send(outgoing, attempt)
     }
 
-    fn confirm<'a>(&'a self, outgoing: Outgoing<'a>) -> ChannelFuture<'a, Result<Found, SendError>> {
+    fn confirm<'a>(&'a self, outgoing: OutgoingPart<'a>) -> ChannelFuture<'a, Result<PartFate, SendError>> {
         self.0.confirm(outgoing)
     }
 

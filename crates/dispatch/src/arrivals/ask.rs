@@ -17,7 +17,7 @@ use crate::handle::Dispatch;
 const LONGEST_NAME: usize = 64;
 
 /// A pairing request: its sender and its place.
-pub(super) struct Asking<'a> {
+pub(super) struct PairingAttempt<'a> {
     pub(super) config: &'a Config,
     pub(super) channel: &'a dyn Channel,
     pub(super) access: &'a AccessSettings,
@@ -26,7 +26,7 @@ pub(super) struct Asking<'a> {
     pub(super) answer_id: String,
 }
 
-impl Asking<'_> {
+impl PairingAttempt<'_> {
     /// Notes the request, and tells the sender and the owner. Returns the fate of the message.
     pub(super) async fn note(self, dispatch: &Dispatch, store: PairingStore) -> Fate {
         let Self { channel, event: Inbound { address, sender, .. }, .. } = &self;

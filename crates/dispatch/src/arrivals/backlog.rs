@@ -12,7 +12,7 @@ pub(super) const MOST: usize = 100;
 /// Queue of a desk: groups of messages in memory, and numbers of those behind them with their
 /// sessions.
 #[derive(Debug)]
-pub(super) struct Backlog<T, K> {
+pub(super) struct DeskQueue<T, K> {
     ready: VecDeque<Vec<T>>,
     behind: VecDeque<Behind<K>>,
 }
@@ -21,14 +21,14 @@ pub(super) struct Backlog<T, K> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Behind<K> {
     pub(super) number: i64,
-    pub(super) session: Session<K>,
+    pub(super) session: BacklogSession<K>,
     /// Sender, if their next message may belong to this one.
     pub(super) goes_on: Option<String>,
 }
 
 /// Session of a message that stays in the inbox.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Session<K> {
+pub(super) enum BacklogSession<K> {
     Known(K),
     /// The message speaks to nobody yet, so no stop concerns it.
     Nobody,
@@ -41,7 +41,7 @@ pub(super) enum Session<K> {
 impl<K: PartialEq> Behind<K> {
     /// True if the message was stopped before it could be read, now that its session is known.
     pub(super) fn was_stopped(&self, session: &K) -> bool {
-        matches!(&self.session, Session::Unread { stopped } if stopped.contains(session))
+        matches!(&self.session, BacklogSession::Unread { stopped } if stopped.contains(session))
     }
 }
 
@@ -54,13 +54,13 @@ pub(super) struct Gathering {
     pub(super) holds_a_part: bool,
 }
 
-impl<T, K> Default for Backlog<T, K> {
+impl<T, K> Default for DeskQueue<T, K> {
     fn default() -> Self {
         Self { ready: VecDeque::new(), behind: VecDeque::new() }
     }
 }
 
-impl<T, K: PartialEq + Clone> Backlog<T, K> {
+impl<T, K: PartialEq + Clone> DeskQueue<T, K> {
     /// True if messages wait in the inbox alone.
     pub(super) fn has_behind(&self) -> bool {
         !self.behind.is_empty()
@@ -89,7 +89,7 @@ impl<T, K: PartialEq + Clone> Backlog<T, K> {
 
     /// Leaves a message in the inbox until it can be read.
     pub(super) fn leave_unread(&mut self, number: i64) {
-        let session = Session::Unread { stopped: Vec::new() };
+        let session = BacklogSession::Unread { stopped: Vec::new() };
         self.leave(Behind { number, session, goes_on: None });
     }
 
@@ -132,12 +132,12 @@ impl<T, K: PartialEq + Clone> Backlog<T, K> {
     pub(super) fn stop_behind(&mut self, session: &K) -> Vec<i64> {
         let mut numbers = Vec::new();
         self.behind.retain_mut(|behind| match &mut behind.session {
-            Session::Known(known) if known == session => {
+            BacklogSession::Known(known) if known == session => {
                 numbers.push(behind.number);
                 false
             }
-            Session::Known(_) | Session::Nobody => true,
-            Session::Unread { stopped } => {
+            BacklogSession::Known(_) | BacklogSession::Nobody => true,
+            BacklogSession::Unread { stopped } => {
                 if !stopped.contains(session) {
                     stopped.push(session.clone());
                 }
@@ -169,7 +169,7 @@ mod tests {
             (MOST, MOST, true, false),
         ];
         for (ready, held, holds_a_part, expect) in rows {
-            let mut backlog: Backlog<Message, u8> = Backlog::default();
+            let mut backlog: DeskQueue<Message, u8> = DeskQueue::default();
             backlog.extend((0..ready).map(|number| vec![(0, number as i64)]));
             assert_eq!(backlog.has_room(Gathering { held, holds_a_part }), expect, "{ready} {held}");
         }
@@ -177,9 +177,11 @@ mod tests {
 
     #[test]
     fn what_could_not_be_read_is_stopped_when_its_session_is_known() {
-        let mut backlog: Backlog<Message, u8> = Backlog::default();
+        let mut backlog: DeskQueue<Message, u8> = DeskQueue::default();
         backlog.leave_unread(1);
-        for (number, session) in [(2, Session::Known(7)), (3, Session::Known(8)), (5, Session::Nobody)] {
+        for (number, session) in
+            [(2, BacklogSession::Known(7)), (3, BacklogSession::Known(8)), (5, BacklogSession::Nobody)]
+        {
             backlog.leave(Behind { number, session, goes_on: None });
         }
         assert_eq!(backlog.stop_behind(&7), [2]);
@@ -213,7 +215,7 @@ mod tests {
 
     /// Reads on from the inbox while there is room, as a desk does. Returns the messages that were
     /// stopped before.
-    fn read_on(backlog: &mut Backlog<Message, u8>, said: &[Message]) -> Vec<i64> {
+    fn read_on(backlog: &mut DeskQueue<Message, u8>, said: &[Message]) -> Vec<i64> {
         let mut stopped = Vec::new();
         while backlog.has_room(IDLE) {
             let Some(number) = backlog.next_behind() else { break };
@@ -228,11 +230,11 @@ mod tests {
     }
 
     /// Handles a new message as a desk does.
-    fn say(backlog: &mut Backlog<Message, u8>, message: Message) {
+    fn say(backlog: &mut DeskQueue<Message, u8>, message: Message) {
         if !backlog.has_behind() && backlog.has_room(IDLE) {
             backlog.extend([vec![message]]);
         } else {
-            let session = Session::Known(message.0);
+            let session = BacklogSession::Known(message.0);
             backlog.leave(Behind { number: message.1, session, goes_on: None });
         }
     }
@@ -242,10 +244,10 @@ mod tests {
         /// after it, and that memory holds no more than its limit.
         #[test]
         fn all_is_handed_over_once_in_order_or_stopped(acts in acts()) {
-            let (mut backlog, mut said): (Backlog<Message, u8>, Vec<Message>) = (Backlog::default(), Vec::new());
+            let (mut backlog, mut said): (DeskQueue<Message, u8>, Vec<Message>) = (DeskQueue::default(), Vec::new());
             let (mut expected, mut handed): (VecDeque<Message>, Vec<Message>) = (VecDeque::new(), Vec::new());
             let (mut stopped, mut to_stop): (BTreeSet<i64>, BTreeSet<i64>) = (BTreeSet::new(), BTreeSet::new());
-            let mut hand_over = |backlog: &mut Backlog<Message, u8>, expected: &mut VecDeque<Message>, said: &[Message]| {
+            let mut hand_over = |backlog: &mut DeskQueue<Message, u8>, expected: &mut VecDeque<Message>, said: &[Message]| {
                 let mut later = read_on(backlog, said);
                 let next = backlog.next().map(|group| group[0]);
                 prop_assert_eq!(next, expected.pop_front());

@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use openclaw_channels::Address;
 use openclaw_delivery::incoming::debounce::{Gather, Machine};
-use openclaw_runtime::shared::Shared;
+use openclaw_runtime::shared::DispatcherParts;
 use openclaw_sessions::key::SessionKey;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::backlog::{Backlog, Behind, Gathering, Session};
-use super::desks::{Content, Desks, Letter, Waiting};
-use super::gate::{Admitted, Verdict};
+use super::backlog::{BacklogSession, Behind, DeskQueue, Gathering};
+use super::desks::{Desks, Letter, LetterContent, UndecidedEvent};
+use super::gate::{Admitted, GateOutcome};
 use super::whole::{self, Whole};
 use super::{Fate, decide, gate, handover, press};
 
@@ -38,7 +38,7 @@ pub(super) struct Desk {
     /// Messages that wait for more of the same.
     gathering: Machine<Admitted>,
     /// Messages that wait for the one before.
-    backlog: Backlog<Admitted, SessionKey>,
+    backlog: DeskQueue<Admitted, SessionKey>,
     /// Time before which the inbox is not asked for more.
     ask_at: Instant,
     /// Message that is being handed over.
@@ -52,7 +52,7 @@ struct Current {
     cancel: CancellationToken,
 }
 
-enum Step {
+enum DeskStep {
     Came(Letter),
     HandedOver,
     /// Room is free for messages that were left in the inbox.
@@ -64,7 +64,7 @@ enum Step {
 
 impl Desk {
     pub(super) fn new(at: Address, desks: Arc<Desks>, mailbox: mpsc::UnboundedReceiver<Letter>) -> Self {
-        let (gathering, backlog) = (Machine::default(), Backlog::default());
+        let (gathering, backlog) = (Machine::default(), DeskQueue::default());
         Self { at, desks, mailbox, gathering, backlog, ask_at: Instant::now(), current: None }
     }
 
@@ -73,19 +73,19 @@ impl Desk {
     pub(super) async fn run(mut self) {
         loop {
             match self.next().await {
-                Step::Came(letter) => self.open(letter).await,
-                Step::Room => self.take_from_the_inbox().await,
-                Step::HandedOver => self.current = None,
-                Step::Due => self.on_due().await,
-                Step::Idle if self.is_empty() && self.desks.retire(&self.at, &self.mailbox) => return,
-                Step::Idle => {}
-                Step::Stop => return,
+                DeskStep::Came(letter) => self.open(letter).await,
+                DeskStep::Room => self.take_from_the_inbox().await,
+                DeskStep::HandedOver => self.current = None,
+                DeskStep::Due => self.on_due().await,
+                DeskStep::Idle if self.is_empty() && self.desks.retire(&self.at, &self.mailbox) => return,
+                DeskStep::Idle => {}
+                DeskStep::Stop => return,
             }
             self.begin_next();
         }
     }
 
-    fn shared(&self) -> &Arc<Shared> {
+    fn shared(&self) -> &Arc<DispatcherParts> {
         self.desks.dispatch.shared()
     }
 
@@ -106,7 +106,7 @@ impl Desk {
         self.backlog.has_room(gathering) && (has_part || is_needed)
     }
 
-    async fn next(&mut self) -> Step {
+    async fn next(&mut self) -> DeskStep {
         let stopping = self.shared().stopping.clone();
         let (due, is_empty) = (self.gathering.due(), self.is_empty());
         let has_room = self.backlog.has_behind() && self.has_room(self.desks.has_room_in_memory());
@@ -114,15 +114,15 @@ impl Desk {
         // Whoever speaks without end does not keep what they said before from being handed over.
         let step = async {
             tokio::select! {
-                letter = self.mailbox.recv() => letter.map_or(Step::Stop, Step::Came),
-                () = over(self.current.as_mut()) => Step::HandedOver,
-                () = tokio::time::sleep_until(ask_at.into()), if has_room => Step::Room,
-                () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => Step::Due,
-                () = tokio::time::sleep(LINGER), if is_empty => Step::Idle,
+                letter = self.mailbox.recv() => letter.map_or(DeskStep::Stop, DeskStep::Came),
+                () = over(self.current.as_mut()) => DeskStep::HandedOver,
+                () = tokio::time::sleep_until(ask_at.into()), if has_room => DeskStep::Room,
+                () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => DeskStep::Due,
+                () = tokio::time::sleep(LINGER), if is_empty => DeskStep::Idle,
             }
         };
         tokio::select! { biased;
-            () = stopping.cancelled() => Step::Stop,
+            () = stopping.cancelled() => DeskStep::Stop,
             step = step => step,
         }
     }
@@ -139,8 +139,8 @@ impl Desk {
 
     async fn open(&mut self, Letter { at, content }: Letter) {
         match content {
-            Content::Whole(waiting) => self.on_arrival(*waiting, at).await,
-            Content::Stored(number) => match self.desks.read(number).await {
+            LetterContent::Whole(waiting) => self.on_arrival(*waiting, at).await,
+            LetterContent::Stored(number) => match self.desks.read(number).await {
                 Ok(Some(waiting)) => self.on_arrival(waiting, at).await,
                 Ok(None) => {}
                 Err(error) => {
@@ -167,7 +167,7 @@ impl Desk {
 
     /// Handles a new event. An event that can't be kept now is judged once more when there is room,
     /// like one that waits for the next start.
-    async fn on_arrival(&mut self, waiting: Waiting, at: Instant) {
+    async fn on_arrival(&mut self, waiting: UndecidedEvent, at: Instant) {
         let number = waiting.number;
         let Some(admitted) = self.judged(waiting).await else { return };
         if admitted.is_stop() {
@@ -190,8 +190,8 @@ impl Desk {
             let goes_on = (admitted.gathering() == Gather::GoesOn).then(|| admitted.gathering_key());
             // The message does not address a session yet that could be stopped.
             let session = match admitted.is_left_out() {
-                true => Session::Nobody,
-                false => Session::Known(admitted.route.session_key),
+                true => BacklogSession::Nobody,
+                false => BacklogSession::Known(admitted.route.session_key),
             };
             self.backlog.leave(Behind { number, session, goes_on });
         }
@@ -235,19 +235,19 @@ impl Desk {
     }
 
     /// Judges a message. Returns it if it is for a session; any other event gets its fate.
-    async fn judged(&mut self, waiting: Waiting) -> Option<Admitted> {
+    async fn judged(&mut self, waiting: UndecidedEvent) -> Option<Admitted> {
         let number = waiting.number;
         let admitted = match gate::judge(&self.desks.dispatch, waiting).await {
-            Verdict::Decided(fate) => {
+            GateOutcome::Decided(fate) => {
                 decide(self.shared(), &[number], fate).await;
                 return None;
             }
-            Verdict::Edited { message_id, text } => {
+            GateOutcome::Edited { message_id, text } => {
                 self.reword(&message_id, &text);
                 decide(self.shared(), &[number], Fate::handled("edited")).await;
                 return None;
             }
-            Verdict::Admitted(admitted) => *admitted,
+            GateOutcome::Admitted(admitted) => *admitted,
         };
         if admitted.press().is_some() && !admitted.is_stop() {
             press::turn(&self.desks.dispatch, &admitted).await;

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::desk::Desk;
-use super::door::{Door, Seen};
+use super::door::{Door, DoorDecision};
 use super::{ArrivalInsert, Fate, NewArrival, StoredArrival, decide, handover};
 use crate::handle::Dispatch;
 
@@ -28,25 +28,25 @@ type Letterbox = mpsc::UnboundedSender<Letter>;
 pub(super) struct Letter {
     /// Time at which it was handed to the desk. Which messages belong together is judged by this time, however long the desk was busy.
     pub(super) at: Instant,
-    pub(super) content: Content,
+    pub(super) content: LetterContent,
 }
 
 /// The event of a [`Letter`].
-pub(super) enum Content {
+pub(super) enum LetterContent {
     /// The event itself.
-    Whole(Box<Waiting>),
+    Whole(Box<UndecidedEvent>),
     /// Number of the event in the inbox, from which it is read when its turn has come.
     Stored(i64),
 }
 
 /// An undecided event, past the door.
-pub(super) struct Waiting {
+pub(super) struct UndecidedEvent {
     pub(super) number: i64,
     pub(super) event: Inbound,
     /// Unix milliseconds.
     pub(super) received_at: i64,
     /// Decision made at the door.
-    pub(super) seen: Seen,
+    pub(super) seen: DoorDecision,
     /// Permit for keeping the event in memory.
     pub(super) in_memory: Option<OwnedSemaphorePermit>,
 }
@@ -81,7 +81,7 @@ impl Desks {
     }
 
     /// Returns the stored events that are let past the door; the others are decided about.
-    async fn see_stored(&self, arrivals: Vec<StoredArrival>) -> Vec<Waiting> {
+    async fn see_stored(&self, arrivals: Vec<StoredArrival>) -> Vec<UndecidedEvent> {
         let mut readable = Vec::with_capacity(arrivals.len());
         for StoredArrival { number, event, received_at } in arrivals {
             match event {
@@ -97,13 +97,13 @@ impl Desks {
         let mut waiting = Vec::new();
         for ((number, event, received_at), seen) in readable.into_iter().zip(seen) {
             match seen {
-                Seen::Refused(fate) => decide(self.dispatch.shared(), &[number], fate).await,
-                Seen::Denied { fate, text } => {
+                DoorDecision::Refused(fate) => decide(self.dispatch.shared(), &[number], fate).await,
+                DoorDecision::Denied { fate, text } => {
                     handover::refuse_command(&self.dispatch, &event, text).await;
                     decide(self.dispatch.shared(), &[number], fate).await;
                 }
-                Seen::Heard { .. } | Seen::Asks(_) | Seen::Unsaid => {
-                    waiting.push(Waiting { number, event, received_at, seen, in_memory: None });
+                DoorDecision::Heard { .. } | DoorDecision::Asks(_) | DoorDecision::Unsaid => {
+                    waiting.push(UndecidedEvent { number, event, received_at, seen, in_memory: None });
                 }
             }
         }
@@ -111,16 +111,18 @@ impl Desks {
     }
 
     /// Hands an event to the desk of its conversation.
-    fn hand(self: &Arc<Self>, waiting: Waiting) {
+    fn hand(self: &Arc<Self>, waiting: UndecidedEvent) {
         if self.dispatch.shared().stopping.is_cancelled() {
             // The next start takes it up.
             return;
         }
         let at = waiting.event.address.clone();
         let content = match self.room_in_memory() {
-            Some(permit) => Content::Whole(Box::new(Waiting { in_memory: Some(permit), ..waiting })),
+            Some(permit) => {
+                LetterContent::Whole(Box::new(UndecidedEvent { in_memory: Some(permit), ..waiting }))
+            }
             // The event passes the door once more then.
-            None => Content::Stored(waiting.number),
+            None => LetterContent::Stored(waiting.number),
         };
         let letter = Letter { at: Instant::now(), content };
         let mut desks = self.desks.lock();
@@ -153,11 +155,11 @@ impl Desks {
     ///
     /// # Errors
     /// When the journal can't be read.
-    pub(super) async fn read(&self, number: i64) -> Result<Option<Waiting>, JournalError> {
+    pub(super) async fn read(&self, number: i64) -> Result<Option<UndecidedEvent>, JournalError> {
         let mut found = self.dispatch.shared().journal.waiting_arrivals(number - 1, 1).await?;
         found.retain(|arrival| arrival.number == number);
         let waiting = self.see_stored(found).await.pop();
-        Ok(waiting.map(|waiting| Waiting { in_memory: self.room_in_memory(), ..waiting }))
+        Ok(waiting.map(|waiting| UndecidedEvent { in_memory: self.room_in_memory(), ..waiting }))
     }
 
     /// Removes a desk with nothing left to do; false if an event has come meanwhile, so that it
@@ -203,10 +205,12 @@ async fn take(desks: Arc<Desks>, events: Vec<Inbound>) -> Result<(), NotTaken> {
     for ((event, seen), insert) in events.into_iter().zip(seen).zip(inserts) {
         match insert {
             ArrivalInsert::New(number) => match seen {
-                Seen::Refused(fate) => tracing::debug!(number, ?fate, "decided at the door"),
-                Seen::Denied { text, .. } => handover::refuse_command(&desks.dispatch, &event, text).await,
-                Seen::Heard { .. } | Seen::Asks(_) | Seen::Unsaid => {
-                    desks.hand(Waiting { number, event, received_at, seen, in_memory: None });
+                DoorDecision::Refused(fate) => tracing::debug!(number, ?fate, "decided at the door"),
+                DoorDecision::Denied { text, .. } => {
+                    handover::refuse_command(&desks.dispatch, &event, text).await
+                }
+                DoorDecision::Heard { .. } | DoorDecision::Asks(_) | DoorDecision::Unsaid => {
+                    desks.hand(UndecidedEvent { number, event, received_at, seen, in_memory: None });
                 }
             },
             ArrivalInsert::Known => {
@@ -298,8 +302,8 @@ mod tests {
         let inserts = shared.journal.arrive(vec![new]).await.unwrap().unwrap();
         let [ArrivalInsert::New(number)] = inserts[..] else { panic!("it is new") };
         let seen = Desks::new(dispatch.clone()).door.see(dispatch, &[&event]).await.remove(0);
-        let waiting = Waiting { number, event, received_at: 1, seen, in_memory: None };
-        let gate::Verdict::Admitted(admitted) = gate::judge(dispatch, waiting).await else {
+        let waiting = UndecidedEvent { number, event, received_at: 1, seen, in_memory: None };
+        let gate::GateOutcome::Admitted(admitted) = gate::judge(dispatch, waiting).await else {
             panic!("it is heard");
         };
         // The tasks of the start have ended: from here on only the message is being accepted.

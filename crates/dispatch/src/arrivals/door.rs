@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use openclaw_channels::access::rules::reasons;
 use openclaw_channels::access::{
-    AccessSettings, Admission, DmPolicy, Gate, PairingLook, PairingStore, Speaker,
+    AccessSettings, Admission, DmPolicy, PairingLook, PairingStore, SenderVerdict, Speaker,
 };
 use openclaw_channels::{Address, Channel, ConversationKind, Inbound, InboundEvent};
 use openclaw_config::Config;
@@ -25,7 +25,7 @@ pub(super) const UNREADABLE: &str = "unreadable";
 
 /// Decision made at the door.
 #[derive(Debug)]
-pub(super) enum Seen {
+pub(super) enum DoorDecision {
     /// The event goes no further.
     Refused(Fate),
     /// The event goes no further, and its sender is told this text.
@@ -38,12 +38,12 @@ pub(super) enum Seen {
         access: Arc<AccessSettings>,
     },
     /// The sender asks to be let in, and has a place among those who wait for that.
-    Asks(Place),
+    Asks(PairingSlot),
     /// The event has no sender.
     Unsaid,
 }
 
-impl Seen {
+impl DoorDecision {
     /// Returns the fate of the event if it is already known.
     pub(super) fn fate(&self) -> Option<&Fate> {
         match self {
@@ -56,12 +56,12 @@ impl Seen {
 /// Place of a sender who is about to be noted as asking to be let in. At most as many exist at a
 /// time as may wait.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct PairingSlot {
     id: String,
     asking: Arc<Mutex<BTreeSet<String>>>,
 }
 
-impl Drop for Place {
+impl Drop for PairingSlot {
     fn drop(&mut self) {
         self.asking.lock().remove(&self.id);
     }
@@ -70,11 +70,11 @@ impl Drop for Place {
 /// State kept for each account.
 #[derive(Debug, Default)]
 pub(super) struct Door {
-    accounts: Mutex<HashMap<Account, Arc<Lists>>>,
+    accounts: Mutex<HashMap<AccountKey, Arc<Lists>>>,
 }
 
 /// Channel and account.
-type Account = (String, String);
+type AccountKey = (String, String);
 
 /// People let in to an account by a code, and people who ask to be.
 #[derive(Debug, Default)]
@@ -85,15 +85,15 @@ struct Lists {
 }
 
 /// An account as it is at this moment.
-struct View {
-    account: Account,
-    rules: Result<Rules, Fate>,
+struct AccountView {
+    account: AccountKey,
+    rules: Result<DoorRules, Fate>,
     lists: Arc<Lists>,
     /// Lists as they were looked at; `None` before the first look.
     look: Option<Arc<PairingLook>>,
 }
 
-struct Rules {
+struct DoorRules {
     channel: Arc<dyn Channel>,
     access: Arc<AccessSettings>,
     store: PairingStore,
@@ -101,10 +101,10 @@ struct Rules {
 
 impl Door {
     /// Decides for each event, in order, if it passes the door.
-    pub(super) async fn see(&self, dispatch: &Dispatch, events: &[&Inbound]) -> Vec<Seen> {
+    pub(super) async fn see(&self, dispatch: &Dispatch, events: &[&Inbound]) -> Vec<DoorDecision> {
         let settings = dispatch.runner().settings();
         let mut seen = Vec::with_capacity(events.len());
-        let mut view: Option<View> = None;
+        let mut view: Option<AccountView> = None;
         for event in events {
             let Address { channel, account, .. } = &event.address;
             // Events that come together are of one account.
@@ -114,23 +114,25 @@ impl Door {
                 view = Some(self.view(dispatch, &settings.config, channel, account));
             }
             if let Some(view) = &mut view {
-                seen.push(view.see(dispatch, &settings.config, event).await.unwrap_or_else(Seen::Refused));
+                seen.push(
+                    view.see(dispatch, &settings.config, event).await.unwrap_or_else(DoorDecision::Refused),
+                );
             }
         }
         seen
     }
 
-    fn view(&self, dispatch: &Dispatch, config: &Config, channel: &str, account: &str) -> View {
+    fn view(&self, dispatch: &Dispatch, config: &Config, channel: &str, account: &str) -> AccountView {
         let key = (channel.to_owned(), account.to_owned());
         let lists = Arc::clone(self.accounts.lock().entry(key.clone()).or_default());
-        View { rules: rules(dispatch, config, channel, account), account: key, lists, look: None }
+        AccountView { rules: rules(dispatch, config, channel, account), account: key, lists, look: None }
     }
 }
 
-fn rules(dispatch: &Dispatch, config: &Config, channel: &str, account: &str) -> Result<Rules, Fate> {
+fn rules(dispatch: &Dispatch, config: &Config, channel: &str, account: &str) -> Result<DoorRules, Fate> {
     let platforms = &dispatch.runner().deps.platforms;
     let Some(platform) = platforms.channel(channel).cloned() else { return Err(Fate::dropped(NO_CHANNEL)) };
-    Ok(Rules {
+    Ok(DoorRules {
         channel: platform,
         access: Arc::new(access(dispatch, config, channel, account)?),
         store: PairingStore::new(config.paths().credentials_dir(), channel, account),
@@ -154,17 +156,22 @@ pub(super) fn access(
     })
 }
 
-impl View {
-    async fn see(&mut self, dispatch: &Dispatch, config: &Config, event: &Inbound) -> Result<Seen, Fate> {
+impl AccountView {
+    async fn see(
+        &mut self,
+        dispatch: &Dispatch,
+        config: &Config,
+        event: &Inbound,
+    ) -> Result<DoorDecision, Fate> {
         let platforms = &dispatch.runner().deps.platforms;
-        let Rules { channel, access, store } = self.rules.as_ref().map_err(Clone::clone)?;
+        let DoorRules { channel, access, store } = self.rules.as_ref().map_err(Clone::clone)?;
         let Inbound { address, conversation, sender, .. } = event;
         match &event.event {
             InboundEvent::Unreadable { why } => {
                 tracing::debug!(channel = %address.channel, account = %address.account, event = %event.native_id, why, "unreadable");
                 return Err(Fate::dropped(UNREADABLE));
             }
-            InboundEvent::Moved { .. } => return Ok(Seen::Unsaid),
+            InboundEvent::Moved { .. } => return Ok(DoorDecision::Unsaid),
             InboundEvent::Message(_)
             | InboundEvent::Button { .. }
             | InboundEvent::Edited { .. }
@@ -181,16 +188,16 @@ impl View {
         let channel = channel.as_ref();
         let speaker = Speaker { channel, settings: access, paired, address, conversation, sender };
         match speaker.gate() {
-            Gate::Heard(admission) => {
+            SenderVerdict::Heard(admission) => {
                 dispatch.chats().silent_groups.forget(address);
-                Ok(Seen::Heard { admission, access: Arc::clone(access) })
+                Ok(DoorDecision::Heard { admission, access: Arc::clone(access) })
             }
             // A sender who is not in the lists that can be read may be in the one that can't:
             // nothing is told to them.
-            Gate::Unheard(_) | Gate::Pairing if unreadable.is_some() => {
+            SenderVerdict::Unheard(_) | SenderVerdict::Pairing if unreadable.is_some() => {
                 Err(Fate::dropped(reasons::PAIRING_UNREADABLE))
             }
-            Gate::Unheard(why) => {
+            SenderVerdict::Unheard(why) => {
                 if let Some(silence) = speaker.silence().filter(|_| why == reasons::GROUP_POLICY) {
                     dispatch.chats().silent_groups.note(address, conversation, silence);
                 }
@@ -199,19 +206,19 @@ impl View {
                     let owners = platforms.owners(config, address);
                     if let Some(denial) = speaker.denial(&owners) {
                         let text = denial.text(channel.info().label);
-                        return Ok(Seen::Denied { fate: Fate::handled(why), text });
+                        return Ok(DoorDecision::Denied { fate: Fate::handled(why), text });
                     }
                 }
                 Err(Fate::dropped(why))
             }
-            Gate::Pairing => {
+            SenderVerdict::Pairing => {
                 let is_said = matches!(event.event, InboundEvent::Message(_));
                 // A sender who only reacts, edits or presses asks for nothing.
                 let place = look.filter(|_| is_said).and_then(|look| self.lists.place(look, &sender.id));
                 if place.is_none() {
                     tracing::debug!(channel = %address.channel, account = %address.account, sender = %sender.id, "what a stranger does is not heard");
                 }
-                place.map(Seen::Asks).ok_or_else(|| Fate::dropped(reasons::DM_POLICY))
+                place.map(DoorDecision::Asks).ok_or_else(|| Fate::dropped(reasons::DM_POLICY))
             }
         }
     }
@@ -242,11 +249,11 @@ impl Lists {
 
     /// Returns a place for a sender who asks to be let in. `None`: they have their code already, or
     /// no place is free.
-    fn place(&self, look: &PairingLook, id: &str) -> Option<Place> {
+    fn place(&self, look: &PairingLook, id: &str) -> Option<PairingSlot> {
         let mut asking = self.asking.lock();
         if look.settled(id, &asking).is_some() || !asking.insert(id.to_owned()) {
             return None;
         }
-        Some(Place { id: id.to_owned(), asking: Arc::clone(&self.asking) })
+        Some(PairingSlot { id: id.to_owned(), asking: Arc::clone(&self.asking) })
     }
 }

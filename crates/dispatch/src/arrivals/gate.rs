@@ -12,11 +12,11 @@ use openclaw_channels::access::{
     ReactionNotifications, written_owners,
 };
 use openclaw_channels::{
-    Address, Conversation, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
+    Address, ConversationInfo, ConversationKind, Inbound, InboundEvent, InboundMessage, Mentions, Platforms,
 };
 use openclaw_config::Config;
 use openclaw_delivery::ack_reaction;
-use openclaw_delivery::incoming::debounce::{Gather, Piece};
+use openclaw_delivery::incoming::debounce::{Gather, TextFragment};
 use openclaw_delivery::incoming::{Utterance, compose};
 use openclaw_journal::caller::CallerRights;
 use openclaw_journal::caller::sender_rules::{CommandSender, OwnerRules, judge as judge_sender};
@@ -31,14 +31,14 @@ use openclaw_sessions::routing::{self, Route};
 use openclaw_sessions::store::spelled;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::ask::Asking;
-use super::desks::Waiting;
-use super::door::{Seen, UNREADABLE, access};
+use super::ask::PairingAttempt;
+use super::desks::UndecidedEvent;
+use super::door::{DoorDecision, UNREADABLE, access};
 use super::offline::Lateness;
 use super::{Fate, handover, offline};
 use crate::handle::Dispatch;
 use crate::known_chats::MovedGroup;
-use openclaw_commands::{Names, Spoken, TextCommands, buttons};
+use openclaw_commands::{KnownNames, Spoken, TextCommands, buttons};
 
 /// Default number of earlier messages of a group that are shown with the next one.
 const HISTORY: u32 = 50;
@@ -46,7 +46,7 @@ const ROUTE: &str = "route";
 const REACTION: &str = "reaction-notifications";
 
 /// Outcome of an event.
-pub(super) enum Verdict {
+pub(super) enum GateOutcome {
     /// The fate of the event is already known.
     Decided(Fate),
     /// An edit of a message that the inbox already has.
@@ -55,7 +55,7 @@ pub(super) enum Verdict {
     Admitted(Box<Admitted>),
 }
 
-impl From<Fate> for Verdict {
+impl From<Fate> for GateOutcome {
     fn from(fate: Fate) -> Self {
         Self::Decided(fate)
     }
@@ -86,7 +86,7 @@ pub(super) struct Admitted {
     pub(super) history: u32,
     window: Duration,
     /// Pressed button of one of the gateway's own lists, and the id of the message with the list.
-    pressed: Option<(String, buttons::Press)>,
+    pressed: Option<(String, buttons::ListButton)>,
     /// Maker of the button that was pressed, unless that is the gateway.
     pub(super) button: Option<Maker>,
     /// Fate if no message that it is put together with addresses the agent; `None` if it does so itself or need not.
@@ -149,7 +149,7 @@ impl Admitted {
 
     /// Returns the pressed button of one of the gateway's own lists, and the id of the message
     /// below which it is.
-    pub(super) fn press(&self) -> Option<(&str, buttons::Press)> {
+    pub(super) fn press(&self) -> Option<(&str, buttons::ListButton)> {
         let (message_id, press) = self.pressed.as_ref()?;
         Some((message_id, press.clone()))
     }
@@ -160,13 +160,13 @@ impl Admitted {
     }
 
     /// Returns the data by which pieces of a longer text that its platform cut are put together.
-    pub(super) fn piece(&self) -> Piece {
+    pub(super) fn piece(&self) -> TextFragment {
         let (number, text) = match self.message() {
             Some(message) => (message.message_id.parse().ok(), message.text.as_str()),
             None => (None, ""),
         };
         let is_late = self.lateness != Lateness::OnTime;
-        Piece { number, chars: text.chars().count(), said_at: self.event.at, is_late }
+        TextFragment { number, chars: text.chars().count(), said_at: self.event.at, is_late }
     }
 
     /// Returns the kind of messages it is gathered with.
@@ -189,7 +189,7 @@ impl Admitted {
 }
 
 /// Judges an event: decides its session and its fate.
-pub(super) async fn judge(dispatch: &Dispatch, waiting: Waiting) -> Verdict {
+pub(super) async fn judge(dispatch: &Dispatch, waiting: UndecidedEvent) -> GateOutcome {
     match decide(dispatch, waiting).await {
         // A message to nobody is no command: it is not answered, whatever it may belong to.
         Ok(mut admitted) if admitted.is_left_out() => {
@@ -197,16 +197,16 @@ pub(super) async fn judge(dispatch: &Dispatch, waiting: Waiting) -> Verdict {
                 admitted.obeys_nothing();
             }
             match admitted.left_out.take_if(|_| admitted.lateness == Lateness::Stale) {
-                Some(fate) => Verdict::Decided(fate),
-                None => Verdict::Admitted(Box::new(admitted)),
+                Some(fate) => GateOutcome::Decided(fate),
+                None => GateOutcome::Admitted(Box::new(admitted)),
             }
         }
         Ok(mut admitted) => match offline::settle(dispatch, &mut admitted).await {
-            Some(fate) => Verdict::Decided(fate),
+            Some(fate) => GateOutcome::Decided(fate),
             None if is_ignored(dispatch, &admitted).await => {
-                Verdict::Decided(Fate::dropped(reasons::COMMAND_UNAUTHORISED))
+                GateOutcome::Decided(Fate::dropped(reasons::COMMAND_UNAUTHORISED))
             }
-            None => Verdict::Admitted(Box::new(admitted)),
+            None => GateOutcome::Admitted(Box::new(admitted)),
         },
         Err(verdict) => verdict,
     }
@@ -223,27 +223,27 @@ async fn is_ignored(dispatch: &Dispatch, admitted: &Admitted) -> bool {
         return false;
     };
     let (key, agent) = (&admitted.route.session_key, &admitted.route.agent_id);
-    let read = |names: Names<'_>| openclaw_commands::read(spoken, names) == Intent::Ignored;
+    let read = |names: KnownNames<'_>| openclaw_commands::read(spoken, names) == Intent::Ignored;
     dispatch.runner().read_words(key, agent, spoken.text, read).await
 }
 
-async fn decide(dispatch: &Dispatch, waiting: Waiting) -> Result<Admitted, Verdict> {
-    let Waiting { number, event, received_at, seen, in_memory } = waiting;
+async fn decide(dispatch: &Dispatch, waiting: UndecidedEvent) -> Result<Admitted, GateOutcome> {
+    let UndecidedEvent { number, event, received_at, seen, in_memory } = waiting;
     let settings = dispatch.runner().settings();
     let config = &settings.config;
     let address = &event.address;
     let platforms = &dispatch.runner().deps.platforms;
     let now = || access(dispatch, config, &address.channel, &address.account);
     let (admission, access) = match seen {
-        Seen::Heard { admission, access } => (admission, access),
-        Seen::Asks(place) => {
+        DoorDecision::Heard { admission, access } => (admission, access),
+        DoorDecision::Asks(place) => {
             let access = now()?;
             let fate = ask(dispatch, config, &access, &event, (number, received_at)).await;
             drop(place);
             return Err(fate.into());
         }
-        Seen::Refused(fate) | Seen::Denied { fate, .. } => return Err(fate.into()),
-        Seen::Unsaid => return Err(unsaid(dispatch, &now()?, &event).await.into()),
+        DoorDecision::Refused(fate) | DoorDecision::Denied { fate, .. } => return Err(fate.into()),
+        DoorDecision::Unsaid => return Err(unsaid(dispatch, &now()?, &event).await.into()),
     };
     let inbound = routed(address, &event.conversation);
     let mut route = routing::resolve(&settings.sessions, &inbound).map_err(|error| {
@@ -329,7 +329,7 @@ fn command_text(event: &Inbound, names: &Mentioned) -> String {
 }
 
 /// Converts the address into the form that routing takes.
-fn routed(address: &Address, conversation: &Conversation) -> routing::Inbound {
+fn routed(address: &Address, conversation: &ConversationInfo) -> routing::Inbound {
     let kind = match conversation.kind {
         ConversationKind::Direct => PeerKind::Direct,
         ConversationKind::Group => PeerKind::Group,
@@ -360,7 +360,9 @@ async fn ask(
     };
     let answer_id = handover::code_id(number, received_at);
     let store = PairingStore::new(config.paths().credentials_dir(), channel, account);
-    Asking { config, channel: platform.as_ref(), access, event, answer_id }.note(dispatch, store).await
+    PairingAttempt { config, channel: platform.as_ref(), access, event, answer_id }
+        .note(dispatch, store)
+        .await
 }
 
 /// Handles an event without a sender.
@@ -476,7 +478,7 @@ async fn moved(dispatch: &Dispatch, access: &AccessSettings, from: &Address, to:
 
 /// Handles events that are no messages: a reaction is told to the agent with its next turn; an edit
 /// changes the message that waits.
-async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, event: Inbound) -> Verdict {
+async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, event: Inbound) -> GateOutcome {
     let Inbound { address, conversation, sender, event, at, .. } = event;
     match event {
         InboundEvent::Reaction { message_id, emoji, removed } => {
@@ -519,7 +521,7 @@ async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, ev
             if let Err(error) = dispatch.shared().journal.update(reworded).await {
                 tracing::warn!(%error, "what waits keeps the words that it had");
             }
-            Verdict::Edited { message_id, text }
+            GateOutcome::Edited { message_id, text }
         }
         InboundEvent::Unreadable { .. } => Fate::dropped(UNREADABLE).into(),
         InboundEvent::Message(_) | InboundEvent::Button { .. } | InboundEvent::Moved { .. } => {

@@ -11,15 +11,15 @@ use openclaw_channels::access::GroupView;
 use openclaw_channels::{Account, Address, ConversationKind, FetchError, Fetched, Inbound, MediaRef, Part};
 use openclaw_delivery::incoming::compose::compose;
 use openclaw_delivery::incoming::envelope::Clockwork;
-use openclaw_delivery::incoming::{Attachment, Conversation, Utterance};
+use openclaw_delivery::incoming::{ConversationFacts, IncomingFile, Utterance};
 use openclaw_journal::api::{AbortError, AbortReason, Accepted, DispatchError};
 use openclaw_journal::caller::CallerRights;
 use openclaw_journal::delivery::{Author, Delivery};
 use openclaw_journal::frames::framed_name;
 use openclaw_journal::journal::JournalError;
-use openclaw_journal::origin::Origin;
-use openclaw_journal::request::Request;
-use openclaw_journal::source::{PlatformSource, Source};
+use openclaw_journal::origin::MessageOrigin;
+use openclaw_journal::request::RunRequest;
+use openclaw_journal::source::{PlatformSource, RequestSource};
 use openclaw_protocol::RunId;
 use openclaw_protocol::message::{Block, ImageBlock};
 use openclaw_sessions::SessionKey;
@@ -32,7 +32,7 @@ use super::{Arrivals, Fate, Routed, decide};
 use crate::handle::Dispatch;
 use crate::subagents::told_of_stop;
 use openclaw_runs::Destination;
-use openclaw_runs::hooks::{Chat, GivenBy};
+use openclaw_runs::hooks::{GivenBy, HookChat};
 
 /// Folder of incoming files, below the state directory.
 const FOLDER: &str = "media/inbound";
@@ -107,7 +107,7 @@ pub(super) async fn stop(dispatch: &Dispatch, admitted: Admitted) {
                 message_id: None,
                 is_private: event.conversation.kind == ConversationKind::Direct,
             };
-            let chat = Some(Chat { at, id: format!("{}:thooks", own_id(&event.dedupe_key())) });
+            let chat = Some(HookChat { at, id: format!("{}:thooks", own_id(&event.dedupe_key())) });
             runner.stopped(key, GivenBy { source, sender, chat });
             told_of_stop(stopped.subagents)
         }
@@ -162,14 +162,14 @@ pub(super) async fn work(dispatch: Dispatch, said: Vec<Admitted>, cancel: Cancel
     let numbers: Vec<i64> = said.iter().map(|one| one.number).collect();
     let fate = hand(&dispatch, said, &numbers, &cancel)
         .await
-        .unwrap_or_else(|Stopped| Some(Fate::handled("stopped")));
+        .unwrap_or_else(|HandoverStopped| Some(Fate::handled("stopped")));
     if let Some(fate) = fate {
         decide(dispatch.shared(), &numbers, fate).await;
     }
 }
 
 /// The message that is being handed over was stopped.
-struct Stopped;
+struct HandoverStopped;
 
 /// Hands the message over and returns its fate; `None` if that is decided with its acceptance, or
 /// by the next start.
@@ -178,8 +178,8 @@ async fn hand(
     said: Vec<Admitted>,
     numbers: &[i64],
     cancel: &CancellationToken,
-) -> Result<Option<Fate>, Stopped> {
-    let Files { attachments, too_large } = unless(cancel, fetch(dispatch, &said)).await?;
+) -> Result<Option<Fate>, HandoverStopped> {
+    let MessageFiles { attachments, too_large } = unless(cancel, fetch(dispatch, &said)).await?;
     if let (Some(limit), Some(primary)) = (too_large, primary(&said)) {
         tell_too_large(dispatch, primary, limit).await;
     }
@@ -243,22 +243,22 @@ async fn hand(
 }
 
 /// Does the work unless it is stopped before or meanwhile.
-async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, Stopped> {
+async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, HandoverStopped> {
     tokio::select! { biased;
-        () = cancel.cancelled() => Err(Stopped),
+        () = cancel.cancelled() => Err(HandoverStopped),
         done = work => Ok(done),
     }
 }
 
 /// The files of a message.
-struct Files {
+struct MessageFiles {
     /// Files, in their order.
-    attachments: Vec<Attachment>,
+    attachments: Vec<IncomingFile>,
     /// Limit that one of them exceeds, in bytes.
     too_large: Option<u64>,
 }
 
-async fn fetch(dispatch: &Dispatch, said: &[Admitted]) -> Files {
+async fn fetch(dispatch: &Dispatch, said: &[Admitted]) -> MessageFiles {
     let runner = dispatch.runner();
     let folder = runner.deps.state_dir.join(FOLDER);
     let config = Arc::clone(&runner.settings().config);
@@ -272,7 +272,7 @@ async fn fetch(dispatch: &Dispatch, said: &[Admitted]) -> Files {
     let fetching: Vec<_> = fetching.collect();
     let fetched: Vec<_> = futures_util::stream::iter(fetching).buffered(FETCHED_AT_ONCE).collect().await;
     let (attachments, limits): (Vec<_>, Vec<Option<u64>>) = fetched.into_iter().unzip();
-    Files { attachments, too_large: limits.into_iter().flatten().next() }
+    MessageFiles { attachments, too_large: limits.into_iter().flatten().next() }
 }
 
 /// Fetches a file; returns it, or the reason why it is not there, and the limit that it exceeds.
@@ -281,7 +281,7 @@ async fn attachment(
     channel: &str,
     media: &MediaRef,
     folder: &Path,
-) -> (Attachment, Option<u64>) {
+) -> (IncomingFile, Option<u64>) {
     let fetched = match account {
         Some(account) => fetch_one(account.as_ref(), media, folder).await,
         None => Err(FetchError::Gone),
@@ -289,7 +289,7 @@ async fn attachment(
     match fetched {
         Ok(Fetched { path, mime, .. }) => {
             let (description, name) = (media.description.clone(), media.name.clone());
-            (Attachment { kind: media.kind, file: Ok((path, mime)), description, name }, None)
+            (IncomingFile { kind: media.kind, file: Ok((path, mime)), description, name }, None)
         }
         Err(why) => {
             tracing::warn!(%channel, %why, "a file of a message was not fetched");
@@ -297,7 +297,7 @@ async fn attachment(
                 FetchError::TooLarge { limit, .. } => Some(*limit),
                 FetchError::Gone | FetchError::Failed(_) => None,
             };
-            (Attachment::missing(media, why.to_string()), limit)
+            (IncomingFile::missing(media, why.to_string()), limit)
         }
     }
 }
@@ -325,9 +325,9 @@ async fn fetch_one(account: &dyn Account, media: &MediaRef, folder: &Path) -> Re
 async fn composed(
     dispatch: &Dispatch,
     said: &[Admitted],
-    attachments: &[Attachment],
+    attachments: &[IncomingFile],
     numbers: &[i64],
-) -> Result<(RunId, Option<Request>), JournalError> {
+) -> Result<(RunId, Option<RunRequest>), JournalError> {
     let (Some(first), Some(last)) = (said.first(), said.last()) else { return Ok((RunId::new(""), None)) };
     let runner = dispatch.runner();
     let settings = runner.settings();
@@ -355,7 +355,7 @@ async fn composed(
     let history: Vec<Inbound> = noted.into_iter().filter_map(|one| one.event.ok()).collect();
     let channel = runner.deps.platforms.channel(&last.event.address.channel);
     let clockwork = Clockwork::of(&settings.config.agents.defaults);
-    let about = Conversation {
+    let about = ConversationFacts {
         channel: channel.map_or("", |channel| channel.info().label),
         clockwork: &clockwork,
         history: &history,
@@ -370,7 +370,7 @@ async fn composed(
     let Some(composed) = compose(&utterances, &about) else { return Ok((run_id, None)) };
     let ids: Vec<String> = utterances.iter().map(|one| one.message.message_id.clone()).collect();
     let sender = &last.event.sender;
-    let origin = Origin {
+    let origin = MessageOrigin {
         address: last.event.address.clone(),
         conversation: last.event.conversation.clone(),
         sender: sender.clone(),
@@ -394,10 +394,10 @@ async fn composed(
         session_key: last.route.session_key.to_string(),
         matched_by: last.route.why.matched_by.as_str().to_owned(),
     };
-    let request = Request {
+    let request = RunRequest {
         text: composed.words,
         images: images(attachments).await,
-        source: Source::Platform(Box::new(PlatformSource {
+        source: RequestSource::Platform(Box::new(PlatformSource {
             name: sender.name.clone().or(sender.username.clone()),
             parent_session_key: last.route.parent_session_key.clone(),
             button: said.iter().find_map(|one| one.button.clone()),
@@ -409,7 +409,7 @@ async fn composed(
             .as_ref()
             .map(|group| group_intro(group, last.event.conversation.title.as_deref(), about.channel)),
         arrivals: Arrivals { said: numbers.to_vec(), context, route: Some(routed) },
-        ..Request::default()
+        ..RunRequest::default()
     };
     Ok((run_id, Some(request)))
 }
@@ -421,7 +421,7 @@ fn run_id(event: &Inbound) -> RunId {
 }
 
 /// Reads the pictures that the model is shown.
-async fn images(attachments: &[Attachment]) -> Vec<Block> {
+async fn images(attachments: &[IncomingFile]) -> Vec<Block> {
     let mut images = Vec::new();
     for attachment in attachments {
         let Ok((path, mime)) = &attachment.file else { continue };

@@ -6,7 +6,7 @@ use super::Fate;
 use super::gate::Admitted;
 use super::handover;
 use crate::handle::Dispatch;
-use openclaw_commands::{Late, Names, Spoken, first_word};
+use openclaw_commands::{KnownNames, Late, Spoken, first_word};
 
 /// Age in milliseconds at which an arriving message counts as sent while the gateway was offline:
 /// platforms bring at once what they can. The tolerance covers differences between their clock and
@@ -86,7 +86,7 @@ async fn commands_in(dispatch: &Dispatch, admitted: &Admitted) -> Option<Late> {
     // A file is answered without the command below it.
     let spoken = Spoken { attached: false, ..spoken };
     let (key, agent) = (&admitted.route.session_key, &admitted.route.agent_id);
-    let read = |names: Names<'_>| openclaw_commands::without_commands(spoken, names);
+    let read = |names: KnownNames<'_>| openclaw_commands::without_commands(spoken, names);
     let late = dispatch.runner().read_words(key, agent, spoken.text, read).await;
     (late.words != spoken.text).then_some(late)
 }

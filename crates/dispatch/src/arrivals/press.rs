@@ -2,8 +2,8 @@
 //! page, in place. Nothing is kept of a press: pressed once more, the button does the same.
 
 use openclaw_channels::Button;
-use openclaw_journal::inbox::Row;
-use openclaw_journal::request::Request;
+use openclaw_journal::inbox::InboxRow;
+use openclaw_journal::request::RunRequest;
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::new_session_id;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::gate::Admitted;
 use crate::handle::Dispatch;
-use openclaw_commands::{Response, buttons};
+use openclaw_commands::{CommandResponse, buttons};
 
 /// Shows the page that the button asks for. A failure is logged, and the message stays as it was.
 pub(super) async fn turn(dispatch: &Dispatch, admitted: &Admitted) {
@@ -48,18 +48,18 @@ pub(super) async fn turn(dispatch: &Dispatch, admitted: &Admitted) {
 }
 
 /// Parameters of the action that the platform is asked for.
-fn params(target: &str, message_id: &str, response: &Response) -> Value {
+fn params(target: &str, message_id: &str, response: &CommandResponse) -> Value {
     let button = |button: &Button| json!({"text": button.text, "callback_data": button.data});
     let rows: Vec<Vec<Value>> = response.buttons.iter().map(|row| row.iter().map(button).collect()).collect();
     json!({"to": target, "messageId": message_id, "message": response.text, "buttons": rows})
 }
 
 /// Returns a message that stands for the pressed button: it is not kept.
-fn unnumbered(key: &SessionKey) -> Row {
-    Row {
+fn unnumbered(key: &SessionKey) -> InboxRow {
+    InboxRow {
         run_id: RunId::new(""),
         session_key: key.clone(),
-        payload: Request::default(),
+        payload: RunRequest::default(),
         accepted_at: 0,
         entry_id: String::new(),
         fresh_id: new_session_id(),

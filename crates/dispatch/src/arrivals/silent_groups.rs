@@ -6,7 +6,7 @@ use openclaw_channels::access::Speaker;
 
 use super::door;
 use crate::handle::Dispatch;
-use crate::known_chats::{Seen, SilentGroup};
+use crate::known_chats::{GroupSighting, SilentGroup};
 
 impl Dispatch {
     /// Returns the groups of an account that have written since the start, and in which nobody is
@@ -17,7 +17,7 @@ impl Dispatch {
         let Ok(settings) = door::access(self, &now.config, channel, account) else { return Vec::new() };
         let nobody = Sender::default();
         self.chats().silent_groups.of(channel, account, |seen| {
-            let Seen { at, conversation, .. } = seen;
+            let GroupSighting { at, conversation, .. } = seen;
             let channel = platform.as_ref();
             let (settings, sender) = (&settings, &nobody);
             Speaker { channel, settings, paired: &[], address: at, conversation, sender }.silence()

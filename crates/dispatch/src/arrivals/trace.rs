@@ -9,7 +9,7 @@ use openclaw_config::settings::QueueMode;
 use openclaw_delivery::outbox::OutboxError;
 use openclaw_journal::api::RunOutcome;
 use openclaw_journal::delivery::{DeliveryFailure, DeliveryState, DeliveryStatus};
-use openclaw_journal::inbox::{AskedRecords, Known, MessageRecord};
+use openclaw_journal::inbox::{AskedRecords, KnownRun, MessageRecord};
 use openclaw_journal::job::copies_of;
 use openclaw_journal::journal::JournalError;
 use openclaw_journal::queue::DropRule;
@@ -18,7 +18,7 @@ use openclaw_protocol::RunId;
 use openclaw_protocol::params::channels::{TraceDelivery, TraceEvent, TraceResult, TraceRun};
 use openclaw_sessions::SessionKey;
 
-use self::work::{ReadBefore, Work};
+use self::work::{ReadBefore, RunWork};
 use super::offline::Lateness;
 use super::{ArrivalRecord, Fate, handover};
 use crate::handle::Dispatch;
@@ -205,7 +205,7 @@ impl Dispatch {
             }
         }
         run.read_by = read_by.map(|by| by.to_string());
-        if let Some(Work { model_calls, tools, silence, read_before }) = work {
+        if let Some(RunWork { model_calls, tools, silence, read_before }) = work {
             run.was_read_before = read_before.is_some().then_some(true);
             run.model_calls = Some(model_calls);
             run.tools = tools;
@@ -222,7 +222,7 @@ impl Dispatch {
     }
 
     /// Returns what a run did; `None` if its transcript does not tell it any more.
-    async fn work(&self, message: &MessageRecord) -> Option<Work> {
+    async fn work(&self, message: &MessageRecord) -> Option<RunWork> {
         let runner = self.runner();
         let (session_id, key) = (message.session_id.clone()?, message.session()?);
         let agent = agent_of(&key, self);
@@ -260,14 +260,14 @@ fn newest_alone(records: &mut Vec<ArrivalRecord>, messages: &mut Vec<MessageReco
 }
 
 /// Returns the state of a run, without any other details.
-fn of_known(known: Option<Known>) -> TraceRun {
+fn of_known(known: Option<KnownRun>) -> TraceRun {
     let mut run = TraceRun { state: "forgotten".to_owned(), ..TraceRun::default() };
     match known {
         None => {}
-        Some(Known::Unfinished { accepted_at }) => {
+        Some(KnownRun::Unfinished { accepted_at }) => {
             (run.state, run.accepted_at) = ("accepted".to_owned(), Some(accepted_at));
         }
-        Some(Known::Finished(record)) => {
+        Some(KnownRun::Finished(record)) => {
             run.is_command = is_answer(&record.outcome).then_some(true);
             let (state, error, result) = match record.outcome {
                 RunOutcome::Ok { result } => ("ok", None, Some(result)),

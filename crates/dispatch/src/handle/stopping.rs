@@ -7,7 +7,7 @@ use openclaw_protocol::{RunId, SessionKey};
 use tokio::sync::oneshot;
 
 use super::{Dispatch, Placed, Stopped};
-use crate::lane::Command;
+use crate::lane::LaneCommand;
 
 impl Dispatch {
     /// Stops runs of a session, whoever began them, including queued ones (spec `queue.md` §6.2):
@@ -26,7 +26,7 @@ impl Dispatch {
             return Placed::known(Err(AbortError::OtherSession));
         }
         let (reply, stopped) = oneshot::channel();
-        self.lanes.send_existing(session_key, Command::Abort { target, reason, reply }).await;
+        self.lanes.send_existing(session_key, LaneCommand::Abort { target, reason, reply }).await;
         let shared = Arc::clone(&self.shared);
         Placed::new(async move {
             // Without a lane there is nothing to stop.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openclaw_journal::api::{RunRecord, Waited};
-use openclaw_journal::inbox::Known;
+use openclaw_journal::inbox::KnownRun;
 use openclaw_protocol::RunId;
 
 use super::Dispatch;
@@ -60,8 +60,8 @@ impl Dispatch {
     /// Returns the record that the inbox keeps of a run that is over.
     async fn finished(&self, run_id: &RunId) -> Option<RunRecord> {
         match self.shared.journal.message(run_id).await {
-            Ok(Some(Known::Finished(record))) => Some(record),
-            Ok(Some(Known::Unfinished { .. }) | None) => None,
+            Ok(Some(KnownRun::Finished(record))) => Some(record),
+            Ok(Some(KnownRun::Unfinished { .. }) | None) => None,
             Err(error) => {
                 tracing::warn!(%run_id, %error, "inbox could not be read");
                 None

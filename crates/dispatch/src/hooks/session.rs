@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use openclaw_agent::hooks::CommandAction;
 use openclaw_protocol::SessionKey;
-use openclaw_runs::hooks::{Ended, Restart};
+use openclaw_runs::hooks::{EndedConversation, Restart};
 use openclaw_sessions::SessionEntry;
 
 use crate::handle::Dispatch;
@@ -13,7 +13,7 @@ use crate::handle::Dispatch;
 impl Dispatch {
     /// Returns the end of a session's conversation that is about to be deleted, to be told
     /// afterwards; `None` if no hook asks for it.
-    pub async fn end_of(&self, key: &SessionKey) -> Option<Ended> {
+    pub async fn end_of(&self, key: &SessionKey) -> Option<EndedConversation> {
         let (runner, entry) = (self.runner(), self.entry_for_hooks(key).await?);
         let bus = runner.hooks_now()?;
         runner.ended(&bus, key, &entry).await

@@ -3,7 +3,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::tz::TimeZone;
-use openclaw_channels::{Address, Attempt, ChannelFuture, Outgoing, Part, Receipt, Repeats, SendError};
+use openclaw_channels::{
+    Address, ChannelFuture, OutgoingPart, Part, Receipt, Repeats, SendAttempt, SendError,
+};
 use openclaw_delivery::outbox::Enqueued;
 use openclaw_delivery::testing::send_only::{SendOnly, Sends};
 use openclaw_journal::clock::Clock;
@@ -77,8 +79,8 @@ impl Sends for Platform {
 
     fn send<'a>(
         &'a self,
-        outgoing: Outgoing<'a>,
-        _: Attempt,
+        outgoing: OutgoingPart<'a>,
+        _: SendAttempt,
     ) -> ChannelFuture<'a, Result<Receipt, SendError>> {
         Box::pin(async move {
             let words = outgoing.part.words().unwrap().to_owned();

@@ -8,10 +8,10 @@ use openclaw_sessions::access::Viewer;
 use serde_json::Value;
 
 use super::ToolHost;
-use crate::session_tools::{Caller, sight};
+use crate::session_tools::{ToolCaller, sight};
 
 impl ToolHost {
-    fn caller(&self) -> Caller<'_> {
+    fn caller(&self) -> ToolCaller<'_> {
         let settings = self.runner().settings();
         let run = &self.run;
         let key = &run.turn.session_key;
@@ -25,7 +25,7 @@ impl ToolHost {
                 run.caller.channel.clone().or_else(bound)
             }
         };
-        Caller {
+        ToolCaller {
             parts: &self.parts,
             settings,
             agent: &run.agent,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use openclaw_channels::access::Silence;
-use openclaw_channels::{Address, Conversation};
+use openclaw_channels::{Address, ConversationInfo};
 use parking_lot::Mutex;
 
 /// Groups that are remembered; a bot that anybody may take into groups is in many.
@@ -11,18 +11,18 @@ const MOST: usize = 200;
 
 /// Silent groups seen since the start.
 #[derive(Debug, Default)]
-pub(crate) struct SilentGroups(Mutex<BTreeMap<Place, Seen>>);
+pub(crate) struct SilentGroups(Mutex<BTreeMap<GroupKey, GroupSighting>>);
 
 /// Last sighting of a group.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct GroupSighting {
     pub(crate) at: Address,
-    pub(crate) conversation: Conversation,
+    pub(crate) conversation: ConversationInfo,
     why: Silence,
 }
 
 /// Channel, account and group.
-type Place = (String, String, String);
+type GroupKey = (String, String, String);
 
 /// A group in which nobody is heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,13 +37,13 @@ pub struct SilentGroup {
 
 impl SilentGroups {
     /// Remembers a group, and says so in the log the first time.
-    pub(crate) fn note(&self, at: &Address, conversation: &Conversation, why: Silence) {
+    pub(crate) fn note(&self, at: &Address, conversation: &ConversationInfo, why: Silence) {
         let place = (at.channel.clone(), at.account.clone(), at.target.clone());
         let mut groups = self.0.lock();
         if groups.len() >= MOST && !groups.contains_key(&place) {
             return;
         }
-        let seen = Seen { at: at.clone(), conversation: conversation.clone(), why };
+        let seen = GroupSighting { at: at.clone(), conversation: conversation.clone(), why };
         if groups.insert(place, seen).is_none_or(|before| before.why != why) {
             let (group, title) = (&at.target, &conversation.title);
             tracing::info!(channel = %at.channel, account = %at.account, %group, title, "nobody is heard in a group: {why}");
@@ -64,7 +64,7 @@ impl SilentGroups {
         &self,
         channel: &str,
         account: &str,
-        look: impl Fn(&Seen) -> Option<Silence>,
+        look: impl Fn(&GroupSighting) -> Option<Silence>,
     ) -> Vec<SilentGroup> {
         let mut found = Vec::new();
         self.0.lock().retain(|(of, by, id), seen| {

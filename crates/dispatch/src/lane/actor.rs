@@ -16,32 +16,32 @@ use openclaw_journal::job::Job;
 use openclaw_journal::journal::Update;
 use openclaw_journal::queue::DropRule;
 use openclaw_protocol::{RunId, SessionKey};
-use openclaw_runtime::shared::Shared;
+use openclaw_runtime::shared::DispatcherParts;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
 use super::aside::{Aside, AsideStep, Asides};
-use super::change::{Change, ChangeKind, Changes};
-use super::command::{Arrival, Command, Mailbox};
-use super::machine::{ChangeId, Effect, Input, Machine};
-use super::running::{Running, next_event};
+use super::change::{ChangeKind, Changes, SessionChange};
+use super::command::{Arrival, LaneCommand, Mailbox};
+use super::machine::{ChangeId, Input, LaneEffect, Machine};
+use super::running::{CurrentRun, next_event};
 use super::supervisor::Supervisor;
 use openclaw_runs::inject::RunBeside;
-use openclaw_runs::{Ending, Runner};
+use openclaw_runs::{RunEnding, Runner};
 
 /// Time for which an idle lane waits for a sender who seemed about to send.
 const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct Actor {
     key: SessionKey,
-    shared: Arc<Shared>,
+    shared: Arc<DispatcherParts>,
     runner: Arc<Runner>,
     lanes: Arc<Supervisor>,
     mailbox: Mailbox,
     machine: Machine<Job>,
-    running: Option<Running>,
-    tasks: JoinSet<Ending>,
+    running: Option<CurrentRun>,
+    tasks: JoinSet<RunEnding>,
     deadlines: Vec<(Instant, RunId)>,
     /// Number of messages and changes that came so far.
     arrived: u64,
@@ -50,7 +50,7 @@ pub(super) struct Actor {
     withdrawn: Vec<Job>,
     /// Messages whose outcome their clients are to hear, and which may not have their
     /// acknowledgement yet, oldest first.
-    told: VecDeque<(Job, Told)>,
+    told: VecDeque<(Job, LaneNotice)>,
     /// Tasks that show the typing indicator for messages that have to wait.
     showing: JoinSet<()>,
     /// Messages to the gateway itself while a run is under way.
@@ -59,17 +59,17 @@ pub(super) struct Actor {
 
 /// Event that clients get for a message that has no run of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum LaneNotice {
     /// The message is part of the run under way.
     Absorbed,
     /// The message was dropped.
     Dropped(DropRule),
 }
 
-enum Step {
-    Command(Command),
+enum LaneStep {
+    Command(LaneCommand),
     Event(RunEvent),
-    Joined(Result<Ending, JoinError>),
+    Joined(Result<RunEnding, JoinError>),
     Deadline,
     /// The oldest message whose client is to hear its outcome is acknowledged.
     Acknowledged,
@@ -92,7 +92,7 @@ impl Actor {
         key: SessionKey,
         runner: Arc<Runner>,
         lanes: Arc<Supervisor>,
-        commands: mpsc::Receiver<Command>,
+        commands: mpsc::Receiver<LaneCommand>,
     ) -> Self {
         Self {
             key,
@@ -122,63 +122,63 @@ impl Actor {
                 return;
             }
             match self.next(stopped).await {
-                Step::Command(command) => self.on_command(command).await,
-                Step::Event(event) => self.on_event(event).await,
-                Step::Joined(ending) => self.on_joined(ending).await,
-                Step::Deadline => self.on_deadline().await,
-                Step::Acknowledged => self.tell_next().await,
-                Step::Quiet => self.on_quiet().await,
-                Step::Shown => {}
-                Step::Aside(step) => self.on_aside(step).await,
-                Step::Changed => self.on_input(Input::Changed).await,
-                Step::Hold => self.on_input(Input::Hold).await,
-                Step::Stop => {
+                LaneStep::Command(command) => self.on_command(command).await,
+                LaneStep::Event(event) => self.on_event(event).await,
+                LaneStep::Joined(ending) => self.on_joined(ending).await,
+                LaneStep::Deadline => self.on_deadline().await,
+                LaneStep::Acknowledged => self.tell_next().await,
+                LaneStep::Quiet => self.on_quiet().await,
+                LaneStep::Shown => {}
+                LaneStep::Aside(step) => self.on_aside(step).await,
+                LaneStep::Changed => self.on_input(Input::Changed).await,
+                LaneStep::Hold => self.on_input(Input::Hold).await,
+                LaneStep::Stop => {
                     stopped = true;
                     self.machine.on(Instant::now(), Input::Stop);
                 }
                 // No message came after all: ask again whether to end.
-                Step::Idle => {}
-                Step::Kill => return self.let_go().await,
-                Step::Unreachable => return,
+                LaneStep::Idle => {}
+                LaneStep::Kill => return self.let_go().await,
+                LaneStep::Unreachable => return,
             }
         }
     }
 
-    async fn next(&mut self, stopped: bool) -> Step {
+    async fn next(&mut self, stopped: bool) -> LaneStep {
         let deadline = self.deadlines.iter().map(|(at, _)| *at).min();
         let quiet = self.machine.due();
         tokio::select! { biased;
-            () = self.shared.kill.cancelled() => Step::Kill,
-            () = self.shared.stopping.cancelled(), if !stopped => Step::Stop,
-            () = self.shared.holding.cancelled(), if !self.machine.is_held() => Step::Hold,
-            command = self.mailbox.next() => command.map_or(Step::Unreachable, Step::Command),
-            () = acknowledged(self.told.front().map(|(job, _)| job)) => Step::Acknowledged,
-            step = self.asides.next(&self.runner), if !self.asides.is_empty() => Step::Aside(step),
-            event = next_event(&mut self.running) => Step::Event(event),
-            Some(ending) = self.tasks.join_next(), if !self.tasks.is_empty() => Step::Joined(ending),
-            () = self.changes.done() => Step::Changed,
-            () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => Step::Deadline,
-            () = tokio::time::sleep_until(quiet.unwrap_or_else(Instant::now)), if quiet.is_some() => Step::Quiet,
-            Some(_) = self.showing.join_next(), if !self.showing.is_empty() => Step::Shown,
-            () = tokio::time::sleep(LINGER), if self.machine.is_idle() => Step::Idle,
+            () = self.shared.kill.cancelled() => LaneStep::Kill,
+            () = self.shared.stopping.cancelled(), if !stopped => LaneStep::Stop,
+            () = self.shared.holding.cancelled(), if !self.machine.is_held() => LaneStep::Hold,
+            command = self.mailbox.next() => command.map_or(LaneStep::Unreachable, LaneStep::Command),
+            () = acknowledged(self.told.front().map(|(job, _)| job)) => LaneStep::Acknowledged,
+            step = self.asides.next(&self.runner), if !self.asides.is_empty() => LaneStep::Aside(step),
+            event = next_event(&mut self.running) => LaneStep::Event(event),
+            Some(ending) = self.tasks.join_next(), if !self.tasks.is_empty() => LaneStep::Joined(ending),
+            () = self.changes.done() => LaneStep::Changed,
+            () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => LaneStep::Deadline,
+            () = tokio::time::sleep_until(quiet.unwrap_or_else(Instant::now)), if quiet.is_some() => LaneStep::Quiet,
+            Some(_) = self.showing.join_next(), if !self.showing.is_empty() => LaneStep::Shown,
+            () = tokio::time::sleep(LINGER), if self.machine.is_idle() => LaneStep::Idle,
         }
     }
 
-    async fn on_command(&mut self, command: Command) {
+    async fn on_command(&mut self, command: LaneCommand) {
         match command {
-            Command::Message { job, arrival } => self.on_message(job, arrival).await,
-            Command::Abort { target, reason, reply } => {
+            LaneCommand::Message { job, arrival } => self.on_message(job, arrival).await,
+            LaneCommand::Abort { target, reason, reply } => {
                 let stopped = self.abort(target, reason).await;
                 // The caller may have gone; the runs are stopped all the same.
                 let _ = reply.send(stopped);
             }
-            Command::Change(change) => self.on_change(change).await,
+            LaneCommand::Change(change) => self.on_change(change).await,
             // Arriving messages are awaited before they come here.
-            Command::Arriving(_) => {}
+            LaneCommand::Arriving(_) => {}
         }
     }
 
-    async fn on_change(&mut self, change: Change) {
+    async fn on_change(&mut self, change: SessionChange) {
         let beside = change.kind != ChangeKind::Conversation;
         if !beside {
             if let Err(error) = self.abort(AbortTarget::All, AbortReason::Rpc).await {
@@ -261,31 +261,31 @@ impl Actor {
         self.on_input(Input::Quiet).await;
     }
 
-    async fn perform(&mut self, effects: Vec<Effect<Job>>) {
+    async fn perform(&mut self, effects: Vec<LaneEffect<Job>>) {
         for effect in effects {
             match effect {
-                Effect::Start(job) => self.start(job).await,
-                Effect::StartAll(batch) => self.start_all(batch).await,
-                Effect::Drop(job, rule) => self.drop_message(job, rule).await,
-                Effect::Cut(job) => self.cut_message(job).await,
-                Effect::Change(id) => self.changes.begin(id),
-                Effect::ChangeBeside(id) => {
+                LaneEffect::Start(job) => self.start(job).await,
+                LaneEffect::StartAll(batch) => self.start_all(batch).await,
+                LaneEffect::Drop(job, rule) => self.drop_message(job, rule).await,
+                LaneEffect::Cut(job) => self.cut_message(job).await,
+                LaneEffect::Change(id) => self.changes.begin(id),
+                LaneEffect::ChangeBeside(id) => {
                     if let Some(change) = self.changes.take(id) {
                         self.asides.push(Aside::Change(change), self.run_beside());
                     }
                 }
-                Effect::Aside(job) => self.asides.push(Aside::Message(job), self.run_beside()),
-                Effect::Steer(job) => self.steer(job).await,
-                Effect::SteerCopy(job) => self.steer_copy(job).await,
-                Effect::Leave(job) => self.leave(job).await,
-                Effect::Retract(run_id) => {
+                LaneEffect::Aside(job) => self.asides.push(Aside::Message(job), self.run_beside()),
+                LaneEffect::Steer(job) => self.steer(job).await,
+                LaneEffect::SteerCopy(job) => self.steer_copy(job).await,
+                LaneEffect::Leave(job) => self.leave(job).await,
+                LaneEffect::Retract(run_id) => {
                     if let Some(running) = &self.running {
                         running.control.steering.retract(&run_id);
                     }
                 }
-                Effect::Cancel(reason) => self.cancel(reason).await,
-                Effect::Withdraw(run_id, reason) => self.withdraw(&run_id, reason).await,
-                Effect::Discard(job, reason) => self.announce_stopped(&job, reason).await,
+                LaneEffect::Cancel(reason) => self.cancel(reason).await,
+                LaneEffect::Withdraw(run_id, reason) => self.withdraw(&run_id, reason).await,
+                LaneEffect::Discard(job, reason) => self.announce_stopped(&job, reason).await,
             }
         }
     }
@@ -306,7 +306,7 @@ impl Actor {
                 return self.withdrawn.push(job);
             }
         };
-        self.told.push_back((job.clone(), Told::Absorbed));
+        self.told.push_back((job.clone(), LaneNotice::Absorbed));
         let message = self.runner.steered_message(&row);
         if let Some(running) = &self.running {
             let events_as = Some(RunId::new(openclaw_sessions::ids::uuid().to_string()));
@@ -342,7 +342,7 @@ impl Actor {
         if let Some(untaken) = &mut running.over {
             return untaken.push(job);
         }
-        self.told.push_back((job, Told::Absorbed));
+        self.told.push_back((job, LaneNotice::Absorbed));
         let (run_id, by) = (left.row.run_id.clone(), running.job.row.run_id.clone());
         if !running.control.steering.leave(left) {
             return;
@@ -357,8 +357,8 @@ impl Actor {
     async fn tell_next(&mut self) {
         let Some((job, told)) = self.told.pop_front() else { return };
         let broadcasts = match told {
-            Told::Absorbed => self.emitter(&job).absorbed(),
-            Told::Dropped(rule) => self.emitter(&job).refused(&rule.told()),
+            LaneNotice::Absorbed => self.emitter(&job).absorbed(),
+            LaneNotice::Dropped(rule) => self.emitter(&job).refused(&rule.told()),
         };
         self.publish(broadcasts).await;
     }

@@ -13,9 +13,9 @@ use openclaw_journal::job::Job;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::change::{Change, ChangeKind};
+use super::change::{ChangeKind, SessionChange};
 use openclaw_runs::Runner;
-use openclaw_runs::command::{self, Answer};
+use openclaw_runs::command::{self, GatewayAnswer};
 use openclaw_runs::inject::{RunBeside, RunTranscript};
 
 /// One piece of work beside a run.
@@ -23,7 +23,7 @@ pub(super) enum Aside {
     /// A message to the gateway.
     Message(Job),
     /// A change of somebody else's.
-    Change(Change),
+    Change(SessionChange),
 }
 
 /// Work beside the run that is not over yet.
@@ -44,7 +44,7 @@ pub(super) struct Asides {
 #[derive(Debug)]
 pub(super) enum AsideStep {
     /// Done, with this answer.
-    Answered { job: Job, answer: Answer },
+    Answered { job: Job, answer: GatewayAnswer },
     /// The answer is stored.
     Closed(RunRecord),
     /// The message can't be done beside the run.
@@ -131,7 +131,7 @@ impl Asides {
         &mut self,
         runner: &Arc<Runner>,
         job: Job,
-        answer: Answer,
+        answer: GatewayAnswer,
         run: Option<RunTranscript>,
     ) {
         let runner = Arc::clone(runner);

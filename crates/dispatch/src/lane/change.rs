@@ -12,7 +12,7 @@ use openclaw_runs::inject::RunBeside;
 
 /// A change that is to be made to a session.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct SessionChange {
     pub(crate) kind: ChangeKind,
     /// Sends the floor to the caller that waits for its turn. A caller that gave up has dropped the
     /// other end.
@@ -39,7 +39,7 @@ pub(crate) struct Floor {
     _held: DropGuard,
 }
 
-impl Change {
+impl SessionChange {
     /// Gives the floor, as it is the change's turn. The returned token is cancelled once the floor
     /// is given back.
     pub(super) fn begin(self, run: Option<RunBeside>) -> CancellationToken {
@@ -59,19 +59,19 @@ impl Change {
 /// The changes of one lane.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    waiting: HashMap<ChangeId, Change>,
+    waiting: HashMap<ChangeId, SessionChange>,
     /// Cancelled once the one that is made while no run is under way is done.
     active: Option<CancellationToken>,
 }
 
 impl Changes {
     /// Keeps a change until its turn.
-    pub(super) fn add(&mut self, id: ChangeId, change: Change) {
+    pub(super) fn add(&mut self, id: ChangeId, change: SessionChange) {
         self.waiting.insert(id, change);
     }
 
     /// Takes out one that is made beside a run.
-    pub(super) fn take(&mut self, id: ChangeId) -> Option<Change> {
+    pub(super) fn take(&mut self, id: ChangeId) -> Option<SessionChange> {
         self.waiting.remove(&id)
     }
 

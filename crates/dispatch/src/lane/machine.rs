@@ -13,10 +13,10 @@ use openclaw_journal::rights::Rights;
 use openclaw_protocol::RunId;
 use tokio::time::Instant;
 
-use backlog::Backlog;
 pub(crate) use backlog::Batch;
+use backlog::LaneBacklog;
 
-use super::turn::Turn;
+use super::turn::LaneMessage;
 
 /// Number of a change made to the session by others, such as a reset: its place in the order of
 /// acceptance.
@@ -52,7 +52,7 @@ pub(crate) enum Input<J> {
 
 /// Effects that the driver has to carry out, in order.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Effect<J> {
+pub(crate) enum LaneEffect<J> {
     /// Start the run of this message.
     Start(J),
     /// Start one run of these.
@@ -89,9 +89,9 @@ pub(crate) enum Effect<J> {
 #[derive(Debug)]
 pub(crate) struct Machine<J> {
     /// Messages in order of acceptance, and changes between them.
-    waiting: VecDeque<Waiting<J>>,
+    waiting: VecDeque<QueuedItem<J>>,
     /// Facts about the messages that wait behind a run.
-    backlog: Backlog<J>,
+    backlog: LaneBacklog<J>,
     active: Option<Active>,
     /// Messages that wait, and that an earlier run has read.
     read: Vec<RunId>,
@@ -100,12 +100,12 @@ pub(crate) struct Machine<J> {
 }
 
 #[derive(Debug)]
-enum Waiting<J> {
+enum QueuedItem<J> {
     Message(J),
     Change { id: ChangeId, beside: bool },
 }
 
-impl<J: Turn> Waiting<J> {
+impl<J: LaneMessage> QueuedItem<J> {
     fn order(&self) -> u64 {
         match self {
             Self::Message(job) => job.order(),
@@ -122,10 +122,10 @@ impl<J: Turn> Waiting<J> {
 
     /// Returns the effect that does it beside a run; `None` if it has to wait for the end of the
     /// run.
-    fn beside(&self) -> Option<Effect<J>> {
+    fn beside(&self) -> Option<LaneEffect<J>> {
         match self {
-            Self::Message(job) => job.is_aside().then(|| Effect::Aside(job.clone())),
-            Self::Change { id, beside } => beside.then_some(Effect::ChangeBeside(*id)),
+            Self::Message(job) => job.is_aside().then(|| LaneEffect::Aside(job.clone())),
+            Self::Change { id, beside } => beside.then_some(LaneEffect::ChangeBeside(*id)),
         }
     }
 }
@@ -158,7 +158,7 @@ impl<J> Default for Machine<J> {
     fn default() -> Self {
         Self {
             waiting: VecDeque::new(),
-            backlog: Backlog::default(),
+            backlog: LaneBacklog::default(),
             active: None,
             read: Vec::new(),
             held: false,
@@ -167,7 +167,7 @@ impl<J> Default for Machine<J> {
     }
 }
 
-impl<J: Turn> Machine<J> {
+impl<J: LaneMessage> Machine<J> {
     /// True if nothing runs and nothing waits, or if what waits is left for the next start.
     pub(crate) fn is_idle(&self) -> bool {
         self.active.is_none() && (self.stopped || !self.has_waiting())
@@ -199,12 +199,12 @@ impl<J: Turn> Machine<J> {
     /// True if this message waits.
     pub(crate) fn is_waiting(&self, run_id: &RunId) -> bool {
         let is_this =
-            |waiting: &Waiting<J>| matches!(waiting, Waiting::Message(job) if job.run_id() == run_id);
+            |waiting: &QueuedItem<J>| matches!(waiting, QueuedItem::Message(job) if job.run_id() == run_id);
         self.waiting.iter().any(is_this)
     }
 
     /// Decides on an input, and returns the effects.
-    pub(crate) fn on(&mut self, now: Instant, input: Input<J>) -> Vec<Effect<J>> {
+    pub(crate) fn on(&mut self, now: Instant, input: Input<J>) -> Vec<LaneEffect<J>> {
         match input {
             Input::Message { job, mode } => self.message(now, job, mode),
             Input::Streaming(streaming) => self.streaming(now, streaming),
@@ -218,7 +218,7 @@ impl<J: Turn> Machine<J> {
             }
             Input::Ended { untaken } => self.ended(now, untaken),
             Input::Change { id, beside } => {
-                self.enqueue(Waiting::Change { id, beside });
+                self.enqueue(QueuedItem::Change { id, beside });
                 self.next(now)
             }
             Input::Changed => self.ended(now, Vec::new()),
@@ -245,7 +245,7 @@ impl<J: Turn> Machine<J> {
         }
     }
 
-    fn message(&mut self, now: Instant, job: J, mode: QueueMode) -> Vec<Effect<J>> {
+    fn message(&mut self, now: Instant, job: J, mode: QueueMode) -> Vec<LaneEffect<J>> {
         let mut effects = Vec::new();
         match mode {
             QueueMode::Collect | QueueMode::Followup => {}
@@ -271,41 +271,41 @@ impl<J: Turn> Machine<J> {
         let Some(Active::Run(run)) = &self.active else { return false };
         let is_read = |waiting: &J| run.copied.contains(waiting.run_id());
         let may_overtake = self.backlog.cut.iter().all(is_read)
-            && self.waiting.iter().all(|waiting| matches!(waiting, Waiting::Message(job) if is_read(job)));
+            && self.waiting.iter().all(|waiting| matches!(waiting, QueuedItem::Message(job) if is_read(job)));
         let is_for_them = job.may_join(run.rights.as_ref()) && run.place.as_ref() == job.place();
         run.streaming && may_overtake && is_for_them
     }
 
-    fn steer(&mut self, job: J) -> Effect<J> {
+    fn steer(&mut self, job: J) -> LaneEffect<J> {
         if let Some(run) = self.run() {
             run.steered.push(job.run_id().clone());
         }
-        Effect::Steer(job)
+        LaneEffect::Steer(job)
     }
 
     /// Hands a copy to the run, and has the message wait for a run of its own. Where the queue has no room for it, the run alone
     /// answers it.
-    fn steer_and_keep(&mut self, now: Instant, job: J) -> Vec<Effect<J>> {
+    fn steer_and_keep(&mut self, now: Instant, job: J) -> Vec<LaneEffect<J>> {
         let mut effects = match self.admit(now, job.clone()) {
             Ok(made_room) => made_room,
-            Err(Effect::Drop(job, DropRule::New)) => return vec![self.steer(job)],
+            Err(LaneEffect::Drop(job, DropRule::New)) => return vec![self.steer(job)],
             Err(rejected) => return vec![rejected],
         };
         if let Some(run) = self.run() {
             run.copied.push(job.run_id().clone());
         }
-        effects.push(Effect::SteerCopy(job));
+        effects.push(LaneEffect::SteerCopy(job));
         effects
     }
 
     /// Queues it behind everything that was accepted before it.
-    fn enqueue(&mut self, new: Waiting<J>) {
-        let is_later = |waiting: &Waiting<J>| waiting.order() > new.order();
+    fn enqueue(&mut self, new: QueuedItem<J>) {
+        let is_later = |waiting: &QueuedItem<J>| waiting.order() > new.order();
         let at = self.waiting.iter().position(is_later).unwrap_or(self.waiting.len());
         self.waiting.insert(at, new);
     }
 
-    fn streaming(&mut self, now: Instant, streaming: bool) -> Vec<Effect<J>> {
+    fn streaming(&mut self, now: Instant, streaming: bool) -> Vec<LaneEffect<J>> {
         if let Some(run) = self.run() {
             run.streaming = streaming && run.takes_steering;
             run.settled = true;
@@ -313,7 +313,7 @@ impl<J: Turn> Machine<J> {
         self.next(now)
     }
 
-    fn closing(&mut self) -> Vec<Effect<J>> {
+    fn closing(&mut self) -> Vec<LaneEffect<J>> {
         if let Some(run) = self.run() {
             run.streaming = false;
             run.closing = true;
@@ -321,15 +321,15 @@ impl<J: Turn> Machine<J> {
         Vec::new()
     }
 
-    fn ended(&mut self, now: Instant, untaken: Vec<J>) -> Vec<Effect<J>> {
+    fn ended(&mut self, now: Instant, untaken: Vec<J>) -> Vec<LaneEffect<J>> {
         self.active = None;
         for job in untaken {
-            self.enqueue(Waiting::Message(job));
+            self.enqueue(QueuedItem::Message(job));
         }
         self.next(now)
     }
 
-    fn abort(&mut self, target: &AbortTarget, reason: AbortReason) -> Vec<Effect<J>> {
+    fn abort(&mut self, target: &AbortTarget, reason: AbortReason) -> Vec<LaneEffect<J>> {
         let hit = |run_id: &RunId| match target {
             AbortTarget::All => true,
             AbortTarget::Run(wanted) => wanted == run_id,
@@ -339,37 +339,37 @@ impl<J: Turn> Machine<J> {
             if hit(&run.run_id) && !run.closing {
                 run.closing = true;
                 run.streaming = false;
-                effects.push(Effect::Cancel(reason));
+                effects.push(LaneEffect::Cancel(reason));
             }
             // Only messages of chats are ever steered.
             let (out, stay) = std::mem::take(&mut run.steered).into_iter().partition::<Vec<RunId>, _>(hit);
             run.steered = stay;
-            effects.extend(out.into_iter().map(|run_id| Effect::Withdraw(run_id, reason)));
+            effects.extend(out.into_iter().map(|run_id| LaneEffect::Withdraw(run_id, reason)));
             let copied = run.copied.iter().filter(|run_id| hit(run_id));
-            effects.extend(copied.cloned().map(Effect::Retract));
+            effects.extend(copied.cloned().map(LaneEffect::Retract));
         }
         // Dropped messages that were not told of yet are closed like waiting ones.
         for job in self.backlog.take_cut(|job| hit(job.run_id())) {
-            self.enqueue(Waiting::Message(job));
+            self.enqueue(QueuedItem::Message(job));
         }
         for waiting in &mut self.waiting {
-            if let Waiting::Message(job) = waiting
+            if let QueuedItem::Message(job) = waiting
                 && hit(job.run_id())
                 && !job.is_stopped()
             {
                 job.stop(reason);
-                effects.push(Effect::Discard(job.clone(), reason));
+                effects.push(LaneEffect::Discard(job.clone(), reason));
             }
         }
         effects
     }
 
-    fn stop(&mut self) -> Vec<Effect<J>> {
+    fn stop(&mut self) -> Vec<LaneEffect<J>> {
         self.stopped = true;
         Vec::new()
     }
 
-    fn next(&mut self, now: Instant) -> Vec<Effect<J>> {
+    fn next(&mut self, now: Instant) -> Vec<LaneEffect<J>> {
         let mut effects = Vec::new();
         let is_free = self.active.is_none() && !self.stopped;
         if is_free && self.may_begin() && self.due().is_none_or(|due| due <= now) {
@@ -383,22 +383,22 @@ impl<J: Turn> Machine<J> {
     /// that are merely closed may.
     fn may_begin(&self) -> bool {
         let is_run = match self.waiting.front() {
-            Some(Waiting::Message(job)) => !job.is_stopped(),
-            Some(Waiting::Change { .. }) => false,
+            Some(QueuedItem::Message(job)) => !job.is_stopped(),
+            Some(QueuedItem::Change { .. }) => false,
             None => true,
         };
         !(self.held && is_run)
     }
 
-    fn begin(&mut self, waiting: Waiting<J>) -> Effect<J> {
+    fn begin(&mut self, waiting: QueuedItem<J>) -> LaneEffect<J> {
         match waiting {
-            Waiting::Change { id, .. } => {
+            QueuedItem::Change { id, .. } => {
                 self.active = Some(Active::Change);
-                Effect::Change(id)
+                LaneEffect::Change(id)
             }
-            Waiting::Message(job) => {
+            QueuedItem::Message(job) => {
                 self.run_of(&job);
-                Effect::Start(job)
+                LaneEffect::Start(job)
             }
         }
     }
@@ -420,7 +420,7 @@ impl<J: Turn> Machine<J> {
 
     /// Takes out the items that are done beside the run under way, or while quiet is awaited or no
     /// run is begun: all up to the first that alters the session.
-    fn beside_run(&mut self) -> Vec<Effect<J>> {
+    fn beside_run(&mut self) -> Vec<LaneEffect<J>> {
         let mut effects = Vec::new();
         // Otherwise it waits for a run that begins at once.
         let is_free = self.active.is_none() && (self.held || self.due().is_some());

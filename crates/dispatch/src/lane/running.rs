@@ -13,7 +13,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use openclaw_runs::RunControl;
 
 /// The run under way.
-pub(super) struct Running {
+pub(super) struct CurrentRun {
     pub(super) job: Job,
     pub(super) control: Arc<RunControl>,
     pub(super) events: mpsc::Receiver<RunEvent>,
@@ -25,7 +25,7 @@ pub(super) struct Running {
     pub(super) working: TaskTrackerToken,
 }
 
-impl Running {
+impl CurrentRun {
     /// True if an earlier process may have answered it, which shows once it is taken up.
     pub(super) fn may_be_answered(&self) -> bool {
         !self.begun && self.job.may_be_answered()
@@ -63,7 +63,7 @@ impl Running {
     }
 }
 
-impl Running {
+impl CurrentRun {
     /// Returns the last events of a heartbeat: clients see an alert as a chat, if that is wanted.
     fn end_of_beat(&mut self, record: &RunRecord, now: i64, end: &RunEnd) -> Vec<Broadcast> {
         let is_shown = self.job.row.payload.facts.beat == Some(BeatChat::Alerts);
@@ -77,7 +77,7 @@ impl Running {
 
 /// Waits for the next event of the run; never returns if there is no run, or if it has no more
 /// events.
-pub(super) async fn next_event(running: &mut Option<Running>) -> RunEvent {
+pub(super) async fn next_event(running: &mut Option<CurrentRun>) -> RunEvent {
     let Some(running) = running else { return std::future::pending().await };
     match running.events.recv().await {
         Some(event) => event,

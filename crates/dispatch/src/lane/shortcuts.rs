@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use openclaw_journal::inbox::{Queued, Row};
+use openclaw_journal::inbox::{InboxRow, Queued};
 use openclaw_protocol::message::Message;
 use openclaw_runtime::events::injected as injected_event;
 use openclaw_sessions::transcript::EntryId;
@@ -16,8 +16,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use openclaw_runs::{Aside, NotBegun, Runner};
 
-use super::{Change, ChangeKind, Command, Supervisor};
-use openclaw_commands::Response;
+use super::{ChangeKind, LaneCommand, SessionChange, Supervisor};
+use openclaw_commands::CommandResponse;
 
 /// Begins to answer the shortcuts of a message once the returned value is dropped, which means that
 /// the message is acknowledged. `gate` opens when they are answered, so that the message's run may
@@ -25,7 +25,7 @@ use openclaw_commands::Response;
 pub(crate) fn begin(
     runner: &Arc<Runner>,
     lanes: &Arc<Supervisor>,
-    row: &Arc<Row<Queued>>,
+    row: &Arc<InboxRow<Queued>>,
     gate: DropGuard,
 ) -> DropGuard {
     let acknowledged = CancellationToken::new();
@@ -47,7 +47,7 @@ pub(crate) fn begin(
     is_acknowledged
 }
 
-async fn answer(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, row: &Row<Queued>) {
+async fn answer(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, row: &InboxRow<Queued>) {
     let row = match runner.load(row).await {
         Ok(row) => row,
         Err(error) => {
@@ -60,7 +60,7 @@ async fn answer(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, row: &Row<Queued>
         match runner.shortcut(&row, name).await {
             Ok(response) => match row.payload.source.origin() {
                 Some(origin) => {
-                    let (id, Response { text, buttons, .. }) =
+                    let (id, CommandResponse { text, buttons, .. }) =
                         (format!("{}:i{}", row.run_id, at + 1), response);
                     runner.say_aside(&row.session_key, origin.into(), &id, Aside { text, buttons }).await;
                 }
@@ -75,7 +75,13 @@ async fn answer(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, row: &Row<Queued>
 
 /// Tells clients of an answer at once; it is written when the run under way, or the message's
 /// own, leaves room for it.
-async fn tell_aside(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, row: &Row, number: usize, text: &str) {
+async fn tell_aside(
+    runner: &Arc<Runner>,
+    lanes: &Arc<Supervisor>,
+    row: &InboxRow,
+    number: usize,
+    text: &str,
+) {
     let said = injected(text, None, row.accepted_at);
     let id = entry_id(row, number);
     let event = injected_event(&row.session_key, id.as_str(), &said);
@@ -90,9 +96,11 @@ async fn tell_aside(runner: &Arc<Runner>, lanes: &Arc<Supervisor>, row: &Row, nu
     });
 }
 
-async fn keep_aside(runner: &Runner, lanes: &Arc<Supervisor>, row: &Row, said: &Message, id: EntryId) {
+async fn keep_aside(runner: &Runner, lanes: &Arc<Supervisor>, row: &InboxRow, said: &Message, id: EntryId) {
     let (give, floor) = oneshot::channel();
-    lanes.send(&row.session_key, Command::Change(Change { kind: ChangeKind::Words, floor: give })).await;
+    lanes
+        .send(&row.session_key, LaneCommand::Change(SessionChange { kind: ChangeKind::Words, floor: give }))
+        .await;
     let Ok(Ok(mut floor)) = floor.await else { return };
     if let Err(error) = runner.put_aside(row, said, id, floor.run.take()).await {
         tracing::warn!(run_id = %row.run_id, %error, "the answer to a command among words is not in the history");
@@ -100,7 +108,7 @@ async fn keep_aside(runner: &Runner, lanes: &Arc<Supervisor>, row: &Row, said: &
 }
 
 /// Returns the entry id, the same for the same message and number.
-fn entry_id(row: &Row, number: usize) -> EntryId {
+fn entry_id(row: &InboxRow, number: usize) -> EntryId {
     let digest = Sha256::digest(format!("{}:{number}", row.fresh_id));
     let first = digest.iter().take(4).fold(0_u32, |id, byte| (id << 8) | u32::from(*byte));
     EntryId::new(format!("{first:08x}"))

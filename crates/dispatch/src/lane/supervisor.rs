@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use super::actor::Actor;
-use super::command::{Command, Mailbox};
+use super::command::{LaneCommand, Mailbox};
 use openclaw_runs::Runner;
 
 /// Number of commands that may wait for a lane before their senders have to wait.
@@ -22,19 +22,19 @@ pub(crate) struct Supervisor {
     runner: Arc<Runner>,
     /// Held while a message takes its place in its lane and in the inbox: both have one order.
     pub(crate) placing: Mutex<()>,
-    lanes: Mutex<HashMap<SessionKey, mpsc::Sender<Command>>>,
+    lanes: Mutex<HashMap<SessionKey, mpsc::Sender<LaneCommand>>>,
     tasks: TaskTracker,
 }
 
 /// Place in a mailbox that is still free.
 #[derive(Debug)]
-pub(crate) struct Seat(mpsc::OwnedPermit<Command>);
+pub(crate) struct Seat(mpsc::OwnedPermit<LaneCommand>);
 
 impl Seat {
     /// Takes the place for a message that is on its way to disk. The lane waits for it, or for this to be dropped.
     pub(crate) fn take(self) -> oneshot::Sender<Job> {
         let (job, arriving) = oneshot::channel();
-        self.0.send(Command::Arriving(arriving));
+        self.0.send(LaneCommand::Arriving(arriving));
         job
     }
 }
@@ -47,7 +47,7 @@ impl Supervisor {
     /// Sends to a session's lane, starting it if need be. During shutdown the command may be
     /// dropped: a message is in the inbox by then, and a caller that waits for a reply sees it
     /// closed.
-    pub(crate) async fn send(self: &Arc<Self>, key: &SessionKey, command: Command) {
+    pub(crate) async fn send(self: &Arc<Self>, key: &SessionKey, command: LaneCommand) {
         let lane = self.lane(key);
         if lane.send(command).await.is_err() {
             tracing::debug!(session = %key, "lane is gone: shutting down");
@@ -60,7 +60,7 @@ impl Supervisor {
     }
 
     /// Sends only to a lane that exists; an idle session has nothing to stop.
-    pub(crate) async fn send_existing(&self, key: &SessionKey, command: Command) {
+    pub(crate) async fn send_existing(&self, key: &SessionKey, command: LaneCommand) {
         let lane = self.lanes.lock().get(key).cloned();
         if let Some(lane) = lane {
             // A lane that ends now has nothing to stop either.
@@ -91,7 +91,7 @@ impl Supervisor {
         self.lanes.lock().len()
     }
 
-    fn lane(self: &Arc<Self>, key: &SessionKey) -> mpsc::Sender<Command> {
+    fn lane(self: &Arc<Self>, key: &SessionKey) -> mpsc::Sender<LaneCommand> {
         let mut lanes = self.lanes.lock();
         if let Some(lane) = lanes.get(key)
             && !lane.is_closed()

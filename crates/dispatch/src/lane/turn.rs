@@ -2,14 +2,14 @@
 
 use openclaw_channels::Address;
 use openclaw_journal::api::AbortReason;
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_journal::job::Job;
 use openclaw_journal::queue::QueueSettings;
 use openclaw_journal::rights::Rights;
 use openclaw_protocol::RunId;
 
 /// A message that waits for its turn in a lane.
-pub(crate) trait Turn: Clone {
+pub(crate) trait LaneMessage: Clone {
     /// Id of its run.
     fn run_id(&self) -> &RunId;
     /// True if it was stopped or answered while it waited, so that its turn only closes it.
@@ -53,7 +53,7 @@ pub(crate) trait Turn: Clone {
     }
 }
 
-impl Turn for Job {
+impl LaneMessage for Job {
     fn run_id(&self) -> &RunId {
         &self.row.run_id
     }
@@ -81,7 +81,7 @@ impl Turn for Job {
     }
 
     fn queue(&self) -> Option<QueueSettings> {
-        let Row { payload, gathering, abort, .. } = &*self.row;
+        let InboxRow { payload, gathering, abort, .. } = &*self.row;
         let has_begun = gathering.is_some() || self.has_begun;
         let is_stopped = abort.is_some() || self.is_stopped();
         (payload.is_prompt() && !has_begun && !is_stopped).then_some(payload.facts.queue)

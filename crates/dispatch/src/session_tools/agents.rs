@@ -5,18 +5,18 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use serde_with_macros::skip_serializing_none;
 
-use super::Caller;
+use super::ToolCaller;
 
 /// An agent, as it is told.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
-struct Told {
+struct AgentListing {
     id: String,
     name: Option<String>,
     configured: bool,
 }
 
-impl Caller<'_> {
+impl ToolCaller<'_> {
     /// Lists the agents that this one may give work to, itself first.
     pub(crate) fn list_agents(&self) -> Value {
         let config = &self.settings.config;
@@ -34,12 +34,12 @@ impl Caller<'_> {
         others.retain(|id| *id != self.agent.id);
         others.sort_by(|one, other| one.as_str().cmp(other.as_str()));
         others.dedup();
-        let told = |id: &AgentId| Told {
+        let told = |id: &AgentId| AgentListing {
             id: id.to_string(),
             name: config.agent_entry(id).and_then(|entry| entry.name.clone()),
             configured: configured.contains(id),
         };
-        let agents: Vec<Told> = std::iter::once(&self.agent.id).chain(&others).map(told).collect();
+        let agents: Vec<AgentListing> = std::iter::once(&self.agent.id).chain(&others).map(told).collect();
         json!({"requester": self.agent.id.as_str(), "allowAny": allow_any, "agents": agents})
     }
 }

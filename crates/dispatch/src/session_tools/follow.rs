@@ -7,8 +7,8 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_journal::api::{Accepted, DispatchError};
-use openclaw_journal::journal::{Durability, Update};
-use openclaw_journal::request::Request;
+use openclaw_journal::journal::{CommitDurability, Update};
+use openclaw_journal::request::RunRequest;
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_runs::NextStep;
 use openclaw_runs::Runner;
@@ -57,7 +57,7 @@ impl DispatchParts {
     pub(crate) async fn place_step(&self, step: NextStep) -> Option<BoxFuture<'static, ()>> {
         let NextStep { talk: id, run_id, key, request } = step;
         let (runner, lanes) = (Arc::clone(&self.runner), self.lanes()?);
-        match intake::place(&runner, &lanes, run_id, key, request, Durability::Written).await {
+        match intake::place(&runner, &lanes, run_id, key, request, CommitDurability::Written).await {
             Ok(placing) => Some(Following { runner, lanes, id, placing }.begin().boxed()),
             Err(error) => {
                 tracing::warn!(exchange = %id, %error, "a talk between sessions ends early");
@@ -71,7 +71,7 @@ impl DispatchParts {
         &self,
         run_id: RunId,
         key: SessionKey,
-        request: Request,
+        request: RunRequest,
     ) -> Result<Accepted, DispatchError> {
         let Some(lanes) = self.lanes() else { return Err(DispatchError::ShuttingDown) };
         let runner = Arc::clone(&self.runner);

@@ -7,15 +7,15 @@ use openclaw_sessions::{Row, history};
 use serde_json::Value;
 
 use super::sanitise::sanitised;
-use super::{Caller, Found, Purpose, told, unreadable};
+use super::{Purpose, ToolCaller, VisibleSession, told, unreadable};
 
 /// Number of messages if none is asked for: the same as for `chat.history`.
 const USUAL: usize = 200;
 
-impl Caller<'_> {
+impl ToolCaller<'_> {
     /// Returns the messages of a session.
     pub(crate) async fn history(&self, wish: &HistoryWish) -> Result<Value, HostError> {
-        let Found { key, row } = match self.find(&wish.session, Purpose::Read).await {
+        let VisibleSession { key, row } = match self.find(&wish.session, Purpose::Read).await {
             Ok(found) => found,
             Err(trouble) => return told(trouble),
         };

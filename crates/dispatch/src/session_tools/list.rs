@@ -20,7 +20,7 @@ use serde_with_macros::skip_serializing_none;
 
 use super::history::is_tool_result;
 use super::sanitise::sanitised;
-use super::{Caller, Purpose, unreadable};
+use super::{Purpose, ToolCaller, unreadable};
 use crate::subagents::state_of;
 
 /// Rows at most, and where none are counted.
@@ -38,13 +38,13 @@ const MOST_BYTES: usize = 320 * 1024;
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
+struct SessionListing {
     key: String,
     kind: &'static str,
     channel: String,
     label: Option<String>,
     display_name: Option<String>,
-    delivery_context: Option<Route>,
+    delivery_context: Option<DeliveryRoute>,
     updated_at: Option<i64>,
     session_id: Option<String>,
     model: Option<String>,
@@ -67,13 +67,13 @@ struct Told {
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Route {
+struct DeliveryRoute {
     channel: Option<String>,
     to: Option<String>,
     account_id: Option<String>,
 }
 
-impl Caller<'_> {
+impl ToolCaller<'_> {
     /// Lists sessions.
     pub(crate) async fn list(&self, wish: &ListWish) -> Result<Value, HostError> {
         let rows = self.visible(wish).await?;
@@ -85,8 +85,8 @@ impl Caller<'_> {
                 models.insert(agent.clone(), self.default_model(&agent).await);
             }
             let model = models.get(&agent).cloned().unwrap_or_default();
-            let Kept { transcript_path, messages, is_omitted } = kept.next().unwrap_or_default();
-            let row = Told { transcript_path, ..self.row_told(row, &model) };
+            let SessionOnDisk { transcript_path, messages, is_omitted } = kept.next().unwrap_or_default();
+            let row = SessionListing { transcript_path, ..self.row_told(row, &model) };
             let mut row = serde_json::to_value(row).map_err(unreadable)?;
             if let Some(fields) = row.as_object_mut() {
                 // As they are: all of them together are large.
@@ -146,16 +146,19 @@ impl Caller<'_> {
         }
     }
 
-    fn row_told(&self, row: &Row, default: &ModelName) -> Told {
+    fn row_told(&self, row: &Row, default: &ModelName) -> SessionListing {
         let entry = &*row.entry;
         let text = |text: &Option<Box<str>>| text.as_deref().map(str::to_owned);
         let kind = ToolKind::of(&row.key, entry, self.rules());
         let route = delivery::of_entry(entry).unwrap_or_default();
-        let route =
-            Route { channel: text(&route.channel), to: text(&route.to), account_id: text(&route.account_id) };
+        let route = DeliveryRoute {
+            channel: text(&route.channel),
+            to: text(&route.to),
+            account_id: text(&route.account_id),
+        };
         let is_routed = route.channel.is_some() || route.to.is_some() || route.account_id.is_some();
         let model = ModelName::of_entry(entry, default).model;
-        Told {
+        SessionListing {
             key: self.shown(&row.key),
             kind: kind.as_str(),
             channel: channel_of(row, kind, route.channel.as_deref()),
@@ -183,7 +186,7 @@ impl Caller<'_> {
 
     /// Reads what the disk has of sessions, in one piece of work: a hand-over for each would cost
     /// more than reading.
-    async fn kept(&self, rows: &[Row], limit: usize) -> Result<Vec<Kept>, HostError> {
+    async fn kept(&self, rows: &[Row], limit: usize) -> Result<Vec<SessionOnDisk>, HostError> {
         let transcripts = Arc::clone(&self.runner().deps.transcripts);
         let wanted: Vec<(AgentId, Row)> =
             rows.iter().map(|row| (self.viewer.owner(&row.key, self.rules()), row.clone())).collect();
@@ -195,7 +198,7 @@ impl Caller<'_> {
                     || transcripts.of_conversation(agent, &row.key, row.entry.session_id.as_ref()?).ok();
                 let transcript_path = found.clone().or_else(planned).map(|transcript| transcript.to_string());
                 let reader = found.map(|found| readers(&found));
-                Kept { transcript_path, ..messages_of(row, reader.as_deref(), limit, &mut room) }
+                SessionOnDisk { transcript_path, ..messages_of(row, reader.as_deref(), limit, &mut room) }
             };
             wanted.iter().map(kept).collect()
         };
@@ -205,7 +208,7 @@ impl Caller<'_> {
 
 /// Data of one session that is on disk.
 #[derive(Default)]
-struct Kept {
+struct SessionOnDisk {
     /// Whole path of its transcript.
     transcript_path: Option<String>,
     messages: Option<Vec<Value>>,
@@ -214,11 +217,16 @@ struct Kept {
 }
 
 /// Returns a session's messages as they are told, while there is room for them.
-fn messages_of(row: &Row, reader: Option<&dyn TranscriptReader>, limit: usize, room: &mut usize) -> Kept {
+fn messages_of(
+    row: &Row,
+    reader: Option<&dyn TranscriptReader>,
+    limit: usize,
+    room: &mut usize,
+) -> SessionOnDisk {
     if limit == 0 {
-        return Kept::default();
+        return SessionOnDisk::default();
     }
-    let omitted = Kept { is_omitted: true, ..Kept::default() };
+    let omitted = SessionOnDisk { is_omitted: true, ..SessionOnDisk::default() };
     if *room == 0 {
         return omitted;
     }
@@ -226,7 +234,7 @@ fn messages_of(row: &Row, reader: Option<&dyn TranscriptReader>, limit: usize, r
         Ok(messages) => {
             let told = sanitised(messages);
             *room = room.saturating_sub(told.bytes);
-            Kept { messages: Some(told.messages), ..Kept::default() }
+            SessionOnDisk { messages: Some(told.messages), ..SessionOnDisk::default() }
         }
         Err(error) => {
             tracing::warn!(session = %row.key, %error, "the messages of a session can't be read");

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use openclaw_agent::host::{HostError, SendCall, SendWish};
 use openclaw_journal::api::{Accepted, DispatchError, RunOutcome, RunRecord};
-use openclaw_journal::exchange::{Exchange, Party, Step};
-use openclaw_journal::inbox::Known;
-use openclaw_journal::request::Request;
+use openclaw_journal::exchange::{Exchange, ExchangeStep, Party};
+use openclaw_journal::inbox::KnownRun;
+use openclaw_journal::request::RunRequest;
 use openclaw_protocol::params::sessions::SessionsResolveParams;
 use openclaw_protocol::params::{Label, NonEmpty};
 use openclaw_protocol::{AgentId, RunId, SessionKey};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::announce_target::{announce_target, channel_of};
-use super::{Caller, Found, Purpose, Refusal, Trouble, unreadable};
+use super::{Purpose, SessionDenied, ToolCaller, Trouble, VisibleSession, unreadable};
 use openclaw_runs::Runner;
 
 /// Turns where none are configured, and at most.
@@ -33,16 +33,16 @@ const CIRCLE: &str =
 const UNHEARD: &str = "Delivered. What that session answers is not told here, since others than the owner asked for this run: do not wait for it.";
 
 /// End of the wait for an answer.
-enum Waited {
+enum AnswerWait {
     Ended(RunRecord),
     TimedOut(&'static str),
 }
 
-impl Caller<'_> {
+impl ToolCaller<'_> {
     /// Sends a message to a session, and waits for its answer.
     pub(crate) async fn send(&self, wish: &SendWish, call: SendCall<'_>) -> Result<Value, HostError> {
         let run_id = self.run_id(call);
-        let refused = |refusal: Refusal| json!({"runId": run_id.as_str(), "status": refusal.status(), "error": refusal.into_text()});
+        let refused = |refusal: SessionDenied| json!({"runId": run_id.as_str(), "status": refusal.status(), "error": refusal.into_text()});
         let found = match self.addressee(wish).await {
             Ok(found) => found,
             Err(Trouble::Refused(refusal)) => return Ok(refused(refusal)),
@@ -51,14 +51,14 @@ impl Caller<'_> {
         // A sub-agent that was never started would have no follow-up, and the `unknown` session
         // can't be begun.
         if found.row.is_none() && (found.key.is_subagent() || found.key.is_unknown()) {
-            return Ok(refused(Refusal::Missing(format!("No session found: {}", found.key))));
+            return Ok(refused(SessionDenied::Missing(format!("No session found: {}", found.key))));
         }
         // The answer would make it a session.
         if self.viewer.key.is_unknown() {
-            return Ok(refused(Refusal::Missing(format!("No session found: {}", self.viewer.key))));
+            return Ok(refused(SessionDenied::Missing(format!("No session found: {}", self.viewer.key))));
         }
         if let Some(why) = self.lineage.refuses_message() {
-            return Ok(refused(Refusal::Forbidden(why)));
+            return Ok(refused(SessionDenied::Forbidden(why)));
         }
         let shown = self.shown(&found.key);
         let failed = |error: &str| json!({"runId": run_id.as_str(), "status": "error", "error": error, "sessionKey": shown});
@@ -73,7 +73,7 @@ impl Caller<'_> {
             exchange.max_turns = 0;
         }
         let key = found.key;
-        let request = Request {
+        let request = RunRequest {
             lineage: self.lineage.of_message(),
             rights: Some(self.rights.caused()),
             ..exchange.begin()
@@ -96,14 +96,14 @@ impl Caller<'_> {
             return Ok(told);
         }
         let waited = match ended {
-            Some(record) => Waited::Ended(record),
+            Some(record) => AnswerWait::Ended(record),
             None => self.wait(&run_id, &key, wish.timeout_seconds, call.cancel).await?,
         };
         Ok(match waited {
-            Waited::TimedOut(why) => {
+            AnswerWait::TimedOut(why) => {
                 json!({"runId": run_id.as_str(), "status": "timeout", "error": why, "sessionKey": shown})
             }
-            Waited::Ended(record) => match &record.outcome {
+            AnswerWait::Ended(record) => match &record.outcome {
                 RunOutcome::Ok { result } => {
                     let run = run_id.as_str();
                     match result.last_text() {
@@ -131,28 +131,30 @@ impl Caller<'_> {
     }
 
     /// Returns the session that is meant, if it may be written to.
-    async fn addressee(&self, wish: &SendWish) -> Result<Found, Trouble> {
+    async fn addressee(&self, wish: &SendWish) -> Result<VisibleSession, Trouble> {
         match (&wish.session, &wish.label) {
             (Some(_), Some(_)) => {
                 let text = "Provide either sessionKey or label (not both).";
-                Err(Refusal::Missing(text.to_owned()).into())
+                Err(SessionDenied::Missing(text.to_owned()).into())
             }
-            (None, None) => Err(Refusal::Missing("Either sessionKey or label is required".to_owned()).into()),
+            (None, None) => {
+                Err(SessionDenied::Missing("Either sessionKey or label is required".to_owned()).into())
+            }
             (Some(session), None) => self.find(session, Purpose::Write).await,
             (None, Some(label)) => self.labelled(label, wish.agent.as_deref()).await,
         }
     }
 
-    async fn labelled(&self, label: &str, agent: Option<&str>) -> Result<Found, Trouble> {
+    async fn labelled(&self, label: &str, agent: Option<&str>) -> Result<VisibleSession, Trouble> {
         let is_confined = self.viewer.sight == Sight::OwnChildren;
         let agent = agent.map(AgentId::normalize);
         if let Some(agent) = agent.as_ref().filter(|agent| **agent != self.viewer.agent) {
             if is_confined {
                 let text = "Sandboxed sessions_send label lookup is limited to this agent";
-                return Err(Refusal::Forbidden(text.to_owned()).into());
+                return Err(SessionDenied::Forbidden(text.to_owned()).into());
             }
             let may = self.talk().between(&self.viewer.agent, agent);
-            may.map_err(|denied| Refusal::Forbidden(Purpose::Write.refusal(denied).to_owned()))?;
+            may.map_err(|denied| SessionDenied::Forbidden(Purpose::Write.refusal(denied).to_owned()))?;
         }
         let found = match agent {
             Some(agent) => self.by_label(label, Some(&agent)).await,
@@ -169,9 +171,9 @@ impl Caller<'_> {
             Err(MethodError::Store(error)) => return Err(unreadable(error).into()),
             Err(_) if is_confined => {
                 let text = "Session not visible from this sandboxed agent session.";
-                return Err(Refusal::Forbidden(text.to_owned()).into());
+                return Err(SessionDenied::Forbidden(text.to_owned()).into());
             }
-            Err(error) => return Err(Refusal::Missing(error.to_string()).into()),
+            Err(error) => return Err(SessionDenied::Missing(error.to_string()).into()),
         };
         let found = self.found(key).await?;
         self.admit(label, &found, Purpose::Write)?;
@@ -204,7 +206,7 @@ impl Caller<'_> {
         found.await.is_ok_and(|found| found.contains(agent))
     }
 
-    async fn exchange(&self, id: RunId, agent: AgentId, found: &Found, wish: &SendWish) -> Exchange {
+    async fn exchange(&self, id: RunId, agent: AgentId, found: &VisibleSession, wish: &SendWish) -> Exchange {
         let entry = found.row.as_ref().map(|row| row.entry.as_ref());
         let announce_to = announce_target(self.runner(), &found.key, entry).await;
         let channel = announce_to.as_ref().map(|address| address.channel.clone());
@@ -225,7 +227,7 @@ impl Caller<'_> {
             asked: wish.message.clone(),
             max_turns: max_turns.unwrap_or(MOST_TURNS).min(MOST_TURNS),
             announce_to,
-            step: Step::Primary,
+            step: ExchangeStep::Primary,
             first: None,
             latest: None,
         }
@@ -238,22 +240,22 @@ impl Caller<'_> {
         to: &SessionKey,
         seconds: u64,
         cancel: &CancellationToken,
-    ) -> Result<Waited, HostError> {
+    ) -> Result<AnswerWait, HostError> {
         let end = async {
             let ended = end_of(self.runner(), run_id).await?;
-            ended.map(Waited::Ended).ok_or(HostError::Aborted)
+            ended.map(AnswerWait::Ended).ok_or(HostError::Aborted)
         };
         let patience = Duration::from_secs(seconds.min(LONGEST_WAIT));
         let waiting = async {
             tokio::select! { biased;
                 () = cancel.cancelled() => Err(HostError::Aborted),
                 ended = end => ended,
-                () = tokio::time::sleep(patience) => Ok(Waited::TimedOut(IN_PROGRESS)),
+                () = tokio::time::sleep(patience) => Ok(AnswerWait::TimedOut(IN_PROGRESS)),
             }
         };
         let Some(place) = self.place else { return waiting.await };
         let Some(_wait) = self.parts.waits.begin(&self.viewer.key, to) else {
-            return Ok(Waited::TimedOut(CIRCLE));
+            return Ok(AnswerWait::TimedOut(CIRCLE));
         };
         place.prepared(&*self.runner().shared.journal, &self.turn.run_id).await;
         place.lend(&self.runner().shared.global, cancel, waiting).await
@@ -267,8 +269,8 @@ async fn end_of(runner: &Runner, run_id: &RunId) -> Result<Option<RunRecord>, Ho
         return Ok(end.wait_for(Option::is_some).await.ok().and_then(|record| record.clone()));
     }
     match runner.shared.journal.message(run_id).await {
-        Ok(Some(Known::Finished(record))) => Ok(Some(record)),
-        Ok(Some(Known::Unfinished { .. }) | None) => Ok(None),
+        Ok(Some(KnownRun::Finished(record))) => Ok(Some(record)),
+        Ok(Some(KnownRun::Unfinished { .. }) | None) => Ok(None),
         Err(error) => Err(unreadable(error)),
     }
 }

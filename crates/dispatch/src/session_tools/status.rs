@@ -4,19 +4,19 @@ use jiff::Timestamp;
 use openclaw_agent::host::{HostError, StatusAnswer, StatusWish};
 use openclaw_agent::user_time::{HourFormat, user_zone};
 use openclaw_delivery::status_card::time_line;
-use openclaw_journal::inbox::Row;
+use openclaw_journal::inbox::InboxRow;
 use openclaw_models::{Choices, SelectError};
 use openclaw_sessions::Row as SessionRow;
 use openclaw_sessions::store::Edit;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, Found, Purpose, Trouble, unreadable};
+use super::{Purpose, ToolCaller, Trouble, VisibleSession, unreadable};
 
 /// The word for the agent's own model.
 const DEFAULT: &str = "default";
 
-impl Caller<'_> {
+impl ToolCaller<'_> {
     /// Returns the status of a session, after switching its model if that is asked for.
     pub(crate) async fn status(&self, wish: &StatusWish) -> Result<StatusAnswer, HostError> {
         let mut row = self.row_asked(wish.session.as_deref()).await?;
@@ -27,9 +27,9 @@ impl Caller<'_> {
         if let Some(model) = &wish.model {
             (row, changed) = self.switch_model(row, model, &choices).await?;
         }
-        let asked = Row::unsaid(&row.key, self.runner().shared.clock.now_ms());
+        let asked = InboxRow::unsaid(&row.key, self.runner().shared.clock.now_ms());
         let stop = CancellationToken::new();
-        let context = openclaw_commands::Context {
+        let context = openclaw_commands::CommandContext {
             models: self.runner().models(),
             deps: &self.runner().deps,
             shared: &self.runner().shared,
@@ -61,11 +61,11 @@ impl Caller<'_> {
             Ok(found) if found.key == *own => found,
             _ => self.find(text, Purpose::Look).await.map_err(|trouble| match trouble {
                 Trouble::Host(error) => error,
-                Trouble::Refused(super::Refusal::Forbidden(text)) => HostError::Refused(text),
-                Trouble::Refused(super::Refusal::Missing(_)) => unknown("sessionId", text),
+                Trouble::Refused(super::SessionDenied::Forbidden(text)) => HostError::Refused(text),
+                Trouble::Refused(super::SessionDenied::Missing(_)) => unknown("sessionId", text),
             })?,
         };
-        let Found { row, .. } = found;
+        let VisibleSession { row, .. } = found;
         row.ok_or_else(|| unknown("sessionKey", text))
     }
 

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use openclaw_commands::SubagentControl;
 use openclaw_journal::api::{DispatchError, Waited};
 use openclaw_journal::child_run::ChildRun;
-use openclaw_journal::request::Request;
+use openclaw_journal::request::RunRequest;
 use openclaw_protocol::{RunId, SessionKey};
 
 use openclaw_runs::Runner;
@@ -27,7 +27,7 @@ impl SubagentControl for Dispatch {
         &'a self,
         run_id: RunId,
         key: &'a SessionKey,
-        request: Request,
+        request: RunRequest,
     ) -> BoxFuture<'a, Result<(), DispatchError>> {
         async move { self.accept(run_id, key.clone(), request).await.outcome().await.map(drop) }.boxed()
     }

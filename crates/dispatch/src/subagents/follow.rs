@@ -11,9 +11,9 @@ use openclaw_channels::Address;
 use openclaw_config::settings::AnnounceMode;
 use openclaw_journal::api::{DispatchError, RunOutcome, RunRecord};
 use openclaw_journal::child_run::{Announced, ChildOutcome, ChildRun, ChildStatus, provenance};
-use openclaw_journal::inbox::Known;
-use openclaw_journal::request::Request;
-use openclaw_journal::source::{AnnouncementSource, Announces, Source};
+use openclaw_journal::inbox::KnownRun;
+use openclaw_journal::request::RunRequest;
+use openclaw_journal::source::{AnnouncementSource, Announces, RequestSource};
 use openclaw_models::ModelRef;
 use openclaw_models::catalog::Catalog;
 use openclaw_protocol::{RunId, SessionKey};
@@ -21,9 +21,9 @@ use openclaw_sessions::SessionEntry;
 
 use super::address::announced_in;
 use super::context;
-use super::result::{Said, is_stopped, outcome, said_by};
+use super::result::{ChildReply, is_stopped, outcome, said_by};
 use super::sweep;
-use super::telling::{Stats, Told, posted, trigger};
+use super::telling::{ChildAnnouncement, Stats, posted, trigger};
 use crate::handle::Dispatch;
 use crate::parts::DispatchParts;
 use openclaw_runs::Runner;
@@ -71,10 +71,10 @@ async fn end_of(dispatch: &Dispatch, run_id: &RunId) -> Option<Option<RunRecord>
             return end.wait_for(Option::is_some).await.ok().map(|record| record.clone());
         }
         match shared.journal.message(run_id).await {
-            Ok(Some(Known::Finished(record))) => return Some(Some(record)),
+            Ok(Some(KnownRun::Finished(record))) => return Some(Some(record)),
             Ok(None) => return Some(None),
             // The message is on its way to its lane, or the disk does not answer.
-            Ok(Some(Known::Unfinished { .. })) | Err(_) => tokio::time::sleep(PAUSE).await,
+            Ok(Some(KnownRun::Unfinished { .. })) | Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
 }
@@ -110,22 +110,24 @@ async fn announce(
         return Some(Announced::skipped(Some("stopped")));
     }
     let said = said_by(runner, &run.child_session_key, record).await;
-    if ended.status == ChildStatus::Ok && said == Said::Silence {
+    if ended.status == ChildStatus::Ok && said == ChildReply::Silence {
         return Some(Announced::skipped(None));
     }
     let mode = runner.settings().config.agents.defaults.subagents.announce_mode.unwrap_or_default();
     let told = match mode {
         AnnounceMode::Step if ended.status == ChildStatus::Ok => match step(dispatch, run).await? {
-            Step::Silent => return Some(Announced::skipped(None)),
-            Step::Words(words) => Told::of(ended, &words, None),
-            Step::Failed(why) => Told::of(
+            ChildWords::Silent => return Some(Announced::skipped(None)),
+            ChildWords::Words(words) => ChildAnnouncement::of(ended, &words, None),
+            ChildWords::Failed(why) => ChildAnnouncement::of(
                 ended,
                 said.words(),
                 Some(&format!("the sub-agent could not word its result: {why}")),
             ),
-            Step::None => Told::of(ended, said.words(), None),
+            ChildWords::None => ChildAnnouncement::of(ended, said.words(), None),
         },
-        AnnounceMode::Step | AnnounceMode::Raw | AnnounceMode::Summary => Told::of(ended, said.words(), None),
+        AnnounceMode::Step | AnnounceMode::Raw | AnnounceMode::Summary => {
+            ChildAnnouncement::of(ended, said.words(), None)
+        }
     };
     // With the tokens of the step.
     let stats = stats(runner, run, record).await.line();
@@ -139,8 +141,8 @@ async fn announce(
         return Some(Announced::failed(refused));
     }
     let unreached = to.as_ref().and_then(|to| unreached(runner, to));
-    let request = Request {
-        source: Source::Announcement(Box::new(AnnouncementSource {
+    let request = RunRequest {
+        source: RequestSource::Announcement(Box::new(AnnouncementSource {
             form,
             provenance: Some(provenance(&run.child_session_key)),
             deliver_to: to,
@@ -148,21 +150,23 @@ async fn announce(
         text,
         lineage: run.lineage.of_announcement(),
         rights: run.rights.clone(),
-        ..Request::default()
+        ..RunRequest::default()
     };
     let run_id = RunId::new(format!("{}:announce", run.run_id));
     match ask(dispatch, run_id, key, request).await {
-        Asked::Ended(RunOutcome::Ok { .. }) => match unreached {
+        OwnMessageEnd::Ended(RunOutcome::Ok { .. }) => match unreached {
             None => Some(Announced::sent()),
             Some(why) => Some(Announced::failed(why)),
         },
-        Asked::Ended(RunOutcome::Error { message, .. }) => Some(Announced::failed(message)),
-        Asked::Ended(RunOutcome::Aborted { reason, .. }) => {
+        OwnMessageEnd::Ended(RunOutcome::Error { message, .. }) => Some(Announced::failed(message)),
+        OwnMessageEnd::Ended(RunOutcome::Aborted { reason, .. }) => {
             Some(Announced::failed(format!("stopped ({reason})")))
         }
-        Asked::Refused(why) => Some(Announced::failed(why)),
-        Asked::Unknown => Some(Announced::failed("the gateway does not know any more whether it was told")),
-        Asked::GoingDown => None,
+        OwnMessageEnd::Refused(why) => Some(Announced::failed(why)),
+        OwnMessageEnd::Unknown => {
+            Some(Announced::failed("the gateway does not know any more whether it was told"))
+        }
+        OwnMessageEnd::GoingDown => None,
     }
 }
 
@@ -191,7 +195,7 @@ fn unreached(runner: &Runner, to: &Address) -> Option<String> {
 }
 
 /// Words of a child about its work.
-enum Step {
+enum ChildWords {
     Words(String),
     Silent,
     Failed(String),
@@ -200,14 +204,14 @@ enum Step {
 }
 
 /// Lets a child word its announcement. `None` when the gateway goes down.
-async fn step(dispatch: &Dispatch, run: &ChildRun) -> Option<Step> {
+async fn step(dispatch: &Dispatch, run: &ChildRun) -> Option<ChildWords> {
     let runner = dispatch.runner();
     let key = &run.child_session_key;
     if runner.deps.store.get(key).await.is_ok_and(|row| row.is_none()) {
-        return Some(Step::None);
+        return Some(ChildWords::None);
     }
-    let request = Request {
-        source: Source::SubagentMessage(provenance(&run.requester_session_key)),
+    let request = RunRequest {
+        source: RequestSource::SubagentMessage(provenance(&run.requester_session_key)),
         agent_id: Some(runner.key_rules().agent_of(key)),
         text: context::STEP.to_owned(),
         timeout_seconds: Some(STEP_SECONDS),
@@ -215,28 +219,28 @@ async fn step(dispatch: &Dispatch, run: &ChildRun) -> Option<Step> {
         extra_system_prompt: Some(context::of_step(run)),
         lineage: run.lineage,
         rights: run.rights.clone(),
-        ..Request::default()
+        ..RunRequest::default()
     };
     let run_id = RunId::new(format!("{}:step", run.run_id));
     let outcome = match ask(dispatch, run_id, key, request).await {
-        Asked::GoingDown => return None,
-        Asked::Refused(why) => return Some(Step::Failed(why)),
-        Asked::Unknown => return Some(Step::None),
-        Asked::Ended(outcome) => outcome,
+        OwnMessageEnd::GoingDown => return None,
+        OwnMessageEnd::Refused(why) => return Some(ChildWords::Failed(why)),
+        OwnMessageEnd::Unknown => return Some(ChildWords::None),
+        OwnMessageEnd::Ended(outcome) => outcome,
     };
     Some(match outcome {
         RunOutcome::Ok { result } => match result.last_text() {
-            Some(words) if is_silent(words) => Step::Silent,
-            Some(words) => Step::Words(words.to_owned()),
-            None => Step::Silent,
+            Some(words) if is_silent(words) => ChildWords::Silent,
+            Some(words) => ChildWords::Words(words.to_owned()),
+            None => ChildWords::Silent,
         },
-        RunOutcome::Error { message, .. } => Step::Failed(message),
-        RunOutcome::Aborted { reason, .. } => Step::Failed(format!("stopped ({reason})")),
+        RunOutcome::Error { message, .. } => ChildWords::Failed(message),
+        RunOutcome::Aborted { reason, .. } => ChildWords::Failed(format!("stopped ({reason})")),
     })
 }
 
 /// Result of a message of the gateway's own.
-enum Asked {
+enum OwnMessageEnd {
     Ended(RunOutcome),
     Refused(String),
     /// The message was accepted before, and is forgotten.
@@ -245,15 +249,15 @@ enum Asked {
 }
 
 /// Accepts a message, unless it was accepted before, and waits for the end of its run.
-async fn ask(dispatch: &Dispatch, run_id: RunId, key: &SessionKey, request: Request) -> Asked {
+async fn ask(dispatch: &Dispatch, run_id: RunId, key: &SessionKey, request: RunRequest) -> OwnMessageEnd {
     let mut pause = PAUSE;
     loop {
         let accepting = dispatch.accept(run_id.clone(), key.clone(), request.clone()).await;
         match accepting.outcome().await {
             // Accepted before, it may have other numbers below it.
             Ok(_) | Err(DispatchError::KeyReused(_)) => break,
-            Err(DispatchError::ShuttingDown) => return Asked::GoingDown,
-            Err(error @ DispatchError::SendBlocked) => return Asked::Refused(error.to_string()),
+            Err(DispatchError::ShuttingDown) => return OwnMessageEnd::GoingDown,
+            Err(error @ DispatchError::SendBlocked) => return OwnMessageEnd::Refused(error.to_string()),
             Err(
                 error @ (DispatchError::Storage(_)
                 | DispatchError::QueueFull(_)
@@ -267,9 +271,9 @@ async fn ask(dispatch: &Dispatch, run_id: RunId, key: &SessionKey, request: Requ
         }
     }
     match end_of(dispatch, &run_id).await {
-        Some(Some(record)) => Asked::Ended(record.outcome),
-        Some(None) => Asked::Unknown,
-        None => Asked::GoingDown,
+        Some(Some(record)) => OwnMessageEnd::Ended(record.outcome),
+        Some(None) => OwnMessageEnd::Unknown,
+        None => OwnMessageEnd::GoingDown,
     }
 }
 

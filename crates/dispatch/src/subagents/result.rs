@@ -36,7 +36,7 @@ pub(super) fn is_stopped(record: Option<&RunRecord>) -> bool {
 
 /// Last words of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum ChildReply {
     /// No words at all.
     Nothing,
     /// Token that nothing is to be told.
@@ -44,7 +44,7 @@ pub(super) enum Said {
     Words(String),
 }
 
-impl Said {
+impl ChildReply {
     pub(super) fn words(&self) -> &str {
         match self {
             Self::Words(words) => words,
@@ -54,9 +54,9 @@ impl Said {
 }
 
 /// Returns the words that a child's run has answered, or else those in its transcript.
-pub(super) async fn said_by(runner: &Runner, key: &SessionKey, record: Option<&RunRecord>) -> Said {
+pub(super) async fn said_by(runner: &Runner, key: &SessionKey, record: Option<&RunRecord>) -> ChildReply {
     if let Some(words) = record.and_then(|record| record.outcome.result()?.last_text()) {
-        return Said::Words(words.to_owned());
+        return ChildReply::Words(words.to_owned());
     }
     let messages = runner.messages_of(key, LOOKED_AT).await;
     let texts =
@@ -66,8 +66,8 @@ pub(super) async fn said_by(runner: &Runner, key: &SessionKey, record: Option<&R
         });
     let found = texts.map(|text| text.trim().to_owned()).find(|text| !text.is_empty());
     match found {
-        Some(words) if is_silent(&words) => Said::Silence,
-        Some(words) => Said::Words(spoken(&words).to_owned()),
-        None => Said::Nothing,
+        Some(words) if is_silent(&words) => ChildReply::Silence,
+        Some(words) => ChildReply::Words(spoken(&words).to_owned()),
+        None => ChildReply::Nothing,
     }
 }

@@ -7,9 +7,9 @@ use openclaw_config::ResolvedAgent;
 use openclaw_journal::api::{Accepted, DispatchError};
 use openclaw_journal::child_run::ChildRun;
 use openclaw_journal::lineage::Lineage;
-use openclaw_journal::request::Request;
+use openclaw_journal::request::RunRequest;
 use openclaw_journal::rights::Rights;
-use openclaw_journal::source::{Source, TaskSource};
+use openclaw_journal::source::{RequestSource, TaskSource};
 use openclaw_models::thinking::has_xhigh;
 use openclaw_models::{Choices, ModelRef, ThinkingLevel};
 use openclaw_protocol::message::{Provenance, ProvenanceKind};
@@ -47,7 +47,7 @@ pub(crate) struct Spawner<'a> {
 }
 
 /// Plan for a child.
-struct Plan {
+struct ChildPlan {
     agent: AgentId,
     model: Option<ModelRef>,
     thinking: Option<ThinkingLevel>,
@@ -56,9 +56,9 @@ struct Plan {
 }
 
 /// Answer in place of a child.
-struct Refusal(Value);
+struct SpawnRefusal(Value);
 
-impl Refusal {
+impl SpawnRefusal {
     fn forbidden(why: impl Into<String>) -> Self {
         Self(json!({"status": "forbidden", "error": why.into()}))
     }
@@ -76,25 +76,26 @@ impl Spawner<'_> {
     /// Starts one and answers before it begins to work.
     pub(crate) async fn spawn(&self, call: SpawnCall<'_>) -> Value {
         match self.try_spawn(call).await {
-            Ok(answer) | Err(Refusal(answer)) => answer,
+            Ok(answer) | Err(SpawnRefusal(answer)) => answer,
         }
     }
 
-    async fn try_spawn(&self, call: SpawnCall<'_>) -> Result<Value, Refusal> {
+    async fn try_spawn(&self, call: SpawnCall<'_>) -> Result<Value, SpawnRefusal> {
         let runner = self.runner();
         let settings = runner.settings();
         if self.key.is_subagent() {
-            return Err(Refusal::forbidden("sessions_spawn is not allowed from sub-agent sessions"));
+            return Err(SpawnRefusal::forbidden("sessions_spawn is not allowed from sub-agent sessions"));
         }
         if let Some(why) = self.lineage.refuses_child() {
-            return Err(Refusal::forbidden(why));
+            return Err(SpawnRefusal::forbidden(why));
         }
         let plan = self.plan(&settings, call).await?;
         let (run_id, child) = self.names(&plan.agent)?;
-        let dispatch = Dispatch::of(self.parts).ok_or_else(|| Refusal::error("gateway is shutting down"))?;
+        let dispatch =
+            Dispatch::of(self.parts).ok_or_else(|| SpawnRefusal::error("gateway is shutting down"))?;
         let run = self.run(&settings, call, &run_id, &child);
         let failed = |error: DispatchError| {
-            Refusal(
+            SpawnRefusal(
                 json!({"status": "error", "error": error.to_string(), "childSessionKey": child, "runId": run_id}),
             )
         };
@@ -131,25 +132,25 @@ impl Spawner<'_> {
     }
 
     /// Plans the child.
-    async fn plan(&self, settings: &Settings, call: SpawnCall<'_>) -> Result<Plan, Refusal> {
+    async fn plan(&self, settings: &Settings, call: SpawnCall<'_>) -> Result<ChildPlan, SpawnRefusal> {
         let (config, own) = (&settings.config, &self.agent.id);
         let agent = call.agent_id.map_or_else(|| own.clone(), AgentId::normalize);
         let allowed =
             config.agent_entry(own).map(|entry| entry.subagents.allow_agents.as_slice()).unwrap_or_default();
         if agent != *own && !is_allowed(&agent, allowed) {
             let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
-            return Err(Refusal::forbidden(format!(
+            return Err(SpawnRefusal::forbidden(format!(
                 "agentId is not allowed for sessions_spawn (allowed: {allowed})"
             )));
         }
         if !config.has_agent(&agent) {
-            return Err(Refusal::error(format!("unknown agent id \"{agent}\"")));
+            return Err(SpawnRefusal::error(format!("unknown agent id \"{agent}\"")));
         }
         let defaults = &config.agents.defaults.subagents;
         if let Some(most) = defaults.max_children_per_agent {
             let count = self.runner().child_runs.count_active(own, self.runner().key_rules());
             if u64::try_from(count).unwrap_or(u64::MAX) >= most {
-                return Err(Refusal::forbidden(format!(
+                return Err(SpawnRefusal::forbidden(format!(
                     "{count} sub-agents of agent {own} have not ended yet, which is as many as may be \
                      (agents.defaults.subagents.maxChildrenPerAgent: {most}); wait for one of them"
                 )));
@@ -171,7 +172,7 @@ impl Spawner<'_> {
         let (mut model, mut warning) = (None, None);
         if let Some(choices) = &choices {
             match (call.model, configured) {
-                (Some(asked), _) => model = Some(usable(choices, asked).map_err(Refusal::error)?),
+                (Some(asked), _) => model = Some(usable(choices, asked).map_err(SpawnRefusal::error)?),
                 (None, Some(configured)) => match usable(choices, configured) {
                     Ok(found) => model = Some(found),
                     Err(why) => warning = Some(why),
@@ -190,7 +191,7 @@ impl Spawner<'_> {
                     Err(_) if call.thinking.is_none() => None,
                     Ok(_) | Err(_) => {
                         let levels = openclaw_commands::thinking_levels(used);
-                        return Err(Refusal::error(format!(
+                        return Err(SpawnRefusal::error(format!(
                             "Invalid thinking level \"{asked}\". Use one of: {levels}."
                         )));
                     }
@@ -198,14 +199,14 @@ impl Spawner<'_> {
             }
             _ => None,
         };
-        Ok(Plan { agent, model, thinking, warning })
+        Ok(ChildPlan { agent, model, thinking, warning })
     }
 
     /// The child's run and session: the same for the same call.
-    fn names(&self, agent: &AgentId) -> Result<(RunId, SessionKey), Refusal> {
+    fn names(&self, agent: &AgentId) -> Result<(RunId, SessionKey), SpawnRefusal> {
         let uuid = |what: &str| openclaw_journal::steady_id::uuid_of(&format!("{what}\n{}", self.call));
         let key = SessionKey::parse(&format!("agent:{agent}:subagent:{}", uuid("session")));
-        let key = key.map_err(|error| Refusal::error(error.to_string()))?;
+        let key = key.map_err(|error| SpawnRefusal::error(error.to_string()))?;
         Ok((RunId::new(uuid("run")), key))
     }
 
@@ -241,13 +242,13 @@ impl Spawner<'_> {
         &self,
         call: SpawnCall<'_>,
         run: &ChildRun,
-        plan: &Plan,
+        plan: &ChildPlan,
         entry_patch: Map<String, Value>,
-    ) -> Request {
+    ) -> RunRequest {
         let origin = run.requester_origin.as_ref();
         let channel = origin.and_then(|origin| origin.channel.as_deref()).map(str::to_owned);
-        Request {
-            source: Source::SubagentTask(Box::new(TaskSource {
+        RunRequest {
+            source: RequestSource::SubagentTask(Box::new(TaskSource {
                 // The text is the task already.
                 run: ChildRun { task: String::new(), ..run.clone() },
                 provenance: Some(Provenance {
@@ -266,12 +267,12 @@ impl Spawner<'_> {
             extra_system_prompt: Some(context::of_child(run)),
             lineage: self.lineage,
             rights: run.rights.clone(),
-            ..Request::default()
+            ..RunRequest::default()
         }
     }
 
     /// Fields that the child's row has from the beginning.
-    async fn row(&self, plan: &Plan, label: Option<&str>) -> Map<String, Value> {
+    async fn row(&self, plan: &ChildPlan, label: Option<&str>) -> Map<String, Value> {
         let parent = self.runner().entry_or_none(self.key).await;
         let parent = parent.as_deref();
         let group =
@@ -324,7 +325,7 @@ impl Spawner<'_> {
 /// before the child was listed has not met it.
 async fn start(
     dispatch: Dispatch,
-    request: Request,
+    request: RunRequest,
     run: ChildRun,
     cancel: CancellationToken,
 ) -> Result<(), DispatchError> {

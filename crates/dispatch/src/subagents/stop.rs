@@ -8,7 +8,7 @@ use openclaw_protocol::SessionKey;
 use tokio::sync::oneshot;
 
 use crate::handle::Dispatch;
-use crate::lane::Command;
+use crate::lane::LaneCommand;
 
 impl Dispatch {
     /// Stops the sub-agents that a session has started and that have not ended. How many that were.
@@ -24,7 +24,7 @@ impl Dispatch {
         self.children_are_listed().await;
         let (reply, stopped) = oneshot::channel();
         let (target, reason) = (AbortTarget::All, AbortReason::Stop);
-        let command = Command::Abort { target, reason, reply };
+        let command = LaneCommand::Abort { target, reason, reply };
         self.lanes().send_existing(&run.child_session_key, command).await;
         match stopped.await {
             Ok(Ok(stopped)) => !stopped.is_empty(),

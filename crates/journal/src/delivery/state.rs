@@ -56,7 +56,7 @@ impl DeliveryState {
 
 /// Consequence of a try.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
+pub enum DeliveryVerdict {
     /// The platform has it.
     Sent(Receipt),
     /// The delivery waits for another try.
@@ -79,7 +79,7 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl DeliveryVerdict {
     /// Verdict that it will never be sent as it is.
     pub fn refused(reason: String) -> Self {
         Self::failed(reason, DeliveryFailure::Refused)

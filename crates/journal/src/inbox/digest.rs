@@ -7,7 +7,7 @@ use openclaw_protocol::message::Block;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::request::Request;
+use crate::request::RunRequest;
 
 /// SHA-256 over kind, session and content.
 pub type Digest = [u8; 32];
@@ -28,7 +28,7 @@ struct Same<'a> {
 }
 
 /// The digest of a message.
-pub(super) fn of(session_key: &str, request: &Request) -> Result<Digest, serde_json::Error> {
+pub(super) fn of(session_key: &str, request: &RunRequest) -> Result<Digest, serde_json::Error> {
     let same = Same {
         kind: request.source.kind().as_str(),
         session: named(request).unwrap_or(session_key),
@@ -43,7 +43,7 @@ pub(super) fn of(session_key: &str, request: &Request) -> Result<Digest, serde_j
 }
 
 /// Returns the transcript that a program names.
-fn named(request: &Request) -> Option<&str> {
+fn named(request: &RunRequest) -> Option<&str> {
     request.source.as_program()?.session_id.as_deref()
 }
 
@@ -67,24 +67,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::source::{ClientSource, ProgramSource, Source};
+    use crate::source::{ClientSource, ProgramSource, RequestSource};
 
-    fn asked(source: Source, change: impl FnOnce(&mut Request)) -> Request {
-        let mut request = Request { source, text: "hello".to_owned(), ..Request::default() };
+    fn asked(source: RequestSource, change: impl FnOnce(&mut RunRequest)) -> RunRequest {
+        let mut request = RunRequest { source, text: "hello".to_owned(), ..RunRequest::default() };
         change(&mut request);
         request
     }
 
-    fn chat(change: impl FnOnce(&mut Request)) -> Request {
-        asked(Source::default(), change)
+    fn chat(change: impl FnOnce(&mut RunRequest)) -> RunRequest {
+        asked(RequestSource::default(), change)
     }
 
-    fn client(client: ClientSource) -> Request {
-        asked(Source::Client(client), |_| {})
+    fn client(client: ClientSource) -> RunRequest {
+        asked(RequestSource::Client(client), |_| {})
     }
 
-    fn agent(program: ProgramSource) -> Request {
-        asked(Source::Program(Box::new(program)), |_| {})
+    fn agent(program: ProgramSource) -> RunRequest {
+        asked(RequestSource::Program(Box::new(program)), |_| {})
     }
 
     #[test]

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use openclaw_protocol::RunId;
 
-use super::{Queued, Row};
-use crate::origin::Origin;
+use super::{InboxRow, Queued};
+use crate::origin::MessageOrigin;
 
 /// Messages that the leading message of a run brings along.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Gathering {
     /// Messages that are asked with it, in order. They were said before it.
-    pub items: Vec<Arc<Row<Queued>>>,
+    pub items: Vec<Arc<InboxRow<Queued>>>,
     /// Messages that a full queue has dropped, of which the agent is told a line, in order.
-    pub cut: Vec<Arc<Row<Queued>>>,
+    pub cut: Vec<Arc<InboxRow<Queued>>>,
     /// Number of dropped messages, including those of which no line is left.
     pub dropped: u64,
     /// True if the leading message was dropped itself: then only the summary of dropped ones is
     /// asked.
     pub leads_cut: bool,
     /// Place of the answer, if not the place where the leading message was said.
-    pub answer_to: Option<Box<Origin>>,
+    pub answer_to: Option<Box<MessageOrigin>>,
     /// True if it is stored in the inbox.
     pub is_stored: bool,
 }
@@ -39,13 +39,13 @@ impl Gathering {
 
 /// State that the inbox remembers of a message's wait.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Waited {
+pub struct MessageWait {
     /// The message that leads the run it belongs to; itself, if it leads others.
     pub collected_by: Option<RunId>,
     /// Number under which a full queue has dropped it, while the agent has yet to be told.
     pub cut: Option<u64>,
     /// Place of the answer, if not the place where the message was said.
-    pub answer_to: Option<Box<Origin>>,
+    pub answer_to: Option<Box<MessageOrigin>>,
     /// True if another run has taken it into itself: it was steered into that.
     pub is_taken: bool,
 }

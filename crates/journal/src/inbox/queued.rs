@@ -11,9 +11,9 @@ use super::deadline::chat_deadline_ms;
 use crate::backlog::Share;
 use crate::beat::BeatChat;
 use crate::queue::QueueSettings;
-use crate::request::{MAIN_LANE, Request};
+use crate::request::{MAIN_LANE, RunRequest};
 use crate::rights::Rights;
-use crate::source::{Kind, Source};
+use crate::source::{RequestKind, RequestSource};
 
 /// Requests up to this many bytes wait in memory: an ordinary message is not read from disk again.
 const KEPT: usize = 16 * 1024;
@@ -22,12 +22,12 @@ const KEPT: usize = 16 * 1024;
 #[derive(Debug, Clone)]
 pub struct Queued {
     /// Facts that its lane has to know.
-    pub facts: Facts,
+    pub facts: QueuedFacts,
     /// Number of attempts by processes that have died.
     pub attempts: Attempts,
     /// The numbers of the events it is made of, while the process that took them lives.
     pub said: Box<[i64]>,
-    kept: Option<Arc<Request>>,
+    kept: Option<Arc<RunRequest>>,
     /// Share of what may wait, given back with the last clone.
     _share: Arc<Share>,
 }
@@ -36,9 +36,9 @@ pub struct Queued {
 /// in memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Facts {
+pub struct QueuedFacts {
     /// Kind of request that brought it.
-    pub kind: Kind,
+    pub kind: RequestKind,
     /// Size of the request.
     pub bytes: usize,
     /// A chat's deadline, as the client sent it.
@@ -58,7 +58,7 @@ pub struct Facts {
     pub queue: QueueSettings,
     /// Conversation that it was said in, if on a chat platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Box<Place>>,
+    pub place: Option<Box<MessageRef>>,
     /// True if it asks for a run of its own, such as with another model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
@@ -76,9 +76,9 @@ pub struct Facts {
     pub beat: Option<BeatChat>,
 }
 
-impl Facts {
+impl QueuedFacts {
     /// Collects the facts of a request that was decided about.
-    pub fn of(request: &Request) -> Self {
+    pub fn of(request: &RunRequest) -> Self {
         let decided = request.decided.as_ref();
         let intent = request.to_gateway();
         Self {
@@ -86,7 +86,7 @@ impl Facts {
             bytes: request.weight(),
             timeout_ms: request.source.client().and_then(|client| client.timeout_ms),
             time_limit: decided.and_then(|decided| decided.time_limit),
-            from_platform: matches!(request.source, Source::Platform(_)),
+            from_platform: matches!(request.source, RequestSource::Platform(_)),
             lane: request.lane.clone(),
             queue: decided.map(|decided| decided.queue).unwrap_or_default(),
             place: place(request).map(Box::new),
@@ -111,7 +111,7 @@ impl Facts {
 
     /// True for a `chat.send`: its client follows the `chat` stream of its run.
     pub fn is_clients_chat(&self) -> bool {
-        self.kind == Kind::Chat && !self.from_platform
+        self.kind == RequestKind::Chat && !self.from_platform
     }
 
     /// Returns the time that a `chat.send` may take from acceptance; all others have their run's
@@ -125,7 +125,7 @@ impl Facts {
 /// Conversation and id of a message on a platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Place {
+pub struct MessageRef {
     /// The conversation.
     pub address: Address,
     /// The platform's id of the message, by which it waits only once; empty if it has none of its own.
@@ -133,14 +133,14 @@ pub struct Place {
 }
 
 /// Returns the conversation that the request was said in, or that an announcement is to be sent to.
-fn place(request: &Request) -> Option<Place> {
+fn place(request: &RunRequest) -> Option<MessageRef> {
     if let Some(origin) = request.source.origin() {
         // Presses of buttons below the same message are different messages.
         let message_id = if origin.is_press { String::new() } else { origin.message_id.clone() };
-        return Some(Place { address: origin.address.clone(), message_id });
+        return Some(MessageRef { address: origin.address.clone(), message_id });
     }
     let announced = request.source.deliver_to().filter(|_| request.is_announcement());
-    announced.map(|address| Place { address: address.clone(), message_id: String::new() })
+    announced.map(|address| MessageRef { address: address.clone(), message_id: String::new() })
 }
 
 /// Requests of a message to the gateway itself.
@@ -195,26 +195,26 @@ impl PartialEq for Queued {
 
 impl Queued {
     /// Waiting form of a message, with its request if that is small.
-    pub fn of(request: Request, attempts: Attempts, share: Share) -> Self {
-        let facts = Facts::of(&request);
+    pub fn of(request: RunRequest, attempts: Attempts, share: Share) -> Self {
+        let facts = QueuedFacts::of(&request);
         let said = request.arrivals.said.as_slice().into();
         let kept = (facts.bytes <= KEPT).then(|| Arc::new(request));
         Self { facts, attempts, said, kept, _share: Arc::new(share) }
     }
 
     /// Waiting form of a message whose request is on disk.
-    pub fn on_disk(facts: Facts, attempts: Attempts, share: Share) -> Self {
+    pub fn on_disk(facts: QueuedFacts, attempts: Attempts, share: Share) -> Self {
         Self { facts, attempts, said: Box::default(), kept: None, _share: Arc::new(share) }
     }
 
     /// Returns the request, if it is in memory.
-    pub fn kept(&self) -> Option<&Request> {
+    pub fn kept(&self) -> Option<&RunRequest> {
         self.kept.as_deref()
     }
 
     /// Returns the facts that have to be stored beside the request because the request is not kept
     /// in memory.
-    pub(super) fn stored_facts(&self) -> Option<&Facts> {
+    pub(super) fn stored_facts(&self) -> Option<&QueuedFacts> {
         self.kept.is_none().then_some(&self.facts)
     }
 
@@ -228,6 +228,6 @@ impl Queued {
 
     /// True if it is a `chat.send`.
     pub fn is_chat(&self) -> bool {
-        self.facts.kind == Kind::Chat
+        self.facts.kind == RequestKind::Chat
     }
 }

@@ -7,11 +7,11 @@ use super::digest::{self, Digest};
 use super::{Attempts, Queued};
 use crate::arrival::Arrivals;
 use crate::backlog::Share;
-use crate::request::Request;
+use crate::request::RunRequest;
 
 /// The columns made from a request.
 #[derive(Debug, Clone)]
-pub struct Stored {
+pub struct RequestColumns {
     /// `kind`
     pub kind: &'static str,
     /// `payload`
@@ -26,12 +26,12 @@ pub struct Stored {
     pub arrivals: Arrivals,
 }
 
-impl Stored {
+impl RequestColumns {
     /// Parts a message into the form for the disk and the form that waits. A big request is dropped
     /// from memory here.
     pub fn of(
         session_key: &str,
-        request: Request,
+        request: RunRequest,
         share: Share,
     ) -> Result<(Self, Queued), serde_json::Error> {
         let json = serde_json::value::to_raw_value(&request)?;

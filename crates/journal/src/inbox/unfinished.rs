@@ -4,28 +4,28 @@ use std::collections::{HashMap, HashSet};
 
 use openclaw_protocol::RunId;
 
-use super::queued::{Attempts, Facts};
-use super::{Row, Waited};
-use crate::request::Request;
+use super::queued::{Attempts, QueuedFacts};
+use super::{InboxRow, MessageWait};
+use crate::request::RunRequest;
 
 /// Part of a message that a start reads.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Found {
+pub enum UnfinishedPart {
     /// The whole request.
-    Whole(Box<Request>),
+    Whole(Box<RunRequest>),
     /// Only the facts that its lane has to know; the rest stays on disk until its run begins.
-    OnDisk(Facts),
+    OnDisk(QueuedFacts),
 }
 
 /// An unfinished message as a start finds it.
 #[derive(Debug, PartialEq)]
 pub struct Unfinished {
     /// The message, with its request if that is small.
-    pub row: Row<Found>,
+    pub row: InboxRow<UnfinishedPart>,
     /// Number of times it was tried.
     pub attempts: Attempts,
     /// State of its wait.
-    pub waited: Waited,
+    pub waited: MessageWait,
     /// Messages that are run together with it if it leads them; empty while they are read.
     pub others: Vec<Self>,
 }
@@ -45,11 +45,11 @@ impl Unfinished {
     /// Reads the stored message: its payload, unless there are facts beside it. `None`, and logged,
     /// if that can't be read: a newer version may have written it, and it stays where it is.
     pub fn read(
-        row: Row<()>,
+        row: InboxRow<()>,
         payload: Option<&str>,
         facts: Option<&str>,
         attempts: Attempts,
-        waited: Waited,
+        waited: MessageWait,
     ) -> Option<Self> {
         match parse(payload, facts) {
             Ok(found) => Some(Self { row: row.with(found), attempts, waited, others: Vec::new() }),
@@ -83,9 +83,9 @@ pub fn regrouped(found: Vec<Unfinished>) -> Vec<Unfinished> {
     led
 }
 
-fn parse(payload: Option<&str>, facts: Option<&str>) -> Result<Found, serde_json::Error> {
+fn parse(payload: Option<&str>, facts: Option<&str>) -> Result<UnfinishedPart, serde_json::Error> {
     match facts {
-        Some(facts) => Ok(Found::OnDisk(serde_json::from_str(facts)?)),
-        None => Ok(Found::Whole(Box::new(serde_json::from_str(payload.unwrap_or_default())?))),
+        Some(facts) => Ok(UnfinishedPart::OnDisk(serde_json::from_str(facts)?)),
+        None => Ok(UnfinishedPart::Whole(Box::new(serde_json::from_str(payload.unwrap_or_default())?))),
     }
 }

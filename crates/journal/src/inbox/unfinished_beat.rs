@@ -2,7 +2,7 @@
 
 use openclaw_protocol::{AgentId, RunId, SessionKey};
 
-use super::{Found, Unfinished};
+use super::{Unfinished, UnfinishedPart};
 use crate::beat::Beat;
 
 /// A heartbeat that an earlier process accepted and did not finish: it is under way again, and its answer is still owed.
@@ -24,7 +24,7 @@ pub struct UnfinishedBeat {
 /// memory is run like the others, and told to nobody.
 pub fn unfinished_beats(found: &[Unfinished]) -> Vec<UnfinishedBeat> {
     let beat = |found: &Unfinished| {
-        let Found::Whole(request) = &found.row.payload else { return None };
+        let UnfinishedPart::Whole(request) = &found.row.payload else { return None };
         Some(UnfinishedBeat {
             run_id: found.row.run_id.clone(),
             agent_id: request.agent_id.clone()?,

@@ -14,7 +14,7 @@ use crate::queue::QueueWish;
 pub struct Hints {
     /// `/model` and `/<alias>`.
     #[serde(rename = "choice", skip_serializing_if = "Option::is_none")]
-    pub model: Option<ModelChoice>,
+    pub model: Option<ModelHint>,
     /// `/queue`: how this message waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueWish>,
@@ -53,7 +53,7 @@ impl Hints {
 /// A model that is asked for, maybe with a credential of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ModelChoice {
+pub struct ModelHint {
     /// Name as it was written.
     pub model: String,
     /// Id of a credential profile.

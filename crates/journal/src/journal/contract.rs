@@ -13,12 +13,14 @@ use super::*;
 use crate::api::{Occasion, RunOutcome};
 use crate::backlog::Backlog;
 use crate::delivery::{Author, DeliveryFailure, Retry};
-use crate::inbox::{AskedRecords, Attempts, Facts, Found, MessageRecord, Waited, regrouped};
-use crate::request::Request;
-use crate::source::{ClientSource, ProgramSource, Source};
+use crate::inbox::{
+    AskedRecords, Attempts, MessageRecord, MessageWait, QueuedFacts, UnfinishedPart, regrouped,
+};
+use crate::request::RunRequest;
+use crate::source::{ClientSource, ProgramSource, RequestSource};
 use crate::testing::crash;
 
-type Open = fn(&Path) -> Result<OpenedJournal, JournalError>;
+type OpenFn = fn(&Path) -> Result<OpenedJournal, JournalError>;
 
 /// Makes a test of each of these functions for each implementation.
 macro_rules! on_each {
@@ -83,11 +85,11 @@ fn run(name: &str) -> RunId {
     RunId::new(name)
 }
 
-pub(super) fn chat(run_id: &str, text: &str) -> Row {
-    Row {
+pub(super) fn chat(run_id: &str, text: &str) -> InboxRow {
+    InboxRow {
         run_id: run(run_id),
         session_key: SessionKey::main(&AgentId::default(), "main"),
-        payload: Request { text: text.to_owned(), ..Request::default() },
+        payload: RunRequest { text: text.to_owned(), ..RunRequest::default() },
         accepted_at: 1_000,
         entry_id: "0badcafe".to_owned(),
         fresh_id: SessionId::new("7e3f6324-2fe6-4287-acee-966d83075639"),
@@ -100,15 +102,15 @@ pub(super) fn chat(run_id: &str, text: &str) -> Row {
 }
 
 /// Returns the form in which a message goes to the journal.
-pub(super) async fn stored(row: Row) -> Row<Stored> {
+pub(super) async fn stored(row: InboxRow) -> InboxRow<RequestColumns> {
     let share = Backlog::default().count(0);
     let slip = row.without_payload();
-    let (stored, _) = Stored::of(row.session_key.as_str(), row.payload, share).unwrap();
+    let (stored, _) = RequestColumns::of(row.session_key.as_str(), row.payload, share).unwrap();
     slip.with(stored)
 }
 
-async fn accept(journal: &Arc<dyn Journal>, row: Row) -> Insert {
-    journal.reserve().await.unwrap()(stored(row).await, Durability::Synced).await.unwrap()
+async fn accept(journal: &Arc<dyn Journal>, row: InboxRow) -> Insert {
+    journal.reserve().await.unwrap()(stored(row).await, CommitDurability::Synced).await.unwrap()
 }
 
 fn finished(run_id: &str, text: &str) -> RunRecord {
@@ -119,26 +121,26 @@ fn finished(run_id: &str, text: &str) -> RunRecord {
 }
 
 /// A start in a copy of a directory, as a crash would leave it; a journal is open once only.
-fn restarted(open: Open, dir: &Path) -> (tempfile::TempDir, OpenedJournal) {
+fn restarted(open: OpenFn, dir: &Path) -> (tempfile::TempDir, OpenedJournal) {
     let crashed = crash(dir);
     let opened = open(crashed.path()).unwrap();
     (crashed, opened)
 }
 
 /// The run ids a start finds.
-fn unfinished(open: Open, dir: &Path) -> Vec<String> {
+fn unfinished(open: OpenFn, dir: &Path) -> Vec<String> {
     let (_crashed, OpenedJournal { unfinished, .. }) = restarted(open, dir);
     unfinished.iter().map(|found| found.row.run_id.as_str().to_owned()).collect()
 }
 
 /// Returns the only message that a start finds.
-fn only(open: Open, dir: &Path) -> Unfinished {
+fn only(open: OpenFn, dir: &Path) -> Unfinished {
     let (_crashed, OpenedJournal { unfinished, .. }) = restarted(open, dir);
     let [found] = <[_; 1]>::try_from(unfinished).expect("one message");
     found
 }
 
-async fn messages_are_found_in_the_order_in_which_they_took_their_reservations(open: Open) {
+async fn messages_are_found_in_the_order_in_which_they_took_their_reservations(open: OpenFn) {
     let dir = dir();
     let OpenedJournal { journal, unfinished: found, .. } = open(dir.path()).unwrap();
     assert_eq!(found, []);
@@ -146,7 +148,7 @@ async fn messages_are_found_in_the_order_in_which_they_took_their_reservations(o
     let mut early = chat("b", "x");
     early.accepted_at = 2_000;
     let (early, late) = (stored(early).await, stored(chat("a", "x")).await);
-    let (early, late) = (second(early, Durability::Synced), first(late, Durability::Synced));
+    let (early, late) = (second(early, CommitDurability::Synced), first(late, CommitDurability::Synced));
     assert_eq!((late.await, early.await), (Ok(Insert::New), Ok(Insert::New)));
     for name in ["d", "c"] {
         accept(&journal, chat(name, "x")).await;
@@ -155,11 +157,11 @@ async fn messages_are_found_in_the_order_in_which_they_took_their_reservations(o
     assert_eq!(unfinished(open, dir.path()), ["b", "a", "c"], "no clock and no name orders them");
 }
 
-async fn a_message_is_found_again_as_it_was(open: Open) {
+async fn a_message_is_found_again_as_it_was(open: OpenFn) {
     let dir = dir();
     let mut agent = chat("run-2", "");
-    agent.payload = Request {
-        source: Source::Program(Box::new(ProgramSource {
+    agent.payload = RunRequest {
+        source: RequestSource::Program(Box::new(ProgramSource {
             session_id: Some("s".to_owned()),
             occasion: Occasion::Heartbeat,
             entry_patch: json!({"label": "x"}).as_object().unwrap().clone(),
@@ -169,7 +171,7 @@ async fn a_message_is_found_again_as_it_was(open: Open) {
         text: "do it".to_owned(),
         timeout_seconds: Some(0),
         lane: Some("nested".to_owned()),
-        ..Request::default()
+        ..RunRequest::default()
     };
     let journal = open(dir.path()).unwrap().journal;
     assert_eq!(accept(&journal, chat("run-1", "hello")).await, Insert::New);
@@ -178,28 +180,28 @@ async fn a_message_is_found_again_as_it_was(open: Open) {
     assert_eq!(journal.update(Update::Abort(vec![run("run-2")], AbortReason::Rpc)).await, Ok(true));
     assert_eq!(journal.payload(&run("run-2")).await.unwrap(), agent.payload);
     let (_crashed, OpenedJournal { unfinished, .. }) = restarted(open, dir.path());
-    let found: Vec<Row> = unfinished
+    let found: Vec<InboxRow> = unfinished
         .into_iter()
         .map(|Unfinished { row, .. }| {
             let slip = row.without_payload();
-            let Found::Whole(request) = row.payload else { panic!("small ones are read") };
+            let UnfinishedPart::Whole(request) = row.payload else { panic!("small ones are read") };
             slip.with(*request)
         })
         .collect();
     let expected = [
-        Row { session_id: Some(SessionId::new("sid")), recovered: true, ..chat("run-1", "hello") },
-        Row { abort: Some(AbortReason::Rpc), recovered: true, ..agent },
+        InboxRow { session_id: Some(SessionId::new("sid")), recovered: true, ..chat("run-1", "hello") },
+        InboxRow { abort: Some(AbortReason::Rpc), recovered: true, ..agent },
     ];
     assert_eq!(found, expected);
 }
 
-async fn a_message_that_was_answered_is_found_with_its_answer_until_it_is_finished(open: Open) {
+async fn a_message_that_was_answered_is_found_with_its_answer_until_it_is_finished(open: OpenFn) {
     let dir = dir();
     let answered = RunRecord { started_at: None, ..finished("run-1", "hi") };
     let journal = open(dir.path()).unwrap().journal;
     accept(&journal, chat("run-1", "/model two")).await;
     assert_eq!(journal.update(Update::Answered(answered.clone(), Vec::new())).await, Ok(true));
-    assert!(matches!(journal.message(&run("run-1")).await, Ok(Some(Known::Unfinished { .. }))));
+    assert!(matches!(journal.message(&run("run-1")).await, Ok(Some(KnownRun::Unfinished { .. }))));
     let found = only(open, dir.path());
     assert_eq!(found.row.answered, Some(answered.clone()));
     journal.update(Update::Finish(answered.clone(), Vec::new())).await.unwrap();
@@ -207,44 +209,45 @@ async fn a_message_that_was_answered_is_found_with_its_answer_until_it_is_finish
     assert_eq!(unfinished_count(open, dir.path()), 0);
 }
 
-async fn a_big_payload_is_not_read_before_it_is_asked_for(open: Open) {
+async fn a_big_payload_is_not_read_before_it_is_asked_for(open: OpenFn) {
     let dir = dir();
     let big = "x".repeat(200_000);
     let mut message = chat("run-1", &big);
-    message.payload.source = Source::Client(ClientSource { timeout_ms: Some(7), ..ClientSource::default() });
+    message.payload.source =
+        RequestSource::Client(ClientSource { timeout_ms: Some(7), ..ClientSource::default() });
     let journal = open(dir.path()).unwrap().journal;
     accept(&journal, message.clone()).await;
     let found = only(open, dir.path());
     let slip = found.row.without_payload();
-    let Found::OnDisk(facts) = found.row.payload else { panic!("a big one is not read") };
-    assert_eq!((facts.bytes, &facts), (big.len(), &Facts::of(&message.payload)));
+    let UnfinishedPart::OnDisk(facts) = found.row.payload else { panic!("a big one is not read") };
+    assert_eq!((facts.bytes, &facts), (big.len(), &QueuedFacts::of(&message.payload)));
     let loaded = journal.payload(&slip.run_id).await.unwrap();
-    assert_eq!(slip.with(loaded), Row { recovered: true, ..message });
+    assert_eq!(slip.with(loaded), InboxRow { recovered: true, ..message });
 }
 
-async fn a_run_id_is_accepted_once(open: Open) {
+async fn a_run_id_is_accepted_once(open: OpenFn) {
     let dir = dir();
     let record = finished("run-1", "hi");
     let journal = open(dir.path()).unwrap().journal;
     assert_eq!(journal.message(&run("run-1")).await.unwrap(), None);
     assert_eq!(accept(&journal, chat("run-1", "hello")).await, Insert::New);
-    let unfinished = Known::Unfinished { accepted_at: 1_000 };
+    let unfinished = KnownRun::Unfinished { accepted_at: 1_000 };
     assert_eq!(journal.message(&run("run-1")).await.unwrap(), Some(unfinished.clone()));
     let mut later = chat("run-1", "hello");
     later.accepted_at = 2_000;
     assert_eq!(accept(&journal, later.clone()).await, Insert::Known(unfinished));
     journal.update(Update::Finish(record.clone(), Vec::new())).await.unwrap();
     let (_crashed, OpenedJournal { journal, .. }) = restarted(open, dir.path());
-    assert_eq!(accept(&journal, later).await, Insert::Known(Known::Finished(record.clone())));
-    assert_eq!(journal.message(&run("run-1")).await.unwrap(), Some(Known::Finished(record)));
+    assert_eq!(accept(&journal, later).await, Insert::Known(KnownRun::Finished(record.clone())));
+    assert_eq!(journal.message(&run("run-1")).await.unwrap(), Some(KnownRun::Finished(record)));
     assert_eq!(unfinished_count(open, dir.path()), 0);
 }
 
-fn unfinished_count(open: Open, dir: &Path) -> usize {
+fn unfinished_count(open: OpenFn, dir: &Path) -> usize {
     unfinished(open, dir).len()
 }
 
-async fn a_run_id_of_another_message_is_a_conflict_and_changes_nothing(open: Open) {
+async fn a_run_id_of_another_message_is_a_conflict_and_changes_nothing(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     accept(&journal, chat("run-1", "hello")).await;
@@ -254,7 +257,7 @@ async fn a_run_id_of_another_message_is_a_conflict_and_changes_nothing(open: Ope
     assert_eq!(accept(&journal, chat("run-1", "another text")).await, Insert::Conflict);
 }
 
-async fn many_clients_are_accepted_at_once_each_exactly_once(open: Open) {
+async fn many_clients_are_accepted_at_once_each_exactly_once(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     let mut clients = tokio::task::JoinSet::new();
@@ -268,22 +271,22 @@ async fn many_clients_are_accepted_at_once_each_exactly_once(open: Open) {
     assert_eq!(unfinished_count(open, dir.path()), 100);
 }
 
-async fn a_message_whose_caller_goes_away_is_accepted_all_the_same(open: Open) {
+async fn a_message_whose_caller_goes_away_is_accepted_all_the_same(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
-    drop(journal.reserve().await.unwrap()(stored(chat("a", "x")).await, Durability::Synced));
+    drop(journal.reserve().await.unwrap()(stored(chat("a", "x")).await, CommitDurability::Synced));
     // A reservation that is not taken holds up nothing.
     drop(journal.reserve().await.unwrap());
     accept(&journal, chat("b", "x")).await;
     assert_eq!(unfinished(open, dir.path()), ["a", "b"]);
 }
 
-async fn a_message_that_nobody_waits_to_see_synced_is_found_all_the_same(open: Open) {
+async fn a_message_that_nobody_waits_to_see_synced_is_found_all_the_same(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     accept(&journal, chat("a", "x")).await;
     let reserved = journal.reserve().await.unwrap();
-    let written = reserved(stored(chat("b", "x")).await, Durability::Written).await;
+    let written = reserved(stored(chat("b", "x")).await, CommitDurability::Written).await;
     assert_eq!(written, Ok(Insert::New));
     let ended = Update::Finish(finished("a", "x"), Vec::new());
     assert_eq!(journal.update(ended).await, Ok(true));
@@ -291,12 +294,12 @@ async fn a_message_that_nobody_waits_to_see_synced_is_found_all_the_same(open: O
     assert_eq!(journal.update(Update::Settle).await, Ok(true));
     assert_eq!(
         accept(&journal, chat("b", "x")).await,
-        Insert::Known(Known::Unfinished { accepted_at: 1_000 })
+        Insert::Known(KnownRun::Unfinished { accepted_at: 1_000 })
     );
     assert_eq!(unfinished(open, dir.path()), ["b"]);
 }
 
-async fn a_run_ends_once(open: Open) {
+async fn a_run_ends_once(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     accept(&journal, chat("a", "x")).await;
@@ -313,12 +316,12 @@ async fn a_run_ends_once(open: Open) {
     ] {
         assert_eq!(journal.update(late.clone()).await, Ok(false), "{late:?}");
     }
-    assert_eq!(journal.message(&run("a")).await.unwrap(), Some(Known::Finished(record)));
+    assert_eq!(journal.message(&run("a")).await.unwrap(), Some(KnownRun::Finished(record)));
     assert_eq!(journal.message(&run("unknown")).await.unwrap(), None);
     journal.payload(&run("a")).await.expect_err("what was asked is gone with its end");
 }
 
-async fn messages_that_are_run_together_are_found_together_and_end_together(open: Open) {
+async fn messages_that_are_run_together_are_found_together_and_end_together(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     for name in ["a", "b", "c", "d"] {
@@ -343,13 +346,15 @@ async fn messages_that_are_run_together_are_found_together_and_end_together(open
     assert_eq!(journal.update(end()).await, Ok(true));
     assert_eq!(journal.update(end()).await, Ok(false), "they have ended");
     for name in ["a", "b", "c"] {
-        let Ok(Some(Known::Finished(record))) = journal.message(&run(name)).await else { panic!("{name}") };
+        let Ok(Some(KnownRun::Finished(record))) = journal.message(&run(name)).await else {
+            panic!("{name}")
+        };
         assert_eq!((record.run_id, record.outcome), (run(name), finished("c", "to all").outcome));
     }
     assert_eq!(unfinished_count(open, dir.path()), 1);
 }
 
-async fn a_dropped_message_has_ended_or_waits_to_be_told_of(open: Open) {
+async fn a_dropped_message_has_ended_or_waits_to_be_told_of(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     accept(&journal, chat("a", "hello")).await;
@@ -358,30 +363,32 @@ async fn a_dropped_message_has_ended_or_waits_to_be_told_of(open: Open) {
     let drop = Update::Drop { record: record.clone(), rule: DropRule::Old, arrivals: Box::default() };
     assert_eq!(journal.update(drop.clone()).await, Ok(true));
     assert_eq!(journal.update(drop).await, Ok(false));
-    assert_eq!(journal.message(&run("a")).await, Ok(Some(Known::Finished(record))));
+    assert_eq!(journal.message(&run("a")).await, Ok(Some(KnownRun::Finished(record))));
     // Sent again it is new, even with other words; one that was read is not.
     accept(&journal, chat("c", "hello")).await;
     let read = finished("c", "read");
     let drop = Update::Drop { record: read.clone(), rule: DropRule::Read, arrivals: Box::default() };
     assert_eq!(journal.update(drop).await, Ok(true));
-    assert_eq!(accept(&journal, chat("c", "hello")).await, Insert::Known(Known::Finished(read)));
+    assert_eq!(accept(&journal, chat("c", "hello")).await, Insert::Known(KnownRun::Finished(read)));
     assert_eq!(accept(&journal, chat("a", "once more")).await, Insert::New);
-    assert!(matches!(journal.message(&run("a")).await, Ok(Some(Known::Unfinished { .. }))));
+    assert!(matches!(journal.message(&run("a")).await, Ok(Some(KnownRun::Unfinished { .. }))));
     assert_eq!(accept(&journal, chat("a", "and more")).await, Insert::Conflict);
     assert_eq!(journal.update(Update::Finish(finished("a", "x"), Vec::new())).await, Ok(true));
     let cut = Update::Cut { run_id: run("b"), arrivals: Box::default(), dropped: 7, now: 1 };
     assert_eq!(journal.update(cut).await, Ok(true));
-    assert_eq!(only(open, dir.path()).waited, Waited { cut: Some(7), ..Waited::default() });
+    assert_eq!(only(open, dir.path()).waited, MessageWait { cut: Some(7), ..MessageWait::default() });
     // Its end is that it was dropped, whatever becomes of the run that is told of it.
     let end = Update::FinishAll(finished("d", "x"), vec![run("b")], Vec::new());
     assert_eq!(journal.update(end).await, Ok(false), "there is no such run");
-    let Ok(Some(Known::Finished(record))) = journal.message(&run("b")).await else { panic!("it has ended") };
+    let Ok(Some(KnownRun::Finished(record))) = journal.message(&run("b")).await else {
+        panic!("it has ended")
+    };
     assert_eq!((record.outcome, record.started_at), (DropRule::Summarized.outcome(), None));
     let records = journal.message_records(AskedRecords::Run(run("b")), 1).await.unwrap();
     assert!(records[0].is_cut, "{records:?}");
 }
 
-async fn the_prompt_report_is_not_kept(open: Open) {
+async fn the_prompt_report_is_not_kept(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     accept(&journal, chat("a", "x")).await;
@@ -391,10 +398,10 @@ async fn the_prompt_report_is_not_kept(open: Open) {
         ..answered.clone()
     };
     journal.update(Update::Finish(with_report, Vec::new())).await.unwrap();
-    assert_eq!(journal.message(&run("a")).await.unwrap(), Some(Known::Finished(answered)));
+    assert_eq!(journal.message(&run("a")).await.unwrap(), Some(KnownRun::Finished(answered)));
 }
 
-async fn the_first_reason_of_an_abort_stays(open: Open) {
+async fn the_first_reason_of_an_abort_stays(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     for name in ["a", "b"] {
@@ -410,7 +417,7 @@ async fn the_first_reason_of_an_abort_stays(open: Open) {
 }
 
 /// The laws of `docs/durability.md`, "Messages that end the process".
-async fn attempts_are_counted_until_one_is_prepared_and_given_back_by_a_stop_in_order(open: Open) {
+async fn attempts_are_counted_until_one_is_prepared_and_given_back_by_a_stop_in_order(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     accept(&journal, chat("a", "x")).await;
@@ -435,7 +442,7 @@ async fn attempts_are_counted_until_one_is_prepared_and_given_back_by_a_stop_in_
     }
 }
 
-async fn what_a_message_was_and_who_took_it_is_remembered(open: Open) {
+async fn what_a_message_was_and_who_took_it_is_remembered(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     for name in ["a", "b", "c"] {
@@ -484,12 +491,12 @@ async fn what_a_message_was_and_who_took_it_is_remembered(open: Open) {
     assert_eq!(record, expected);
 }
 
-async fn entries_are_those_of_all_that_were_accepted_since(open: Open) {
+async fn entries_are_those_of_all_that_were_accepted_since(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     for (name, accepted_at) in [("a", 1_000), ("b", 2_000), ("c", 3_000)] {
         let (entry_id, fresh_id) = (format!("entry-{name}"), SessionId::new(format!("fresh-{name}")));
-        accept(&journal, Row { accepted_at, entry_id, fresh_id, ..chat(name, "x") }).await;
+        accept(&journal, InboxRow { accepted_at, entry_id, fresh_id, ..chat(name, "x") }).await;
     }
     journal.update(Update::Finish(finished("b", "x"), Vec::new())).await.unwrap();
     let expected = [("entry-b", "b"), ("fresh-b", "b"), ("entry-c", "c"), ("fresh-c", "c")];
@@ -532,30 +539,38 @@ fn sending(id: &str, attempts: u32) -> Update {
     Update::Sending { id: id.to_owned(), attempts }
 }
 
-fn tried(id: &str, verdict: Verdict) -> Update {
+fn tried(id: &str, verdict: DeliveryVerdict) -> Update {
     Update::Tried { id: id.to_owned(), verdict, now: openclaw_sessions::time::now_ms() }
 }
 
 fn sent(id: &str) -> Update {
-    tried(id, Verdict::Sent(Receipt { message_ids: vec![format!("id-of-{id}")], ..Receipt::default() }))
+    tried(
+        id,
+        DeliveryVerdict::Sent(Receipt { message_ids: vec![format!("id-of-{id}")], ..Receipt::default() }),
+    )
 }
 
 fn retry(id: &str, state: DeliveryState) -> Update {
     let pause = std::time::Duration::from_secs(5);
-    let verdict =
-        Verdict::Retry(Retry { state, pause, attempts: 1, may_hurry: true, reason: "busy".to_owned() });
+    let verdict = DeliveryVerdict::Retry(Retry {
+        state,
+        pause,
+        attempts: 1,
+        may_hurry: true,
+        reason: "busy".to_owned(),
+    });
     Update::Tried { id: id.to_owned(), verdict, now: 1_000 }
 }
 
 fn failed(id: &str) -> Update {
-    tried(id, Verdict::refused("no such chat".to_owned()))
+    tried(id, DeliveryVerdict::refused("no such chat".to_owned()))
 }
 
 async fn status(journal: &Arc<dyn Journal>, id: &str) -> DeliveryStatus {
     journal.delivery(id).await.unwrap().expect("it is known")
 }
 
-async fn a_delivery_is_found_again_as_it_was(open: Open) {
+async fn a_delivery_is_found_again_as_it_was(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     assert_eq!(journal.deliver(note("a")).await, Ok(DeliveryInsert::New));
@@ -599,7 +614,7 @@ async fn a_delivery_is_found_again_as_it_was(open: Open) {
     assert_eq!(journal.delivery("b").await.unwrap(), None);
 }
 
-async fn deliveries_are_open_in_the_order_of_acceptance_until_they_are_over(open: Open) {
+async fn deliveries_are_open_in_the_order_of_acceptance_until_they_are_over(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     for id in ["c", "a", "d", "b"] {
@@ -616,7 +631,7 @@ async fn deliveries_are_open_in_the_order_of_acceptance_until_they_are_over(open
     assert_eq!(journal.open_deliveries(0).await.unwrap()[0].next_at, 6_000);
 }
 
-async fn a_pause_before_a_delivery_is_kept_until_it_is_tried(open: Open) {
+async fn a_pause_before_a_delivery_is_kept_until_it_is_tried(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     journal.deliver(note("a")).await.unwrap();
@@ -636,7 +651,7 @@ async fn a_pause_before_a_delivery_is_kept_until_it_is_tried(open: Open) {
     assert_eq!(paced(journal.open_deliveries(0).await.unwrap()), [(1_000, false), (6_000, false)]);
 }
 
-async fn a_delivery_takes_no_step_that_may_not_follow(open: Open) {
+async fn a_delivery_takes_no_step_that_may_not_follow(open: OpenFn) {
     use DeliveryState::{Pending, Uncertain};
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
@@ -673,7 +688,7 @@ async fn a_delivery_takes_no_step_that_may_not_follow(open: Open) {
     assert_eq!((state, attempts, error, receipt), (DeliveryState::Sent, 2, None, vec!["id-of-a".to_owned()]));
 }
 
-async fn a_delivery_that_was_being_sent_is_uncertain_after_a_start(open: Open) {
+async fn a_delivery_that_was_being_sent_is_uncertain_after_a_start(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     for id in ["a", "b", "c"] {
@@ -690,7 +705,7 @@ async fn a_delivery_that_was_being_sent_is_uncertain_after_a_start(open: Open) {
     assert_eq!(states, [DeliveryState::Uncertain, DeliveryState::Sent, DeliveryState::Pending]);
 }
 
-async fn blocks_of_a_run_that_did_not_end_are_not_sent_after_a_start(open: Open) {
+async fn blocks_of_a_run_that_did_not_end_are_not_sent_after_a_start(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     for run_id in ["open", "over"] {
@@ -714,7 +729,7 @@ async fn blocks_of_a_run_that_did_not_end_are_not_sent_after_a_start(open: Open)
     );
 }
 
-async fn a_failed_delivery_is_listed_revived_or_discarded(open: Open) {
+async fn a_failed_delivery_is_listed_revived_or_discarded(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     for id in ["a", "b", "c"] {
@@ -754,7 +769,7 @@ async fn a_failed_delivery_is_listed_revived_or_discarded(open: Open) {
     assert_eq!(journal.account_counts(&channel, &account).await.unwrap().failed, 1, "a alone");
 }
 
-async fn a_conversation_whose_first_delivery_keeps_failing_is_late(open: Open) {
+async fn a_conversation_whose_first_delivery_keeps_failing_is_late(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     let to = |id: &str, target: &str| {
@@ -804,7 +819,7 @@ async fn a_conversation_whose_first_delivery_keeps_failing_is_late(open: Open) {
 
 /// Checks that the delivery's words replace it, at its place in the order, and that nothing of the
 /// file is left to be sent.
-async fn a_delivery_whose_file_is_refused_is_its_words_from_then_on(open: Open) {
+async fn a_delivery_whose_file_is_refused_is_its_words_from_then_on(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     for id in ["a", "b"] {
@@ -812,13 +827,15 @@ async fn a_delivery_whose_file_is_refused_is_its_words_from_then_on(open: Open) 
     }
     let part = Part::text("the words\n\n(a note)");
     let refused = || {
-        let verdict =
-            Verdict::WithoutFile { part: Box::new(part.clone()), left_out: "file x was not sent".to_owned() };
+        let verdict = DeliveryVerdict::WithoutFile {
+            part: Box::new(part.clone()),
+            left_out: "file x was not sent".to_owned(),
+        };
         Update::Tried { id: "a".to_owned(), verdict, now: 2_000 }
     };
     assert_eq!(journal.update(refused()).await, Ok(false), "it was not tried");
     journal.update(sending("a", 3)).await.unwrap();
-    assert_eq!(refused().durability(), Durability::Synced);
+    assert_eq!(refused().durability(), CommitDurability::Synced);
     assert_eq!(journal.update(refused()).await, Ok(true));
     let (_crashed, OpenedJournal { journal, .. }) = restarted(open, dir.path());
     assert_eq!(open_ids(&journal, 0).await, ["a", "b"]);
@@ -833,7 +850,7 @@ async fn a_delivery_whose_file_is_refused_is_its_words_from_then_on(open: Open) 
 }
 
 /// Checks that a platform's request to wait holds the conversation, also across a restart.
-async fn what_a_platform_asked_for_holds_the_conversation(open: Open) {
+async fn what_a_platform_asked_for_holds_the_conversation(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     let mut elsewhere = note("elsewhere:1");
@@ -852,7 +869,7 @@ async fn what_a_platform_asked_for_holds_the_conversation(open: Open) {
     assert_eq!(held(&journal).await, []);
     let put_off = |id: &str, hold: Option<u64>| {
         let hold = hold.map(Duration::from_secs);
-        tried(id, Verdict::Failed { reason: "busy".to_owned(), why: DeliveryFailure::PutOff, hold })
+        tried(id, DeliveryVerdict::Failed { reason: "busy".to_owned(), why: DeliveryFailure::PutOff, hold })
     };
     journal.update(sending("a:1", 1)).await.unwrap();
     journal.update(put_off("a:1", Some(900))).await.unwrap();
@@ -869,7 +886,7 @@ async fn what_a_platform_asked_for_holds_the_conversation(open: Open) {
     assert_eq!(held(&journal).await, []);
 }
 
-async fn what_waits_is_thrown_away_for_good_but_not_while_it_is_sent(open: Open) {
+async fn what_waits_is_thrown_away_for_good_but_not_while_it_is_sent(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     for id in ["a", "b"] {
@@ -915,7 +932,7 @@ async fn what_waits_is_thrown_away_for_good_but_not_while_it_is_sent(open: Open)
     assert_eq!(journal.stored_delivery(number).await.unwrap().unwrap().hold, None);
 }
 
-async fn what_waits_behind_another_delivery_is_known(open: Open) {
+async fn what_waits_behind_another_delivery_is_known(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     let mut elsewhere = note("elsewhere");
@@ -933,7 +950,7 @@ async fn what_waits_behind_another_delivery_is_known(open: Open) {
     assert_eq!((ahead("a").await, ahead("b").await, ahead("c").await), (None, None, Some("b".to_owned())));
 }
 
-async fn what_stands_behind_a_part_that_was_put_off_is_cut_off(open: Open) {
+async fn what_stands_behind_a_part_that_was_put_off_is_cut_off(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     let ids = ["run:1", "run:2", "run:3", "other:4", "runner:5"];
@@ -951,7 +968,7 @@ async fn what_stands_behind_a_part_that_was_put_off_is_cut_off(open: Open) {
         }
         found
     };
-    let put_off = |why| tried("run:2", Verdict::failed("busy".to_owned(), why));
+    let put_off = |why| tried("run:2", DeliveryVerdict::failed("busy".to_owned(), why));
     let revive = Update::Revive { id: "run:2".to_owned(), now: 1 };
     for (why, expect, state) in [
         (DeliveryFailure::Refused, Vec::new(), DeliveryState::Pending),
@@ -969,14 +986,14 @@ async fn what_stands_behind_a_part_that_was_put_off_is_cut_off(open: Open) {
     }
 }
 
-async fn a_closed_journal_refuses_everything(open: Open) {
+async fn a_closed_journal_refuses_everything(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     accept(&journal, chat("a", "x")).await;
     let (reserved, late) = (journal.reserve().await.unwrap(), stored(chat("b", "x")).await);
     journal.close().await;
     journal.close().await;
-    assert_eq!(reserved(late, Durability::Synced).await, Err(JournalError::Closed));
+    assert_eq!(reserved(late, CommitDurability::Synced).await, Err(JournalError::Closed));
     assert_eq!(journal.reserve().await.err(), Some(JournalError::Closed));
     assert_eq!(journal.deliver(note("a")).await, Err(JournalError::Closed));
     assert_eq!(journal.update(Update::Attempt(run("a"))).await, Err(JournalError::Closed));
@@ -995,21 +1012,24 @@ async fn a_closed_journal_refuses_everything(open: Open) {
 fn what_is_acknowledged_is_synced_before() {
     let run = || run("a");
     let rows = [
-        (Update::Settle, Durability::Synced),
-        (Update::Abort(vec![run()], AbortReason::Stop), Durability::Synced),
-        (sending("a", 1), Durability::Synced),
-        (sent("a"), Durability::Synced),
-        (failed("a"), Durability::Synced),
-        (retry("a", DeliveryState::Pending), Durability::Written),
-        (Update::Begin(run(), SessionId::new("s")), Durability::Written),
-        (Update::Finish(finished("a", "x"), Vec::new()), Durability::Written),
-        (Update::Attempt(run()), Durability::Written),
-        (Update::FinishAll(finished("a", "x"), vec![run()], Vec::new()), Durability::Written),
-        (Update::Gather { leader: run(), others: vec![], answer_to: None }, Durability::Synced),
-        (Update::Cut { run_id: run(), arrivals: Box::default(), dropped: 1, now: 1 }, Durability::Synced),
+        (Update::Settle, CommitDurability::Synced),
+        (Update::Abort(vec![run()], AbortReason::Stop), CommitDurability::Synced),
+        (sending("a", 1), CommitDurability::Synced),
+        (sent("a"), CommitDurability::Synced),
+        (failed("a"), CommitDurability::Synced),
+        (retry("a", DeliveryState::Pending), CommitDurability::Written),
+        (Update::Begin(run(), SessionId::new("s")), CommitDurability::Written),
+        (Update::Finish(finished("a", "x"), Vec::new()), CommitDurability::Written),
+        (Update::Attempt(run()), CommitDurability::Written),
+        (Update::FinishAll(finished("a", "x"), vec![run()], Vec::new()), CommitDurability::Written),
+        (Update::Gather { leader: run(), others: vec![], answer_to: None }, CommitDurability::Synced),
+        (
+            Update::Cut { run_id: run(), arrivals: Box::default(), dropped: 1, now: 1 },
+            CommitDurability::Synced,
+        ),
         (
             Update::Drop { record: finished("a", "x"), rule: DropRule::New, arrivals: Box::default() },
-            Durability::Synced,
+            CommitDurability::Synced,
         ),
     ];
     for (update, expected) in rows {

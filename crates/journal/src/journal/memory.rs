@@ -21,21 +21,24 @@ use super::{
 use crate::api::RunRecord;
 use crate::arrival::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival};
 use crate::delivery::{
-    Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, Hold, LaneKey, ListedDelivery,
-    OpenDelivery, SentMessage, Verdict,
+    Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, DeliveryVerdict, Hold, LaneKey,
+    ListedDelivery, OpenDelivery, SentMessage,
 };
-use crate::inbox::{AskedRecords, Attempts, Insert, Known, MessageRecord, Row, Stored, Unfinished, Waited};
+use crate::inbox::{
+    AskedRecords, Attempts, InboxRow, Insert, KnownRun, MessageRecord, MessageWait, RequestColumns,
+    Unfinished,
+};
 use crate::notices::{KeptLine, KeptNotices, Lost, lines_of};
 use crate::queue::DropRule;
-use crate::request::Request;
+use crate::request::RunRequest;
 
 /// Contents of the journals of all tests, by directory.
-static JOURNALS: LazyLock<Mutex<HashMap<PathBuf, Arc<Mutex<State>>>>> = LazyLock::new(Mutex::default);
+static JOURNALS: LazyLock<Mutex<HashMap<PathBuf, Arc<Mutex<MemoryState>>>>> = LazyLock::new(Mutex::default);
 
 /// Contents of a journal, in the order of acceptance.
 #[derive(Debug, Clone, Default)]
-struct State {
-    messages: Vec<Message>,
+struct MemoryState {
+    messages: Vec<MemoryMessage>,
     deliveries: Vec<StoredItem>,
     arrivals: Vec<Arrived>,
     promises: Vec<Promised>,
@@ -63,15 +66,15 @@ struct Arrived {
 
 /// A message.
 #[derive(Debug, Clone)]
-pub struct Message {
+pub struct MemoryMessage {
     /// The stored message.
-    pub row: Row<Stored>,
+    pub row: InboxRow<RequestColumns>,
     /// Record of its run, once that has ended.
     pub finished: Option<RunRecord>,
     /// Tries of its run so far.
     pub attempts: Attempts,
     /// Time for which it waited.
-    pub waited: Waited,
+    pub waited: MessageWait,
     /// Run that it was put together with, if it was.
     pub taken_by: Option<RunId>,
     /// True if it was dropped, and counts as new when it is sent again.
@@ -101,7 +104,7 @@ fn number_of(place: usize) -> i64 {
 }
 
 /// The state of the journal of a directory.
-fn state(dir: &Path) -> Arc<Mutex<State>> {
+fn state(dir: &Path) -> Arc<Mutex<MemoryState>> {
     Arc::clone(JOURNALS.lock().entry(dir.to_path_buf()).or_default())
 }
 
@@ -112,14 +115,14 @@ pub fn copy(from: &Path, to: &Path) {
 }
 
 /// Edits the contents of a directory's journal, while nobody has it open.
-pub fn edit(dir: &Path, change: impl FnMut(&mut Message)) {
+pub fn edit(dir: &Path, change: impl FnMut(&mut MemoryMessage)) {
     state(dir).lock().messages.iter_mut().for_each(change);
 }
 
 /// A journal in memory.
 #[derive(Clone)]
 pub struct MemoryJournal {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<MemoryState>>,
     is_closed: Arc<AtomicBool>,
 }
 
@@ -136,7 +139,10 @@ impl MemoryJournal {
     }
 
     /// Does something in one piece.
-    fn work<T>(&self, work: impl FnOnce(&mut State) -> Result<T, JournalError>) -> JournalFuture<'static, T>
+    fn work<T>(
+        &self,
+        work: impl FnOnce(&mut MemoryState) -> Result<T, JournalError>,
+    ) -> JournalFuture<'static, T>
     where
         T: Send + 'static,
     {
@@ -146,7 +152,7 @@ impl MemoryJournal {
     }
 }
 
-impl State {
+impl MemoryState {
     fn recover(&mut self) -> Vec<Unfinished> {
         for item in &mut self.deliveries {
             if item.state == DeliveryState::Sending {
@@ -160,10 +166,10 @@ impl State {
             let is_block = blocks.iter().any(|start| item.delivery.id.starts_with(start));
             item.state != DeliveryState::Pending || !is_block
         });
-        let read = |message: &Message| {
-            let Stored { json, facts, .. } = &message.row.payload;
-            let row = Row { recovered: true, ..message.row.without_payload() };
-            let waited = Waited { is_taken: message.taken_by.is_some(), ..message.waited.clone() };
+        let read = |message: &MemoryMessage| {
+            let RequestColumns { json, facts, .. } = &message.row.payload;
+            let row = InboxRow { recovered: true, ..message.row.without_payload() };
+            let waited = MessageWait { is_taken: message.taken_by.is_some(), ..message.waited.clone() };
             Unfinished::read(row, Some(json.get()), facts.as_deref(), message.attempts, waited)
         };
         open.filter_map(read).collect()
@@ -189,7 +195,7 @@ impl State {
         KeptNotices { lines: self.lines.clone(), lost: lost.collect() }
     }
 
-    fn message(&mut self, run_id: &RunId) -> Option<&mut Message> {
+    fn message(&mut self, run_id: &RunId) -> Option<&mut MemoryMessage> {
         self.messages.iter_mut().find(|message| message.row.run_id == *run_id)
     }
 
@@ -197,7 +203,7 @@ impl State {
         self.deliveries.iter_mut().find(|item| item.delivery.id == id)
     }
 
-    fn accept(&mut self, row: Row<Stored>) -> Insert {
+    fn accept(&mut self, row: InboxRow<RequestColumns>) -> Insert {
         let Arrivals { said, context, route } = &row.payload.arrivals;
         self.decide(said, &Fate::Run(row.run_id.clone()), row.accepted_at);
         for (at, arrived) in self.arrivals.iter_mut().enumerate() {
@@ -212,11 +218,11 @@ impl State {
         }
         self.messages.retain(|message| !message.may_repeat || message.row.run_id != row.run_id);
         let Some(known) = self.message(&row.run_id) else {
-            self.messages.push(Message {
+            self.messages.push(MemoryMessage {
                 row,
                 finished: None,
                 attempts: Attempts::default(),
-                waited: Waited::default(),
+                waited: MessageWait::default(),
                 taken_by: None,
                 may_repeat: false,
             });
@@ -324,7 +330,7 @@ impl State {
             Update::Settle => true,
             Update::Attempt(run_id) => {
                 let open = self.message(&run_id).filter(|message| message.finished.is_none());
-                open.map(|Message { attempts, .. }| {
+                open.map(|MemoryMessage { attempts, .. }| {
                     attempts.all += 1;
                     attempts.unprepared += 1;
                 })
@@ -333,35 +339,41 @@ impl State {
             Update::Prepared(run_id) => {
                 self.message(&run_id).map(|message| message.attempts.unprepared = 0).is_some()
             }
-            Update::Excuse(runs) => self.each(&runs, |Message { attempts, .. }| {
+            Update::Excuse(runs) => self.each(&runs, |MemoryMessage { attempts, .. }| {
                 *attempts = Attempts { all: attempts.all.saturating_sub(1), unprepared: 0 };
                 true
             }),
-            Update::Begin(run_id, session_id) => self.each(&[run_id], |Message { row, attempts, .. }| {
-                row.session_id = Some(session_id.clone());
-                attempts.all = attempts.all.max(1);
-                attempts.unprepared = attempts.unprepared.max(1);
-                true
-            }),
-            Update::Taken { runs, by } => self.each(&runs, |Message { row, finished, taken_by, .. }| {
-                let is_open = finished.is_none();
-                if is_open {
-                    *taken_by = Some(by.clone()).filter(|by| *by != row.run_id);
-                }
-                is_open
-            }),
-            Update::Abort(runs, reason) => self.each(&runs, |Message { row, finished, .. }| {
+            Update::Begin(run_id, session_id) => {
+                self.each(&[run_id], |MemoryMessage { row, attempts, .. }| {
+                    row.session_id = Some(session_id.clone());
+                    attempts.all = attempts.all.max(1);
+                    attempts.unprepared = attempts.unprepared.max(1);
+                    true
+                })
+            }
+            Update::Taken { runs, by } => {
+                self.each(&runs, |MemoryMessage { row, finished, taken_by, .. }| {
+                    let is_open = finished.is_none();
+                    if is_open {
+                        *taken_by = Some(by.clone()).filter(|by| *by != row.run_id);
+                    }
+                    is_open
+                })
+            }
+            Update::Abort(runs, reason) => self.each(&runs, |MemoryMessage { row, finished, .. }| {
                 let is_first = finished.is_none() && row.abort.is_none();
                 row.abort = if is_first { Some(reason) } else { row.abort };
                 is_first
             }),
             Update::Answered(record, replies) => {
-                let is_open =
-                    self.each(std::slice::from_ref(&record.run_id), |Message { row, finished, .. }| {
+                let is_open = self.each(
+                    std::slice::from_ref(&record.run_id),
+                    |MemoryMessage { row, finished, .. }| {
                         let is_open = finished.is_none();
                         row.answered = is_open.then(|| record.clone());
                         is_open
-                    });
+                    },
+                );
                 is_open && self.deliver_all(replies)
             }
             Update::Finish(record, replies) => self.finish(record) && self.deliver_all(replies),
@@ -372,11 +384,11 @@ impl State {
                 self.finish(record) && self.deliver_all(replies)
             }
             Update::Gather { leader, others, answer_to } => {
-                self.each(&others, |Message { waited, .. }| {
+                self.each(&others, |MemoryMessage { waited, .. }| {
                     waited.collected_by = Some(leader.clone());
                     true
                 });
-                self.each(std::slice::from_ref(&leader), |Message { waited, .. }| {
+                self.each(std::slice::from_ref(&leader), |MemoryMessage { waited, .. }| {
                     waited.collected_by = Some(leader.clone());
                     waited.answer_to.clone_from(&answer_to);
                     true
@@ -384,7 +396,7 @@ impl State {
             }
             Update::Cut { run_id, arrivals, dropped, now } => {
                 self.drop_run(&arrivals, DropRule::Summarized, now);
-                self.each(&[run_id], |Message { waited, .. }| {
+                self.each(&[run_id], |MemoryMessage { waited, .. }| {
                     waited.cut = Some(dropped);
                     true
                 })
@@ -402,7 +414,7 @@ impl State {
                 let (id, now) = (note.delivery.id.clone(), note.accepted_at);
                 self.deliver(*note);
                 self.update(Update::Sending { id: id.clone(), attempts: 1 })
-                    && self.update(Update::Tried { id, verdict: Verdict::Sent(receipt), now })
+                    && self.update(Update::Tried { id, verdict: DeliveryVerdict::Sent(receipt), now })
             }
             Update::Sending { id, attempts } => {
                 let is_uncertain = self.item(&id).is_some_and(|item| item.state == DeliveryState::Uncertain);
@@ -415,10 +427,10 @@ impl State {
             }
             Update::Tried { id, verdict, now } => {
                 let to = match &verdict {
-                    Verdict::Sent(_) => DeliveryState::Sent,
-                    Verdict::Retry(retry) => retry.state,
-                    Verdict::WithoutFile { .. } => DeliveryState::Pending,
-                    Verdict::Failed { .. } => DeliveryState::Failed,
+                    DeliveryVerdict::Sent(_) => DeliveryState::Sent,
+                    DeliveryVerdict::Retry(retry) => retry.state,
+                    DeliveryVerdict::WithoutFile { .. } => DeliveryState::Pending,
+                    DeliveryVerdict::Failed { .. } => DeliveryState::Failed,
                 };
                 let is_over = self.item(&id).is_none_or(|item| !item.state.is_open());
                 if is_over && to.is_open() {
@@ -427,17 +439,17 @@ impl State {
                 let Some(item) = self.advance(&id, to) else { return false };
                 item.ended_at = (!to.is_open()).then_some(now);
                 match verdict {
-                    Verdict::Sent(receipt) => (item.receipt, item.error) = (Some(receipt), None),
-                    Verdict::Failed { reason, why, hold } => {
+                    DeliveryVerdict::Sent(receipt) => (item.receipt, item.error) = (Some(receipt), None),
+                    DeliveryVerdict::Failed { reason, why, hold } => {
                         (item.error, item.given_up) = (Some(reason), Some(why));
                         item.next_at =
                             now + hold.map_or(0, |hold| i64::try_from(hold.as_millis()).unwrap_or(i64::MAX));
                     }
-                    Verdict::WithoutFile { part, left_out } => {
+                    DeliveryVerdict::WithoutFile { part, left_out } => {
                         (item.delivery.part, item.left_out) = (*part, Some(left_out));
                         (item.attempts, item.next_at, item.error) = (0, now, None);
                     }
-                    Verdict::Retry(retry) => {
+                    DeliveryVerdict::Retry(retry) => {
                         item.attempts = retry.attempts;
                         (item.next_at, item.error) = (retry.at(now), Some(retry.reason));
                     }
@@ -520,7 +532,7 @@ impl State {
     }
 
     /// Changes these messages; true if any of them was changed.
-    fn each(&mut self, runs: &[RunId], change: impl FnMut(&mut Message) -> bool) -> bool {
+    fn each(&mut self, runs: &[RunId], change: impl FnMut(&mut MemoryMessage) -> bool) -> bool {
         let named = self.messages.iter_mut().filter(|message| runs.contains(&message.row.run_id));
         named.map(change).filter(|changed| *changed).count() > 0
     }
@@ -533,15 +545,16 @@ impl State {
     }
 }
 
-impl Message {
+impl MemoryMessage {
     fn taken_by(&self) -> Option<RunId> {
         let collected = self.waited.collected_by.clone().filter(|leader| *leader != self.row.run_id);
         self.taken_by.clone().or(collected)
     }
 
     fn record(&self) -> MessageRecord {
-        let Row { run_id, session_key, session_id, payload, accepted_at, entry_id, fresh_id, abort, .. } =
-            &self.row;
+        let InboxRow {
+            run_id, session_key, session_id, payload, accepted_at, entry_id, fresh_id, abort, ..
+        } = &self.row;
         MessageRecord {
             run_id: run_id.clone(),
             kind: payload.kind.to_owned(),
@@ -557,10 +570,10 @@ impl Message {
         }
     }
 
-    fn known(&self) -> Known {
+    fn known(&self) -> KnownRun {
         match &self.finished {
-            Some(record) => Known::Finished(record.clone()),
-            None => Known::Unfinished { accepted_at: self.row.accepted_at },
+            Some(record) => KnownRun::Finished(record.clone()),
+            None => KnownRun::Unfinished { accepted_at: self.row.accepted_at },
         }
     }
 }
@@ -660,25 +673,25 @@ impl Journal for MemoryJournal {
         self.work(|state| Ok(state.update(update)))
     }
 
-    fn message(&self, run_id: &RunId) -> JournalFuture<'_, Option<Known>> {
+    fn message(&self, run_id: &RunId) -> JournalFuture<'_, Option<KnownRun>> {
         self.work(|state| Ok(state.message(run_id).map(|message| message.known())))
     }
 
     fn message_records(&self, asked: AskedRecords, most: u32) -> JournalFuture<'_, Vec<MessageRecord>> {
         self.work(|state| {
             let newest = state.messages.last().map(|message| message.row.run_id.clone());
-            let is_asked = |message: &&Message| match &asked {
+            let is_asked = |message: &&MemoryMessage| match &asked {
                 AskedRecords::Run(run_id) => message.row.run_id == *run_id,
                 AskedRecords::Newest => Some(&message.row.run_id) == newest.as_ref(),
                 AskedRecords::TakenBy(run_id) => message.taken_by().as_ref() == Some(run_id),
                 AskedRecords::Entry(id) => message.record().entry_ids.contains(id),
             };
-            let found = state.messages.iter().filter(is_asked).map(Message::record);
+            let found = state.messages.iter().filter(is_asked).map(MemoryMessage::record);
             Ok(found.take(most as usize).collect())
         })
     }
 
-    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Request> {
+    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, RunRequest> {
         self.work(|state| {
             let message = state.message(run_id).filter(|message| message.finished.is_none());
             let json = message.map_or("", |message| message.row.payload.json.get());
@@ -822,7 +835,7 @@ impl Journal for MemoryJournal {
     fn entries_since(&self, accepted_at: i64) -> JournalFuture<'_, HashMap<String, RunId>> {
         self.work(|state| {
             let since = state.messages.iter().filter(|message| message.row.accepted_at >= accepted_at);
-            let ids = |Message { row, .. }: &Message| {
+            let ids = |MemoryMessage { row, .. }: &MemoryMessage| {
                 let ids = [row.entry_id.clone(), row.fresh_id.as_str().to_owned()];
                 ids.map(|id| (id, row.run_id.clone()))
             };

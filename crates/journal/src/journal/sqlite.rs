@@ -46,12 +46,12 @@ use super::{
 };
 use crate::arrival::{ArrivalInsert, ArrivalRecord, NewArrival, StoredArrival};
 use crate::delivery::{DeliveryInsert, DeliveryStatus, ListedDelivery, OpenDelivery, SentMessage};
-use crate::inbox::{AskedRecords, Known, MessageRecord};
-use crate::request::Request;
+use crate::inbox::{AskedRecords, KnownRun, MessageRecord};
+use crate::request::RunRequest;
 use arrivals::Arrive;
 use messages::Accept;
-use refused::Refused;
-use writer::{Change, Mail, Signals, Writer};
+use refused::RefusedRuns;
+use writer::{DbChange, DbWriter, Mail, Signals};
 
 /// Name of the database in the state directory.
 pub const FILE_NAME: &str = "gateway.sqlite";
@@ -81,7 +81,7 @@ impl From<rusqlite::Error> for JournalError {
 /// The journal in `gateway.sqlite`.
 pub struct SqliteJournal {
     mailbox: mpsc::Sender<Mail>,
-    refused: Refused,
+    refused: RefusedRuns,
     /// Notified of each commit that was synced.
     syncs: watch::Receiver<()>,
     /// Notified of each commit that stored deliveries.
@@ -109,10 +109,10 @@ impl SqliteJournal {
         let path = state_dir.join(FILE_NAME);
         let (connection, found) = file::open(&path, look)?;
         let (mailbox, received) = mpsc::channel(MAILBOX);
-        let refused = Refused::default();
+        let refused = RefusedRuns::default();
         let signals = Signals::default();
         let (syncs, deliveries) = (signals.synced.subscribe(), signals.delivered.subscribe());
-        let writer = Writer::new(connection, refused.clone(), signals);
+        let writer = DbWriter::new(connection, refused.clone(), signals);
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.run(received))
@@ -120,8 +120,8 @@ impl SqliteJournal {
         Ok((Self { mailbox, refused, syncs, deliveries, thread: Mutex::new(Some(thread)) }, found))
     }
 
-    /// Makes a change. When this returns it is as safe as its [`Change::durability`] says.
-    async fn change<C: Change>(&self, change: C) -> Result<C::Done, JournalError> {
+    /// Makes a change. When this returns it is as safe as its [`DbChange::durability`] says.
+    async fn change<C: DbChange>(&self, change: C) -> Result<C::Done, JournalError> {
         let (reply, answer) = oneshot::channel();
         let mail = Mail::Work(writer::work(change, reply));
         self.mailbox.send(mail).await.map_err(|_| JournalError::Closed)?;
@@ -231,10 +231,10 @@ impl Journal for SqliteJournal {
         Box::pin(self.change(update))
     }
 
-    fn message(&self, run_id: &RunId) -> JournalFuture<'_, Option<Known>> {
+    fn message(&self, run_id: &RunId) -> JournalFuture<'_, Option<KnownRun>> {
         // The run has ended, whatever the disk says of it.
         if let Some(record) = self.refused.find(run_id) {
-            return Box::pin(std::future::ready(Ok(Some(Known::Finished(record)))));
+            return Box::pin(std::future::ready(Ok(Some(KnownRun::Finished(record)))));
         }
         let run_id = run_id.clone();
         Box::pin(self.read(move |db| messages::known(db, &run_id)))
@@ -244,7 +244,7 @@ impl Journal for SqliteJournal {
         Box::pin(self.read(move |db| messages::records(db, &asked, most)))
     }
 
-    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, Request> {
+    fn payload(&self, run_id: &RunId) -> JournalFuture<'_, RunRequest> {
         let run_id = run_id.clone();
         Box::pin(self.read(move |db| messages::payload(db, &run_id)))
     }

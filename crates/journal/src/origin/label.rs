@@ -1,6 +1,6 @@
 //! Labels of senders and places, for envelopes and lists of sessions (spec `messages.md` §1.1).
 
-use openclaw_channels::{Address, Conversation, ConversationKind, Sender};
+use openclaw_channels::{Address, ConversationInfo, ConversationKind, Sender};
 
 use crate::frames::framed_name;
 
@@ -29,7 +29,7 @@ fn place_name(name: &str) -> String {
 
 /// Origin of a message for its envelope and for lists of sessions, a sender or a place: `Ada (@ada)
 /// id:5`, `Team id:-1001 topic:7`.
-pub fn place_label(address: &Address, conversation: &Conversation, sender: &Sender) -> String {
+pub fn place_label(address: &Address, conversation: &ConversationInfo, sender: &Sender) -> String {
     if conversation.kind == ConversationKind::Direct {
         let name = match (sender.name.as_deref(), sender.username.as_deref()) {
             (Some(name), Some(username)) => Some(format!("{name} (@{username})")),

@@ -7,14 +7,14 @@ use crate::frames::{OVERFLOW, QUEUED_ANNOUNCES, QUEUED_ITEM, QUEUED_MESSAGES, fr
 
 /// Kind of waiting messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waiting {
+pub enum WaitingKind {
     /// Messages of people.
     Messages,
     /// Announcements of sub-agents.
     Announces,
 }
 
-impl Waiting {
+impl WaitingKind {
     /// Returns the form for announcements of sub-agents, or for other messages.
     pub fn of(is_announcement: bool) -> Self {
         if is_announcement { Self::Announces } else { Self::Messages }
@@ -41,7 +41,7 @@ impl Waiting {
 const LINE: usize = 160;
 
 /// Joins messages that are run together, in order, with the text about dropped ones.
-pub fn collected(what: Waiting, overflow: Option<&str>, prompts: &[String]) -> String {
+pub fn collected(what: WaitingKind, overflow: Option<&str>, prompts: &[String]) -> String {
     let mut blocks = vec![what.title().to_owned()];
     blocks.extend(overflow.map(str::to_owned));
     let numbered = (1..).zip(prompts);
@@ -52,7 +52,7 @@ pub fn collected(what: Waiting, overflow: Option<&str>, prompts: &[String]) -> S
 }
 
 /// Text about so many dropped messages, of which these lines are left.
-pub fn overflow(what: Waiting, dropped: u64, lines: &[String]) -> String {
+pub fn overflow(what: WaitingKind, dropped: u64, lines: &[String]) -> String {
     let noun = what.noun();
     let plural = if dropped == 1 { "" } else { "s" };
     let mut told = format!("{OVERFLOW} Dropped {dropped} {noun}{plural} due to cap.");
@@ -84,7 +84,7 @@ mod tests {
     /// Spec `queue.md` §4.2.
     #[test]
     fn the_texts_are_exact() {
-        let messages = Waiting::Messages;
+        let messages = WaitingKind::Messages;
         assert_eq!(
             collected(messages, None, &strings(&["one", "two"])),
             "[Queued messages while agent was busy]\n\n---\nQueued #1\none\n\n---\nQueued #2\ntwo"
@@ -98,7 +98,7 @@ mod tests {
         );
         assert_eq!(overflow(messages, 1, &[]), "[Queue overflow] Dropped 1 message due to cap.");
         // Spec `sessions.md` §8.6.
-        let announces = Waiting::Announces;
+        let announces = WaitingKind::Announces;
         assert_eq!(overflow(announces, 2, &[]), "[Queue overflow] Dropped 2 announces due to cap.");
         assert_eq!(
             collected(announces, None, &strings(&["one", "two"])),

@@ -1,4 +1,4 @@
-//! Stored form of a request: one flat object. Versions before [`Source`] wrote the same fields, so theirs are read without a migration.
+//! Stored form of a request: one flat object. Versions before [`RequestSource`] wrote the same fields, so theirs are read without a migration.
 
 use std::borrow::Cow;
 
@@ -8,25 +8,25 @@ use openclaw_protocol::{AgentId, SessionKey};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Decisions, Request};
+use super::{Decisions, RunRequest};
 use crate::api::Occasion;
 use crate::beat::Beat;
 use crate::caller::CallerRights;
 use crate::child_run::ChildRun;
 use crate::exchange::Exchange;
 use crate::lineage::Lineage;
-use crate::origin::Origin;
+use crate::origin::MessageOrigin;
 use crate::rights::Rights;
 use crate::source::{
-    AnnouncementSource, Announces, ClientSource, Kind, PlatformSource, ProgramSource, Source, TalkSource,
-    TaskSource,
+    AnnouncementSource, Announces, ClientSource, PlatformSource, ProgramSource, RequestKind, RequestSource,
+    TalkSource, TaskSource,
 };
 
 /// A request as its column of the inbox has it. Fields may be added, none changes its meaning.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Flat<'a> {
-    kind: Kind,
+    kind: RequestKind,
     text: Cow<'a, str>,
     #[serde(skip_serializing_if = "no_blocks")]
     images: Cow<'a, [Block]>,
@@ -58,7 +58,7 @@ struct Flat<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     entry_patch: Option<Cow<'a, Map<String, Value>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    origin: Option<Cow<'a, Origin>>,
+    origin: Option<Cow<'a, MessageOrigin>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     deliver_to: Option<Cow<'a, Address>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,11 +81,11 @@ fn no_blocks(blocks: &[Block]) -> bool {
     blocks.is_empty()
 }
 
-impl Serialize for Request {
+impl Serialize for RunRequest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let source = &self.source;
         let client = source.client();
-        let spawned = if let Source::SubagentTask(task) = source { Some(&task.run) } else { None };
+        let spawned = if let RequestSource::SubagentTask(task) = source { Some(&task.run) } else { None };
         let flat = Flat {
             kind: source.kind(),
             text: (&*self.text).into(),
@@ -118,16 +118,16 @@ impl Serialize for Request {
     }
 }
 
-impl<'de> Deserialize<'de> for Request {
+impl<'de> Deserialize<'de> for RunRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Flat::deserialize(deserializer)?.into_request())
     }
 }
 
 impl Flat<'_> {
-    fn into_request(mut self) -> Request {
+    fn into_request(mut self) -> RunRequest {
         let source = self.take_source();
-        Request {
+        RunRequest {
             source,
             text: self.text.into_owned(),
             images: self.images.into_owned(),
@@ -139,12 +139,12 @@ impl Flat<'_> {
             lineage: self.lineage,
             rights: self.rights.map(Cow::into_owned),
             decided: self.decided.map(Cow::into_owned),
-            ..Request::default()
+            ..RunRequest::default()
         }
     }
 
     /// Tells the source by the fields that only it has.
-    fn take_source(&mut self) -> Source {
+    fn take_source(&mut self) -> RequestSource {
         let provenance = self.provenance.take().map(Cow::into_owned);
         let deliver_to = self.deliver_to.take().map(Cow::into_owned);
         let name = self.sender.take().map(Cow::into_owned);
@@ -152,21 +152,25 @@ impl Flat<'_> {
         let entry_patch = self.entry_patch.take().map(Cow::into_owned).unwrap_or_default();
         if let Some(run) = self.spawned.take() {
             let run = run.into_owned();
-            return Source::SubagentTask(Box::new(TaskSource { run, provenance, entry_patch }));
+            return RequestSource::SubagentTask(Box::new(TaskSource { run, provenance, entry_patch }));
         }
         if let Some(exchange) = self.exchange.take() {
             let exchange = exchange.into_owned();
-            return Source::Talk(Box::new(TalkSource { exchange, provenance, deliver_to }));
+            return RequestSource::Talk(Box::new(TalkSource { exchange, provenance, deliver_to }));
         }
         if let Some(form) = self.announces {
-            return Source::Announcement(Box::new(AnnouncementSource { form, provenance, deliver_to }));
+            return RequestSource::Announcement(Box::new(AnnouncementSource {
+                form,
+                provenance,
+                deliver_to,
+            }));
         }
         if let Some(beat) = self.beat.take() {
-            return Source::Heartbeat(Box::new(beat.into_owned()));
+            return RequestSource::Heartbeat(Box::new(beat.into_owned()));
         }
         if let Some(origin) = self.origin.take() {
             let origin = Box::new(origin.into_owned());
-            return Source::Platform(Box::new(PlatformSource {
+            return RequestSource::Platform(Box::new(PlatformSource {
                 origin,
                 name,
                 parent_session_key,
@@ -176,9 +180,11 @@ impl Flat<'_> {
         let Self { may_approve, may_administer, timeout_ms, occasion, .. } = *self;
         let rights = CallerRights::of_client(may_approve, may_administer);
         match (self.kind, provenance) {
-            (Kind::Chat, _) => Source::Client(ClientSource { name, rights, parent_session_key, timeout_ms }),
-            (Kind::Agent, Some(provenance)) => Source::SubagentMessage(provenance),
-            (Kind::Agent, None) => Source::Program(Box::new(ProgramSource {
+            (RequestKind::Chat, _) => {
+                RequestSource::Client(ClientSource { name, rights, parent_session_key, timeout_ms })
+            }
+            (RequestKind::Agent, Some(provenance)) => RequestSource::SubagentMessage(provenance),
+            (RequestKind::Agent, None) => RequestSource::Program(Box::new(ProgramSource {
                 session_id: self.session_id.take().map(Cow::into_owned),
                 occasion,
                 deliver_to,
@@ -195,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// Requests as versions before [`Source`] stored them, with the source that each is read as.
+    /// Requests as versions before [`RequestSource`] stored them, with the source that each is read as.
     fn recorded() -> Vec<(&'static str, Value)> {
         let by = json!({"kind": "inter_session", "sourceSessionKey": "agent:main:main", "sourceTool": "sessions_spawn"});
         let party = |key: &str| json!({"key": key, "agent": "main"});
@@ -259,11 +265,11 @@ mod tests {
     #[test]
     fn requests_of_older_versions_are_read_and_written_as_they_were() {
         for (source, stored) in recorded() {
-            let request: Request = serde_json::from_value(stored.clone()).unwrap();
+            let request: RunRequest = serde_json::from_value(stored.clone()).unwrap();
             let named = format!("{:?}", request.source);
             assert!(named.starts_with(source), "{named} for {stored}");
             let written = serde_json::to_value(&request).unwrap();
-            let again: Request = serde_json::from_value(written.clone()).unwrap();
+            let again: RunRequest = serde_json::from_value(written.clone()).unwrap();
             assert_eq!(again, request, "{stored}");
             for (field, value) in stored.as_object().unwrap() {
                 if !matches!(field.as_str(), "origin" | "decided" | "spawned") {

@@ -142,7 +142,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::caller::Identity;
+    use crate::caller::CallerIdentity;
     use crate::testing::direct;
 
     fn config(tools: &Value, own: &Value) -> Config {
@@ -203,7 +203,7 @@ mod tests {
     fn a_client_needs_its_own_entry_and_a_name_is_none() {
         let key = SessionKey::parse("agent:main:main").unwrap();
         let agent = AgentId::default();
-        let at_client = Caller { identity: Identity::Client, ..Caller::default() };
+        let at_client = Caller { identity: CallerIdentity::Client, ..Caller::default() };
         let client = Elevation { caller: at_client, agent: &agent, key: &key };
         let tools = |list: Value| config(&json!({"elevated": {"allowFrom": list}}), &json!({}));
         assert!(refusal(&tools(json!({"telegram": ["*"]})), client).is_some());

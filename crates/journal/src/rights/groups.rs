@@ -25,7 +25,7 @@ pub enum Spawner {
 
 /// A group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place<'a> {
+struct PlatformGroup<'a> {
     channel: &'a str,
     group: &'a str,
 }
@@ -36,7 +36,7 @@ pub(super) fn of_sender(config: &Config, sender: ChatSender<'_>) -> Vec<ToolPoli
         return Vec::new();
     }
     let Address { channel, account, target, .. } = sender.address;
-    policies(config, Place { channel, group: target }, account, Voice::Of(sender.listed))
+    policies(config, PlatformGroup { channel, group: target }, account, Voice::Of(sender.listed))
 }
 
 /// Returns the policies of the group that a session belongs to, for a request from elsewhere.
@@ -68,7 +68,7 @@ pub fn of_client(
 ) -> Vec<ToolPolicy> {
     let from = spawner_of(entry);
     let Some(place) = place_of(key, from.as_ref()) else { return Vec::new() };
-    let place = Place { channel: channel.unwrap_or(place.channel), ..place };
+    let place = PlatformGroup { channel: channel.unwrap_or(place.channel), ..place };
     match account {
         Some(account) => policies(config, place, account, Voice::Nobodys),
         None => of_accounts(config, place, entry, Voice::Nobodys),
@@ -88,7 +88,12 @@ fn of_place(
 }
 
 /// Returns the policies of the account that the row names for the channel. If it names none, those of all the channel's accounts apply.
-fn of_accounts(config: &Config, place: Place<'_>, entry: &SessionEntry, voice: Voice<'_>) -> Vec<ToolPolicy> {
+fn of_accounts(
+    config: &Config,
+    place: PlatformGroup<'_>,
+    entry: &SessionEntry,
+    voice: Voice<'_>,
+) -> Vec<ToolPolicy> {
     let route = delivery::of_entry(entry);
     let own = route.filter(|route| route.channel.as_deref() == Some(place.channel));
     if let Some(account) = own.and_then(|route| route.account_id) {
@@ -105,7 +110,7 @@ fn of_accounts(config: &Config, place: Place<'_>, entry: &SessionEntry, voice: V
     found
 }
 
-fn policies(config: &Config, place: Place<'_>, account: &str, voice: Voice<'_>) -> Vec<ToolPolicy> {
+fn policies(config: &Config, place: PlatformGroup<'_>, account: &str, voice: Voice<'_>) -> Vec<ToolPolicy> {
     match AccessSettings::of(config, place.channel, account) {
         Ok(settings) => group_tools::policies_in(&settings, place.channel, place.group, voice),
         Err(error) => {
@@ -120,14 +125,14 @@ fn spawner_of(entry: &SessionEntry) -> Option<SessionKey> {
 }
 
 /// The group of a session, else of the one that spawned it.
-fn place_of<'a>(key: &'a SessionKey, spawner: Option<&'a SessionKey>) -> Option<Place<'a>> {
+fn place_of<'a>(key: &'a SessionKey, spawner: Option<&'a SessionKey>) -> Option<PlatformGroup<'a>> {
     of_key(key).or_else(|| of_key(spawner?))
 }
 
-fn of_key(key: &SessionKey) -> Option<Place<'_>> {
+fn of_key(key: &SessionKey) -> Option<PlatformGroup<'_>> {
     let (KeyForm::Group { channel, id } | KeyForm::Channel { channel, id }) = key.form() else { return None };
     let group = id.split_once(":topic:").map_or(id, |(group, _)| group);
-    Some(Place { channel, group })
+    Some(PlatformGroup { channel, group })
 }
 
 #[cfg(test)]

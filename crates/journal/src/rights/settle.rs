@@ -9,7 +9,7 @@ use openclaw_tools::sandbox::SandboxSettings;
 use super::elevated::{self, Elevation};
 use super::groups::{self, Spawner};
 use super::{Maker, Rights, Trust};
-use crate::caller::{Caller, CallerRights, Identity};
+use crate::caller::{Caller, CallerIdentity, CallerRights};
 
 /// The session of a message.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ pub struct Within<'a> {
 
 /// Facts of a request that its rights depend on.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct RightsFacts<'a> {
     /// Rights of the run that caused the request, if one did.
     pub carried: Option<&'a Rights>,
     /// Caller of the request.
@@ -40,7 +40,7 @@ pub struct Asked<'a> {
 }
 
 /// Settles the rights of a message's run.
-pub fn settled(asked: Asked<'_>, within: Within<'_>) -> Rights {
+pub fn settled(asked: RightsFacts<'_>, within: Within<'_>) -> Rights {
     let own = match asked.carried {
         Some(carried) => carried.clone(),
         None => of_caller(asked, within),
@@ -63,7 +63,7 @@ pub fn of_owner(tools: Vec<ToolPolicy>, within: Within<'_>) -> Rights {
 
 /// Returns the rights of a run that nobody asks for, such as one woken by the end of a command: anybody in the session may have caused it.
 pub fn of_nobody(within: Within<'_>) -> Rights {
-    settled(Asked::default(), within)
+    settled(RightsFacts::default(), within)
 }
 
 /// Returns the same rights, confined to a sandbox if the current settings confine the session to one.
@@ -85,7 +85,7 @@ fn limited(asked: &Rights, tools: Vec<ToolPolicy>, within: Within<'_>) -> Rights
     held(limited, (within.config, within.rules), (within.key, within.agent))
 }
 
-fn of_caller(asked: Asked<'_>, within: Within<'_>) -> Rights {
+fn of_caller(asked: RightsFacts<'_>, within: Within<'_>) -> Rights {
     let Within { config, rules, key, agent, .. } = within;
     let caller = asked.caller;
     let CallerRights { is_owner, is_let_in, .. } = caller.rights;
@@ -104,13 +104,13 @@ fn of_caller(asked: Asked<'_>, within: Within<'_>) -> Rights {
 }
 
 /// Returns the policies of the session's group, for a request that was not said in the group.
-fn of_group(asked: Asked<'_>, within: Within<'_>) -> Vec<ToolPolicy> {
+fn of_group(asked: RightsFacts<'_>, within: Within<'_>) -> Vec<ToolPolicy> {
     let Within { config, key, entry, started_with, .. } = within;
     let is_inherited = started_with.is_some() || asked.carried.is_some();
     let spawner = if is_inherited { Spawner::Counted } else { Spawner::Counts };
     match asked.caller.identity {
-        Identity::Gateway => groups::of_everybody(config, key, entry, spawner),
-        Identity::Program | Identity::Client | Identity::Sender(_) => {
+        CallerIdentity::Gateway => groups::of_everybody(config, key, entry, spawner),
+        CallerIdentity::Program | CallerIdentity::Client | CallerIdentity::Sender(_) => {
             groups::of_session(config, key, entry, spawner)
         }
     }

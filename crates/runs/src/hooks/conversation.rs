@@ -32,12 +32,12 @@ pub struct Restart<'a> {
     /// Id of the sender who gave it.
     pub sender: Option<&'a str>,
     /// The chat it was given in.
-    pub chat: Option<Chat>,
+    pub chat: Option<HookChat>,
 }
 
 /// A chat of a platform, in which hooks may have something said.
 #[derive(Debug, Clone)]
-pub struct Chat {
+pub struct HookChat {
     /// Conversation of the platform.
     pub at: Destination,
     /// Id of the hooks' message there: it is sent once, even if the gateway dies in between.
@@ -52,7 +52,7 @@ pub struct GivenBy {
     /// Sender's id there.
     pub sender: Option<String>,
     /// The chat, if it is one of a platform.
-    pub chat: Option<Chat>,
+    pub chat: Option<HookChat>,
 }
 
 impl Runner {
@@ -92,8 +92,8 @@ impl Runner {
     }
 
     /// Sends the texts of hooks to the chat of a command. The web chat shows none of them.
-    async fn say_for_hooks(&self, key: &SessionKey, chat: Option<Chat>, said: Vec<String>) {
-        let Some(Chat { at, id }) = chat.filter(|_| !said.is_empty()) else { return };
+    async fn say_for_hooks(&self, key: &SessionKey, chat: Option<HookChat>, said: Vec<String>) {
+        let Some(HookChat { at, id }) = chat.filter(|_| !said.is_empty()) else { return };
         let may = self.may_deliver(key, &at.address.channel).await;
         if may.inspect_err(|error| tracing::warn!(%error, "what hooks say is not said")).unwrap_or_default() {
             let aside = Aside { text: said.join("\n\n"), ..Aside::default() };
@@ -132,9 +132,9 @@ impl Runner {
         }
     }
 
-    fn ending(&self, bus: &HookBus, key: &SessionKey, entry: &SessionEntry) -> Option<Ending> {
+    fn ending(&self, bus: &HookBus, key: &SessionKey, entry: &SessionEntry) -> Option<EndingConversation> {
         let id = entry.session_id.as_ref().filter(|_| bus.asks(HookPoint::SessionEnd))?;
-        Some(Ending {
+        Some(EndingConversation {
             bus: bus.clone(),
             context: self.of_session(key, id.as_str()),
             session_id: id.to_string(),
@@ -146,7 +146,12 @@ impl Runner {
 
     /// Returns the end of a conversation that is about to be deleted, with its messages counted;
     /// `None` if no hook asks for it.
-    pub async fn ended(&self, bus: &HookBus, key: &SessionKey, entry: &SessionEntry) -> Option<Ended> {
+    pub async fn ended(
+        &self,
+        bus: &HookBus,
+        key: &SessionKey,
+        entry: &SessionEntry,
+    ) -> Option<EndedConversation> {
         Some(self.ending(bus, key, entry)?.counted().await)
     }
 
@@ -167,7 +172,7 @@ impl Runner {
 }
 
 /// A conversation that ends.
-struct Ending {
+struct EndingConversation {
     bus: HookBus,
     context: HookContext,
     session_id: String,
@@ -177,7 +182,7 @@ struct Ending {
 }
 
 /// An ended conversation whose messages are counted.
-pub struct Ended {
+pub struct EndedConversation {
     bus: HookBus,
     context: HookContext,
     session_id: String,
@@ -185,18 +190,18 @@ pub struct Ended {
     duration_ms: u64,
 }
 
-impl Ending {
-    async fn counted(self) -> Ended {
+impl EndingConversation {
+    async fn counted(self) -> EndedConversation {
         let Self { bus, context, session_id, transcript, transcripts, now } = self;
         let counted =
             tokio::task::spawn_blocking(move || transcript.map(|found| count(&*transcripts, &found)));
         let (message_count, begun) = counted.await.ok().flatten().unwrap_or((0, now));
         let duration_ms = u64::try_from(now.saturating_sub(begun)).unwrap_or_default();
-        Ended { bus, context, session_id, message_count, duration_ms }
+        EndedConversation { bus, context, session_id, message_count, duration_ms }
     }
 }
 
-impl Ended {
+impl EndedConversation {
     /// Tells that it has ended.
     pub fn tell(&self) {
         let (message_count, duration_ms) = (self.message_count, self.duration_ms);

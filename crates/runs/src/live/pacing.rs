@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use openclaw_channels::{Account, Activity, Address};
 use openclaw_delivery::outbox::Outbox;
 use openclaw_delivery::reply::typing::{self, Typing};
-use openclaw_runtime::shared::Shared;
+use openclaw_runtime::shared::DispatcherParts;
 
 use super::part_id;
-use crate::replies::Reply;
+use crate::replies::AnswerSettings;
 
 /// Times at which the blocks of one answer go out.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ impl Pacing {
 
     /// Returns the blocks that are left when the run is over, if the typing indicator is shown
     /// until then.
-    pub(super) fn unsent(&self, typing: &Typing, reply: &Reply<'_>) -> Option<Unsent> {
+    pub(super) fn unsent(&self, typing: &Typing, reply: &AnswerSettings<'_>) -> Option<Unsent> {
         Some(Unsent {
             last: self.last.clone()?,
             every: typing.shown_every()?,
@@ -66,7 +66,7 @@ pub(crate) struct Unsent {
 
 impl Unsent {
     /// Shows that somebody writes until they are out.
-    pub(crate) fn show(self, shared: &Shared) {
+    pub(crate) fn show(self, shared: &DispatcherParts) {
         let (outbox, stopping) = (shared.outbox.clone(), shared.stopping.clone());
         shared.showing.spawn(async move {
             tokio::select! { biased;

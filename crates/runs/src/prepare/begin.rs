@@ -6,8 +6,8 @@ use openclaw_agent::hooks::merge::StartChanges;
 use openclaw_agent::hooks::{HookPoint, RunHooks};
 use openclaw_agent::pruning::is_cached;
 use openclaw_agent::user_time::user_zone;
-use openclaw_journal::inbox::Row;
-use openclaw_journal::source::Source;
+use openclaw_journal::inbox::InboxRow;
+use openclaw_journal::source::RequestSource;
 use openclaw_models::Candidate;
 use openclaw_protocol::message::{Block, Message};
 use openclaw_runtime::setup::Settings;
@@ -26,7 +26,7 @@ use crate::inject;
 use crate::kept::Remembered;
 use crate::not_begun::NotBegun;
 use crate::runner::Runner;
-use crate::session::Session;
+use crate::session::RunSession;
 use crate::wording::{self, Circumstances};
 
 /// A transcript that is read while a run is prepared.
@@ -34,7 +34,7 @@ pub(super) type ReadAhead = JoinHandle<Option<KeptTranscript>>;
 
 /// Inputs for the beginning of a turn.
 pub(super) struct Beginning<'a> {
-    pub(super) session: &'a Session,
+    pub(super) session: &'a RunSession,
     pub(super) lock: &'a TranscriptLock,
     /// Transcript read ahead, if it was not kept from a run before.
     pub(super) ahead: Option<ReadAhead>,
@@ -57,7 +57,7 @@ impl Runner {
     /// Before clients hear that the run begins: on a full disk the message goes back to waiting.
     pub(super) async fn begin_turn(
         &self,
-        row: &Row,
+        row: &InboxRow,
         control: &Arc<RunControl>,
         settings: &Settings,
         beginning: Beginning<'_>,
@@ -68,7 +68,7 @@ impl Runner {
             return Err(NotBegun::because("the gateway is shutting down"));
         }
         let lines = match row.payload.source {
-            Source::MemoryFlush => Vec::new(),
+            RequestSource::MemoryFlush => Vec::new(),
             _ => self.deps.system_events.waiting_for(&session.key, &row.run_id),
         };
         let mut circumstances = circumstances(session);
@@ -128,7 +128,7 @@ impl Runner {
     async fn transcript(
         &self,
         (lock, ahead): (&TranscriptLock, Option<ReadAhead>),
-        session: &Session,
+        session: &RunSession,
         first: &Candidate,
         prunes: bool,
         message: Option<TurnMessage>,
@@ -157,7 +157,7 @@ impl Runner {
 
 /// Returns the circumstances that are told with a message besides its words; system events are to
 /// be added.
-pub(crate) fn circumstances(session: &Session) -> Circumstances {
+pub(crate) fn circumstances(session: &RunSession) -> Circumstances {
     Circumstances {
         zone: user_zone(session.agent.user_timezone.as_deref()),
         after_abort: session.after_abort,

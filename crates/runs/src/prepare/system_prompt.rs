@@ -25,7 +25,7 @@ use openclaw_tools::sandbox::ActiveSandbox;
 use super::reasoning;
 use crate::runner::Runner;
 use crate::sandbox;
-use crate::session::Session;
+use crate::session::RunSession;
 
 /// The capability of a channel that shows buttons, as OpenClaw names it.
 const INLINE_BUTTONS: &str = "inlineButtons";
@@ -46,7 +46,7 @@ impl Runner {
     pub(crate) fn system_prompt(
         &self,
         extra: Option<String>,
-        session: &Session,
+        session: &RunSession,
         settings: &Settings,
         first: &Candidate,
         PromptParts { files, skills, tools, sandbox, at }: PromptParts<'_>,
@@ -122,7 +122,7 @@ impl Runner {
 impl Runner {
     /// Returns the key of its session as a report has it: the global session counts as the agent's
     /// main session.
-    fn reported_key(&self, session: &Session) -> SessionKey {
+    fn reported_key(&self, session: &RunSession) -> SessionKey {
         match session.key.is_global() {
             true => SessionKey::main(&session.agent.id, &self.key_rules().main_key),
             false => session.key.clone(),

@@ -8,8 +8,8 @@ use openclaw_agent::skills::{self, Snapshot};
 use openclaw_channels::Address;
 use openclaw_config::ResolvedAgent;
 use openclaw_config::settings::Exec;
-use openclaw_journal::caller::{Caller, CallerRights, Identity, Right};
-use openclaw_journal::request::Request;
+use openclaw_journal::caller::{Caller, CallerIdentity, CallerRights, Right};
+use openclaw_journal::request::RunRequest;
 use openclaw_journal::rights::{elevated, settle};
 use openclaw_protocol::SessionKey;
 use openclaw_runtime::session_exec;
@@ -21,15 +21,15 @@ use openclaw_tools::{ExecSettings, ImageSetup, Setup, SkillBins, WebSettings, ap
 use crate::not_begun::NotBegun;
 use crate::runner::Runner;
 use crate::secrets::Shield;
-use crate::session::Session;
+use crate::session::RunSession;
 use crate::{blocked_tools, sandbox, tools};
-use openclaw_commands::Context;
+use openclaw_commands::CommandContext;
 
 /// Origin of a run's message, and its wishes about commands.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Asking<'a> {
+pub(crate) struct RunOrigin<'a> {
     /// Request of the run; `None` if there is none, and the tools of the session are shown.
-    pub(crate) request: Option<&'a Request>,
+    pub(crate) request: Option<&'a RunRequest>,
     /// Address of messages if there is no request.
     pub(crate) at: Option<&'a Address>,
     /// Inputs of the `image` tool; `None` if no model looks at images.
@@ -40,11 +40,11 @@ impl Runner {
     /// Returns the tools that the policy leaves for this model.
     pub(crate) fn tools(
         &self,
-        session: &Session,
+        session: &RunSession,
         settings: &Settings,
         (provider, model): (&str, &str),
         (shield, skills, sandbox): (&Shield, &Snapshot, Option<&Arc<ActiveSandbox>>),
-        Asking { request, at, image }: Asking<'_>,
+        RunOrigin { request, at, image }: RunOrigin<'_>,
     ) -> Toolbox {
         let agent = &session.agent;
         let hints = request
@@ -58,8 +58,9 @@ impl Runner {
         let mut exec = self.exec_settings(settings, agent, &session.key, &wished, shield);
         exec.skill_bins = Self::skill_bins(settings);
         // A client that calls a tool without a model is a person too.
-        let client = Caller { identity: Identity::Client, rights: CallerRights::of_client(false, false) };
-        let caller = request.map_or(client, Request::caller);
+        let client =
+            Caller { identity: CallerIdentity::Client, rights: CallerRights::of_client(false, false) };
+        let caller = request.map_or(client, RunRequest::caller);
         let asked = elevated::Elevation { caller, agent: &agent.id, key: &session.key };
         let wish = hints.and_then(|hints| hints.elevated);
         exec.elevated = elevated::of(&settings.config, asked, &session.entry, wish);
@@ -86,7 +87,7 @@ impl Runner {
         }
         exec.sandbox = sandbox.cloned();
         exec.may_background = allowed.iter().any(|name| name == "process");
-        let message = self.message_setup(&settings.config, request.map_or(at, Request::conversation));
+        let message = self.message_setup(&settings.config, request.map_or(at, RunRequest::conversation));
         let apply_patch = apply_patch::is_offered(&agent.exec.apply_patch, provider, model);
         let web =
             WebSettings::new(&settings.config.tools.web, settings.config.environment(), self.web.clone());
@@ -100,7 +101,7 @@ impl Runner {
 
     /// True if a run woken in the session would have no rights that this run lacks, as it is shown
     /// the output of this run's commands.
-    fn may_wake(&self, request: &Request, session: &Session, settings: &Settings) -> bool {
+    fn may_wake(&self, request: &RunRequest, session: &RunSession, settings: &Settings) -> bool {
         // A sender in the session has at least the rights of a woken run. A request from elsewhere may have fewer.
         if request.source.provenance().is_none() {
             return true;
@@ -138,8 +139,8 @@ impl Runner {
     }
 
     /// Returns the settings for a command that a person gives in a chat.
-    pub fn exec_of_person(&self, context: &Context<'_>) -> Result<ExecSettings, NotBegun> {
-        let Context { settings, agent, key, .. } = context;
+    pub fn exec_of_person(&self, context: &CommandContext<'_>) -> Result<ExecSettings, NotBegun> {
+        let CommandContext { settings, agent, key, .. } = context;
         let shield = self.secrets.shield(settings, Vec::new(), self.secrets.of_devices())?;
         let mut exec = self.exec_settings(settings, agent, key, &agent.exec, &shield);
         exec.may_background = true;

@@ -15,14 +15,14 @@ use crate::hooks::bootstrap::Bootstrap;
 use crate::not_begun::NotBegun;
 use crate::runner::Runner;
 use crate::sandbox;
-use crate::session::Session;
+use crate::session::RunSession;
 
 impl Runner {
     /// Makes the workspace ready and gives the files that go into the prompt. Where the session has a copy of them in a sandbox, hooks
     /// are not told yet: see [`Self::files_told`].
     pub(crate) async fn load_workspace(
         &self,
-        session: &Session,
+        session: &RunSession,
         settings: &Arc<Settings>,
         stop: &CancellationToken,
     ) -> Result<Arc<[BootstrapFile]>, NotBegun> {
@@ -39,7 +39,7 @@ impl Runner {
     /// change; else `own`.
     pub(crate) async fn files_told(
         &self,
-        session: &Session,
+        session: &RunSession,
         settings: &Arc<Settings>,
         sandbox: Option<&ActiveSandbox>,
         own: Arc<[BootstrapFile]>,
@@ -61,7 +61,7 @@ impl Runner {
 
     async fn hooked(
         &self,
-        session: &Session,
+        session: &RunSession,
         settings: &Arc<Settings>,
         wanted: Wanted,
         stop: &CancellationToken,
@@ -78,7 +78,7 @@ impl Runner {
     }
 }
 
-fn wanted(session: &Session, settings: &Settings, workspace: &Path, fill: Fill) -> Wanted {
+fn wanted(session: &RunSession, settings: &Settings, workspace: &Path, fill: Fill) -> Wanted {
     Wanted {
         workspace: workspace.to_owned(),
         scope: match BootstrapScope::for_session(&session.key, &settings.sessions.key_rules().main_key) {

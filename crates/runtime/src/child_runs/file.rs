@@ -33,7 +33,7 @@ pub(super) fn load(path: &Path, rules: &KeyRules, now: i64) -> BTreeMap<String, 
             return BTreeMap::new();
         }
     };
-    let Read { runs, problem } = read(&text, rules);
+    let FileContents { runs, problem } = read(&text, rules);
     if let Some(problem) = problem {
         let aside = aside(path, now);
         let kept = kept_in(&aside, private_file::replace(&aside, &text, Durability::Synced));
@@ -59,24 +59,24 @@ pub(super) fn store(path: &Path, runs: &[u8]) -> io::Result<()> {
 /// The content of the file.
 pub(super) fn content(runs: &BTreeMap<String, ChildRun>) -> Vec<u8> {
     #[derive(Serialize)]
-    struct File<'a> {
+    struct ChildRunsFile<'a> {
         version: u64,
         runs: &'a BTreeMap<String, ChildRun>,
     }
     // Texts and numbers: there is nothing that can't be written.
-    serde_json::to_vec_pretty(&File { version: VERSION, runs }).unwrap_or_default()
+    serde_json::to_vec_pretty(&ChildRunsFile { version: VERSION, runs }).unwrap_or_default()
 }
 
 /// Contents of a file.
 #[derive(Debug, PartialEq)]
-struct Read {
+struct FileContents {
     runs: BTreeMap<String, ChildRun>,
     /// Description of the part that can't be read.
     problem: Option<String>,
 }
 
-fn read(text: &[u8], rules: &KeyRules) -> Read {
-    let broken = |problem: String| Read { runs: BTreeMap::new(), problem: Some(problem) };
+fn read(text: &[u8], rules: &KeyRules) -> FileContents {
+    let broken = |problem: String| FileContents { runs: BTreeMap::new(), problem: Some(problem) };
     let document: Value = match serde_json::from_slice(text) {
         Ok(document) => document,
         Err(error) => return broken(error.to_string()),
@@ -98,7 +98,7 @@ fn read(text: &[u8], rules: &KeyRules) -> Read {
             Err(error) => problems.push(format!("run {id}: {error}")),
         }
     }
-    Read { runs, problem: (!problems.is_empty()).then(|| problems.join("; ")) }
+    FileContents { runs, problem: (!problems.is_empty()).then(|| problems.join("; ")) }
 }
 
 fn read_row(id: &str, row: &Value, rules: &KeyRules) -> Result<ChildRun, String> {
@@ -139,7 +139,7 @@ fn from_version_1(row: &mut Map<String, Value>) {
 mod tests {
     use super::*;
 
-    fn check(document: &Value) -> Read {
+    fn check(document: &Value) -> FileContents {
         read(document.to_string().as_bytes(), &KeyRules::default())
     }
 

@@ -54,14 +54,14 @@ pub struct Emitter {
     /// Number of texts so far; a text that does not continue the one before counts anew.
     texts: u64,
     last_delta: Option<i64>,
-    chat: Chat,
+    chat: ChatStream,
     /// True if the text is sent as a `chat` while it grows.
     has_deltas: bool,
 }
 
 /// State of the run's `chat` stream. Exactly one terminal state is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Chat {
+enum ChatStream {
     Open,
     Closed,
 }
@@ -77,7 +77,7 @@ impl Emitter {
             text: EscapedText::default(),
             texts: 0,
             last_delta: None,
-            chat: Chat::Open,
+            chat: ChatStream::Open,
             has_deltas: true,
         }
     }
@@ -177,7 +177,7 @@ impl Emitter {
         let agent = self.broadcast("agent", self.text.put_into(&event));
         let mut out = vec![Broadcast { growing, ..agent }];
         let due = self.last_delta.is_none_or(|last| now - last >= DELTA_EVERY_MS);
-        if self.chat == Chat::Open && self.has_deltas && due {
+        if self.chat == ChatStream::Open && self.has_deltas && due {
             self.last_delta = Some(now);
             let delta = self.broadcast("chat", self.reply(self.seq, ChatState::Delta, now));
             out.push(Broadcast { droppable: true, growing, ..delta });
@@ -216,7 +216,7 @@ impl Emitter {
         let last = self.last_lifecycle(now, ended_at, end);
         let said = said.map(|text| self.chat(self.seq, ChatState::Final, Some(ReplyText::new(text, now))));
         let chat = said.and_then(|event| self.close(encoded(&event)));
-        self.chat = Chat::Closed;
+        self.chat = ChatStream::Closed;
         std::iter::once(last).chain(chat).collect()
     }
 
@@ -268,8 +268,8 @@ impl Emitter {
 
     /// Closes the `chat` stream with this event, unless it has ended.
     fn close(&mut self, last: Payload) -> Option<Broadcast> {
-        let was = std::mem::replace(&mut self.chat, Chat::Closed);
-        (was == Chat::Open).then(|| self.broadcast("chat", last))
+        let was = std::mem::replace(&mut self.chat, ChatStream::Closed);
+        (was == ChatStream::Open).then(|| self.broadcast("chat", last))
     }
 
     fn agent(&mut self, now: i64, stream: AgentStream<'_>) -> Broadcast {

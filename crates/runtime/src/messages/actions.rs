@@ -13,7 +13,7 @@ pub enum Aim {
 
 /// Action of the `message` tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Action {
+pub struct ActionSpec {
     /// Name of the action.
     pub name: &'static str,
     /// Kind of target.
@@ -23,29 +23,29 @@ pub struct Action {
     pub says: bool,
 }
 
-const fn at(name: &'static str) -> Action {
-    Action { name, aim: Aim::Conversation, says: false }
+const fn at(name: &'static str) -> ActionSpec {
+    ActionSpec { name, aim: Aim::Conversation, says: false }
 }
 
-const fn says(name: &'static str) -> Action {
-    Action { name, aim: Aim::Conversation, says: true }
+const fn says(name: &'static str) -> ActionSpec {
+    ActionSpec { name, aim: Aim::Conversation, says: true }
 }
 
-const fn of_channel(name: &'static str) -> Action {
-    Action { name, aim: Aim::Channel, says: false }
+const fn of_channel(name: &'static str) -> ActionSpec {
+    ActionSpec { name, aim: Aim::Channel, says: false }
 }
 
-const fn nowhere(name: &'static str) -> Action {
-    Action { name, aim: Aim::Nothing, says: false }
+const fn nowhere(name: &'static str) -> ActionSpec {
+    ActionSpec { name, aim: Aim::Nothing, says: false }
 }
 
 /// Action that sends to several conversations at once.
 pub const BROADCAST: &str = "broadcast";
 
 /// All actions.
-pub const ACTIONS: &[Action] = &[
+pub const ACTIONS: &[ActionSpec] = &[
     says("send"),
-    Action { name: BROADCAST, aim: Aim::Nothing, says: true },
+    ActionSpec { name: BROADCAST, aim: Aim::Nothing, says: true },
     at("poll"),
     at("react"),
     at("reactions"),
@@ -97,7 +97,7 @@ pub const ACTIONS: &[Action] = &[
 ];
 
 /// The action of a name.
-pub fn find(name: &str) -> Option<&'static Action> {
+pub fn find(name: &str) -> Option<&'static ActionSpec> {
     ACTIONS.iter().find(|action| action.name == name)
 }
 

@@ -10,9 +10,9 @@ const BUTTON_TEXT: usize = 256;
 
 /// The arguments of one action.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Arguments<'a>(pub(super) &'a Value);
+pub(super) struct ActionArguments<'a>(pub(super) &'a Value);
 
-impl<'a> Arguments<'a> {
+impl<'a> ActionArguments<'a> {
     /// Returns a text as it was written.
     pub(super) fn text(self, key: &str) -> Option<&'a str> {
         self.0.get(key)?.as_str().filter(|text| !text.trim().is_empty())
@@ -109,7 +109,7 @@ mod tests {
     fn what_models_write_is_read() {
         let value =
             json!({"a": " x ", "b": " ", "c": 42, "d": "true", "e": ["1", " ", 2], "f": "one", "g": "3"});
-        let args = Arguments(&value);
+        let args = ActionArguments(&value);
         assert_eq!((args.word("a").as_deref(), args.text("a")), (Some("x"), Some(" x ")));
         assert_eq!((args.word("b"), args.word("c").as_deref()), (None, Some("42")));
         assert!(args.flag("d") && !args.flag("a"));
@@ -138,7 +138,8 @@ mod tests {
         ];
         for (given, expect) in rows {
             let value = json!({"buttons": given});
-            let read = Arguments(&value).buttons().map(|rows| rows.len()).map_err(|error| error.to_string());
+            let read =
+                ActionArguments(&value).buttons().map(|rows| rows.len()).map_err(|error| error.to_string());
             assert_eq!(read, expect.map_err(str::to_owned), "{value}");
         }
     }

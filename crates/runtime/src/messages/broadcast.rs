@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::MessageError;
 use super::actions::BROADCAST;
-use super::arguments::Arguments;
+use super::arguments::ActionArguments;
 use super::perform::Acting;
 
 /// Conversations of one call.
@@ -14,7 +14,7 @@ const MOST: usize = 100;
 const ALL: &str = "all";
 
 /// Sends it to all of them, one after the other.
-pub(super) async fn broadcast(acting: &Acting<'_>, args: Arguments<'_>) -> Result<Value, MessageError> {
+pub(super) async fn broadcast(acting: &Acting<'_>, args: ActionArguments<'_>) -> Result<Value, MessageError> {
     if !acting.config.tools.message.broadcast.enabled {
         let text = "Broadcast is disabled. Set tools.message.broadcast.enabled to true to enable.";
         return Err(MessageError::Invalid(text.to_owned()));
@@ -65,7 +65,7 @@ pub(super) async fn broadcast(acting: &Acting<'_>, args: Arguments<'_>) -> Resul
 }
 
 /// The platforms: the named one, or all that are configured.
-fn channels(acting: &Acting<'_>, args: Arguments<'_>) -> Result<Vec<String>, MessageError> {
+fn channels(acting: &Acting<'_>, args: ActionArguments<'_>) -> Result<Vec<String>, MessageError> {
     let named = args.word("channel").filter(|name| !name.eq_ignore_ascii_case(ALL));
     let finder = acting.finder();
     if let Some(name) = named {

@@ -72,7 +72,7 @@ impl Reach {
 
 /// Takes files for one message.
 #[derive(Debug, Clone)]
-pub struct Files {
+pub struct OutgoingFiles {
     folder: PathBuf,
     home: PathBuf,
     reach: Reach,
@@ -82,7 +82,7 @@ pub struct Files {
     largest: u64,
 }
 
-impl Files {
+impl OutgoingFiles {
     /// Returns the files that a caller with this reach may send.
     pub fn new(state_dir: &Path, config: &Arc<Config>, reach: Reach) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl Files {
     /// Checks that a file of this machine could be taken now; web addresses are not looked up.
     ///
     /// # Errors
-    /// The reason why not, as [`Files::take`] says it.
+    /// The reason why not, as [`OutgoingFiles::take`] says it.
     pub async fn check(&self, name: &str) -> Result<(), String> {
         let name = name.trim();
         if is_data(name) {
@@ -168,7 +168,7 @@ impl Files {
         let stated = mime.map(str::to_owned).or(stated).filter(|mime| !mime.is_empty());
         let (folder, name) = (self.folder.clone(), name.map(str::to_owned));
         let keeping = tokio::task::spawn_blocking(move || {
-            let mut kept = Kept::begin(&folder)?;
+            let mut kept = CopyInProgress::begin(&folder)?;
             kept.file.write_all(&bytes)?;
             kept.finish(name.as_deref(), stated.as_deref())
         });
@@ -178,7 +178,7 @@ impl Files {
 
     fn copy(&self, name: &str) -> Result<AnswerMedia, String> {
         let (mut file, path) = self.open_to_take(name)?;
-        let copied = Kept::begin(&self.folder).and_then(|mut kept| {
+        let copied = CopyInProgress::begin(&self.folder).and_then(|mut kept| {
             io::copy(&mut file, &mut kept.file)?;
             kept.finish(path.file_name().and_then(|name| name.to_str()), None)
         });
@@ -189,8 +189,8 @@ impl Files {
     fn open_to_take(&self, name: &str) -> Result<(File, PathBuf), String> {
         let failed = |why: &str| format!("file {name} was not sent: {why}");
         let (file, path) = self.open(name).map_err(|refused| match refused {
-            Refused::Outside => failed(OUTSIDE),
-            Refused::Unreadable(why) => failed(&why),
+            FileRefusal::Outside => failed(OUTSIDE),
+            FileRefusal::Unreadable(why) => failed(&why),
         })?;
         let length = file.metadata().map_err(|error| failed(&error.to_string()))?.len();
         match length {
@@ -201,15 +201,15 @@ impl Files {
     }
 
     /// Opens the file of a name. The file that was checked is the one that is opened.
-    fn open(&self, name: &str) -> Result<(File, PathBuf), Refused> {
+    fn open(&self, name: &str) -> Result<(File, PathBuf), FileRefusal> {
         let path = self.absolute(name);
         let Reach::Below { base, roots } = &self.reach else {
             return Ok((Place::anywhere(&path)?.open()?, path));
         };
         let real = path.canonicalize().map_err(|error| match error.kind() {
             // Only for allowed directories is it told whether such a file exists.
-            _ if !roots.iter().any(|root| path.starts_with(root)) => Refused::Outside,
-            _ => Refused::Unreadable(error.to_string()),
+            _ if !roots.iter().any(|root| path.starts_with(root)) => FileRefusal::Outside,
+            _ => FileRefusal::Unreadable(error.to_string()),
         })?;
         for root in roots {
             let Ok(dir) = root.canonicalize() else { continue };
@@ -218,7 +218,7 @@ impl Files {
             self.off_limits.check(&place, base, Purpose::Read)?;
             return Ok((place.open()?, real.clone()));
         }
-        Err(Refused::Outside)
+        Err(FileRefusal::Outside)
     }
 
     fn absolute(&self, name: &str) -> PathBuf {
@@ -239,8 +239,8 @@ impl Files {
         let failed = |why: String| format!("file {shown} was not sent: {why}");
         let document = public::get(address, self.largest, &self.allowed_hosts).await;
         let mut document = document.map_err(|error| failed(error.to_string()))?;
-        let begun = Kept::begin(&self.folder).map_err(|error| failed(error.to_string()))?;
-        let Kept { file, path } = begun;
+        let begun = CopyInProgress::begin(&self.folder).map_err(|error| failed(error.to_string()))?;
+        let CopyInProgress { file, path } = begun;
         let mut writer = tokio::fs::File::from_std(file);
         loop {
             match document.chunk().await {
@@ -262,7 +262,7 @@ impl Files {
         let last =
             document.url.path_segments().and_then(|mut segments| segments.next_back().map(str::to_owned));
         let name = document.name.clone().or(last).filter(|name| !name.is_empty());
-        let kept = Kept { file, path };
+        let kept = CopyInProgress { file, path };
         let stated = document.content_type.clone();
         // Finishing waits for the disk.
         let finishing = tokio::task::spawn_blocking(move || kept.finish(name.as_deref(), stated.as_deref()));
@@ -272,12 +272,12 @@ impl Files {
 }
 
 /// Reason for not opening a file.
-enum Refused {
+enum FileRefusal {
     Outside,
     Unreadable(String),
 }
 
-impl From<PlaceError> for Refused {
+impl From<PlaceError> for FileRefusal {
     fn from(error: PlaceError) -> Self {
         match error {
             PlaceError::Escapes { .. }
@@ -291,12 +291,12 @@ impl From<PlaceError> for Refused {
 }
 
 /// A file of our own that is being written.
-struct Kept {
+struct CopyInProgress {
     file: File,
     path: PathBuf,
 }
 
-impl Kept {
+impl CopyInProgress {
     fn begin(folder: &Path) -> io::Result<Self> {
         if !folder.is_dir() {
             fs::create_dir_all(folder)?;
@@ -387,7 +387,7 @@ mod tests {
 
     struct Bench {
         dir: tempfile::TempDir,
-        files: Files,
+        files: OutgoingFiles,
     }
 
     impl Bench {
@@ -414,7 +414,7 @@ mod tests {
                 dir.path(),
             );
             let config = Config::from_json5("{}", &env).unwrap();
-            let files = Files::new(&dir.path().join("state"), &config, reach(dir.path()));
+            let files = OutgoingFiles::new(&dir.path().join("state"), &config, reach(dir.path()));
             Self { dir, files }
         }
 

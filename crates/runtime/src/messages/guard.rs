@@ -6,12 +6,12 @@ use openclaw_config::settings::{Marker, ToolsMessage};
 
 /// Text put around words that come from another conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Mark {
+pub(super) struct OriginMark {
     prefix: String,
     suffix: String,
 }
 
-impl Mark {
+impl OriginMark {
     /// The words with it.
     pub(super) fn around(&self, text: &str) -> String {
         if text.trim().is_empty() { text.to_owned() } else { format!("{}{text}{}", self.prefix, self.suffix) }
@@ -39,9 +39,9 @@ pub(super) fn check(
     bound: &Address,
     settings: &ToolsMessage,
     is_operator: bool,
-) -> Result<Mark, String> {
+) -> Result<OriginMark, String> {
     if !HELD.contains(&action) {
-        return Ok(Mark::default());
+        return Ok(OriginMark::default());
     }
     let allowed = settings.allow_cross_context_send;
     if to.channel != bound.channel {
@@ -52,7 +52,7 @@ pub(super) fn check(
             ));
         }
     } else if to.target == bound.target {
-        return Ok(Mark::default());
+        return Ok(OriginMark::default());
     } else if !allowed && !settings.cross_context.allow_within_provider {
         return Err(format!(
             "Cross-context messaging denied: action={action} target=\"{}\" while bound to \"{}\" (channel={}).",
@@ -62,15 +62,15 @@ pub(super) fn check(
     // The reader of an agent's message knows the agent; whoever sends by hand tells where from.
     Ok(match is_operator {
         true => marked(&settings.cross_context.marker, &bound.target),
-        false => Mark::default(),
+        false => OriginMark::default(),
     })
 }
 
-fn marked(marker: &Marker, from: &str) -> Mark {
+fn marked(marker: &Marker, from: &str) -> OriginMark {
     let fill = |text: &str| text.replace("{channel}", from);
     match marker.enabled {
-        true => Mark { prefix: fill(&marker.prefix), suffix: fill(&marker.suffix) },
-        false => Mark::default(),
+        true => OriginMark { prefix: fill(&marker.prefix), suffix: fill(&marker.suffix) },
+        false => OriginMark::default(),
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
         for (to, bound, settings, expect) in rows {
             let read: ToolsMessage = serde_json::from_value(settings.clone()).unwrap();
             let found = check("send", to, bound, &read, false);
-            assert_eq!(found, expect.map(|()| Mark::default()).map_err(str::to_owned), "{settings}");
+            assert_eq!(found, expect.map(|()| OriginMark::default()).map_err(str::to_owned), "{settings}");
         }
     }
 

@@ -12,12 +12,12 @@ use openclaw_sessions::SessionKey;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::actions::{self, Action, Aim, BROADCAST};
-use super::arguments::Arguments;
+use super::actions::{self, ActionSpec, Aim, BROADCAST};
+use super::arguments::ActionArguments;
 use super::broadcast::broadcast;
-use super::files::{ClientFiles, Files, Reach};
-use super::guard::{self, Mark};
-use super::place::{Finder, Place, Wish};
+use super::files::{ClientFiles, OutgoingFiles, Reach};
+use super::guard::{self, OriginMark};
+use super::place::{Finder, MessageTarget, TargetWish};
 use super::send;
 use super::turn::{Bound, MessageTurn};
 use super::{MessageError, MessageHost};
@@ -46,7 +46,7 @@ pub async fn perform_for_run(
     call: MessageCall<'_>,
 ) -> Result<Value, MessageError> {
     turn.said_before(call.call_id).await;
-    let args = Arguments(call.args);
+    let args = ActionArguments(call.args);
     let name = args.word("action").ok_or_else(|| MessageError::Invalid("action required".to_owned()))?;
     let config = Arc::clone(&host.deps().settings.borrow().config);
     let acting = Acting {
@@ -55,7 +55,7 @@ pub async fn perform_for_run(
         is_operator: false,
         turn: Some(turn),
         session_key: Some(turn.session_key.clone()),
-        files: Files::new(&host.deps().state_dir, &config, reach(host, &config, call.files)),
+        files: OutgoingFiles::new(&host.deps().state_dir, &config, reach(host, &config, call.files)),
         cancel: Some(call.cancel),
         needs_target: turn.needs_target,
         is_dry_run: args.flag("dryRun"),
@@ -82,14 +82,14 @@ pub async fn perform_for_operator(
         is_operator: true,
         turn: None,
         session_key: request.session_key.clone(),
-        files: Files::new(&host.deps().state_dir, &config, reach),
+        files: OutgoingFiles::new(&host.deps().state_dir, &config, reach),
         cancel: None,
         needs_target: false,
         is_dry_run: request.dry_run,
         config,
         host,
     };
-    acting.perform(&request.action, Arguments(&request.args)).await
+    acting.perform(&request.action, ActionArguments(&request.args)).await
 }
 
 fn reach(host: &dyn MessageHost, config: &Config, files: FileReach<'_>) -> Reach {
@@ -111,14 +111,14 @@ pub(super) struct Acting<'a> {
     pub(super) session_key: Option<SessionKey>,
     /// Prefix of the ids of what it sends.
     pub(super) id: String,
-    pub(super) files: Files,
+    pub(super) files: OutgoingFiles,
     cancel: Option<&'a CancellationToken>,
     needs_target: bool,
     pub(super) is_dry_run: bool,
 }
 
 impl Acting<'_> {
-    async fn perform(&self, name: &str, args: Arguments<'_>) -> Result<Value, MessageError> {
+    async fn perform(&self, name: &str, args: ActionArguments<'_>) -> Result<Value, MessageError> {
         let action =
             actions::find(name).ok_or_else(|| MessageError::Invalid(format!("Unknown action: {name}")))?;
         if self.needs_target {
@@ -154,7 +154,7 @@ impl Acting<'_> {
 
     /// Sends one message of a broadcast.
     pub(super) async fn send_one(&self, args: &Value) -> Result<Value, MessageError> {
-        self.perform("send", Arguments(args)).await
+        self.perform("send", ActionArguments(args)).await
     }
 
     /// Returns the action for one of several messages, with an id of its own.
@@ -183,9 +183,13 @@ impl Acting<'_> {
     }
 
     /// Returns the place of the action, if it may be done there.
-    fn place(&self, action: &Action, args: Arguments<'_>) -> Result<(Place, Mark), MessageError> {
+    fn place(
+        &self,
+        action: &ActionSpec,
+        args: ActionArguments<'_>,
+    ) -> Result<(MessageTarget, OriginMark), MessageError> {
         let target = target(action, args)?;
-        let wish = Wish {
+        let wish = TargetWish {
             channel: args.word("channel"),
             account: args.word("accountId"),
             thread: args.word("threadId"),
@@ -201,7 +205,7 @@ impl Acting<'_> {
                 target: String::new(),
                 thread: None,
             };
-            return Ok((Place { channel, account, address, is_at_work }, Mark::default()));
+            return Ok((MessageTarget { channel, account, address, is_at_work }, OriginMark::default()));
         }
         if wish.target.is_none() {
             let channel = finder.channel(wish.channel.as_deref())?;
@@ -213,7 +217,7 @@ impl Acting<'_> {
             }
         }
         let place = finder.find(&wish)?;
-        let Some(bound) = &self.bound else { return Ok((place, Mark::default())) };
+        let Some(bound) = &self.bound else { return Ok((place, OriginMark::default())) };
         let settings = &self.config.tools.message;
         let mark = guard::check(action.name, &place.address, &bound.address, settings, self.is_operator);
         Ok((place, mark.map_err(MessageError::Invalid)?))
@@ -221,7 +225,7 @@ impl Acting<'_> {
 
     /// Checks that agents may do it there. A client with the gateway's own protocol may send
     /// whatever agents may.
-    fn permit(&self, action: &Action, place: &Place) -> Result<(), MessageError> {
+    fn permit(&self, action: &ActionSpec, place: &MessageTarget) -> Result<(), MessageError> {
         let by_hand = self.is_operator && matches!(action.name, "send" | "poll" | "thread-reply");
         if by_hand {
             return Ok(());
@@ -231,7 +235,11 @@ impl Acting<'_> {
 
     /// Refuses changes to a message of the gateway's own: a question about a command, say, has to
     /// stay as it was asked.
-    async fn spare_gateways(&self, place: &Place, args: Arguments<'_>) -> Result<(), MessageError> {
+    async fn spare_gateways(
+        &self,
+        place: &MessageTarget,
+        args: ActionArguments<'_>,
+    ) -> Result<(), MessageError> {
         let Some(written) = args.word("messageId") else { return Ok(()) };
         // Of one that can't be an id the platform says so itself.
         let Ok(id) = place.channel.message_id(&written) else { return Ok(()) };
@@ -247,7 +255,11 @@ impl Acting<'_> {
 
     /// Notes the maker of the buttons that an edit puts below a message, before anybody can press
     /// them.
-    async fn note_buttons(&self, place: &Place, args: Arguments<'_>) -> Result<(), MessageError> {
+    async fn note_buttons(
+        &self,
+        place: &MessageTarget,
+        args: ActionArguments<'_>,
+    ) -> Result<(), MessageError> {
         let has_buttons = args.0.get("buttons").is_some_and(|buttons| !buttons.is_null());
         let written = args.word("messageId").filter(|_| has_buttons);
         let Some(id) = written.and_then(|written| place.channel.message_id(&written).ok()) else {
@@ -266,7 +278,12 @@ impl Acting<'_> {
     }
 
     /// Asks the platform.
-    async fn act(&self, action: &Action, place: &Place, args: Arguments<'_>) -> Result<Value, MessageError> {
+    async fn act(
+        &self,
+        action: &ActionSpec,
+        place: &MessageTarget,
+        args: ActionArguments<'_>,
+    ) -> Result<Value, MessageError> {
         let params = self.params(action, place, args);
         let done = tokio::select! { biased;
             () = self.is_cancelled() => return Err(MessageError::Stopped),
@@ -277,7 +294,7 @@ impl Acting<'_> {
 
     /// Returns the arguments as a platform takes them: the target in one place, the thread beside
     /// it.
-    fn params(&self, action: &Action, place: &Place, args: Arguments<'_>) -> Value {
+    fn params(&self, action: &ActionSpec, place: &MessageTarget, args: ActionArguments<'_>) -> Value {
         let mut params: Map<String, Value> = args.0.as_object().cloned().unwrap_or_default();
         for key in ["action", "channel", "accountId", "target", "targets", "channelId", "dryRun", "to"] {
             params.remove(key);
@@ -304,10 +321,10 @@ impl Acting<'_> {
     /// Makes a thread, and says the first words in it.
     async fn create_thread(
         &self,
-        action: &Action,
-        place: &Place,
-        mark: &Mark,
-        args: Arguments<'_>,
+        action: &ActionSpec,
+        place: &MessageTarget,
+        mark: &OriginMark,
+        args: ActionArguments<'_>,
     ) -> Result<Value, MessageError> {
         let mut made = self.act(action, place, args).await?;
         let thread = made.get("threadId").and_then(Value::as_str).map(str::to_owned);
@@ -335,7 +352,7 @@ impl Acting<'_> {
     }
 }
 
-fn refused(error: ActionError, place: &Place) -> MessageError {
+fn refused(error: ActionError, place: &MessageTarget) -> MessageError {
     match error {
         ActionError::Unsupported(action) => MessageError::Invalid(format!(
             "Message action {action} not supported for channel {}.",
@@ -347,7 +364,7 @@ fn refused(error: ActionError, place: &Place) -> MessageError {
 }
 
 /// Checks that a run that answers nobody names a target for its words.
-fn require_target(action: &Action, args: Arguments<'_>) -> Result<(), MessageError> {
+fn require_target(action: &ActionSpec, args: ActionArguments<'_>) -> Result<(), MessageError> {
     if !action.says || has_target(args) {
         return Ok(());
     }
@@ -356,12 +373,12 @@ fn require_target(action: &Action, args: Arguments<'_>) -> Result<(), MessageErr
     Err(MessageError::Invalid(text.to_owned()))
 }
 
-fn has_target(args: Arguments<'_>) -> bool {
+fn has_target(args: ActionArguments<'_>) -> bool {
     args.first(&["target", "to", "channelId"]).is_some() || !args.list("targets").is_empty()
 }
 
 /// Returns the target as it is written, under the names that models and older clients know it by.
-fn target(action: &Action, args: Arguments<'_>) -> Result<Option<String>, MessageError> {
+fn target(action: &ActionSpec, args: ActionArguments<'_>) -> Result<Option<String>, MessageError> {
     let invalid = |text: String| Err(MessageError::Invalid(text));
     let named = args.word("target");
     let legacy = args.first(&["to", "channelId"]);

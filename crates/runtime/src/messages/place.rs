@@ -11,7 +11,7 @@ use super::MessageError;
 
 /// A place that was found.
 #[derive(Clone)]
-pub struct Place {
+pub struct MessageTarget {
     /// The platform.
     pub channel: Arc<dyn Channel>,
     /// The account that acts: the one at work, or one made from the configuration.
@@ -24,7 +24,7 @@ pub struct Place {
 
 /// Parts of the place that were asked for.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wish {
+pub(super) struct TargetWish {
     pub(super) channel: Option<String>,
     pub(super) account: Option<String>,
     pub(super) target: Option<String>,
@@ -96,7 +96,7 @@ impl Finder<'_> {
     }
 
     /// The whole place.
-    pub(super) fn find(self, wish: &Wish) -> Result<Place, MessageError> {
+    pub(super) fn find(self, wish: &TargetWish) -> Result<MessageTarget, MessageError> {
         let channel = self.channel(wish.channel.as_deref())?;
         let (id, account, is_at_work) = self.account(&channel, wish.account.as_deref())?;
         let info = channel.info();
@@ -127,7 +127,7 @@ impl Finder<'_> {
                 Address { account: id, thread, ..bound.clone() }
             }
         };
-        Ok(Place { channel, account, address, is_at_work })
+        Ok(MessageTarget { channel, account, address, is_at_work })
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    fn shown(config: &Value, wish: &Wish, bound: Option<&Address>) -> String {
+    fn shown(config: &Value, wish: &TargetWish, bound: Option<&Address>) -> String {
         let home = tempfile::tempdir().unwrap();
         let env = Environment::new([("HOME".to_owned(), home.path().display().to_string())], home.path());
         let config = Config::from_json5(&config.to_string(), &env).unwrap();
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn what_is_not_named_is_taken_from_the_conversation() {
         let config = json!({"channels": {"telegram": {"botToken": TOKEN}}});
-        let wish = |target: Option<&str>, thread: Option<&str>, channel: Option<&str>| Wish {
+        let wish = |target: Option<&str>, thread: Option<&str>, channel: Option<&str>| TargetWish {
             channel: channel.map(str::to_owned),
             target: target.map(str::to_owned),
             thread: thread.map(str::to_owned),
@@ -204,9 +204,9 @@ mod tests {
 
     #[test]
     fn without_a_channel_there_has_to_be_one_that_is_configured() {
-        let wish = Wish { target: Some("5".to_owned()), ..Wish::default() };
+        let wish = TargetWish { target: Some("5".to_owned()), ..TargetWish::default() };
         assert_eq!(shown(&json!({}), &wish, None), "Channel is required (no configured channels detected).");
-        let named = Wish { account: Some("work".to_owned()), ..wish };
+        let named = TargetWish { account: Some("work".to_owned()), ..wish };
         let config = json!({"channels": {"telegram": {"botToken": TOKEN}}});
         assert_eq!(shown(&config, &named, None), "unknown account \"work\" (known: default)");
     }

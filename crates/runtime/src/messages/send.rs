@@ -15,10 +15,10 @@ use openclaw_journal::delivery::{Author, Delivery};
 use openclaw_protocol::SessionKey;
 use serde_json::{Map, Value, json};
 
-use super::arguments::Arguments;
-use super::guard::Mark;
+use super::arguments::ActionArguments;
+use super::guard::OriginMark;
 use super::perform::Acting;
-use super::place::Place;
+use super::place::MessageTarget;
 use super::{DeliverError, MessageError};
 
 /// Time that a platform may take before the caller is told that the message waits.
@@ -43,9 +43,9 @@ impl Letter {
 /// Sends text and files.
 pub(super) async fn letter(
     acting: &Acting<'_>,
-    place: &Place,
-    mark: &Mark,
-    args: Arguments<'_>,
+    place: &MessageTarget,
+    mark: &OriginMark,
+    args: ActionArguments<'_>,
 ) -> Result<Value, MessageError> {
     let written = args.text("message").or_else(|| args.text("caption")).unwrap_or_default();
     let parsed = directive::parse(written);
@@ -118,8 +118,8 @@ pub(super) async fn letter(
 /// Asks a question with answers to choose from.
 pub(super) async fn poll(
     acting: &Acting<'_>,
-    place: &Place,
-    args: Arguments<'_>,
+    place: &MessageTarget,
+    args: ActionArguments<'_>,
 ) -> Result<Value, MessageError> {
     let info = place.channel.info();
     let most = place.channel.capabilities().poll_options;
@@ -152,8 +152,8 @@ pub(super) async fn poll(
 /// Sends a sticker.
 pub(super) async fn sticker(
     acting: &Acting<'_>,
-    place: &Place,
-    args: Arguments<'_>,
+    place: &MessageTarget,
+    args: ActionArguments<'_>,
 ) -> Result<Value, MessageError> {
     let id = args.word("fileId").or_else(|| args.list("stickerId").into_iter().next());
     let id = id.ok_or_else(|| {
@@ -175,7 +175,7 @@ pub(super) async fn sticker(
 
 impl Acting<'_> {
     /// Stores the parts, and waits for the platform. One that was stored before, by the same call, is not sent again.
-    async fn post(&self, place: &Place, parts: Vec<Part>) -> Result<Letter, MessageError> {
+    async fn post(&self, place: &MessageTarget, parts: Vec<Part>) -> Result<Letter, MessageError> {
         let (mut ids, mut withheld) = (Vec::new(), 0);
         for (at, part) in parts.into_iter().enumerate() {
             let id = format!("{}.{}", self.id, at + 1);
@@ -196,7 +196,7 @@ impl Acting<'_> {
 
     async fn store(
         &self,
-        place: &Place,
+        place: &MessageTarget,
         id: &str,
         part: Part,
         session_key: Option<SessionKey>,
@@ -212,7 +212,7 @@ impl Acting<'_> {
 }
 
 /// Checks that the message to be answered is one that the platform can have.
-fn check_reply_to(place: &Place, args: Arguments<'_>) -> Result<(), MessageError> {
+fn check_reply_to(place: &MessageTarget, args: ActionArguments<'_>) -> Result<(), MessageError> {
     let Some(id) = args.word("replyTo") else { return Ok(()) };
     let read = place.channel.message_id(&id);
     read.map(drop).map_err(|error| MessageError::Invalid(format!("replyTo: {error}")))
@@ -220,7 +220,12 @@ fn check_reply_to(place: &Place, args: Arguments<'_>) -> Result<(), MessageError
 
 /// Returns the message that is quoted: the named one, or one that a tag in the text asks for, as
 /// far as the mode lets the turn quote.
-fn reply_to(acting: &Acting<'_>, place: &Place, args: Arguments<'_>, tag: Option<ReplyTo>) -> Option<String> {
+fn reply_to(
+    acting: &Acting<'_>,
+    place: &MessageTarget,
+    args: ActionArguments<'_>,
+    tag: Option<ReplyTo>,
+) -> Option<String> {
     let bound = acting.bound.as_ref().filter(|bound| {
         bound.address.channel == place.address.channel && bound.address.target == place.address.target
     });
@@ -261,7 +266,7 @@ fn several(names: &[String]) -> Option<&[String]> {
 }
 
 /// Fields of every result.
-fn frame(place: &Place) -> Map<String, Value> {
+fn frame(place: &MessageTarget) -> Map<String, Value> {
     let address = &place.address;
     let fields = [
         ("channel", json!(address.channel)),
@@ -285,14 +290,19 @@ fn with(mut fields: Map<String, Value>, more: Value) -> Value {
 }
 
 /// Result of a dry run: the place, and these fields.
-pub(super) fn dry(place: &Place, more: Value) -> Value {
+pub(super) fn dry(place: &MessageTarget, more: Value) -> Value {
     let mut fields = frame(place);
     fields.insert("dryRun".to_owned(), json!(true));
     with(fields, more)
 }
 
 /// Result of a message that was sent or stored; an error if it failed.
-fn told(place: &Place, letter: &Letter, best_effort: bool, more: Value) -> Result<Value, MessageError> {
+fn told(
+    place: &MessageTarget,
+    letter: &Letter,
+    best_effort: bool,
+    more: Value,
+) -> Result<Value, MessageError> {
     let Letter { posted, is_withheld } = letter;
     if let Some(why) =
         posted.failure().filter(|_| !best_effort || posted.sent == 0 && !posted.failures.is_empty())

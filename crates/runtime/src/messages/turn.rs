@@ -45,7 +45,7 @@ pub struct MessageTurn {
     pub rights: Rights,
     /// Messages that were quoted.
     pub quoted: Quoted,
-    state: Mutex<State>,
+    state: Mutex<MessageTurnState>,
     /// Blocks of the run, while somebody sends them.
     blocks: watch::Sender<Option<Flushed>>,
 }
@@ -56,16 +56,16 @@ struct Flushed(Vec<String>);
 
 /// Record for the messages of a run.
 #[derive(Debug, Default)]
-struct State {
+struct MessageTurnState {
     /// Message of the run, then those that were steered into it, in their order.
-    messages: Vec<Heard>,
+    messages: Vec<AnsweredMessage>,
     /// Number of times each call was made, by the prefix of its id.
     calls: HashMap<String, u32>,
 }
 
 /// A message that the run answers.
 #[derive(Debug, Default)]
-struct Heard {
+struct AnsweredMessage {
     /// Run that the message would have by itself, or has after a crash.
     run_id: Option<RunId>,
     /// Texts and files that were sent for it.
@@ -81,8 +81,8 @@ impl MessageTurn {
         needs_target: bool,
         rights: Rights,
     ) -> Arc<Self> {
-        let own = Heard { run_id: Some(run_id.clone()), ..Heard::default() };
-        let state = Mutex::new(State { messages: vec![own], ..State::default() });
+        let own = AnsweredMessage { run_id: Some(run_id.clone()), ..AnsweredMessage::default() };
+        let state = Mutex::new(MessageTurnState { messages: vec![own], ..MessageTurnState::default() });
         let quoted = Quoted::default();
         let blocks = watch::Sender::new(None);
         Arc::new(Self { run_id, session_key, bound, needs_target, rights, quoted, state, blocks })
@@ -107,7 +107,7 @@ impl MessageTurn {
     /// Notes a steered message: everything sent from now on is for it. Without an id it is a copy
     /// of a message, which has a run of its own later.
     pub fn steered(&self, run_id: Option<RunId>) {
-        self.state.lock().messages.push(Heard { run_id, ..Heard::default() });
+        self.state.lock().messages.push(AnsweredMessage { run_id, ..AnsweredMessage::default() });
     }
 
     /// Returns the id of what a call sends: the same when a crash cut the call short and it is made
@@ -230,7 +230,7 @@ impl Drop for SendsBlocks {
     }
 }
 
-impl State {
+impl MessageTurnState {
     /// Returns the prefix of a call's ids: the run of the message that it is made for, and a digest
     /// of what is asked. A copy has no run of its own.
     fn call(&self, call_id: &str, args: &Value) -> String {

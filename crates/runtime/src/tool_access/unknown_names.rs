@@ -20,21 +20,21 @@ const POLICIES: [&str; 2] = ["byProvider", "toolsBySender"];
 
 /// A list of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum List {
+enum PolicyList {
     Allow,
     AlsoAllow,
     Deny,
 }
 
-const LISTS: [(&str, List); 3] =
-    [("allow", List::Allow), ("alsoAllow", List::AlsoAllow), ("deny", List::Deny)];
+const LISTS: [(&str, PolicyList); 3] =
+    [("allow", PolicyList::Allow), ("alsoAllow", PolicyList::AlsoAllow), ("deny", PolicyList::Deny)];
 
 /// A name that stands for no tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownName {
     /// The path of its list in the config.
     path: String,
-    list: List,
+    list: PolicyList,
     name: String,
 }
 
@@ -42,8 +42,8 @@ impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, list, name } = self;
         let effect = match list {
-            List::Allow | List::AlsoAllow => "it allows nothing",
-            List::Deny => "it denies nothing",
+            PolicyList::Allow | PolicyList::AlsoAllow => "it allows nothing",
+            PolicyList::Deny => "it denies nothing",
         };
         write!(f, "{path} names \"{name}\", which is no tool or group of tools: {effect}.")?;
         match nearest(name, CATALOGUE.facts().map(|facts| facts.name)) {

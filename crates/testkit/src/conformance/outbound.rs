@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use openclaw_channels::{
-    Account, ActionError, Activity, Address, Answer, AnswerMedia, Attempt, Button, Content, Outgoing, Part,
-    Receipt, Repeats, SendError, Turn,
+    Account, ActionError, Activity, Address, Answer, AnswerMedia, Button, Content, OutgoingPart, Part,
+    RateTurn, Receipt, Repeats, SendAttempt, SendError,
 };
 use serde_json::json;
 
 use super::{ACCOUNTS, Fixture, Meets, Scene};
 
-const FIRST: Attempt = Attempt { number: 1, late: false, may_repeat: false };
+const FIRST: SendAttempt = SendAttempt { number: 1, late: false, may_repeat: false };
 
 async fn send(account: &dyn Account, at: &Address, id: &str, part: &Part) -> Result<Receipt, SendError> {
-    while let Turn::After(wait) = account.turn(at) {
+    while let RateTurn::After(wait) = account.turn(at) {
         tokio::time::sleep(wait).await;
     }
-    account.send(Outgoing { id, address: at, part }, FIRST).await
+    account.send(OutgoingPart { id, address: at, part }, FIRST).await
 }
 
 /// Words, files, questions, buttons, and that somebody writes: all in the thread, whatever comes of them.
@@ -100,10 +100,11 @@ pub async fn a_chat_that_waits_holds_up_no_other<F: Fixture>() {
         "{refused:?}"
     );
     let turn = account.turn(&places.direct);
-    assert!(matches!(turn, Turn::After(wait) if wait > Duration::from_secs(20)), "{turn:?}");
-    assert_eq!(account.turn(&places.other), Turn::Now);
-    let sent =
-        account.send(Outgoing { id: "run:2", address: &places.other, part: &Part::text("two") }, FIRST).await;
+    assert!(matches!(turn, RateTurn::After(wait) if wait > Duration::from_secs(20)), "{turn:?}");
+    assert_eq!(account.turn(&places.other), RateTurn::Now);
+    let sent = account
+        .send(OutgoingPart { id: "run:2", address: &places.other, part: &Part::text("two") }, FIRST)
+        .await;
     assert!(sent.is_ok(), "{sent:?}");
     let shown: Vec<String> = scene.fixture.shown(id).into_iter().map(|one| one.target).collect();
     assert_eq!(shown, [places.other.target], "nothing went to the one that waits");

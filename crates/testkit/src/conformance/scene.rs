@@ -45,8 +45,8 @@ impl<F: Fixture> Scene<F> {
     }
 
     /// Starts an account.
-    pub fn start(&self, id: &str, inbox: &Arc<Inbox>) -> Life {
-        Life::begin(self.account(id), self.dir.path(), inbox)
+    pub fn start(&self, id: &str, inbox: &Arc<Inbox>) -> AccountLife {
+        AccountLife::begin(self.account(id), self.dir.path(), inbox)
     }
 
     /// The first account.
@@ -65,14 +65,14 @@ impl GuessThrottle for Unthrottled {
 }
 
 /// An account at work. Dropped, it ends as a killed process does.
-pub struct Life {
+pub struct AccountLife {
     /// Status that the account reports.
     pub status: StatusReport,
     stop: CancellationToken,
     task: tokio::task::JoinHandle<Exit>,
 }
 
-impl Life {
+impl AccountLife {
     fn begin(account: Arc<dyn Account>, dir: &Path, inbox: &Arc<Inbox>) -> Self {
         let (status, stop) = (StatusReport::default(), CancellationToken::new());
         let io = AccountIo {
@@ -116,7 +116,7 @@ impl Life {
     }
 }
 
-impl Drop for Life {
+impl Drop for AccountLife {
     fn drop(&mut self) {
         self.task.abort();
     }

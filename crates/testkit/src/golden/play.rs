@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
 use super::likeness::{Bindings, Live, bind, compare, substitute};
-use super::script::{Line, Step, read};
+use super::script::{RecordedLine, RecordedStep, read};
 use crate::{DeviceIdentity, GatewayUnderTest, Received, SocketOptions, TOKEN, WsClient};
 
 /// The request that marks the end of a connection's part: what comes before its answer was sent before it.
@@ -25,12 +25,12 @@ pub struct Deviation {
     /// The reason, such as `KB-5`.
     pub why: &'static str,
     /// Difference to the recording.
-    pub change: Change,
+    pub change: LineChange,
 }
 
 /// Difference between a recorded line and ours.
 #[derive(Clone)]
-pub enum Change {
+pub enum LineChange {
     /// The line does not happen.
     Skip,
     /// The frame is different.
@@ -152,11 +152,13 @@ impl<'a> Replay<'a> {
 
 impl Replay<'_> {
     /// The recording without the requests that are left out, and with what hello-ok says of every connection now.
-    fn read(&self, recording: &str) -> Result<Vec<Line>> {
+    fn read(&self, recording: &str) -> Result<Vec<RecordedLine>> {
         let mut lines = read(recording)?;
         let mut left_out: HashSet<(String, Value)> = HashSet::new();
         lines.retain_mut(|line| {
-            let (Step::Send(frame) | Step::Receive(frame)) = &mut line.step else { return true };
+            let (RecordedStep::Send(frame) | RecordedStep::Receive(frame)) = &mut line.step else {
+                return true;
+            };
             let id = (line.connection.clone(), frame.get("id").cloned().unwrap_or_default());
             match frame.get("type").and_then(Value::as_str) {
                 Some("req") => {
@@ -198,12 +200,12 @@ fn better_hello(frame: &mut Value) {
 
 /// A line with what is different about it.
 enum Directed {
-    Play(Line, Option<fn() -> Value>),
+    Play(RecordedLine, Option<fn() -> Value>),
     End,
 }
 
 /// Open connection.
-struct Connection {
+struct OpenConnection {
     client: WsClient,
     nonce: String,
     recorded_nonce: String,
@@ -219,7 +221,7 @@ struct Connection {
 struct Stage<'a> {
     replay: &'a Replay<'a>,
     bindings: Bindings,
-    connections: HashMap<String, Connection>,
+    connections: HashMap<String, OpenConnection>,
     /// Steps so far, for the reader of a failure.
     story: String,
 }
@@ -231,22 +233,26 @@ impl<'a> Stage<'a> {
     }
 
     /// The line as it is to be played.
-    fn deviate(&self, line: &Line) -> Result<Option<Directed>> {
+    fn deviate(&self, line: &RecordedLine) -> Result<Option<Directed>> {
         let mut line = line.clone();
         let mut then = None;
         for deviation in
             self.replay.deviations.iter().filter(|deviation| deviation.lines.contains(&line.number))
         {
             match (&deviation.change, &mut line.step) {
-                (Change::Skip, _) => return Ok(None),
-                (Change::Stop, _) => return Ok(Some(Directed::End)),
-                (Change::Then(frame), _) => then = Some(*frame),
-                (Change::Edit(edit), Step::Send(frame) | Step::Receive(frame)) => edit(frame),
-                (Change::Instead(instead), Step::Send(frame) | Step::Receive(frame)) => *frame = instead(),
-                (Change::CloseWith(code, reason), step) => {
-                    *step = Step::Closed { code: *code, reason: (*reason).to_owned() };
+                (LineChange::Skip, _) => return Ok(None),
+                (LineChange::Stop, _) => return Ok(Some(Directed::End)),
+                (LineChange::Then(frame), _) => then = Some(*frame),
+                (LineChange::Edit(edit), RecordedStep::Send(frame) | RecordedStep::Receive(frame)) => {
+                    edit(frame)
                 }
-                (Change::Edit(_) | Change::Instead(_), _) => {
+                (LineChange::Instead(instead), RecordedStep::Send(frame) | RecordedStep::Receive(frame)) => {
+                    *frame = instead()
+                }
+                (LineChange::CloseWith(code, reason), step) => {
+                    *step = RecordedStep::Closed { code: *code, reason: (*reason).to_owned() };
+                }
+                (LineChange::Edit(_) | LineChange::Instead(_), _) => {
                     bail!("line {} holds no frame to change ({})", line.number, deviation.why);
                 }
             }
@@ -256,23 +262,23 @@ impl<'a> Stage<'a> {
 
     async fn act(&mut self, directed: Directed) -> Result<()> {
         let Directed::Play(line, then) = directed else { return Ok(()) };
-        let Line { number, connection, step } = line;
+        let RecordedLine { number, connection, step } = line;
         let place = || format!("line {number} ({connection})");
         match step {
-            Step::Note(note) => {
+            RecordedStep::Note(note) => {
                 let _ = writeln!(self.story, "{number} note {note}");
                 if note == SIGTERM_NOTE {
                     let gateway = self.replay.gateway.context("nobody to signal")?;
                     gateway.signal(nix::sys::signal::Signal::SIGTERM)?;
                 }
             }
-            Step::Send(frame) => self.send(&connection, frame).await.with_context(place)?,
-            Step::SendRaw(text) => {
+            RecordedStep::Send(frame) => self.send(&connection, frame).await.with_context(place)?,
+            RecordedStep::SendRaw(text) => {
                 let _ = writeln!(self.story, "{number} {connection} > {text}");
                 self.connection(&connection).await?.client.send_raw(&text).await.with_context(place)?;
             }
-            Step::Receive(frame) => self.expect(&connection, &frame).await.with_context(place)?,
-            Step::Closed { code, reason } => {
+            RecordedStep::Receive(frame) => self.expect(&connection, &frame).await.with_context(place)?,
+            RecordedStep::Closed { code, reason } => {
                 let ended = self.next(&connection).await.with_context(place)?;
                 let expected = Received::Closed { code, reason };
                 if ended != expected {
@@ -280,7 +286,7 @@ impl<'a> Stage<'a> {
                 }
                 self.connections.remove(&connection);
             }
-            Step::Leave => self.leave(&connection).await.with_context(place)?,
+            RecordedStep::Leave => self.leave(&connection).await.with_context(place)?,
         }
         match then {
             Some(frame) => {
@@ -376,12 +382,12 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    async fn connection(&mut self, label: &str) -> Result<&mut Connection> {
+    async fn connection(&mut self, label: &str) -> Result<&mut OpenConnection> {
         if !self.connections.contains_key(label) {
             let options = (self.replay.sockets)(label);
             let mut client = WsClient::open(self.replay.port, &options).await?;
             let challenge = client.challenge().await?;
-            let connection = Connection {
+            let connection = OpenConnection {
                 client,
                 nonce: challenge.nonce,
                 recorded_nonce: String::new(),
@@ -403,7 +409,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-impl Connection {
+impl OpenConnection {
     fn remember_challenge(&mut self, recorded: &Value) -> Result<()> {
         let field = |name: &str| recorded.pointer(&format!("/payload/{name}"));
         self.recorded_nonce = field("nonce").and_then(Value::as_str).context("no recorded nonce")?.to_owned();

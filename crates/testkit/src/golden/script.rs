@@ -5,17 +5,17 @@ use serde_json::Value;
 
 /// Line of a recording.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
+pub(super) struct RecordedLine {
     /// Line number, from 1.
     pub(super) number: usize,
     /// Label of the connection; recordings of one connection have none.
     pub(super) connection: String,
-    pub(super) step: Step,
+    pub(super) step: RecordedStep,
 }
 
 /// Step that a line records.
 #[derive(Debug, Clone)]
-pub(super) enum Step {
+pub(super) enum RecordedStep {
     /// The client sends a frame.
     Send(Value),
     /// The client sends text that is no frame.
@@ -34,7 +34,7 @@ pub(super) enum Step {
 const NO_STATUS: u64 = 1005;
 
 /// Reads a recording.
-pub(super) fn read(text: &str) -> Result<Vec<Line>> {
+pub(super) fn read(text: &str) -> Result<Vec<RecordedLine>> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| {
@@ -42,29 +42,33 @@ pub(super) fn read(text: &str) -> Result<Vec<Line>> {
             let value: Value = serde_json::from_str(line).with_context(|| format!("line {number}"))?;
             let connection = value.get("conn").and_then(Value::as_str).unwrap_or_default().to_owned();
             let step = step(&value).with_context(|| format!("line {number}"))?;
-            Ok(Line { number, connection, step })
+            Ok(RecordedLine { number, connection, step })
         })
         .collect()
 }
 
-fn step(line: &Value) -> Result<Step> {
+fn step(line: &Value) -> Result<RecordedStep> {
     let out = line.get("dir").and_then(Value::as_str) == Some("out");
     if let Some(note) = line.get("note").and_then(Value::as_str) {
-        return Ok(Step::Note(note.to_owned()));
+        return Ok(RecordedStep::Note(note.to_owned()));
     }
     if let Some(frame) = line.get("frame") {
-        return Ok(if out { Step::Send(frame.clone()) } else { Step::Receive(frame.clone()) });
+        return Ok(if out {
+            RecordedStep::Send(frame.clone())
+        } else {
+            RecordedStep::Receive(frame.clone())
+        });
     }
     if let Some(raw) = line.get("raw").and_then(Value::as_str) {
-        return Ok(Step::SendRaw(raw.to_owned()));
+        return Ok(RecordedStep::SendRaw(raw.to_owned()));
     }
     let close = line.get("close").context("neither frame, raw text, close nor note")?;
     let code = close.get("code").and_then(Value::as_u64).context("no close code")?;
     let reason = close.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
     match code {
-        NO_STATUS => Ok(Step::Leave),
+        NO_STATUS => Ok(RecordedStep::Leave),
         code => match u16::try_from(code) {
-            Ok(code) => Ok(Step::Closed { code, reason }),
+            Ok(code) => Ok(RecordedStep::Closed { code, reason }),
             Err(_) => bail!("close code {code}"),
         },
     }

@@ -5,26 +5,26 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::encode::half;
-use super::script::{Reply, ScriptedCall, ScriptedUsage, Step, Stop};
+use super::script::{ModelStop, Reply, ScriptedCall, ScriptedUsage, Step};
 
 /// Writes one streamed answer, step by step, with all the events a real server sends.
 #[derive(Debug)]
-pub(super) struct Encoder {
+pub(super) struct BedrockEncoder {
     usage: ScriptedUsage,
-    stop: Stop,
+    stop: ModelStop,
     /// The block under way: its index is the number of those before.
-    open: Option<Open>,
+    open: Option<OpenBlockKind>,
     blocks: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenBlockKind {
     Text,
     Thinking,
     Call,
 }
 
-impl Encoder {
+impl BedrockEncoder {
     pub(super) fn new(reply: &Reply) -> Self {
         Self { usage: reply.usage, stop: reply.stop_reason(), open: None, blocks: 0 }
     }
@@ -37,14 +37,17 @@ impl Encoder {
     /// Encodes a step that is words; the others are not the encoder's.
     pub(super) fn step(&mut self, step: &Step) -> Vec<u8> {
         match step {
-            Step::Text(text) => [self.turn_to(Open::Text), self.delta(&json!({"text": text}))].concat(),
-            Step::Thinking(text) => {
-                [self.turn_to(Open::Thinking), self.delta(&json!({"reasoningContent": {"text": text}}))]
-                    .concat()
+            Step::Text(text) => {
+                [self.turn_to(OpenBlockKind::Text), self.delta(&json!({"text": text}))].concat()
             }
+            Step::Thinking(text) => [
+                self.turn_to(OpenBlockKind::Thinking),
+                self.delta(&json!({"reasoningContent": {"text": text}})),
+            ]
+            .concat(),
             Step::Signature(signature) => {
                 let proof = json!({"reasoningContent": {"signature": signature}});
-                [self.turn_to(Open::Thinking), self.delta(&proof), self.close()].concat()
+                [self.turn_to(OpenBlockKind::Thinking), self.delta(&proof), self.close()].concat()
             }
             Step::ToolCalls(calls) => calls.iter().flat_map(|call| self.tool_call(call)).collect(),
             Step::HalfToolCall(call) => {
@@ -88,7 +91,7 @@ impl Encoder {
             "stopReason": self.stop_reason(), "usage": self.tokens(), "metrics": {"latencyMs": 1}})
     }
 
-    fn turn_to(&mut self, kind: Open) -> Vec<u8> {
+    fn turn_to(&mut self, kind: OpenBlockKind) -> Vec<u8> {
         if self.open == Some(kind) {
             return Vec::new();
         }
@@ -117,7 +120,7 @@ impl Encoder {
 
     fn tool_begin(&mut self, call: &ScriptedCall) -> Vec<u8> {
         let closed = self.close();
-        self.open = Some(Open::Call);
+        self.open = Some(OpenBlockKind::Call);
         let start = json!({"toolUse": {"toolUseId": call.id, "name": call.name}});
         [closed, event("contentBlockStart", json!({"contentBlockIndex": self.blocks, "start": start}))]
             .concat()
@@ -135,10 +138,10 @@ impl Encoder {
 
     fn stop_reason(&self) -> &'static str {
         match self.stop {
-            Stop::End => "end_turn",
-            Stop::Tools => "tool_use",
-            Stop::Length => "max_tokens",
-            Stop::Refusal => "guardrail_intervened",
+            ModelStop::End => "end_turn",
+            ModelStop::Tools => "tool_use",
+            ModelStop::Length => "max_tokens",
+            ModelStop::Refusal => "guardrail_intervened",
         }
     }
 }

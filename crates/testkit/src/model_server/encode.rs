@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::script::{Reply, ScriptedCall, ScriptedUsage, Step, Stop};
+use super::script::{ModelStop, Reply, ScriptedCall, ScriptedUsage, Step};
 
 /// Protocol to encode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,11 +13,11 @@ pub(super) enum Protocol {
 
 /// Writes one streamed answer, step by step.
 #[derive(Debug)]
-pub(super) struct Encoder {
+pub(super) struct ChatEncoder {
     protocol: Protocol,
     model: String,
     usage: ScriptedUsage,
-    stop: Stop,
+    stop: ModelStop,
     /// Number of the next block or output item.
     next: usize,
     open: Option<OpenBlock>,
@@ -30,7 +30,7 @@ enum OpenBlock {
     Thinking,
 }
 
-impl Encoder {
+impl ChatEncoder {
     pub(super) fn new(protocol: Protocol, model: &str, reply: &Reply) -> Self {
         Self {
             protocol,
@@ -233,7 +233,7 @@ impl Encoder {
 
 /// The whole answer as one document.
 pub(super) fn document(protocol: Protocol, model: &str, reply: &Reply) -> Value {
-    let encoder = Encoder::new(protocol, model, reply);
+    let encoder = ChatEncoder::new(protocol, model, reply);
     let mut text = String::new();
     let mut thinking = String::new();
     let mut calls: Vec<&ScriptedCall> = Vec::new();
@@ -282,7 +282,7 @@ pub(super) fn document(protocol: Protocol, model: &str, reply: &Reply) -> Value 
     }
 }
 
-impl Stop {
+impl ModelStop {
     fn anthropic(self) -> &'static str {
         match self {
             Self::End => "end_turn",

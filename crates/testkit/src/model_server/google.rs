@@ -3,19 +3,19 @@
 use serde_json::{Value, json};
 
 use super::encode::half;
-use super::script::{Reply, ScriptedCall, ScriptedUsage, Step, Stop};
+use super::script::{ModelStop, Reply, ScriptedCall, ScriptedUsage, Step};
 
 /// Writes one streamed answer, step by step.
 #[derive(Debug)]
-pub(super) struct Encoder {
+pub(super) struct GoogleEncoder {
     model: String,
     usage: ScriptedUsage,
-    stop: Stop,
+    stop: ModelStop,
     /// A proof that has not been sent: it goes out with the next part that is no thought.
     proof: Option<String>,
 }
 
-impl Encoder {
+impl GoogleEncoder {
     pub(super) fn new(model: &str, reply: &Reply) -> Self {
         Self { model: model.to_owned(), usage: reply.usage, stop: reply.stop_reason(), proof: None }
     }
@@ -103,11 +103,11 @@ fn function_part(call: &ScriptedCall) -> Value {
     json!({"functionCall": {"name": call.name, "args": args}})
 }
 
-fn finish_reason(stop: Stop) -> &'static str {
+fn finish_reason(stop: ModelStop) -> &'static str {
     match stop {
-        Stop::End | Stop::Tools => "STOP",
-        Stop::Length => "MAX_TOKENS",
-        Stop::Refusal => "SAFETY",
+        ModelStop::End | ModelStop::Tools => "STOP",
+        ModelStop::Length => "MAX_TOKENS",
+        ModelStop::Refusal => "SAFETY",
     }
 }
 

@@ -3,27 +3,27 @@
 use serde_json::{Value, json};
 
 use super::encode::{half, named};
-use super::script::{Reply, ScriptedCall, ScriptedUsage, Step, Stop};
+use super::script::{ModelStop, Reply, ScriptedCall, ScriptedUsage, Step};
 
 /// Writes one streamed answer, step by step, with all the events a real server sends.
 #[derive(Debug)]
-pub(super) struct Encoder {
+pub(super) struct ResponsesEncoder {
     model: String,
     usage: ScriptedUsage,
-    stop: Stop,
-    open: Option<Open>,
+    stop: ModelStop,
+    open: Option<OpenItem>,
     /// Items that are complete.
     items: Vec<Value>,
 }
 
 /// The item under way.
 #[derive(Debug)]
-enum Open {
+enum OpenItem {
     Text(String),
     Reasoning(String),
 }
 
-impl Encoder {
+impl ResponsesEncoder {
     pub(super) fn new(model: &str, reply: &Reply) -> Self {
         Self {
             model: model.to_owned(),
@@ -82,16 +82,16 @@ impl Encoder {
 
     fn text(&mut self, text: &str) -> String {
         let mut out = String::new();
-        if !matches!(self.open, Some(Open::Text(_))) {
+        if !matches!(self.open, Some(OpenItem::Text(_))) {
             out += &self.close();
             let at = self.at();
             let item = json!({"type": "message", "id": format!("msg_{at}"), "role": "assistant",
                 "status": "in_progress", "content": []});
             out += &named("response.output_item.added", json!({"output_index": at, "item": item}));
             out += &self.part("response.content_part.added", "");
-            self.open = Some(Open::Text(String::new()));
+            self.open = Some(OpenItem::Text(String::new()));
         }
-        if let Some(Open::Text(said)) = &mut self.open {
+        if let Some(OpenItem::Text(said)) = &mut self.open {
             said.push_str(text);
         }
         let at = self.at();
@@ -111,15 +111,15 @@ impl Encoder {
 
     fn thinking(&mut self, text: &str) -> String {
         let mut out = String::new();
-        if !matches!(self.open, Some(Open::Reasoning(_))) {
+        if !matches!(self.open, Some(OpenItem::Reasoning(_))) {
             out += &self.close();
             let at = self.at();
             let item = json!({"type": "reasoning", "id": format!("rs_{at}"), "summary": []});
             out += &named("response.output_item.added", json!({"output_index": at, "item": item}));
             out += &self.summary("response.reasoning_summary_part.added", "part", summary_part(""));
-            self.open = Some(Open::Reasoning(String::new()));
+            self.open = Some(OpenItem::Reasoning(String::new()));
         }
-        if let Some(Open::Reasoning(said)) = &mut self.open {
+        if let Some(OpenItem::Reasoning(said)) = &mut self.open {
             said.push_str(text);
         }
         out + &self.summary("response.reasoning_summary_text.delta", "delta", json!(text))
@@ -136,7 +136,7 @@ impl Encoder {
 
     /// The proof of reasoning is its encrypted content.
     fn signature(&mut self, signature: &str) -> String {
-        if !matches!(self.open, Some(Open::Reasoning(_))) {
+        if !matches!(self.open, Some(OpenItem::Reasoning(_))) {
             let opened = self.thinking("");
             return opened + &self.end_reasoning(Some(signature));
         }
@@ -174,8 +174,8 @@ impl Encoder {
     fn close(&mut self) -> String {
         match &self.open {
             None => String::new(),
-            Some(Open::Reasoning(_)) => self.end_reasoning(None),
-            Some(Open::Text(said)) => {
+            Some(OpenItem::Reasoning(_)) => self.end_reasoning(None),
+            Some(OpenItem::Text(said)) => {
                 let said = said.clone();
                 let at = self.at();
                 let done = json!({"item_id": format!("msg_{at}"), "output_index": at, "content_index": 0, "text": said});
@@ -189,7 +189,7 @@ impl Encoder {
     }
 
     fn end_reasoning(&mut self, encrypted: Option<&str>) -> String {
-        let Some(Open::Reasoning(said)) = &self.open else { return String::new() };
+        let Some(OpenItem::Reasoning(said)) = &self.open else { return String::new() };
         let said = said.clone();
         let mut item = json!({"type": "reasoning", "id": format!("rs_{}", self.at()), "summary": []});
         if let Some(fields) = item.as_object_mut() {
@@ -214,16 +214,16 @@ impl Encoder {
 
     fn status(&self) -> &'static str {
         match self.stop {
-            Stop::End | Stop::Tools => "completed",
-            Stop::Length | Stop::Refusal => "incomplete",
+            ModelStop::End | ModelStop::Tools => "completed",
+            ModelStop::Length | ModelStop::Refusal => "incomplete",
         }
     }
 
     fn response(&self) -> Value {
         let reason = match self.stop {
-            Stop::End | Stop::Tools => Value::Null,
-            Stop::Length => json!({"reason": "max_output_tokens"}),
-            Stop::Refusal => json!({"reason": "content_filter"}),
+            ModelStop::End | ModelStop::Tools => Value::Null,
+            ModelStop::Length => json!({"reason": "max_output_tokens"}),
+            ModelStop::Refusal => json!({"reason": "content_filter"}),
         };
         let prompt = self.usage.input + self.usage.cache_read;
         json!({"id": "resp_1", "object": "response", "status": self.status(), "model": self.model,

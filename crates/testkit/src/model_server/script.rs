@@ -9,15 +9,15 @@ use tokio::sync::Semaphore;
 /// Answer made of steps in order. Without steps it is an empty answer that ends well.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    pub(super) head: Head,
+    pub(super) head: AnswerHead,
     pub(super) steps: Vec<Step>,
     pub(super) usage: ScriptedUsage,
-    pub(super) stop: Option<Stop>,
+    pub(super) stop: Option<ModelStop>,
 }
 
 /// Beginning of an answer.
 #[derive(Debug, Clone)]
-pub(super) enum Head {
+pub(super) enum AnswerHead {
     /// Status 200 and a stream, or a document where the request wants none.
     Stream,
     /// Status 200 and a document, whatever the request wants.
@@ -66,7 +66,7 @@ pub struct ScriptedCall {
 
 /// Stop reason that the model reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum ModelStop {
     /// The answer is complete.
     End,
     /// The answer hit the output limit.
@@ -135,7 +135,7 @@ impl Reply {
     /// A streamed answer of these steps.
     pub fn steps(steps: impl IntoIterator<Item = Step>) -> Self {
         Self {
-            head: Head::Stream,
+            head: AnswerHead::Stream,
             steps: steps.into_iter().collect(),
             usage: ScriptedUsage::default(),
             stop: None,
@@ -188,7 +188,7 @@ impl Reply {
     /// Any status, content type and body.
     pub fn plain(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         let headers = vec![("content-type".to_owned(), content_type.to_owned())];
-        Self { head: Head::Plain { status, headers, body: body.into() }, ..Self::steps([]) }
+        Self { head: AnswerHead::Plain { status, headers, body: body.into() }, ..Self::steps([]) }
     }
 
     /// A web page where an answer was expected.
@@ -199,13 +199,13 @@ impl Reply {
 
     /// Creates an answer that never comes.
     pub fn never() -> Self {
-        Self { head: Head::Never, ..Self::steps([]) }
+        Self { head: AnswerHead::Never, ..Self::steps([]) }
     }
 
     /// Adds a header to an answer made of a status and a body.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
-        if let Head::Plain { headers, .. } = &mut self.head {
+        if let AnswerHead::Plain { headers, .. } = &mut self.head {
             headers.push((name.to_owned(), value.to_owned()));
         }
         self
@@ -234,7 +234,7 @@ impl Reply {
 
     /// Reports this reason to stop instead of the one that fits the steps.
     #[must_use]
-    pub fn stopping(mut self, stop: Stop) -> Self {
+    pub fn stopping(mut self, stop: ModelStop) -> Self {
         self.stop = Some(stop);
         self
     }
@@ -242,13 +242,13 @@ impl Reply {
     /// Answers with a whole document even when a stream was asked for.
     #[must_use]
     pub fn unstreamed(mut self) -> Self {
-        self.head = Head::Document;
+        self.head = AnswerHead::Document;
         self
     }
 
     /// Stop reason of this answer.
-    pub(super) fn stop_reason(&self) -> Stop {
+    pub(super) fn stop_reason(&self) -> ModelStop {
         let calls = self.steps.iter().any(|step| matches!(step, Step::ToolCalls(_) | Step::HalfToolCall(_)));
-        self.stop.unwrap_or(if calls { Stop::Tools } else { Stop::End })
+        self.stop.unwrap_or(if calls { ModelStop::Tools } else { ModelStop::End })
     }
 }

@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::{ModelServer, Peer, app};
+use super::{ClientPeer, ModelServer, app};
 
 /// Second, TLS address of a [`ModelServer`]. It closes when dropped.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl ModelServer {
         let tcp = TcpListener::bind("127.0.0.1:0").await.expect("a free port on 127.0.0.1");
         let address = tcp.local_addr().expect("a bound socket has an address");
         let listener = TlsListener { tcp, acceptor: TlsAcceptor::from(Arc::new(config)) };
-        let service = app(&self.shared).into_make_service_with_connect_info::<Peer>();
+        let service = app(&self.shared).into_make_service_with_connect_info::<ClientPeer>();
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, service).await;
         });
@@ -83,7 +83,7 @@ impl Listener for TlsListener {
     }
 }
 
-impl Connected<IncomingStream<'_, TlsListener>> for Peer {
+impl Connected<IncomingStream<'_, TlsListener>> for ClientPeer {
     fn connect_info(stream: IncomingStream<'_, TlsListener>) -> Self {
         Self(*stream.remote_addr())
     }

@@ -10,7 +10,7 @@ use super::{answer, broken_body, refuse};
 
 /// Fault of a call in place of its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum CallFault {
     /// No fault: the call is done and answered, and the next fault is for the call behind it.
     Pass,
     /// 429 with so many seconds to wait.
@@ -29,7 +29,7 @@ pub enum Fault {
     Garbage(u16, &'static str),
 }
 
-impl Fault {
+impl CallFault {
     pub(super) async fn respond<F, A>(self, act: F) -> Result<Response<Body>, std::io::Error>
     where
         F: FnOnce() -> A,

@@ -8,14 +8,14 @@ use axum::http::Response;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::{Call, Shared, State, answer, bot, markup, refuse, result};
+use super::{BotCall, TelegramShared, TelegramState, answer, bot, markup, refuse, result};
 
 /// UTF-16 units of a message, and of the words below a file.
 const TEXT: usize = 4096;
 const CAPTION: usize = 1024;
 
 /// Answers a call.
-pub(super) async fn call(shared: &Shared, call: Call) -> Response<Body> {
+pub(super) async fn call(shared: &TelegramShared, call: BotCall) -> Response<Body> {
     match call.method.as_str() {
         "getMe" => result(&bot(shared.state().bot)),
         "getUpdates" => updates(shared, &call.params).await,
@@ -80,7 +80,7 @@ pub(super) async fn call(shared: &Shared, call: Call) -> Response<Body> {
     }
 }
 
-async fn updates(shared: &Shared, params: &Value) -> Response<Body> {
+async fn updates(shared: &TelegramShared, params: &Value) -> Response<Body> {
     let mut changes = shared.changes.subscribe();
     let poll = {
         let mut state = shared.state();
@@ -147,7 +147,7 @@ fn updates_in_order(list: &[Value]) -> Response<Body> {
 }
 
 /// Error for a call whose target is wrong.
-fn refusal(state: &State, params: &Value) -> Option<Response<Body>> {
+fn refusal(state: &TelegramState, params: &Value) -> Option<Response<Body>> {
     if let Some(to) = params["chat_id"].as_i64().and_then(|chat| state.moved.get(&chat)) {
         return Some(answer(
             400,
@@ -166,7 +166,7 @@ fn refusal(state: &State, params: &Value) -> Option<Response<Body>> {
         .then(|| refuse(400, "Bad Request: message thread not found"))
 }
 
-fn send(state: &mut State, call: &Call) -> Response<Body> {
+fn send(state: &mut TelegramState, call: &BotCall) -> Response<Body> {
     let params = &call.params;
     if let Some(refusal) = refusal(state, params) {
         return refusal;
@@ -237,7 +237,7 @@ fn visible_of(params: &Value, key: &str) -> String {
 }
 
 /// The file, or the poll, of a message that was sent.
-fn sent_file(call: &Call) -> Option<(&'static str, Value)> {
+fn sent_file(call: &BotCall) -> Option<(&'static str, Value)> {
     let file =
         json!({"file_id": "sent-file", "file_unique_id": "sent", "width": 1, "height": 1, "duration": 1});
     Some(match call.method.as_str() {
@@ -265,7 +265,7 @@ fn sent_file(call: &Call) -> Option<(&'static str, Value)> {
     })
 }
 
-fn chat_info(state: &State, params: &Value, show: impl Fn(&Value) -> Value) -> Response<Body> {
+fn chat_info(state: &TelegramState, params: &Value, show: impl Fn(&Value) -> Value) -> Response<Body> {
     let wanted = &params["chat_id"];
     let name = wanted.as_str().map(|name| name.trim_start_matches('@'));
     let is_it = |chat: &&Value| {
@@ -280,7 +280,7 @@ fn chat_info(state: &State, params: &Value, show: impl Fn(&Value) -> Value) -> R
     }
 }
 
-fn file_info(state: &State, params: &Value) -> Response<Body> {
+fn file_info(state: &TelegramState, params: &Value) -> Response<Body> {
     let id = params["file_id"].as_str().unwrap_or_default();
     match state.files.get(id) {
         Some((path, content)) => result(
@@ -291,9 +291,9 @@ fn file_info(state: &State, params: &Value) -> Response<Body> {
 }
 
 /// A chat that is known, or one in which something was pinned, with the message that was pinned last.
-fn chat(state: &State, params: &Value) -> Response<Body> {
+fn chat(state: &TelegramState, params: &Value) -> Response<Body> {
     let id = &params["chat_id"];
-    let pins = |call: &&Call| call.method == "pinChatMessage" && call.params["chat_id"] == *id;
+    let pins = |call: &&BotCall| call.method == "pinChatMessage" && call.params["chat_id"] == *id;
     let Some(pin) = state.calls.iter().rev().find(pins) else {
         return chat_info(state, params, |chat| {
             let mut whole = json!({"accent_color_id": 0, "max_reaction_count": 11});
@@ -310,7 +310,7 @@ fn chat(state: &State, params: &Value) -> Response<Body> {
 }
 
 /// A file's content.
-pub(super) fn file(shared: &Shared, path: &str) -> Response<Body> {
+pub(super) fn file(shared: &TelegramShared, path: &str) -> Response<Body> {
     let state = shared.state();
     match state.files.values().find(|(own, _)| own == path) {
         Some((_, content)) => Response::new(Body::from(content.clone())),

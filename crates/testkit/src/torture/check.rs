@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::client::{self, Client};
-use super::people::{People, Said, Words};
+use super::people::{MessageWords, People, PlatformMessage};
 use super::world::{answers_in, foretold_in};
 use super::{PATIENCE, Tally, children, model};
 use crate::telegram::{Moment, TelegramServer};
@@ -40,7 +40,7 @@ struct End {
 
 /// Counts of a message in transcripts and with readers.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Found {
+struct MessageTally {
     asked: usize,
     answered: usize,
     shown: usize,
@@ -91,14 +91,14 @@ pub(super) async fn all(
     gateway.terminate().await?;
     ensure!(!gateway.log().contains("damaged"), "a kill damages nothing:\n{}", log_of(gateway, &["damaged"]));
 
-    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+    let mut found: BTreeMap<String, MessageTally> = BTreeMap::new();
     let told = transcripts(&gateway.state_dir().join("agents/main/sessions"))?;
     for entry in told.values().flatten() {
         match entry {
-            Entry::Asked(run) => found.entry(run.clone()).or_default().asked += 1,
-            Entry::Answered(run) => found.entry(run.clone()).or_default().answered += 1,
-            Entry::Foretold(run) => found.entry(run.clone()).or_default().foretold += 1,
-            Entry::SentByTool => tally.sent_by_tool += 1,
+            ReadEntry::Asked(run) => found.entry(run.clone()).or_default().asked += 1,
+            ReadEntry::Answered(run) => found.entry(run.clone()).or_default().answered += 1,
+            ReadEntry::Foretold(run) => found.entry(run.clone()).or_default().foretold += 1,
+            ReadEntry::SentByTool => tally.sent_by_tool += 1,
         }
     }
     let made = server.made();
@@ -112,7 +112,7 @@ pub(super) async fn all(
     }
     children::judge(gateway, &made, told_of, tally)?;
     flag_answered_together(&made, &mut ends);
-    for said in people.said.iter().filter(|said| said.words == Words::Numbered) {
+    for said in people.said.iter().filter(|said| said.words == MessageWords::Numbered) {
         judge(gateway, &said.run, &ends, &found, Expected { times, is_shown: true }, tally)?;
     }
     for run in clients.iter().flat_map(|client| &client.accepted) {
@@ -160,14 +160,14 @@ fn judge(
     gateway: &GatewayUnderTest,
     run: &str,
     ends: &BTreeMap<String, End>,
-    found: &BTreeMap<String, Found>,
+    found: &BTreeMap<String, MessageTally>,
     expected: Expected,
     tally: &mut Tally,
 ) -> Result<()> {
     let Expected { times, is_shown } = expected;
     let end = ends.get(run).with_context(|| format!("{run} has no end"))?;
     let found = found.get(run).copied().unwrap_or_default();
-    let Found { asked, answered, shown, foretold, foreshown } = found;
+    let MessageTally { asked, answered, shown, foretold, foreshown } = found;
     // A summary may mention a message that a full queue dropped. Where its own run reads it and
     // another may, it is asked once at least.
     let is_asked = match end.is_run {
@@ -224,7 +224,7 @@ pub(super) fn log_of(gateway: &GatewayUnderTest, names: &[&str]) -> String {
 async fn of_person(
     gateway: &GatewayUnderTest,
     socket: &mut WsClient,
-    said: &Said,
+    said: &PlatformMessage,
     until: Instant,
 ) -> Result<End> {
     loop {
@@ -356,7 +356,7 @@ async fn each_event_has_one_fate(socket: &mut WsClient, pushed: usize) -> Result
 }
 
 /// Entry read from a line of a transcript.
-enum Entry {
+enum ReadEntry {
     Asked(String),
     Answered(String),
     /// Words before a tool call.
@@ -366,7 +366,7 @@ enum Entry {
 }
 
 /// All transcripts, archived ones too, in order.
-fn transcripts(dir: &Path) -> Result<BTreeMap<String, Vec<Entry>>> {
+fn transcripts(dir: &Path) -> Result<BTreeMap<String, Vec<ReadEntry>>> {
     let mut told = BTreeMap::new();
     for file in std::fs::read_dir(dir)? {
         let path = file?.path();
@@ -381,7 +381,7 @@ fn transcripts(dir: &Path) -> Result<BTreeMap<String, Vec<Entry>>> {
             let text = message["content"].to_string();
             let is_whole = !matches!(message["stopReason"].as_str(), Some("aborted" | "error"));
             match message["role"].as_str() {
-                Some("user") => entries.extend(model::asked(&text).into_iter().map(Entry::Asked)),
+                Some("user") => entries.extend(model::asked(&text).into_iter().map(ReadEntry::Asked)),
                 Some("assistant") if is_whole => {
                     entries.extend(said(&message["content"], &mut sent));
                 }
@@ -395,18 +395,18 @@ fn transcripts(dir: &Path) -> Result<BTreeMap<String, Vec<Entry>>> {
 
 /// Texts of one answer of the model: said by itself and by the `message` tool. A repetition behind
 /// the tool is no other answer.
-fn said(content: &Value, sent: &mut Option<String>) -> Vec<Entry> {
+fn said(content: &Value, sent: &mut Option<String>) -> Vec<ReadEntry> {
     let mut entries = Vec::new();
     for block in content.as_array().into_iter().flatten() {
         if let Some(text) = block["text"].as_str().filter(|text| sent.as_deref() != Some(*text)) {
-            entries.extend(model::foretold(text).into_iter().map(Entry::Foretold));
-            entries.extend(model::answered(text).into_iter().map(Entry::Answered));
+            entries.extend(model::foretold(text).into_iter().map(ReadEntry::Foretold));
+            entries.extend(model::answered(text).into_iter().map(ReadEntry::Answered));
         }
         if block["name"] == model::MESSAGE
             && let Some(text) = block["arguments"]["message"].as_str()
         {
-            entries.extend(model::answered(text).into_iter().map(Entry::Answered));
-            entries.push(Entry::SentByTool);
+            entries.extend(model::answered(text).into_iter().map(ReadEntry::Answered));
+            entries.push(ReadEntry::SentByTool);
             *sent = Some(text.to_owned());
         }
     }
@@ -439,14 +439,14 @@ fn words_before_answers(made: &[Value], times: usize) -> Result<()> {
 
 /// Checks that each transcript has the words of one chat or client in the order in which they were
 /// said.
-fn in_order(people: &People, told: &BTreeMap<String, Vec<Entry>>) -> Result<()> {
+fn in_order(people: &People, told: &BTreeMap<String, Vec<ReadEntry>>) -> Result<()> {
     let chats: BTreeMap<&str, i64> = people.said.iter().map(|said| (said.run.as_str(), said.chat)).collect();
     for (file, entries) in told {
         let mut last: BTreeMap<String, usize> = BTreeMap::new();
-        let asked: BTreeSet<&str> = entries.iter().filter_map(Entry::asked).collect();
+        let asked: BTreeSet<&str> = entries.iter().filter_map(ReadEntry::asked).collect();
         let mut known = BTreeSet::new();
         // A message that is asked again was said where it was asked first.
-        for run in entries.iter().filter_map(Entry::asked).filter(|run| known.insert(*run)) {
+        for run in entries.iter().filter_map(ReadEntry::asked).filter(|run| known.insert(*run)) {
             let speaker = match chats.get(run) {
                 Some(chat) if people.reordered.contains(chat) => continue,
                 Some(chat) => chat.to_string(),
@@ -463,7 +463,7 @@ fn in_order(people: &People, told: &BTreeMap<String, Vec<Entry>>) -> Result<()> 
     Ok(())
 }
 
-impl Entry {
+impl ReadEntry {
     fn asked(&self) -> Option<&str> {
         match self {
             Self::Asked(run) => Some(run),

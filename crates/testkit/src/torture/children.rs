@@ -11,7 +11,7 @@ use super::check::{PAUSE, log_of};
 use crate::{GatewayUnderTest, WsClient};
 
 /// Report of the end of a sub-agent.
-pub(super) struct Told {
+pub(super) struct ChildReport {
     run: String,
     session: String,
     status: String,
@@ -26,7 +26,7 @@ pub(super) async fn told(
     gateway: &GatewayUnderTest,
     socket: &mut WsClient,
     until: Instant,
-) -> Result<Vec<Told>> {
+) -> Result<Vec<ChildReport>> {
     let path = gateway.state_dir().join("subagents/runs.json");
     let rows = loop {
         let text = std::fs::read_to_string(&path).unwrap_or_else(|_| r#"{"runs": {}}"#.to_owned());
@@ -57,7 +57,7 @@ pub(super) async fn told(
         ensure!(["sent", "skipped", "failed"].contains(&status.as_str()), "no verdict: {row:#}");
         let run = text("runId");
         let deliveries = deliveries_of(socket, &format!("{run}:announce"), until).await?;
-        told.push(Told {
+        told.push(ChildReport {
             session: text("childSessionKey"),
             status,
             is_flagged: deliveries.iter().any(|delivery| delivery["uncertain"] == true),
@@ -91,7 +91,7 @@ async fn deliveries_of(socket: &mut WsClient, run: &str, until: Instant) -> Resu
 pub(super) fn judge(
     gateway: &GatewayUnderTest,
     made: &[Value],
-    all: Vec<Told>,
+    all: Vec<ChildReport>,
     tally: &mut Tally,
 ) -> Result<()> {
     let (noted, spawned) = read(gateway)?;
@@ -100,7 +100,7 @@ pub(super) fn judge(
         ensure!(listed.contains(session.as_str()), "{session} was accepted after all was told");
     }
     for told in all {
-        let Told { run, session, status, is_flagged, is_delivered } = told;
+        let ChildReport { run, session, status, is_flagged, is_delivered } = told;
         let noted = noted.get(&session).copied().unwrap_or_default();
         let shown = made.iter().filter(|made| {
             let text = made["text"].as_str().unwrap_or_default();

@@ -18,7 +18,7 @@ const MESSAGES: usize = 40;
 
 /// Counts of what clients have seen so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Seen {
+pub(super) struct ClientCounts {
     pub(super) frames: usize,
     pub(super) acknowledged: usize,
 }
@@ -31,11 +31,11 @@ pub(super) struct Client {
     open: Vec<String>,
     pub(super) accepted: BTreeSet<String>,
     chance: StdRng,
-    seen: watch::Sender<Seen>,
+    seen: watch::Sender<ClientCounts>,
 }
 
 impl Client {
-    pub(super) fn new(name: usize, seed: u64, seen: watch::Sender<Seen>) -> Self {
+    pub(super) fn new(name: usize, seed: u64, seen: watch::Sender<ClientCounts>) -> Self {
         let chance = StdRng::seed_from_u64(seed);
         Self { name, next: 0, open: Vec::new(), accepted: BTreeSet::new(), chance, seen }
     }

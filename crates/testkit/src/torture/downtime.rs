@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::Rng as _;
 use rand::rngs::StdRng;
 
-use super::steps::Step;
+use super::steps::KillStep;
 use super::world::Counts;
 use crate::telegram::{Moment, Outage, TelegramServer};
 
@@ -24,7 +24,7 @@ pub(super) struct Downtime {
 
 impl Downtime {
     /// Outage for one in six lives, of those that do not end with something that the platform does.
-    pub(super) fn by_chance(step: Step, chance: &mut StdRng) -> Option<Self> {
+    pub(super) fn by_chance(step: KillStep, chance: &mut StdRng) -> Option<Self> {
         if step.is_of_platform() || !chance.random_bool(1.0 / 6.0) {
             return None;
         }

@@ -19,14 +19,14 @@ const PACE: Duration = Duration::from_millis(8);
 
 /// Counts of requests to the model so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Asked {
+pub(super) struct ModelCounts {
     pub(super) all: usize,
     pub(super) after_tool: usize,
 }
 
 /// Starts it. When it delegates, it starts so many sub-agents.
-pub(super) async fn start(children: usize) -> (ModelServer, watch::Receiver<Asked>) {
-    let (told, asked) = watch::channel(Asked::default());
+pub(super) async fn start(children: usize) -> (ModelServer, watch::Receiver<ModelCounts>) {
+    let (told, asked) = watch::channel(ModelCounts::default());
     let told = Arc::new(told);
     let model = ModelServer::answering(move |request| {
         let is_after_tool = request.ends_with_tool_result();
@@ -45,7 +45,7 @@ fn answer(request: &Captured, is_after_tool: bool, children: usize) -> Reply {
     if let Some(reply) = of_child(request) {
         return reply;
     }
-    let Turn { open, foretold, sent, has_delegated } = Turn::of(request);
+    let TurnWords { open, foretold, sent, has_delegated } = TurnWords::of(request);
     let ends = |digits: &[char]| open.iter().any(|run| run.ends_with(digits));
     let id = format!("call-{}", request.messages().len());
     if open.is_empty()
@@ -101,7 +101,7 @@ fn is_for_tool(open: &[String], foretold: &[String]) -> bool {
 
 /// Words since the model's last answer.
 #[derive(Debug, Default)]
-struct Turn {
+struct TurnWords {
     /// The messages that have no answer yet.
     open: Vec<String>,
     /// Runs that had words before a tool call.
@@ -111,7 +111,7 @@ struct Turn {
     has_delegated: bool,
 }
 
-impl Turn {
+impl TurnWords {
     fn of(request: &Captured) -> Self {
         let mut turn = Self::default();
         for message in since_answer(request).into_iter().rev() {

@@ -6,7 +6,7 @@ use rand::Rng as _;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
-use crate::telegram::{Fault, TelegramServer, group_message, private_message};
+use crate::telegram::{CallFault, TelegramServer, group_message, private_message};
 
 /// People who write in private, in bursts.
 const PEOPLE: i64 = 12;
@@ -23,7 +23,7 @@ const BEHIND: [usize; 4] = [2, 4, 7, 9];
 
 /// Content of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Words {
+pub(super) enum MessageWords {
     /// A numbered message.
     Numbered,
     /// `/stop`
@@ -34,9 +34,9 @@ pub(super) enum Words {
 
 /// A message that the platform brought.
 #[derive(Debug, Clone)]
-pub(super) struct Said {
+pub(super) struct PlatformMessage {
     pub(super) chat: i64,
-    pub(super) words: Words,
+    pub(super) words: MessageWords,
     /// Platform's id of the message.
     pub(super) message_id: String,
     /// Number of the run in its words.
@@ -46,7 +46,7 @@ pub(super) struct Said {
 /// Writers to the bot, all of them.
 #[derive(Debug, Default)]
 pub(super) struct People {
-    pub(super) said: Vec<Said>,
+    pub(super) said: Vec<PlatformMessage>,
     /// Chats whose messages the platform brought in another order.
     pub(super) reordered: BTreeSet<i64>,
     /// Updates sent lately, to be sent again.
@@ -63,7 +63,7 @@ impl People {
         let mut updates: Vec<Value> = (0..count).map(|at| self.message(burst, at, chance)).collect();
         if chance.random_bool(0.15) {
             let chat = chance.random_range(1..=PEOPLE);
-            let words = if chance.random_bool(0.7) { Words::Stop } else { Words::New };
+            let words = if chance.random_bool(0.7) { MessageWords::Stop } else { MessageWords::New };
             updates.push(self.say(chat, words, 0));
         }
         let has_pauses = burst.is_some() && chance.random_bool(0.7);
@@ -102,22 +102,22 @@ impl People {
             Some(_) if chance.random_bool(0.5) => BEHIND[chance.random_range(0..BEHIND.len())],
             _ => chance.random_range(0..10),
         };
-        self.say(chat, Words::Numbered, digit)
+        self.say(chat, MessageWords::Numbered, digit)
     }
 
     /// The model goes by the last digit.
-    fn say(&mut self, chat: i64, words: Words, digit: usize) -> Value {
+    fn say(&mut self, chat: i64, words: MessageWords, digit: usize) -> Value {
         let number = self.said.len();
         let run = format!("run-{}", number * 10 + digit);
         let text = match words {
-            Words::Numbered => format!("please answer {run} now"),
-            Words::Stop => "/stop".to_owned(),
-            Words::New => "/new".to_owned(),
+            MessageWords::Numbered => format!("please answer {run} now"),
+            MessageWords::Stop => "/stop".to_owned(),
+            MessageWords::New => "/new".to_owned(),
         };
         let mut update = if chat < 0 { group_message(chat, 9, &text) } else { private_message(chat, &text) };
         let message_id = FIRST_ID + number;
         update["message"]["message_id"] = json!(message_id);
-        self.said.push(Said { chat, words, message_id: message_id.to_string(), run });
+        self.said.push(PlatformMessage { chat, words, message_id: message_id.to_string(), run });
         update
     }
 }
@@ -126,11 +126,11 @@ impl People {
 /// would be put off for ten minutes.
 pub(super) fn fail(server: &TelegramServer, chance: &mut StdRng) {
     let fault = match chance.random_range(0..24) {
-        0 => Fault::Drop,
-        1 => Fault::DoneAndDropped,
-        2 => Fault::CutOff,
-        3 => Fault::Slower(1),
-        4 => Fault::Refuse(500, "Internal Server Error"),
+        0 => CallFault::Drop,
+        1 => CallFault::DoneAndDropped,
+        2 => CallFault::CutOff,
+        3 => CallFault::Slower(1),
+        4 => CallFault::Refuse(500, "Internal Server Error"),
         _ => return,
     };
     let method = match chance.random_range(0..5) {

@@ -14,7 +14,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 
 /// Step at which the gateway is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum KillStep {
     /// The platform has just given an update, and it is not stored.
     Brought,
     /// The journal was written: an event is stored, a message accepted, a run noted, a delivery stored, a receipt.
@@ -50,29 +50,29 @@ pub(super) enum Step {
 }
 
 /// All of them, in the order of the pipeline.
-pub(super) const STEPS: &[Step] = &[
-    Step::Brought,
-    Step::Journal,
-    Step::Confirmed,
-    Step::Typing,
-    Step::Acknowledged,
-    Step::Transcript,
-    Step::Asked,
-    Step::Answering,
-    Step::ToolDone,
-    Step::Told,
-    Step::SessionRow,
-    Step::Sending,
-    Step::Sent,
-    Step::Receipt,
-    Step::Starting,
-    Step::Whenever,
+pub(super) const STEPS: &[KillStep] = &[
+    KillStep::Brought,
+    KillStep::Journal,
+    KillStep::Confirmed,
+    KillStep::Typing,
+    KillStep::Acknowledged,
+    KillStep::Transcript,
+    KillStep::Asked,
+    KillStep::Answering,
+    KillStep::ToolDone,
+    KillStep::Told,
+    KillStep::SessionRow,
+    KillStep::Sending,
+    KillStep::Sent,
+    KillStep::Receipt,
+    KillStep::Starting,
+    KillStep::Whenever,
 ];
 
 /// The name under which a round is counted in which the step did not come.
 const NOT_REACHED: &str = "not reached, at any time";
 
-impl Step {
+impl KillStep {
     fn name(self) -> &'static str {
         match self {
             Self::Brought => "an update is brought",

@@ -10,11 +10,11 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::client::{Client, Seen};
+use super::client::{Client, ClientCounts};
 use super::downtime::Downtime;
-use super::model::{self, Asked};
+use super::model::{self, ModelCounts};
 use super::people::{self, People};
-use super::steps::Step;
+use super::steps::KillStep;
 use super::{Plan, Tally, check};
 use crate::model_server::ModelServer;
 use crate::telegram::{Moment, TelegramServer};
@@ -38,12 +38,12 @@ pub(super) struct World {
     /// Largest number of runs that read a message.
     times: usize,
     _model: ModelServer,
-    asked: watch::Receiver<Asked>,
-    seen: watch::Receiver<Seen>,
+    asked: watch::Receiver<ModelCounts>,
+    seen: watch::Receiver<ClientCounts>,
 }
 
 /// A life of the gateway.
-pub(super) struct Life {
+pub(super) struct GatewayLife {
     /// The name of the step at which it was killed.
     pub(super) step: &'static str,
     /// True if it was asked to end (`SIGTERM`) instead of killed.
@@ -59,8 +59,8 @@ pub(super) struct Counts {
     pub(super) typing: usize,
     pub(super) sending: usize,
     pub(super) sent: usize,
-    pub(super) asked: Asked,
-    pub(super) seen: Seen,
+    pub(super) asked: ModelCounts,
+    pub(super) seen: ClientCounts,
 }
 
 impl World {
@@ -82,7 +82,7 @@ impl World {
         });
         let setup = GatewaySetup::new(&plan.program).fake_model(&model.v1()).config(config);
         let gateway = setup.start().await?;
-        let (told, seen) = watch::channel(Seen::default());
+        let (told, seen) = watch::channel(ClientCounts::default());
         let clients = (0..CLIENTS).map(|name| {
             let seed = seed.wrapping_mul(31).wrapping_add(u64::try_from(name).unwrap_or_default());
             Client::new(name, seed, told.clone())
@@ -93,7 +93,7 @@ impl World {
     }
 
     /// Runs one life of the gateway, until it is killed at a step.
-    pub(super) async fn live_and_die(&mut self, step: Step, chance: &mut StdRng) -> Result<Life> {
+    pub(super) async fn live_and_die(&mut self, step: KillStep, chance: &mut StdRng) -> Result<GatewayLife> {
         self.spare().await;
         let brought = self.server.count(Moment::Brought);
         let mut lives = JoinSet::new();
@@ -127,7 +127,7 @@ impl World {
             self.clients.push(client??);
         }
         self.clients.sort_by_key(Client::name);
-        if step == Step::Starting {
+        if step == KillStep::Starting {
             self.gateway.launch()?;
             tokio::time::sleep(Duration::from_micros(chance.random_range(0..250_000))).await;
             self.gateway.kill().await?;
@@ -136,7 +136,7 @@ impl World {
         if let Some(outage) = &outage {
             outage.end(&self.server).await;
         }
-        Ok(Life { step: name, was_down: outage.is_some(), was_stopped })
+        Ok(GatewayLife { step: name, was_down: outage.is_some(), was_stopped })
     }
 
     /// Waits for texts that the platform was asked to take more than once, so that no accident of kills and faults makes five of it.
@@ -173,12 +173,12 @@ impl World {
         }
     }
 
-    pub(super) async fn was_asked(&self, is_there: impl FnMut(&Asked) -> bool) {
+    pub(super) async fn was_asked(&self, is_there: impl FnMut(&ModelCounts) -> bool) {
         // The model lives as long as the world.
         let _ = self.asked.clone().wait_for(is_there).await;
     }
 
-    pub(super) async fn was_seen(&self, is_there: impl FnMut(&Seen) -> bool) {
+    pub(super) async fn was_seen(&self, is_there: impl FnMut(&ClientCounts) -> bool) {
         let _ = self.seen.clone().wait_for(is_there).await;
     }
 

@@ -2,13 +2,13 @@
 
 use super::super::pieces::pieces;
 use super::super::styled::{Style, Styled};
-use super::super::{Reading, TableMode};
+use super::super::{MarkdownFeatures, TableMode};
 use super::flatten::flattened;
 use crate::text::{LengthUnit, Limit};
 
 /// Markdown features for Signal.
-pub const SIGNAL: Reading =
-    Reading { tables: TableMode::Bullets, autolinks: false, angle_links: true, spoilers: true };
+pub const SIGNAL: MarkdownFeatures =
+    MarkdownFeatures { tables: TableMode::Bullets, autolinks: false, angle_links: true, spoilers: true };
 
 /// A message of Signal.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,14 +2,14 @@
 
 use super::super::pieces::rendered_pieces;
 use super::super::styled::{Style, Styled};
-use super::super::{Reading, TableMode};
+use super::super::{MarkdownFeatures, TableMode};
 use super::flatten::is_called_so;
 use super::marks::{self, Marks};
 use crate::text::Limit;
 
 /// Markdown features for Slack. Tokens such as `<@U123>` stay as they are written.
-pub const SLACK: Reading =
-    Reading { tables: TableMode::Code, autolinks: false, angle_links: false, spoilers: false };
+pub const SLACK: MarkdownFeatures =
+    MarkdownFeatures { tables: TableMode::Code, autolinks: false, angle_links: false, spoilers: false };
 
 /// Prefixes of tokens that Slack understands.
 const TOKENS: [&str; 8] = ["@", "#", "!", "mailto:", "tel:", "http://", "https://", "slack://"];

@@ -2,14 +2,14 @@
 
 use super::super::pieces::rendered_pieces;
 use super::super::styled::{Style, Styled};
-use super::super::{Reading, TableMode};
+use super::super::{MarkdownFeatures, TableMode};
 use super::flatten::flattened;
 use super::marks::{self, Marks};
 use crate::text::Limit;
 
 /// Markdown features for WhatsApp.
-pub const WHATSAPP: Reading =
-    Reading { tables: TableMode::Bullets, autolinks: false, angle_links: true, spoilers: false };
+pub const WHATSAPP: MarkdownFeatures =
+    MarkdownFeatures { tables: TableMode::Bullets, autolinks: false, angle_links: true, spoilers: false };
 
 /// The messages of a text, none longer with its marks than so many characters.
 pub fn whatsapp(styled: &Styled, limit: Limit) -> Vec<String> {

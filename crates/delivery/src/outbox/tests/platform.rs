@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_channels::{
-    Address, Attempt, ChannelFuture, Found, Outgoing, Receipt, Repeats, SendError, Turn,
+    Address, ChannelFuture, OutgoingPart, PartFate, RateTurn, Receipt, Repeats, SendAttempt, SendError,
 };
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
@@ -135,7 +135,7 @@ impl Platform {
         self.release.notify_one();
     }
 
-    fn show(&self, delivery: Outgoing<'_>, attempt: Attempt) {
+    fn show(&self, delivery: OutgoingPart<'_>, attempt: SendAttempt) {
         let mut state = self.state.lock();
         let known = state.shown.iter().any(|(_, id, _)| id == delivery.id);
         if known && self.knows == Knows::Ids {
@@ -165,7 +165,7 @@ impl Platform {
     }
 }
 
-fn receipt(delivery: Outgoing<'_>) -> Receipt {
+fn receipt(delivery: OutgoingPart<'_>) -> Receipt {
     Receipt { message_ids: vec![format!("id-of-{}", delivery.id)], ..Receipt::default() }
 }
 
@@ -177,13 +177,13 @@ impl Sends for Platform {
         }
     }
 
-    fn turn(&self, at: &Address) -> Turn {
+    fn turn(&self, at: &Address) -> RateTurn {
         match self.turns.lock().get(&at.target) {
             Some(wait) => {
                 self.turns_asked.send_modify(|asked| *asked += 1);
-                Turn::After(*wait)
+                RateTurn::After(*wait)
             }
-            None => Turn::Now,
+            None => RateTurn::Now,
         }
     }
 
@@ -193,8 +193,8 @@ impl Sends for Platform {
 
     fn send<'a>(
         &'a self,
-        delivery: Outgoing<'a>,
-        attempt: Attempt,
+        delivery: OutgoingPart<'a>,
+        attempt: SendAttempt,
     ) -> ChannelFuture<'a, Result<Receipt, SendError>> {
         Box::pin(async move {
             let reply = {
@@ -221,13 +221,13 @@ impl Sends for Platform {
         })
     }
 
-    fn confirm<'a>(&'a self, delivery: Outgoing<'a>) -> ChannelFuture<'a, Result<Found, SendError>> {
+    fn confirm<'a>(&'a self, delivery: OutgoingPart<'a>) -> ChannelFuture<'a, Result<PartFate, SendError>> {
         Box::pin(async move {
             if self.knows == Knows::Nothing {
-                return Ok(Found::Unknown);
+                return Ok(PartFate::Unknown);
             }
             let there = self.state.lock().shown.iter().any(|(_, id, _)| id == delivery.id);
-            Ok(if there { Found::Sent(receipt(delivery)) } else { Found::NotSent })
+            Ok(if there { PartFate::Sent(receipt(delivery)) } else { PartFate::NotSent })
         })
     }
 }

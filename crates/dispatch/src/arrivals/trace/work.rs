@@ -17,7 +17,7 @@ const READ: u64 = 8 * 1024 * 1024;
 
 /// Work of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Work {
+pub(super) struct RunWork {
     /// Answers of the model, those with tool calls included.
     pub(super) model_calls: u32,
     /// Tool calls of the run, in order.
@@ -43,7 +43,7 @@ pub(super) fn of(
     reader: &dyn TranscriptReader,
     entry_ids: &[String],
     copies: &[String],
-) -> io::Result<Option<Work>> {
+) -> io::Result<Option<RunWork>> {
     let mut behind: Vec<Entry> = Vec::new();
     let mut own: Option<Kind> = None;
     let mut read_before: Option<ReadBefore> = None;
@@ -73,14 +73,14 @@ pub(super) fn of(
     behind.reverse();
     let work = match own {
         // No run was needed for it.
-        Some(Kind::Assistant) | None => Work::default(),
+        Some(Kind::Assistant) | None => RunWork::default(),
         Some(_) => gather(&behind),
     };
-    Ok((own.is_some() || read_before.is_some()).then_some(Work { read_before, ..work }))
+    Ok((own.is_some() || read_before.is_some()).then_some(RunWork { read_before, ..work }))
 }
 
-fn gather(behind: &[Entry]) -> Work {
-    let mut work = Work::default();
+fn gather(behind: &[Entry]) -> RunWork {
+    let mut work = RunWork::default();
     let mut is_answered = false;
     for entry in behind {
         if matches!(&entry.body, Body::Custom { custom_type, .. } if custom_type == TURN_START) {
@@ -190,7 +190,7 @@ mod tests {
         let mut failed = answer("f", &json!([]));
         failed["message"]["stopReason"] = json!("error");
         let none = of(&Lines(vec![said("own"), failed]), &["own".to_owned()], &[]).unwrap();
-        assert_eq!(none, Some(Work::default()), "nobody has answered");
+        assert_eq!(none, Some(RunWork::default()), "nobody has answered");
         let tool = |id: &str, failed: Option<bool>| TraceTool {
             id: id.to_owned(),
             name: "read".to_owned(),
@@ -198,8 +198,11 @@ mod tests {
             is_interrupted: None,
         };
         let work = of(&lines, &["other".to_owned(), "own".to_owned()], &[]).unwrap();
-        let expected =
-            Work { model_calls: 3, tools: vec![tool("1", Some(true)), tool("2", None)], ..Work::default() };
+        let expected = RunWork {
+            model_calls: 3,
+            tools: vec![tool("1", Some(true)), tool("2", None)],
+            ..RunWork::default()
+        };
         assert_eq!(work, Some(expected));
         let cut = json!({"type": "custom", "id": "start", "parentId": null, "timestamp": "2025-01-02T03:04:05.000Z",
             "customType": TURN_START});
@@ -207,7 +210,7 @@ mod tests {
             Lines(vec![said("own"), cut, said("next"), answer("c", &call("2")), answer("d", &text)]);
         assert_eq!(
             of(&stopped, &["own".to_owned()], &[]).unwrap(),
-            Some(Work::default()),
+            Some(RunWork::default()),
             "another turn begins"
         );
         assert_eq!(of(&lines, &["gone".to_owned()], &[]).unwrap(), None);
@@ -255,15 +258,15 @@ mod tests {
         };
         let own = ["own".to_owned()];
         let copies = ["own-copy".to_owned(), "own-copy-2".to_owned()];
-        let ran = Work { model_calls: 1, ..Work::default() };
+        let ran = RunWork { model_calls: 1, ..RunWork::default() };
         assert_eq!(of(&lines(), &own, &[]).unwrap(), Some(ran.clone()));
         let read_behind = |id: Option<&str>| Some(ReadBefore { behind: id.map(str::to_owned) });
         assert_eq!(
             of(&lines(), &own, &copies).unwrap(),
-            Some(Work { read_before: read_behind(Some("before")), ..ran.clone() })
+            Some(RunWork { read_before: read_behind(Some("before")), ..ran.clone() })
         );
         // The message's own run has not begun.
-        let waits = Some(Work { read_before: read_behind(Some("before")), ..Work::default() });
+        let waits = Some(RunWork { read_before: read_behind(Some("before")), ..RunWork::default() });
         assert_eq!(of(&lines(), &["later".to_owned()], &copies).unwrap(), waits);
         // Copies of others say nothing of the reader, and neither does a transcript that begins behind its message.
         let others = Lines(vec![
@@ -277,11 +280,11 @@ mod tests {
             said("own"),
             answer("a", &text),
         ]);
-        let expect = Work { read_before: read_behind(Some("before")), ..ran.clone() };
+        let expect = RunWork { read_before: read_behind(Some("before")), ..ran.clone() };
         assert_eq!(of(&others, &own, &copies).unwrap(), Some(expect));
         let cut = Lines(vec![answer("x", &text), said("own-copy"), said("own"), answer("a", &text)]);
-        assert_eq!(of(&cut, &own, &copies).unwrap(), Some(Work { read_before: read_behind(None), ..ran }));
+        assert_eq!(of(&cut, &own, &copies).unwrap(), Some(RunWork { read_before: read_behind(None), ..ran }));
         let command = Lines(vec![said("before"), answer("own", &text), said("next"), answer("a", &text)]);
-        assert_eq!(of(&command, &own, &copies).unwrap(), Some(Work::default()));
+        assert_eq!(of(&command, &own, &copies).unwrap(), Some(RunWork::default()));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use openclaw_journal::child_run::ChildRun;
 use openclaw_journal::clock::Clock;
-use openclaw_journal::journal::Durability;
+use openclaw_journal::journal::CommitDurability;
 
 use super::*;
 use crate::intake;
@@ -100,7 +100,8 @@ async fn a_message_that_waits_keeps_its_deadline() {
         let (runner, lanes) = (dispatch.runner(), dispatch.lanes());
         let request = chat("r2", "two").into();
         let placed =
-            intake::place(runner, lanes, RunId::new("r2"), key_of(KEY), request, Durability::Synced).await;
+            intake::place(runner, lanes, RunId::new("r2"), key_of(KEY), request, CommitDurability::Synced)
+                .await;
         let arriving = placed.unwrap().stored(runner).await.unwrap();
         jumping.set_off_by(off_by);
         drop(arriving.hand_over(runner, lanes));

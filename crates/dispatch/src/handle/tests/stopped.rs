@@ -199,7 +199,7 @@ async fn a_run_that_waits_for_a_transcript_can_be_stopped() {
     let lanes = Arc::clone(&rig.dispatch.lanes);
     let (reply, stopped) = oneshot::channel();
     let (target, reason) = (AbortTarget::All, AbortReason::Rpc);
-    lanes.send_existing(&key_of("agent:main:b"), Command::Abort { target, reason, reply }).await;
+    lanes.send_existing(&key_of("agent:main:b"), LaneCommand::Abort { target, reason, reply }).await;
     assert_eq!(stopped.await.unwrap().unwrap(), [RunId::new("r2")]);
     model.release();
     let record = rig.end("r2").await;

@@ -9,7 +9,7 @@ use openclaw_journal::job::Job;
 use openclaw_journal::journal::Update;
 use openclaw_journal::queue::DropRule;
 
-use super::{Actor, Told};
+use super::{Actor, LaneNotice};
 
 /// Time that a platform may take to show a typing indicator.
 const SHOWING: Duration = Duration::from_secs(5);
@@ -23,7 +23,7 @@ impl Actor {
         self.store_drop(&job, rule, update).await;
         // Of one that was dropped before, clients have heard.
         if job.cut.is_none() {
-            self.told.push_back((job, Told::Dropped(rule)));
+            self.told.push_back((job, LaneNotice::Dropped(rule)));
         }
         self.settle(record);
     }
@@ -42,7 +42,7 @@ impl Actor {
         self.store_drop(&job, rule, update).await;
         self.deadlines.retain(|(_, run_id)| *run_id != record.run_id);
         self.shared.registry.conclude(record);
-        self.told.push_back((job, Told::Dropped(rule)));
+        self.told.push_back((job, LaneNotice::Dropped(rule)));
     }
 
     fn dropped(&self, job: &Job, rule: DropRule) -> RunRecord {

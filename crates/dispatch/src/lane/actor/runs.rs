@@ -6,20 +6,20 @@ use std::time::Duration;
 use openclaw_agent::event::RunEvent;
 use openclaw_journal::api::{RunOutcome, RunRecord};
 use openclaw_journal::beat::BeatChat;
-use openclaw_journal::inbox::{Gathering, Row};
+use openclaw_journal::inbox::{Gathering, InboxRow};
 use openclaw_journal::job::Job;
 use openclaw_runtime::events::Emitter;
-use openclaw_runtime::global_lanes::{Wait, long_wait};
+use openclaw_runtime::global_lanes::{RunWait, long_wait};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::{Actor, Told};
+use super::{Actor, LaneNotice};
 use crate::lane::machine::{Batch, Input};
-use crate::lane::running::Running;
+use crate::lane::running::CurrentRun;
 use openclaw_runs::compaction::{self, AfterRun};
-use openclaw_runs::{Ending, RunControl, Said};
+use openclaw_runs::{FinalReplies, RunControl, RunEnding};
 
 /// Number of events that a run may be ahead of its lane.
 const EVENTS: usize = 32;
@@ -35,7 +35,7 @@ impl Actor {
         }
         if let Some(waited) = self.long_wait(&job) {
             // Nothing else has touched it.
-            let _ = control.lane_wait.set(Wait::Session(waited));
+            let _ = control.lane_wait.set(RunWait::Session(waited));
         }
         let emitter = self.emitter(&job);
         let (runner, work, shared_control) = (Arc::clone(&self.runner), job.clone(), Arc::clone(&control));
@@ -44,7 +44,7 @@ impl Actor {
             Box::pin(async move { openclaw_runs::work(&runner, &work, &shared_control, events_in).await });
         self.tasks.spawn(working.instrument(span));
         let working = self.shared.working.token();
-        self.running = Some(Running { job, control, events, emitter, begun: false, over: None, working });
+        self.running = Some(CurrentRun { job, control, events, emitter, begun: false, over: None, working });
     }
 
     /// Returns the time that a message waited behind another run, if it is worth telling. A message
@@ -59,7 +59,7 @@ impl Actor {
     pub(super) async fn start_all(&mut self, batch: Batch<Job>) {
         let Batch { leader, items, cut, dropped, answer_as } = batch;
         let is_streamed = |job: &&Job| job.row.payload.facts.is_clients_chat() && job.events_as.is_none();
-        self.told.extend(items.iter().filter(is_streamed).map(|job| (job.clone(), Told::Absorbed)));
+        self.told.extend(items.iter().filter(is_streamed).map(|job| (job.clone(), LaneNotice::Absorbed)));
         let rows = |jobs: Vec<Job>| jobs.into_iter().map(|job| job.row).collect::<Vec<_>>();
         let leads_cut = leader.cut.is_some();
         let place = |job: &Job| job.row.payload.facts.place.as_ref().map(|place| place.address.clone());
@@ -70,7 +70,7 @@ impl Actor {
         };
         let gathering =
             Gathering { items: rows(items), cut: rows(cut), dropped, leads_cut, answer_to, is_stored: false };
-        let row = Row { gathering: Some(Arc::new(gathering)), ..Row::clone(&leader.row) };
+        let row = InboxRow { gathering: Some(Arc::new(gathering)), ..InboxRow::clone(&leader.row) };
         self.start(Job { row: Arc::new(row), ..leader }.with_stream_of_summary()).await;
     }
 
@@ -137,7 +137,7 @@ impl Actor {
         self.publish(broadcasts).await;
     }
 
-    pub(super) async fn on_joined(&mut self, ending: Result<Ending, JoinError>) {
+    pub(super) async fn on_joined(&mut self, ending: Result<RunEnding, JoinError>) {
         while let Some(event) = self.running.as_mut().and_then(|running| running.events.try_recv().ok()) {
             self.on_event(event).await;
         }
@@ -152,20 +152,20 @@ impl Actor {
             return self.ended(untaken).await;
         }
         let (record, broadcasts) = match ending {
-            Ok(Ending::Done(record)) => {
+            Ok(RunEnding::Done(record)) => {
                 let broadcasts = running.last_events(&record, now);
                 (record, broadcasts)
             }
-            Ok(Ending::Full(record, full)) => {
+            Ok(RunEnding::Full(record, full)) => {
                 let broadcasts = running.last_events(&record, now);
                 after = Some(full);
                 (record, broadcasts)
             }
             // Only what comes after a run ends so.
-            Ok(Ending::Compacted) => return self.ended(Vec::new()).await,
-            Ok(Ending::Answered(record, said)) => (record, running.emitter.answered(said.as_deref())),
+            Ok(RunEnding::Compacted) => return self.ended(Vec::new()).await,
+            Ok(RunEnding::Answered(record, said)) => (record, running.emitter.answered(said.as_deref())),
             // An answer that is not sent yet is sent by the next start.
-            Ok(Ending::Interrupted | Ending::Unsent) => return self.interrupted(),
+            Ok(RunEnding::Interrupted | RunEnding::Unsent) => return self.interrupted(),
             Err(error) => {
                 let record = self.crashed(&running.job, &error).await;
                 let broadcasts = running.last_events(&record, now);
@@ -211,19 +211,19 @@ impl Actor {
 
     /// Does the work that is left after a run whose end every client has heard, such as compaction.
     /// Event numbers go on from the run's.
-    fn go_on_after(&mut self, run: Running, after: AfterRun, untaken: Vec<Job>) {
+    fn go_on_after(&mut self, run: CurrentRun, after: AfterRun, untaken: Vec<Job>) {
         let (events_in, events) = mpsc::channel(EVENTS);
         let control = Arc::new(RunControl::new(self.shared.kill.child_token(), false));
         let (runner, shared_control) = (Arc::clone(&self.runner), Arc::clone(&control));
-        let Running { job, emitter, working: token, .. } = run;
+        let CurrentRun { job, emitter, working: token, .. } = run;
         let span = tracing::info_span!("compaction", run_id = %job.row.run_id);
         let working = async move {
             Box::pin(compaction::after_run(&runner, after, &shared_control, events_in)).await;
-            Ending::Compacted
+            RunEnding::Compacted
         };
         self.tasks.spawn(working.instrument(span));
         let over = Some(untaken);
-        self.running = Some(Running { job, control, events, emitter, begun: true, over, working: token });
+        self.running = Some(CurrentRun { job, control, events, emitter, begun: true, over, working: token });
     }
 
     /// Ends the run's turn once no work is left for it: whatever waits has its turn.
@@ -255,7 +255,7 @@ impl Actor {
             outcome,
             report: None,
         };
-        openclaw_runs::finish(&self.runner, &job.row, &record, Said::default()).await;
+        openclaw_runs::finish(&self.runner, &job.row, &record, FinalReplies::default()).await;
         record
     }
 

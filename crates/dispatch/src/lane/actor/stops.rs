@@ -10,35 +10,35 @@ use openclaw_protocol::RunId;
 use tokio::time::Instant;
 
 use super::Actor;
-use crate::lane::command::Stopped;
-use crate::lane::machine::{Effect, Input};
+use crate::lane::command::StopResult;
+use crate::lane::machine::{Input, LaneEffect};
 
 impl Actor {
     /// Stops runs. The stop is stored first, so that a crash can't bring them back. On a disk that
     /// refuses, they are stopped all the same, as that may be the reason for the stop, and the
     /// caller is told.
-    pub(super) async fn abort(&mut self, target: AbortTarget, reason: AbortReason) -> Stopped {
+    pub(super) async fn abort(&mut self, target: AbortTarget, reason: AbortReason) -> StopResult {
         let active = self.machine.active().cloned();
         let effects = self.machine.on(Instant::now(), Input::Abort { target, reason });
-        let cancels = effects.iter().any(|effect| matches!(effect, Effect::Cancel(_)));
+        let cancels = effects.iter().any(|effect| matches!(effect, LaneEffect::Cancel(_)));
         let is_stopped = cancels && self.claims_end();
         let mut ids: Vec<RunId> = effects
             .iter()
             .filter_map(|effect| match effect {
-                Effect::Cancel(_) => active.clone().filter(|_| is_stopped),
-                Effect::Withdraw(run_id, _) => self.can_withdraw(run_id).then(|| run_id.clone()),
-                Effect::Discard(job, _) => Some(job.row.run_id.clone()),
-                Effect::Start(_)
-                | Effect::StartAll(_)
-                | Effect::Drop(..)
-                | Effect::Cut(_)
-                | Effect::Steer(_)
-                | Effect::SteerCopy(_)
-                | Effect::Leave(_)
-                | Effect::Retract(_)
-                | Effect::Change(_)
-                | Effect::ChangeBeside(_)
-                | Effect::Aside(_) => None,
+                LaneEffect::Cancel(_) => active.clone().filter(|_| is_stopped),
+                LaneEffect::Withdraw(run_id, _) => self.can_withdraw(run_id).then(|| run_id.clone()),
+                LaneEffect::Discard(job, _) => Some(job.row.run_id.clone()),
+                LaneEffect::Start(_)
+                | LaneEffect::StartAll(_)
+                | LaneEffect::Drop(..)
+                | LaneEffect::Cut(_)
+                | LaneEffect::Steer(_)
+                | LaneEffect::SteerCopy(_)
+                | LaneEffect::Leave(_)
+                | LaneEffect::Retract(_)
+                | LaneEffect::Change(_)
+                | LaneEffect::ChangeBeside(_)
+                | LaneEffect::Aside(_) => None,
             })
             .collect();
         // A stop is stored for them too, but callers are not told of them.

@@ -6,8 +6,8 @@ use openclaw_config::settings::{QueueDrop, QueueMode};
 use openclaw_journal::queue::{DropRule, QueueSettings};
 use tokio::time::Instant;
 
-use super::{Effect, Machine, Waiting};
-use crate::lane::turn::Turn;
+use super::{LaneEffect, Machine, QueuedItem};
+use crate::lane::turn::LaneMessage;
 
 /// Messages that are run together.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +28,7 @@ pub(crate) struct Batch<J> {
 
 /// Facts about the messages that wait behind a run.
 #[derive(Debug)]
-pub(super) struct Backlog<J> {
+pub(super) struct LaneBacklog<J> {
     /// Messages that were dropped, of which the next run is told, in the order of acceptance.
     pub(super) cut: Vec<J>,
     /// Number of messages dropped since a run was last told.
@@ -41,13 +41,13 @@ pub(super) struct Backlog<J> {
     individually: bool,
 }
 
-impl<J> Default for Backlog<J> {
+impl<J> Default for LaneBacklog<J> {
     fn default() -> Self {
         Self { cut: Vec::new(), dropped: 0, heard_at: None, newest: None, individually: false }
     }
 }
 
-impl<J: Turn> Backlog<J> {
+impl<J: LaneMessage> LaneBacklog<J> {
     /// Takes out dropped ones.
     pub(super) fn take_cut(&mut self, which: impl Fn(&J) -> bool) -> Vec<J> {
         let (out, stay) = std::mem::take(&mut self.cut).into_iter().partition(which);
@@ -61,7 +61,7 @@ impl<J: Turn> Backlog<J> {
     }
 }
 
-impl<J: Turn> Waiting<J> {
+impl<J: LaneMessage> QueuedItem<J> {
     /// Returns the message, if it is one that waits to be said to the agent.
     fn prompt(&self) -> Option<(&J, QueueSettings)> {
         match self {
@@ -75,10 +75,10 @@ impl<J: Turn> Waiting<J> {
     }
 }
 
-impl<J: Turn> Machine<J> {
+impl<J: LaneMessage> Machine<J> {
     /// Queues a message. Returns the effects on messages that have to give way for it; the error is
     /// the effect if it is not taken.
-    pub(super) fn admit(&mut self, now: Instant, job: J) -> Result<Vec<Effect<J>>, Effect<J>> {
+    pub(super) fn admit(&mut self, now: Instant, job: J) -> Result<Vec<LaneEffect<J>>, LaneEffect<J>> {
         if let Some(dropped) = job.cut() {
             self.backlog.dropped = self.backlog.dropped.max(dropped);
             self.backlog.heard_at = Some(now);
@@ -91,17 +91,17 @@ impl<J: Turn> Machine<J> {
         if let Some(settings) = job.queue().filter(|_| waits) {
             if !job.has_waited() {
                 if self.is_known(&job) {
-                    return Err(Effect::Drop(job, DropRule::Duplicate));
+                    return Err(LaneEffect::Drop(job, DropRule::Duplicate));
                 }
                 made_room = self.make_room(settings);
                 if made_room.is_empty() && self.prompts().count() >= settings.room() {
-                    return Err(Effect::Drop(job, DropRule::New));
+                    return Err(LaneEffect::Drop(job, DropRule::New));
                 }
             }
             self.backlog.heard_at = Some(now);
             self.backlog.newest = Some(job.clone());
         }
-        self.enqueue(Waiting::Message(job));
+        self.enqueue(QueuedItem::Message(job));
         Ok(made_room)
     }
 
@@ -116,7 +116,7 @@ impl<J: Turn> Machine<J> {
     }
 
     /// Takes the oldest out of a full queue, unless newcomers have to stay out.
-    fn make_room(&mut self, settings: QueueSettings) -> Vec<Effect<J>> {
+    fn make_room(&mut self, settings: QueueSettings) -> Vec<LaneEffect<J>> {
         let count = self.prompts().count();
         let surplus = (count + 1).saturating_sub(settings.room());
         let mut effects = Vec::new();
@@ -125,22 +125,22 @@ impl<J: Turn> Machine<J> {
         }
         for _ in 0..surplus {
             let Some(at) = self.waiting.iter().position(|waiting| waiting.prompt().is_some()) else { break };
-            let Some(Waiting::Message(mut job)) = self.waiting.remove(at) else { break };
+            let Some(QueuedItem::Message(mut job)) = self.waiting.remove(at) else { break };
             if let Some(effect) = self.answered_already(&job) {
                 effects.push(effect);
                 continue;
             }
             if settings.drop == QueueDrop::Old {
-                effects.push(Effect::Drop(job, DropRule::Old));
+                effects.push(LaneEffect::Drop(job, DropRule::Old));
                 continue;
             }
             self.backlog.dropped += 1;
             job.set_cut(self.backlog.dropped);
-            effects.push(Effect::Cut(job.clone()));
+            effects.push(LaneEffect::Cut(job.clone()));
             self.backlog.add_cut(job);
             // No more lines are told of than messages may wait.
             if self.backlog.cut.len() > settings.room() {
-                effects.push(Effect::Drop(self.backlog.cut.remove(0), DropRule::Summarized));
+                effects.push(LaneEffect::Drop(self.backlog.cut.remove(0), DropRule::Summarized));
             }
         }
         effects
@@ -149,15 +149,15 @@ impl<J: Turn> Machine<J> {
     /// Returns the effect for a message that has to give way although a run has read it, or is
     /// about to: that run answers it, so that only its own run is dropped. Clients do not hear of
     /// it as dropped.
-    fn answered_already(&mut self, job: &J) -> Option<Effect<J>> {
+    fn answered_already(&mut self, job: &J) -> Option<LaneEffect<J>> {
         if self.read.contains(job.run_id()) {
-            return Some(Effect::Drop(job.clone(), DropRule::Read));
+            return Some(LaneEffect::Drop(job.clone(), DropRule::Read));
         }
         let run = self.run()?;
         let at = run.copied.iter().position(|copied| copied == job.run_id())?;
         let run_id = run.copied.remove(at);
         run.steered.push(run_id);
-        Some(Effect::Leave(job.clone()))
+        Some(LaneEffect::Leave(job.clone()))
     }
 
     /// Time until which more messages for the same run are awaited; `None` if there is nothing to
@@ -173,12 +173,12 @@ impl<J: Turn> Machine<J> {
             return None;
         }
         let dropped = || self.backlog.cut.last().and_then(|job| Some((job, job.queue()?)));
-        let (_, settings) = self.waiting.iter().rev().find_map(Waiting::prompt).or_else(dropped)?;
+        let (_, settings) = self.waiting.iter().rev().find_map(QueuedItem::prompt).or_else(dropped)?;
         Some(heard_at + settings.debounce())
     }
 
     /// Begins the first waiting item, together with those that belong to it.
-    pub(super) fn begin_next(&mut self) -> Option<Effect<J>> {
+    pub(super) fn begin_next(&mut self) -> Option<LaneEffect<J>> {
         let first = match self.waiting.front() {
             None => self.tell_of_cut(),
             Some(first) if first.prompt().is_none() || self.backlog.heard_at.is_none() => self.begin_first(),
@@ -194,14 +194,14 @@ impl<J: Turn> Machine<J> {
         first
     }
 
-    fn begin_first(&mut self) -> Option<Effect<J>> {
+    fn begin_first(&mut self) -> Option<LaneEffect<J>> {
         let first = self.waiting.pop_front()?;
         Some(self.begin(first))
     }
 
     /// Begins the first waiting messages that are for the agent and came behind a run.
-    fn begin_prompts(&mut self) -> Option<Effect<J>> {
-        let prompts = || self.waiting.iter().map_while(Waiting::prompt);
+    fn begin_prompts(&mut self) -> Option<LaneEffect<J>> {
+        let prompts = || self.waiting.iter().map_while(QueuedItem::prompt);
         let (announces, rights) =
             prompts().next().map(|(job, _)| (job.is_announcement(), job.rights())).unwrap_or_default();
         let is_of_them =
@@ -221,7 +221,7 @@ impl<J: Turn> Machine<J> {
         if self.backlog.individually {
             return self.begin_first();
         }
-        let mut items: Vec<J> = self.waiting.drain(..count).filter_map(Waiting::into_message).collect();
+        let mut items: Vec<J> = self.waiting.drain(..count).filter_map(QueuedItem::into_message).collect();
         let leader = items.pop()?;
         let cut = std::mem::take(&mut self.backlog.cut);
         let dropped = std::mem::take(&mut self.backlog.dropped);
@@ -230,7 +230,7 @@ impl<J: Turn> Machine<J> {
 
     /// Begins a run that only tells of dropped messages, if there are any: of the first ones with
     /// the same rights.
-    fn tell_of_cut(&mut self) -> Option<Effect<J>> {
+    fn tell_of_cut(&mut self) -> Option<LaneEffect<J>> {
         let rights = self.backlog.cut.first()?.rights();
         let count = self.backlog.cut.iter().take_while(|job| job.may_join(rights)).count().max(1);
         let others = self.backlog.cut.split_off(count);
@@ -243,16 +243,16 @@ impl<J: Turn> Machine<J> {
         Some(self.begin_all(Batch { leader, items: Vec::new(), cut, dropped, answer_as }))
     }
 
-    fn begin_all(&mut self, batch: Batch<J>) -> Effect<J> {
+    fn begin_all(&mut self, batch: Batch<J>) -> LaneEffect<J> {
         self.run_of(&batch.leader);
         if let (Some(run), Some(newest)) = (self.run(), &batch.answer_as) {
             run.place = newest.place().cloned();
         }
-        Effect::StartAll(batch)
+        LaneEffect::StartAll(batch)
     }
 }
 
-impl<J> Waiting<J> {
+impl<J> QueuedItem<J> {
     fn into_message(self) -> Option<J> {
         match self {
             Self::Message(job) => Some(job),

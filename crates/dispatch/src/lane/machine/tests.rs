@@ -12,7 +12,7 @@ use super::*;
 struct Job(RunId, Option<AbortReason>);
 
 /// Names in capitals are `agent` runs; a `?` means that somebody else than the owner says it.
-impl Turn for Job {
+impl LaneMessage for Job {
     fn run_id(&self) -> &RunId {
         &self.0
     }
@@ -97,55 +97,55 @@ fn stopped(name: &str, reason: AbortReason) -> Job {
 /// A lane in which `a` runs.
 fn busy(streaming: bool) -> Machine<Job> {
     let mut lane = Machine::default();
-    assert_eq!(send(&mut lane, "a", QueueMode::Collect), [Effect::Start(job("a"))]);
+    assert_eq!(send(&mut lane, "a", QueueMode::Collect), [LaneEffect::Start(job("a"))]);
     assert_eq!(lane.on(Instant::now(), Input::Streaming(streaming)), []);
     lane
 }
 
-fn send(lane: &mut Machine<Job>, name: &str, mode: QueueMode) -> Vec<Effect<Job>> {
+fn send(lane: &mut Machine<Job>, name: &str, mode: QueueMode) -> Vec<LaneEffect<Job>> {
     lane.on(Instant::now(), Input::Message { job: job(name), mode })
 }
 
-fn change(lane: &mut Machine<Job>, id: ChangeId) -> Vec<Effect<Job>> {
+fn change(lane: &mut Machine<Job>, id: ChangeId) -> Vec<LaneEffect<Job>> {
     lane.on(Instant::now(), Input::Change { id, beside: false })
 }
 
-fn beside(lane: &mut Machine<Job>, id: ChangeId) -> Vec<Effect<Job>> {
+fn beside(lane: &mut Machine<Job>, id: ChangeId) -> Vec<LaneEffect<Job>> {
     lane.on(Instant::now(), Input::Change { id, beside: true })
 }
 
-fn end(lane: &mut Machine<Job>) -> Vec<Effect<Job>> {
+fn end(lane: &mut Machine<Job>) -> Vec<LaneEffect<Job>> {
     lane.on(Instant::now(), Input::Ended { untaken: Vec::new() })
 }
 
-fn abort(lane: &mut Machine<Job>, target: AbortTarget) -> Vec<Effect<Job>> {
+fn abort(lane: &mut Machine<Job>, target: AbortTarget) -> Vec<LaneEffect<Job>> {
     lane.on(Instant::now(), Input::Abort { target, reason: AbortReason::Rpc })
 }
 
 #[test]
 fn a_message_is_treated_as_the_table_says() {
-    use Effect::{Cancel, Steer};
+    use LaneEffect::{Cancel, Steer};
     use QueueMode::{Collect, Followup, Interrupt, SteerBacklog};
     let b = || job("b");
     let cases = [
         // mode, streaming, effects now, effects once the run has ended
-        (Collect, true, vec![], vec![Effect::Start(b())]),
-        (Collect, false, vec![], vec![Effect::Start(b())]),
-        (Followup, true, vec![], vec![Effect::Start(b())]),
-        (Followup, false, vec![], vec![Effect::Start(b())]),
+        (Collect, true, vec![], vec![LaneEffect::Start(b())]),
+        (Collect, false, vec![], vec![LaneEffect::Start(b())]),
+        (Followup, true, vec![], vec![LaneEffect::Start(b())]),
+        (Followup, false, vec![], vec![LaneEffect::Start(b())]),
         (QueueMode::Steer, true, vec![Steer(b())], vec![]),
-        (QueueMode::Steer, false, vec![], vec![Effect::Start(b())]),
-        (SteerBacklog, true, vec![Effect::SteerCopy(b())], vec![Effect::Start(b())]),
-        (SteerBacklog, false, vec![], vec![Effect::Start(b())]),
-        (Interrupt, true, vec![Cancel(AbortReason::Interrupt)], vec![Effect::Start(b())]),
-        (Interrupt, false, vec![Cancel(AbortReason::Interrupt)], vec![Effect::Start(b())]),
+        (QueueMode::Steer, false, vec![], vec![LaneEffect::Start(b())]),
+        (SteerBacklog, true, vec![LaneEffect::SteerCopy(b())], vec![LaneEffect::Start(b())]),
+        (SteerBacklog, false, vec![], vec![LaneEffect::Start(b())]),
+        (Interrupt, true, vec![Cancel(AbortReason::Interrupt)], vec![LaneEffect::Start(b())]),
+        (Interrupt, false, vec![Cancel(AbortReason::Interrupt)], vec![LaneEffect::Start(b())]),
     ];
     for (mode, streaming, now, then) in cases {
         let mut lane = busy(streaming);
         assert_eq!(send(&mut lane, "b", mode), now, "{mode:?} {streaming}");
         assert_eq!(end(&mut lane), then, "{mode:?} {streaming}");
         let mut idle = Machine::default();
-        assert_eq!(send(&mut idle, "b", mode), [Effect::Start(b())], "{mode:?} with no run");
+        assert_eq!(send(&mut idle, "b", mode), [LaneEffect::Start(b())], "{mode:?} with no run");
     }
 }
 
@@ -158,8 +158,8 @@ fn a_message_is_steered_into_a_run_with_its_rights_alone() {
         send(&mut lane, run, QueueMode::Collect);
         lane.on(Instant::now(), Input::Streaming(true));
         let (now, then) = match is_steered {
-            true => (vec![Effect::Steer(job(said))], vec![]),
-            false => (vec![], vec![Effect::Start(job(said))]),
+            true => (vec![LaneEffect::Steer(job(said))], vec![]),
+            false => (vec![], vec![LaneEffect::Start(job(said))]),
         };
         assert_eq!(send(&mut lane, said, QueueMode::Steer), now, "{run} {said}");
         assert_eq!(end(&mut lane), then, "{run} {said}");
@@ -174,16 +174,16 @@ fn an_interrupt_clears_what_waits() {
     assert_eq!(
         send(&mut lane, "d", QueueMode::Interrupt),
         [
-            Effect::Cancel(AbortReason::Interrupt),
-            Effect::Discard(stopped("b", AbortReason::Interrupt), AbortReason::Interrupt),
-            Effect::Discard(stopped("c", AbortReason::Interrupt), AbortReason::Interrupt),
+            LaneEffect::Cancel(AbortReason::Interrupt),
+            LaneEffect::Discard(stopped("b", AbortReason::Interrupt), AbortReason::Interrupt),
+            LaneEffect::Discard(stopped("c", AbortReason::Interrupt), AbortReason::Interrupt),
         ]
     );
     assert_eq!(send(&mut lane, "e", QueueMode::Followup), []);
     for next in
         [stopped("b", AbortReason::Interrupt), stopped("c", AbortReason::Interrupt), job("d"), job("e")]
     {
-        assert_eq!(end(&mut lane), [Effect::Start(next)], "each in its place");
+        assert_eq!(end(&mut lane), [LaneEffect::Start(next)], "each in its place");
     }
 }
 
@@ -195,9 +195,9 @@ fn steered_messages_the_run_did_not_take_come_first_in_their_order() {
     send(&mut lane, "3", QueueMode::Followup);
     // A message that was taken back comes first in the list.
     let ended = lane.on(Instant::now(), Input::Ended { untaken: vec![job("2"), job("1")] });
-    assert_eq!(ended, [Effect::Start(job("1"))]);
-    assert_eq!(end(&mut lane), [Effect::Start(job("2"))]);
-    assert_eq!(end(&mut lane), [Effect::Start(job("3"))]);
+    assert_eq!(ended, [LaneEffect::Start(job("1"))]);
+    assert_eq!(end(&mut lane), [LaneEffect::Start(job("2"))]);
+    assert_eq!(end(&mut lane), [LaneEffect::Start(job("3"))]);
     assert_eq!(end(&mut lane), []);
     assert!(lane.is_idle());
 }
@@ -208,29 +208,33 @@ fn nothing_is_steered_in_front_of_what_waits() {
     send(&mut lane, "1", QueueMode::Steer);
     lane.on(Instant::now(), Input::Streaming(true));
     assert_eq!(send(&mut lane, "2", QueueMode::Steer), []);
-    assert_eq!(end(&mut lane), [Effect::Start(job("1"))]);
+    assert_eq!(end(&mut lane), [LaneEffect::Start(job("1"))]);
     lane.on(Instant::now(), Input::Streaming(true));
     assert_eq!(send(&mut lane, "3", QueueMode::Steer), [], "2 still waits");
-    assert_eq!(end(&mut lane), [Effect::Start(job("2"))]);
-    assert_eq!(end(&mut lane), [Effect::Start(job("3"))]);
+    assert_eq!(end(&mut lane), [LaneEffect::Start(job("2"))]);
+    assert_eq!(end(&mut lane), [LaneEffect::Start(job("3"))]);
     lane.on(Instant::now(), Input::Streaming(true));
-    assert_eq!(send(&mut lane, "4", QueueMode::Steer), [Effect::Steer(job("4"))]);
+    assert_eq!(send(&mut lane, "4", QueueMode::Steer), [LaneEffect::Steer(job("4"))]);
 }
 
 #[test]
 fn what_is_steered_and_kept_is_read_at_once_and_run_in_its_turn() {
     let mut lane = busy(true);
     for name in ["1", "2"] {
-        assert_eq!(send(&mut lane, name, QueueMode::SteerBacklog), [Effect::SteerCopy(job(name))]);
+        assert_eq!(send(&mut lane, name, QueueMode::SteerBacklog), [LaneEffect::SteerCopy(job(name))]);
     }
-    assert_eq!(send(&mut lane, "3", QueueMode::Steer), [Effect::Steer(job("3"))], "all before it is read");
+    assert_eq!(
+        send(&mut lane, "3", QueueMode::Steer),
+        [LaneEffect::Steer(job("3"))],
+        "all before it is read"
+    );
     assert_eq!(send(&mut lane, "4", QueueMode::Followup), []);
     assert_eq!(send(&mut lane, "5", QueueMode::SteerBacklog), [], "4 is not read by this run");
-    assert_eq!(end(&mut lane), [Effect::Start(job("1"))]);
+    assert_eq!(end(&mut lane), [LaneEffect::Start(job("1"))]);
     lane.on(Instant::now(), Input::Streaming(true));
     assert_eq!(send(&mut lane, "6", QueueMode::SteerBacklog), [], "2 waits, and this run has not read it");
     for next in ["2", "4", "5", "6"] {
-        assert_eq!(end(&mut lane), [Effect::Start(job(next))]);
+        assert_eq!(end(&mut lane), [LaneEffect::Start(job(next))]);
     }
     assert_eq!(end(&mut lane), []);
     assert!(lane.is_idle());
@@ -241,13 +245,13 @@ fn what_is_stopped_while_it_is_kept_is_taken_back_from_the_run() {
     for target in [AbortTarget::Run(RunId::new("1")), AbortTarget::All] {
         let mut lane = busy(true);
         send(&mut lane, "1", QueueMode::SteerBacklog);
-        let discarded = Effect::Discard(stopped("1", AbortReason::Rpc), AbortReason::Rpc);
-        let mut expect = vec![Effect::Retract(RunId::new("1")), discarded];
+        let discarded = LaneEffect::Discard(stopped("1", AbortReason::Rpc), AbortReason::Rpc);
+        let mut expect = vec![LaneEffect::Retract(RunId::new("1")), discarded];
         if target == AbortTarget::All {
-            expect.insert(0, Effect::Cancel(AbortReason::Rpc));
+            expect.insert(0, LaneEffect::Cancel(AbortReason::Rpc));
         }
         assert_eq!(abort(&mut lane, target), expect);
-        assert_eq!(end(&mut lane), [Effect::Start(stopped("1", AbortReason::Rpc))], "to be closed");
+        assert_eq!(end(&mut lane), [LaneEffect::Start(stopped("1", AbortReason::Rpc))], "to be closed");
         assert_eq!(end(&mut lane), []);
     }
 }
@@ -264,27 +268,30 @@ fn a_change_has_its_place_among_the_messages() {
         "what comes after a change is not steered before it"
     );
     assert_eq!(change(&mut lane, two), []);
-    assert_eq!(end(&mut lane), [Effect::Start(job("1"))]);
-    assert_eq!(end(&mut lane), [Effect::Change(one)]);
+    assert_eq!(end(&mut lane), [LaneEffect::Start(job("1"))]);
+    assert_eq!(end(&mut lane), [LaneEffect::Change(one)]);
     assert_eq!(lane.active(), None);
     assert_eq!(abort(&mut lane, AbortTarget::All).len(), 1, "only what waits behind it");
-    assert_eq!(lane.on(Instant::now(), Input::Changed), [Effect::Start(stopped("2", AbortReason::Rpc))]);
-    assert_eq!(end(&mut lane), [Effect::Change(two)]);
+    assert_eq!(lane.on(Instant::now(), Input::Changed), [LaneEffect::Start(stopped("2", AbortReason::Rpc))]);
+    assert_eq!(end(&mut lane), [LaneEffect::Change(two)]);
     assert!(!lane.is_idle());
     assert_eq!(lane.on(Instant::now(), Input::Changed), []);
     assert!(lane.is_idle());
-    assert_eq!(change(&mut lane, one), [Effect::Change(one)], "an idle lane begins at once");
+    assert_eq!(change(&mut lane, one), [LaneEffect::Change(one)], "an idle lane begins at once");
 }
 
 #[test]
 fn a_steered_message_the_run_did_not_take_comes_before_a_change_behind_it() {
     let mut lane = busy(true);
-    assert_eq!(send(&mut lane, "1", QueueMode::Steer), [Effect::Steer(job("1"))]);
+    assert_eq!(send(&mut lane, "1", QueueMode::Steer), [LaneEffect::Steer(job("1"))]);
     assert_eq!(change(&mut lane, ChangeId(2)), []);
     send(&mut lane, "3", QueueMode::Steer);
-    assert_eq!(lane.on(Instant::now(), Input::Ended { untaken: vec![job("1")] }), [Effect::Start(job("1"))]);
-    assert_eq!(end(&mut lane), [Effect::Change(ChangeId(2))]);
-    assert_eq!(lane.on(Instant::now(), Input::Changed), [Effect::Start(job("3"))]);
+    assert_eq!(
+        lane.on(Instant::now(), Input::Ended { untaken: vec![job("1")] }),
+        [LaneEffect::Start(job("1"))]
+    );
+    assert_eq!(end(&mut lane), [LaneEffect::Change(ChangeId(2))]);
+    assert_eq!(lane.on(Instant::now(), Input::Changed), [LaneEffect::Start(job("3"))]);
 }
 
 #[test]
@@ -292,19 +299,23 @@ fn what_alters_nothing_waits_only_for_what_does() {
     let mut lane = busy(true);
     send(&mut lane, "1", QueueMode::Followup);
     let at_once = "words wait for their turn, nothing else for them";
-    assert_eq!(beside(&mut lane, ChangeId(2)), [Effect::ChangeBeside(ChangeId(2))], "{at_once}");
-    assert_eq!(send(&mut lane, "3/model", QueueMode::Followup), [Effect::Aside(job("3/model"))], "{at_once}");
+    assert_eq!(beside(&mut lane, ChangeId(2)), [LaneEffect::ChangeBeside(ChangeId(2))], "{at_once}");
+    assert_eq!(
+        send(&mut lane, "3/model", QueueMode::Followup),
+        [LaneEffect::Aside(job("3/model"))],
+        "{at_once}"
+    );
     send(&mut lane, "4/new", QueueMode::Followup);
     assert_eq!(beside(&mut lane, ChangeId(5)), []);
     assert_eq!(send(&mut lane, "6/model", QueueMode::Followup), []);
-    assert_eq!(end(&mut lane), [Effect::Start(job("1"))]);
-    assert_eq!(end(&mut lane), [Effect::Start(job("4/new"))], "it has yet to begin the conversation");
-    let now = [Effect::ChangeBeside(ChangeId(5)), Effect::Aside(job("6/model"))];
+    assert_eq!(end(&mut lane), [LaneEffect::Start(job("1"))]);
+    assert_eq!(end(&mut lane), [LaneEffect::Start(job("4/new"))], "it has yet to begin the conversation");
+    let now = [LaneEffect::ChangeBeside(ChangeId(5)), LaneEffect::Aside(job("6/model"))];
     assert_eq!(lane.on(Instant::now(), Input::Streaming(true)), now);
     assert_eq!(end(&mut lane), []);
-    assert_eq!(send(&mut lane, "7/model", QueueMode::Followup), [Effect::Start(job("7/model"))]);
+    assert_eq!(send(&mut lane, "7/model", QueueMode::Followup), [LaneEffect::Start(job("7/model"))]);
     assert_eq!(beside(&mut lane, ChangeId(8)), [], "a command in its turn is waited for");
-    assert_eq!(end(&mut lane), [Effect::Change(ChangeId(8))]);
+    assert_eq!(end(&mut lane), [LaneEffect::Change(ChangeId(8))]);
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -349,14 +360,14 @@ fn check(order: &[Said], streaming: bool) {
         while let Some(effect) = pending.pop_front() {
             asked_to_end = false;
             match effect {
-                Effect::Steer(job) => steered.push(job),
-                Effect::ChangeBeside(id) => done.push(id.0),
-                Effect::Aside(job) => done.push(job.order()),
-                Effect::Start(job) => {
+                LaneEffect::Steer(job) => steered.push(job),
+                LaneEffect::ChangeBeside(id) => done.push(id.0),
+                LaneEffect::Aside(job) => done.push(job.order()),
+                LaneEffect::Start(job) => {
                     done.push(job.order());
                     pending.extend(lane.on(Instant::now(), Input::Streaming(true)));
                 }
-                Effect::Change(id) => {
+                LaneEffect::Change(id) => {
                     done.push(id.0);
                     pending.extend(lane.on(Instant::now(), Input::Changed));
                 }
@@ -389,13 +400,13 @@ fn an_abort_of_all_stops_what_runs_and_discards_what_waits() {
     assert_eq!(
         abort(&mut lane, AbortTarget::All),
         [
-            Effect::Cancel(AbortReason::Rpc),
-            Effect::Withdraw(RunId::new("s"), AbortReason::Rpc),
-            Effect::Discard(stopped("b", AbortReason::Rpc), AbortReason::Rpc),
+            LaneEffect::Cancel(AbortReason::Rpc),
+            LaneEffect::Withdraw(RunId::new("s"), AbortReason::Rpc),
+            LaneEffect::Discard(stopped("b", AbortReason::Rpc), AbortReason::Rpc),
         ]
     );
     assert_eq!(abort(&mut lane, AbortTarget::All), [], "once is enough");
-    assert_eq!(end(&mut lane), [Effect::Start(stopped("b", AbortReason::Rpc))], "to be closed");
+    assert_eq!(end(&mut lane), [LaneEffect::Start(stopped("b", AbortReason::Rpc))], "to be closed");
     assert_eq!(abort(&mut lane, AbortTarget::All), []);
     assert_eq!(end(&mut lane), []);
 }
@@ -406,9 +417,9 @@ fn an_abort_does_not_ask_who_began_a_run() {
     send(&mut lane, "A", QueueMode::Followup);
     send(&mut lane, "b", QueueMode::Followup);
     send(&mut lane, "C", QueueMode::Followup);
-    let discard = |name: &str| Effect::Discard(stopped(name, AbortReason::Rpc), AbortReason::Rpc);
+    let discard = |name: &str| LaneEffect::Discard(stopped(name, AbortReason::Rpc), AbortReason::Rpc);
     assert_eq!(abort(&mut lane, AbortTarget::Run(RunId::new("C"))), [discard("C")]);
-    assert_eq!(abort(&mut lane, AbortTarget::All), [Effect::Cancel(AbortReason::Rpc), discard("b")]);
+    assert_eq!(abort(&mut lane, AbortTarget::All), [LaneEffect::Cancel(AbortReason::Rpc), discard("b")]);
 }
 
 #[test]
@@ -420,23 +431,23 @@ fn an_abort_of_one_run_touches_no_other() {
     assert_eq!(abort(&mut lane, run("zzz")), []);
     assert_eq!(
         abort(&mut lane, run("b")),
-        [Effect::Discard(stopped("b", AbortReason::Rpc), AbortReason::Rpc)]
+        [LaneEffect::Discard(stopped("b", AbortReason::Rpc), AbortReason::Rpc)]
     );
-    assert_eq!(abort(&mut lane, run("a")), [Effect::Cancel(AbortReason::Rpc)]);
-    assert_eq!(end(&mut lane), [Effect::Start(stopped("b", AbortReason::Rpc))]);
-    assert_eq!(end(&mut lane), [Effect::Start(job("c"))]);
+    assert_eq!(abort(&mut lane, run("a")), [LaneEffect::Cancel(AbortReason::Rpc)]);
+    assert_eq!(end(&mut lane), [LaneEffect::Start(stopped("b", AbortReason::Rpc))]);
+    assert_eq!(end(&mut lane), [LaneEffect::Start(job("c"))]);
 }
 
 #[test]
 fn a_run_is_stopped_once_and_not_after_it_has_its_result() {
     let mut lane = busy(true);
-    assert_eq!(abort(&mut lane, AbortTarget::All), [Effect::Cancel(AbortReason::Rpc)]);
+    assert_eq!(abort(&mut lane, AbortTarget::All), [LaneEffect::Cancel(AbortReason::Rpc)]);
     assert_eq!(abort(&mut lane, AbortTarget::All), []);
     let mut lane = busy(true);
     lane.on(Instant::now(), Input::Closing);
     assert_eq!(abort(&mut lane, AbortTarget::All), []);
     assert_eq!(send(&mut lane, "b", QueueMode::Steer), [], "nor does it take messages");
-    assert_eq!(end(&mut lane), [Effect::Start(job("b"))]);
+    assert_eq!(end(&mut lane), [LaneEffect::Start(job("b"))]);
 }
 
 #[test]
@@ -454,20 +465,20 @@ fn a_stopped_lane_starts_nothing_and_counts_as_idle_after_its_run() {
 fn a_held_lane_begins_no_run_and_all_else_goes_on() {
     let mut lane = busy(true);
     lane.on(Instant::now(), Input::Hold);
-    assert_eq!(send(&mut lane, "b", QueueMode::Steer), [Effect::Steer(job("b"))], "the run takes it");
+    assert_eq!(send(&mut lane, "b", QueueMode::Steer), [LaneEffect::Steer(job("b"))], "the run takes it");
     assert_eq!(send(&mut lane, "c", QueueMode::Followup), []);
     assert_eq!(end(&mut lane), [], "it waits for the next start");
     assert!(!lane.is_idle() && lane.due().is_none());
     let words = Input::Change { id: ChangeId(9), beside: true };
-    assert_eq!(lane.on(Instant::now(), words), [Effect::ChangeBeside(ChangeId(9))]);
+    assert_eq!(lane.on(Instant::now(), words), [LaneEffect::ChangeBeside(ChangeId(9))]);
     // A stopped message is closed.
     let stopped = stopped("c", AbortReason::Rpc);
-    let effects = [Effect::Discard(stopped.clone(), AbortReason::Rpc), Effect::Start(stopped)];
+    let effects = [LaneEffect::Discard(stopped.clone(), AbortReason::Rpc), LaneEffect::Start(stopped)];
     assert_eq!(abort(&mut lane, AbortTarget::All), effects);
     assert_eq!(end(&mut lane), []);
     assert!(lane.is_idle());
     let reset = Input::Change { id: ChangeId(10), beside: false };
-    assert_eq!(lane.on(Instant::now(), reset), [Effect::Change(ChangeId(10))]);
+    assert_eq!(lane.on(Instant::now(), reset), [LaneEffect::Change(ChangeId(10))]);
     assert_eq!(send(&mut lane, "d", QueueMode::Followup), []);
     assert_eq!(lane.on(Instant::now(), Input::Changed), []);
     lane.on(Instant::now(), Input::Stop);
@@ -499,20 +510,20 @@ proptest! {
             };
             for effect in effects {
                 match effect {
-                    Effect::Start(job) => {
+                    LaneEffect::Start(job) => {
                         prop_assert!(!running);
                         running = true;
                         started.push(job.0.to_string());
                         fates.push(job.0.to_string());
                     }
-                    Effect::Steer(job) => { prop_assert!(running); steered.push(job); }
-                    Effect::Withdraw(run_id, _) => {
+                    LaneEffect::Steer(job) => { prop_assert!(running); steered.push(job); }
+                    LaneEffect::Withdraw(run_id, _) => {
                         let place = steered.iter().position(|job| job.0 == run_id).unwrap();
                         fates.push(steered.remove(place).0.to_string());
                     }
-                    Effect::SteerCopy(_) | Effect::Retract(_) => prop_assert!(running),
-                    Effect::Discard(job, _) => prop_assert!(job.is_stopped()),
-                    Effect::Cancel(_) => prop_assert!(running),
+                    LaneEffect::SteerCopy(_) | LaneEffect::Retract(_) => prop_assert!(running),
+                    LaneEffect::Discard(job, _) => prop_assert!(job.is_stopped()),
+                    LaneEffect::Cancel(_) => prop_assert!(running),
                     other => panic!("{other:?}: nobody asked for one"),
                 }
             }
@@ -521,7 +532,7 @@ proptest! {
             running = false;
             fates.extend(steered.drain(..).map(|job| job.0.to_string()));
             for effect in end(&mut lane) {
-                let Effect::Start(job) = effect else { panic!("only starts are left") };
+                let LaneEffect::Start(job) = effect else { panic!("only starts are left") };
                 running = true;
                 started.push(job.0.to_string());
                 fates.push(job.0.to_string());
@@ -539,8 +550,8 @@ proptest! {
 #[test]
 fn nothing_is_steered_into_a_heartbeat() {
     let mut lane = Machine::default();
-    assert_eq!(send(&mut lane, "BEAT", QueueMode::Followup), [Effect::Start(job("BEAT"))]);
+    assert_eq!(send(&mut lane, "BEAT", QueueMode::Followup), [LaneEffect::Start(job("BEAT"))]);
     assert_eq!(lane.on(Instant::now(), Input::Streaming(true)), []);
     assert_eq!(send(&mut lane, "1", QueueMode::Steer), []);
-    assert_eq!(lane.on(Instant::now(), Input::Ended { untaken: Vec::new() }), [Effect::Start(job("1"))]);
+    assert_eq!(lane.on(Instant::now(), Input::Ended { untaken: Vec::new() }), [LaneEffect::Start(job("1"))]);
 }

@@ -40,7 +40,7 @@ struct Job {
     stopped: bool,
 }
 
-impl Turn for Job {
+impl LaneMessage for Job {
     fn run_id(&self) -> &RunId {
         &self.run_id
     }
@@ -129,13 +129,13 @@ fn busy(now: Instant) -> Machine<Job> {
     let first = prompt("first", 0, "slack:A", NO_WAIT);
     assert_eq!(
         lane.on(now, Input::Message { job: first.clone(), mode: QueueMode::Collect }),
-        [Effect::Start(first)]
+        [LaneEffect::Start(first)]
     );
     lane.on(now, Input::Streaming(true));
     lane
 }
 
-fn say(lane: &mut Machine<Job>, now: Instant, job: Job) -> Vec<Effect<Job>> {
+fn say(lane: &mut Machine<Job>, now: Instant, job: Job) -> Vec<LaneEffect<Job>> {
     let mode = job.settings.mode;
     lane.on(now, Input::Message { job, mode })
 }
@@ -147,10 +147,10 @@ fn names(jobs: &[Job]) -> String {
 /// Formats an effect as the tables write it, with a `?` behind words of somebody else than the
 /// owner: `a+b` are asked in one collected run, `!2(a)` tells of two dropped ones, `→c` answers
 /// where `c` was said.
-fn shown(effect: &Effect<Job>) -> String {
+fn shown(effect: &LaneEffect<Job>) -> String {
     match effect {
-        Effect::Start(job) => job.run_id.to_string(),
-        Effect::StartAll(batch) => {
+        LaneEffect::Start(job) => job.run_id.to_string(),
+        LaneEffect::StartAll(batch) => {
             let Batch { leader, items, cut, dropped, answer_as } = batch;
             let (mut asked, mut cut) = (items.clone(), cut.clone());
             if leader.cut.is_some() {
@@ -162,8 +162,8 @@ fn shown(effect: &Effect<Job>) -> String {
             let route = answer_as.as_ref().map(|job| format!("→{}", job.run_id)).unwrap_or_default();
             format!("[{}]{overflow}{route}", names(&asked))
         }
-        Effect::Drop(job, rule) => format!("drop {} {}", job.run_id, rule.as_str()),
-        Effect::Cut(job) => format!("cut {}", job.run_id),
+        LaneEffect::Drop(job, rule) => format!("drop {} {}", job.run_id, rule.as_str()),
+        LaneEffect::Cut(job) => format!("cut {}", job.run_id),
         other => format!("{other:?}"),
     }
 }
@@ -298,8 +298,8 @@ fn only_what_is_answered_in_the_same_place_is_steered() {
             let effects = say(&mut lane, now, job.clone());
             let is_kept = mode == QueueMode::SteerBacklog;
             let expect = match (is_steered, is_kept) {
-                (true, true) => vec![Effect::SteerCopy(job.clone())],
-                (true, false) => vec![Effect::Steer(job.clone())],
+                (true, true) => vec![LaneEffect::SteerCopy(job.clone())],
+                (true, false) => vec![LaneEffect::Steer(job.clone())],
                 (false, _) => Vec::new(),
             };
             assert_eq!(effects, expect, "{mode:?} {to}");
@@ -361,9 +361,9 @@ fn what_is_steered_and_kept_takes_room_in_the_queue() {
         for (order, name) in (1..).zip(["a", "b", "c", "b"]) {
             let job = Job { message_id: name.to_owned(), ..prompt(name, order, "slack:A", settings) };
             found.extend(say(&mut lane, now, job).iter().map(|effect| match effect {
-                Effect::SteerCopy(job) => format!("copy {}", job.run_id),
-                Effect::Steer(job) => format!("steer {}", job.run_id),
-                Effect::Leave(job) => format!("leave {}", job.run_id),
+                LaneEffect::SteerCopy(job) => format!("copy {}", job.run_id),
+                LaneEffect::Steer(job) => format!("steer {}", job.run_id),
+                LaneEffect::Leave(job) => format!("leave {}", job.run_id),
                 other => shown(other),
             }));
         }
@@ -411,7 +411,7 @@ fn it_is_waited_for_quiet_behind_a_run_and_never_in_front_of_one() {
     let command = Job { what: What::Command, ..prompt("c", 3, "slack:A", settings) };
     assert_eq!(
         say(&mut lane, later(160), command.clone()),
-        [Effect::Aside(command)],
+        [LaneEffect::Aside(command)],
         "a command is answered at once"
     );
     let begun = lane.on(later(190), Input::Quiet);
@@ -421,7 +421,7 @@ fn it_is_waited_for_quiet_behind_a_run_and_never_in_front_of_one() {
     let alone = prompt("d", 4, "slack:A", settings);
     assert_eq!(
         say(&mut lane, later(201), alone.clone()),
-        [Effect::Start(alone)],
+        [LaneEffect::Start(alone)],
         "an idle session starts at once"
     );
 }
@@ -441,12 +441,12 @@ fn what_is_not_for_the_agent_ends_the_wait_and_is_not_run_with_it() {
     let begun = say(&mut lane, now, agent.clone());
     assert_eq!(begun.iter().map(shown).collect::<Vec<_>>(), ["[a]"]);
     say(&mut lane, now, prompt("c", 3, "slack:A", settings));
-    assert_eq!(lane.on(now, Input::Ended { untaken: Vec::new() }), [Effect::Start(agent)]);
+    assert_eq!(lane.on(now, Input::Ended { untaken: Vec::new() }), [LaneEffect::Start(agent)]);
     assert_eq!(lane.on(now, Input::Ended { untaken: Vec::new() }), [], "c is waited with");
     let other_model = Job { alone: true, ..prompt("d", 4, "slack:A", NO_WAIT) };
     let begun = say(&mut lane, now, other_model.clone());
     assert_eq!(begun.iter().map(shown).collect::<Vec<_>>(), ["[c]"], "the newest message says how long");
-    assert_eq!(lane.on(now, Input::Ended { untaken: Vec::new() }), [Effect::Start(other_model)]);
+    assert_eq!(lane.on(now, Input::Ended { untaken: Vec::new() }), [LaneEffect::Start(other_model)]);
 }
 
 #[test]
@@ -462,7 +462,7 @@ fn a_stop_ends_what_waits_for_quiet_and_what_was_dropped() {
     let told: Vec<String> = told
         .iter()
         .map(|effect| match effect {
-            Effect::Discard(job, _) => format!("discard {}", job.run_id),
+            LaneEffect::Discard(job, _) => format!("discard {}", job.run_id),
             other => shown(other),
         })
         .collect();
@@ -552,14 +552,14 @@ impl World {
         self.ended.push(job.order);
     }
 
-    fn see(&mut self, effects: Vec<Effect<Job>>) {
+    fn see(&mut self, effects: Vec<LaneEffect<Job>>) {
         for effect in effects {
             match effect {
-                Effect::Start(job) => {
+                LaneEffect::Start(job) => {
                     assert!(!std::mem::replace(&mut self.running, true), "one run at a time");
                     self.begin(&job);
                 }
-                Effect::StartAll(batch) => {
+                LaneEffect::StartAll(batch) => {
                     assert!(!std::mem::replace(&mut self.running, true), "one run at a time");
                     let Batch { leader, items, cut, dropped, .. } = batch;
                     let told = cut.len() + usize::from(leader.cut.is_some());
@@ -573,33 +573,33 @@ impl World {
                     let together: Vec<_> = items.iter().chain([&leader]).map(|job| job.to.clone()).collect();
                     assert!(together.windows(2).all(|two| two[0] == two[1]), "one answer in one place");
                 }
-                Effect::Steer(job) => {
+                LaneEffect::Steer(job) => {
                     assert!(self.running);
                     self.steered.push(job);
                 }
-                Effect::Leave(job) => {
+                LaneEffect::Leave(job) => {
                     assert!(self.running && self.copied.contains(&job.order));
                     self.steered.push(job);
                 }
-                Effect::SteerCopy(job) => {
+                LaneEffect::SteerCopy(job) => {
                     assert!(self.running);
                     assert!(self.copied.insert(job.order), "it is handed over once");
                     assert!(!self.ended.contains(&job.order), "it waits for its own run");
                 }
-                Effect::Retract(run_id) => {
+                LaneEffect::Retract(run_id) => {
                     assert!(self.copied.contains(&run_id.as_str().parse().unwrap()), "there is one");
                 }
-                Effect::Aside(job) => self.ended.push(job.order),
-                Effect::Drop(job, _) => self.ended.push(job.order),
-                Effect::Cut(job) => assert!(self.cut.insert(job.order), "once"),
-                Effect::Withdraw(run_id, _) => {
+                LaneEffect::Aside(job) => self.ended.push(job.order),
+                LaneEffect::Drop(job, _) => self.ended.push(job.order),
+                LaneEffect::Cut(job) => assert!(self.cut.insert(job.order), "once"),
+                LaneEffect::Withdraw(run_id, _) => {
                     let at = self.steered.iter().position(|job| job.run_id == run_id).unwrap();
                     self.ended.push(self.steered.remove(at).order);
                 }
-                Effect::Discard(job, _) => assert!(job.stopped),
-                Effect::Cancel(_) => assert!(self.running),
-                Effect::ChangeBeside(_) => self.changes += 1,
-                Effect::Change(_) => {
+                LaneEffect::Discard(job, _) => assert!(job.stopped),
+                LaneEffect::Cancel(_) => assert!(self.running),
+                LaneEffect::ChangeBeside(_) => self.changes += 1,
+                LaneEffect::Change(_) => {
                     assert!(!std::mem::replace(&mut self.running, true), "nothing runs beside it");
                     self.changes += 1;
                 }

@@ -63,7 +63,7 @@ async fn decide(journal: &Arc<dyn Journal>, numbers: &[i64], fate: Fate) -> bool
         .unwrap()
 }
 
-async fn events_wait_in_the_order_of_arrival_until_they_are_decided_about(open: Open) {
+async fn events_wait_in_the_order_of_arrival_until_they_are_decided_about(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     let numbers = new(&journal, &["a", "b", "c"]).await;
@@ -80,7 +80,7 @@ async fn events_wait_in_the_order_of_arrival_until_they_are_decided_about(open: 
     assert_eq!(ids(&journal.waiting_arrivals(0, 1).await.unwrap()), ["a"]);
 }
 
-async fn an_event_may_come_with_what_became_of_it(open: Open) {
+async fn an_event_may_come_with_what_became_of_it(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     let now = openclaw_sessions::time::now_ms();
@@ -101,7 +101,7 @@ async fn an_event_may_come_with_what_became_of_it(open: Open) {
     assert_eq!(tally, expect);
 }
 
-async fn an_event_is_taken_once_also_when_it_is_decided_about(open: Open) {
+async fn an_event_is_taken_once_also_when_it_is_decided_about(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     let numbers = new(&journal, &["a"]).await;
@@ -128,7 +128,7 @@ fn of_bot(unique_id: Option<&str>, account: &str, target: &str) -> Inbound {
     event
 }
 
-async fn an_event_is_known_by_its_bot_whatever_the_account_is_called(open: Open) {
+async fn an_event_is_known_by_its_bot_whatever_the_account_is_called(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     // Two of one name, for two bots; a later event of the first bot has its number again.
@@ -151,7 +151,7 @@ async fn an_event_is_known_by_its_bot_whatever_the_account_is_called(open: Open)
     assert_eq!(records[3].identity, "telegram\n\n1:a:x");
 }
 
-async fn what_was_stored_without_a_bot_is_known_by_what_it_is_about(open: Open) {
+async fn what_was_stored_without_a_bot_is_known_by_what_it_is_about(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     arrive(&journal, vec![of_bot(None, "default", "-1")]).await;
@@ -171,7 +171,7 @@ async fn what_was_stored_without_a_bot_is_known_by_what_it_is_about(open: Open) 
     assert_eq!((first.identity.as_str(), first.again), ("telegram\ndefault\na", 2));
 }
 
-async fn an_accepted_message_takes_its_events_with_it(open: Open) {
+async fn an_accepted_message_takes_its_events_with_it(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     let numbers = new(&journal, &["a", "b", "c"]).await;
@@ -188,7 +188,7 @@ async fn an_accepted_message_takes_its_events_with_it(open: Open) {
     assert!(fates.iter().all(|record| record.route == Some(routed())), "it is told where it was led");
 }
 
-async fn what_is_noted_waits_for_its_conversation_and_is_told_once(open: Open) {
+async fn what_is_noted_waits_for_its_conversation_and_is_told_once(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     let numbers = new(&journal, &["a", "b", "c"]).await;
@@ -221,7 +221,7 @@ async fn what_is_noted_waits_for_its_conversation_and_is_told_once(open: Open) {
     );
 }
 
-async fn what_is_noted_and_edited_says_what_it_says_now(open: Open) {
+async fn what_is_noted_and_edited_says_what_it_says_now(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     let numbers = new(&journal, &["a", "b", "c"]).await;
@@ -245,7 +245,7 @@ async fn what_is_noted_and_edited_says_what_it_says_now(open: Open) {
     assert_eq!(noted.iter().map(words).collect::<Vec<_>>(), ["text of a", "other words"]);
 }
 
-async fn what_was_sent_from_here_is_known(open: Open) {
+async fn what_was_sent_from_here_is_known(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     for id in ["sent", "open", "lost"] {
@@ -262,9 +262,9 @@ async fn what_was_sent_from_here_is_known(open: Open) {
     // The group has another id by now.
     let same_id = Receipt { message_ids: vec!["501".to_owned()], target: Some("-1005".to_owned()) };
     for (id, verdict) in [
-        ("sent", Verdict::Sent(receipt)),
-        ("agents", Verdict::Sent(same_id)),
-        ("lost", Verdict::refused("gone".to_owned())),
+        ("sent", DeliveryVerdict::Sent(receipt)),
+        ("agents", DeliveryVerdict::Sent(same_id)),
+        ("lost", DeliveryVerdict::refused("gone".to_owned())),
     ] {
         journal.update(Update::Sending { id: id.to_owned(), attempts: 1 }).await.unwrap();
         journal.update(Update::Tried { id: id.to_owned(), verdict, now }).await.unwrap();
@@ -295,7 +295,7 @@ async fn what_was_sent_from_here_is_known(open: Open) {
     assert_eq!(of_events.inbox, 1);
 }
 
-async fn events_are_found_by_message_event_and_run_and_each_has_one_fate(open: Open) {
+async fn events_are_found_by_message_event_and_run_and_each_has_one_fate(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     let numbers = new(&journal, &["a", "b", "c", "d"]).await;
@@ -316,12 +316,12 @@ async fn events_are_found_by_message_event_and_run_and_each_has_one_fate(open: O
     assert_eq!(tally, expect.map(|(name, count)| (name.to_owned(), count)));
 }
 
-async fn answers_are_stored_with_the_end_of_their_run_and_never_again(open: Open) {
+async fn answers_are_stored_with_the_end_of_their_run_and_never_again(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     let replies = |run: &str| vec![note(&format!("{run}:1")), note(&format!("{run}:2"))];
     for name in ["run-1", "run-2"] {
-        accept(&journal, Row { entry_id: name.to_owned(), ..chat(name, "x") }).await;
+        accept(&journal, InboxRow { entry_id: name.to_owned(), ..chat(name, "x") }).await;
     }
     assert_eq!(journal.update(Update::Finish(finished("run-1", "hi"), replies("run-1"))).await, Ok(true));
     assert_eq!(

@@ -39,7 +39,7 @@ fn lines(opened: &OpenedJournal) -> Vec<(&str, Option<&str>)> {
     lines.map(|line| (line.text.as_str(), line.told_by.as_ref().map(RunId::as_str))).collect()
 }
 
-pub(super) async fn what_was_promised_is_told_by_the_next_start_once(open: Open) {
+pub(super) async fn what_was_promised_is_told_by_the_next_start_once(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     for (id, line) in [("a", "a died"), ("b", "b died"), ("c", "c died"), ("quiet", "")] {
@@ -59,7 +59,7 @@ pub(super) async fn what_was_promised_is_told_by_the_next_start_once(open: Open)
     assert_eq!(again.notices, opened.notices, "each is told once, and remembered");
 }
 
-pub(super) async fn a_line_waits_until_the_run_that_told_it_has_ended(open: Open) {
+pub(super) async fn a_line_waits_until_the_run_that_told_it_has_ended(open: OpenFn) {
     let dir = dir();
     let journal = open(dir.path()).unwrap().journal;
     assert_eq!(accept(&journal, chat("run-1", "x")).await, Insert::New);

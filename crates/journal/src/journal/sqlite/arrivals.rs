@@ -4,9 +4,9 @@ use openclaw_channels::{Address, Inbound};
 use openclaw_protocol::RunId;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::writer::Change;
+use super::writer::DbChange;
 use crate::arrival::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival};
-use crate::journal::{Durability, EventCount, JournalError};
+use crate::journal::{CommitDurability, EventCount, JournalError};
 use crate::queue::DropRule;
 
 /// Number of events that may wait, of all accounts together. Far beyond what platforms bring in an
@@ -23,13 +23,13 @@ const KEEP_ROWS: i64 = 20_000;
 /// Change that stores events, all or none.
 pub(super) struct Arrive(pub(super) Vec<NewArrival>);
 
-impl Change for Arrive {
+impl DbChange for Arrive {
     type Done = Option<Vec<ArrivalInsert>>;
 
     /// Written only: code that tells the platform waits for
     /// [`synced`](crate::journal::Journal::synced) first.
-    fn durability(&self) -> Durability {
-        Durability::Written
+    fn durability(&self) -> CommitDurability {
+        CommitDurability::Written
     }
 
     fn apply(&self, db: &Connection) -> Result<Option<Vec<ArrivalInsert>>, JournalError> {

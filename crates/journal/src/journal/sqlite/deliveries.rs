@@ -5,13 +5,13 @@ use openclaw_protocol::{RunId, SessionKey};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::queue::{self, NewItem, Retention, States};
-use super::writer::Change;
+use super::writer::DbChange;
 use crate::delivery::{
-    Author, Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, Hold, LaneKey,
-    ListedDelivery, OpenDelivery, SentMessage, Verdict,
+    Author, Delivery, DeliveryFailure, DeliveryInsert, DeliveryState, DeliveryStatus, DeliveryVerdict, Hold,
+    LaneKey, ListedDelivery, OpenDelivery, SentMessage,
 };
 use crate::journal::{
-    AccountCounts, Durability, JournalError, LATE_LISTED, LATE_MS, LateConversation, NewDelivery,
+    AccountCounts, CommitDurability, JournalError, LATE_LISTED, LATE_MS, LateConversation, NewDelivery,
     StoredDelivery, Unreadable,
 };
 
@@ -48,11 +48,11 @@ impl States for DeliveryState {
     }
 }
 
-impl Change for NewDelivery {
+impl DbChange for NewDelivery {
     type Done = DeliveryInsert;
 
-    fn durability(&self) -> Durability {
-        Durability::Synced
+    fn durability(&self) -> CommitDurability {
+        CommitDurability::Synced
     }
 
     fn has_deliveries(&self) -> bool {
@@ -122,13 +122,18 @@ pub(super) fn note_buttons(
     let id = &note.delivery.id;
     Ok(insert(db, note)?
         && sending(db, id, 1)?
-        && tried(db, id, &Verdict::Sent(receipt.clone()), note.accepted_at)?)
+        && tried(db, id, &DeliveryVerdict::Sent(receipt.clone()), note.accepted_at)?)
 }
 
 /// Notes the end of a try.
-pub(super) fn tried(db: &Connection, id: &str, verdict: &Verdict, now: i64) -> Result<bool, JournalError> {
+pub(super) fn tried(
+    db: &Connection,
+    id: &str,
+    verdict: &DeliveryVerdict,
+    now: i64,
+) -> Result<bool, JournalError> {
     match verdict {
-        Verdict::Sent(receipt) => {
+        DeliveryVerdict::Sent(receipt) => {
             let receipt = serde_json::to_string(receipt)?;
             let columns: [(&str, &dyn ToSql); 4] = [
                 ("payload", &None::<String>),
@@ -138,7 +143,7 @@ pub(super) fn tried(db: &Connection, id: &str, verdict: &Verdict, now: i64) -> R
             ];
             queue::advance(db, id, DeliveryState::Sent, &columns)
         }
-        Verdict::Retry(retry) => {
+        DeliveryVerdict::Retry(retry) => {
             // Thrown away while it was asked what became of it, it stays so.
             if !status(db, id)?.is_some_and(|status| status.state.is_open()) {
                 return Ok(false);
@@ -147,7 +152,7 @@ pub(super) fn tried(db: &Connection, id: &str, verdict: &Verdict, now: i64) -> R
                 [("attempts", &retry.attempts), ("next_at", &retry.at(now)), ("error", &retry.reason)];
             queue::advance(db, id, retry.state, &columns)
         }
-        Verdict::WithoutFile { part, left_out } => {
+        DeliveryVerdict::WithoutFile { part, left_out } => {
             let part = serde_json::to_string(part)?;
             let columns: [(&str, &dyn ToSql); 5] = [
                 ("payload", &part),
@@ -158,7 +163,7 @@ pub(super) fn tried(db: &Connection, id: &str, verdict: &Verdict, now: i64) -> R
             ];
             queue::advance(db, id, DeliveryState::Pending, &columns)
         }
-        Verdict::Failed { reason, why, hold } => {
+        DeliveryVerdict::Failed { reason, why, hold } => {
             // If the platform asked for nothing, the time of the next try is not behind the end.
             let until = now
                 .saturating_add(hold.map_or(0, |hold| i64::try_from(hold.as_millis()).unwrap_or(i64::MAX)));

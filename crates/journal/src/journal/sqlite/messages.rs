@@ -7,16 +7,17 @@ use rusqlite::{Connection, OptionalExtension, Params, params};
 
 use super::arrivals;
 use super::queue::{self, NewItem, Retention, States};
-use super::refused::Refused;
-use super::writer::Change;
+use super::refused::RefusedRuns;
+use super::writer::DbChange;
 use crate::api::{AbortReason, RunRecord};
 use crate::inbox::{
-    AskedRecords, Attempts, Digest, Insert, Known, MessageRecord, Row, Stored, Unfinished, Waited,
+    AskedRecords, Attempts, Digest, InboxRow, Insert, KnownRun, MessageRecord, MessageWait, RequestColumns,
+    Unfinished,
 };
-use crate::journal::{Durability, JournalError};
-use crate::origin::Origin;
+use crate::journal::{CommitDurability, JournalError};
+use crate::origin::MessageOrigin;
 use crate::queue::DropRule;
-use crate::request::Request;
+use crate::request::RunRequest;
 
 /// Finished rows answer repeated idempotency keys for a day, and are among the newest so many rows.
 const RETENTION: Retention = Retention { keep_ms: 24 * 60 * 60 * 1000, keep_rows: 5_000 };
@@ -58,15 +59,15 @@ impl States for MessageState {
 
 /// Change that accepts a message.
 pub(super) struct Accept {
-    pub(super) row: Row<Stored>,
-    pub(super) durability: Durability,
-    pub(super) refused: Refused,
+    pub(super) row: InboxRow<RequestColumns>,
+    pub(super) durability: CommitDurability,
+    pub(super) refused: RefusedRuns,
 }
 
-impl Change for Accept {
+impl DbChange for Accept {
     type Done = Insert;
 
-    fn durability(&self) -> Durability {
+    fn durability(&self) -> CommitDurability {
         self.durability
     }
 
@@ -96,7 +97,7 @@ impl Change for Accept {
             return Ok(Insert::Conflict);
         }
         let known = match self.refused.find(&row.run_id) {
-            Some(record) => Some(Known::Finished(record)),
+            Some(record) => Some(KnownRun::Finished(record)),
             None => known(db, &row.run_id)?,
         };
         known.map(Insert::Known).ok_or_else(|| JournalError::Storage(format!("row {} vanished", row.run_id)))
@@ -259,7 +260,7 @@ pub(super) fn gather(
     db: &Connection,
     leader: &RunId,
     others: &[RunId],
-    answer_to: Option<&Origin>,
+    answer_to: Option<&MessageOrigin>,
 ) -> Result<bool, JournalError> {
     let answer_to = answer_to.map(serde_json::to_string).transpose()?;
     let sql = "UPDATE inbox SET collected_by = ?1, answer_to = ?2 WHERE run_id = ?1 AND state = 'accepted'";
@@ -297,7 +298,7 @@ pub(super) fn prune_to(db: &Connection, now: i64, retention: Retention) -> Resul
 }
 
 /// Looks a run id up.
-pub(super) fn known(db: &Connection, run_id: &RunId) -> Result<Option<Known>, JournalError> {
+pub(super) fn known(db: &Connection, run_id: &RunId) -> Result<Option<KnownRun>, JournalError> {
     let mut statement = db.prepare_cached(
         "SELECT accepted_at, state, outcome, started_at, ended_at FROM inbox WHERE run_id = ?1",
     )?;
@@ -314,11 +315,11 @@ pub(super) fn known(db: &Connection, run_id: &RunId) -> Result<Option<Known>, Jo
         .optional()?;
     let Some((accepted_at, record)) = found else { return Ok(None) };
     let Some((outcome, started_at, ended_at)) = record else {
-        return Ok(Some(Known::Unfinished { accepted_at }));
+        return Ok(Some(KnownRun::Unfinished { accepted_at }));
     };
     let outcome = serde_json::from_str(&outcome).map_err(unreadable("outcome", run_id))?;
     let record = RunRecord { run_id: run_id.clone(), started_at, ended_at, outcome, report: None };
-    Ok(Some(Known::Finished(record)))
+    Ok(Some(KnownRun::Finished(record)))
 }
 
 /// Returns the digest of the message that has a run id; `None` for a row that an older version
@@ -329,7 +330,7 @@ fn digest(db: &Connection, run_id: &RunId) -> Result<Option<Digest>, JournalErro
 }
 
 /// Returns the request of a message that is not finished.
-pub(super) fn payload(db: &Connection, run_id: &RunId) -> Result<Request, JournalError> {
+pub(super) fn payload(db: &Connection, run_id: &RunId) -> Result<RunRequest, JournalError> {
     let mut statement = db.prepare_cached("SELECT payload FROM inbox WHERE run_id = ?1")?;
     let text =
         statement.query_row(params![run_id.as_str()], |row| row.get::<_, Option<String>>(0)).optional()?;
@@ -377,7 +378,7 @@ pub(super) fn unfinished(db: &Connection) -> Result<Vec<Unfinished>, JournalErro
             (Some(outcome), Some(ended_at)) => answer(&run_id, &outcome, ended_at),
             _ => None,
         };
-        let message = Row {
+        let message = InboxRow {
             run_id,
             session_key,
             payload: (),
@@ -400,9 +401,9 @@ pub(super) fn unfinished(db: &Connection) -> Result<Vec<Unfinished>, JournalErro
 
 /// Reads the state of a message's wait. If another place for its answer can't be read, the answer
 /// goes to the place where the message was said.
-fn waited(row: &rusqlite::Row<'_>) -> Result<Waited, JournalError> {
+fn waited(row: &rusqlite::Row<'_>) -> Result<MessageWait, JournalError> {
     let answer_to: Option<String> = row.get(15)?;
-    Ok(Waited {
+    Ok(MessageWait {
         collected_by: row.get::<_, Option<String>>(13)?.map(RunId::new),
         cut: row.get::<_, Option<i64>>(14)?.and_then(|cut| u64::try_from(cut).ok()),
         answer_to: answer_to.and_then(|origin| serde_json::from_str(&origin).ok()),

@@ -11,9 +11,9 @@ use crate::api::RunRecord;
 /// fails meanwhile, so that their number is bounded by what was queued. Leaf data: clones are the
 /// same list.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Refused(Arc<Mutex<Vec<RunRecord>>>);
+pub(super) struct RefusedRuns(Arc<Mutex<Vec<RunRecord>>>);
 
-impl Refused {
+impl RefusedRuns {
     pub(super) fn add(&self, record: RunRecord) {
         self.0.lock().push(record);
     }

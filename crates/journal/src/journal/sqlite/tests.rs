@@ -11,7 +11,7 @@ use crate::api::{RunOutcome, RunRecord};
 use crate::arrival::Fate;
 use crate::delivery::{Author, DeliveryState};
 use crate::inbox::Insert;
-use crate::journal::{Durability, contract};
+use crate::journal::{CommitDurability, contract};
 use crate::testing::group_event;
 
 /// Adds a message by hand.
@@ -22,11 +22,11 @@ struct Add {
     then_fail: bool,
 }
 
-impl Change for Add {
+impl DbChange for Add {
     type Done = ();
 
-    fn durability(&self) -> Durability {
-        Durability::Synced
+    fn durability(&self) -> CommitDurability {
+        CommitDurability::Synced
     }
 
     fn apply(&self, db: &Connection) -> Result<(), JournalError> {
@@ -38,11 +38,11 @@ impl Change for Add {
 /// Runs statements on the writer's own connection.
 struct Run(&'static str);
 
-impl Change for Run {
+impl DbChange for Run {
     type Done = ();
 
-    fn durability(&self) -> Durability {
-        Durability::Written
+    fn durability(&self) -> CommitDurability {
+        CommitDurability::Written
     }
 
     fn apply(&self, db: &Connection) -> Result<(), JournalError> {
@@ -460,11 +460,11 @@ async fn a_change_that_fails_leaves_nothing_and_takes_no_other_with_it() {
 /// A change with a mistake in it.
 struct Mistake;
 
-impl Change for Mistake {
+impl DbChange for Mistake {
     type Done = ();
 
-    fn durability(&self) -> Durability {
-        Durability::Synced
+    fn durability(&self) -> CommitDurability {
+        CommitDurability::Synced
     }
 
     fn apply(&self, db: &Connection) -> Result<(), JournalError> {
@@ -533,12 +533,12 @@ async fn a_message_of_before_there_were_digests_is_known_by_its_key_alone() {
     let journal = opened(dir.path()).unwrap();
     let insert = async |text| {
         let row = contract::stored(contract::chat("run-1", text)).await;
-        journal.reserve().await.unwrap()(row, Durability::Synced).await.unwrap()
+        journal.reserve().await.unwrap()(row, CommitDurability::Synced).await.unwrap()
     };
     assert_eq!(insert("hello").await, Insert::New);
     assert_eq!(insert("another text").await, Insert::Conflict);
     run_sql(&journal, "UPDATE inbox SET digest = NULL").await.unwrap();
-    assert_eq!(insert("another text").await, Insert::Known(Known::Unfinished { accepted_at: 1_000 }));
+    assert_eq!(insert("another text").await, Insert::Known(KnownRun::Unfinished { accepted_at: 1_000 }));
 }
 
 /// A commit that writes nothing syncs nothing either.
@@ -641,13 +641,13 @@ async fn a_disk_that_refuses_keeps_nothing_of_a_message_and_stores_a_finished_ru
     run_sql(&journal, refuse).await.unwrap();
     let row = async |run| contract::stored(contract::chat(run, "x")).await;
     let refused =
-        journal.reserve().await.unwrap()(row("during").await, Durability::Synced).await.unwrap_err();
+        journal.reserve().await.unwrap()(row("during").await, CommitDurability::Synced).await.unwrap_err();
     assert!(refused.to_string().contains("disk is full"), "{refused}");
     let ended = openclaw_sessions::time::now_ms();
     journal.update(finish("before", ended)).await.unwrap_err();
     assert_eq!(journal.message(&RunId::new("during")).await.unwrap(), None);
     let Update::Finish(record, _) = finish("before", ended) else { panic!("a finished run") };
-    let known = Some(Known::Finished(record));
+    let known = Some(KnownRun::Finished(record));
     let before = journal.message(&RunId::new("before")).await.unwrap();
     assert_eq!(before, known, "it has ended, stored or not");
     // Behind what is refused no change is made.
@@ -658,7 +658,7 @@ async fn a_disk_that_refuses_keeps_nothing_of_a_message_and_stores_a_finished_ru
         tokio::task::yield_now().await;
     }
     assert_eq!(
-        journal.reserve().await.unwrap()(row("after").await, Durability::Synced).await,
+        journal.reserve().await.unwrap()(row("after").await, CommitDurability::Synced).await,
         Ok(Insert::New)
     );
     assert_eq!(journal.message(&RunId::new("before")).await.unwrap(), known);

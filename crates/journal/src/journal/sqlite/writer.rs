@@ -9,9 +9,9 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::refused::Refused;
+use super::refused::RefusedRuns;
 use super::{arrivals, deliveries, messages, notices};
-use crate::journal::{Durability, JournalError, Update};
+use crate::journal::{CommitDurability, JournalError, Update};
 use crate::queue::DropRule;
 
 /// Number of items taken from the mailbox at once: changes in one transaction, and reads behind
@@ -24,21 +24,21 @@ const RETRY: Duration = Duration::from_millis(500);
 
 /// Message to the thread.
 pub(super) enum Mail {
-    Work(Box<dyn Work>),
-    Read(Read),
+    Work(Box<dyn PendingChange>),
+    Read(ReadTask),
     Close,
 }
 
 /// Reads committed data, including every change that came before it.
-pub(super) type Read = Box<dyn FnOnce(&Connection) + Send>;
+pub(super) type ReadTask = Box<dyn FnOnce(&Connection) + Send>;
 
 /// Change that is made to the database in one piece.
-pub(super) trait Change: Send + 'static {
+pub(super) trait DbChange: Send + 'static {
     /// Answer to the caller.
     type Done: Send + 'static;
 
     /// Durability that the change has when it is answered.
-    fn durability(&self) -> Durability;
+    fn durability(&self) -> CommitDurability;
 
     /// True if it stores deliveries.
     fn has_deliveries(&self) -> bool {
@@ -57,10 +57,10 @@ pub(super) trait Change: Send + 'static {
     }
 }
 
-impl Change for Update {
+impl DbChange for Update {
     type Done = bool;
 
-    fn durability(&self) -> Durability {
+    fn durability(&self) -> CommitDurability {
         self.durability()
     }
 
@@ -128,8 +128,8 @@ impl Change for Update {
 }
 
 /// A change of any type, and its caller.
-pub(super) trait Work: Send {
-    fn durability(&self) -> Durability;
+pub(super) trait PendingChange: Send {
+    fn durability(&self) -> CommitDurability;
     fn has_deliveries(&self) -> bool;
     /// Inside the open transaction.
     fn apply(&mut self, db: &Connection) -> Result<(), JournalError>;
@@ -137,25 +137,25 @@ pub(super) trait Work: Send {
     fn answer(self: Box<Self>);
     /// Answers the caller with an error, as the change is not committed. Returns the update that is
     /// to be tried again, which `refused` gets to know before the caller.
-    fn deny(self: Box<Self>, error: JournalError, refused: &Refused) -> Option<Update>;
+    fn deny(self: Box<Self>, error: JournalError, refused: &RefusedRuns) -> Option<Update>;
 }
 
 /// A change and its caller.
-pub(super) fn work<C: Change>(
+pub(super) fn work<C: DbChange>(
     change: C,
     reply: oneshot::Sender<Result<C::Done, JournalError>>,
-) -> Box<dyn Work> {
+) -> Box<dyn PendingChange> {
     Box::new(Typed { change, done: None, reply })
 }
 
-struct Typed<C: Change> {
+struct Typed<C: DbChange> {
     change: C,
     done: Option<C::Done>,
     reply: oneshot::Sender<Result<C::Done, JournalError>>,
 }
 
-impl<C: Change> Work for Typed<C> {
-    fn durability(&self) -> Durability {
+impl<C: DbChange> PendingChange for Typed<C> {
+    fn durability(&self) -> CommitDurability {
         self.change.durability()
     }
 
@@ -173,7 +173,7 @@ impl<C: Change> Work for Typed<C> {
         let _ = self.reply.send(self.done.ok_or(JournalError::Closed));
     }
 
-    fn deny(self: Box<Self>, error: JournalError, refused: &Refused) -> Option<Update> {
+    fn deny(self: Box<Self>, error: JournalError, refused: &RefusedRuns) -> Option<Update> {
         let Self { change, reply, .. } = *self;
         let retry = change.into_retry();
         if let Some(record) = retry.as_ref().and_then(Update::ended) {
@@ -185,7 +185,7 @@ impl<C: Change> Work for Typed<C> {
 }
 
 /// Makes a change. One that panics is refused: the thread works for all.
-fn apply<C: Change>(change: &C, db: &Connection) -> Result<C::Done, JournalError> {
+fn apply<C: DbChange>(change: &C, db: &Connection) -> Result<C::Done, JournalError> {
     panic::catch_unwind(AssertUnwindSafe(|| change.apply(db))).unwrap_or_else(|_| {
         let why = "a change of the journal panicked; the gateway's log says more";
         Err(JournalError::Storage(why.to_owned()))
@@ -235,16 +235,16 @@ impl Signals {
     }
 }
 
-pub(super) struct Writer {
+pub(super) struct DbWriter {
     db: Connection,
     /// Durability of transactions, as the connection is set; `None` before the first.
-    durability: Option<Durability>,
+    durability: Option<CommitDurability>,
     /// Refused updates that are tried again, oldest first, before everything else: while the disk
     /// refuses them, it is given nothing that came later. Accepting fails meanwhile, so that their
     /// number is bounded by the runs that were queued.
     retries: Vec<Update>,
     /// The finished runs among them.
-    refused: Refused,
+    refused: RefusedRuns,
     /// Time of the last retry.
     retried: Instant,
     signals: Signals,
@@ -253,8 +253,8 @@ pub(super) struct Writer {
     since_prune: usize,
 }
 
-impl Writer {
-    pub(super) fn new(db: Connection, refused: Refused, signals: Signals) -> Self {
+impl DbWriter {
+    pub(super) fn new(db: Connection, refused: RefusedRuns, signals: Signals) -> Self {
         Self {
             db,
             signals,
@@ -272,13 +272,13 @@ impl Writer {
         let mut open = true;
         while open {
             let mut next = match self.next(&mut mailbox) {
-                Next::Mail(mail) => Some(mail),
-                Next::Retry => {
+                WriterStep::Mail(mail) => Some(mail),
+                WriterStep::Retry => {
                     // The failure was reported when it began.
                     let _ = self.retry_refused();
                     continue;
                 }
-                Next::Closed => break,
+                WriterStep::Closed => break,
             };
             let (mut batch, mut reads) = (Vec::new(), Vec::new());
             while let Some(mail) = next.take() {
@@ -299,27 +299,27 @@ impl Writer {
     }
 
     /// Waits for the next mail; only briefly while refused changes are to be tried again.
-    fn next(&self, mailbox: &mut mpsc::Receiver<Mail>) -> Next {
+    fn next(&self, mailbox: &mut mpsc::Receiver<Mail>) -> WriterStep {
         if !self.has_retries() {
-            return mailbox.blocking_recv().map_or(Next::Closed, Next::Mail);
+            return mailbox.blocking_recv().map_or(WriterStep::Closed, WriterStep::Mail);
         }
         let pause = RETRY.saturating_sub(self.retried.elapsed());
         if pause.is_zero() {
-            return Next::Retry;
+            return WriterStep::Retry;
         }
         let Ok(clock) = tokio::runtime::Builder::new_current_thread().enable_time().build() else {
-            return mailbox.blocking_recv().map_or(Next::Closed, Next::Mail);
+            return mailbox.blocking_recv().map_or(WriterStep::Closed, WriterStep::Mail);
         };
         match clock.block_on(async { tokio::time::timeout(pause, mailbox.recv()).await }) {
-            Ok(Some(mail)) => Next::Mail(mail),
-            Ok(None) => Next::Closed,
-            Err(_) => Next::Retry,
+            Ok(Some(mail)) => WriterStep::Mail(mail),
+            Ok(None) => WriterStep::Closed,
+            Err(_) => WriterStep::Retry,
         }
     }
 
     /// Makes changes, in their order. A change that the disk refuses holds back all that came after
     /// it: of two answers for one reader the second must not be stored first.
-    fn write(&mut self, batch: Vec<Box<dyn Work>>) {
+    fn write(&mut self, batch: Vec<Box<dyn PendingChange>>) {
         if batch.is_empty() {
             return;
         }
@@ -327,8 +327,8 @@ impl Writer {
             tracing::warn!(%error, waiting = self.retries.len(), "the journal still refuses what has ended");
             return self.deny_all(batch, &error);
         }
-        let is_synced = batch.iter().any(|work| work.durability() == Durability::Synced);
-        let durability = if is_synced { Durability::Synced } else { Durability::Written };
+        let is_synced = batch.iter().any(|work| work.durability() == CommitDurability::Synced);
+        let durability = if is_synced { CommitDurability::Synced } else { CommitDurability::Written };
         if let Err(error) = self.begin(durability) {
             self.report(&error);
             return self.deny_all(batch, &error);
@@ -367,7 +367,7 @@ impl Writer {
     }
 
     /// Ends the open transaction, which holds these changes, and answers them.
-    fn commit(&mut self, applied: Vec<Box<dyn Work>>, is_synced: bool) {
+    fn commit(&mut self, applied: Vec<Box<dyn PendingChange>>, is_synced: bool) {
         if applied.is_empty() {
             // Nothing to roll back when the disk's refusal did it already.
             let _ = execute(&self.db, "ROLLBACK");
@@ -390,23 +390,23 @@ impl Writer {
         }
     }
 
-    fn read(&self, read: Read) {
+    fn read(&self, read: ReadTask) {
         // After a panic its caller gets no answer; the thread works for all.
         let _ = panic::catch_unwind(AssertUnwindSafe(|| read(&self.db)));
     }
 
-    fn deny_all(&mut self, batch: Vec<Box<dyn Work>>, error: &JournalError) {
+    fn deny_all(&mut self, batch: Vec<Box<dyn PendingChange>>, error: &JournalError) {
         batch.into_iter().for_each(|work| self.deny(work, error.clone()));
     }
 
-    fn deny(&mut self, work: Box<dyn Work>, error: JournalError) {
+    fn deny(&mut self, work: Box<dyn PendingChange>, error: JournalError) {
         self.retries.extend(work.deny(error, &self.refused));
     }
 
     /// Opens a transaction whose commit has the durability that is asked for.
-    fn begin(&mut self, durability: Durability) -> Result<(), JournalError> {
+    fn begin(&mut self, durability: CommitDurability) -> Result<(), JournalError> {
         if self.durability != Some(durability) {
-            let level = if durability == Durability::Synced { "FULL" } else { "NORMAL" };
+            let level = if durability == CommitDurability::Synced { "FULL" } else { "NORMAL" };
             self.db.pragma_update(None, "synchronous", level)?;
             self.durability = Some(durability);
         }
@@ -424,7 +424,7 @@ impl Writer {
             return Ok(());
         }
         self.retried = Instant::now();
-        self.begin(Durability::Synced)?;
+        self.begin(CommitDurability::Synced)?;
         let stored = self.apply_refused().and_then(|stored| execute(&self.db, "COMMIT").map(|()| stored));
         let stored = stored.inspect_err(|_| drop(execute(&self.db, "ROLLBACK")))?;
         tracing::info!(count = stored.len(), "the journal stored what it had refused");
@@ -435,7 +435,7 @@ impl Writer {
         for record in stored.iter().filter_map(Update::ended) {
             self.refused.remove(&record.run_id);
         }
-        self.signals.committed(true, stored.iter().any(Change::has_deliveries));
+        self.signals.committed(true, stored.iter().any(DbChange::has_deliveries));
         Ok(())
     }
 
@@ -493,7 +493,7 @@ fn write_nothing(db: &Connection) -> Result<(), JournalError> {
 }
 
 /// Next step of the thread.
-enum Next {
+enum WriterStep {
     Mail(Mail),
     /// No mail came: try the refused updates again.
     Retry,

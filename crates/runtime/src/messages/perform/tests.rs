@@ -3,7 +3,7 @@
 use super::*;
 
 fn read(action: &str, args: &Value) -> Result<Option<String>, String> {
-    target(actions::find(action).unwrap(), Arguments(args)).map_err(|error| error.to_string())
+    target(actions::find(action).unwrap(), ActionArguments(args)).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -36,11 +36,11 @@ fn a_run_that_answers_nobody_says_where_its_words_go() {
         "Explicit message target required for this run. Provide target/targets (and channel when needed).";
     let said = ["send", "sendWithEffect", "sendAttachment", "reply", "thread-reply", "broadcast"];
     for action in actions::ACTIONS {
-        let bare = require_target(action, Arguments(&json!({"message": "hi"})));
+        let bare = require_target(action, ActionArguments(&json!({"message": "hi"})));
         let expect = if said.contains(&action.name) { Err(refused.to_owned()) } else { Ok(()) };
         assert_eq!(bare.map_err(|error| error.to_string()), expect, "{}", action.name);
         for args in [json!({"target": "5"}), json!({"to": "5"}), json!({"targets": ["5"]})] {
-            assert_eq!(require_target(action, Arguments(&args)), Ok(()), "{} {args}", action.name);
+            assert_eq!(require_target(action, ActionArguments(&args)), Ok(()), "{} {args}", action.name);
         }
     }
 }

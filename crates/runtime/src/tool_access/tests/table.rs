@@ -6,11 +6,11 @@ use std::sync::Arc;
 use openclaw_agent::tool_policy::Candidate;
 use openclaw_config::settings::Config;
 use openclaw_journal::api::Occasion;
-use openclaw_journal::caller::{CallerRights, Identity};
-use openclaw_journal::request::Request;
-use openclaw_journal::rights::settle::{Asked, Within, of_nobody, of_owner, settled};
+use openclaw_journal::caller::{CallerIdentity, CallerRights};
+use openclaw_journal::request::RunRequest;
+use openclaw_journal::rights::settle::{RightsFacts, Within, of_nobody, of_owner, settled};
 use openclaw_journal::rights::{Maker, Rights, groups};
-use openclaw_journal::source::{ClientSource, ProgramSource, Source};
+use openclaw_journal::source::{ClientSource, ProgramSource, RequestSource};
 use openclaw_journal::testing::{direct, group};
 use openclaw_protocol::SessionKey;
 use openclaw_sessions::{KeyRules, SessionEntry, SessionSettings};
@@ -36,7 +36,7 @@ struct World {
 struct Caller {
     name: &'static str,
     session: &'static str,
-    request: Request,
+    request: RunRequest,
 }
 
 /// A way by which a caller's words, or what they cause, come to be acted on. One that is not in this list is not tested: a new variant
@@ -90,12 +90,14 @@ impl World {
         Self { config, rules }
     }
 
-    fn settled(&self, key: &str, request: &Request, started_with: Option<&Rights>) -> Rights {
+    fn settled(&self, key: &str, request: &RunRequest, started_with: Option<&Rights>) -> Rights {
         // Whoever adds a fact that rights depend on adds callers or ways that differ in it.
-        let Asked { carried: _, caller, button: _ } = request.asked();
+        let RightsFacts { carried: _, caller, button: _ } = request.asked();
         let CallerRights { may_command: _, is_owner: _, is_let_in: _, may_approve: _ } = caller.rights;
-        let (Identity::Gateway | Identity::Program | Identity::Client | Identity::Sender(_)) =
-            caller.identity;
+        let (CallerIdentity::Gateway
+        | CallerIdentity::Program
+        | CallerIdentity::Client
+        | CallerIdentity::Sender(_)) = caller.identity;
         self.within(key, started_with, |within| settled(request.asked(), within))
     }
 
@@ -142,7 +144,8 @@ impl World {
                     rights: CallerRights::of_client(false, true),
                     ..ProgramSource::default()
                 };
-                let boot = Request { source: Source::Program(Box::new(source)), ..Request::default() };
+                let boot =
+                    RunRequest { source: RequestSource::Program(Box::new(source)), ..RunRequest::default() };
                 let bound = self.within(session, None, |within| of_owner(Vec::new(), within));
                 let rights = self.settled(session, &boot, None);
                 vec![(bound, Reached { way: "BOOT.md".to_owned(), session, rights })]
@@ -193,30 +196,30 @@ fn config(document: &serde_json::Value) -> Arc<Config> {
     Config::from_json5(&document.to_string(), &env).unwrap()
 }
 
-fn of_client(may_administer: bool) -> Request {
-    Request {
-        source: Source::Client(ClientSource {
+fn of_client(may_administer: bool) -> RunRequest {
+    RunRequest {
+        source: RequestSource::Client(ClientSource {
             rights: CallerRights::of_client(false, may_administer),
             ..ClientSource::default()
         }),
-        ..Request::default()
+        ..RunRequest::default()
     }
 }
 
 /// Returns the press of a button; `None` for callers who have no buttons to press.
-fn pressed(request: &Request, maker: Maker) -> Option<Request> {
+fn pressed(request: &RunRequest, maker: Maker) -> Option<RunRequest> {
     let mut press = request.clone();
-    let Source::Platform(platform) = &mut press.source else { return None };
+    let RequestSource::Platform(platform) = &mut press.source else { return None };
     platform.button = Some(maker);
     Some(press)
 }
 
-fn said(origin: openclaw_journal::origin::Origin) -> Request {
-    Request { source: Source::platform(origin), ..Request::default() }
+fn said(origin: openclaw_journal::origin::MessageOrigin) -> RunRequest {
+    RunRequest { source: RequestSource::platform(origin), ..RunRequest::default() }
 }
 
 fn callers() -> Vec<Caller> {
-    let owner = |mut origin: openclaw_journal::origin::Origin| {
+    let owner = |mut origin: openclaw_journal::origin::MessageOrigin| {
         origin.rights.is_owner = true;
         said(origin)
     };
@@ -236,30 +239,34 @@ fn callers() -> Vec<Caller> {
         caller("admin client", MAIN, of_client(true)),
         caller("writing client", MAIN, of_client(false)),
         caller("writing client in group", GROUP, of_client(false)),
-        caller("program", MAIN, Request { source: Source::program(), ..Request::default() }),
+        caller("program", MAIN, RunRequest { source: RequestSource::program(), ..RunRequest::default() }),
         caller("admin client in a sandbox", HELD, of_client(true)),
         caller("nobody in group", GROUP, {
             let source = ProgramSource { occasion: Occasion::Heartbeat, ..ProgramSource::default() };
-            Request { source: Source::Program(Box::new(source)), ..Request::default() }
+            RunRequest { source: RequestSource::Program(Box::new(source)), ..RunRequest::default() }
         }),
     ]
 }
 
 /// Returns everything that a run with these rights in this session can cause.
 fn caused(world: &World, session: &'static str, rights: &Rights) -> Vec<Reached> {
-    let carried = Request { source: Source::program(), rights: Some(rights.caused()), ..Request::default() };
+    let carried = RunRequest {
+        source: RequestSource::program(),
+        rights: Some(rights.caused()),
+        ..RunRequest::default()
+    };
     let mut reached = Vec::new();
     let mut add = |way: String, session, rights| reached.push(Reached { way, session, rights });
     for to in [MAIN, GROUP, OWNERS, HELD, "agent:main:anew"] {
         let sent = world.settled(to, &carried, None);
-        let reply = Request { rights: Some(sent.caused()), ..carried.clone() };
+        let reply = RunRequest { rights: Some(sent.caused()), ..carried.clone() };
         add(format!("sessions_send to {to}"), to, sent);
         add(format!("reply from {to}"), session, world.settled(session, &reply, None));
     }
     for child in [CHILD, FREE_CHILD] {
         let own = rights.caused();
         let first = world.settled(child, &carried, Some(&own));
-        let again = Request { rights: Some(first.caused()), ..carried.clone() };
+        let again = RunRequest { rights: Some(first.caused()), ..carried.clone() };
         add(format!("sub-agent {child}"), child, first);
         add(format!("what {child} sends on"), MAIN, world.settled(MAIN, &again, None));
         add(format!("announcement of {child}"), session, world.settled(session, &carried, None));

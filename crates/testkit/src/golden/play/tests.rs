@@ -20,8 +20,8 @@ async fn parrot(
     let mut seq = 0;
     for line in read(recording)? {
         match line.step {
-            Step::Send(_) | Step::SendRaw(_) => drop(hear(&mut socket).await),
-            Step::Receive(mut frame) => {
+            RecordedStep::Send(_) | RecordedStep::SendRaw(_) => drop(hear(&mut socket).await),
+            RecordedStep::Receive(mut frame) => {
                 better_hello(&mut frame);
                 if frame.get("seq").is_some() {
                     seq += 1;
@@ -31,10 +31,10 @@ async fn parrot(
                     socket.send(Message::text(frame.to_string())).await?;
                 }
             }
-            Step::Closed { code, reason } => {
+            RecordedStep::Closed { code, reason } => {
                 socket.close(Some(CloseFrame { code: code.into(), reason: reason.into() })).await?;
             }
-            Step::Leave | Step::Note(_) => {}
+            RecordedStep::Leave | RecordedStep::Note(_) => {}
         }
     }
     while let Some(text) = hear(&mut socket).await {
@@ -98,21 +98,25 @@ async fn any_difference_is_found() {
     let extra = |line, frame| {
         if line == 60 { Some(json!({"type": "event", "event": "chat", "payload": {}})) } else { Some(frame) }
     };
-    let deviations = vec![Deviation { lines: 60..=60, why: "", change: Change::Skip }];
+    let deviations = vec![Deviation { lines: 60..=60, why: "", change: LineChange::Skip }];
     let story = play(ERRORS, deviations, extra).await;
     assert!(story.contains("came without being in the recording"), "{story}");
 }
 
 #[tokio::test]
 async fn deviations_change_what_is_expected() {
-    let closes =
-        |text: &'static str| vec![Deviation { lines: 4..=4, why: "", change: Change::CloseWith(1008, text) }];
+    let closes = |text: &'static str| {
+        vec![Deviation { lines: 4..=4, why: "", change: LineChange::CloseWith(1008, text) }]
+    };
     let story = play(REFUSED, closes("another reason"), |_, frame| Some(frame)).await;
     assert!(story.contains("another reason"), "{story}");
-    let skip = vec![Deviation { lines: 6..=6, why: "", change: Change::Skip }];
+    let skip = vec![Deviation { lines: 6..=6, why: "", change: LineChange::Skip }];
     assert_eq!(play(ERRORS, skip, |line, frame| (line != 6).then_some(frame)).await, "as recorded");
-    let edit =
-        vec![Deviation { lines: 6..=6, why: "", change: Change::Edit(|frame| frame["ok"] = json!(true)) }];
+    let edit = vec![Deviation {
+        lines: 6..=6,
+        why: "",
+        change: LineChange::Edit(|frame| frame["ok"] = json!(true)),
+    }];
     let story = play(ERRORS, edit, |_, frame| Some(frame)).await;
     assert!(story.contains("at /ok"), "{story}");
 }
