@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use crate::json5::{self, Member, Node, NodeKind, SyntaxError};
+use crate::json5::{self, Json5Node, Member, NodeKind, SyntaxError};
 
 const INDENT: &str = "  ";
 
@@ -42,7 +42,7 @@ struct TextEdit {
     text: String,
 }
 
-fn change(text: &str, node: &Node, next: &Value, edits: &mut Vec<TextEdit>) {
+fn change(text: &str, node: &Json5Node, next: &Value, edits: &mut Vec<TextEdit>) {
     if node.to_value() == *next {
         return;
     }
@@ -67,12 +67,12 @@ fn change(text: &str, node: &Node, next: &Value, edits: &mut Vec<TextEdit>) {
 /// A list with items added at its end, or with some items gone; `false` when it changed in another way.
 fn change_length(
     text: &str,
-    node: &Node,
-    items: &[Node],
+    node: &Json5Node,
+    items: &[Json5Node],
     values: &[Value],
     edits: &mut Vec<TextEdit>,
 ) -> bool {
-    let old: Vec<Value> = items.iter().map(Node::to_value).collect();
+    let old: Vec<Value> = items.iter().map(Json5Node::to_value).collect();
     let parts: Vec<Range<usize>> = items.iter().map(|item| item.span.clone()).collect();
     if let (Some(added), Some(last)) = (values.strip_prefix(old.as_slice()), parts.last()) {
         let is_multiline = is_multiline(text, node);
@@ -100,7 +100,7 @@ fn has_unique_keys(members: &[Member]) -> bool {
 
 fn change_object(
     text: &str,
-    node: &Node,
+    node: &Json5Node,
     members: &[Member],
     next: &Map<String, Value>,
     edits: &mut Vec<TextEdit>,
@@ -197,12 +197,12 @@ fn removal(text: &str, parts: &[Range<usize>], at: usize, is_end_free: bool) -> 
     start..end
 }
 
-fn is_multiline(text: &str, node: &Node) -> bool {
+fn is_multiline(text: &str, node: &Json5Node) -> bool {
     text.get(node.span.clone()).is_some_and(|body| body.contains('\n'))
 }
 
 /// Puts entries behind the last one that stays.
-fn insert(text: &str, node: &Node, last: &Range<usize>, entries: &[String], edits: &mut Vec<TextEdit>) {
+fn insert(text: &str, node: &Json5Node, last: &Range<usize>, entries: &[String], edits: &mut Vec<TextEdit>) {
     let value_end = last.end;
     let comma = comma_after(text, value_end);
     // Behind a member whose follower is removed the comma only parts the two.
@@ -228,7 +228,7 @@ fn insert(text: &str, node: &Node, last: &Range<usize>, entries: &[String], edit
 }
 
 /// End of the last item or member of a node.
-fn end_of_last(node: &Node) -> Option<usize> {
+fn end_of_last(node: &Json5Node) -> Option<usize> {
     match &node.kind {
         NodeKind::Object(members) => members.last().map(|member| member.value.span.end),
         NodeKind::Array(items) => items.last().map(|item| item.span.end),

@@ -14,20 +14,20 @@ const MAX_DEPTH: usize = 100;
 
 /// A parsed value with its place in the text.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
+pub(crate) struct Json5Node {
     /// Byte range of the value.
     pub(crate) span: Range<usize>,
     /// The value.
     pub(crate) kind: NodeKind,
 }
 
-/// Content of a [`Node`].
+/// Content of a [`Json5Node`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum NodeKind {
     /// `null`, a boolean, a number or a string.
     Scalar(Value),
     /// `[…]`
-    Array(Vec<Node>),
+    Array(Vec<Json5Node>),
     /// `{…}`
     Object(Vec<Member>),
 }
@@ -40,10 +40,10 @@ pub(crate) struct Member {
     /// Byte range of the key as written.
     pub(crate) key_span: Range<usize>,
     /// The value.
-    pub(crate) value: Node,
+    pub(crate) value: Json5Node,
 }
 
-impl Node {
+impl Json5Node {
     /// The plain value. The last of several equal keys counts, at the place of the first.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
@@ -108,7 +108,7 @@ impl fmt::Display for ShownChar {
 }
 
 /// Parses a whole text.
-pub(crate) fn parse(text: &str) -> Result<Node, SyntaxError> {
+pub(crate) fn parse(text: &str) -> Result<Json5Node, SyntaxError> {
     let mut reader = Json5Reader { text, at: 0, depth: 0 };
     reader.skip_space()?;
     let node = reader.value()?;
@@ -203,7 +203,7 @@ impl Json5Reader<'_> {
         }
     }
 
-    fn value(&mut self) -> Result<Node, SyntaxError> {
+    fn value(&mut self) -> Result<Json5Node, SyntaxError> {
         let start = self.at;
         let kind = match self.peek() {
             Some('{') => self.nested(Self::object)?,
@@ -215,7 +215,7 @@ impl Json5Reader<'_> {
             Some(c) if c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'I' | 'N') => self.number()?,
             Some(_) | None => return Err(self.unexpected()),
         };
-        Ok(Node { span: start..self.at, kind })
+        Ok(Json5Node { span: start..self.at, kind })
     }
 
     fn nested(

@@ -22,7 +22,7 @@ use openclaw_config::Config;
 
 pub use inbound::*;
 pub use outbound::*;
-pub use scene::{AccountLife, Inbox, Scene};
+pub use scene::{AccountLife, ConformanceScene, Inbox};
 
 /// A future of a fixture.
 pub type FixtureFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

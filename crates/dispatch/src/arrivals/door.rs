@@ -70,11 +70,11 @@ impl Drop for PairingSlot {
 /// State kept for each account.
 #[derive(Debug, Default)]
 pub(super) struct Door {
-    accounts: Mutex<HashMap<AccountKey, Arc<Lists>>>,
+    accounts: Mutex<HashMap<DoorAccount, Arc<Lists>>>,
 }
 
 /// Channel and account.
-type AccountKey = (String, String);
+type DoorAccount = (String, String);
 
 /// People let in to an account by a code, and people who ask to be.
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ struct Lists {
 
 /// An account as it is at this moment.
 struct AccountView {
-    account: AccountKey,
+    account: DoorAccount,
     rules: Result<DoorRules, Fate>,
     lists: Arc<Lists>,
     /// Lists as they were looked at; `None` before the first look.

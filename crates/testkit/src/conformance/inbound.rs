@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use openclaw_channels::{Exit, Unusable};
 
-use super::{ACCOUNTS, Fixture, Inbox, Scene};
+use super::{ACCOUNTS, ConformanceScene, Fixture, Inbox};
 
 /// Longer than any platform may be silent before it counts as gone (spec `channels.md` §15, §18.3).
 const SILENCE: Duration = Duration::from_secs(90);
 
 /// Ids byte for byte, and told only when it is on disk.
 pub async fn what_is_said_comes_whole_and_is_taken_only_then<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let (account, inbox) = (ACCOUNTS[0], Inbox::new());
     let places = scene.fixture.places(account);
     let said: Vec<_> =
@@ -32,7 +32,7 @@ pub async fn what_is_said_comes_whole_and_is_taken_only_then<F: Fixture>() {
 
 /// A full disk loses nothing.
 pub async fn what_was_not_taken_is_brought_again<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let (account, inbox) = (ACCOUNTS[0], Inbox::refusing(1));
     let at = scene.fixture.places(account).direct;
     scene.fixture.says(account, &at, "words");
@@ -45,7 +45,7 @@ pub async fn what_was_not_taken_is_brought_again<F: Fixture>() {
 
 /// The process dies when the inbox has it and the platform does not know.
 pub async fn a_kill_between_taking_and_telling_doubles_nothing<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let (account, inbox) = (ACCOUNTS[0], Inbox::hanging());
     let at = scene.fixture.places(account).direct;
     scene.fixture.says(account, &at, "words");
@@ -65,7 +65,7 @@ pub async fn a_kill_between_taking_and_telling_doubles_nothing<F: Fixture>() {
 
 /// Redelivered after it was told, also to another life.
 pub async fn what_is_brought_twice_has_one_id<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let (account, inbox) = (ACCOUNTS[0], Inbox::new());
     let at = scene.fixture.places(account).direct;
     scene.fixture.says(account, &at, "words");
@@ -85,7 +85,7 @@ pub async fn what_is_brought_twice_has_one_id<F: Fixture>() {
 /// Checks a connection that falls silent (no FIN, no answer): the account alone notices, within the
 /// time people would wait.
 pub async fn a_connection_that_fell_silent_is_replaced<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let (account, inbox) = (ACCOUNTS[0], Inbox::new());
     let at = scene.fixture.places(account).direct;
     scene.fixture.falls_silent(account);
@@ -100,7 +100,7 @@ pub async fn a_connection_that_fell_silent_is_replaced<F: Fixture>() {
 
 /// While it works.
 pub async fn revoked_credentials_end_it_and_say_so<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let (account, inbox) = (ACCOUNTS[0], Inbox::new());
     let at = scene.fixture.places(account).direct;
     let mut life = scene.start(account, &inbox);
@@ -121,7 +121,7 @@ pub async fn revoked_credentials_end_it_and_say_so<F: Fixture>() {
 
 /// Both work at once.
 pub async fn accounts_do_not_hear_each_other<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let inbox = Inbox::new();
     let lives = ACCOUNTS.map(|account| scene.start(account, &inbox));
     for round in 0..5 {
@@ -146,7 +146,7 @@ pub async fn accounts_do_not_hear_each_other<F: Fixture>() {
 
 /// Within the patience that its manager has.
 pub async fn it_stops_when_it_is_told<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let inbox = Inbox::new();
     let life = scene.start(ACCOUNTS[0], &inbox);
     life.until("connected", |status| status.connected).await;
@@ -158,7 +158,7 @@ pub async fn it_stops_when_it_is_told<F: Fixture>() {
 
 /// Checks that missing credentials are named, with the setting for them.
 pub async fn credentials_that_are_missing_are_named<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let channel = scene.fixture.channel();
     assert_eq!(channel.account_ids(&scene.config), ACCOUNTS);
     let config = scene.fixture.config_without_credentials(scene.dir.path());

@@ -8,7 +8,7 @@ use openclaw_channels::{
 };
 use serde_json::json;
 
-use super::{ACCOUNTS, Fixture, Meets, Scene};
+use super::{ACCOUNTS, ConformanceScene, Fixture, Meets};
 
 const FIRST: SendAttempt = SendAttempt { number: 1, late: false, may_repeat: false };
 
@@ -21,7 +21,7 @@ async fn send(account: &dyn Account, at: &Address, id: &str, part: &Part) -> Res
 
 /// Words, files, questions, buttons, and that somebody writes: all in the thread, whatever comes of them.
 pub async fn every_part_keeps_its_thread<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let (id, account) = (ACCOUNTS[0], scene.first());
     let Some(at) = scene.fixture.places(id).thread else {
         assert!(!scene.fixture.channel().capabilities().threads, "the fixture names no thread");
@@ -70,7 +70,7 @@ pub async fn every_part_keeps_its_thread<F: Fixture>() {
 
 /// Ten thousand characters with code in them.
 pub async fn a_long_answer_arrives_whole_in_parts_that_fit<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let (id, account) = (ACCOUNTS[0], scene.first());
     let at = scene.fixture.places(id).direct;
     let lines: Vec<String> = (0..300).map(|line| format!("let value{line} = compute({line});")).collect();
@@ -89,7 +89,7 @@ pub async fn a_long_answer_arrives_whole_in_parts_that_fit<F: Fixture>() {
 
 /// The platform asks for a pause in one conversation.
 pub async fn a_chat_that_waits_holds_up_no_other<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let (id, account) = (ACCOUNTS[0], scene.first());
     let places = scene.fixture.places(id);
     scene.fixture.next_send(id, Meets::Slower(30));
@@ -112,7 +112,7 @@ pub async fn a_chat_that_waits_holds_up_no_other<F: Fixture>() {
 
 /// A lost answer is not a failure, and a failure not a lost answer.
 pub async fn what_may_have_arrived_is_not_called_unsent<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let (id, account) = (ACCOUNTS[0], scene.first());
     let at = scene.fixture.places(id).direct;
     scene.fixture.next_send(id, Meets::LostAnswer);
@@ -131,7 +131,7 @@ pub async fn what_may_have_arrived_is_not_called_unsent<F: Fixture>() {
 
 /// Checks that a final refusal is not retried, and says why, for people.
 pub async fn what_was_refused_for_ever_is_not_tried_again<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let (id, account) = (ACCOUNTS[0], scene.first());
     let at = scene.fixture.places(id).direct;
     scene.fixture.next_send(id, Meets::NoSuchChat);
@@ -145,7 +145,7 @@ pub async fn what_was_refused_for_ever_is_not_tried_again<F: Fixture>() {
 
 /// All of them.
 pub async fn receipts_name_what_was_made<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let (id, account) = (ACCOUNTS[0], scene.first());
     let at = scene.fixture.places(id).group;
     let mut ids = Vec::new();
@@ -164,7 +164,7 @@ pub async fn receipts_name_what_was_made<F: Fixture>() {
 
 /// Both send at once.
 pub async fn accounts_do_not_speak_for_each_other<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let [one, two] = ACCOUNTS.map(|id| (id, scene.account(id), scene.fixture.places(id).direct));
     let say = |(id, account, at): &(&'static str, std::sync::Arc<dyn Account>, Address)| {
         let (id, account, at) = (*id, std::sync::Arc::clone(account), at.clone());
@@ -185,7 +185,7 @@ pub async fn accounts_do_not_speak_for_each_other<F: Fixture>() {
 
 /// Checks that nothing of an id is lost on the way to a file and back.
 pub async fn targets_are_read_as_they_are_written<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let channel = scene.fixture.channel();
     let places = scene.fixture.places(ACCOUNTS[0]);
     for address in [places.direct, places.other, places.group] {
@@ -202,7 +202,7 @@ pub async fn targets_are_read_as_they_are_written<F: Fixture>() {
 
 /// Sorted, without those that are not there.
 pub async fn actions_are_listed_and_others_refused<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let account = scene.first();
     let actions = account.actions();
     let mut sorted = actions.clone();
@@ -214,7 +214,7 @@ pub async fn actions_are_listed_and_others_refused<F: Fixture>() {
 
 /// Checks the answer of a probe in the time that is given.
 pub async fn a_probe_tells_good_credentials_from_bad<F: Fixture>() {
-    let scene = Scene::<F>::new().await;
+    let scene = ConformanceScene::<F>::new().await;
     let account = scene.first();
     let patience = Duration::from_secs(30);
     let good = account.probe(patience).await;

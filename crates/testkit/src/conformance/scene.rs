@@ -18,7 +18,7 @@ use super::{ACCOUNTS, Fixture};
 pub(super) const DEADLINE: Duration = Duration::from_secs(100);
 
 /// A platform, its accounts and a directory.
-pub struct Scene<F> {
+pub struct ConformanceScene<F> {
     /// The fake.
     pub fixture: F,
     /// The state directory.
@@ -27,7 +27,7 @@ pub struct Scene<F> {
     pub config: Arc<Config>,
 }
 
-impl<F: Fixture> Scene<F> {
+impl<F: Fixture> ConformanceScene<F> {
     /// Starts the fake.
     pub async fn new() -> Self {
         let fixture = F::start().await;

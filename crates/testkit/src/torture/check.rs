@@ -24,7 +24,7 @@ const LONG_PAUSE_MS: i64 = 60_000;
 const LINES: usize = 60;
 
 /// End of a message, according to its trace.
-struct End {
+struct TracedEnd {
     disposition: String,
     is_answered: bool,
     /// True if it came to an agent, so that it stands in a transcript.
@@ -130,7 +130,7 @@ pub(super) async fn all(
 
 /// An answer that may have been seen twice answers all it names: also what was stopped, and taken up by the run behind it, and what
 /// the run that gave it has read before the message's own did.
-fn flag_answered_together(made: &[Value], ends: &mut BTreeMap<String, End>) {
+fn flag_answered_together(made: &[Value], ends: &mut BTreeMap<String, TracedEnd>) {
     let repeated: BTreeSet<String> = ends.values().flat_map(|end| repeated_in(&end.trace)).collect();
     for message in made {
         let mut runs = answers_in(message);
@@ -159,7 +159,7 @@ fn repeated_in(trace: &Value) -> Vec<String> {
 fn judge(
     gateway: &GatewayUnderTest,
     run: &str,
-    ends: &BTreeMap<String, End>,
+    ends: &BTreeMap<String, TracedEnd>,
     found: &BTreeMap<String, MessageTally>,
     expected: Expected,
     tally: &mut Tally,
@@ -226,7 +226,7 @@ async fn of_person(
     socket: &mut WsClient,
     said: &PlatformMessage,
     until: Instant,
-) -> Result<End> {
+) -> Result<TracedEnd> {
     loop {
         let traced = socket.request("trace", json!({"id": said.message_id})).await?;
         let events = traced["events"].as_array().context("events")?;
@@ -247,7 +247,7 @@ async fn of_client(
     socket: &mut WsClient,
     run: &str,
     until: Instant,
-) -> Result<End> {
+) -> Result<TracedEnd> {
     loop {
         let traced = socket.request("trace", json!({"id": run})).await?;
         let runs = traced["runs"].as_array().context("runs")?;
@@ -283,14 +283,14 @@ async fn wait(gateway: &GatewayUnderTest, run: &str, trace: &Value, until: Insta
     Ok(())
 }
 
-async fn end_of_event(socket: &mut WsClient, event: &Value) -> Result<Option<End>> {
+async fn end_of_event(socket: &mut WsClient, event: &Value) -> Result<Option<TracedEnd>> {
     match event["fate"].as_str().unwrap_or_default() {
         "waiting" => Ok(None),
         "run" => end_of_run(socket, &event["run"], event).await,
         fate @ ("handled" | "dropped") => {
             let reason = event["reason"].as_str().unwrap_or_default();
             ensure!(!reason.is_empty(), "a fate without a rule: {event:#}");
-            Ok(Some(End {
+            Ok(Some(TracedEnd {
                 disposition: format!("{fate}: {reason}"),
                 is_answered: false,
                 is_run: false,
@@ -305,7 +305,7 @@ async fn end_of_event(socket: &mut WsClient, event: &Value) -> Result<Option<End
 }
 
 /// `None` while it is under way or something of its answer is.
-async fn end_of_run(socket: &mut WsClient, run: &Value, trace: &Value) -> Result<Option<End>> {
+async fn end_of_run(socket: &mut WsClient, run: &Value, trace: &Value) -> Result<Option<TracedEnd>> {
     let state = run["state"].as_str().unwrap_or_default();
     if state == "accepted" {
         return Ok(None);
@@ -334,7 +334,7 @@ async fn end_of_run(socket: &mut WsClient, run: &Value, trace: &Value) -> Result
         ("error", _) if dropped.is_some() => format!("dropped: {}", dropped.unwrap_or_default()),
         (state, _) => bail!("a run ends with {state}: {trace:#}"),
     };
-    Ok(Some(End {
+    Ok(Some(TracedEnd {
         disposition,
         is_answered: state == "ok",
         is_run: dropped.is_none(),

@@ -272,13 +272,13 @@ impl DbWriter {
         let mut open = true;
         while open {
             let mut next = match self.next(&mut mailbox) {
-                WriterStep::Mail(mail) => Some(mail),
-                WriterStep::Retry => {
+                DbWriterStep::Mail(mail) => Some(mail),
+                DbWriterStep::Retry => {
                     // The failure was reported when it began.
                     let _ = self.retry_refused();
                     continue;
                 }
-                WriterStep::Closed => break,
+                DbWriterStep::Closed => break,
             };
             let (mut batch, mut reads) = (Vec::new(), Vec::new());
             while let Some(mail) = next.take() {
@@ -299,21 +299,21 @@ impl DbWriter {
     }
 
     /// Waits for the next mail; only briefly while refused changes are to be tried again.
-    fn next(&self, mailbox: &mut mpsc::Receiver<Mail>) -> WriterStep {
+    fn next(&self, mailbox: &mut mpsc::Receiver<Mail>) -> DbWriterStep {
         if !self.has_retries() {
-            return mailbox.blocking_recv().map_or(WriterStep::Closed, WriterStep::Mail);
+            return mailbox.blocking_recv().map_or(DbWriterStep::Closed, DbWriterStep::Mail);
         }
         let pause = RETRY.saturating_sub(self.retried.elapsed());
         if pause.is_zero() {
-            return WriterStep::Retry;
+            return DbWriterStep::Retry;
         }
         let Ok(clock) = tokio::runtime::Builder::new_current_thread().enable_time().build() else {
-            return mailbox.blocking_recv().map_or(WriterStep::Closed, WriterStep::Mail);
+            return mailbox.blocking_recv().map_or(DbWriterStep::Closed, DbWriterStep::Mail);
         };
         match clock.block_on(async { tokio::time::timeout(pause, mailbox.recv()).await }) {
-            Ok(Some(mail)) => WriterStep::Mail(mail),
-            Ok(None) => WriterStep::Closed,
-            Err(_) => WriterStep::Retry,
+            Ok(Some(mail)) => DbWriterStep::Mail(mail),
+            Ok(None) => DbWriterStep::Closed,
+            Err(_) => DbWriterStep::Retry,
         }
     }
 
@@ -493,7 +493,7 @@ fn write_nothing(db: &Connection) -> Result<(), JournalError> {
 }
 
 /// Next step of the thread.
-enum WriterStep {
+enum DbWriterStep {
     Mail(Mail),
     /// No mail came: try the refused updates again.
     Retry,
