@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use divan::Bencher;
 use openclaw_agent::compaction::{Budget, CompactionSettings, Range, Urgency, plan};
-use openclaw_agent::pruning::{PruneSettings, Pruned, Window};
+use openclaw_agent::pruning::{PruneSettings, Pruned, PruningWindow};
 use openclaw_protocol::message::{
     AssistantMessage, Block, Message, ToolCall, ToolResultMessage, UserMessage,
 };
@@ -67,7 +67,7 @@ fn prune(bencher: Bencher<'_, '_>, entries: usize) {
     bencher.bench_local(|| {
         let mut pruned = Pruned::default();
         pruned.answered(0);
-        pruned.view(&messages, &settings, Window { tokens: 200_000, now: 1 })
+        pruned.view(&messages, &settings, PruningWindow { tokens: 200_000, now: 1 })
     });
 }
 
@@ -79,7 +79,7 @@ fn prune_nothing(bencher: Bencher<'_, '_>, entries: usize) {
     let messages = Arc::new(conversation(entries));
     let mut pruned = Pruned::default();
     pruned.answered(0);
-    bencher.bench_local(|| pruned.view(&messages, &settings, Window { tokens: 200_000, now: 1 }));
+    bencher.bench_local(|| pruned.view(&messages, &settings, PruningWindow { tokens: 200_000, now: 1 }));
 }
 
 #[divan::bench(args = ENTRIES)]

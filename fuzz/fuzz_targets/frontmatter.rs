@@ -2,10 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openclaw_agent::frontmatter::Document;
+use openclaw_agent::frontmatter::MarkdownDocument;
 
 fuzz_target!(|text: &str| {
-    let Ok(document) = Document::parse(text) else { return };
+    let Ok(document) = MarkdownDocument::parse(text) else { return };
     let settings = document.frontmatter;
     for key in ["name", "description", "user-invocable"] {
         let _ = (settings.text(key), settings.switch(key));

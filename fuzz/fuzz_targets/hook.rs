@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openclaw_agent::frontmatter::Document;
+use openclaw_agent::frontmatter::MarkdownDocument;
 use openclaw_agent::hooks::answer::{
     EventAnswer, PersistAnswer, SendingAnswer, StartAnswer, ToolCallAnswer, read,
 };
@@ -10,7 +10,7 @@ use openclaw_agent::hooks::hook_file::HookFile;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(text) = std::str::from_utf8(bytes) {
-        if let Ok(document) = Document::parse(text) {
+        if let Ok(document) = MarkdownDocument::parse(text) {
             assert!(document.body.len() <= text.len());
             let _ = document.frontmatter.manifest();
         }
