@@ -72,7 +72,7 @@ use openclaw_models::reference::ModelNames;
 use openclaw_models::{Choices, ModelRef, SelectError};
 use openclaw_runtime::session_model::SessionModels;
 use openclaw_runtime::setup::{Deps, Settings};
-use openclaw_runtime::shared::DispatcherParts;
+use openclaw_runtime::shared::SharedState;
 use openclaw_sessions::reset::find_trigger;
 use openclaw_sessions::reset::trigger::{command_body, slash_command, strip_structural_prefixes};
 use openclaw_sessions::store::Edit;
@@ -326,7 +326,7 @@ pub struct CommandContext<'a> {
     /// Storage, platforms and other parts of the gateway.
     pub deps: &'a Deps,
     /// The runs of the gateway.
-    pub shared: &'a DispatcherParts,
+    pub shared: &'a SharedState,
     /// Access to the runs and sub-agents of the gateway.
     pub host: &'a dyn CommandHost,
     /// Settings in force.

@@ -31,7 +31,7 @@ use openclaw_journal::arrival::{
     ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival,
 };
 use openclaw_journal::journal::Update;
-use openclaw_runtime::shared::DispatcherParts;
+use openclaw_runtime::shared::SharedState;
 
 use crate::handle::Dispatch;
 use desks::{Desks, Sink};
@@ -51,7 +51,7 @@ impl Dispatch {
 }
 
 /// Notes the fate of events. Should the disk refuse, the journal tries it again.
-async fn decide(shared: &DispatcherParts, numbers: &[i64], fate: Fate) {
+async fn decide(shared: &SharedState, numbers: &[i64], fate: Fate) {
     tracing::debug!(?numbers, ?fate, "decided");
     let decided = Update::Decided { numbers: numbers.to_vec(), fate, now: shared.clock.now_ms() };
     if let Err(error) = shared.journal.update(decided).await {

@@ -22,7 +22,7 @@ use openclaw_journal::request::{RunRequest, WEBCHAT};
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_runtime::events::Events;
 use openclaw_runtime::messages::DeliverError;
-use openclaw_runtime::shared::DispatcherParts;
+use openclaw_runtime::shared::SharedState;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -45,7 +45,7 @@ const JUST_TAKEN: Duration = Duration::from_secs(60 * 60);
 /// Handle to the dispatcher. Cloning is cheap; all clones are the same dispatcher.
 #[derive(Clone)]
 pub struct Dispatch {
-    shared: Arc<DispatcherParts>,
+    shared: Arc<SharedState>,
     parts: Arc<DispatchParts>,
     lanes: Arc<Supervisor>,
     /// Heartbeats whose answers are still owed; taken by the caller that owes them.
@@ -152,7 +152,7 @@ impl Dispatch {
     }
 
     /// State that everything that works on messages shares.
-    pub(crate) fn shared(&self) -> &Arc<DispatcherParts> {
+    pub(crate) fn shared(&self) -> &Arc<SharedState> {
         &self.shared
     }
 

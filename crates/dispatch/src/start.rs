@@ -12,7 +12,7 @@ use openclaw_journal::journal::sqlite::{FILE_NAME, SqliteJournal};
 use openclaw_runs::{RunHost, Runner};
 use openclaw_runtime::global_lanes::LaneSizes;
 use openclaw_runtime::setup::{Deps, Settings};
-use openclaw_runtime::shared::DispatcherParts;
+use openclaw_runtime::shared::SharedState;
 use tokio::sync::watch;
 
 use crate::handle::Dispatch;
@@ -55,13 +55,13 @@ impl Dispatch {
         deps.approvals.remember_forgotten(opened.notices.approvals());
         deps.command_sessions.remember_lost(opened.notices.commands());
         deps.system_events.restore(Arc::clone(&opened.journal), opened.notices.lines);
-        let shared = Arc::new(DispatcherParts::new(opened.journal, sizes, clock));
+        let shared = Arc::new(SharedState::new(opened.journal, sizes, clock));
         shared.outbox.keep_files_in(deps.state_dir.join(outbox::files::FOLDER));
         // Nothing is taken yet that has no row.
         if let Err(error) = shared.outbox.sweep_files(Duration::ZERO).await {
             tracing::warn!(%error, "files that no delivery names are left where they are");
         }
-        let runner = Runner::new(deps, Arc::clone(&shared));
+        let runner = Arc::new(Runner::new(deps, Arc::clone(&shared)));
         shared.outbox.tell(runner.tell_sent());
         let lanes = Arc::new(Supervisor::new(Arc::clone(&runner)));
         let parts = Arc::new(DispatchParts::new(Arc::clone(&runner), &lanes));
@@ -77,7 +77,7 @@ impl Dispatch {
 
 /// Applies new settings until the gateway stops: resizes the lanes, and remembers the secrets.
 async fn follow(
-    shared: Arc<DispatcherParts>,
+    shared: Arc<SharedState>,
     runner: Arc<Runner>,
     mut settings: watch::Receiver<Arc<Settings>>,
 ) {

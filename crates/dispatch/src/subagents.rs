@@ -2,7 +2,7 @@
 //! `sessions.md` §8.4–8.6, 8.9).
 //!
 //! [`openclaw_runtime::child_runs`] lists and keeps them; [`spawn`] starts one, [`context`] writes its
-//! prompt; [`follow`] waits for its end and has it told; [`result`] is its result, [`telling`] the
+//! prompt; [`mod@follow`] waits for its end and has it told; [`result`] is its result, [`telling`] the
 //! words for it; [`stop`] and [`sweep`] end and clear away.
 //!
 //! Work that is owed survives the process: a child is a message of the inbox, and so is its

@@ -9,7 +9,7 @@ use openclaw_journal::inbox::InboxRow;
 use openclaw_journal::source::RequestSource;
 use openclaw_protocol::SessionKey;
 use openclaw_runtime::events::{Verbose, injected as injected_event};
-use openclaw_runtime::shared::DispatcherParts;
+use openclaw_runtime::shared::SharedState;
 use openclaw_sessions::time::now_ms;
 use openclaw_sessions::transcript::Injector;
 use openclaw_sessions::transcript::inject::injected;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Compactions of a conversation that clients are told of.
 pub(super) struct CompactionNotes {
-    shared: Arc<DispatcherParts>,
+    shared: Arc<SharedState>,
     session_key: SessionKey,
     /// Number of compactions so far.
     count: u64,
@@ -31,7 +31,7 @@ pub(super) struct CompactionNotes {
 
 impl CompactionNotes {
     /// Notes of the run of a `chat.send`; `None` for any other run.
-    pub(super) fn of(shared: &Arc<DispatcherParts>, row: &InboxRow, session: &RunSession) -> Option<Self> {
+    pub(super) fn of(shared: &Arc<SharedState>, row: &InboxRow, session: &RunSession) -> Option<Self> {
         let request = &row.payload;
         let is_clients = matches!(request.source, RequestSource::Client(_));
         is_clients.then(|| Self {

@@ -89,7 +89,7 @@ impl Runner {
     }
 
     /// Returns the limits that a session puts on rights. `started_with` comes from
-    /// [`Runs::rights_of`](crate::subagents::Runs::rights_of).
+    /// [`ChildRuns::rights_of`](openclaw_runtime::child_runs::ChildRuns::rights_of).
     pub fn within<'a>(
         &'a self,
         settings: &'a Settings,

@@ -3,7 +3,7 @@
 //!
 //! Without hooks each of these places costs one look at a pointer. [`conversation`] tells of
 //! sessions that begin, end and are stopped, [`bootstrap`] has the workspace files changed,
-//! [`memory`] keeps the end of a conversation, [`gateway`] tells of start and stop, [`run`] of runs
+//! [`memory`] keeps the end of a conversation, [`run`] of runs
 //! and messages, [`delivery`] of messages to chat platforms.
 
 pub mod bootstrap;

@@ -1,11 +1,13 @@
 //! Runs, each from an accepted message to a stored result. The order of the steps is the promise of
-//! `docs/durability.md`.
+//! `docs/durability.md`. The crate starts no run by itself and knows no lane: what a run asks of the
+//! gateway around it goes through [`RunHost`]. Begin with [`work()`].
 //!
 //! - [`decide`] works before that, when the message is accepted. [`attempt`] counts the tries of a
 //!   message, [`given_up`] ends one that was tried too often; [`gathered`] puts messages together
 //!   that share a run.
 //! - [`command`] answers messages for the gateway, [`skill_tool`] those for a skill's tool;
-//!   [`shortcuts`] answers commands among words.
+//!   [`shortcut`] answers one among words. [`work()`] does all of this for one message,
+//!   [`ending`] stores how it ended.
 //! - [`session`] finds the conversation, [`protections`] tells if it may go on here, [`contact`]
 //!   notes the place where it is held, [`wording`] makes the model's view of the message,
 //!   [`prepare`] models and prompt, [`memory_flush`] is the turn before the turn, [`tools`] the
@@ -15,8 +17,8 @@
 //!   that come meanwhile, [`inject`] writes into its transcript; [`lent`] is its place in its lane
 //!   while it waits for another session.
 //! - [`invoke`] calls a tool for a client; [`compaction`] makes room between runs, [`compaction_note`]
-//!   tells clients of it, [`start_over`] begins conversations anew that can't go on; [`obstacle`]
-//!   waits for another process that has the transcript, or for space. [`unanswered`] keeps messages
+//!   tells clients of it, [`start_over`] begins conversations anew that can't go on; [`blocked`]
+//!   waits for an [`obstacle`], such as another process that has the transcript, or a full disk. [`unanswered`] keeps messages
 //!   that were stopped, or failed, before their run began. [`end_claim`] decides between an answer and a stop.
 //! - [`secrets`] has the secrets that tools may not say, [`device_secrets`] those of devices;
 //!   [`estimate`] builds a prompt for `/context` alone; [`result`] makes the record that is kept.

@@ -7,7 +7,7 @@ use openclaw_delivery::outbox::Enqueued;
 use openclaw_journal::delivery::Delivery;
 use openclaw_runtime::messages::{DeliverError, MessageHost};
 use openclaw_runtime::setup::Deps;
-use openclaw_runtime::shared::DispatcherParts;
+use openclaw_runtime::shared::SharedState;
 use openclaw_sessions::SessionKey;
 
 use crate::runner::Runner;
@@ -17,7 +17,7 @@ impl MessageHost for Runner {
         &self.deps
     }
 
-    fn shared(&self) -> &DispatcherParts {
+    fn shared(&self) -> &SharedState {
         &self.shared
     }
 

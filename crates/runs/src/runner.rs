@@ -14,7 +14,7 @@ use openclaw_protocol::message::UserMessage;
 use openclaw_runtime::child_runs::ChildRuns;
 use openclaw_runtime::session_model::SessionModels;
 use openclaw_runtime::setup::{Deps, Settings};
-use openclaw_runtime::shared::DispatcherParts;
+use openclaw_runtime::shared::SharedState;
 use openclaw_sessions::entry::Json;
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::{KeyRules, SessionEntry, SessionKey, StoreError};
@@ -34,8 +34,6 @@ use crate::wording::{self, Circumstances};
 pub struct Runner {
     /// Stores, models and platforms that the gateway hands in.
     pub deps: Deps,
-    /// Weak reference to itself, for tasks that outlive a call.
-    pub own: Weak<Runner>,
     /// Gateway around the runs, once there is one.
     host: OnceLock<Weak<dyn RunHost>>,
     /// Models of sessions.
@@ -59,20 +57,15 @@ pub struct Runner {
     /// Messages that may end the process.
     pub suspects: Suspects,
     /// State that everything that works on messages shares.
-    pub shared: Arc<DispatcherParts>,
+    pub shared: Arc<SharedState>,
 }
 
 impl Runner {
     /// Makes the parts from what the gateway hands in.
-    pub fn new(deps: Deps, shared: Arc<DispatcherParts>) -> Arc<Self> {
-        Arc::new_cyclic(|own| Self::with(deps, shared, Weak::clone(own)))
-    }
-
-    fn with(mut deps: Deps, shared: Arc<DispatcherParts>, own: Weak<Self>) -> Self {
+    pub fn new(mut deps: Deps, shared: Arc<SharedState>) -> Self {
         let (store, events) = (Arc::clone(&deps.store), Arc::clone(&deps.system_events));
         let config = Arc::clone(&deps.settings.borrow().config);
         Self {
-            own,
             host: OnceLock::new(),
             models: SessionModels::new(deps.models.clone(), store, events, shared.clock.clone()),
             child_runs: Arc::new(ChildRuns::new(&deps.state_dir)),
@@ -111,12 +104,6 @@ impl Runner {
         tokio::task::yield_now().await;
         let kept = self.reports.keep(key, report?);
         kept.inspect_err(|error| tracing::warn!(session = %key, %error, "the row does not say what the prompt was made of")).ok()
-    }
-
-    /// Returns a strong reference to itself, for tasks that outlive a call; `None` once the gateway
-    /// is gone.
-    pub fn itself(&self) -> Option<Arc<Self>> {
-        self.own.upgrade()
     }
 
     /// Models that sessions have chosen, among all models.

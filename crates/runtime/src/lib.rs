@@ -5,7 +5,7 @@
 //! sessions share ([`global_lanes`]). [`events`] tells clients of runs, [`system_events`] keeps lines
 //! for the next prompt of a session, [`session_model`] resolves the model a session asks for, and
 //! [`tool_access`] decides which tools a run has, [`child_runs`] lists the sub-agents. Begin with
-//! [`shared::DispatcherParts`].
+//! [`shared::SharedState`].
 //!
 //! The crate runs nothing: commands are in `openclaw-commands`, runs in `openclaw-runs`, lanes in
 //! `openclaw-dispatch`.

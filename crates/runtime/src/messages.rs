@@ -27,7 +27,7 @@ use openclaw_journal::delivery::Delivery;
 use openclaw_sessions::SessionKey;
 
 use crate::setup::Deps;
-use crate::shared::DispatcherParts;
+use crate::shared::SharedState;
 
 pub use files::ClientFiles;
 pub use perform::MessageRequest;
@@ -40,7 +40,7 @@ pub trait MessageHost: Send + Sync {
     fn deps(&self) -> &Deps;
 
     /// Returns the state that the parts of the gateway share.
-    fn shared(&self) -> &DispatcherParts;
+    fn shared(&self) -> &SharedState;
 
     /// Returns the conversation that a session's answers go to by themselves.
     fn route_of<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, Option<Address>>;

@@ -14,7 +14,7 @@ use crate::global_lanes::{GlobalLanes, LaneSizes};
 use crate::registry::Registry;
 
 /// Parts of one dispatcher.
-pub struct DispatcherParts {
+pub struct SharedState {
     /// The time.
     pub clock: Clock,
     /// Bounds on waiting messages.
@@ -43,7 +43,7 @@ pub struct DispatcherParts {
     pub kill: CancellationToken,
 }
 
-impl DispatcherParts {
+impl SharedState {
     /// State of a dispatcher that has begun nothing.
     pub fn new(journal: Arc<dyn Journal>, sizes: LaneSizes, clock: Clock) -> Self {
         let (stopping, kill) = (CancellationToken::new(), CancellationToken::new());

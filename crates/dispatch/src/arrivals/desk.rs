@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use openclaw_channels::Address;
 use openclaw_delivery::incoming::debounce::{Gather, Machine};
-use openclaw_runtime::shared::DispatcherParts;
+use openclaw_runtime::shared::SharedState;
 use openclaw_sessions::key::SessionKey;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -85,7 +85,7 @@ impl Desk {
         }
     }
 
-    fn shared(&self) -> &Arc<DispatcherParts> {
+    fn shared(&self) -> &Arc<SharedState> {
         self.desks.dispatch.shared()
     }
 

@@ -16,7 +16,7 @@ use openclaw_journal::job::Job;
 use openclaw_journal::journal::Update;
 use openclaw_journal::queue::DropRule;
 use openclaw_protocol::{RunId, SessionKey};
-use openclaw_runtime::shared::DispatcherParts;
+use openclaw_runtime::shared::SharedState;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
@@ -35,7 +35,7 @@ const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct Actor {
     key: SessionKey,
-    shared: Arc<DispatcherParts>,
+    shared: Arc<SharedState>,
     runner: Arc<Runner>,
     lanes: Arc<Supervisor>,
     mailbox: Mailbox,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use openclaw_channels::{Account, Activity, Address};
 use openclaw_delivery::outbox::Outbox;
 use openclaw_delivery::reply::typing::{self, Typing};
-use openclaw_runtime::shared::DispatcherParts;
+use openclaw_runtime::shared::SharedState;
 
 use super::part_id;
 use crate::replies::AnswerSettings;
@@ -66,7 +66,7 @@ pub(crate) struct Unsent {
 
 impl Unsent {
     /// Shows that somebody writes until they are out.
-    pub(crate) fn show(self, shared: &DispatcherParts) {
+    pub(crate) fn show(self, shared: &SharedState) {
         let (outbox, stopping) = (shared.outbox.clone(), shared.stopping.clone());
         shared.showing.spawn(async move {
             tokio::select! { biased;
