@@ -55,12 +55,12 @@ pub(crate) use value::{given, given_text, positive};
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Run one agent turn and print the reply
     Agent(AgentArgs),
     /// Agents and their workspaces

@@ -12,15 +12,15 @@ use std::time::Duration;
 use openclaw_protocol::Call;
 use serde_json::Value;
 
-pub(crate) use connect::{ConnectError, Connection, Event, Wait};
+pub(crate) use connect::{AwaitedResponse, ConnectError, GatewayConnection, ReceivedEvent};
 pub(crate) use elsewhere::elsewhere;
 pub(crate) use explain::{another_program, choose_port, explain};
 pub(crate) use gateway_url::problem as url_problem;
-pub(crate) use target::{Target, TargetFlags};
+pub(crate) use target::{GatewayTarget, TargetFlags};
 
 use crate::args::{TargetArgs, positive};
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 
 /// Time for a call unless asked otherwise (spec `cli.md` §2).
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -36,13 +36,13 @@ impl From<&TargetArgs> for TargetFlags {
 /// # Errors
 /// Returns the failure, with the block that says which gateway was meant.
 pub(crate) async fn call(
-    context: &Context,
+    context: &CliContext,
     flags: &TargetFlags,
     method: &str,
     params: Value,
-    wait: Wait,
+    wait: AwaitedResponse,
     timeout: Duration,
-) -> Result<Value, Failure> {
+) -> Result<Value, CommandFailure> {
     call_hearing(context, flags, method, params, wait, timeout, &mut |_| {}).await
 }
 
@@ -51,17 +51,17 @@ pub(crate) async fn call(
 /// # Errors
 /// As [`call`].
 pub(crate) async fn call_hearing(
-    context: &Context,
+    context: &CliContext,
     flags: &TargetFlags,
     method: &str,
     params: Value,
-    wait: Wait,
+    wait: AwaitedResponse,
     timeout: Duration,
-    hear: &mut (dyn FnMut(Event<'_>) + Send),
-) -> Result<Value, Failure> {
-    let target = Target::resolve(context, flags)?;
+    hear: &mut (dyn FnMut(ReceivedEvent<'_>) + Send),
+) -> Result<Value, CommandFailure> {
+    let target = GatewayTarget::resolve(context, flags)?;
     let work = async {
-        let mut connection = Connection::open(context, &target).await?;
+        let mut connection = GatewayConnection::open(context, &target).await?;
         let answer = connection.call_hearing(method, params, wait, hear).await;
         connection.close().await;
         answer
@@ -69,7 +69,7 @@ pub(crate) async fn call_hearing(
     match tokio::time::timeout(timeout, work).await {
         Ok(Ok(payload)) => Ok(payload),
         Ok(Err(error)) => Err(explain(context, &target, &error)),
-        Err(_) => Err(Failure::new(
+        Err(_) => Err(CommandFailure::new(
             "timeout",
             format!("gateway timeout after {}ms\n{}", timeout.as_millis(), target.describe(context)),
         )
@@ -78,7 +78,7 @@ pub(crate) async fn call_hearing(
 }
 
 /// Returns the hint for a gateway that takes the connection and does not answer in time.
-fn when_silent(context: &Context, target: &Target) -> String {
+fn when_silent(context: &CliContext, target: &GatewayTarget) -> String {
     let logs = context.hint_command("openclaw logs");
     another_program(context, target)
         .unwrap_or_else(|| format!("Look at `{logs}`, or give it more time with --timeout."))
@@ -88,19 +88,21 @@ fn when_silent(context: &Context, target: &Target) -> String {
 ///
 /// # Errors
 /// When it is none: the gateway is another version, or no gateway.
-pub(crate) fn read<C: Call>(answer: Value, what: &str) -> Result<C::Output, Failure> {
+pub(crate) fn read<C: Call>(answer: Value, what: &str) -> Result<C::Output, CommandFailure> {
     let text =
         |error: serde_json::Error| format!("the gateway's answer to {} is no {what}: {error}", C::NAME);
-    serde_json::from_value(answer).map_err(|error| Failure::new("protocol", text(error)))
+    serde_json::from_value(answer).map_err(|error| CommandFailure::new("protocol", text(error)))
 }
 
 /// Runs a future to its end on a runtime of one thread.
-pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(crate) fn block_on<T>(
+    future: impl Future<Output = Result<T, CommandFailure>>,
+) -> Result<T, CommandFailure> {
     openclaw_models::install_tls();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::new("runtime", format!("could not start: {error}")))?;
+        .map_err(|error| CommandFailure::new("runtime", format!("could not start: {error}")))?;
     crate::runtime::finish(runtime, future)
 }
 
@@ -108,7 +110,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
 ///
 /// # Errors
 /// In the reference's words.
-pub(crate) fn timeout_of(flag: Option<&str>, default: Duration) -> Result<Duration, Failure> {
+pub(crate) fn timeout_of(flag: Option<&str>, default: Duration) -> Result<Duration, CommandFailure> {
     match flag {
         None => Ok(default),
         Some(text) => {

@@ -9,9 +9,9 @@ use openclaw_config::profile::{apply_profile, hints_in, take_profile_flags};
 use openclaw_config::{Environment, nearest};
 
 use crate::args::value::no_option;
-use crate::args::{Cli, Command, ConfigArgs, ConfigCommand, with_examples};
-use crate::context::Context;
-use crate::failure::{Failure, USAGE};
+use crate::args::{Cli, CliCommand, ConfigArgs, ConfigCommand, with_examples};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, USAGE};
 use crate::{commands, output};
 
 /// Runs a command line (program name excluded) and returns the exit code.
@@ -45,10 +45,12 @@ pub(crate) fn run(args: &[String]) -> u8 {
     match parsed(words) {
         Ok(Cli { command: Some(command) }) => {
             // For `config set` the word is about the value, not about the output.
-            let is_set =
-                matches!(&command, Command::Config(ConfigArgs { command: Some(ConfigCommand::Set { .. }) }));
+            let is_set = matches!(
+                &command,
+                CliCommand::Config(ConfigArgs { command: Some(ConfigCommand::Set { .. }) })
+            );
             let json = json && !is_set;
-            let context = Context::new(&env, no_color);
+            let context = CliContext::new(&env, no_color);
             commands::run(command, &context).unwrap_or_else(|failure| {
                 let failure = failure.for_profile(context.env());
                 failure.report(json);
@@ -137,7 +139,7 @@ fn parsed<'a>(words: impl Iterator<Item = &'a str>) -> Result<Cli, clap::Error> 
 
 /// Failure for words that do not parse, in the reference's form where it has one; `None` where help
 /// was asked for.
-fn grammar_failure(error: &clap::Error, words: &[String]) -> Option<Failure> {
+fn grammar_failure(error: &clap::Error, words: &[String]) -> Option<CommandFailure> {
     let word = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(list)) => list.first().cloned(),
@@ -152,14 +154,14 @@ fn grammar_failure(error: &clap::Error, words: &[String]) -> Option<Failure> {
             word(ContextKind::InvalidArg).map(|name| unknown_argument(&name, words))
         }
         ErrorKind::MissingRequiredArgument => {
-            word(ContextKind::InvalidArg).map(|name| Failure::usage(missing(&name)))
+            word(ContextKind::InvalidArg).map(|name| CommandFailure::usage(missing(&name)))
         }
         ErrorKind::InvalidValue | ErrorKind::TooFewValues => {
             word(ContextKind::InvalidArg).map(|name| value_missing(&name))
         }
         _ => None,
     };
-    Some(failure.unwrap_or_else(|| Failure::usage(error.render().to_string().trim_end())))
+    Some(failure.unwrap_or_else(|| CommandFailure::usage(error.render().to_string().trim_end())))
 }
 
 /// The command that the words name, as deep as they do.
@@ -169,10 +171,10 @@ fn named_command(words: &[String]) -> clap::Command {
     words.iter().fold(cli, |command, word| command.find_subcommand(word).cloned().unwrap_or(command))
 }
 
-fn unknown_command(name: &str, words: &[String]) -> Failure {
+fn unknown_command(name: &str, words: &[String]) -> CommandFailure {
     let command = named_command(words);
     let known = command.get_subcommands().map(clap::Command::get_name);
-    let failure = Failure::usage(format!("error: unknown command '{name}'"));
+    let failure = CommandFailure::usage(format!("error: unknown command '{name}'"));
     match nearest(name, known) {
         Some(meant) => failure.hint(format!("(Did you mean {meant}?)")),
         None => {
@@ -182,8 +184,8 @@ fn unknown_command(name: &str, words: &[String]) -> Failure {
     }
 }
 
-fn value_missing(option: &str) -> Failure {
-    Failure::usage(format!("error: option '{option}' argument missing"))
+fn value_missing(option: &str) -> CommandFailure {
+    CommandFailure::usage(format!("error: option '{option}' argument missing"))
 }
 
 /// The option that was left without its value and took the next option for that, so that a value stands alone: `-m --target 5`.
@@ -202,13 +204,13 @@ fn left_without_value(value: &str, words: &[String], command: &clap::Command) ->
     })
 }
 
-fn unknown_argument(name: &str, words: &[String]) -> Failure {
+fn unknown_argument(name: &str, words: &[String]) -> CommandFailure {
     let mut command = named_command(words);
     if let Some(option) = left_without_value(name, words, &command) {
         return value_missing(&option);
     }
     if let Some(option) = name.strip_prefix("--") {
-        let failure = Failure::usage(format!("error: unknown option '{name}'"));
+        let failure = CommandFailure::usage(format!("error: unknown option '{name}'"));
         let known = command.get_arguments().filter(|argument| !argument.is_hide_set());
         return match nearest(option, known.filter_map(clap::Arg::get_long)) {
             Some(meant) => failure.hint(format!("(Did you mean --{meant}?)")),
@@ -216,9 +218,9 @@ fn unknown_argument(name: &str, words: &[String]) -> Failure {
         };
     }
     if name.starts_with('-') {
-        return Failure::usage(format!("error: unknown option '{name}'"));
+        return CommandFailure::usage(format!("error: unknown option '{name}'"));
     }
-    let failure = Failure::usage(format!("error: unexpected argument '{name}'"));
+    let failure = CommandFailure::usage(format!("error: unexpected argument '{name}'"));
     match command.get_name() {
         "agent" => failure.hint("Put the message behind -m: `openclaw agent --agent main -m \"<message>\"`"),
         _ => failure.hint(command.render_usage().to_string()),
@@ -321,7 +323,7 @@ mod tests {
         }
     }
 
-    fn refused(line: &str) -> Failure {
+    fn refused(line: &str) -> CommandFailure {
         let Err(error) = Cli::try_parse_from(words(&format!("openclaw {line}"))) else { panic!("{line}") };
         grammar_failure(&error, &words(line)).unwrap()
     }

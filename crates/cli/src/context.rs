@@ -6,12 +6,12 @@ use std::sync::Arc;
 use openclaw_config::{Config, Environment, Issue, Loaded, Paths, profile, shared_place, unknown_keys};
 use openclaw_protocol::AgentId;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output::{self, Style};
 
 /// Settings from the flags and the environment, resolved once.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct CliContext {
     /// Config, paths and environment.
     pub(crate) loaded: Arc<Loaded>,
     process: Environment,
@@ -40,7 +40,7 @@ impl<'a> Mistakes<'a> {
     }
 }
 
-impl Context {
+impl CliContext {
     /// Reads the config of an environment.
     pub(crate) fn new(env: &Environment, no_color: bool) -> Self {
         let loaded = Arc::new(openclaw_config::load(env));
@@ -67,7 +67,7 @@ impl Context {
     ///
     /// # Errors
     /// The block that names every problem (spec `cli.md` §1.5).
-    pub(crate) fn config(&self) -> Result<&Arc<Config>, Failure> {
+    pub(crate) fn config(&self) -> Result<&Arc<Config>, CommandFailure> {
         self.loaded.config_for_reading().map_err(|_| self.invalid_config())
     }
 
@@ -75,11 +75,11 @@ impl Context {
     ///
     /// # Errors
     /// When the config can't be used or has no such agent.
-    pub(crate) fn agent(&self, asked: Option<&str>) -> Result<AgentId, Failure> {
+    pub(crate) fn agent(&self, asked: Option<&str>) -> Result<AgentId, CommandFailure> {
         let config = self.config()?;
         let id = asked.map_or_else(|| config.default_agent(), AgentId::normalize);
         if !config.has_agent(&id) {
-            return Err(Failure::new("unknown-agent", format!("Unknown agent id \"{id}\"."))
+            return Err(CommandFailure::new("unknown-agent", format!("Unknown agent id \"{id}\"."))
                 .hint("Run `openclaw agents list` for the configured ones."));
         }
         Ok(id)
@@ -119,7 +119,7 @@ impl Context {
     }
 
     /// Failure for a config that can't be used.
-    pub(crate) fn invalid_config(&self) -> Failure {
+    pub(crate) fn invalid_config(&self) -> CommandFailure {
         let snapshot = &self.loaded.snapshot;
         let Mistakes { issues, moved } = Mistakes::of(&snapshot.issues);
         let are_old = issues.first().is_some_and(|issue| issue.is_old_key());
@@ -128,7 +128,7 @@ impl Context {
         let text =
             format!("Config invalid\nFile: {}\n{heading}:\n{}", self.short(&snapshot.path), lines.join("\n"));
         let moved = moved.map(|told| format!(" {told}")).unwrap_or_default();
-        Failure::new("config-invalid", text)
+        CommandFailure::new("config-invalid", text)
             .hint(format!("\n{}, then run the command again.{moved}", self.config_fix()))
     }
 

@@ -13,7 +13,7 @@ pub(crate) const USAGE: u8 = 2;
 
 /// Failure of a command: the text for stderr, and the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct CommandFailure {
     /// Machine-readable kind for `--json`.
     pub(crate) code: &'static str,
     /// Description of what happened, and to what. May have several lines.
@@ -27,9 +27,9 @@ pub(crate) struct Failure {
 }
 
 /// The result of a command: its exit code.
-pub(crate) type Outcome = Result<u8, Failure>;
+pub(crate) type CommandResult = Result<u8, CommandFailure>;
 
-impl Failure {
+impl CommandFailure {
     /// An ordinary error.
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), hint: None, details: None, exit: ERROR }
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_hint_is_told_when_there_is_one() {
-        let failure = Failure::new("x", "m");
+        let failure = CommandFailure::new("x", "m");
         assert_eq!(failure.document(), json!({ "error": { "code": "x", "message": "m" } }));
         let hinted = failure.hint("do");
         assert_eq!(hinted.document(), json!({ "error": { "code": "x", "message": "m", "hint": "do" } }));

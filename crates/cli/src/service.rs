@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use openclaw_gateway::Running;
+use openclaw_gateway::RunningGateway;
 use tokio::process::Command;
 use tokio::runtime::Builder;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::runtime;
 
 /// Time limit for an answer of `systemctl`.
@@ -26,7 +26,7 @@ pub(crate) struct Service {
 
 impl Service {
     /// Service of this profile.
-    pub(crate) fn of(context: &Context, name: &str) -> Self {
+    pub(crate) fn of(context: &CliContext, name: &str) -> Self {
         let profile = context.paths().profile();
         let home = context.paths().home();
         if cfg!(target_os = "macos") {
@@ -41,7 +41,7 @@ impl Service {
     }
 
     /// Service of the gateway.
-    pub(crate) fn gateway(context: &Context) -> Self {
+    pub(crate) fn gateway(context: &CliContext) -> Self {
         Self::of(context, "openclaw-gateway")
     }
 
@@ -84,14 +84,14 @@ impl Service {
     }
 
     /// True if it runs the gateway of this state directory, as far as the directory's place tells.
-    fn is_of(&self, context: &Context) -> bool {
+    fn is_of(&self, context: &CliContext) -> bool {
         let suffix = context.paths().profile().map(|profile| format!("-{profile}")).unwrap_or_default();
         let usual = context.paths().home().join(format!(".openclaw{suffix}"));
         cfg!(target_os = "linux") && self.is_installed() && context.paths().state_dir() == usual
     }
 
     /// True if a process is this service's.
-    fn has(&self, running: Running) -> bool {
+    fn has(&self, running: RunningGateway) -> bool {
         let unit = format!("{}.service", self.unit);
         let group = running.pid.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok());
         group.is_some_and(|group| group.lines().any(|line| line.rsplit('/').next() == Some(unit.as_str())))
@@ -103,7 +103,7 @@ impl Service {
 }
 
 /// Directory of a user's units.
-fn units(context: &Context) -> PathBuf {
+fn units(context: &CliContext) -> PathBuf {
     let written =
         context.env().get_nonblank("XDG_CONFIG_HOME").map(Path::new).filter(|dir| dir.is_absolute());
     let config = written.map_or_else(|| context.paths().home().join(".config"), Path::to_path_buf);
@@ -111,12 +111,12 @@ fn units(context: &Context) -> PathBuf {
 }
 
 /// ` (pid 7)`, when it is known.
-pub(crate) fn process(running: Running) -> String {
+pub(crate) fn process(running: RunningGateway) -> String {
     running.pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
 }
 
 /// Command that starts the gateway of this state directory.
-pub(crate) fn start_command(context: &Context) -> String {
+pub(crate) fn start_command(context: &CliContext) -> String {
     let service = Service::gateway(context);
     match service.is_of(context) {
         true => service.command("start"),
@@ -125,7 +125,7 @@ pub(crate) fn start_command(context: &Context) -> String {
 }
 
 /// Advice, without a full stop, for a running gateway that has to begin anew.
-pub(crate) fn restart_advice(context: &Context, running: Running) -> String {
+pub(crate) fn restart_advice(context: &CliContext, running: RunningGateway) -> String {
     let service = Service::gateway(context);
     if service.is_of(context) && service.has(running) {
         return format!("restart it: {}", service.command("restart"));
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    fn installed(vars: &[(&str, &str)]) -> (tempfile::TempDir, Context) {
+    fn installed(vars: &[(&str, &str)]) -> (tempfile::TempDir, CliContext) {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().to_str().unwrap().to_owned();
         let vars: Vec<(&str, &str)> =

@@ -11,7 +11,7 @@ use openclaw_tools::approvals::{ApprovalEvent, ApprovalRequest, Approvals};
 use serde::Serialize;
 
 use crate::approval_forward::Forwarder;
-use crate::events::Event;
+use crate::events::GatewayEvent;
 use crate::fan_out::EventHub;
 
 /// Sends events to clients about approvals from now on, and has people in chats told by `forwarder`,
@@ -70,7 +70,7 @@ fn subject(request: &ApprovalRequest) -> ExecApprovalSubject {
 
 fn publish(events: &EventHub, name: &'static str, payload: &impl Serialize) {
     match Payload::of(payload) {
-        Ok(payload) => events.publish(Event::named(name, payload)),
+        Ok(payload) => events.publish(GatewayEvent::named(name, payload)),
         Err(error) => tracing::error!(%error, name, "an event can't be written"),
     }
 }

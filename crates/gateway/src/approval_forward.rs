@@ -58,7 +58,7 @@ impl Forwarder {
                 // The question was decided meanwhile.
                 None => return,
             }
-            let message = Message {
+            let message = ApprovalNotice {
                 id: format!("approval:{}:asked", question.id),
                 text: asking(&question),
                 buttons: buttons(&question.id),
@@ -80,7 +80,7 @@ impl Forwarder {
             None => format!("⏱️ Exec approval: nobody decided in time.\nID: {}", question.id),
         };
         let id = format!("approval:{}:settled", question.id);
-        let message = Message { id, text, buttons: Vec::new(), expires_at: None };
+        let message = ApprovalNotice { id, text, buttons: Vec::new(), expires_at: None };
         let this = Arc::clone(self);
         self.parts.tasks.spawn(async move { send(&this.parts, &places, message).await });
     }
@@ -267,7 +267,7 @@ fn buttons(id: &str) -> Vec<Vec<Button>> {
 }
 
 /// Message for chats.
-struct Message {
+struct ApprovalNotice {
     id: String,
     text: String,
     buttons: Vec<Vec<Button>>,
@@ -275,8 +275,8 @@ struct Message {
     expires_at: Option<i64>,
 }
 
-async fn send(parts: &ForwarderParts, places: &[Address], message: Message) {
-    let Message { id, text, buttons, expires_at } = message;
+async fn send(parts: &ForwarderParts, places: &[Address], message: ApprovalNotice) {
+    let ApprovalNotice { id, text, buttons, expires_at } = message;
     let config = parts.settings.config();
     for (at, address) in places.iter().enumerate() {
         let can_press = parts.platforms.shows_buttons(&config, address);

@@ -46,7 +46,7 @@ pub(crate) enum AttachmentError {
 }
 
 /// Attachment as the client sent it.
-struct Attachment<'a> {
+struct ClientAttachment<'a> {
     label: String,
     mime: Option<String>,
     content: &'a str,
@@ -75,9 +75,9 @@ pub(crate) fn decode(items: &[Value]) -> Result<Decoded, AttachmentError> {
 }
 
 /// Items with content; others are ignored. Labels count the items that are left.
-fn attachments(items: &[Value]) -> impl Iterator<Item = Attachment<'_>> {
+fn attachments(items: &[Value]) -> impl Iterator<Item = ClientAttachment<'_>> {
     let with_content = items.iter().filter_map(|item| Some((item, content(item)?)));
-    with_content.enumerate().map(|(index, (item, content))| Attachment {
+    with_content.enumerate().map(|(index, (item, content))| ClientAttachment {
         label: name(item).map_or_else(|| format!("attachment-{}", index + 1), str::to_owned),
         mime: text(item, "mimeType").map(essence),
         content,
@@ -98,7 +98,7 @@ fn text<'a>(item: &'a Value, key: &str) -> Option<&'a str> {
 }
 
 impl Decoded {
-    fn take(&mut self, attachment: &Attachment<'_>) -> Result<(), AttachmentError> {
+    fn take(&mut self, attachment: &ClientAttachment<'_>) -> Result<(), AttachmentError> {
         let label = &attachment.label;
         let data: String = payload(attachment.content).split_ascii_whitespace().collect();
         let too_large = |bytes| AttachmentError::TooLarge { label: label.clone(), bytes };

@@ -60,15 +60,15 @@ pub(crate) struct AccountParts {
 pub(crate) struct ChannelManager {
     parts: Arc<AccountParts>,
     sink: Mutex<Option<Arc<dyn InboundSink>>>,
-    slots: tokio::sync::Mutex<BTreeMap<Key, Slot>>,
-    held: Mutex<Vec<Key>>,
+    slots: tokio::sync::Mutex<BTreeMap<AccountKey, StartedAccount>>,
+    held: Mutex<Vec<AccountKey>>,
 }
 
 /// Channel and account.
-type Key = (String, String);
+type AccountKey = (String, String);
 
 /// An account that is started.
-struct Slot {
+struct StartedAccount {
     /// Part of the configuration that it was started with.
     settings: Value,
     stop: CancellationToken,
@@ -123,7 +123,7 @@ impl ChannelManager {
                 }
             }
         }
-        let gone: Vec<Key> = slots
+        let gone: Vec<AccountKey> = slots
             .iter()
             .filter(|(key, slot)| {
                 wanted
@@ -138,7 +138,9 @@ impl ChannelManager {
             }
         }
         for (key, channel) in wanted {
-            let begin = |key: &Key| Slot::begin(&self.parts, config, channel, key, Arc::clone(&sink));
+            let begin = |key: &AccountKey| {
+                StartedAccount::begin(&self.parts, config, channel, key, Arc::clone(&sink))
+            };
             if let Entry::Vacant(place) = slots.entry(key) {
                 let slot = begin(place.key());
                 place.insert(slot);
@@ -190,17 +192,17 @@ impl ChannelManager {
     }
 }
 
-impl Slot {
+impl StartedAccount {
     fn begin(
         parts: &Arc<AccountParts>,
         config: &Arc<Config>,
         channel: Arc<dyn Channel>,
-        key: &Key,
+        key: &AccountKey,
         sink: Arc<dyn InboundSink>,
     ) -> Self {
         let stop = CancellationToken::new();
         let settings = settings_of(config, key, channel.as_ref());
-        let life = supervise::Life {
+        let life = supervise::AccountContext {
             parts: Arc::clone(parts),
             config: Arc::clone(config),
             channel,
@@ -214,7 +216,7 @@ impl Slot {
     }
 
     /// Ends it; the next one of its name is started only then.
-    async fn end(mut self, key: &Key) {
+    async fn end(mut self, key: &AccountKey) {
         self.stop.cancel();
         if tokio::time::timeout(PATIENCE, &mut self.task).await.is_err() {
             tracing::warn!(channel = %key.0, account = %key.1, "channel.state did not stop in time and is cut off");
@@ -226,7 +228,7 @@ impl Slot {
 }
 
 /// Settings that an account was made from: its keys, and the names elsewhere that it looks up.
-fn settings_of(config: &Config, (channel, account): &Key, platform: &dyn Channel) -> Value {
+fn settings_of(config: &Config, (channel, account): &AccountKey, platform: &dyn Channel) -> Value {
     let elsewhere = named_elsewhere(config, channel).into_iter();
     let names: Vec<String> = elsewhere.filter(|entry| platform.allow_entry(entry).is_none()).collect();
     let section = config.document().get("channels").and_then(|channels| channels.get(channel));
@@ -241,6 +243,6 @@ fn settings_of(config: &Config, (channel, account): &Key, platform: &dyn Channel
     json!({"shared": shared, "own": own.map(|(_, keys)| keys), "names": names})
 }
 
-fn has_section(config: &Config, (channel, _): &Key) -> bool {
+fn has_section(config: &Config, (channel, _): &AccountKey) -> bool {
     config.document().get("channels").is_some_and(|channels| channels.get(channel).is_some())
 }

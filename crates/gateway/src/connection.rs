@@ -101,7 +101,7 @@ pub(crate) mod tests {
         connection.respond(Response::ok("r1", Payload::of(&"x".repeat(MAX_FRAME_BYTES)).unwrap()));
         connection.respond(Response::ok("r2", Payload::of("small").unwrap()));
         let sent = || match outbound.take() {
-            outbound::Next::Write(frame) => frame.text.to_string(),
+            outbound::OutboundStep::Write(frame) => frame.text.to_string(),
             other => panic!("{other:?}"),
         };
         let (first, second) = (sent(), sent());

@@ -5,4 +5,4 @@ mod encoded;
 mod growing_text;
 
 pub(crate) use encoded::OfRun;
-pub use encoded::{EncodedEvent, Event};
+pub use encoded::{EncodedEvent, GatewayEvent};

@@ -9,15 +9,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::handshake::SharedSecret;
 use crate::handshake::client_address::{AddressBook, ClientAddress, Origination};
-use crate::handshake::machine::{Attempt, Door, Proof, judge};
+use crate::handshake::machine::{ConnectAttempt, Door, Proof, judge};
 use crate::handshake::origin::PageRules;
 use crate::handshake::settle::settle;
 use crate::pairing::PairingBook;
-use crate::places::{Limits, PlaceLimits};
+use crate::places::{ConnectionLimits, PlaceLimits};
 use crate::secret_digest::SecretDigest;
 use crate::server::accept::serve_http;
 use crate::server::front::Front;
-use crate::server::http::Caller;
+use crate::server::http::TcpEndpoints;
 use crate::state::GatewayState;
 
 /// Largest number of bytes read of one answer. The web UI's largest file is a tenth of it.
@@ -60,7 +60,8 @@ pub fn handshake(token: &str, stranger: &Stranger<'_>) -> bool {
         pages: PageRules::new("box", &["https://ui.example.com".to_owned()]),
     };
     let address = ClientAddress::of(&origination, &door.addresses);
-    let attempt = Attempt { origination: &origination, address, nonce: "nonce", locked_for: None, now: 0 };
+    let attempt =
+        ConnectAttempt { origination: &origination, address, nonce: "nonce", locked_for: None, now: 0 };
     let Ok(claim) = judge(&door, &attempt, stranger.frame) else { return false };
     let knows_token = claim.proof == Proof::Shared;
     let settled = settle(&claim, &mut PairingBook::default(), 0, &mut || "00000000-id".to_owned());
@@ -76,7 +77,7 @@ pub struct Http {
 impl Http {
     /// HTTP side of a running gateway.
     pub fn of(state: &GatewayState) -> Self {
-        let limits = Limits { per_address: 1, remote: 1, all: 1 };
+        let limits = ConnectionLimits { per_address: 1, remote: 1, all: 1 };
         let limits = PlaceLimits { connections: limits, handshakes: limits };
         let front = Arc::new(Front::new(PageRules::new("box", &[]), limits));
         front.open(Arc::clone(&state.served));
@@ -87,7 +88,8 @@ impl Http {
     /// did not end.
     pub async fn answer(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let (ours, theirs) = tokio::io::duplex(16 * 1024);
-        let caller = Caller { peer: ([127, 0, 0, 1], 40_000).into(), local: ([127, 0, 0, 1], 18_789).into() };
+        let caller =
+            TcpEndpoints { peer: ([127, 0, 0, 1], 40_000).into(), local: ([127, 0, 0, 1], 18_789).into() };
         let (reading, mut writing) = tokio::io::split(theirs);
         let asking = async {
             // The gateway may end the connection before all of it is sent.

@@ -21,7 +21,7 @@ use crate::channels::StatusChanges;
 use crate::channels::snapshot::{self, AccountBoard, ChannelsHealth};
 use crate::clock::now_ms;
 use crate::current_settings::CurrentSettings;
-use crate::events::Event;
+use crate::events::GatewayEvent;
 use crate::fan_out::EventHub;
 
 /// Maximum age of a snapshot that answers `health`; also the interval at which it is renewed.
@@ -51,7 +51,7 @@ pub(crate) struct HealthSources {
 /// Keeps the last snapshot and makes new ones, one at a time.
 pub struct HealthMonitor {
     sources: HealthSources,
-    last: Mutex<Option<Made>>,
+    last: Mutex<Option<CachedHealth>>,
     told: LastBroadcast,
     turn: tokio::sync::Mutex<()>,
     /// Features that the state directory uses and this version does not have; set once, at the start.
@@ -79,7 +79,7 @@ impl LastBroadcast {
 }
 
 #[derive(Debug, Clone)]
-struct Made {
+struct CachedHealth {
     snapshot: Arc<HealthSnapshot>,
     at: Instant,
     /// Number of [`HealthSources::changes`] when the snapshot was begun.
@@ -105,7 +105,7 @@ impl HealthMonitor {
     fn younger_than(&self, age: Duration) -> Option<Arc<HealthSnapshot>> {
         let last = self.last.lock();
         let changes = self.sources.changes.count();
-        let fresh = |made: &&Made| made.at.elapsed() < age && made.changes == changes;
+        let fresh = |made: &&CachedHealth| made.at.elapsed() < age && made.changes == changes;
         last.as_ref().filter(fresh).map(|made| Arc::clone(&made.snapshot))
     }
 
@@ -140,12 +140,13 @@ impl HealthMonitor {
         let made = self::snapshot(&settings.get(), sessions.as_ref(), channels).await;
         let absent_features = self.absent.get().cloned().unwrap_or_default();
         let snapshot = Arc::new(HealthSnapshot { draining, absent_features, ..made });
-        *self.last.lock() = Some(Made { snapshot: Arc::clone(&snapshot), at: Instant::now(), changes });
+        *self.last.lock() =
+            Some(CachedHealth { snapshot: Arc::clone(&snapshot), at: Instant::now(), changes });
         events.health_refreshed();
         if self.told.is_news(&snapshot)
             && let Ok(payload) = Payload::of(&*snapshot)
         {
-            events.publish_health(Event::named("health", payload));
+            events.publish_health(GatewayEvent::named("health", payload));
         }
         snapshot
     }

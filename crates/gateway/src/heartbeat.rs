@@ -26,7 +26,7 @@ use tokio::sync::{mpsc, watch};
 use crate::current_settings::CurrentSettings;
 use crate::fan_out::EventHub;
 
-pub(crate) use reason::Reason;
+pub(crate) use reason::HeartbeatReason;
 pub(crate) use runner::run;
 
 /// Wishes for a beat that may wait for the runner. A wish that finds no room is dropped: there is a
@@ -35,9 +35,9 @@ const WISHES: usize = 64;
 
 /// A wish for a beat now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct HeartbeatRequest {
     /// Reason for the beat.
-    pub(crate) reason: Reason,
+    pub(crate) reason: HeartbeatReason,
     /// Agent that is to beat; `None` for every agent that has heartbeats.
     pub(crate) agent: Option<AgentId>,
 }
@@ -56,8 +56,8 @@ pub(crate) struct BeatParts {
 /// The handle to heartbeats: what others ask of them and learn of them.
 #[derive(Debug)]
 pub(crate) struct Heartbeats {
-    wishes: mpsc::Sender<Wish>,
-    waiting: Mutex<Option<mpsc::Receiver<Wish>>>,
+    wishes: mpsc::Sender<HeartbeatRequest>,
+    waiting: Mutex<Option<mpsc::Receiver<HeartbeatRequest>>>,
     enabled: watch::Sender<bool>,
     last: Mutex<Option<Arc<HeartbeatEvent>>>,
 }
@@ -76,7 +76,7 @@ impl Default for Heartbeats {
 
 impl Heartbeats {
     /// Asks for a beat soon; further wishes in the next moments become the same beat.
-    pub(crate) fn wish(&self, wish: Wish) {
+    pub(crate) fn wish(&self, wish: HeartbeatRequest) {
         if let Err(error) = self.wishes.try_send(wish) {
             tracing::debug!(%error, "a wish for a heartbeat is dropped");
         }

@@ -55,12 +55,12 @@ pub use host::{Host, VERSION, own_addresses};
 pub use platforms::platforms;
 pub use premises::premises;
 pub use reload::applies_at_once;
-pub use request::{Failure, HandlerResult, RequestContext};
+pub use request::{HandlerResult, RequestContext, RequestFailure};
 pub use secret_digest::SecretDigest;
 pub use server::ListenError;
 pub use start::{
-    ExitStatus, ForceError, LockError, LogTarget, Ready, RunOptions, Running, StartError, StateHold,
-    hold_state, run, running_gateway, signals,
+    ExitStatus, ForceError, InstanceLockError, LogTarget, Ready, RunOptions, RunningGateway, StartError,
+    StateHold, hold_state, run, running_gateway, signals,
 };
 pub use state::GatewayState;
 pub use umask::keep_files_private;

@@ -1,6 +1,6 @@
 //! The method handlers, one file a family, and the table that finds them by name.
 //!
-//! A handler is `async fn(&Family, Params) -> Result<Output, Failure>` with the types of
+//! A handler is `async fn(&Family, Params) -> Result<Output, RequestFailure>` with the types of
 //! [`openclaw_protocol::params`]; `Family` has the parts of the gateway that its family uses, and
 //! no other. A handler that looks at the client, or answers in steps, is also given the
 //! [`RequestContext`]. It maps params to calls of the crates below and their answers back, and

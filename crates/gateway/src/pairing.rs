@@ -6,6 +6,6 @@ mod book;
 mod record;
 mod store;
 
-pub use book::{Admission, Announcement, ConnectingDevice, PairingBook, Settled, TokenRefusal};
+pub use book::{Admission, Announcement, ConnectingDevice, PairingBook, PairingDecision, TokenRefusal};
 pub use record::{DeviceToken, Paired, Pending};
-pub use store::{Attempted, Damage, DeviceStore, StoreError};
+pub use store::{Attempted, Damage, DeviceStore, PairingStoreError};

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Numbers of places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub(crate) struct ConnectionLimits {
     /// Limit for one remote address.
     pub(crate) per_address: usize,
     /// Limit for all remote addresses.
@@ -31,21 +31,21 @@ pub(crate) struct Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PlaceLimits {
     /// HTTP connections.
-    pub(crate) connections: Limits,
+    pub(crate) connections: ConnectionLimits,
     /// WebSockets before their `hello-ok`.
-    pub(crate) handshakes: Limits,
+    pub(crate) handshakes: ConnectionLimits,
 }
 
 /// Group of clients that places are counted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Group {
+enum ClientGroup {
     /// Clients of this host, under whichever of its loopback addresses.
     Loopback,
     /// An IPv4 address, or the network of an IPv6 one, which its owner has all addresses of.
     Remote(IpAddr),
 }
 
-impl Group {
+impl ClientGroup {
     fn of(ip: IpAddr) -> Self {
         match ip.to_canonical() {
             ip if ip.is_loopback() => Self::Loopback,
@@ -106,50 +106,50 @@ impl Activity {
 
 /// The places of one kind of connection.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
-    limits: Limits,
+pub(crate) struct ConnectionPlaces {
+    limits: ConnectionLimits,
     since: Instant,
-    table: Arc<Mutex<Table>>,
+    table: Arc<Mutex<PlaceTable>>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct PlaceTable {
     next_id: u64,
     taken: HashMap<u64, Taken>,
-    by_group: HashMap<Group, usize>,
+    by_group: HashMap<ClientGroup, usize>,
     remote: usize,
 }
 
 #[derive(Debug)]
 struct Taken {
-    group: Group,
+    group: ClientGroup,
     activity: Arc<Activity>,
     lost: CancellationToken,
 }
 
 /// A taken place; dropping it gives it back.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionPlace {
     id: u64,
-    table: Arc<Mutex<Table>>,
+    table: Arc<Mutex<PlaceTable>>,
     activity: Arc<Activity>,
     lost: CancellationToken,
 }
 
-impl Places {
-    pub(crate) fn new(limits: Limits) -> Self {
+impl ConnectionPlaces {
+    pub(crate) fn new(limits: ConnectionLimits) -> Self {
         Self { limits, since: Instant::now(), table: Arc::default() }
     }
 
     /// Takes a place, if need be somebody else's.
-    pub(crate) fn enter(&self, ip: IpAddr) -> Place {
-        let group = Group::of(ip);
+    pub(crate) fn enter(&self, ip: IpAddr) -> ConnectionPlace {
+        let group = ClientGroup::of(ip);
         let activity = Activity::starting(self.since);
         let lost = CancellationToken::new();
         let mut table = self.table.lock();
         table.make_room(group, self.limits);
         let id = table.take(Taken { group, activity: Arc::clone(&activity), lost: lost.clone() });
-        Place { id, table: Arc::clone(&self.table), activity, lost }
+        ConnectionPlace { id, table: Arc::clone(&self.table), activity, lost }
     }
 
     /// Takes a place back without a newcomer, when the process can't open more files.
@@ -158,20 +158,20 @@ impl Places {
     }
 }
 
-impl Table {
-    fn make_room(&mut self, newcomer: Group, limits: Limits) {
+impl PlaceTable {
+    fn make_room(&mut self, newcomer: ClientGroup, limits: ConnectionLimits) {
         let own = self.by_group.get(&newcomer).copied().unwrap_or_default();
         if newcomer.is_remote() && own >= limits.per_address {
             self.evict(|group| group == newcomer);
         } else if newcomer.is_remote() && self.remote >= limits.remote {
-            self.evict(Group::is_remote);
+            self.evict(ClientGroup::is_remote);
         } else if self.taken.len() >= limits.all {
             self.evict(|_| true);
         }
     }
 
     /// Takes the place of the quietest connection among those of the group that has the most.
-    fn evict(&mut self, may_lose: impl Fn(Group) -> bool) {
+    fn evict(&mut self, may_lose: impl Fn(ClientGroup) -> bool) {
         let rank = |taken: &Taken| {
             let count = self.by_group.get(&taken.group).copied().unwrap_or_default();
             (count, Reverse(taken.activity.moved_at_ms()))
@@ -205,7 +205,7 @@ impl Table {
     }
 }
 
-impl Place {
+impl ConnectionPlace {
     /// Activity of the connection.
     pub(crate) fn activity(&self) -> &Arc<Activity> {
         &self.activity
@@ -217,7 +217,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         // Has no effect if the place was lost meanwhile.
         self.table.lock().free(self.id);
@@ -228,28 +228,28 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { per_address: 4, remote: 8, all: 12 };
+    const LIMITS: ConnectionLimits = ConnectionLimits { per_address: 4, remote: 8, all: 12 };
 
     fn ip(text: &str) -> IpAddr {
         text.parse().unwrap()
     }
 
     /// `name` for those that kept their places.
-    fn kept<'a>(places: &[(&'a str, Place)]) -> Vec<&'a str> {
+    fn kept<'a>(places: &[(&'a str, ConnectionPlace)]) -> Vec<&'a str> {
         places.iter().filter(|(_, place)| !place.lost.is_cancelled()).map(|(name, _)| *name).collect()
     }
 
     fn fill<'a>(
-        places: &Places,
+        places: &ConnectionPlaces,
         name: &'a str,
         addresses: impl IntoIterator<Item = IpAddr>,
-    ) -> Vec<(&'a str, Place)> {
+    ) -> Vec<(&'a str, ConnectionPlace)> {
         addresses.into_iter().map(|ip| (name, places.enter(ip))).collect()
     }
 
     #[test]
     fn an_address_that_has_its_share_loses_its_own_oldest() {
-        let places = Places::new(LIMITS);
+        let places = ConnectionPlaces::new(LIMITS);
         let mut held = fill(&places, "other", [ip("10.0.0.2")]);
         held.extend(fill(&places, "first", [ip("10.0.0.1")]));
         held.extend(fill(&places, "later", [ip("10.0.0.1"); 4]));
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn remote_addresses_never_get_all_places() {
-        let places = Places::new(LIMITS);
+        let places = ConnectionPlaces::new(LIMITS);
         let here = fill(&places, "here", [ip("127.0.0.1"); 4]);
         let remote = fill(&places, "remote", (0..100).map(|n| std::net::Ipv4Addr::new(10, 0, 0, n).into()));
         assert_eq!((kept(&here).len(), kept(&remote).len()), (4, LIMITS.remote));
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn who_fills_the_places_keeps_nobody_out() {
-        let places = Places::new(LIMITS);
+        let places = ConnectionPlaces::new(LIMITS);
         let quiet = fill(&places, "quiet", (1..=12).map(|n| ip(&format!("127.0.0.{n}"))));
         let guest = places.enter(ip("127.0.0.1"));
         let remote = places.enter(ip("10.0.0.1"));
@@ -282,7 +282,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn whoever_moves_bytes_keeps_its_place() {
-        let places = Places::new(LIMITS);
+        let places = ConnectionPlaces::new(LIMITS);
         let held = fill(&places, "held", [ip("127.0.0.1"); 12]);
         tokio::time::advance(Duration::from_secs(1)).await;
         held[0].1.activity.moved();
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn places_are_given_back_once() {
-        let places = Places::new(LIMITS);
+        let places = ConnectionPlaces::new(LIMITS);
         let held = fill(&places, "held", (0..200).map(|n| std::net::Ipv4Addr::new(10, 0, 0, n % 7).into()));
         places.evict_one();
         drop(held);

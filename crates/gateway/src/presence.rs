@@ -16,11 +16,11 @@ use tokio::sync::Notify;
 
 pub use beacon::Beacon;
 pub use notes::note_of;
-pub use registry::{PresenceRegistry, Report};
+pub use registry::{PresenceChange, PresenceRegistry};
 
 use crate::clock::now_ms;
 use crate::connection::ConnectionInfo;
-use crate::events::Event;
+use crate::events::GatewayEvent;
 use crate::fan_out::EventHub;
 
 /// The presence list, shared.
@@ -42,7 +42,7 @@ impl Presence {
         self.registry.lock().list(now_ms())
     }
 
-    pub(crate) fn report(&self, params: &SystemEventParams, text: &str) -> Report {
+    pub(crate) fn report(&self, params: &SystemEventParams, text: &str) -> PresenceChange {
         self.registry.lock().report(params, text, now_ms())
     }
 
@@ -67,7 +67,7 @@ impl Presence {
     /// Tells everyone who is here.
     pub(crate) fn broadcast(&self, events: &EventHub) {
         if let Ok(payload) = Payload::of(&PresenceEvent { presence: self.list() }) {
-            events.publish_presence(Event::named("presence", payload));
+            events.publish_presence(GatewayEvent::named("presence", payload));
         }
     }
 

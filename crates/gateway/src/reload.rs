@@ -61,7 +61,7 @@ const OF_THE_STORE: &[&str] = &["session.scope", "session.mainKey", "session.sto
 
 /// Action after an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Plan {
+enum ReloadPlan {
     /// Nothing that matters has changed.
     Nothing,
     /// The new settings are taken; these paths wait for a restart.
@@ -70,29 +70,29 @@ enum Plan {
     Wait { restart: Vec<String> },
 }
 
-fn plan(old: &Settings, new: &Settings) -> Plan {
+fn plan(old: &Settings, new: &Settings) -> ReloadPlan {
     let (before, after) = (old.config.document(), new.config.document());
     // A section that comes or goes is told key by key.
     let changed = changed_paths(&with_sections_of(before, after), &with_sections_of(after, before));
     if changed.is_empty() {
-        return Plan::Nothing;
+        return ReloadPlan::Nothing;
     }
     let changed: Vec<String> = changed.into_iter().filter(|path| !is_below(path, IDLE)).collect();
     let is_quiet = changed.is_empty();
     // A changed mode counts at once: `gateway.reload` needs no restart.
     match new.config.gateway.reload.mode.unwrap_or_default() {
-        _ if is_quiet => Plan::Take { live: Vec::new(), restart: Vec::new() },
-        ReloadMode::Off => Plan::Nothing,
-        ReloadMode::Restart => Plan::Wait { restart: changed },
+        _ if is_quiet => ReloadPlan::Take { live: Vec::new(), restart: Vec::new() },
+        ReloadMode::Off => ReloadPlan::Nothing,
+        ReloadMode::Restart => ReloadPlan::Wait { restart: changed },
         ReloadMode::Hot | ReloadMode::Hybrid => {
             let same_store = old.sessions.key_rules() == new.sessions.key_rules()
                 && old.config.session.store == new.config.session.store;
             if !same_store {
                 let restart = changed.into_iter().filter(|path| is_below(path, OF_THE_STORE)).collect();
-                return Plan::Wait { restart };
+                return ReloadPlan::Wait { restart };
             }
             let (live, restart) = changed.into_iter().partition(|path| is_live(path));
-            Plan::Take { live, restart }
+            ReloadPlan::Take { live, restart }
         }
     }
 }
@@ -104,9 +104,9 @@ pub fn applies_at_once(before: &Loaded, after: &Loaded) -> bool {
     let (Some(old), Some(new)) = (read(before), read(after)) else { return false };
     let is_watched = new.config.gateway.reload.mode != Some(ReloadMode::Off);
     match plan(&old, &new) {
-        Plan::Nothing => is_watched,
-        Plan::Take { restart, .. } => restart.is_empty(),
-        Plan::Wait { .. } => false,
+        ReloadPlan::Nothing => is_watched,
+        ReloadPlan::Take { restart, .. } => restart.is_empty(),
+        ReloadPlan::Wait { .. } => false,
     }
 }
 
@@ -118,8 +118,8 @@ pub(crate) fn restarts_by_itself(before: &Loaded, after: &Loaded) -> bool {
     let idle = unsupported(after);
     let idle: Vec<&str> = idle.iter().map(String::as_str).collect();
     match (new.config.gateway.reload.mode.unwrap_or_default(), plan(&old, &new)) {
-        (ReloadMode::Off | ReloadMode::Hot, _) | (_, Plan::Nothing) => false,
-        (_, Plan::Take { restart, .. } | Plan::Wait { restart }) => {
+        (ReloadMode::Off | ReloadMode::Hot, _) | (_, ReloadPlan::Nothing) => false,
+        (_, ReloadPlan::Take { restart, .. } | ReloadPlan::Wait { restart }) => {
             restart.iter().any(|path| !is_below(path, &idle))
         }
     }
@@ -162,21 +162,21 @@ pub(crate) struct Reload {
     environment: Environment,
     /// Overrides that lie over the file.
     overrides: Arc<Overrides>,
-    ask: mpsc::Sender<Ask>,
+    ask: mpsc::Sender<ReloadAck>,
 }
 
 /// Sender that learns when the files were read.
-type Ask = oneshot::Sender<()>;
+type ReloadAck = oneshot::Sender<()>;
 
 /// Requests to be told when the files were read; for [`follow`].
-pub(crate) type Asked = mpsc::Receiver<Ask>;
+pub(crate) type ReloadRequests = mpsc::Receiver<ReloadAck>;
 
 /// Handlers that wait for a reading; more wait their turn.
 const ASKS: usize = 16;
 
 impl Reload {
     /// A handle and what [`follow`] listens to.
-    pub(crate) fn new(environment: Environment) -> (Self, Asked) {
+    pub(crate) fn new(environment: Environment) -> (Self, ReloadRequests) {
         let (ask, asked) = mpsc::channel(ASKS);
         (Self { environment, overrides: Arc::default(), ask }, asked)
     }
@@ -214,7 +214,7 @@ pub(crate) struct ReloadTargets {
 }
 
 /// Follows the config files until the gateway stops.
-pub(crate) async fn follow(targets: ReloadTargets, asked: Asked, stopping: CancellationToken) {
+pub(crate) async fn follow(targets: ReloadTargets, asked: ReloadRequests, stopping: CancellationToken) {
     tokio::select! { biased;
         () = stopping.cancelled() => {}
         () = Follower::new(targets, asked).run() => {}
@@ -223,12 +223,12 @@ pub(crate) async fn follow(targets: ReloadTargets, asked: Asked, stopping: Cance
 
 struct Follower {
     targets: ReloadTargets,
-    asked: Asked,
+    asked: ReloadRequests,
     files: Vec<PathBuf>,
     watch: FileWatch,
     /// Stamps of the files when they were last read. Nothing at first: the file may have been
     /// edited since the start read it.
-    seen: Option<Vec<Stamp>>,
+    seen: Option<Vec<ConfigStamp>>,
     /// Lines for the operator that were logged already.
     told: HashSet<String>,
     /// The warnings of the file as it is in force.
@@ -238,7 +238,7 @@ struct Follower {
 }
 
 impl Follower {
-    fn new(targets: ReloadTargets, asked: Asked) -> Self {
+    fn new(targets: ReloadTargets, asked: ReloadRequests) -> Self {
         let files = files_of(&targets.loaded);
         let laid_over = Value::Object(Map::new());
         // The start has told them.
@@ -275,7 +275,7 @@ impl Follower {
     }
 
     /// Waits until the files are to be looked at; somebody may have asked for it.
-    async fn word(&mut self) -> Option<Ask> {
+    async fn word(&mut self) -> Option<ReloadAck> {
         let Self { asked, files, watch, seen, .. } = self;
         watch.set(files);
         let edited = async {
@@ -292,7 +292,7 @@ impl Follower {
     }
 
     /// Waits until nobody writes any more; returns the stamps then.
-    async fn settled(&self, mut stamps: Vec<Stamp>) -> Vec<Stamp> {
+    async fn settled(&self, mut stamps: Vec<ConfigStamp>) -> Vec<ConfigStamp> {
         if self.seen.is_none() {
             return stamps;
         }
@@ -331,16 +331,16 @@ impl Follower {
         let is_tried = std::mem::replace(&mut self.laid_over, laid_over.clone()) != laid_over;
         let planned = match plan(&now, &new) {
             // Overrides are tried at once, whatever the file says about reloads.
-            Plan::Nothing if is_tried => Plan::Take { live: Vec::new(), restart: Vec::new() },
+            ReloadPlan::Nothing if is_tried => ReloadPlan::Take { live: Vec::new(), restart: Vec::new() },
             planned => planned,
         };
         match planned {
-            Plan::Nothing => {}
-            Plan::Wait { restart } => {
+            ReloadPlan::Nothing => {}
+            ReloadPlan::Wait { restart } => {
                 self.tell_restart(loaded, restart);
                 tracing::info!("config change waits for a restart as a whole");
             }
-            Plan::Take { live, restart } => {
+            ReloadPlan::Take { live, restart } => {
                 self.tell_restart(loaded, restart);
                 for unmet in new.unmet.iter() {
                     self.tell(unmet.to_string());
@@ -391,9 +391,9 @@ fn files_of(loaded: &Loaded) -> Vec<PathBuf> {
 }
 
 /// Stamp that tells one content of a file from another: `None` where there is no file.
-type Stamp = Option<(Option<SystemTime>, u64, u64)>;
+type ConfigStamp = Option<(Option<SystemTime>, u64, u64)>;
 
-fn stamps_of(files: &[PathBuf]) -> Vec<Stamp> {
+fn stamps_of(files: &[PathBuf]) -> Vec<ConfigStamp> {
     let stamp = |path: &Path| {
         let meta = std::fs::metadata(path).ok()?;
         let inode = std::os::unix::fs::MetadataExt::ino(&meta);
@@ -414,13 +414,13 @@ mod tests {
         Settings::from(Config::from_json5(&document.to_string(), &environment).unwrap())
     }
 
-    fn take(live: &[&str], restart: &[&str]) -> Plan {
+    fn take(live: &[&str], restart: &[&str]) -> ReloadPlan {
         let owned = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
-        Plan::Take { live: owned(live), restart: owned(restart) }
+        ReloadPlan::Take { live: owned(live), restart: owned(restart) }
     }
 
-    fn wait(restart: &[&str]) -> Plan {
-        Plan::Wait { restart: restart.iter().map(|path| (*path).to_owned()).collect() }
+    fn wait(restart: &[&str]) -> ReloadPlan {
+        ReloadPlan::Wait { restart: restart.iter().map(|path| (*path).to_owned()).collect() }
     }
 
     #[test]
@@ -434,7 +434,7 @@ mod tests {
             edited
         };
         let rows = [
-            (base.clone(), Plan::Nothing),
+            (base.clone(), ReloadPlan::Nothing),
             (with("/meta", json!({"lastTouchedVersion": "2026.2.9"})), take(&[], &[])),
             (with("/messages", json!({"queue": {"mode": "steer"}})), take(&["messages.queue.mode"], &[])),
             (with("/cron", json!({"maxConcurrentRuns": 2})), take(&["cron.maxConcurrentRuns"], &[])),
@@ -491,7 +491,7 @@ mod tests {
         ];
         for (edited, expected) in rows {
             let mut found = plan(&read(&base), &read(&edited));
-            if let Plan::Wait { restart } = &mut found {
+            if let ReloadPlan::Wait { restart } = &mut found {
                 restart.sort();
             }
             assert_eq!(found, expected, "{edited}");
@@ -501,7 +501,7 @@ mod tests {
     #[test]
     fn the_mode_of_the_file_decides() {
         let rows = [
-            ("off", Plan::Nothing),
+            ("off", ReloadPlan::Nothing),
             ("restart", wait(&["messages.queue.mode"])),
             ("hot", take(&["messages.queue.mode"], &[])),
         ];

@@ -17,40 +17,40 @@ use crate::ack_pause;
 use crate::connection::frame_budget::FrameBytes;
 use crate::connection::{Connection, ConnectionInfo};
 use crate::fan_out::EventHub;
-use order::Turn;
+use order::RequestTurn;
 
 /// Outcome of a handler: the payload of the successful response, or the failure.
-pub type HandlerResult = Result<Payload, Failure>;
+pub type HandlerResult = Result<Payload, RequestFailure>;
 
 /// A failed request. `agent` and `chat.send` also say what there is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Failure {
+pub struct RequestFailure {
     /// The `error` of the response.
     pub error: ErrorShape,
     /// The `payload` of the failed response.
     pub payload: Option<Payload>,
 }
 
-impl Failure {
+impl RequestFailure {
     /// A failure that also carries a payload.
     pub fn with_payload(error: ErrorShape, payload: Payload) -> Self {
         Self { error, payload: Some(payload) }
     }
 }
 
-impl From<ErrorShape> for Failure {
+impl From<ErrorShape> for RequestFailure {
     fn from(error: ErrorShape) -> Self {
         Self { error, payload: None }
     }
 }
 
-impl From<serde_json::Error> for Failure {
+impl From<serde_json::Error> for RequestFailure {
     fn from(error: serde_json::Error) -> Self {
         ErrorShape::unavailable(format!("Error: {error}")).into()
     }
 }
 
-impl From<JoinError> for Failure {
+impl From<JoinError> for RequestFailure {
     fn from(error: JoinError) -> Self {
         ErrorShape::unavailable(format!("Error: {error}")).into()
     }
@@ -61,20 +61,20 @@ impl From<JoinError> for Failure {
 pub struct RequestContext {
     connection: Arc<Connection>,
     request_id: Arc<str>,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<RequestResources>>,
 }
 
 /// Resources that a request holds until it is answered.
 #[derive(Default)]
-struct Held {
+struct RequestResources {
     receipt: Option<Receipt>,
     frame: Option<FrameBytes>,
-    turn: Option<Turn>,
+    turn: Option<RequestTurn>,
 }
 
 impl RequestContext {
     pub(crate) fn new(connection: Arc<Connection>, request_id: &str, frame: Option<FrameBytes>) -> Self {
-        let held = Arc::new(Mutex::new(Held { receipt: None, frame, turn: None }));
+        let held = Arc::new(Mutex::new(RequestResources { receipt: None, frame, turn: None }));
         Self { connection, request_id: Arc::from(request_id), held }
     }
 
@@ -103,7 +103,7 @@ impl RequestContext {
     }
 
     /// Keeps the request's turn among those of its connection until it has its place in its session, or is answered.
-    pub(crate) fn hold_turn(&self, turn: Turn) {
+    pub(crate) fn hold_turn(&self, turn: RequestTurn) {
         self.held.lock().turn = Some(turn);
     }
 
@@ -124,12 +124,12 @@ impl RequestContext {
     pub(crate) fn finish(&self, result: HandlerResult, tasks: &TaskTracker) {
         let response = match result {
             Ok(payload) => Response::ok(&*self.request_id, payload),
-            Err(Failure { error, payload }) => {
+            Err(RequestFailure { error, payload }) => {
                 Response { id: self.request_id.to_string(), ok: false, payload, error: Some(error) }
             }
         };
         self.connection.respond(response);
-        let Held { receipt, frame: _, turn: _ } = std::mem::take(&mut *self.held.lock());
+        let RequestResources { receipt, frame: _, turn: _ } = std::mem::take(&mut *self.held.lock());
         if let Some(receipt) = receipt {
             ack_pause::release(receipt, &self.connection().client, tasks);
         }

@@ -30,7 +30,7 @@ const AFTER_START: Duration = Duration::from_millis(750);
 
 /// The file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Stored {
+struct SentinelFile {
     version: u32,
     payload: RestartSentinel,
 }
@@ -38,7 +38,7 @@ struct Stored {
 /// Keeps it for the next start, in place of an earlier one.
 pub(crate) fn store(state_dir: &Path, payload: RestartSentinel) -> io::Result<PathBuf> {
     let path = state_dir.join(NAME);
-    let mut text = serde_json::to_string_pretty(&Stored { version: VERSION, payload })?;
+    let mut text = serde_json::to_string_pretty(&SentinelFile { version: VERSION, payload })?;
     text.push('\n');
     private_file::replace(&path, text.as_bytes(), Durability::Synced)?;
     Ok(path)
@@ -54,7 +54,7 @@ fn read(path: &Path) -> Option<RestartSentinel> {
             return None;
         }
     };
-    match serde_json::from_str::<Stored>(&text) {
+    match serde_json::from_str::<SentinelFile>(&text) {
         Ok(stored) if stored.version == VERSION => Some(stored.payload),
         Ok(stored) => {
             tracing::warn!(

@@ -18,6 +18,6 @@ pub mod signals;
 mod stop;
 
 pub use force::ForceError;
-pub use hold::{Running, StateHold, hold_state, running_gateway};
-pub use instance_lock::LockError;
+pub use hold::{RunningGateway, StateHold, hold_state, running_gateway};
+pub use instance_lock::InstanceLockError;
 pub use run::{ExitStatus, LogTarget, Ready, RunOptions, StartError, run};

@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now_ms;
-use crate::events::Event;
+use crate::events::GatewayEvent;
 use crate::fan_out::EventHub;
 use crate::health::{HealthMonitor, MAX_AGE};
 use crate::presence::Presence;
@@ -66,6 +66,6 @@ fn tick(presence: &Presence, events: &EventHub) {
     presence.refresh_connected();
     events.sweep(now);
     if let Ok(payload) = Payload::of(&Tick { ts: now }) {
-        events.publish(Event::named("tick", payload));
+        events.publish(GatewayEvent::named("tick", payload));
     }
 }

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ed25519_dalek::{Signer, SigningKey};
 use futures_util::{SinkExt, StreamExt};
 use openclaw_config::Environment;
-use openclaw_gateway::events::Event;
+use openclaw_gateway::events::GatewayEvent;
 use openclaw_gateway::{ExitStatus, GatewayState, LogTarget, Ready, RunOptions, run};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -270,14 +270,14 @@ async fn a_client_that_does_not_read_misses_events_and_is_closed_in_the_end() {
         gateway
             .state
             .events
-            .publish(Event::named("presence", json!({"n": n, "text": "x".repeat(300_000)}).into()));
+            .publish(GatewayEvent::named("presence", json!({"n": n, "text": "x".repeat(300_000)}).into()));
         loop {
             if fast.frame().await["payload"]["n"] == n {
                 break;
             }
         }
     }
-    gateway.state.events.publish(Event::named("chat", json!({"state": "final"}).into()));
+    gateway.state.events.publish(GatewayEvent::named("chat", json!({"state": "final"}).into()));
     loop {
         if fast.frame().await["event"] == "chat" {
             break;

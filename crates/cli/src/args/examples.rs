@@ -3,9 +3,9 @@
 use clap::Command;
 
 /// A command and what people type of it.
-type Row = (&'static str, &'static [&'static str]);
+type CommandExamples = (&'static str, &'static [&'static str]);
 
-pub(crate) const EXAMPLES: &[Row] = &[
+pub(crate) const EXAMPLES: &[CommandExamples] = &[
     (
         "",
         &[

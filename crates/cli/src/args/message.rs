@@ -8,7 +8,7 @@ use super::value::no_option;
 
 /// What an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ArgKind {
     Text,
     Number,
     Flag,
@@ -24,7 +24,7 @@ struct Opt {
     long: &'static str,
     short: Option<char>,
     param: &'static str,
-    kind: Kind,
+    kind: ArgKind,
     value: &'static str,
     help: &'static str,
     is_required: bool,
@@ -45,7 +45,7 @@ impl Opt {
 const fn opt(
     long: &'static str,
     param: &'static str,
-    kind: Kind,
+    kind: ArgKind,
     value: &'static str,
     help: &'static str,
 ) -> Opt {
@@ -53,19 +53,19 @@ const fn opt(
 }
 
 const fn id(long: &'static str, param: &'static str, help: &'static str) -> Opt {
-    opt(long, param, Kind::Text, "id", help)
+    opt(long, param, ArgKind::Text, "id", help)
 }
 
 const fn text(long: &'static str, param: &'static str, help: &'static str) -> Opt {
-    opt(long, param, Kind::Text, "text", help)
+    opt(long, param, ArgKind::Text, "text", help)
 }
 
 const fn number(long: &'static str, param: &'static str, help: &'static str) -> Opt {
-    opt(long, param, Kind::Number, "n", help)
+    opt(long, param, ArgKind::Number, "n", help)
 }
 
 const fn flag(long: &'static str, param: &'static str, help: &'static str) -> Opt {
-    opt(long, param, Kind::Flag, "", help)
+    opt(long, param, ArgKind::Flag, "", help)
 }
 
 const GUILD: Opt = id("guild-id", "guildId", "Server");
@@ -73,7 +73,7 @@ const USER: Opt = id("user-id", "userId", "Person");
 const ROLE: Opt = id("role-id", "roleId", "Role");
 const MESSAGE_ID: Opt = id("message-id", "messageId", "The message it is about");
 const MESSAGE: Opt = text("message", "message", "Markdown").short('m');
-const MEDIA: Opt = opt("media", "media", Kind::Text, "path-or-url", "A file");
+const MEDIA: Opt = opt("media", "media", ArgKind::Text, "path-or-url", "A file");
 const REPLY_TO: Opt = id("reply-to", "replyTo", "The message it answers");
 const THREAD_ID: Opt = id("thread-id", "threadId", "Thread");
 const REASON: Opt = text("reason", "reason", "Why");
@@ -117,7 +117,7 @@ const fn row(
     MessageRow { words, action, about, has_target: false, options }
 }
 
-const WHICH: Opt = opt("ids", "ids", Kind::Behind, "id", "Which, as `message failed` lists them");
+const WHICH: Opt = opt("ids", "ids", ArgKind::Behind, "id", "Which, as `message failed` lists them");
 const ALL_FAILED: Opt = flag("all", "all", "All that were given up (of --channel and --account)");
 
 /// All of them.
@@ -139,18 +139,22 @@ const ROWS: &[MessageRow] = &[
             opt(
                 "buttons",
                 "buttons",
-                Kind::Text,
+                ArgKind::Text,
                 "json",
                 "Rows of buttons: [[{\"text\":…,\"callback_data\":…}]]",
             ),
-            opt("card", "card", Kind::Text, "json", "A card, where the platform has them"),
+            opt("card", "card", ArgKind::Text, "json", "A card, where the platform has them"),
         ],
     ),
     row(
         &["broadcast"],
         "broadcast",
         "Send a message to several",
-        &[opt("targets", "targets", Kind::Texts, "target", "Where to; repeat it").required(), MESSAGE, MEDIA],
+        &[
+            opt("targets", "targets", ArgKind::Texts, "target", "Where to; repeat it").required(),
+            MESSAGE,
+            MEDIA,
+        ],
     ),
     at(
         &["poll"],
@@ -158,7 +162,7 @@ const ROWS: &[MessageRow] = &[
         "Ask a question with answers to choose from",
         &[
             text("poll-question", "pollQuestion", "The question").required(),
-            opt("poll-option", "pollOption", Kind::Texts, "choice", "An answer; repeat it").required(),
+            opt("poll-option", "pollOption", ArgKind::Texts, "choice", "An answer; repeat it").required(),
             flag("poll-multi", "pollMulti", "More than one may be chosen"),
             number(
                 "poll-duration-hours",
@@ -174,12 +178,12 @@ const ROWS: &[MessageRow] = &[
         "React to a message, or take that back",
         &[
             MESSAGE_ID,
-            opt("emoji", "emoji", Kind::Text, "emoji", "Which; empty takes all back"),
+            opt("emoji", "emoji", ArgKind::Text, "emoji", "Which; empty takes all back"),
             flag("remove", "remove", "Take it back"),
             id("participant", "participant", "Who said it, in groups of WhatsApp"),
             flag("from-me", "fromMe", "It was said by us"),
             id("target-author", "targetAuthor", "Who said it, on Signal"),
-            opt("target-author-uuid", "targetAuthorUuid", Kind::Text, "uuid", "The same by id"),
+            opt("target-author-uuid", "targetAuthorUuid", ArgKind::Text, "uuid", "The same by id"),
         ],
     ),
     at(&["reactions"], "reactions", "List the reactions to a message", &[MESSAGE_ID, LIMIT]),
@@ -208,9 +212,9 @@ const ROWS: &[MessageRow] = &[
             GUILD,
             text("query", "query", "What for"),
             CHANNEL_ID,
-            opt("channel-ids", "channelIds", Kind::Texts, "id", "Channels; repeat it"),
+            opt("channel-ids", "channelIds", ArgKind::Texts, "id", "Channels; repeat it"),
             id("author-id", "authorId", "Who said it"),
-            opt("author-ids", "authorIds", Kind::Texts, "id", "Who said it; repeat it"),
+            opt("author-ids", "authorIds", ArgKind::Texts, "id", "Who said it; repeat it"),
             LIMIT,
         ],
     ),
@@ -252,7 +256,7 @@ const ROWS: &[MessageRow] = &[
         &["sticker", "send"],
         "sticker",
         "Send a sticker",
-        &[opt("sticker-id", "stickerId", Kind::Texts, "id", "Which").required(), MESSAGE],
+        &[opt("sticker-id", "stickerId", ArgKind::Texts, "id", "Which").required(), MESSAGE],
     ),
     row(
         &["sticker", "search"],
@@ -281,7 +285,7 @@ const ROWS: &[MessageRow] = &[
             GUILD,
             MEDIA,
             text("emoji-name", "emojiName", "Its name"),
-            opt("role-ids", "roleIds", Kind::Texts, "id", "Who may use it; repeat it"),
+            opt("role-ids", "roleIds", ArgKind::Texts, "id", "Who may use it; repeat it"),
         ],
     ),
     row(&["member", "info"], "member-info", "Who somebody is", &[GUILD, USER]),
@@ -299,9 +303,9 @@ const ROWS: &[MessageRow] = &[
         &[
             GUILD,
             text("event-name", "eventName", "Its name"),
-            opt("event-type", "eventType", Kind::Text, "stage|external|voice", "What kind"),
-            opt("start-time", "startTime", Kind::Text, "iso", "When it begins"),
-            opt("end-time", "endTime", Kind::Text, "iso", "When it ends"),
+            opt("event-type", "eventType", ArgKind::Text, "stage|external|voice", "What kind"),
+            opt("start-time", "startTime", ArgKind::Text, "iso", "When it begins"),
+            opt("end-time", "endTime", ArgKind::Text, "iso", "When it ends"),
             text("desc", "desc", "What it is about"),
             text("location", "location", "Where"),
             CHANNEL_ID,
@@ -315,7 +319,7 @@ const ROWS: &[MessageRow] = &[
             GUILD,
             USER,
             number("duration-min", "durationMin", "Minutes"),
-            opt("until", "until", Kind::Text, "iso", "Until when"),
+            opt("until", "until", ArgKind::Text, "iso", "Until when"),
             REASON,
         ],
     ),
@@ -430,19 +434,19 @@ fn argument(option: &Opt) -> Arg {
         None => argument,
     };
     match option.kind {
-        Kind::Flag => argument.action(ArgAction::SetTrue),
+        ArgKind::Flag => argument.action(ArgAction::SetTrue),
         // As in the reference: `--targets a b`, and `--targets a --targets b`.
-        Kind::Texts if option.long == "targets" => argument
+        ArgKind::Texts if option.long == "targets" => argument
             .action(ArgAction::Append)
             .num_args(1..)
             .value_name(option.value)
             .allow_negative_numbers(true),
-        Kind::Texts => {
+        ArgKind::Texts => {
             argument.action(ArgAction::Append).value_name(option.value).allow_negative_numbers(true)
         }
-        Kind::Behind => Arg::new(option.long).num_args(0..).value_name(option.value).help(option.help),
-        Kind::Number => argument.value_name(option.value).value_parser(clap::value_parser!(u32)),
-        Kind::Text => argument.value_name(option.value).allow_hyphen_values(true).value_parser(no_option),
+        ArgKind::Behind => Arg::new(option.long).num_args(0..).value_name(option.value).help(option.help),
+        ArgKind::Number => argument.value_name(option.value).value_parser(clap::value_parser!(u32)),
+        ArgKind::Text => argument.value_name(option.value).allow_hyphen_values(true).value_parser(no_option),
     }
 }
 
@@ -482,10 +486,10 @@ impl FromArgMatches for MessageArgs {
 
 fn value(option: &Opt, matches: &ArgMatches) -> Option<Value> {
     match option.kind {
-        Kind::Flag => matches.get_flag(option.long).then_some(Value::Bool(true)),
-        Kind::Number => matches.get_one::<u32>(option.long).map(|number| Value::from(*number)),
-        Kind::Text => matches.get_one::<String>(option.long).map(|text| Value::from(text.as_str())),
-        Kind::Texts | Kind::Behind => {
+        ArgKind::Flag => matches.get_flag(option.long).then_some(Value::Bool(true)),
+        ArgKind::Number => matches.get_one::<u32>(option.long).map(|number| Value::from(*number)),
+        ArgKind::Text => matches.get_one::<String>(option.long).map(|text| Value::from(text.as_str())),
+        ArgKind::Texts | ArgKind::Behind => {
             let texts: Vec<&str> = matches.get_many::<String>(option.long)?.map(String::as_str).collect();
             Some(Value::from(texts))
         }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// A value without the blanks around it; a blank one counts as absent.
 pub(crate) fn given(text: Option<&str>) -> Option<&str> {
@@ -38,9 +38,9 @@ pub(crate) fn no_option(text: &str) -> Result<String, &'static str> {
 pub(crate) fn positive<N: FromStr + PartialOrd + Default>(
     text: &str,
     complaint: impl Into<String>,
-) -> Result<N, Failure> {
+) -> Result<N, CommandFailure> {
     let number = text.trim().parse::<N>().ok().filter(|number| *number > N::default());
-    number.ok_or_else(|| Failure::usage(complaint))
+    number.ok_or_else(|| CommandFailure::usage(complaint))
 }
 
 #[cfg(test)]

@@ -17,9 +17,9 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
-use super::identity::{DeviceTokens, Identity};
-use super::target::{Note, Target};
-use crate::context::Context;
+use super::identity::{DeviceKeyPair, DeviceTokens};
+use super::target::{GatewayTarget, Note};
+use crate::context::CliContext;
 use crate::output;
 
 /// Time to wait for the challenge; older gateways send none (spec `gateway-protocol.md` §12).
@@ -38,7 +38,7 @@ const SCOPES: [&str; 3] = ["operator.admin", "operator.approvals", "operator.pai
 
 /// Answer to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wait {
+pub(crate) enum AwaitedResponse {
     /// The first.
     First,
     /// The one after the run: an acknowledgement (`status: "accepted"`) is passed over.
@@ -47,7 +47,7 @@ pub(crate) enum Wait {
 
 /// An event that the gateway sent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Event<'a> {
+pub(crate) struct ReceivedEvent<'a> {
     /// Name of the event, such as `agent`.
     pub(crate) name: &'a str,
     /// Content of the event, as the protocol defines it for the name.
@@ -134,7 +134,7 @@ pub(crate) enum ConnectError {
 
 /// The secret of one attempt to connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Secret {
+enum ConnectSecret {
     /// The token that the gateway issued to this device.
     Device,
     /// The shared one.
@@ -145,41 +145,42 @@ type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// A connection on which we are known.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct GatewayConnection {
     socket: Socket,
     next_id: u64,
     /// The gateway's greeting.
     pub(crate) hello: Value,
 }
 
-impl Connection {
+impl GatewayConnection {
     /// Connects and introduces this device. A stored device token is tried first, then the shared secret.
     ///
     /// # Errors
     /// [`ConnectError`]; nothing was asked of the gateway then.
-    pub(crate) async fn open(context: &Context, target: &Target) -> Result<Self, ConnectError> {
+    pub(crate) async fn open(context: &CliContext, target: &GatewayTarget) -> Result<Self, ConnectError> {
         if let Some(Note::Unprotected(unmet)) = &target.note {
             return Err(ConnectError::Unprotected { detail: unmet.detail(), remedy: unmet.remedy() });
         }
         let socket = dial(target).await?;
         // Made on first use, and not before there is a gateway to know it.
-        let identity = Identity::load_or_create(context.paths())?;
+        let identity = DeviceKeyPair::load_or_create(context.paths())?;
         if let Some(why) = identity.unsaved() {
             tell_unsaved(why);
         }
         let mut tokens = DeviceTokens::load(context.paths(), identity.device_id());
         let has_stored = tokens.get(ROLE).is_some() && !target.explicit;
         if !has_stored {
-            return Self::attempt(socket, target, &identity, &mut tokens, Secret::Shared).await;
+            return Self::attempt(socket, target, &identity, &mut tokens, ConnectSecret::Shared).await;
         }
-        match Self::attempt(socket, target, &identity, &mut tokens, Secret::Device).await {
+        match Self::attempt(socket, target, &identity, &mut tokens, ConnectSecret::Device).await {
             Err(ConnectError::Refused { .. })
                 if target.secrets.token.is_some() || target.secrets.password.is_some() =>
             {
                 // If the file can't be written, as on a full disk, the next command is refused once
                 // more and goes on as this one does.
                 let _ = tokens.forget(ROLE);
-                Self::attempt(dial(target).await?, target, &identity, &mut tokens, Secret::Shared).await
+                Self::attempt(dial(target).await?, target, &identity, &mut tokens, ConnectSecret::Shared)
+                    .await
             }
             other => other,
         }
@@ -187,23 +188,26 @@ impl Connection {
 
     async fn attempt(
         socket: Socket,
-        target: &Target,
-        identity: &Identity,
+        target: &GatewayTarget,
+        identity: &DeviceKeyPair,
         tokens: &mut DeviceTokens,
-        secret: Secret,
+        secret: ConnectSecret,
     ) -> Result<Self, ConnectError> {
         let mut connection = Self { socket, next_id: 1, hello: Value::Null };
         let nonce = connection.challenge().await?;
         let token = match secret {
-            Secret::Device => tokens.get(ROLE).map(str::to_owned),
-            Secret::Shared => target.secrets.token.as_ref().map(|token| token.expose_secret().to_owned()),
+            ConnectSecret::Device => tokens.get(ROLE).map(str::to_owned),
+            ConnectSecret::Shared => {
+                target.secrets.token.as_ref().map(|token| token.expose_secret().to_owned())
+            }
         };
         let params = connect_params(target, identity, token.as_deref(), nonce.as_deref());
-        connection.hello =
-            connection.call("connect", params, Wait::First).await.map_err(|error| match error {
+        connection.hello = connection.call("connect", params, AwaitedResponse::First).await.map_err(
+            |error| match error {
                 ConnectError::Answer { code, message, .. } => ConnectError::Refused { code, message },
                 other => other,
-            })?;
+            },
+        )?;
         connection.keep_device_token(tokens);
         Ok(connection)
     }
@@ -239,7 +243,7 @@ impl Connection {
         &mut self,
         method: &str,
         params: Value,
-        wait: Wait,
+        wait: AwaitedResponse,
     ) -> Result<Value, ConnectError> {
         self.call_hearing(method, params, wait, &mut |_| {}).await
     }
@@ -247,13 +251,13 @@ impl Connection {
     /// Calls a method and waits for its answer; `hear` gets the events in between.
     ///
     /// # Errors
-    /// As [`Connection::call`].
+    /// As [`GatewayConnection::call`].
     pub(crate) async fn call_hearing(
         &mut self,
         method: &str,
         params: Value,
-        wait: Wait,
-        hear: &mut (dyn FnMut(Event<'_>) + Send),
+        wait: AwaitedResponse,
+        hear: &mut (dyn FnMut(ReceivedEvent<'_>) + Send),
     ) -> Result<Value, ConnectError> {
         let id = self.next_id.to_string();
         self.next_id += 1;
@@ -267,7 +271,7 @@ impl Connection {
                 if let (Some(name), Some(payload)) =
                     (frame.get("event").and_then(Value::as_str), frame.get("payload"))
                 {
-                    hear(Event { name, payload });
+                    hear(ReceivedEvent { name, payload });
                 }
                 continue;
             }
@@ -293,7 +297,7 @@ impl Connection {
             }
             let payload = frame.get_mut("payload").map(Value::take).unwrap_or_default();
             let is_acknowledgement = payload.get("status").and_then(Value::as_str) == Some("accepted");
-            if wait == Wait::First || !is_acknowledgement {
+            if wait == AwaitedResponse::First || !is_acknowledgement {
                 return Ok(payload);
             }
         }
@@ -340,13 +344,18 @@ fn tell_unsaved(why: &io::Error) {
     });
 }
 
-async fn dial(target: &Target) -> Result<Socket, ConnectError> {
+async fn dial(target: &GatewayTarget) -> Result<Socket, ConnectError> {
     let config = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
     let opened = connect_async_with_config(target.url.as_str(), Some(config), false).await;
     opened.map(|(socket, _)| socket).map_err(open_error)
 }
 
-fn connect_params(target: &Target, identity: &Identity, token: Option<&str>, nonce: Option<&str>) -> Value {
+fn connect_params(
+    target: &GatewayTarget,
+    identity: &DeviceKeyPair,
+    token: Option<&str>,
+    nonce: Option<&str>,
+) -> Value {
     let scopes = SCOPES.map(str::to_owned);
     let signed_at_ms = u64::try_from(now_ms()).unwrap_or_default();
     let proof = identity.proof(&SigningPayload {

@@ -1,17 +1,21 @@
 //! The gateway that was meant runs, but not where the command asked.
 
 use openclaw_config::gateway_options::{PortSource, gateway_port_source};
-use openclaw_gateway::{Running, running_gateway};
+use openclaw_gateway::{RunningGateway, running_gateway};
 
 use super::connect::ConnectError;
-use super::target::Target;
-use crate::context::Context;
-use crate::failure::Failure;
+use super::target::GatewayTarget;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 use crate::service::{self, process};
 
 /// Failure that says where the gateway of this state directory listens and what to pass, when the
 /// command asked another port.
-pub(crate) fn elsewhere(context: &Context, target: &Target, error: &ConnectError) -> Option<Failure> {
+pub(crate) fn elsewhere(
+    context: &CliContext,
+    target: &GatewayTarget,
+    error: &ConnectError,
+) -> Option<CommandFailure> {
     let is_refused = match error {
         ConnectError::Unreachable { .. } => true,
         // Another program may have answered.
@@ -30,11 +34,13 @@ pub(crate) fn elsewhere(context: &Context, target: &Target, error: &ConnectError
     let asked_for = format!("this command asked {} ({})", target.url, described(context, source));
     match running.port {
         Some(port) if port != asked => {
-            let failure = Failure::new("other-port", format!("{whose} listens on port {port}; {asked_for}."));
+            let failure =
+                CommandFailure::new("other-port", format!("{whose} listens on port {port}; {asked_for}."));
             Some(failure.hint(advice(context, running, port, source)))
         }
         None if is_refused => {
-            let failure = Failure::new("no-port", format!("{whose} does not answer there: {asked_for}."));
+            let failure =
+                CommandFailure::new("no-port", format!("{whose} does not answer there: {asked_for}."));
             Some(failure.hint("If it listens on another port, pass it: OPENCLAW_GATEWAY_PORT=<port>."))
         }
         Some(_) | None => None,
@@ -42,7 +48,7 @@ pub(crate) fn elsewhere(context: &Context, target: &Target, error: &ConnectError
 }
 
 /// Source of the port number, for people.
-fn described(context: &Context, source: PortSource) -> String {
+fn described(context: &CliContext, source: PortSource) -> String {
     match source {
         PortSource::Variable(name) => format!("port from {name}"),
         PortSource::Config => "port from gateway.port".to_owned(),
@@ -51,7 +57,7 @@ fn described(context: &Context, source: PortSource) -> String {
     }
 }
 
-fn advice(context: &Context, running: Running, port: u16, source: PortSource) -> String {
+fn advice(context: &CliContext, running: RunningGateway, port: u16, source: PortSource) -> String {
     let pass = format!("Pass OPENCLAW_GATEWAY_PORT={port} to this command");
     match source {
         PortSource::Variable(_) => format!("{pass}."),

@@ -8,18 +8,18 @@ use openclaw_protocol::method;
 
 use super::connect::ConnectError;
 use super::elsewhere::elsewhere;
-use super::target::Target;
-use crate::context::Context;
-use crate::failure::Failure;
+use super::target::GatewayTarget;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 use crate::{listeners, service};
 
 /// The text for people.
-pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) -> Failure {
+pub(crate) fn explain(context: &CliContext, target: &GatewayTarget, error: &ConnectError) -> CommandFailure {
     if let Some(failure) = elsewhere(context, target, error) {
         return failure;
     }
     let block = target.describe(context);
-    let told = |code: &'static str, text: &str| Failure::new(code, format!("{text}\n{block}"));
+    let told = |code: &'static str, text: &str| CommandFailure::new(code, format!("{text}\n{block}"));
     match error {
         ConnectError::Unreachable { .. } => told(
             "unreachable",
@@ -37,7 +37,7 @@ pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) 
                 .hint(WHEN_NOT_PAIRED)
         }
         ConnectError::Refused { message, .. } => {
-            let refusal = Refusal::of(message);
+            let refusal = RefusedSecret::of(message);
             // The gateway's advice is meant for a remote one, whatever this command is connected
             // to.
             let text = if refusal.is_some() { without_advice(message) } else { message };
@@ -45,7 +45,7 @@ pub(crate) fn explain(context: &Context, target: &Target, error: &ConnectError) 
         }
         ConnectError::Unprotected { detail, remedy } => told("protection-missing", detail).hint(*remedy),
         ConnectError::Answer { code: _, message, details } => {
-            Failure { details: details.clone().map(Box::new), ..Failure::new("request", message.clone()) }
+            CommandFailure { details: details.clone().map(Box::new), ..CommandFailure::new("request", message.clone()) }
         }
         ConnectError::UnknownMethod { method, .. } if method::find(method).is_none() => {
             let failure = told("request", &error.to_string());
@@ -85,7 +85,7 @@ const WHEN_NOT_PAIRED: &str = "This version has no command yet to approve device
                                18789:127.0.0.1:18789 user@host";
 
 /// Returns the hint for a gateway that does not answer.
-fn when_unreachable(context: &Context, target: &Target) -> String {
+fn when_unreachable(context: &CliContext, target: &GatewayTarget) -> String {
     if let Some(why) =
         broken_config(context, target, "this is only the default address, and no gateway starts here")
     {
@@ -103,7 +103,7 @@ fn when_unreachable(context: &Context, target: &Target) -> String {
 
 /// Returns the hint for a port of this host that another program holds; `None` if the gateway of this state directory
 /// has it, or nobody.
-pub(crate) fn another_program(context: &Context, target: &Target) -> Option<String> {
+pub(crate) fn another_program(context: &CliContext, target: &GatewayTarget) -> Option<String> {
     let port = target.local_port()?;
     if running_gateway(&context.loaded).is_some_and(|running| running.port.is_none_or(|own| own == port)) {
         return None;
@@ -119,7 +119,7 @@ pub(crate) fn another_program(context: &Context, target: &Target) -> Option<Stri
 }
 
 /// Way to have this instance's gateway on another port: a variable that is set goes before the config.
-pub(crate) fn choose_port(context: &Context, port: &str) -> String {
+pub(crate) fn choose_port(context: &CliContext, port: &str) -> String {
     match gateway_port_source(&context.config_or_default(), context.env()) {
         PortSource::Variable(name) => format!("set {name}={port}"),
         PortSource::Config | PortSource::Default => {
@@ -129,7 +129,7 @@ pub(crate) fn choose_port(context: &Context, port: &str) -> String {
 }
 
 /// Explains that the config chose this gateway and can't be used: the consequence, and what to do.
-fn broken_config(context: &Context, target: &Target, consequence: &str) -> Option<String> {
+fn broken_config(context: &CliContext, target: &GatewayTarget, consequence: &str) -> Option<String> {
     let is_meant = target.is_configured() && context.config().is_err();
     let doctor = context.hint_command("openclaw doctor");
     is_meant
@@ -141,30 +141,30 @@ const SECRETS: [(&str, &[&str]); 2] = [("token", TOKEN_VARS), ("password", PASSW
 
 /// A secret that a gateway did not like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Refusal {
+struct RefusedSecret {
     /// `token` or `password`.
     word: &'static str,
     variables: &'static [&'static str],
-    fault: Fault,
+    fault: SecretFault,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum SecretFault {
     /// No secret was given.
     Missing,
     /// The secret given is wrong.
     Mismatch,
 }
 
-impl Refusal {
+impl RefusedSecret {
     /// Reads the gateway's words, which are the same in all versions.
     fn of(message: &str) -> Option<Self> {
         let rest = message.strip_prefix("unauthorized: gateway ")?;
         let (word, rest) = rest.split_once(' ')?;
         let (word, variables) = *SECRETS.iter().find(|(known, _)| *known == word)?;
         let fault = match rest.split(' ').next()? {
-            "missing" => Fault::Missing,
-            "mismatch" => Fault::Mismatch,
+            "missing" => SecretFault::Missing,
+            "mismatch" => SecretFault::Mismatch,
             _ => return None,
         };
         Some(Self { word, variables, fault })
@@ -176,11 +176,11 @@ fn without_advice(message: &str) -> &str {
 }
 
 /// Remedy when the gateway did not let this command in.
-fn when_refused(context: &Context, target: &Target, refusal: Option<Refusal>) -> String {
+fn when_refused(context: &CliContext, target: &GatewayTarget, refusal: Option<RefusedSecret>) -> String {
     if let Some(why) = broken_config(context, target, "this command does not know the gateway's secret") {
         return why;
     }
-    let Some(Refusal { word, variables, fault }) = refusal else {
+    let Some(RefusedSecret { word, variables, fault }) = refusal else {
         return format!("Look at `{}` on the gateway's host.", context.hint_command("openclaw logs"));
     };
     let is_remote = target.bind.is_none();
@@ -190,25 +190,25 @@ fn when_refused(context: &Context, target: &Target, refusal: Option<Refusal>) ->
     let keep = |key: &str| context.hint_command(&format!("openclaw config set {key} <{word}>"));
     let flag = format!("--{word}");
     match (fault, variable.filter(|_| from_variables)) {
-        (Fault::Mismatch, _) if target.explicit && target.is_configured() => {
+        (SecretFault::Mismatch, _) if target.explicit && target.is_configured() => {
             let key = if is_remote { "gateway.remote" } else { "gateway.auth" };
             format!(
                 "{flag} is not the gateway's {word}. Leave it out to use {key}.{word}, or pass the right one."
             )
         }
         (_, _) if target.explicit => format!("Pass the gateway's {word} with {flag}."),
-        (Fault::Mismatch, Some(name)) => {
+        (SecretFault::Mismatch, Some(name)) => {
             format!("The variable {name} holds another {word} than the gateway's. Correct or unset it.")
         }
         (_, _) if is_remote => format!(
             "Set gateway.remote.{word} to the gateway.auth.{word} of that gateway: {}",
             keep(&format!("gateway.remote.{word}"))
         ),
-        (Fault::Mismatch, None) => format!(
+        (SecretFault::Mismatch, None) => format!(
             "gateway.auth.{word} in {} is not what the running gateway was started with: restart the gateway.",
             context.short(context.paths().config_path())
         ),
-        (Fault::Missing, _) => format!(
+        (SecretFault::Missing, _) => format!(
             "The gateway wants a {word}. Set the one it was started with: {}",
             keep(&format!("gateway.auth.{word}"))
         ),
@@ -221,10 +221,15 @@ mod tests {
     use crate::client::TargetFlags;
     use crate::testing;
 
-    fn hint(config: &str, vars: &[(&str, &str)], token: Option<&str>, error: &ConnectError) -> Failure {
+    fn hint(
+        config: &str,
+        vars: &[(&str, &str)],
+        token: Option<&str>,
+        error: &ConnectError,
+    ) -> CommandFailure {
         let context = testing::context(config, vars);
         let flags = TargetFlags { token: token.map(str::to_owned), ..TargetFlags::default() };
-        let target = Target::resolve(&context, &flags).unwrap();
+        let target = GatewayTarget::resolve(&context, &flags).unwrap();
         explain(&context, &target, error)
     }
 

@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 /// The device's key pair.
-pub(crate) struct Identity {
+pub(crate) struct DeviceKeyPair {
     key: SigningKey,
     device_id: String,
     /// Reason why it is in memory only.
@@ -42,7 +42,7 @@ struct DeviceFile {
     created_at_ms: i64,
 }
 
-impl Identity {
+impl DeviceKeyPair {
     /// Reads the device's key, or makes one on first use. Without room on the disk the key lives as
     /// long as this process: a gateway that runs can still be asked.
     ///
@@ -238,7 +238,7 @@ mod tests {
     /// Vectors of `gateway-protocol.md` §3.5.
     #[test]
     fn a_proof_has_the_signature_of_the_vectors() {
-        let identity = Identity::of(SigningKey::from_bytes(&[1; 32]));
+        let identity = DeviceKeyPair::of(SigningKey::from_bytes(&[1; 32]));
         let scopes = ["operator.admin", "operator.approvals", "operator.pairing"].map(str::to_owned);
         let nonce = "11111111-2222-4333-8444-555555555555";
         assert_eq!(
@@ -262,8 +262,8 @@ mod tests {
     #[test]
     fn an_identity_is_made_once_and_kept_private() {
         let dir = tempfile::tempdir().unwrap();
-        let first = Identity::load_or_create(&paths(&dir)).unwrap();
-        let second = Identity::load_or_create(&paths(&dir)).unwrap();
+        let first = DeviceKeyPair::load_or_create(&paths(&dir)).unwrap();
+        let second = DeviceKeyPair::load_or_create(&paths(&dir)).unwrap();
         assert_eq!(first.device_id(), second.device_id());
         #[cfg(unix)]
         {
@@ -279,7 +279,7 @@ mod tests {
         let path = paths(&dir).device_identity();
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "{}").unwrap();
-        let error = Identity::load_or_create(&paths(&dir)).err().unwrap();
+        let error = DeviceKeyPair::load_or_create(&paths(&dir)).err().unwrap();
         assert!(error.to_string().contains("is no device identity"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
     }

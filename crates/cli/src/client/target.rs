@@ -10,10 +10,10 @@ use openclaw_config::{Config, Environment, Unmet, unmet_protections};
 use secrecy::SecretString;
 
 use crate::args::given_text;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 
-/// [`Target::source`] of an address that was given as a flag.
+/// [`GatewayTarget::source`] of an address that was given as a flag.
 const FROM_FLAG: &str = "cli --url";
 
 /// Flags of the command line that choose the gateway.
@@ -29,7 +29,7 @@ pub(crate) struct TargetFlags {
 
 /// A gateway to talk to.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct GatewayTarget {
     /// `ws://` or `wss://`.
     pub(crate) url: String,
     /// Source of the URL, for people.
@@ -65,12 +65,12 @@ impl std::fmt::Display for Note {
     }
 }
 
-impl Target {
+impl GatewayTarget {
     /// Resolves flags, environment and config.
     ///
     /// # Errors
     /// When a URL comes without a secret, or remote mode has no URL.
-    pub(crate) fn resolve(context: &Context, flags: &TargetFlags) -> Result<Self, Failure> {
+    pub(crate) fn resolve(context: &CliContext, flags: &TargetFlags) -> Result<Self, CommandFailure> {
         let config = context.config_or_default();
         let target = Self::of(&config, context.env(), flags)?;
         match target.misconfigured(context) {
@@ -80,7 +80,7 @@ impl Target {
     }
 
     /// Failure for a target that can't be talked to as it is configured, with a remedy.
-    pub(crate) fn misconfigured(&self, context: &Context) -> Option<Failure> {
+    pub(crate) fn misconfigured(&self, context: &CliContext) -> Option<CommandFailure> {
         let note = self.note.as_ref()?;
         let set_url = || {
             let command = context.hint_command("openclaw config set gateway.remote.url wss://host:port");
@@ -92,7 +92,7 @@ impl Target {
             Note::Unprotected(unmet) => ("protection-missing", unmet.remedy().to_owned()),
         };
         let message = format!("gateway remote mode misconfigured: {note}\n{}", self.describe(context));
-        Some(Failure::new(kind, message).hint(hint))
+        Some(CommandFailure::new(kind, message).hint(hint))
     }
 
     /// True if the address comes from the config, as opposed to a flag.
@@ -110,7 +110,11 @@ impl Target {
     }
 
     /// The same as values only; remote mode without a URL falls back to the local address, with a note.
-    pub(crate) fn of(config: &Config, env: &Environment, flags: &TargetFlags) -> Result<Self, Failure> {
+    pub(crate) fn of(
+        config: &Config,
+        env: &Environment,
+        flags: &TargetFlags,
+    ) -> Result<Self, CommandFailure> {
         let flagged = Secrets {
             token: given_text(&flags.token).map(SecretString::from),
             password: given_text(&flags.password).map(SecretString::from),
@@ -118,14 +122,16 @@ impl Target {
         let explicit = flagged.token.is_some() || flagged.password.is_some();
         if let Some(url) = given_text(&flags.url) {
             if !explicit {
-                return Err(Failure::new(
+                return Err(CommandFailure::new(
                     "credentials",
                     "gateway url override requires explicit credentials",
                 )
                 .hint("Fix: pass --token or --password (or gatewayToken in tools)."));
             }
             if let Some(problem) = super::url_problem(&url) {
-                return Err(Failure::usage(format!("--url {url} is no address of a gateway: {problem}")));
+                return Err(CommandFailure::usage(format!(
+                    "--url {url} is no address of a gateway: {problem}"
+                )));
             }
             let source = FROM_FLAG.to_owned();
             return Ok(Self { url, source, bind: None, note: None, secrets: flagged, explicit });
@@ -157,7 +163,7 @@ impl Target {
     }
 
     /// The lines that say which gateway was meant.
-    pub(crate) fn describe(&self, context: &Context) -> String {
+    pub(crate) fn describe(&self, context: &CliContext) -> String {
         let mut lines = vec![
             format!("Gateway target: {}", self.url),
             format!("Source: {}", self.source),
@@ -175,8 +181,8 @@ struct LocalAddress {
     bind: BindMode,
 }
 
-fn local_address(config: &Config, env: &Environment) -> Result<LocalAddress, Failure> {
-    let port = gateway_port(config, env).map_err(|error| Failure::new("port", error.to_string()))?;
+fn local_address(config: &Config, env: &Environment) -> Result<LocalAddress, CommandFailure> {
+    let port = gateway_port(config, env).map_err(|error| CommandFailure::new("port", error.to_string()))?;
     let bind = config.gateway.bind.unwrap_or_default();
     let scheme = if config.gateway.tls.enabled { "wss" } else { "ws" };
     let own = match bind {
@@ -223,7 +229,7 @@ mod tests {
         let config = Config::from_json5(config, &env).unwrap();
         let text =
             |secret: &Option<SecretString>| secret.as_ref().map_or("-", |s| s.expose_secret()).to_owned();
-        Target::of(&config, &env, flags)
+        GatewayTarget::of(&config, &env, flags)
             .map(|target| {
                 [
                     target.url.clone(),

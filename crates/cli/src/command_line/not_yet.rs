@@ -1,11 +1,11 @@
 //! Commands of OpenClaw that this version does not have, and what helps meanwhile.
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// Name of a command, of which two words are a subcommand, and what helps meanwhile.
-type Row = (&'static str, &'static str);
+type MissingCommand = (&'static str, &'static str);
 
-pub(super) const NOT_YET: &[Row] = &[
+pub(super) const NOT_YET: &[MissingCommand] = &[
     ("acp", "`openclaw agent --agent main -m <text>` asks the agent from a script or an editor."),
     (
         "browser",
@@ -80,7 +80,7 @@ pub(super) const NOT_YET: &[Row] = &[
 ];
 
 /// The row of the command that the words name.
-pub(super) fn find(words: &[String]) -> Option<Row> {
+pub(super) fn find(words: &[String]) -> Option<MissingCommand> {
     let at = words.iter().take_while(|word| word.starts_with('-') && *word != "--").count();
     let first = words.get(at)?;
     let both = words.get(at + 1).map(|second| format!("{first} {second}"));
@@ -88,12 +88,12 @@ pub(super) fn find(words: &[String]) -> Option<Row> {
 }
 
 /// Help page of such a command.
-pub(super) fn page((name, meanwhile): Row) -> String {
+pub(super) fn page((name, meanwhile): MissingCommand) -> String {
     format!("openclaw {name}: not implemented yet in this version\n\nMeanwhile: {meanwhile}")
 }
 
 /// Failure of such a command.
-pub(super) fn failure((name, meanwhile): Row) -> Failure {
-    Failure::new("not-implemented", format!("openclaw {name}: not implemented yet in this version"))
+pub(super) fn failure((name, meanwhile): MissingCommand) -> CommandFailure {
+    CommandFailure::new("not-implemented", format!("openclaw {name}: not implemented yet in this version"))
         .hint(format!("Meanwhile: {meanwhile}"))
 }

@@ -9,12 +9,12 @@ use openclaw_protocol::{AgentId, SessionKey};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::local_run::{self, Why};
+use super::local_run::{self, LocalReason};
 use super::{config_pickup, piped};
 use crate::args::{AgentArgs, given, given_text, positive};
-use crate::client::{self, Target, TargetFlags, Wait};
-use crate::context::Context;
-use crate::failure::{ERROR, Failure, Outcome};
+use crate::client::{self, AwaitedResponse, GatewayTarget, TargetFlags};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult, ERROR};
 use crate::output;
 
 /// Levels of `--thinking`.
@@ -27,7 +27,7 @@ const QUEUED: &str = "The reply is stored and is delivered as soon as the channe
 
 /// The checked arguments.
 #[derive(Debug, PartialEq)]
-pub(super) struct Request {
+pub(super) struct AgentRequest {
     pub(super) message: String,
     /// The default one where none is named.
     pub(super) agent: Option<AgentId>,
@@ -38,14 +38,14 @@ pub(super) struct Request {
     pub(super) timeout_seconds: Option<u64>,
 }
 
-pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &AgentArgs, context: &CliContext) -> CommandResult {
     let request = check(args, context)?;
     context.print_warnings_about(&["agents", "models"]);
     if args.local {
         if args.deliver {
-            return Err(Failure::usage("--deliver needs the gateway; leave out --local"));
+            return Err(CommandFailure::usage("--deliver needs the gateway; leave out --local"));
         }
-        return run_local(request, args.json, context, Why::Asked);
+        return run_local(request, args.json, context, LocalReason::Asked);
     }
     let configured = context.config()?.agents.defaults.run_timeout();
     let of_run = request.timeout_seconds.map_or(configured, Duration::from_secs);
@@ -57,13 +57,14 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
         }
         let run_id = uuid::Uuid::new_v4().to_string();
         let params = params(&request, args, &run_id);
-        let mut hear = |event: client::Event<'_>| {
+        let mut hear = |event: client::ReceivedEvent<'_>| {
             if event.name == "agent" {
                 retries::tell(&run_id, AgentEvent::deserialize(event.payload));
             }
         };
         let flags = TargetFlags::default();
-        client::call_hearing(context, &flags, "agent", params, Wait::Final, timeout, &mut hear).await
+        client::call_hearing(context, &flags, "agent", params, AwaitedResponse::Final, timeout, &mut hear)
+            .await
     });
     match answer {
         Ok(payload) => Ok(report(&payload, args)),
@@ -75,7 +76,7 @@ pub(super) fn run(args: &AgentArgs, context: &Context) -> Outcome {
                 "Gateway agent failed; falling back to embedded: no gateway answers at {}",
                 target.url
             ));
-            run_local(request, args.json, context, Why::NoGateway)
+            run_local(request, args.json, context, LocalReason::NoGateway)
         }
     }
 }
@@ -110,28 +111,28 @@ fn failed_run(payload: &Value) -> Option<&str> {
 
 /// Target for a run in this process: the gateway of this host, if nothing listens there, so that
 /// nothing can have been accepted. The lock of the state directory makes sure of the rest.
-fn may_run_here(failure: &Failure, context: &Context) -> Option<Target> {
-    let target = Target::resolve(context, &TargetFlags::default()).ok()?;
+fn may_run_here(failure: &CommandFailure, context: &CliContext) -> Option<GatewayTarget> {
+    let target = GatewayTarget::resolve(context, &TargetFlags::default()).ok()?;
     (failure.code == "unreachable" && target.bind.is_some()).then_some(target)
 }
 
-fn check(args: &AgentArgs, context: &Context) -> Result<Request, Failure> {
+fn check(args: &AgentArgs, context: &CliContext) -> Result<AgentRequest, CommandFailure> {
     let Some(message) = &args.message else {
-        return Err(Failure::usage("error: required option '-m, --message <text>' not specified"));
+        return Err(CommandFailure::usage("error: required option '-m, --message <text>' not specified"));
     };
     let message = piped::text(message)?;
     if message.trim().is_empty() {
-        return Err(Failure::usage("Message (--message) is required"));
+        return Err(CommandFailure::usage("Message (--message) is required"));
     }
     let (to, session_id, agent) =
         (given_text(&args.to), given_text(&args.session_id), given_text(&args.agent));
     if to.is_none() && session_id.is_none() && agent.is_none() {
-        return Err(Failure::usage("Pass --to <E.164>, --session-id, or --agent to choose a session"));
+        return Err(CommandFailure::usage("Pass --to <E.164>, --session-id, or --agent to choose a session"));
     }
     if let Some(name) = &agent
         && !context.config()?.has_agent(&AgentId::normalize(name))
     {
-        return Err(Failure::new(
+        return Err(CommandFailure::new(
             "unknown-agent",
             format!("Unknown agent id \"{name}\". Use \"openclaw agents list\" to see configured agents."),
         ));
@@ -141,20 +142,22 @@ fn check(args: &AgentArgs, context: &Context) -> Result<Request, Failure> {
     let thinking = given_text(&args.thinking).map(|level| level.to_lowercase());
     if let Some(level) = thinking.as_deref().filter(|level| !THINKING.contains(level)) {
         let known = THINKING.join(", ");
-        return Err(Failure::usage(format!("Invalid thinking level \"{level}\". Use one of: {known}.")));
+        return Err(CommandFailure::usage(format!(
+            "Invalid thinking level \"{level}\". Use one of: {known}."
+        )));
     }
     let verbose = given_text(&args.verbose).map(|level| level.to_lowercase());
     if let Some(level) = verbose.as_deref().filter(|level| !matches!(*level, "on" | "full" | "off")) {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "Invalid verbose level \"{level}\". Use \"on\", \"full\", or \"off\"."
         )));
     }
     let agent = agent.map(|name| AgentId::normalize(&name));
-    Ok(Request { message, agent, to, session_id, thinking, verbose, timeout_seconds })
+    Ok(AgentRequest { message, agent, to, session_id, thinking, verbose, timeout_seconds })
 }
 
 /// Parameters of the `agent` method; the gateway finds the session. The run gets the id that the request has.
-fn params(request: &Request, args: &AgentArgs, run_id: &str) -> Value {
+fn params(request: &AgentRequest, args: &AgentArgs, run_id: &str) -> Value {
     let fields = [
         ("message", json!(request.message)),
         ("agentId", json!(request.agent)),
@@ -174,7 +177,11 @@ fn params(request: &Request, args: &AgentArgs, run_id: &str) -> Value {
 }
 
 /// `--verbose` is kept with the session.
-async fn set_verbose(context: &Context, request: &Request, level: &str) -> Result<(), Failure> {
+async fn set_verbose(
+    context: &CliContext,
+    request: &AgentRequest,
+    level: &str,
+) -> Result<(), CommandFailure> {
     let flags = TargetFlags::default();
     let key = match (&request.session_id, &request.agent) {
         (Some(id), _) => {
@@ -183,7 +190,7 @@ async fn set_verbose(context: &Context, request: &Request, level: &str) -> Resul
                 &flags,
                 "sessions.resolve",
                 json!({ "sessionId": id }),
-                Wait::First,
+                AwaitedResponse::First,
                 client::DEFAULT_TIMEOUT,
             );
             let found = found.await?;
@@ -193,13 +200,14 @@ async fn set_verbose(context: &Context, request: &Request, level: &str) -> Resul
         (None, None) => "main".to_owned(),
     };
     let patch = json!({ "key": key, "verboseLevel": level });
-    client::call(context, &flags, "sessions.patch", patch, Wait::First, client::DEFAULT_TIMEOUT).await?;
+    client::call(context, &flags, "sessions.patch", patch, AwaitedResponse::First, client::DEFAULT_TIMEOUT)
+        .await?;
     Ok(())
 }
 
-fn run_local(request: Request, json: bool, context: &Context, why: Why) -> Outcome {
+fn run_local(request: AgentRequest, json: bool, context: &CliContext, why: LocalReason) -> CommandResult {
     if request.verbose.is_some() {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "--verbose needs the gateway; leave it away, or start one with `openclaw gateway`",
         ));
     }
@@ -250,11 +258,11 @@ mod tests {
     use openclaw_config::Environment;
 
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::args::{Cli, CliCommand};
 
     fn parsed(line: &str) -> AgentArgs {
         match Cli::try_parse_from(format!("openclaw agent {line}").split_whitespace()).unwrap().command {
-            Some(Command::Agent(args)) => args,
+            Some(CliCommand::Agent(args)) => args,
             _ => panic!("agent"),
         }
     }
@@ -263,7 +271,7 @@ mod tests {
     fn arguments_are_checked_in_the_words_of_the_reference() {
         let home = tempfile::tempdir().unwrap();
         let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
-        let context = Context::new(&env, true);
+        let context = CliContext::new(&env, true);
         let rows = [
             ("--session-id s", "error: required option '-m, --message <text>' not specified"),
             ("--message hi", "Pass --to <E.164>, --session-id, or --agent to choose a session"),
@@ -287,7 +295,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
         let args = parsed("--agent Main -m hi --timeout 5 --deliver --reply-channel telegram --reply-to @c");
-        let request = check(&args, &Context::new(&env, true)).unwrap();
+        let request = check(&args, &CliContext::new(&env, true)).unwrap();
         assert_eq!(
             params(&request, &args, "run"),
             json!({

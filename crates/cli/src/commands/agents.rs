@@ -13,10 +13,10 @@ use openclaw_agent::roster::RosterError;
 use self::list::Detail;
 use super::config::write_failure;
 use crate::args::{AgentsArgs, AgentsCommand};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 
-pub(super) fn run(args: &AgentsArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &AgentsArgs, context: &CliContext) -> CommandResult {
     match &args.command {
         None => list::run(false, Detail::Count, context),
         Some(AgentsCommand::List { json, bindings, detail: _ }) => {
@@ -31,30 +31,32 @@ pub(super) fn run(args: &AgentsArgs, context: &Context) -> Outcome {
 }
 
 /// Failure in the words of the reference where it has some.
-fn failure(error: RosterError, context: &Context) -> Failure {
+fn failure(error: RosterError, context: &CliContext) -> CommandFailure {
     match error {
         RosterError::Reserved(id) => reserved(id.as_str()),
         RosterError::Exists(id) => exists(id.as_str()),
         RosterError::NotFound(id) => not_found(id.as_str()),
         RosterError::Undeletable(id) => {
-            Failure::new("agent-reserved", format!("\"{id}\" cannot be deleted."))
+            CommandFailure::new("agent-reserved", format!("\"{id}\" cannot be deleted."))
         }
         RosterError::Config(_) => context.invalid_config(),
         RosterError::Write(error) => write_failure(error),
-        RosterError::Included(_) => Failure::new("config-write", error.to_string()),
-        RosterError::Workspace(_) | RosterError::Io { .. } => Failure::new("agent-files", error.to_string()),
+        RosterError::Included(_) => CommandFailure::new("config-write", error.to_string()),
+        RosterError::Workspace(_) | RosterError::Io { .. } => {
+            CommandFailure::new("agent-files", error.to_string())
+        }
     }
 }
 
-fn reserved(id: &str) -> Failure {
-    Failure::new("agent-reserved", format!("\"{id}\" is reserved. Choose another name."))
+fn reserved(id: &str) -> CommandFailure {
+    CommandFailure::new("agent-reserved", format!("\"{id}\" is reserved. Choose another name."))
 }
 
-fn exists(id: &str) -> Failure {
-    Failure::new("agent-exists", format!("Agent \"{id}\" already exists."))
+fn exists(id: &str) -> CommandFailure {
+    CommandFailure::new("agent-exists", format!("Agent \"{id}\" already exists."))
 }
 
-fn not_found(id: &str) -> Failure {
-    Failure::new("agent-not-found", format!("Agent \"{id}\" not found."))
+fn not_found(id: &str) -> CommandFailure {
+    CommandFailure::new("agent-not-found", format!("Agent \"{id}\" not found."))
         .hint("Run `openclaw agents list` for those there are.")
 }

@@ -12,10 +12,10 @@ use openclaw_tools::exec_approvals::file::{AllowlistEntry, ApprovalsFile};
 use openclaw_tools::exec_approvals::store::{Loaded, mint};
 
 use crate::args::{AllowlistArgs, AllowlistCommand, ApprovalsArgs, ApprovalsAtArgs, ApprovalsCommand};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
-use place::Place;
+use place::ApprovalsPlace;
 
 /// The agent that stands for all of them.
 const EVERY_AGENT: &str = "*";
@@ -23,15 +23,15 @@ const EVERY_AGENT: &str = "*";
 /// its rules there.
 const LEGACY_MAIN: (&str, &str) = ("default", "main");
 
-pub(super) fn run(args: &ApprovalsArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &ApprovalsArgs, context: &CliContext) -> CommandResult {
     match &args.command {
         ApprovalsCommand::Get { at } => {
-            let place = Place::of(context, at)?;
+            let place = ApprovalsPlace::of(context, at)?;
             let loaded = place.load()?;
             print(&place, at, &loaded, &[format!("Showing {} approvals.", place.label()), String::new()]);
         }
         ApprovalsCommand::Set { file, stdin, at } => {
-            let place = Place::of(context, at)?;
+            let place = ApprovalsPlace::of(context, at)?;
             let file = input::read(file.as_deref(), *stdin)?;
             // The text ends with it.
             if at.ask.json {
@@ -47,8 +47,8 @@ pub(super) fn run(args: &ApprovalsArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-fn add_entry(context: &Context, entry: &AllowlistArgs) -> Result<(), Failure> {
-    let place = Place::of(context, &entry.at)?;
+fn add_entry(context: &CliContext, entry: &AllowlistArgs) -> Result<(), CommandFailure> {
+    let place = ApprovalsPlace::of(context, &entry.at)?;
     let (agent, pattern) = named(entry)?;
     let changed = place.change(|file| file.allow(&agent, pattern, &mut mint))?;
     if changed.is_some() {
@@ -57,8 +57,8 @@ fn add_entry(context: &Context, entry: &AllowlistArgs) -> Result<(), Failure> {
     print_change(&place, entry, changed.as_ref(), "Already allowlisted.")
 }
 
-fn remove_entry(context: &Context, entry: &AllowlistArgs) -> Result<(), Failure> {
-    let place = Place::of(context, &entry.at)?;
+fn remove_entry(context: &CliContext, entry: &AllowlistArgs) -> Result<(), CommandFailure> {
+    let place = ApprovalsPlace::of(context, &entry.at)?;
     let (agent, pattern) = named(entry)?;
     let changed = place.change(|file| remove(file, &agent, pattern))?;
     if changed.is_none() {
@@ -69,7 +69,7 @@ fn remove_entry(context: &Context, entry: &AllowlistArgs) -> Result<(), Failure>
                 whose(&agent),
                 elsewhere.join(", ")
             );
-            return Err(Failure::new("other-agent", message)
+            return Err(CommandFailure::new("other-agent", message)
                 .hint(format!("Nothing was changed. Name the list with --agent '{first}'.")));
         }
     }
@@ -77,20 +77,20 @@ fn remove_entry(context: &Context, entry: &AllowlistArgs) -> Result<(), Failure>
 }
 
 /// The agent and the pattern of an entry.
-fn named(entry: &AllowlistArgs) -> Result<(String, &str), Failure> {
+fn named(entry: &AllowlistArgs) -> Result<(String, &str), CommandFailure> {
     match entry.pattern.trim() {
-        "" => Err(Failure::usage("Pattern required.")),
+        "" => Err(CommandFailure::usage("Pattern required.")),
         pattern => Ok((agent_key(&entry.agent), pattern)),
     }
 }
 
 /// Prints the result of a change; `unchanged` is printed where there was nothing to do.
 fn print_change(
-    place: &Place<'_>,
+    place: &ApprovalsPlace<'_>,
     entry: &AllowlistArgs,
     changed: Option<&Loaded>,
     unchanged: &str,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     match changed {
         Some(loaded) => print_written(place, &entry.at, loaded),
         None if entry.at.ask.json => output::json(&report::document(&place.load()?)),
@@ -134,12 +134,12 @@ fn remove(file: &mut ApprovalsFile, agent: &str, pattern: &str) -> bool {
     has_changed
 }
 
-fn print_written(place: &Place<'_>, at: &ApprovalsAtArgs, loaded: &Loaded) {
+fn print_written(place: &ApprovalsPlace<'_>, at: &ApprovalsAtArgs, loaded: &Loaded) {
     let label = place.label();
     print(place, at, loaded, &[format!("Writing {label} approvals."), format!("Target: {label}")]);
 }
 
-fn print(place: &Place<'_>, at: &ApprovalsAtArgs, loaded: &Loaded, heading: &[String]) {
+fn print(place: &ApprovalsPlace<'_>, at: &ApprovalsAtArgs, loaded: &Loaded, heading: &[String]) {
     if at.ask.json {
         output::json(&report::document(loaded));
         return;

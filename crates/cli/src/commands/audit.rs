@@ -23,19 +23,19 @@ use serde::Serialize;
 
 pub(super) use not_audited::CHECK as NOT_AUDITED;
 
-use crate::context::Context;
+use crate::context::CliContext;
 
 /// Result of an audit.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct AuditReport {
     ts: i64,
-    pub(super) summary: Summary,
-    pub(super) findings: Vec<Finding>,
+    pub(super) summary: SeverityCounts,
+    pub(super) findings: Vec<AuditFinding>,
 }
 
 /// Number of findings by severity.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Summary {
+pub(super) struct SeverityCounts {
     pub(super) critical: usize,
     pub(super) warn: usize,
     pub(super) info: usize,
@@ -65,7 +65,7 @@ impl Severity {
 /// Finding of the audit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Finding {
+pub(super) struct AuditFinding {
     pub(super) check_id: String,
     pub(super) severity: Severity,
     pub(super) title: String,
@@ -74,7 +74,7 @@ pub(super) struct Finding {
     pub(super) remediation: Option<String>,
 }
 
-impl Finding {
+impl AuditFinding {
     fn new(
         check_id: impl Into<String>,
         severity: Severity,
@@ -92,10 +92,10 @@ impl Finding {
     }
 }
 
-impl Report {
-    fn of(findings: Vec<Finding>) -> Self {
+impl AuditReport {
+    fn of(findings: Vec<AuditFinding>) -> Self {
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-        let summary = Summary {
+        let summary = SeverityCounts {
             critical: count(Severity::Critical),
             warn: count(Severity::Warn),
             info: count(Severity::Info),
@@ -105,13 +105,13 @@ impl Report {
 
     /// `Summary: 0 critical · 3 warn · 1 info`.
     pub(super) fn summary_line(&self) -> String {
-        let Summary { critical, warn, info } = self.summary;
+        let SeverityCounts { critical, warn, info } = self.summary;
         format!("Summary: {critical} critical · {warn} warn · {info} info")
     }
 }
 
 /// Looks at everything.
-pub(super) fn report(context: &Context, config: &Config) -> Report {
+pub(super) fn report(context: &CliContext, config: &Config) -> AuditReport {
     let mut findings = Vec::new();
     let is_usable = context.config().is_ok();
     if is_usable {
@@ -133,31 +133,31 @@ pub(super) fn report(context: &Context, config: &Config) -> Report {
         findings.push(unusable_config(context));
     }
     findings.extend(files::findings(context, config));
-    Report::of(findings)
+    AuditReport::of(findings)
 }
 
-fn unmet(unmet: &Unmet) -> Finding {
+fn unmet(unmet: &Unmet) -> AuditFinding {
     let title = format!("{} asks for a protection that is missing", unmet.key);
-    Finding::new("config.protection_missing", Severity::Critical, title, unmet.detail())
+    AuditFinding::new("config.protection_missing", Severity::Critical, title, unmet.detail())
         .remedy(unmet.remedy())
 }
 
-fn exposed(exposed: &ExposedState) -> Finding {
+fn exposed(exposed: &ExposedState) -> AuditFinding {
     let title = "A workspace holds the gateway's own state";
-    Finding::new("fs.workspace.holds_state", Severity::Warn, title, exposed.to_string())
+    AuditFinding::new("fs.workspace.holds_state", Severity::Warn, title, exposed.to_string())
         .remedy(ExposedState::REMEDY)
 }
 
-fn unknown(name: &UnknownName) -> Finding {
+fn unknown(name: &UnknownName) -> AuditFinding {
     let title = "A tool policy names something that is no tool";
-    Finding::new("tools.unknown_name", Severity::Warn, title, name.to_string())
+    AuditFinding::new("tools.unknown_name", Severity::Warn, title, name.to_string())
 }
 
 /// Reports a config that can't be used. Nothing else is known about it: the settings that were checked are not those in the file.
-fn unusable_config(context: &Context) -> Finding {
+fn unusable_config(context: &CliContext) -> AuditFinding {
     let title = "The config cannot be used, so its settings were not checked";
     let detail = format!("{}.", context.unusable_config());
-    Finding::new("config.unusable", Severity::Critical, title, detail)
+    AuditFinding::new("config.unusable", Severity::Critical, title, detail)
         .remedy(format!("{}.", context.config_fix()))
 }
 

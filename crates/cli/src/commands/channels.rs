@@ -21,13 +21,13 @@ use openclaw_gateway::{platforms, running_gateway};
 use openclaw_protocol::Call;
 use openclaw_protocol::params::channels::{ChannelsLogout, ChannelsStart, ChannelsStatus, ChannelsStop};
 use serde_json::{Map, Value, json};
-use taken_up::Asked;
+use taken_up::ReloadAnswer;
 use warnings::Warning;
 
 use crate::args::{AccountArgs, ChannelsArgs, ChannelsCommand, TargetArgs};
-use crate::client::{self, TargetFlags, Wait};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::client::{self, AwaitedResponse, TargetFlags};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// Time for a call unless asked otherwise.
@@ -38,7 +38,7 @@ const DEFAULT: &str = "default";
 /// Failure ids of a gateway that can be reached and does not do what it was asked.
 const REFUSALS: [&str; 4] = ["refused", "pairing-required", "protection-missing", "request"];
 
-pub(super) fn run(args: &ChannelsArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &ChannelsArgs, context: &CliContext) -> CommandResult {
     match &args.command {
         ChannelsCommand::List { json, no_usage } => list(context, *json, !no_usage),
         ChannelsCommand::Login { channel, .. } => login(channel.as_deref()),
@@ -71,22 +71,22 @@ pub(super) fn run(args: &ChannelsArgs, context: &Context) -> Outcome {
 }
 
 /// The platform of a name.
-pub(super) fn platform(name: &str) -> Result<std::sync::Arc<dyn Channel>, Failure> {
+pub(super) fn platform(name: &str) -> Result<std::sync::Arc<dyn Channel>, CommandFailure> {
     let info = registry::by_name(name).ok_or_else(|| unknown(name))?;
     if info.id == registry::WEBCHAT {
         let text = format!("{} has no accounts: the gateway serves it by itself.", info.label);
-        return Err(Failure::new("unsupported", text).hint(
+        return Err(CommandFailure::new("unsupported", text).hint(
             "`openclaw dashboard` opens it; `openclaw agent --agent main -m <text>` says something there.",
         ));
     }
     platforms().channel(info.id).cloned().ok_or_else(|| {
-        Failure::new("not-implemented", format!("{}: not implemented yet in this version", info.label))
+        CommandFailure::new("not-implemented", format!("{}: not implemented yet in this version", info.label))
             .hint(those_there_are())
     })
 }
 
 /// The platform that is named, or the only one this version has.
-pub(super) fn platform_or_only(name: Option<&str>) -> Result<std::sync::Arc<dyn Channel>, Failure> {
+pub(super) fn platform_or_only(name: Option<&str>) -> Result<std::sync::Arc<dyn Channel>, CommandFailure> {
     if let Some(name) = name {
         return platform(name);
     }
@@ -94,7 +94,7 @@ pub(super) fn platform_or_only(name: Option<&str>) -> Result<std::sync::Arc<dyn 
         [only] => Ok(std::sync::Arc::clone(only)),
         several => {
             let known: Vec<&str> = several.iter().map(|channel| channel.info().id).collect();
-            Err(Failure::usage(format!(
+            Err(CommandFailure::usage(format!(
                 "Channel required. Use --channel <channel> (expected one of: {})",
                 known.join(", ")
             )))
@@ -103,8 +103,8 @@ pub(super) fn platform_or_only(name: Option<&str>) -> Result<std::sync::Arc<dyn 
 }
 
 /// Failure for a platform that does not exist.
-fn unknown(name: &str) -> Failure {
-    Failure::new("unknown-channel", format!("Error: Unknown channel: {}", output::one_line(name)))
+fn unknown(name: &str) -> CommandFailure {
+    CommandFailure::new("unknown-channel", format!("Error: Unknown channel: {}", output::one_line(name)))
         .hint(those_there_are())
 }
 
@@ -115,14 +115,14 @@ fn those_there_are() -> String {
 }
 
 pub(super) fn call<C: Call>(
-    context: &Context,
+    context: &CliContext,
     target: &TargetArgs,
     params: &Value,
-) -> Result<Value, Failure> {
+) -> Result<Value, CommandFailure> {
     let timeout = client::timeout_of(target.timeout.as_deref(), TIMEOUT)?;
     let flags = TargetFlags::from(target);
     let params = without_nulls(params);
-    client::block_on(client::call(context, &flags, C::NAME, params, Wait::First, timeout))
+    client::block_on(client::call(context, &flags, C::NAME, params, AwaitedResponse::First, timeout))
 }
 
 fn without_nulls(params: &Value) -> Value {
@@ -132,13 +132,13 @@ fn without_nulls(params: &Value) -> Value {
 }
 
 /// Fails: no platform of this version has a login of its own, they have tokens.
-fn login(channel: Option<&str>) -> Outcome {
+fn login(channel: Option<&str>) -> CommandResult {
     let id = platform_or_only(channel)?.info().id;
-    Err(Failure::new("unsupported", format!("Channel {id} does not support login"))
+    Err(CommandFailure::new("unsupported", format!("Channel {id} does not support login"))
         .hint(format!("Give it a token instead: `openclaw channels add --channel {id} --token <token>`")))
 }
 
-fn switch<C: Call>(context: &Context, args: &AccountArgs, done: &str) -> Outcome {
+fn switch<C: Call>(context: &CliContext, args: &AccountArgs, done: &str) -> CommandResult {
     let id = platform(&args.channel)?.info().id;
     let answer = call::<C>(context, &args.target, &json!({"channel": id, "accountId": args.account}))?;
     let account = answer.get("accountId").and_then(Value::as_str).unwrap_or(DEFAULT);
@@ -146,7 +146,7 @@ fn switch<C: Call>(context: &Context, args: &AccountArgs, done: &str) -> Outcome
     Ok(0)
 }
 
-fn list(context: &Context, json: bool, with_usage: bool) -> Outcome {
+fn list(context: &CliContext, json: bool, with_usage: bool) -> CommandResult {
     let config = context.config()?;
     context.print_warnings_about(&["channels"]);
     let platforms = platforms();
@@ -190,7 +190,7 @@ fn list(context: &Context, json: bool, with_usage: bool) -> Outcome {
 }
 
 /// Tells that no account is set up, and how to add one.
-fn tell_none(context: &Context) {
+fn tell_none(context: &CliContext) {
     output::line("- none");
     output::line("");
     let add = context.hint_command("openclaw channels add --channel telegram --token <token>");
@@ -198,7 +198,7 @@ fn tell_none(context: &Context) {
 }
 
 /// The credential profiles of the default agent.
-fn profiles(context: &Context, config: &Config) -> Vec<Value> {
+fn profiles(context: &CliContext, config: &Config) -> Vec<Value> {
     let dir = context.paths().agent_dir(&config.default_agent());
     let text = std::fs::read_to_string(dir.join("auth-profiles.json")).unwrap_or_default();
     let store: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -232,7 +232,7 @@ fn described(config: &Config, channel: &dyn Channel, account: &str) -> String {
     format!("- {} {account}: {configured}, {enabled}", channel.info().label)
 }
 
-fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Outcome {
+fn status(context: &CliContext, target: &TargetArgs, probe: bool, json: bool) -> CommandResult {
     // The platforms may take as long as the person waits; the gateway answers a little later then.
     let patience = client::timeout_of(target.timeout.as_deref(), TIMEOUT)?;
     let params =
@@ -242,10 +242,10 @@ fn status(context: &Context, target: &TargetArgs, probe: bool, json: bool) -> Ou
     let ask = || call::<ChannelsStatus>(context, &patient, &params);
     // Another gateway's accounts are not those of this configuration.
     let asked = match target.url {
-        Some(_) => ask().map(|answer| Asked { answer, ..Asked::default() }),
+        Some(_) => ask().map(|answer| ReloadAnswer { answer, ..ReloadAnswer::default() }),
         None => taken_up::ask(context, ask),
     };
-    let Asked { answer, pending, when } = match asked {
+    let ReloadAnswer { answer, pending, when } = match asked {
         Ok(asked) => asked,
         // A gateway that answers, and refuses, is there.
         Err(failure) if json || REFUSALS.contains(&failure.code) => return Err(failure),
@@ -346,7 +346,7 @@ fn line_of(label: &str, account: &Value, runs: &str) -> String {
 }
 
 /// Prints the status from the configuration, where no gateway answers.
-fn offline(context: &Context, target: &TargetArgs, failure: &Failure) -> Outcome {
+fn offline(context: &CliContext, target: &TargetArgs, failure: &CommandFailure) -> CommandResult {
     let config = context.config()?;
     context.print_warnings_about(&["channels"]);
     output::error_line(&format!("Gateway not reachable: {}", failure.message));
@@ -398,6 +398,6 @@ fn offline_line(config: &Config, channel: &dyn Channel, account: &str, runs: &st
     line_of(channel.info().label, &stands, runs)
 }
 
-fn refused(error: &WriteError) -> Failure {
-    Failure::new("config", error.to_string())
+fn refused(error: &WriteError) -> CommandFailure {
+    CommandFailure::new("config", error.to_string())
 }

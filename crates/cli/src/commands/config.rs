@@ -7,41 +7,43 @@ use openclaw_config::profile::hints_in;
 use openclaw_config::settings::BindMode;
 use openclaw_config::write::{self, Actor, WriteError, Written};
 use openclaw_config::{Issue, Loaded, json5, private_file, redact, value_path};
-use openclaw_gateway::{Running, applies_at_once, running_gateway};
+use openclaw_gateway::{RunningGateway, applies_at_once, running_gateway};
 use openclaw_models::ModelSettings;
 use openclaw_models::catalog::Catalog;
 use openclaw_models::reference::{ModelNames, default_model};
 use serde_json::Value;
 
 use crate::args::{ConfigArgs, ConfigCommand};
-use crate::context::{Context, Mistakes};
-use crate::failure::{Failure, Outcome};
+use crate::context::{CliContext, Mistakes};
+use crate::failure::{CommandFailure, CommandResult};
 use crate::{output, service};
 
-pub(super) fn run(args: ConfigArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: ConfigArgs, context: &CliContext) -> CommandResult {
     match args.command {
         Some(ConfigCommand::Get { path, json, show_secrets }) => get(context, &path, json, show_secrets),
         Some(ConfigCommand::Set { path, value, json }) => set(context, &path, &value, json),
         Some(ConfigCommand::Unset { path }) => unset(context, &path),
-        None => Err(Failure::usage("openclaw config: the wizard is not implemented yet in this version")
-            .hint("Use: openclaw config get|set|unset <path>")),
+        None => {
+            Err(CommandFailure::usage("openclaw config: the wizard is not implemented yet in this version")
+                .hint("Use: openclaw config get|set|unset <path>"))
+        }
     }
 }
 
 /// The file must be read and parsed; it need not be valid, so that these commands can repair it.
-fn require_parsable(context: &Context) -> Result<(), Failure> {
+fn require_parsable(context: &CliContext) -> Result<(), CommandFailure> {
     let is_known = context.is_config_readable() && context.loaded.snapshot.is_parsable();
     if is_known { Ok(()) } else { Err(context.invalid_config()) }
 }
 
-fn segments(path: &str) -> Result<Vec<String>, Failure> {
+fn segments(path: &str) -> Result<Vec<String>, CommandFailure> {
     if path.trim().is_empty() {
-        return Err(Failure::usage("Error: Path is empty."));
+        return Err(CommandFailure::usage("Error: Path is empty."));
     }
-    value_path::parse_path(path).map_err(|error| Failure::usage(format!("Error: {error}")))
+    value_path::parse_path(path).map_err(|error| CommandFailure::usage(format!("Error: {error}")))
 }
 
-fn get(context: &Context, path: &str, json: bool, show_secrets: bool) -> Outcome {
+fn get(context: &CliContext, path: &str, json: bool, show_secrets: bool) -> CommandResult {
     let segments = segments(path)?;
     require_parsable(context)?;
     let snapshot = &context.loaded.snapshot;
@@ -66,14 +68,14 @@ fn get(context: &Context, path: &str, json: bool, show_secrets: bool) -> Outcome
     Ok(0)
 }
 
-fn not_found(context: &Context, path: &str, segments: &[String]) -> Failure {
-    let failure = Failure::new("path-not-found", format!("Config path not found: {path}"));
+fn not_found(context: &CliContext, path: &str, segments: &[String]) -> CommandFailure {
+    let failure = CommandFailure::new("path-not-found", format!("Config path not found: {path}"));
     with_meant_key(failure, context, segments)
 }
 
 /// Sentence about the value that holds although the config does not have the key; for keys that
 /// people ask for after a setup, which does not write them.
-fn in_force(context: &Context, path: &str) -> Option<String> {
+fn in_force(context: &CliContext, path: &str) -> Option<String> {
     let config = context.config().ok()?;
     let (value, source) = match path {
         "gateway.port" => {
@@ -94,7 +96,7 @@ fn in_force(context: &Context, path: &str) -> Option<String> {
 }
 
 /// The same with the path that was meant, where a dot in it belongs to a key.
-fn with_meant_key(failure: Failure, context: &Context, segments: &[String]) -> Failure {
+fn with_meant_key(failure: CommandFailure, context: &CliContext, segments: &[String]) -> CommandFailure {
     match value_path::key_with_dots(&context.loaded.snapshot.config, segments) {
         Some(meant) => {
             failure.hint(format!("A dot parts keys. Did you mean: {}", value_path::path_text(&meant)))
@@ -105,7 +107,7 @@ fn with_meant_key(failure: Failure, context: &Context, segments: &[String]) -> F
 
 /// A value as it is typed: JSON5, else the text itself. A value that begins as JSON5 and is none is
 /// a mistake, not a text.
-fn typed(path: &str, text: &str, is_json: bool) -> Result<Value, Failure> {
+fn typed(path: &str, text: &str, is_json: bool) -> Result<Value, CommandFailure> {
     let error = match json5::parse_value(text) {
         Ok(value) => return Ok(value),
         Err(error) => error,
@@ -114,7 +116,7 @@ fn typed(path: &str, text: &str, is_json: bool) -> Result<Value, Failure> {
     if !is_json && !looks_like_json5 {
         return Ok(Value::from(text));
     }
-    let failure = Failure::usage(format!("Error: Failed to parse JSON5 value: SyntaxError: {error}"));
+    let failure = CommandFailure::usage(format!("Error: Failed to parse JSON5 value: SyntaxError: {error}"));
     if is_json {
         return Err(failure);
     }
@@ -128,7 +130,7 @@ fn shell_word(text: &str) -> String {
     if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-fn set(context: &Context, path: &str, text: &str, json: bool) -> Outcome {
+fn set(context: &CliContext, path: &str, text: &str, json: bool) -> CommandResult {
     let segments = segments(path)?;
     require_parsable(context)?;
     let value = typed(path, text, json)?;
@@ -143,7 +145,7 @@ fn set(context: &Context, path: &str, text: &str, json: bool) -> Outcome {
     Ok(0)
 }
 
-fn unset(context: &Context, path: &str) -> Outcome {
+fn unset(context: &CliContext, path: &str) -> CommandResult {
     let segments = segments(path)?;
     require_parsable(context)?;
     match write::unset_value(&context.loaded, &segments, Actor::Cli).map_err(write_failure)? {
@@ -175,7 +177,7 @@ fn faults(loaded: &Loaded) -> Vec<String> {
 }
 
 /// Sentences about what a change that was just written does; in a file with other mistakes, these.
-fn effect_of(context: &Context, segments: &[String], written: &Written) -> String {
+fn effect_of(context: &CliContext, segments: &[String], written: &Written) -> String {
     if written.left.is_empty() {
         return effect(context, segments);
     }
@@ -186,7 +188,7 @@ fn effect_of(context: &Context, segments: &[String], written: &Written) -> Strin
 }
 
 /// Moment at which a change that was just written takes effect, for people.
-fn effect(context: &Context, segments: &[String]) -> String {
+fn effect(context: &CliContext, segments: &[String]) -> String {
     let path = segments.join(".");
     let after = openclaw_config::load(context.process());
     let is_within = |path: &str, above: &str| {
@@ -213,7 +215,7 @@ fn effect(context: &Context, segments: &[String]) -> String {
 const RESTART: &str = "Restart the gateway to apply.";
 
 /// Effect of another port on a gateway that listens already: none until it is restarted.
-fn port_effect(context: &Context, running: Running, after: &Loaded) -> String {
+fn port_effect(context: &CliContext, running: RunningGateway, after: &Loaded) -> String {
     let Some(port) = running.port else { return RESTART.to_owned() };
     if is_port_of(running, after) {
         return "The running gateway listens there already.".to_owned();
@@ -225,7 +227,7 @@ fn port_effect(context: &Context, running: Running, after: &Loaded) -> String {
     )
 }
 
-fn is_port_of(running: Running, after: &Loaded) -> bool {
+fn is_port_of(running: RunningGateway, after: &Loaded) -> bool {
     let port = running.port.map(u64::from);
     let written = after.snapshot.config.pointer("/gateway/port").and_then(Value::as_u64);
     port.is_some() && port == written
@@ -233,27 +235,29 @@ fn is_port_of(running: Running, after: &Loaded) -> bool {
 
 /// Failure for a refused write, in words for the person at the keyboard.
 #[expect(clippy::needless_pass_by_value, reason = "used as a function for map_err")]
-pub(super) fn write_failure(error: WriteError) -> Failure {
+pub(super) fn write_failure(error: WriteError) -> CommandFailure {
     let text = format!("Error: {error}");
     match &error {
         WriteError::Invalid { issues } => {
-            let failure = Failure::new("config-invalid", text);
+            let failure = CommandFailure::new("config-invalid", text);
             match Issue::foremost(issues).and_then(Issue::advice) {
                 Some(advice) => failure.hint(sentence(&advice)),
                 None => failure,
             }
         }
-        WriteError::Changed => {
-            Failure::new("config-changed", "Error: the config file was changed by somebody else meanwhile")
-                .hint("Run the command again.")
-        }
+        WriteError::Changed => CommandFailure::new(
+            "config-changed",
+            "Error: the config file was changed by somebody else meanwhile",
+        )
+        .hint("Run the command again."),
         WriteError::Unparsable { .. } | WriteError::Redacted(_) | WriteError::Included { .. } => {
-            Failure::new("config-write", text)
+            CommandFailure::new("config-write", text)
         }
         WriteError::Io { source, .. } if private_file::is_full(source) => {
-            Failure::new("config-write", text).hint("Free space on that disk, then run the command again.")
+            CommandFailure::new("config-write", text)
+                .hint("Free space on that disk, then run the command again.")
         }
-        WriteError::Io { path, .. } => Failure::new("config-write", text)
+        WriteError::Io { path, .. } => CommandFailure::new("config-write", text)
             .hint(format!("This user must be able to write to {path} and to make files beside it.")),
     }
 }

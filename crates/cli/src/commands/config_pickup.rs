@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use openclaw_config::settings::ReloadMode;
 use openclaw_gateway::running_gateway;
 
-use crate::context::Context;
+use crate::context::CliContext;
 
 /// Within this time a running gateway looks at the file and reads it, besides `gateway.reload.debounceMs`.
 const LOOK: Duration = Duration::from_millis(700);
@@ -13,7 +13,7 @@ const LOOK: Duration = Duration::from_millis(700);
 const MOST: Duration = Duration::from_secs(3);
 
 /// Waits until the gateway of this host has taken what was written into the config a moment ago.
-pub(super) async fn settle(context: &Context) {
+pub(super) async fn settle(context: &CliContext) {
     if running_gateway(&context.loaded).is_some()
         && let Some(rest) = rest(context, SystemTime::now())
     {
@@ -22,7 +22,7 @@ pub(super) async fn settle(context: &Context) {
 }
 
 /// Time since the last edit; `None` where the gateway does not look at the files.
-pub(super) fn age(context: &Context, now: SystemTime) -> Option<Duration> {
+pub(super) fn age(context: &CliContext, now: SystemTime) -> Option<Duration> {
     if context.config_or_default().gateway.reload.mode == Some(ReloadMode::Off) {
         return None;
     }
@@ -34,7 +34,7 @@ pub(super) fn age(context: &Context, now: SystemTime) -> Option<Duration> {
 }
 
 /// Time until the gateway has picked up the last edit; `None` when it is long ago.
-fn rest(context: &Context, now: SystemTime) -> Option<Duration> {
+fn rest(context: &CliContext, now: SystemTime) -> Option<Duration> {
     let age = age(context, now)?;
     let reload = &context.config_or_default().gateway.reload;
     let rest = LOOK.saturating_add(reload.debounce()).min(MOST).saturating_sub(age);
@@ -64,7 +64,7 @@ mod tests {
             std::fs::write(&path, config).unwrap();
             let edited = std::fs::metadata(&path).unwrap().modified().unwrap();
             let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
-            let found = rest(&Context::new(&env, true), edited + Duration::from_millis(age));
+            let found = rest(&CliContext::new(&env, true), edited + Duration::from_millis(age));
             assert_eq!(found, expect.map(Duration::from_millis), "{config} {age}");
         }
     }

@@ -8,18 +8,18 @@ use std::path::Path;
 use openclaw_config::{json5, shared_place};
 use serde::de::IgnoredAny;
 
-use crate::context::Context;
+use crate::context::CliContext;
 
 /// Problem of a store of the config and who can mend it; `None` where there is none, or no store
 /// yet.
-pub(super) fn of_configured(context: &Context, path: &Path) -> Option<String> {
+pub(super) fn of_configured(context: &CliContext, path: &Path) -> Option<String> {
     let doctor = context.hint_command("openclaw doctor");
     let problem = problem(path)?;
     let what = problem.sentence(path);
     match problem {
-        Problem::Missing => None,
-        Problem::Unreadable(_) => Some(format!("{what} `{doctor}` says what can be done.")),
-        Problem::NoObject => {
+        StoreDamage::Missing => None,
+        StoreDamage::Unreadable(_) => Some(format!("{what} `{doctor}` says what can be done.")),
+        StoreDamage::NoObject => {
             Some(format!("{what} `{doctor}` says what can be done, and `{doctor} --fix` does it."))
         }
     }
@@ -30,13 +30,13 @@ pub(super) fn of_named(path: &Path) -> Option<String> {
     Some(problem(path)?.sentence(path))
 }
 
-enum Problem {
+enum StoreDamage {
     Missing,
     Unreadable(io::Error),
     NoObject,
 }
 
-impl Problem {
+impl StoreDamage {
     fn sentence(&self, path: &Path) -> String {
         let path = path.display();
         match self {
@@ -51,12 +51,12 @@ impl Problem {
     }
 }
 
-fn problem(path: &Path) -> Option<Problem> {
+fn problem(path: &Path) -> Option<StoreDamage> {
     match is_object(path) {
         Ok(true) => None,
-        Ok(false) => Some(Problem::NoObject),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(Problem::Missing),
-        Err(error) => Some(Problem::Unreadable(error)),
+        Ok(false) => Some(StoreDamage::NoObject),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(StoreDamage::Missing),
+        Err(error) => Some(StoreDamage::Unreadable(error)),
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
         ];
         for (text, is_store) in rows {
             std::fs::write(&path, text).unwrap();
-            assert_eq!(of_named(&path), (!is_store).then(|| Problem::NoObject.sentence(&path)), "{text}");
+            assert_eq!(of_named(&path), (!is_store).then(|| StoreDamage::NoObject.sentence(&path)), "{text}");
         }
         assert!(of_named(dir.path()).unwrap().contains("not a regular file"));
     }

@@ -14,20 +14,20 @@ use serde_json::json;
 
 use self::helpers::{Helpers, Opened};
 use crate::args::DashboardArgs;
-use crate::client::{self, Target, TargetFlags, Wait};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::client::{self, AwaitedResponse, GatewayTarget, TargetFlags};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::service::process;
 use crate::{output, service};
 
 /// Longest wait for a gateway to say whether it takes the token.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-pub(super) fn run(args: &DashboardArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &DashboardArgs, context: &CliContext) -> CommandResult {
     let config = context.config()?;
-    let target = Target::resolve(context, &TargetFlags::default())?;
+    let target = GatewayTarget::resolve(context, &TargetFlags::default())?;
     if target.bind.is_some() && !config.gateway.control_ui.is_enabled() {
-        return Err(Failure::new(
+        return Err(CommandFailure::new(
             "web-chat-off",
             "gateway.controlUi.enabled is false: there is no web chat.",
         )
@@ -40,7 +40,9 @@ pub(super) fn run(args: &DashboardArgs, context: &Context) -> Outcome {
     if running_gateway(&context.loaded).is_none()
         && let Some(why) = client::another_program(context, &target)
     {
-        return Err(Failure::new("port", "The web chat can't be opened: no gateway has its port.").hint(why));
+        return Err(
+            CommandFailure::new("port", "The web chat can't be opened: no gateway has its port.").hint(why)
+        );
     }
     let mut page = Page::of(context, config, &target);
     page.notes.extend(refused_token(context, config, &target));
@@ -64,11 +66,11 @@ pub(super) fn run(args: &DashboardArgs, context: &Context) -> Outcome {
 
 /// Sentence about a running gateway of this host that does not take the token which the web chat is opened with. Commands do not notice: they
 /// have a token of their own once they are paired.
-pub(super) fn refused_token(context: &Context, config: &Config, target: &Target) -> Option<String> {
+pub(super) fn refused_token(context: &CliContext, config: &Config, target: &GatewayTarget) -> Option<String> {
     let running = running_gateway(&context.loaded).filter(|_| target.local_port().is_some())?;
     let token = Some(page_token(config, target)?.expose_secret().to_owned());
     let flags = TargetFlags { token, ..TargetFlags::default() };
-    let asked = client::call(context, &flags, Health::NAME, json!({}), Wait::First, PATIENCE);
+    let asked = client::call(context, &flags, Health::NAME, json!({}), AwaitedResponse::First, PATIENCE);
     let failure = client::block_on(asked).err()?;
     (failure.code == "refused" && failure.message.contains("token mismatch")).then(|| {
         format!(
@@ -81,14 +83,14 @@ pub(super) fn refused_token(context: &Context, config: &Config, target: &Target)
 }
 
 /// The token that the page signs in with, if it does not ask for a password.
-fn page_token<'a>(config: &Config, target: &'a Target) -> Option<&'a SecretString> {
+fn page_token<'a>(config: &Config, target: &'a GatewayTarget) -> Option<&'a SecretString> {
     let takes_password =
         target.local_port().is_some() && config.gateway.auth.mode == Some(AuthKind::Password);
     target.secrets.token.as_ref().filter(|_| !takes_password)
 }
 
 /// The address of the web chat without a secret, for reports.
-pub(super) fn plain_url(context: &Context, config: &Config, target: &Target) -> String {
+pub(super) fn plain_url(context: &CliContext, config: &Config, target: &GatewayTarget) -> String {
     let running = running_gateway(&context.loaded).and_then(|running| running.port);
     web_chat_url(config, &origin(target, target.local_port().map(|port| running.unwrap_or(port))))
 }
@@ -108,7 +110,7 @@ struct Page {
 }
 
 impl Page {
-    fn of(context: &Context, config: &Config, target: &Target) -> Self {
+    fn of(context: &CliContext, config: &Config, target: &GatewayTarget) -> Self {
         let running = running_gateway(&context.loaded);
         let local_port =
             target.local_port().map(|port| running.and_then(|running| running.port).unwrap_or(port));
@@ -138,7 +140,7 @@ impl Page {
     }
 
     /// Instructions for opening it from a machine with a screen.
-    fn through_ssh(&self, context: &Context) -> Vec<String> {
+    fn through_ssh(&self, context: &CliContext) -> Vec<String> {
         let Some(port) = self.local_port else { return vec!["Open it in a browser.".to_owned()] };
         let user = context.env().first_nonblank(&["USER", "LOGNAME"]).unwrap_or("user");
         // Client address and port, then ours.
@@ -165,7 +167,7 @@ impl Page {
 
 /// `http://127.0.0.1:18789`. Browsers give a page on a plain address of the network no device key, so one that listens on
 /// all addresses is asked on loopback.
-fn origin(target: &Target, local_port: Option<u16>) -> String {
+fn origin(target: &GatewayTarget, local_port: Option<u16>) -> String {
     let (scheme, rest) = target.url.split_once("://").unwrap_or(("ws", &target.url));
     let scheme = if scheme == "wss" || scheme == "https" { "https" } else { "http" };
     let authority = rest.split('/').next().unwrap_or_default();
@@ -184,9 +186,9 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    fn page(config: &str, vars: &[(&str, &str)]) -> (Page, Context) {
+    fn page(config: &str, vars: &[(&str, &str)]) -> (Page, CliContext) {
         let context = testing::context(config, vars);
-        let target = Target::resolve(&context, &TargetFlags::default()).unwrap();
+        let target = GatewayTarget::resolve(&context, &TargetFlags::default()).unwrap();
         (Page::of(&context, &context.config_or_default(), &target), context)
     }
 

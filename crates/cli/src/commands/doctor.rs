@@ -19,37 +19,37 @@ mod unknown_keys;
 use openclaw_config::clock::now_ms;
 use openclaw_config::private_file;
 use openclaw_dispatch::{DatabaseState, Salvaged, check_database, renew_database};
-use openclaw_gateway::{LockError, Running, StateHold, hold_state, premises, running_gateway};
+use openclaw_gateway::{InstanceLockError, RunningGateway, StateHold, hold_state, premises, running_gateway};
 use openclaw_sessions::backup::Backup;
 use openclaw_sessions::checkup::{self, Finding, Premises, Repair, Severity};
 
 use crate::args::DoctorArgs;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 
 /// Maximum number of rounds of repairs: repairs bring other problems to light, such as the modes of
 /// files that were moved.
 const ROUNDS: usize = 4;
 
 /// Flags of OpenClaw's doctor that are about parts which are not here yet.
-fn refuse_unknown_parts(args: &DoctorArgs) -> Result<(), Failure> {
+fn refuse_unknown_parts(args: &DoctorArgs) -> Result<(), CommandFailure> {
     let refused =
         [(args.deep, "--deep", "looking at system services"), (args.force, "--force", "service definitions")];
     match refused.into_iter().find(|(given, _, _)| *given) {
         Some((_, flag, what)) => {
             let text = format!("openclaw doctor {flag}: not implemented yet in this version ({what})");
-            Err(Failure::usage(text)
+            Err(CommandFailure::usage(text)
                 .hint("Run it without this flag to check and repair the state directory."))
         }
         None => Ok(()),
     }
 }
 
-pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &DoctorArgs, context: &CliContext) -> CommandResult {
     refuse_unknown_parts(args)?;
     openclaw_gateway::keep_files_private();
     let is_fix = args.fix || args.repair;
-    let mut session = Session::new(context.reread(), args);
+    let mut session = DoctorRun::new(context.reread(), args);
     // Modes first: nothing can be written in a directory that its owner can't write.
     let mut before = if is_fix { session.set_modes() } else { Vec::new() };
     if args.generate_gateway_token {
@@ -74,7 +74,7 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
                 .to_owned(),
         );
     }
-    let checked = report::Report {
+    let checked = report::DoctorReport {
         checks: report::checks(&before, &after, &session.failures),
         notes: session.notes,
         facts: at_work.facts,
@@ -93,10 +93,10 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
 }
 
 /// Run of the doctor.
-struct Session {
-    context: Context,
+struct DoctorRun {
+    context: CliContext,
     premises: Premises,
-    running: Option<Running>,
+    running: Option<RunningGateway>,
     /// Notes on other work done, for people.
     notes: Vec<String>,
     /// Repairs that did not work, and why.
@@ -104,8 +104,8 @@ struct Session {
     backup: Option<std::path::PathBuf>,
 }
 
-impl Session {
-    fn new(context: Context, args: &DoctorArgs) -> Self {
+impl DoctorRun {
+    fn new(context: CliContext, args: &DoctorArgs) -> Self {
         let premises = Premises {
             archive_orphans: args.archive_orphans,
             now: now_ms(),
@@ -160,7 +160,7 @@ impl Session {
     }
 
     /// Makes the repairs that can be made, and returns the findings that are left.
-    fn repair(&mut self, mut found: Vec<Finding>) -> Result<Vec<Finding>, Failure> {
+    fn repair(&mut self, mut found: Vec<Finding>) -> Result<Vec<Finding>, CommandFailure> {
         let mut backup = Backup::new(self.context.paths().state_dir(), self.premises.now);
         let aside = places::set_aside(&self.context);
         if !aside.is_empty() {
@@ -238,17 +238,18 @@ impl Session {
     }
 
     /// Keeps gateways away. `None` if one runs: then only repairs that are safe beside it are made.
-    fn hold(&mut self) -> Result<Option<StateHold>, Failure> {
+    fn hold(&mut self) -> Result<Option<StateHold>, CommandFailure> {
         match hold_state(&self.context.loaded) {
             Ok(hold) => Ok(Some(hold)),
-            Err(LockError::Held { pid, .. }) => {
-                self.running = Some(Running { pid, port: None });
+            Err(InstanceLockError::Held { pid, .. }) => {
+                self.running = Some(RunningGateway { pid, port: None });
                 Ok(None)
             }
-            Err(error @ LockError::Io { .. }) => {
-                let is_full = matches!(&error, LockError::Io { source, .. } if private_file::is_full(source));
+            Err(error @ InstanceLockError::Io { .. }) => {
+                let is_full =
+                    matches!(&error, InstanceLockError::Io { source, .. } if private_file::is_full(source));
                 let remedy = if is_full { "Free space on that disk" } else { "Make the directory writable" };
-                Err(Failure::new("state-dir", error.to_string())
+                Err(CommandFailure::new("state-dir", error.to_string())
                     .hint(format!("{remedy}, or set OPENCLAW_STATE_DIR, then run this again.")))
             }
         }
@@ -256,7 +257,7 @@ impl Session {
 }
 
 /// The gateway's own database.
-fn database_finding(context: &Context) -> Option<Finding> {
+fn database_finding(context: &CliContext) -> Option<Finding> {
     let path = context.paths().database();
     let shown = path.display();
     match check_database(&path) {
@@ -281,8 +282,8 @@ fn database_finding(context: &Context) -> Option<Finding> {
     }
 }
 
-/// The first step of its repair; [`Session::renew_database`] does the rest.
-fn set_database_aside(context: &Context) -> Repair {
+/// The first step of its repair; [`DoctorRun::renew_database`] does the rest.
+fn set_database_aside(context: &CliContext) -> Repair {
     let path = context.paths().database();
     let beside = |suffix: &str| {
         let mut name = path.clone().into_os_string();

@@ -9,20 +9,20 @@ use serde_json::{Value, json};
 
 use super::{gateway_probe, gateway_status, health};
 use crate::args::{GatewayCommand, RunArgs, TargetArgs, positive};
-use crate::client::{self, DEFAULT_TIMEOUT, TargetFlags, Wait};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::client::{self, AwaitedResponse, DEFAULT_TIMEOUT, TargetFlags};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// Time for `gateway probe` unless asked otherwise.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
-pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &Context) -> Outcome {
+pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &CliContext) -> CommandResult {
     match command {
         // Handled by the caller: it needs the parent's flags whole.
         GatewayCommand::Run(args) => super::gateway_run::run(args, context),
         GatewayCommand::Call { method, params, expect_final, json, target } => {
-            let wait = if expect_final { Wait::Final } else { Wait::First };
+            let wait = if expect_final { AwaitedResponse::Final } else { AwaitedResponse::First };
             call(context, &merged(target, parent), &method, &params, wait, json)
         }
         GatewayCommand::Health { json, target, .. } => {
@@ -38,7 +38,11 @@ pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &Context) 
             Ok(0)
         }
         GatewayCommand::Status { json, no_probe, strict, target, deep: _ } => {
-            let probe = if no_probe { gateway_status::Probe::Skip } else { gateway_status::Probe::Connect };
+            let probe = if no_probe {
+                gateway_status::ProbeChoice::Skip
+            } else {
+                gateway_status::ProbeChoice::Connect
+            };
             gateway_status::run(context, &merged(target, parent), probe, strict, json)
         }
         GatewayCommand::UsageCost { days, json, target, .. } => {
@@ -46,7 +50,10 @@ pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &Context) 
         }
         GatewayCommand::Probe { json, target, ssh, ssh_identity, ssh_auto } => {
             if ssh.is_some() || ssh_identity.is_some() || ssh_auto {
-                return Err(Failure::usage("gateway probe --ssh: not implemented yet in this version").hint(
+                return Err(CommandFailure::usage(
+                    "gateway probe --ssh: not implemented yet in this version",
+                )
+                .hint(
                     "Open the tunnel yourself (ssh -N -L 18789:127.0.0.1:18789 user@host) and probe again.",
                 ));
             }
@@ -57,7 +64,7 @@ pub(super) fn run(command: GatewayCommand, parent: &RunArgs, context: &Context) 
     }
 }
 
-fn usage_cost(context: &Context, target: &TargetArgs, days: &str, json: bool) -> Outcome {
+fn usage_cost(context: &CliContext, target: &TargetArgs, days: &str, json: bool) -> CommandResult {
     let days: u32 = positive(
         days,
         format!(
@@ -68,7 +75,14 @@ fn usage_cost(context: &Context, target: &TargetArgs, days: &str, json: bool) ->
     )?;
     let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
     let flags = TargetFlags::from(target);
-    let asked = client::call(context, &flags, UsageCost::NAME, json!({ "days": days }), Wait::First, timeout);
+    let asked = client::call(
+        context,
+        &flags,
+        UsageCost::NAME,
+        json!({ "days": days }),
+        AwaitedResponse::First,
+        timeout,
+    );
     let answer = client::block_on(asked)?;
     if json {
         output::json(&answer);
@@ -103,19 +117,20 @@ fn merged(target: TargetArgs, parent: &RunArgs) -> TargetArgs {
 }
 
 fn call(
-    context: &Context,
+    context: &CliContext,
     target: &TargetArgs,
     method: &str,
     params: &str,
-    wait: Wait,
+    wait: AwaitedResponse,
     json: bool,
-) -> Outcome {
-    let failed = |failure: Failure| Failure {
+) -> CommandResult {
+    let failed = |failure: CommandFailure| CommandFailure {
         message: format!("Gateway call failed: Error: {}", failure.message),
         ..failure
     };
-    let params: Value = serde_json::from_str(params)
-        .map_err(|error| Failure::usage(format!("Gateway call failed: SyntaxError: --params: {error}")))?;
+    let params: Value = serde_json::from_str(params).map_err(|error| {
+        CommandFailure::usage(format!("Gateway call failed: SyntaxError: --params: {error}"))
+    })?;
     let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
     let flags = TargetFlags::from(target);
     let answer = client::call(context, &flags, method, params, wait, timeout);

@@ -6,9 +6,9 @@ use openclaw_config::clock::now_ms;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::client::{self, ConnectError, Connection, Target, TargetFlags, Wait};
-use crate::context::Context;
-use crate::failure::{ERROR, Failure, Outcome};
+use crate::client::{self, AwaitedResponse, ConnectError, GatewayConnection, GatewayTarget, TargetFlags};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult, ERROR};
 use crate::output;
 
 /// Result of probing one gateway.
@@ -21,7 +21,7 @@ pub(super) struct Probed {
     /// Reason why it did not.
     pub(super) error: Option<String>,
     /// The same as other commands say it, with what to do.
-    pub(super) failure: Option<Failure>,
+    pub(super) failure: Option<CommandFailure>,
     /// Close code and reason.
     pub(super) close: Option<Value>,
     /// Self-description of the gateway.
@@ -49,7 +49,7 @@ pub(super) struct GatewayItself {
 
 /// Questions to ask once connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ask {
+pub(super) enum ProbeDepth {
     /// No questions.
     Nothing,
     /// `status`, and how the accounts of chat platforms stand.
@@ -61,7 +61,7 @@ pub(super) enum Ask {
 }
 
 /// Connects to a gateway and asks it. Never fails: what went wrong is part of the answer.
-async fn probe(context: &Context, target: &Target, timeout: Duration, ask: Ask) -> Probed {
+async fn probe(context: &CliContext, target: &GatewayTarget, timeout: Duration, ask: ProbeDepth) -> Probed {
     let mut probed = Probed::default();
     let started = Instant::now();
     if tokio::time::timeout(timeout, interview(context, target, ask, started, &mut probed)).await.is_err() {
@@ -72,11 +72,11 @@ async fn probe(context: &Context, target: &Target, timeout: Duration, ask: Ask) 
 
 /// [`probe`] of a gateway that may be configured wrongly: then that is the answer.
 pub(super) fn ask(
-    context: &Context,
-    target: &Target,
+    context: &CliContext,
+    target: &GatewayTarget,
     timeout: Duration,
-    ask: Ask,
-) -> Result<Probed, Failure> {
+    ask: ProbeDepth,
+) -> Result<Probed, CommandFailure> {
     match &target.note {
         Some(note) => Ok(Probed {
             error: Some(note.to_string()),
@@ -87,8 +87,14 @@ pub(super) fn ask(
     }
 }
 
-async fn interview(context: &Context, target: &Target, ask: Ask, started: Instant, probed: &mut Probed) {
-    let mut connection = match Connection::open(context, target).await {
+async fn interview(
+    context: &CliContext,
+    target: &GatewayTarget,
+    ask: ProbeDepth,
+    started: Instant,
+    probed: &mut Probed,
+) {
+    let mut connection = match GatewayConnection::open(context, target).await {
         Ok(connection) => connection,
         Err(error) => {
             probed.close = match &error {
@@ -108,7 +114,9 @@ async fn interview(context: &Context, target: &Target, ask: Ask, started: Instan
     probed.latency_ms = Some(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
     probed.presence = connection.hello.pointer("/snapshot/presence").cloned();
     probed.itself = probed.presence.as_ref().and_then(gateway_itself);
-    let mut get = async |method: &str, params: Value| match connection.call(method, params, Wait::First).await
+    let mut get = async |method: &str, params: Value| match connection
+        .call(method, params, AwaitedResponse::First)
+        .await
     {
         Ok(payload) => Some(payload),
         Err(error) => {
@@ -116,14 +124,14 @@ async fn interview(context: &Context, target: &Target, ask: Ask, started: Instan
             None
         }
     };
-    if matches!(ask, Ask::All | Ask::Deep) {
-        probed.health = get("health", json!({ "probe": ask == Ask::Deep })).await;
+    if matches!(ask, ProbeDepth::All | ProbeDepth::Deep) {
+        probed.health = get("health", json!({ "probe": ask == ProbeDepth::Deep })).await;
         probed.config = get("config.get", json!({})).await;
     }
-    if ask != Ask::Nothing {
+    if ask != ProbeDepth::Nothing {
         probed.summary = get("status", json!({})).await;
     }
-    if matches!(ask, Ask::Summary | Ask::Deep) {
+    if matches!(ask, ProbeDepth::Summary | ProbeDepth::Deep) {
         probed.channels = get("channels.status", json!({})).await;
     }
     connection.close().await;
@@ -143,11 +151,11 @@ fn gateway_itself(presence: &Value) -> Option<GatewayItself> {
     GatewayItself::deserialize(own).ok()
 }
 
-pub(super) fn run(context: &Context, flags: &TargetFlags, timeout: Duration, json: bool) -> Outcome {
+pub(super) fn run(context: &CliContext, flags: &TargetFlags, timeout: Duration, json: bool) -> CommandResult {
     let config = context.config_or_default();
-    let target = Target::of(&config, context.env(), flags)?;
+    let target = GatewayTarget::of(&config, context.env(), flags)?;
     let started = Instant::now();
-    let probed = ask(context, &target, timeout, Ask::All)?;
+    let probed = ask(context, &target, timeout, ProbeDepth::All)?;
     let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     if json {
         output::json(&document(&target, flags, &probed, timeout, duration));
@@ -157,7 +165,7 @@ pub(super) fn run(context: &Context, flags: &TargetFlags, timeout: Duration, jso
     Ok(if probed.ok { 0 } else { ERROR })
 }
 
-fn kind(target: &Target, flags: &TargetFlags) -> &'static str {
+fn kind(target: &GatewayTarget, flags: &TargetFlags) -> &'static str {
     match (&flags.url, target.bind) {
         (Some(_), _) => "explicit",
         (None, None) => "configRemote",
@@ -166,7 +174,7 @@ fn kind(target: &Target, flags: &TargetFlags) -> &'static str {
 }
 
 fn document(
-    target: &Target,
+    target: &GatewayTarget,
     flags: &TargetFlags,
     probed: &Probed,
     timeout: Duration,
@@ -235,7 +243,7 @@ fn config_summary(answer: &Value) -> Value {
     })
 }
 
-fn text(context: &Context, target: &Target, probed: &Probed, timeout: Duration) -> Vec<String> {
+fn text(context: &CliContext, target: &GatewayTarget, probed: &Probed, timeout: Duration) -> Vec<String> {
     let style = context.style;
     let reachable = if probed.ok { style.success("yes") } else { style.error("no") };
     let mut lines = vec![

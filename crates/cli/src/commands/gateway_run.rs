@@ -11,8 +11,8 @@ use openclaw_gateway::{ExitStatus, LogTarget, RunOptions, StartError};
 use secrecy::SecretString;
 
 use crate::args::RunArgs;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::{client, listeners, output, runtime};
 
 /// Threads for files and other work that blocks; what more there is waits for one.
@@ -42,11 +42,11 @@ pub(super) fn merge(own: RunArgs, parent: RunArgs) -> RunArgs {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the arguments end here")]
-pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: RunArgs, context: &CliContext) -> CommandResult {
     // Before a thread is started: each would have a heap of its own.
     openclaw_heap::share_one();
     let flags = flags(&args)?;
-    let cannot_start = |error| Failure::new("runtime", format!("could not start: {error}"));
+    let cannot_start = |error| CommandFailure::new("runtime", format!("could not start: {error}"));
     // Signals are heard before there are threads that they could end.
     let first = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot_start)?;
     let listen = || first.block_on(async { Signals::listen() }).map_err(cannot_start);
@@ -83,7 +83,7 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
             Err(not_configured(context, &refusal))
         }
         Err(error @ StartError::PortTaken { port, .. }) => {
-            let failure = Failure::new("gateway-start", error.to_string());
+            let failure = CommandFailure::new("gateway-start", error.to_string());
             let Some(free) = listeners::free_port(port) else { return Err(failure) };
             let choose = match args.port {
                 Some(_) => format!("pass --port {free}"),
@@ -91,12 +91,12 @@ pub(super) fn run(args: RunArgs, context: &Context) -> Outcome {
             };
             Err(failure.hint(format!("Port {free} is free: {choose}")))
         }
-        Err(error) => Err(Failure::new("gateway-start", error.to_string())),
+        Err(error) => Err(CommandFailure::new("gateway-start", error.to_string())),
     }
 }
 
 /// The environment of the gateway and its config; the flags on the raw stream stand for variables.
-fn run_options(args: &RunArgs, context: &Context) -> RunOptions {
+fn run_options(args: &RunArgs, context: &CliContext) -> RunOptions {
     let mut environment = context.process().clone();
     let path = args.raw_stream_path.as_deref().map(|path| (RAW_STREAM_PATH, path));
     let variables: Vec<(&str, &str)> =
@@ -117,7 +117,7 @@ const RAW_STREAM_PATH: &str = "OPENCLAW_RAW_STREAM_PATH";
 
 /// Runs this program once more in the same process, with the same arguments and the signals that are held back; after an update that is the
 /// new one. Comes back only when that fails.
-fn start_again() -> Failure {
+fn start_again() -> CommandFailure {
     let own = std::env::current_exe().map(|path| {
         // Linux marks the path of a program that was replaced.
         let replaced = path.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map(PathBuf::from);
@@ -127,16 +127,16 @@ fn start_again() -> Failure {
         Ok(program) => std::process::Command::new(program).args(std::env::args_os().skip(1)).exec(),
         Err(error) => error,
     };
-    Failure::new("gateway-restart", format!("could not start again: {error}"))
+    CommandFailure::new("gateway-restart", format!("could not start again: {error}"))
         .hint("Start it: openclaw gateway")
 }
 
 /// `gateway.mode` is not `local`. Plain `openclaw setup` keeps a mode that is set.
-fn not_configured(context: &Context, refusal: &StartRefusal) -> Failure {
+fn not_configured(context: &CliContext, refusal: &StartRefusal) -> CommandFailure {
     let text = refusal.to_string();
     let is_remote = context.config_or_default().gateway.mode == Some(GatewayMode::Remote);
     let what = text.lines().next().filter(|_| is_remote).unwrap_or(&text);
-    let failure = Failure::new("gateway-start", what);
+    let failure = CommandFailure::new("gateway-start", what);
     if !is_remote {
         return failure;
     }
@@ -152,41 +152,46 @@ fn not_configured(context: &Context, refusal: &StartRefusal) -> Failure {
 const WORKERS: usize = 1;
 
 /// Checks the flags in the order of the reference.
-fn flags(args: &RunArgs) -> Result<GatewayFlags, Failure> {
+fn flags(args: &RunArgs) -> Result<GatewayFlags, CommandFailure> {
     if args.reset && !args.dev {
-        return Err(Failure::usage("Use --reset with --dev."));
+        return Err(CommandFailure::usage("Use --reset with --dev."));
     }
     if !matches!(args.ws_log.as_str(), "auto" | "full" | "compact") {
-        return Err(Failure::usage("Invalid --ws-log (use \"auto\", \"full\", \"compact\")"));
+        return Err(CommandFailure::usage("Invalid --ws-log (use \"auto\", \"full\", \"compact\")"));
     }
     if args.dev {
-        return Err(Failure::usage("gateway --dev: not implemented yet in this version")
+        return Err(CommandFailure::usage("gateway --dev: not implemented yet in this version")
             .hint("Use a profile of its own instead: openclaw --dev setup, then openclaw --dev gateway."));
     }
     // 0 lets the system choose; tests use it.
     let port = args.port.as_deref().map(|text| {
         text.trim().parse::<u16>().map_err(|_| {
-            Failure::usage("Invalid port").hint("Use a number from 1 to 65535, or 0 for any free port.")
+            CommandFailure::usage("Invalid port")
+                .hint("Use a number from 1 to 65535, or 0 for any free port.")
         })
     });
     let auth = args.auth.as_deref().map(|text| match text {
         "token" => Ok(AuthKind::Token),
         "password" => Ok(AuthKind::Password),
-        _ => Err(Failure::usage("Invalid --auth (use \"token\" or \"password\")")),
+        _ => Err(CommandFailure::usage("Invalid --auth (use \"token\" or \"password\")")),
     });
     let (port, auth) = (port.transpose()?, auth.transpose()?);
     let tailscale = match args.tailscale.as_deref() {
         None => None,
         Some("off") => Some(TailscaleMode::Off),
         Some("serve" | "funnel") => {
-            return Err(Failure::usage("gateway --tailscale: not implemented yet in this version")
+            return Err(CommandFailure::usage("gateway --tailscale: not implemented yet in this version")
                 .hint("Run `tailscale serve` yourself, with gateway.bind=loopback."));
         }
-        Some(_) => return Err(Failure::usage("Invalid --tailscale (use \"off\", \"serve\", or \"funnel\")")),
+        Some(_) => {
+            return Err(CommandFailure::usage("Invalid --tailscale (use \"off\", \"serve\", or \"funnel\")"));
+        }
     };
     let bind = args.bind.as_deref().map(|text| {
         BindMode::parse(text).ok_or_else(|| {
-            Failure::usage("Invalid --bind (use \"loopback\", \"lan\", \"tailnet\", \"auto\", or \"custom\")")
+            CommandFailure::usage(
+                "Invalid --bind (use \"loopback\", \"lan\", \"tailnet\", \"auto\", or \"custom\")",
+            )
         })
     });
     let secret = |text: &Option<String>| text.clone().map(SecretString::from);

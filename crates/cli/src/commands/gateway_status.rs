@@ -3,40 +3,46 @@
 use openclaw_config::Issue;
 use openclaw_config::gateway_options::gateway_port;
 use openclaw_config::settings::BindMode;
-use openclaw_gateway::{Running, running_gateway};
+use openclaw_gateway::{RunningGateway, running_gateway};
 use serde_json::{Value, json};
 
 use super::dashboard;
-use super::gateway_probe::{self, Ask, Probed};
+use super::gateway_probe::{self, ProbeDepth, Probed};
 use super::logs::log_file;
 use crate::args::TargetArgs;
-use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
-use crate::context::Context;
-use crate::failure::{ERROR, Failure, Outcome};
+use crate::client::{self, DEFAULT_TIMEOUT, GatewayTarget, TargetFlags};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult, ERROR};
 use crate::listeners::{self, listeners};
 use crate::output;
 use crate::service::{Service, process};
 
 /// Tells to connect, or not to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Probe {
+pub(super) enum ProbeChoice {
     /// Connect and ask.
     Connect,
     /// `--no-probe`.
     Skip,
 }
 
-pub(super) fn run(context: &Context, args: &TargetArgs, wanted: Probe, strict: bool, json: bool) -> Outcome {
+pub(super) fn run(
+    context: &CliContext,
+    args: &TargetArgs,
+    wanted: ProbeChoice,
+    strict: bool,
+    json: bool,
+) -> CommandResult {
     let config = context.config_or_default();
     let flags = TargetFlags::from(args);
-    let target = Target::of(&config, context.env(), &flags)?;
+    let target = GatewayTarget::of(&config, context.env(), &flags)?;
     let timeout = client::timeout_of(args.timeout.as_deref(), DEFAULT_TIMEOUT)?;
     let probed = match wanted {
-        Probe::Connect => Some(gateway_probe::ask(context, &target, timeout, Ask::Nothing)?),
-        Probe::Skip => None,
+        ProbeChoice::Connect => Some(gateway_probe::ask(context, &target, timeout, ProbeDepth::Nothing)?),
+        ProbeChoice::Skip => None,
     };
-    let port =
-        gateway_port(&config, context.env()).map_err(|error| Failure::new("port", error.to_string()))?;
+    let port = gateway_port(&config, context.env())
+        .map_err(|error| CommandFailure::new("port", error.to_string()))?;
     let bind = config.gateway.bind.unwrap_or_default();
     let status = document(context, &target, bind, port, probed.as_ref());
     if json {
@@ -50,7 +56,13 @@ pub(super) fn run(context: &Context, args: &TargetArgs, wanted: Probe, strict: b
     Ok(if strict && is_down { ERROR } else { 0 })
 }
 
-fn document(context: &Context, target: &Target, bind: BindMode, port: u16, probed: Option<&Probed>) -> Value {
+fn document(
+    context: &CliContext,
+    target: &GatewayTarget,
+    bind: BindMode,
+    port: u16,
+    probed: Option<&Probed>,
+) -> Value {
     let service = Service::gateway(context);
     let snapshot = &context.loaded.snapshot;
     let path = snapshot.path.display().to_string();
@@ -112,7 +124,7 @@ fn document(context: &Context, target: &Target, bind: BindMode, port: u16, probe
     out
 }
 
-fn probe_note(target: &Target, bind: BindMode) -> &'static str {
+fn probe_note(target: &GatewayTarget, bind: BindMode) -> &'static str {
     if target.bind.is_none() {
         return "A gateway elsewhere; the service, the port and its listeners are those of this machine.";
     }
@@ -125,9 +137,9 @@ fn probe_note(target: &Target, bind: BindMode) -> &'static str {
 }
 
 fn text(
-    context: &Context,
+    context: &CliContext,
     status: &Value,
-    target: &Target,
+    target: &GatewayTarget,
     dashboard: &str,
     next: Option<&str>,
 ) -> Vec<String> {
@@ -181,10 +193,10 @@ fn text(
 
 /// Path of the log, for people. A gateway of another program, which does not say its port, keeps
 /// its own elsewhere.
-fn file_logs(context: &Context) -> String {
+fn file_logs(context: &CliContext) -> String {
     let ours = context.short(&log_file(context));
     match running_gateway(&context.loaded) {
-        Some(running @ Running { port: None, .. }) => {
+        Some(running @ RunningGateway { port: None, .. }) => {
             format!("File logs: {ours} is not that of the gateway that runs{}", process(running))
         }
         Some(_) | None => format!("File logs: {ours}"),
@@ -226,9 +238,9 @@ mod tests {
         let golden = &runs["stdoutJson"];
         let home = tempfile::tempdir().unwrap();
         let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
-        let context = Context::new(&env, true);
+        let context = CliContext::new(&env, true);
         let target =
-            Target::of(&context.config_or_default(), context.env(), &TargetFlags::default()).unwrap();
+            GatewayTarget::of(&context.config_or_default(), context.env(), &TargetFlags::default()).unwrap();
         let probed = Probed { ok: true, ..Probed::default() };
         let ours = document(&context, &target, BindMode::Loopback, 18789, Some(&probed));
         let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();

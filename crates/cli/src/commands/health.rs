@@ -5,12 +5,12 @@ use openclaw_protocol::params::health::{AgentHealth, Health, HealthSnapshot};
 use serde_json::{Value, json};
 
 use crate::args::{HealthArgs, TargetArgs};
-use crate::client::{self, DEFAULT_TIMEOUT, TargetFlags, Wait};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::client::{self, AwaitedResponse, DEFAULT_TIMEOUT, TargetFlags};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
-pub(super) fn run(args: &HealthArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &HealthArgs, context: &CliContext) -> CommandResult {
     let health = ask(context, &args.target, json!({ "probe": true }))?;
     if args.json {
         output::json(&health);
@@ -21,14 +21,14 @@ pub(super) fn run(args: &HealthArgs, context: &Context) -> Outcome {
 }
 
 /// Health snapshot from the gateway.
-pub(super) fn ask(context: &Context, target: &TargetArgs, params: Value) -> Result<Value, Failure> {
+pub(super) fn ask(context: &CliContext, target: &TargetArgs, params: Value) -> Result<Value, CommandFailure> {
     let timeout = client::timeout_of(target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
     let flags = TargetFlags::from(target);
-    client::block_on(client::call(context, &flags, Health::NAME, params, Wait::First, timeout))
+    client::block_on(client::call(context, &flags, Health::NAME, params, AwaitedResponse::First, timeout))
 }
 
 /// Prints it for people.
-pub(super) fn print(health: Value) -> Result<(), Failure> {
+pub(super) fn print(health: Value) -> Result<(), CommandFailure> {
     text(&client::read::<Health>(health, "health")?).iter().for_each(|line| output::row(line));
     Ok(())
 }

@@ -6,16 +6,16 @@ mod settings;
 mod update;
 
 use crate::args::{HooksArgs, HooksCommand};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 use openclaw_agent::hooks::boot;
 use openclaw_agent::hooks::discover::{Home, Hook, Places, Problem, discover};
 use openclaw_agent::hooks::gate::{Gate, Standing};
 use openclaw_agent::hooks::{Bundled, problems_of_settings};
 use openclaw_config::Config;
-use report::{Detail, Which};
-use settings::{Settings, Switch};
+use report::{Detail, HookFilter};
+use settings::{HookSwitch, Settings};
 
 /// The hooks of a configuration, as they stand.
 struct Survey<'a> {
@@ -40,22 +40,22 @@ impl<'a> Survey<'a> {
         Self { config, places, gate, hooks, problems }
     }
 
-    fn find(&self, name: &str) -> Result<&(Hook, Standing), Failure> {
+    fn find(&self, name: &str) -> Result<&(Hook, Standing), CommandFailure> {
         self.hooks.iter().find(|(hook, _)| hook.about.name == name).ok_or_else(|| {
-            Failure::new("hook-not-found", format!("Hook \"{name}\" not found."))
+            CommandFailure::new("hook-not-found", format!("Hook \"{name}\" not found."))
                 .hint("Run `openclaw hooks list` for those there are.")
         })
     }
 }
 
-pub(super) fn run(args: &HooksArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &HooksArgs, context: &CliContext) -> CommandResult {
     let config = context.config()?;
     context.print_warnings_about(&["hooks"]);
     let survey = Survey::of(config);
     match &args.command {
-        None => list(&survey, Which::All, Detail::Short),
+        None => list(&survey, HookFilter::All, Detail::Short),
         Some(HooksCommand::List { eligible, json, verbose }) => {
-            let which = if *eligible { Which::Ready } else { Which::All };
+            let which = if *eligible { HookFilter::Ready } else { HookFilter::All };
             if *json {
                 output::json(&survey.list_document(which));
                 return Ok(0);
@@ -84,7 +84,7 @@ pub(super) fn run(args: &HooksArgs, context: &Context) -> Outcome {
         Some(HooksCommand::Install { from, link: true }) => install::link(&survey, from, context),
         Some(HooksCommand::Install { from, link: false }) => install::install(&survey, from, context),
         Some(HooksCommand::Update { id: None, all: false, .. }) => {
-            Err(Failure::new("hooks-update", "Provide a hook id or use --all."))
+            Err(CommandFailure::new("hooks-update", "Provide a hook id or use --all."))
         }
         Some(HooksCommand::Update { id, dry_run, .. }) => {
             let how = if *dry_run { update::How::DryRun } else { update::How::Install };
@@ -93,12 +93,12 @@ pub(super) fn run(args: &HooksArgs, context: &Context) -> Outcome {
     }
 }
 
-fn list(survey: &Survey<'_>, which: Which, detail: Detail) -> Outcome {
+fn list(survey: &Survey<'_>, which: HookFilter, detail: Detail) -> CommandResult {
     output::line(&survey.list_text(which, detail).join("\n"));
     Ok(0)
 }
 
-fn enable(survey: &Survey<'_>, name: &str, context: &Context) -> Outcome {
+fn enable(survey: &Survey<'_>, name: &str, context: &CliContext) -> CommandResult {
     let (hook, standing) = survey.find(name)?;
     // A hook that only waits to be switched on lacks nothing.
     let own = format!("hooks.internal.entries.{}.enabled", hook.about.key);
@@ -106,9 +106,12 @@ fn enable(survey: &Survey<'_>, name: &str, context: &Context) -> Outcome {
     missing.config.retain(|path| *path != own);
     if !missing.is_empty() || standing.handler.is_err() {
         let why = report::why_not(&missing, standing);
-        return Err(Failure::new("hook-not-eligible", format!("Hook \"{name}\" cannot be used here: {why}")));
+        return Err(CommandFailure::new(
+            "hook-not-eligible",
+            format!("Hook \"{name}\" cannot be used here: {why}"),
+        ));
     }
-    switch(hook, Switch::On, context)?;
+    switch(hook, HookSwitch::On, context)?;
     output::line(&format!("✓ Enabled hook: {}", report::title(hook)));
     if matches!(hook.home, Home::BuiltIn(Bundled::BootMd)) && !survey.config.agents.defaults.skip_bootstrap {
         put_boot_file(survey, context);
@@ -118,7 +121,7 @@ fn enable(survey: &Survey<'_>, name: &str, context: &Context) -> Outcome {
 }
 
 /// The hook works without it: what goes wrong is said, and no more.
-fn put_boot_file(survey: &Survey<'_>, context: &Context) {
+fn put_boot_file(survey: &Survey<'_>, context: &CliContext) {
     let path = survey.places.workspace.join(boot::FILE);
     match boot::put_template(&survey.places.workspace) {
         Ok(true) => {
@@ -129,9 +132,9 @@ fn put_boot_file(survey: &Survey<'_>, context: &Context) {
     }
 }
 
-fn disable(survey: &Survey<'_>, name: &str, context: &Context) -> Outcome {
+fn disable(survey: &Survey<'_>, name: &str, context: &CliContext) -> CommandResult {
     let (hook, _) = survey.find(name)?;
-    switch(hook, Switch::Off, context)?;
+    switch(hook, HookSwitch::Off, context)?;
     output::line(&format!("⏸ Disabled hook: {}", report::title(hook)));
     told();
     Ok(0)
@@ -142,9 +145,9 @@ fn told() {
 }
 
 /// Switching a hook on switches hooks on.
-fn switch(hook: &Hook, to: Switch, context: &Context) -> Result<(), Failure> {
+fn switch(hook: &Hook, to: HookSwitch, context: &CliContext) -> Result<(), CommandFailure> {
     let mut settings = Settings::of(context);
-    if to == Switch::On {
+    if to == HookSwitch::On {
         settings.switch_hooks_on();
     }
     settings.switch(&hook.about.key, to);

@@ -10,7 +10,8 @@ use openclaw_config::settings::{AuthKind, BindMode};
 use openclaw_dispatch::caller::CallerRights;
 use openclaw_dispatch::{AgentMessage, Events, Occasion, RunOutcome, RunRecord, RunResult};
 use openclaw_gateway::{
-    ExitStatus, GatewayState, LockError, LogTarget, Ready, RunOptions, Running, StartError, running_gateway,
+    ExitStatus, GatewayState, InstanceLockError, LogTarget, Ready, RunOptions, RunningGateway, StartError,
+    running_gateway,
 };
 use openclaw_protocol::{AgentId, RunId, SessionId};
 use openclaw_sessions::SessionKey;
@@ -19,14 +20,14 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::agent::{Request, retries};
-use crate::context::Context;
-use crate::failure::Failure;
+use super::agent::{AgentRequest, retries};
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 use crate::service::process;
 
 /// Reason why a run is made in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum LocalReason {
     /// `--local`.
     Asked,
     /// No gateway listens where it should be.
@@ -37,7 +38,11 @@ pub(super) enum Why {
 ///
 /// # Errors
 /// When a gateway holds the state directory, the gateway does not start, or the run fails.
-pub(super) async fn run(context: &Context, request: Request, why: Why) -> Result<Value, Failure> {
+pub(super) async fn run(
+    context: &CliContext,
+    request: AgentRequest,
+    why: LocalReason,
+) -> Result<Value, CommandFailure> {
     let agent = match &request.agent {
         Some(agent) => agent.clone(),
         None => context.config()?.default_agent(),
@@ -70,7 +75,7 @@ pub(super) async fn run(context: &Context, request: Request, why: Why) -> Result
     tokio::pin!(gateway);
     let Ready { state, .. } = tokio::select! {
         ended = &mut gateway => return Err(start_failure(context, ended, why)),
-        ready = told => ready.map_err(|_| Failure::new("local", "the run ended before it began"))?,
+        ready = told => ready.map_err(|_| CommandFailure::new("local", "the run ended before it began"))?,
     };
     let result = tokio::select! {
         ended = &mut gateway => return Err(start_failure(context, ended, why)),
@@ -84,31 +89,41 @@ pub(super) async fn run(context: &Context, request: Request, why: Why) -> Result
 }
 
 /// A gateway has the state directory: two would answer the same messages.
-fn gateway_runs(running: Running, why: Why) -> Failure {
+fn gateway_runs(running: RunningGateway, why: LocalReason) -> CommandFailure {
     let text = format!("A gateway{} has this state directory", process(running));
-    Failure::new("gateway-running", text).hint(match why {
-        Why::Asked => "Leave out --local to have it answer, or stop it.",
-        Why::NoGateway => "It has just started: run the command again.",
+    CommandFailure::new("gateway-running", text).hint(match why {
+        LocalReason::Asked => "Leave out --local to have it answer, or stop it.",
+        LocalReason::NoGateway => "It has just started: run the command again.",
     })
 }
 
-fn start_failure(context: &Context, ended: Result<ExitStatus, StartError>, why: Why) -> Failure {
+fn start_failure(
+    context: &CliContext,
+    ended: Result<ExitStatus, StartError>,
+    why: LocalReason,
+) -> CommandFailure {
     match ended {
         Ok(ExitStatus::Stopped | ExitStatus::OutOfTime | ExitStatus::Restart) => {
-            Failure::new("interrupted", "interrupted")
+            CommandFailure::new("interrupted", "interrupted")
         }
         Err(StartError::InvalidConfig(_)) => context.invalid_config(),
-        Err(StartError::Lock(LockError::Held { pid, .. })) => gateway_runs(Running { pid, port: None }, why),
+        Err(StartError::Lock(InstanceLockError::Held { pid, .. })) => {
+            gateway_runs(RunningGateway { pid, port: None }, why)
+        }
         Err(error) => {
             let text = error.to_string();
             let cause = text.strip_prefix("Gateway failed to start: ").unwrap_or(&text);
-            Failure::new("local", format!("The run could not start: {cause}"))
+            CommandFailure::new("local", format!("The run could not start: {cause}"))
                 .hint("`openclaw doctor` says what is wrong with the state directory.")
         }
     }
 }
 
-async fn answer(state: &GatewayState, agent: AgentId, request: Request) -> Result<Value, Failure> {
+async fn answer(
+    state: &GatewayState,
+    agent: AgentId,
+    request: AgentRequest,
+) -> Result<Value, CommandFailure> {
     let run_id = RunId::new(uuid::Uuid::new_v4().to_string());
     let key = session_key(state, &agent, request.session_id.as_deref()).await?;
     let message = AgentMessage {
@@ -134,16 +149,19 @@ async fn answer(state: &GatewayState, agent: AgentId, request: Request) -> Resul
         .await
         .outcome()
         .await
-        .map_err(|error| Failure::new("not-accepted", error.to_string()))?;
+        .map_err(|error| CommandFailure::new("not-accepted", error.to_string()))?;
     drop(receipt);
     match ended(state, &run_id, &mut events).await.map(RunRecord::told) {
         Some(RunOutcome::Ok { result }) => Ok(result.into_json()),
-        Some(RunOutcome::Error { message, .. }) => Err(Failure::new("run", message)),
+        Some(RunOutcome::Error { message, .. }) => Err(CommandFailure::new("run", message)),
         Some(RunOutcome::Aborted { reason, result }) => {
             let why = result.as_ref().and_then(RunResult::error_message).map(str::to_owned);
-            Err(Failure::new("aborted", why.unwrap_or_else(|| format!("the run was stopped ({reason})"))))
+            Err(CommandFailure::new(
+                "aborted",
+                why.unwrap_or_else(|| format!("the run was stopped ({reason})")),
+            ))
         }
-        None => Err(Failure::new("interrupted", "interrupted; the run goes on when a gateway starts")),
+        None => Err(CommandFailure::new("interrupted", "interrupted; the run goes on when a gateway starts")),
     }
 }
 
@@ -165,15 +183,21 @@ async fn ended(state: &GatewayState, run_id: &RunId, events: &mut Events) -> Opt
 }
 
 /// The session whose transcript is meant, one of its own where there is none; else the agent's main session.
-async fn session_key(state: &GatewayState, agent: &AgentId, id: Option<&str>) -> Result<SessionKey, Failure> {
+async fn session_key(
+    state: &GatewayState,
+    agent: &AgentId,
+    id: Option<&str>,
+) -> Result<SessionKey, CommandFailure> {
     let Some(id) = id.map(SessionId::new) else {
         return Ok(state.sessions.rules().main(agent));
     };
     let found = key_of_transcript(&*state.sessions, Rows::Of(agent), &id)
         .await
-        .map_err(|error| Failure::new("store", error.to_string()))?;
+        .map_err(|error| CommandFailure::new("store", error.to_string()))?;
     match found {
         Some(key) => Ok(key),
-        None => SessionKey::of_transcript(agent, &id).map_err(|error| Failure::usage(error.to_string())),
+        None => {
+            SessionKey::of_transcript(agent, &id).map_err(|error| CommandFailure::usage(error.to_string()))
+        }
     }
 }

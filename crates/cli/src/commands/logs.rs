@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::{LogsArgs, given, positive};
-use crate::client::{self, ConnectError, Connection, Target, TargetFlags, Wait};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::client::{self, AwaitedResponse, ConnectError, GatewayConnection, GatewayTarget, TargetFlags};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output::{self, Style};
 use crate::service;
 
@@ -21,7 +21,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The checked arguments.
 #[derive(Debug, Clone, Copy)]
-struct Wanted {
+struct LogOptions {
     limit: u64,
     max_bytes: u64,
     interval: Duration,
@@ -29,9 +29,9 @@ struct Wanted {
     style: Style,
 }
 
-pub(super) fn run(args: &LogsArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &LogsArgs, context: &CliContext) -> CommandResult {
     let positive = |text: &str, name: &str| positive(text, format!("--{name} must be a positive integer"));
-    let wanted = Wanted {
+    let wanted = LogOptions {
         limit: positive(&args.limit, "limit")?,
         max_bytes: positive(&args.max_bytes, "max-bytes")?,
         interval: Duration::from_millis(positive(&args.interval, "interval")?),
@@ -39,9 +39,9 @@ pub(super) fn run(args: &LogsArgs, context: &Context) -> Outcome {
         style: if args.plain || args.no_color || args.json { Style::PLAIN } else { context.style },
     };
     let timeout = client::timeout_of(args.target.timeout.as_deref(), DEFAULT_TIMEOUT)?;
-    let target = Target::resolve(context, &TargetFlags::from(&args.target))?;
+    let target = GatewayTarget::resolve(context, &TargetFlags::from(&args.target))?;
     client::block_on(async {
-        let opened = tokio::time::timeout(timeout, Connection::open(context, &target)).await;
+        let opened = tokio::time::timeout(timeout, GatewayConnection::open(context, &target)).await;
         match opened {
             Ok(Ok(connection)) => tail(connection, wanted, timeout, args.follow, context, &target).await,
             Ok(Err(error @ ConnectError::Unreachable { .. })) if target.bind.is_some() => {
@@ -53,26 +53,30 @@ pub(super) fn run(args: &LogsArgs, context: &Context) -> Outcome {
     })
 }
 
-fn not_reachable(context: &Context, target: &Target) -> Failure {
+fn not_reachable(context: &CliContext, target: &GatewayTarget) -> CommandFailure {
     let block = target.describe(context);
-    Failure::new("unreachable", format!("Gateway not reachable. Is it running and accessible?\n{block}"))
-        .hint(format!("Hint: start it with `{}`.", service::start_command(context)))
+    CommandFailure::new(
+        "unreachable",
+        format!("Gateway not reachable. Is it running and accessible?\n{block}"),
+    )
+    .hint(format!("Hint: start it with `{}`.", service::start_command(context)))
 }
 
 async fn tail(
-    mut connection: Connection,
-    wanted: Wanted,
+    mut connection: GatewayConnection,
+    wanted: LogOptions,
     timeout: Duration,
     follow: bool,
-    context: &Context,
-    target: &Target,
-) -> Outcome {
+    context: &CliContext,
+    target: &GatewayTarget,
+) -> CommandResult {
     let mut cursor: Option<u64> = None;
     loop {
         let params =
             json!(LogsTailParams { cursor, limit: Some(wanted.limit), max_bytes: Some(wanted.max_bytes) });
         let answer =
-            tokio::time::timeout(timeout, connection.call(LogsTail::NAME, params, Wait::First)).await;
+            tokio::time::timeout(timeout, connection.call(LogsTail::NAME, params, AwaitedResponse::First))
+                .await;
         let page = match answer {
             Ok(Ok(page)) => client::read::<LogsTail>(page, "log")?,
             Ok(Err(error)) => return Err(client::explain(context, target, &error)),
@@ -89,13 +93,18 @@ async fn tail(
 }
 
 /// The local file, when no gateway answers: that is when logs are needed most.
-fn read_file(context: &Context, target: &Target, wanted: Wanted, error: &ConnectError) -> Outcome {
+fn read_file(
+    context: &CliContext,
+    target: &GatewayTarget,
+    wanted: LogOptions,
+    error: &ConnectError,
+) -> CommandResult {
     let explained = client::explain(context, target, error);
     let Some(path) = Some(log_file(context)).filter(|path| path.is_file()) else { return Err(explained) };
     let size = std::fs::metadata(&path).map(|file| file.len()).unwrap_or_default();
     let start = size.saturating_sub(wanted.max_bytes);
     let text = read_from(&path, start)
-        .map_err(|error| Failure::new("log", format!("could not read {}: {error}", path.display())))?;
+        .map_err(|error| CommandFailure::new("log", format!("could not read {}: {error}", path.display())))?;
     // The first line is not whole where something before it was left out.
     let mut lines: Vec<String> = text.lines().skip(usize::from(start > 0)).map(str::to_owned).collect();
     let limit = usize::try_from(wanted.limit).unwrap_or(usize::MAX);
@@ -125,7 +134,7 @@ pub(super) fn read_from(path: &Path, start: u64) -> std::io::Result<String> {
 }
 
 /// The file the gateway writes to, or would: `logging.file`, else the newest dated file, else today's.
-pub(super) fn log_file(context: &Context) -> PathBuf {
+pub(super) fn log_file(context: &CliContext) -> PathBuf {
     let config = context.config_or_default();
     if let Some(file) = given(config.logging.file.as_deref()) {
         return context.env().expand_path(file);
@@ -142,7 +151,7 @@ pub(super) fn log_file(context: &Context) -> PathBuf {
         .unwrap_or_else(|| dir.join(format!("openclaw-{}.log", jiff::Zoned::now().strftime("%Y-%m-%d"))))
 }
 
-fn print_page(page: &LogsTailResult, wanted: Wanted, is_first: bool) {
+fn print_page(page: &LogsTailResult, wanted: LogOptions, is_first: bool) {
     let LogsTailResult { file, cursor, size, lines, truncated, reset } = page;
     if is_first && wanted.json {
         output::json_line(&json!({ "type": "meta", "file": file, "cursor": cursor, "size": size }));
@@ -162,9 +171,9 @@ fn print_page(page: &LogsTailResult, wanted: Wanted, is_first: bool) {
     }
     for line in lines {
         if wanted.json {
-            output::json_line(&Entry::of(line));
+            output::json_line(&LogLine::of(line));
         } else {
-            output::line(&Entry::of(line).readable(wanted.style));
+            output::line(&LogLine::of(line).readable(wanted.style));
         }
     }
 }
@@ -172,7 +181,7 @@ fn print_page(page: &LogsTailResult, wanted: Wanted, is_first: bool) {
 /// A line of the log file.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub(super) enum Entry<'a> {
+pub(super) enum LogLine<'a> {
     Log {
         time: Option<String>,
         level: Option<String>,
@@ -185,7 +194,7 @@ pub(super) enum Entry<'a> {
     Raw { raw: &'a str },
 }
 
-impl<'a> Entry<'a> {
+impl<'a> LogLine<'a> {
     pub(super) fn of(raw: &'a str) -> Self {
         let Some(log) = serde_json::from_str::<Value>(raw).ok().filter(Value::is_object) else {
             return Self::Raw { raw };
@@ -251,14 +260,14 @@ mod tests {
     fn lines_of_the_reference_are_read_as_recorded() {
         let line = r#"{"0":"Error: Unknown channel: pigeon","_meta":{"name":"openclaw","date":"2026-11-21T02:57:10.358Z","logLevelName":"ERROR"},"time":"2026-11-21T02:57:10.359Z"}"#;
         assert_eq!(
-            json!(Entry::of(line)),
+            json!(LogLine::of(line)),
             json!({
                 "type": "log", "time": "2026-11-21T02:57:10.359Z", "level": "error",
                 "message": "Error: Unknown channel: pigeon", "raw": line,
             })
         );
         assert_eq!(
-            Entry::of(line).readable(Style::PLAIN),
+            LogLine::of(line).readable(Style::PLAIN),
             "2026-11-21T02:57:10.359Z error Error: Unknown channel: pigeon"
         );
     }
@@ -266,14 +275,14 @@ mod tests {
     #[test]
     fn a_subsystem_is_named_and_not_part_of_the_message() {
         let line = r#"{"0":"{\"subsystem\":\"gateway\"}","1":"listening","_meta":{"name":"{\"subsystem\":\"gateway\"}","logLevelName":"INFO"},"time":"t"}"#;
-        let entry = json!(Entry::of(line));
+        let entry = json!(LogLine::of(line));
         assert_eq!((&entry["subsystem"], &entry["message"]), (&json!("gateway"), &json!("listening")));
-        assert_eq!(Entry::of(line).readable(Style::PLAIN), "t info [gateway] listening");
+        assert_eq!(LogLine::of(line).readable(Style::PLAIN), "t info [gateway] listening");
     }
 
     #[test]
     fn other_lines_are_shown_as_they_are() {
-        assert_eq!(json!(Entry::of("plain")), json!({ "type": "raw", "raw": "plain" }));
-        assert_eq!(Entry::of("plain").readable(Style::PLAIN), "plain");
+        assert_eq!(json!(LogLine::of("plain")), json!({ "type": "raw", "raw": "plain" }));
+        assert_eq!(LogLine::of("plain").readable(Style::PLAIN), "plain");
     }
 }

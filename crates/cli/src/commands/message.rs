@@ -20,9 +20,9 @@ use super::channels::table::obstacle;
 use super::channels::{call, platform};
 use super::piped;
 use crate::args::{DISCARD, FAILED, MessageArgs, RETRY, TargetArgs};
-use crate::client::{self, TargetFlags, Wait};
-use crate::context::Context;
-use crate::failure::{ERROR, Failure, Outcome};
+use crate::client::{self, AwaitedResponse, TargetFlags};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult, ERROR};
 use crate::output;
 
 /// Time after which a person who still waits is told the reason.
@@ -36,7 +36,7 @@ const STORED: &str = "waiting";
 /// Name that stands for every platform.
 const ALL: &str = "all";
 
-pub(super) fn run(args: &mut MessageArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &mut MessageArgs, context: &CliContext) -> CommandResult {
     if let Some(Value::String(text)) = args.params.get_mut("message") {
         *text = piped::text(text)?;
     }
@@ -53,39 +53,39 @@ pub(super) fn run(args: &mut MessageArgs, context: &Context) -> Outcome {
 }
 
 /// Platform and target of the action.
-struct Place {
+struct ActionTarget {
     info: &'static ChannelInfo,
     /// The target as the gateway reads it.
     to: Option<String>,
 }
 
 /// Platform and target, checked.
-fn place(args: &MessageArgs, context: &Context) -> Result<Place, Failure> {
+fn place(args: &MessageArgs, context: &CliContext) -> Result<ActionTarget, CommandFailure> {
     let channel = channel(args, context)?;
     let info = channel.info();
     if !args.row.has_target {
-        return Ok(Place { info, to: None });
+        return Ok(ActionTarget { info, to: None });
     }
     let written = args.target.as_deref().unwrap_or_default();
     if written.trim().is_empty() {
-        return Err(Failure::usage("error: required option '-t, --target <dest>' not specified"));
+        return Err(CommandFailure::usage("error: required option '-t, --target <dest>' not specified"));
     }
-    Ok(Place { info, to: Some(read_target(channel.as_ref(), written)?) })
+    Ok(ActionTarget { info, to: Some(read_target(channel.as_ref(), written)?) })
 }
 
-fn read_target(channel: &dyn Channel, written: &str) -> Result<String, Failure> {
+fn read_target(channel: &dyn Channel, written: &str) -> Result<String, CommandFailure> {
     let info = channel.info();
     let target = channel.target(written).map_err(|_| {
         let (written, hint) = (output::one_line(written), channel.target_hint());
         let text = format!("Error: Unknown target \"{written}\" for {}. Hint: {hint}", info.label);
-        Failure::new("unknown-target", text)
+        CommandFailure::new("unknown-target", text)
     })?;
     let thread = target.thread.map(|thread| format!(":topic:{thread}")).unwrap_or_default();
     Ok(format!("{}:{}{thread}", info.id, target.id))
 }
 
 /// The platform that is named, or the only one that is configured.
-fn channel(args: &MessageArgs, context: &Context) -> Result<Arc<dyn Channel>, Failure> {
+fn channel(args: &MessageArgs, context: &CliContext) -> Result<Arc<dyn Channel>, CommandFailure> {
     if let Some(name) = &args.channel {
         return platform(name);
     }
@@ -94,7 +94,7 @@ fn channel(args: &MessageArgs, context: &Context) -> Result<Arc<dyn Channel>, Fa
     match platforms.usable(config).as_slice() {
         [] => {
             let failure =
-                Failure::new("channel-required", format!("Error: {}", platforms.none_usable(config)));
+                CommandFailure::new("channel-required", format!("Error: {}", platforms.none_usable(config)));
             Err(match platforms.obstacle(config) {
                 Some(_) => failure,
                 None => failure.hint("Add one: `openclaw channels add --channel telegram --token <token>`"),
@@ -104,25 +104,25 @@ fn channel(args: &MessageArgs, context: &Context) -> Result<Arc<dyn Channel>, Fa
         several => {
             let list = several.join(", ");
             let text = format!("Error: Channel is required when multiple channels are configured: {list}");
-            Err(Failure::new("channel-required", text))
+            Err(CommandFailure::new("channel-required", text))
         }
     }
 }
 
-fn send(args: &MessageArgs, context: &Context) -> Outcome {
-    let Place { info, to } = place(args, context)?;
+fn send(args: &MessageArgs, context: &CliContext) -> CommandResult {
+    let ActionTarget { info, to } = place(args, context)?;
     check_ids(args, info)?;
     if args.text("card").is_some() {
-        return Err(Failure::usage(format!("--card: {} has no cards", info.label)));
+        return Err(CommandFailure::usage(format!("--card: {} has no cards", info.label)));
     }
     let text = args.text("message").unwrap_or_default();
     let media = args.text("media").map(absolute);
     if text.trim().is_empty() && media.is_none() {
-        return Err(Failure::usage("Give --message, --media, or both"));
+        return Err(CommandFailure::usage("Give --message, --media, or both"));
     }
     let buttons = args.text("buttons").map(serde_json::from_str::<Value>).transpose();
     let buttons =
-        buttons.map_err(|error| Failure::usage(format!("--buttons must be valid JSON: {error}")))?;
+        buttons.map_err(|error| CommandFailure::usage(format!("--buttons must be valid JSON: {error}")))?;
     if args.dry_run {
         rehearse(args, context, info, to.as_deref())?;
         let payload =
@@ -140,11 +140,11 @@ fn send(args: &MessageArgs, context: &Context) -> Outcome {
     sent(args, info, &answer, &json!({"to": to, "mediaUrl": media}))
 }
 
-fn poll(args: &MessageArgs, context: &Context) -> Outcome {
-    let Place { info, to } = place(args, context)?;
+fn poll(args: &MessageArgs, context: &CliContext) -> CommandResult {
+    let ActionTarget { info, to } = place(args, context)?;
     let options = args.texts("pollOption");
     if options.len() < 2 {
-        return Err(Failure::usage("Give --poll-option twice or more"));
+        return Err(CommandFailure::usage("Give --poll-option twice or more"));
     }
     let most = if args.flag("pollMulti") { options.len() } else { 1 };
     let (question, hours) = (args.text("pollQuestion"), args.params.get("pollDurationHours"));
@@ -163,7 +163,7 @@ fn poll(args: &MessageArgs, context: &Context) -> Outcome {
     sent(args, info, &answer, &asked)
 }
 
-fn broadcast(args: &MessageArgs, context: &Context) -> Outcome {
+fn broadcast(args: &MessageArgs, context: &CliContext) -> CommandResult {
     let is_all = args.channel.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(ALL));
     let id = if is_all { ALL } else { channel(args, context)?.info().id };
     let mut params = args.params.clone();
@@ -185,8 +185,8 @@ fn broadcast(args: &MessageArgs, context: &Context) -> Outcome {
 }
 
 /// Runs the actions that send no message of their own.
-fn other(args: &MessageArgs, context: &Context) -> Outcome {
-    let Place { info, to } = place(args, context)?;
+fn other(args: &MessageArgs, context: &CliContext) -> CommandResult {
+    let ActionTarget { info, to } = place(args, context)?;
     if args.dry_run {
         rehearse(args, context, info, to.as_deref())?;
         let message = args.text("messageId");
@@ -214,9 +214,9 @@ fn params_at(args: &MessageArgs, info: &ChannelInfo, to: Option<&str>) -> Map<St
 }
 
 /// The ids of threads and messages that no platform could have.
-fn check_ids(args: &MessageArgs, info: &ChannelInfo) -> Result<(), Failure> {
+fn check_ids(args: &MessageArgs, info: &ChannelInfo) -> Result<(), CommandFailure> {
     let channel = platform(info.id)?;
-    let refuse = |flag: &str, error: TargetError| Failure::usage(format!("{flag}: {error}"));
+    let refuse = |flag: &str, error: TargetError| CommandFailure::usage(format!("{flag}: {error}"));
     if let Some(thread) = args.text("threadId") {
         channel.check_thread_id(thread).map_err(|error| refuse("--thread-id", error))?;
     }
@@ -230,10 +230,10 @@ fn check_ids(args: &MessageArgs, info: &ChannelInfo) -> Result<(), Failure> {
 /// made.
 fn rehearse(
     args: &MessageArgs,
-    context: &Context,
+    context: &CliContext,
     info: &ChannelInfo,
     to: Option<&str>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let params = params_at(args, info, to);
     match act(args, context, &params, true, TIMEOUT) {
         Ok(_) => Ok(()),
@@ -250,13 +250,13 @@ fn rehearse(
 /// waits for.
 fn wait_for<C: Call>(
     args: &MessageArgs,
-    context: &Context,
+    context: &CliContext,
     info: &ChannelInfo,
     params: &Value,
-) -> Result<Value, Failure> {
+) -> Result<Value, CommandFailure> {
     let flags = TargetFlags::default();
     let ask = async |name: &'static str, params: Value, limit: Duration| {
-        client::call(context, &flags, name, params, Wait::First, limit).await
+        client::call(context, &flags, name, params, AwaitedResponse::First, limit).await
     };
     client::block_on(async {
         let mut sending = pin!(ask(C::NAME, without_nulls(params.clone()), TIMEOUT));
@@ -277,7 +277,7 @@ fn wait_for<C: Call>(
 
 /// A message that is stored and waits has not failed: scripts see that in the exit code, people in
 /// the hint that shows how to follow it. A part that was given up is reported instead.
-fn or_stored(context: &Context, failure: Failure) -> Failure {
+fn or_stored(context: &CliContext, failure: CommandFailure) -> CommandFailure {
     let detail = |key: &str| failure.details.as_ref()?.get(key);
     let waits = detail("waiting").and_then(Value::as_u64).is_some_and(|parts| parts > 0);
     let has_failed = ["failed", "leftOut"]
@@ -294,7 +294,7 @@ fn or_stored(context: &Context, failure: Failure) -> Failure {
         context.hint_command(&format!("openclaw trace {}", ids.first().unwrap_or(&"<id>"))),
         context.hint_command("openclaw message failed")
     );
-    Failure { code: STORED, ..failure.hint(hint) }
+    CommandFailure { code: STORED, ..failure.hint(hint) }
 }
 
 /// Reason for the wait, as far as the gateway knows.
@@ -315,17 +315,17 @@ fn waiting(info: &ChannelInfo, account: Option<&str>, status: Option<&Value>) ->
 
 fn act(
     args: &MessageArgs,
-    context: &Context,
+    context: &CliContext,
     params: &Map<String, Value>,
     dry_run: bool,
     limit: Duration,
-) -> Result<Value, Failure> {
+) -> Result<Value, CommandFailure> {
     let request = json!({
         "action": args.row.action, "params": params, "accountId": args.account,
         "dryRun": dry_run.then_some(true), "idempotencyKey": ids::uuid().to_string(),
     });
     let answer = call::<MessageAction>(context, &timeout(limit), &request);
-    answer.map_err(|failure| Failure { message: args.naming_flags(&failure.message), ..failure })
+    answer.map_err(|failure| CommandFailure { message: args.naming_flags(&failure.message), ..failure })
 }
 
 fn timeout(limit: Duration) -> TargetArgs {
@@ -362,7 +362,7 @@ fn without_nulls(value: Value) -> Value {
 
 /// Prints a receipt under the names that scripts read: the ids at the top, and the whole receipt
 /// below `result`.
-fn sent(args: &MessageArgs, info: &ChannelInfo, answer: &Value, about: &Value) -> Outcome {
+fn sent(args: &MessageArgs, info: &ChannelInfo, answer: &Value, about: &Value) -> CommandResult {
     let word = |key: &str| answer.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (message, chat) = (word("messageId"), word("chatId"));
     let frame = json!({"channel": info.id, "via": "gateway"});
@@ -417,7 +417,7 @@ fn described(action: &str, label: &str, payload: &Value) -> String {
     }
 }
 
-fn report(args: &MessageArgs, channel: &str, handled_by: &str, payload: &Value, said: &str) -> Outcome {
+fn report(args: &MessageArgs, channel: &str, handled_by: &str, payload: &Value, said: &str) -> CommandResult {
     if args.json {
         output::json(&json!({
             "action": args.row.action, "channel": channel, "dryRun": args.dry_run, "handledBy": handled_by,

@@ -10,18 +10,18 @@ mod status;
 mod view;
 
 use crate::args::{ModelsArgs, ModelsCommand};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use change::Choice;
 use form::Form;
-use view::View;
+use view::ModelView;
 
-pub(super) fn run(args: ModelsArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: ModelsArgs, context: &CliContext) -> CommandResult {
     let of_agent = args.agent.as_deref();
     if let (Some(_), Some(command)) = (of_agent, &args.command)
         && changes_all_agents(command)
     {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "--agent has no effect here: this changes agents.defaults, for all agents.",
         )
         .hint("For one agent set agents.list[n].model with `openclaw config set`."));
@@ -34,21 +34,25 @@ pub(super) fn run(args: ModelsArgs, context: &Context) -> Outcome {
             change::fallbacks(Choice::Image, &command, context)
         }
         Some(ModelsCommand::List { all, local, provider, form }) => {
-            let view = View::new(context, of_agent)?.with_servers()?;
+            let view = ModelView::new(context, of_agent)?.with_servers()?;
             list::run(&view, &list::Filter { all, local, provider }, Form::of(form)?)
         }
         Some(ModelsCommand::Scan(scan)) => scan::run(&scan, context),
         Some(ModelsCommand::Set { model }) => change::set(Choice::Text, &model, context),
         Some(ModelsCommand::SetImage { model }) => change::set(Choice::Image, &model, context),
         Some(ModelsCommand::Status { form, check, agent, probe }) => {
-            let ask = status::Ask { form: Form::of(form)?, check, probe: status::Pace::of(&probe)? };
-            let view = View::new(context, agent.as_deref().or(of_agent))?.with_servers()?;
+            let ask = status::StatusFlags {
+                form: Form::of(form)?,
+                check,
+                probe: status::ProbeSettings::of(&probe)?,
+            };
+            let view = ModelView::new(context, agent.as_deref().or(of_agent))?.with_servers()?;
             status::run(&view, context, &ask)
         }
         None => {
             let form = crate::args::FormArgs { json: args.status_json, plain: args.status_plain };
-            let ask = status::Ask { form: Form::of(form)?, check: false, probe: None };
-            status::run(&View::new(context, of_agent)?.with_servers()?, context, &ask)
+            let ask = status::StatusFlags { form: Form::of(form)?, check: false, probe: None };
+            status::run(&ModelView::new(context, of_agent)?.with_servers()?, context, &ask)
         }
     }
 }

@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 
 use super::channels::{call, platform_or_only};
 use crate::args::{PairingArgs, PairingCommand, TargetArgs};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 const DEFAULT: &str = "default";
 /// Message to somebody who was let in. Clients of the reference know these words.
 const APPROVED: &str = "✅ OpenClaw access approved. Send a message to start chatting.";
 
-pub(super) fn run(args: &PairingArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &PairingArgs, context: &CliContext) -> CommandResult {
     match &args.command {
         PairingCommand::List { name, channel, account, json } => {
             let name = channel.as_deref().or(name.as_deref());
@@ -36,14 +36,14 @@ pub(super) fn run(args: &PairingArgs, context: &Context) -> Outcome {
             let Some(code) = code else {
                 return Err(which_code(context, channel.as_ref(), account.as_deref()));
             };
-            let wanted = Wanted { code, account: account.as_deref(), notify: *notify, target };
+            let wanted = PairingApproval { code, account: account.as_deref(), notify: *notify, target };
             approve(context, channel.as_ref(), &wanted)
         }
     }
 }
 
 /// Returns the error for a missing code: it lists the people who wait, each with the command that lets them in.
-fn which_code(context: &Context, channel: &dyn Channel, account: Option<&str>) -> Failure {
+fn which_code(context: &CliContext, channel: &dyn Channel, account: Option<&str>) -> CommandFailure {
     let id = channel.info().id;
     let accounts = accounts(context, channel, account).into_iter();
     let waiting = accounts.flat_map(|account| store(context, id, &account).pending().unwrap_or_default());
@@ -52,19 +52,19 @@ fn which_code(context: &Context, channel: &dyn Channel, account: Option<&str>) -
         format!("{command}   (id {}, asked {})", request.id, request.created_at)
     };
     let lines: Vec<String> = waiting.map(command).collect();
-    let failure = Failure::usage("Whose code? It stands in what the bot told them.");
+    let failure = CommandFailure::usage("Whose code? It stands in what the bot told them.");
     match lines.is_empty() {
         true => failure.hint(format!("Nobody waits on {id} now.")),
         false => failure.hint(format!("Who waits:\n{}", lines.join("\n"))),
     }
 }
 
-fn store(context: &Context, channel: &str, account: &str) -> PairingStore {
+fn store(context: &CliContext, channel: &str, account: &str) -> PairingStore {
     PairingStore::new(context.paths().credentials_dir(), channel, account)
 }
 
 /// The accounts whose files are looked at: the one that is named, or all of them.
-fn accounts(context: &Context, channel: &dyn Channel, named: Option<&str>) -> Vec<String> {
+fn accounts(context: &CliContext, channel: &dyn Channel, named: Option<&str>) -> Vec<String> {
     if let Some(named) = named {
         return vec![normalize_account_id(named)];
     }
@@ -75,7 +75,7 @@ fn accounts(context: &Context, channel: &dyn Channel, named: Option<&str>) -> Ve
     all
 }
 
-fn list(context: &Context, channel: &dyn Channel, account: Option<&str>, json: bool) -> Outcome {
+fn list(context: &CliContext, channel: &dyn Channel, account: Option<&str>, json: bool) -> CommandResult {
     context.print_warnings_about(&["channels"]);
     let id = channel.info().id;
     let mut requests: Vec<(String, PairingRequest)> = Vec::new();
@@ -112,14 +112,14 @@ fn list(context: &Context, channel: &dyn Channel, account: Option<&str>, json: b
     Ok(0)
 }
 
-struct Wanted<'a> {
+struct PairingApproval<'a> {
     code: &'a str,
     account: Option<&'a str>,
     notify: bool,
     target: &'a TargetArgs,
 }
 
-fn approve(context: &Context, channel: &dyn Channel, wanted: &Wanted<'_>) -> Outcome {
+fn approve(context: &CliContext, channel: &dyn Channel, wanted: &PairingApproval<'_>) -> CommandResult {
     let id = channel.info().id;
     for account in accounts(context, channel, wanted.account) {
         let approved = store(context, id, &account).approve(channel, wanted.code);
@@ -131,29 +131,28 @@ fn approve(context: &Context, channel: &dyn Channel, wanted: &Wanted<'_>) -> Out
         return Ok(0);
     }
     let code = output::one_line(wanted.code);
-    Err(Failure::new("unknown-code", format!("No pending pairing request found for code: {code}")).hint(
-        format!(
+    Err(CommandFailure::new("unknown-code", format!("No pending pairing request found for code: {code}"))
+        .hint(format!(
             "Codes count for an hour. Those that wait: {}",
             context.hint_command(&format!("openclaw pairing list {id}"))
-        ),
-    ))
+        )))
 }
 
 /// Tells the person that they were let in. A failure only prints a note: they are in, whether they
 /// hear of it or not.
-fn notify(context: &Context, channel: &str, account: &str, request: &PairingRequest, target: &TargetArgs) {
+fn notify(context: &CliContext, channel: &str, account: &str, request: &PairingRequest, target: &TargetArgs) {
     let params = json!({
         "channel": channel, "accountId": account, "to": request.id, "message": APPROVED,
         "idempotencyKey": format!("pairing:{channel}:{}:{}", request.id, request.code),
     });
-    let told: Result<Value, Failure> = call::<Send>(context, target, &params);
+    let told: Result<Value, CommandFailure> = call::<Send>(context, target, &params);
     match told {
         Ok(_) => output::line("They were told."),
         Err(failure) => output::error_line(&format!("They were not told: {}", failure.message)),
     }
 }
 
-fn unreadable(error: &std::io::Error) -> Failure {
-    Failure::new("pairing-store", format!("the list of who waits can't be used: {error}"))
+fn unreadable(error: &std::io::Error) -> CommandFailure {
+    CommandFailure::new("pairing-store", format!("the list of who waits can't be used: {error}"))
         .hint("Mend or move the file away; who was let in before has to be let in again then.")
 }

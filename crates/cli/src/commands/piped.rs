@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, stdin};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// Longest text that is taken, in bytes; a frame of the gateway holds no more.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
@@ -11,16 +11,16 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 ///
 /// # Errors
 /// Standard input can't be read, holds too much, or no text.
-pub(super) fn text(written: &str) -> Result<String, Failure> {
+pub(super) fn text(written: &str) -> Result<String, CommandFailure> {
     if written != "-" {
         return Ok(written.to_owned());
     }
     let mut text = String::new();
     let read = stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text);
     let read =
-        read.map_err(|error| Failure::usage(format!("-m -: standard input can't be read: {error}")))?;
+        read.map_err(|error| CommandFailure::usage(format!("-m -: standard input can't be read: {error}")))?;
     if read as u64 > MAX_BYTES {
-        return Err(Failure::usage(format!("-m -: standard input holds more than {MAX_BYTES} bytes")));
+        return Err(CommandFailure::usage(format!("-m -: standard input holds more than {MAX_BYTES} bytes")));
     }
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }

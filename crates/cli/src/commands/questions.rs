@@ -6,7 +6,7 @@ use std::{process, thread};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output;
 
 /// Asks on one stream and reads from another.
@@ -49,7 +49,7 @@ impl<R: BufRead, W: Write> Questions<R, W> {
     ///
     /// # Errors
     /// When the input ends: the person gave up.
-    pub(crate) fn ask(&mut self, question: &str, default: &str) -> Result<String, Failure> {
+    pub(crate) fn ask(&mut self, question: &str, default: &str) -> Result<String, CommandFailure> {
         let hint = if default.is_empty() { String::new() } else { format!(" [{default}]") };
         let answer = self.line(&format!("{question}{hint}: "))?;
         Ok(if answer.is_empty() { default.to_owned() } else { answer })
@@ -59,7 +59,7 @@ impl<R: BufRead, W: Write> Questions<R, W> {
     ///
     /// # Errors
     /// When the input ends.
-    pub(crate) fn confirm(&mut self, question: &str) -> Result<bool, Failure> {
+    pub(crate) fn confirm(&mut self, question: &str) -> Result<bool, CommandFailure> {
         loop {
             match self.line(&format!("{question} [y/N]: "))?.to_lowercase().as_str() {
                 "y" | "yes" => return Ok(true),
@@ -73,11 +73,11 @@ impl<R: BufRead, W: Write> Questions<R, W> {
     ///
     /// # Errors
     /// When the screen is gone.
-    pub(crate) fn say(&mut self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn say(&mut self, text: &str) -> Result<(), CommandFailure> {
         writeln!(self.screen, "{text}").map_err(gone)
     }
 
-    fn line(&mut self, prompt: &str) -> Result<String, Failure> {
+    fn line(&mut self, prompt: &str) -> Result<String, CommandFailure> {
         self.prompt(prompt)?;
         self.answer()
     }
@@ -86,7 +86,7 @@ impl<R: BufRead, W: Write> Questions<R, W> {
     ///
     /// # Errors
     /// When the screen is gone.
-    pub(crate) fn prompt(&mut self, prompt: &str) -> Result<(), Failure> {
+    pub(crate) fn prompt(&mut self, prompt: &str) -> Result<(), CommandFailure> {
         write!(self.screen, "{prompt}").and_then(|()| self.screen.flush()).map_err(gone)
     }
 
@@ -94,17 +94,17 @@ impl<R: BufRead, W: Write> Questions<R, W> {
     ///
     /// # Errors
     /// When the input ends.
-    pub(crate) fn answer(&mut self) -> Result<String, Failure> {
+    pub(crate) fn answer(&mut self) -> Result<String, CommandFailure> {
         let mut line = String::new();
         let read = io::Read::take(&mut self.answers, MAX_ANSWER).read_line(&mut line).map_err(gone)?;
         if read == 0 {
-            return Err(Failure::new("cancelled", "Cancelled; nothing was changed."));
+            return Err(CommandFailure::new("cancelled", "Cancelled; nothing was changed."));
         }
         Ok(line.trim().to_owned())
     }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "used as a function for map_err")]
-pub(crate) fn gone(error: io::Error) -> Failure {
-    Failure::new("terminal", format!("cannot ask: {error}"))
+pub(crate) fn gone(error: io::Error) -> CommandFailure {
+    CommandFailure::new("terminal", format!("cannot ask: {error}"))
 }

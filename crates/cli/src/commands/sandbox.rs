@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::questions::Questions;
 use crate::args::{SandboxArgs, SandboxCommand};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::{client, output};
 
-pub(super) fn run(args: &SandboxArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &SandboxArgs, context: &CliContext) -> CommandResult {
     match &args.command {
         SandboxCommand::Explain { agent, session, json } => {
             explain::run(context, agent.as_deref(), session.as_deref(), *json)
@@ -28,12 +28,12 @@ pub(super) fn run(args: &SandboxArgs, context: &Context) -> Outcome {
     }
 }
 
-fn entries(context: &Context) -> Vec<Entry> {
+fn entries(context: &CliContext) -> Vec<Entry> {
     let state = context.paths().state_dir();
     [Registry::containers(state), Registry::local(state)].iter().flat_map(Registry::entries).collect()
 }
 
-fn list(context: &Context, browser: bool, json: bool) -> u8 {
+fn list(context: &CliContext, browser: bool, json: bool) -> u8 {
     let found = if browser { Vec::new() } else { entries(context) };
     if json {
         output::json(&json!({"containers": found, "browsers": []}));
@@ -49,23 +49,29 @@ fn list(context: &Context, browser: bool, json: bool) -> u8 {
 }
 
 /// Sandboxes that are meant.
-enum Which<'a> {
+enum SandboxFilter<'a> {
     All,
     Agent(&'a str),
     Session(&'a str),
 }
 
-fn which<'a>(all: bool, agent: Option<&'a str>, session: Option<&'a str>) -> Result<Which<'a>, Failure> {
+fn which<'a>(
+    all: bool,
+    agent: Option<&'a str>,
+    session: Option<&'a str>,
+) -> Result<SandboxFilter<'a>, CommandFailure> {
     match (all, agent, session) {
-        (true, None, None) => Ok(Which::All),
-        (false, Some(agent), None) => Ok(Which::Agent(agent)),
-        (false, None, Some(session)) => Ok(Which::Session(session)),
-        (false, None, None) => Err(Failure::usage("Please specify --all, --session <key>, or --agent <id>")),
-        _ => Err(Failure::usage("Please specify only one of: --all, --session, --agent")),
+        (true, None, None) => Ok(SandboxFilter::All),
+        (false, Some(agent), None) => Ok(SandboxFilter::Agent(agent)),
+        (false, None, Some(session)) => Ok(SandboxFilter::Session(session)),
+        (false, None, None) => {
+            Err(CommandFailure::usage("Please specify --all, --session <key>, or --agent <id>"))
+        }
+        _ => Err(CommandFailure::usage("Please specify only one of: --all, --session, --agent")),
     }
 }
 
-impl Which<'_> {
+impl SandboxFilter<'_> {
     fn holds(&self, entry: &Entry) -> bool {
         let key = &entry.session_key;
         match self {
@@ -79,7 +85,7 @@ impl Which<'_> {
     }
 }
 
-fn recreate(context: &Context, found: &[Entry], force: bool) -> Outcome {
+fn recreate(context: &CliContext, found: &[Entry], force: bool) -> CommandResult {
     if found.is_empty() {
         output::line("No sandboxes found matching the criteria.");
         return Ok(0);
@@ -96,8 +102,9 @@ fn recreate(context: &Context, found: &[Entry], force: bool) -> Outcome {
     client::block_on(async {
         for entry in found {
             let removed = sandboxes.remove(config, entry).await;
-            removed
-                .map_err(|error| Failure::new("not-removed", format!("{}: {error}", entry.container_name)))?;
+            removed.map_err(|error| {
+                CommandFailure::new("not-removed", format!("{}: {error}", entry.container_name))
+            })?;
         }
         Ok(())
     })?;

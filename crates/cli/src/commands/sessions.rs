@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use super::damaged_store;
 use super::default_models::{DefaultModels, ModelInUse};
 use crate::args::{SessionsArgs, positive};
-use crate::context::Context;
-use crate::failure::{ERROR, Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult, ERROR};
 use crate::output::{self, Column, columns};
 
 /// A row of a store.
@@ -85,15 +85,16 @@ impl StoredSession {
 }
 
 /// The rows of a store file that were used then or later, newest first. A missing file has none.
-fn read_since(path: &Path, since: i64) -> Result<Vec<StoredSession>, Failure> {
-    let mut rows = read_rows(path)
-        .map_err(|error| Failure::new("store", format!("could not read {}: {error}", path.display())))?;
+fn read_since(path: &Path, since: i64) -> Result<Vec<StoredSession>, CommandFailure> {
+    let mut rows = read_rows(path).map_err(|error| {
+        CommandFailure::new("store", format!("could not read {}: {error}", path.display()))
+    })?;
     rows.retain(|(_, entry)| entry.updated_at_ms() >= since);
     rows.sort_by_key(|(_, entry)| Reverse(entry.updated_at_ms()));
     Ok(rows.into_iter().map(StoredSession::from).collect())
 }
 
-pub(super) fn run(args: &SessionsArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &SessionsArgs, context: &CliContext) -> CommandResult {
     let active = args.active.as_deref().map(minutes).transpose()?;
     let config = context.config()?;
     context.print_warnings_about(&["session"]);
@@ -118,7 +119,7 @@ pub(super) fn run(args: &SessionsArgs, context: &Context) -> Outcome {
         for session in read.into_iter().filter(|session| store.has(session)) {
             let agent = session.agent().unwrap_or_else(|| store.agent.clone());
             let used = models.of_session(&agent, &session);
-            rows.push(Row { used, agent: args.all_agents.then_some(agent), session });
+            rows.push(SessionWithModel { used, agent: args.all_agents.then_some(agent), session });
         }
     }
     // Each store's are sorted already.
@@ -137,7 +138,7 @@ pub(super) fn run(args: &SessionsArgs, context: &Context) -> Outcome {
 }
 
 /// `--active`: a number of minutes.
-fn minutes(text: &str) -> Result<i64, Failure> {
+fn minutes(text: &str) -> Result<i64, CommandFailure> {
     positive(text, "--active must be a positive integer (minutes)")
 }
 
@@ -157,7 +158,7 @@ impl Store {
 }
 
 /// The files that hold what was asked for.
-fn stores(args: &SessionsArgs, config: &Config, context: &Context) -> Result<Vec<Store>, Failure> {
+fn stores(args: &SessionsArgs, config: &Config, context: &CliContext) -> Result<Vec<Store>, CommandFailure> {
     if args.all_agents {
         let mut stores: Vec<Store> = Vec::new();
         for agent in config.agent_ids() {
@@ -177,7 +178,7 @@ fn stores(args: &SessionsArgs, config: &Config, context: &Context) -> Result<Vec
 }
 
 /// A row with the model it used, or would use.
-struct Row {
+struct SessionWithModel {
     session: StoredSession,
     used: ModelInUse,
     /// Agent that owns the session, where rows of several agents are listed.
@@ -186,7 +187,7 @@ struct Row {
 
 /// Listing to print.
 struct Listing {
-    rows: Vec<Row>,
+    rows: Vec<SessionWithModel>,
     stores: Vec<Store>,
     /// Reasons why not all of them could be read.
     problems: Vec<String>,
@@ -231,7 +232,7 @@ impl Listing {
     }
 }
 
-impl Row {
+impl SessionWithModel {
     fn document(&self, now: i64) -> Value {
         let Self { session, used, agent } = self;
         let StoredSession { key, entry } = session;
@@ -318,7 +319,7 @@ mod tests {
             "outputTokens": 5, "totalTokens": 1000, "modelProvider": "mock", "model": "mock-1", "contextTokens": 32000,
         });
         let used = ModelInUse { model: "mock-1".to_owned(), window: 32_000 };
-        let rows = vec![Row { session: session("agent:main:main", entry), used, agent: None }];
+        let rows = vec![SessionWithModel { session: session("agent:main:main", entry), used, agent: None }];
         let path = PathBuf::from("<STATE>/agents/main/sessions/sessions.json");
         let stores = vec![Store { agent: AgentId::default(), path, only_own: false }];
         Listing { rows, stores, problems: Vec::new(), active: None, now: 1_795_229_525_887 }
@@ -361,7 +362,7 @@ mod tests {
         let mut listing = recorded();
         let used = ModelInUse { model: "mock-1".to_owned(), window: 32_000 };
         let group = session("agent:main:telegram:group:-1001", json!({"updatedAt": 1_795_229_479_704_i64}));
-        listing.rows.push(Row { session: group, used, agent: None });
+        listing.rows.push(SessionWithModel { session: group, used, agent: None });
         let text = listing.text();
         let places: Vec<_> = text.iter().filter_map(|line| line.find("mock-1")).collect();
         assert_eq!(places, [places[0]; 2], "{text:#?}");

@@ -15,20 +15,20 @@ use serde_json::{Value, json};
 use super::config::write_failure;
 use crate::args::SetupArgs;
 use crate::client::url_problem;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// Bytes of a generated token; written as 48 hexadecimal digits.
 const TOKEN_BYTES: usize = 24;
 
-pub(super) fn run(args: &SetupArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &SetupArgs, context: &CliContext) -> CommandResult {
     if args.wizard {
-        return Err(Failure::usage("openclaw setup --wizard: not implemented yet in this version")
+        return Err(CommandFailure::usage("openclaw setup --wizard: not implemented yet in this version")
             .hint("Run `openclaw setup` without it, then `openclaw config set …`."));
     }
     let has_url = context.config_or_default().gateway.remote.url.is_some();
-    let wanted = Wanted::of(args, has_url)?;
+    let wanted = GatewayChoice::of(args, has_url)?;
     if !context.loaded.snapshot.is_parsable() || (context.loaded.snapshot.exists && context.config().is_err())
     {
         return Err(context.invalid_config());
@@ -60,8 +60,8 @@ pub(super) fn run(args: &SetupArgs, context: &Context) -> Outcome {
     output::line(&format!("Sessions OK: {}", context.short(&agent.sessions_dir)));
     if change.set.iter().any(|key| key == "gateway.mode") {
         let next = match wanted {
-            Wanted::Remote { .. } => "openclaw gateway probe",
-            Wanted::Kept | Wanted::Local => "openclaw gateway",
+            GatewayChoice::Remote { .. } => "openclaw gateway probe",
+            GatewayChoice::Kept | GatewayChoice::Local => "openclaw gateway",
         };
         output::line("");
         output::line(&format!("Next: {}", context.hint_command(next)));
@@ -70,7 +70,7 @@ pub(super) fn run(args: &SetupArgs, context: &Context) -> Outcome {
 }
 
 /// Place of the gateway, as the flags say.
-enum Wanted {
+enum GatewayChoice {
     /// No flag: what is configured stays, a new config is local.
     Kept,
     /// `--mode local`.
@@ -79,17 +79,19 @@ enum Wanted {
     Remote { url: Option<String>, token: Option<String> },
 }
 
-impl Wanted {
-    fn of(args: &SetupArgs, has_url: bool) -> Result<Self, Failure> {
+impl GatewayChoice {
+    fn of(args: &SetupArgs, has_url: bool) -> Result<Self, CommandFailure> {
         if let Some(url) = &args.remote_url
             && let Some(problem) = url_problem(url.trim())
         {
-            return Err(Failure::usage(format!("--remote-url {url} is no address of a gateway: {problem}")));
+            return Err(CommandFailure::usage(format!(
+                "--remote-url {url} is no address of a gateway: {problem}"
+            )));
         }
         let remote = || Self::Remote { url: args.remote_url.clone(), token: args.remote_token.clone() };
         let wants_remote = args.mode.as_deref() == Some("remote") || args.remote_token.is_some();
         if wants_remote && args.remote_url.is_none() && !has_url {
-            return Err(Failure::usage("--mode remote needs the address of that gateway")
+            return Err(CommandFailure::usage("--mode remote needs the address of that gateway")
                 .hint("Pass it: openclaw setup --mode remote --remote-url wss://gateway.example.com"));
         }
         let has_remote = args.remote_url.is_some() || args.remote_token.is_some();
@@ -98,10 +100,10 @@ impl Wanted {
             None => Ok(Self::Kept),
             Some("remote") => Ok(remote()),
             Some("local") if has_remote => {
-                Err(Failure::usage("--remote-url and --remote-token need --mode remote"))
+                Err(CommandFailure::usage("--remote-url and --remote-token need --mode remote"))
             }
             Some("local") => Ok(Self::Local),
-            Some(_) => Err(Failure::usage("Invalid --mode (use \"local\" or \"remote\")")),
+            Some(_) => Err(CommandFailure::usage("Invalid --mode (use \"local\" or \"remote\")")),
         }
     }
 
@@ -119,13 +121,13 @@ impl Wanted {
     }
 }
 
-struct Change {
+struct SetupChange {
     next: Value,
     set: Vec<String>,
 }
 
 /// Change that adds what a gateway needs to start. Existing settings stay.
-fn plan(context: &Context, workspace: Option<&str>, wanted: &Wanted) -> Change {
+fn plan(context: &CliContext, workspace: Option<&str>, wanted: &GatewayChoice) -> SetupChange {
     let source = &context.loaded.snapshot.parsed;
     let in_effect = &context.loaded.snapshot.config;
     let mut next = source.clone();
@@ -144,18 +146,18 @@ fn plan(context: &Context, workspace: Option<&str>, wanted: &Wanted) -> Change {
         put(key, json!(value));
     }
     let is_remote = match wanted {
-        Wanted::Remote { .. } => true,
-        Wanted::Local => false,
-        Wanted::Kept => in_effect.pointer("/gateway/mode").and_then(Value::as_str) == Some("remote"),
+        GatewayChoice::Remote { .. } => true,
+        GatewayChoice::Local => false,
+        GatewayChoice::Kept => in_effect.pointer("/gateway/mode").and_then(Value::as_str) == Some("remote"),
     };
     if !is_remote && lacks_token(context) {
         generated_token().into_iter().for_each(|(key, value)| put(key, value));
     }
-    Change { next, set }
+    SetupChange { next, set }
 }
 
 /// True if a gateway would let clients in with a token, and has none.
-fn lacks_token(context: &Context) -> bool {
+fn lacks_token(context: &CliContext) -> bool {
     let config = context.config_or_default();
     let Secrets { token, password } = Secrets::default().or_local(&config, context.env());
     match config.gateway.auth.mode {
@@ -179,17 +181,17 @@ pub(super) fn generated_token() -> [(&'static str, Value); 2] {
 }
 
 /// Makes the directories that the planned config asks for. Gives the default agent, whose they are.
-fn prepare(planned: &Loaded) -> Result<ResolvedAgent, Failure> {
+fn prepare(planned: &Loaded) -> Result<ResolvedAgent, CommandFailure> {
     let config = planned
         .config_for_reading()
         .map_err(|InvalidConfig { issues, .. }| write_failure(WriteError::Invalid { issues }))?;
     let agent = config.agent(&config.default_agent());
     let fill = if agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates };
-    ensure(&agent.workspace, fill).map_err(|error| Failure::new("workspace", error.to_string()))?;
+    ensure(&agent.workspace, fill).map_err(|error| CommandFailure::new("workspace", error.to_string()))?;
     let premises = premises(config);
     for dir in wanted_directories(&premises).iter().map(|wanted| &wanted.path).chain([&agent.sessions_dir]) {
         private_file::make_dir(dir).map_err(|error| {
-            Failure::new("directory", format!("could not create {}: {error}", dir.display()))
+            CommandFailure::new("directory", format!("could not create {}: {error}", dir.display()))
         })?;
     }
     Ok(agent)
@@ -217,7 +219,7 @@ mod tests {
     fn setup_makes_a_gateway_startable_and_is_idempotent() {
         let home = tempfile::tempdir().unwrap();
         let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
-        run(&args(None), &Context::new(&env, true)).unwrap();
+        run(&args(None), &CliContext::new(&env, true)).unwrap();
         let loaded = load(&env);
         let config = loaded.config().unwrap();
         let options = openclaw_config::gateway_options::gateway_options(
@@ -230,7 +232,7 @@ mod tests {
         assert!(home.path().join(".openclaw/agents/main/sessions").is_dir());
 
         let before = std::fs::read_to_string(loaded.paths.config_path()).unwrap();
-        run(&args(None), &Context::new(&env, true)).unwrap();
+        run(&args(None), &CliContext::new(&env, true)).unwrap();
         assert_eq!(std::fs::read_to_string(loaded.paths.config_path()).unwrap(), before);
     }
 
@@ -245,14 +247,14 @@ mod tests {
             non_interactive: true,
             ..args(None)
         };
-        run(&remote, &Context::new(&env, true)).unwrap();
+        run(&remote, &CliContext::new(&env, true)).unwrap();
         let gateway = load(&env).snapshot.parsed["gateway"].clone();
         assert_eq!(
             gateway,
             json!({ "mode": "remote", "remote": { "url": "wss://host:1", "token": "t0ken" } })
         );
         let wrong = SetupArgs { mode: text("elsewhere"), ..args(None) };
-        assert!(run(&wrong, &Context::new(&env, true)).is_err());
+        assert!(run(&wrong, &CliContext::new(&env, true)).is_err());
     }
 
     #[test]
@@ -261,7 +263,7 @@ mod tests {
         let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
         std::fs::write(home.path().join("file"), "").unwrap();
         let impossible = home.path().join("file/workspace");
-        let failure = run(&args(impossible.to_str()), &Context::new(&env, true)).unwrap_err();
+        let failure = run(&args(impossible.to_str()), &CliContext::new(&env, true)).unwrap_err();
         assert_eq!(failure.code, "workspace");
         assert!(!load(&env).snapshot.exists);
     }
@@ -279,7 +281,7 @@ mod tests {
         ];
         for (config, vars, expect) in rows {
             let context = crate::testing::context(config, vars);
-            let change = plan(&context, None, &Wanted::Local);
+            let change = plan(&context, None, &GatewayChoice::Local);
             assert_eq!(change.set.contains(&"gateway.auth.token".to_owned()), expect, "{config} {vars:?}");
         }
     }
@@ -287,8 +289,8 @@ mod tests {
     #[test]
     fn remote_mode_needs_an_address() {
         let remote = SetupArgs { mode: Some("remote".to_owned()), ..args(None) };
-        assert!(Wanted::of(&remote, false).is_err());
-        assert!(Wanted::of(&remote, true).is_ok());
+        assert!(GatewayChoice::of(&remote, false).is_err());
+        assert!(GatewayChoice::of(&remote, true).is_ok());
     }
 
     #[test]
@@ -298,7 +300,7 @@ mod tests {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, "{ oops").unwrap();
         let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
-        let failure = run(&args(None), &Context::new(&env, true)).unwrap_err();
+        let failure = run(&args(None), &CliContext::new(&env, true)).unwrap_err();
         assert_eq!(failure.code, "config-invalid");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{ oops");
     }

@@ -8,22 +8,22 @@ use openclaw_protocol::params::skills::{SkillInstallOption, SkillNeeds, SkillSta
 use serde::Serialize;
 
 use crate::args::{SkillsArgs, SkillsCommand};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
-pub(super) fn run(args: &SkillsArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &SkillsArgs, context: &CliContext) -> CommandResult {
     let config = context.config()?;
     context.print_warnings_about(&["skills"]);
     let found = status(config, &config.agent(&config.default_agent()).workspace);
     match &args.command {
-        None => list(&found, Printed::Text { verbose: false }, Which::All, context),
+        None => list(&found, Printed::Text { verbose: false }, SkillFilter::All, context),
         Some(SkillsCommand::List { json, eligible, verbose }) => {
             let printed = if *json { Printed::Json } else { Printed::Text { verbose: *verbose } };
-            list(&found, printed, if *eligible { Which::Eligible } else { Which::All }, context)
+            list(&found, printed, if *eligible { SkillFilter::Eligible } else { SkillFilter::All }, context)
         }
         Some(SkillsCommand::Info { name, json }) => return info(&found, name, *json, context),
-        Some(SkillsCommand::Check { json: true }) => output::json(&Check::of(&found)),
+        Some(SkillsCommand::Check { json: true }) => output::json(&SkillCheck::of(&found)),
         Some(SkillsCommand::Check { json: false }) => print(&text::check(&found, context)),
     }
     Ok(0)
@@ -36,7 +36,7 @@ enum Printed {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
+enum SkillFilter {
     All,
     Eligible,
 }
@@ -45,16 +45,16 @@ fn print(lines: &[String]) {
     lines.iter().for_each(|line| output::row(line));
 }
 
-fn list(found: &SkillsStatusResult, printed: Printed, which: Which, context: &Context) {
-    let is_wanted = |skill: &&SkillStatus| which == Which::All || skill.eligible;
+fn list(found: &SkillsStatusResult, printed: Printed, which: SkillFilter, context: &CliContext) {
+    let is_wanted = |skill: &&SkillStatus| which == SkillFilter::All || skill.eligible;
     let skills: Vec<&SkillStatus> = found.skills.iter().filter(is_wanted).collect();
     match printed {
-        Printed::Json => output::json(&List {
+        Printed::Json => output::json(&SkillList {
             workspace_dir: &found.workspace_dir,
             managed_skills_dir: &found.managed_skills_dir,
             skills: skills.into_iter().map(ListRow::of).collect(),
         }),
-        Printed::Text { .. } if skills.is_empty() && which == Which::Eligible => {
+        Printed::Text { .. } if skills.is_empty() && which == SkillFilter::Eligible => {
             let all = context.hint_command("openclaw skills list");
             print(&[
                 format!("No eligible skills found. Run `{all}` to see all skills."),
@@ -67,11 +67,11 @@ fn list(found: &SkillsStatusResult, printed: Printed, which: Which, context: &Co
     }
 }
 
-fn info(found: &SkillsStatusResult, name: &str, json: bool, context: &Context) -> Outcome {
+fn info(found: &SkillsStatusResult, name: &str, json: bool, context: &CliContext) -> CommandResult {
     let is_meant = |skill: &&SkillStatus| skill.name == name || skill.skill_key == name;
     let Some(skill) = found.skills.iter().find(is_meant) else {
         let all = context.hint_command("openclaw skills list");
-        return Err(Failure::new("skill-not-found", format!("Skill \"{name}\" not found."))
+        return Err(CommandFailure::new("skill-not-found", format!("Skill \"{name}\" not found."))
             .hint(format!("Run `{all}` to see available skills.")));
     };
     if json {
@@ -85,7 +85,7 @@ fn info(found: &SkillsStatusResult, name: &str, json: bool, context: &Context) -
 /// `skills list --json`, keys in the order of the reference.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct List<'a> {
+struct SkillList<'a> {
     workspace_dir: &'a str,
     managed_skills_dir: &'a str,
     skills: Vec<ListRow<'a>>,
@@ -131,8 +131,8 @@ impl<'a> ListRow<'a> {
 /// `skills check --json`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Check<'a> {
-    summary: Summary,
+struct SkillCheck<'a> {
+    summary: SkillCounts,
     eligible: Vec<&'a str>,
     disabled: Vec<&'a str>,
     blocked: Vec<&'a str>,
@@ -141,7 +141,7 @@ struct Check<'a> {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Summary {
+struct SkillCounts {
     total: usize,
     eligible: usize,
     disabled: usize,
@@ -176,7 +176,7 @@ impl<'a> Sorted<'a> {
     }
 }
 
-impl<'a> Check<'a> {
+impl<'a> SkillCheck<'a> {
     fn of(found: &'a SkillsStatusResult) -> Self {
         let Sorted { eligible, disabled, blocked, missing } = Sorted::of(found);
         let names = |skills: &[&'a SkillStatus]| skills.iter().map(|skill| skill.name.as_str()).collect();
@@ -186,7 +186,7 @@ impl<'a> Check<'a> {
             install: &skill.install,
         };
         Self {
-            summary: Summary {
+            summary: SkillCounts {
                 total: found.skills.len(),
                 eligible: eligible.len(),
                 disabled: disabled.len(),

@@ -18,14 +18,14 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::default_models::{DefaultModels, ModelInUse};
-use super::gateway_probe::{Ask, GatewayItself, Probed, ask as ask_gateway};
+use super::gateway_probe::{GatewayItself, ProbeDepth, Probed, ask as ask_gateway};
 use super::sandbox::reach;
 use super::sessions::StoredSession;
 use super::{audit, damaged_store, dashboard, status_text, usage};
 use crate::args::StatusArgs;
-use crate::client::{self, DEFAULT_TIMEOUT, Target, TargetFlags};
-use crate::context::Context;
-use crate::failure::Outcome;
+use crate::client::{self, DEFAULT_TIMEOUT, GatewayTarget, TargetFlags};
+use crate::context::CliContext;
+use crate::failure::CommandResult;
 use crate::{listeners, output, service};
 
 /// Reason why there is no memory.
@@ -33,15 +33,15 @@ pub(super) const NO_MEMORY: &str = "not implemented yet";
 /// Sessions shown.
 const RECENT: usize = 10;
 
-pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &StatusArgs, context: &CliContext) -> CommandResult {
     let timeout = client::timeout_of(args.timeout.as_deref(), DEFAULT_TIMEOUT)?;
     let config = context.config_or_default();
     context.print_warnings();
     for issue in &context.loaded.snapshot.issues {
         output::error_line(&context.style.error(&format!("config: {}", issue.line())));
     }
-    let target = Target::of(&config, context.env(), &TargetFlags::default())?;
-    let ask = if args.deep || args.all { Ask::Deep } else { Ask::Summary };
+    let target = GatewayTarget::of(&config, context.env(), &TargetFlags::default())?;
+    let ask = if args.deep || args.all { ProbeDepth::Deep } else { ProbeDepth::Summary };
     let probed = ask_gateway(context, &target, timeout, ask)?;
     let mut status = document(context, &config, &target, &probed);
     if args.deep || args.all {
@@ -86,7 +86,7 @@ pub(super) enum Remedy {
 }
 
 impl Remedy {
-    fn of(target: &Target, probed: &Probed, is_usable: bool) -> Option<Self> {
+    fn of(target: &GatewayTarget, probed: &Probed, is_usable: bool) -> Option<Self> {
         let failure = probed.failure.as_ref()?;
         let is_free = || target.local_port().is_none_or(|port| listeners::holder(port).is_none());
         if failure.code == "unreachable" && target.bind.is_some() && is_usable && is_free() {
@@ -97,7 +97,13 @@ impl Remedy {
 }
 
 impl Extras {
-    fn of(context: &Context, config: &Config, target: &Target, ask: Ask, probed: Probed) -> Self {
+    fn of(
+        context: &CliContext,
+        config: &Config,
+        target: &GatewayTarget,
+        ask: ProbeDepth,
+        probed: Probed,
+    ) -> Self {
         let auth = match (&target.secrets.token, &target.secrets.password) {
             (Some(_), Some(_)) => Some("auth token+password"),
             (Some(_), None) => Some("auth token"),
@@ -112,9 +118,9 @@ impl Extras {
                 TailscaleMode::Funnel => "funnel (not implemented yet)",
             },
             probes: match (ask, probed.ok) {
-                (Ask::All | Ask::Deep, true) => "asked (channels are probed by the gateway)",
-                (Ask::All | Ask::Deep, false) => "not asked (no gateway to ask)",
-                (Ask::Summary | Ask::Nothing, _) => "skipped (use --deep)",
+                (ProbeDepth::All | ProbeDepth::Deep, true) => "asked (channels are probed by the gateway)",
+                (ProbeDepth::All | ProbeDepth::Deep, false) => "not asked (no gateway to ask)",
+                (ProbeDepth::Summary | ProbeDepth::Nothing, _) => "skipped (use --deep)",
             },
             dashboard: dashboard::plain_url(context, config, target),
             remedy: Remedy::of(target, &probed, context.config().is_ok()),
@@ -127,7 +133,7 @@ impl Extras {
 /// The document, keys in the order of the reference.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Status {
+pub(super) struct StatusDocument {
     link_channel: Value,
     pub(super) heartbeat: HeartbeatSummary,
     channel_summary: Value,
@@ -143,11 +149,11 @@ pub(super) struct Status {
     pub(super) update_channel_source: &'static str,
     memory: Value,
     memory_plugin: Value,
-    pub(super) gateway: Gateway,
+    pub(super) gateway: GatewayStatus,
     pub(super) gateway_service: Service,
     pub(super) node_service: Service,
     pub(super) agents: Agents,
-    pub(super) security_audit: audit::Report,
+    pub(super) security_audit: audit::AuditReport,
     /// Reasons why runs that need a sandbox do not begin; ours, absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) sandbox_problems: Vec<String>,
@@ -197,7 +203,7 @@ pub(super) struct Os {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Gateway {
+pub(super) struct GatewayStatus {
     pub(super) mode: &'static str,
     pub(super) url: String,
     pub(super) url_source: String,
@@ -242,14 +248,19 @@ pub(super) struct Service {
     runtime_short: Value,
 }
 
-fn document(context: &Context, config: &Config, target: &Target, probed: &Probed) -> Status {
+fn document(
+    context: &CliContext,
+    config: &Config,
+    target: &GatewayTarget,
+    probed: &Probed,
+) -> StatusDocument {
     let agents = config.agent_ids();
     let now = now_ms();
     let stores: Vec<Store> = agents.iter().map(|id| Store::look(context, config, id)).collect();
     let summary = |key: &str| probed.summary.as_ref().and_then(|summary| summary.get(key)).cloned();
     let host = Host::detect();
     let (os, release) = host.platform.split_once(' ').unwrap_or((host.platform.as_str(), ""));
-    Status {
+    StatusDocument {
         link_channel: summary("linkChannel").unwrap_or_default(),
         heartbeat: HeartbeatSummary {
             default_agent_id: config.default_agent().to_string(),
@@ -278,7 +289,7 @@ fn document(context: &Context, config: &Config, target: &Target, probed: &Probed
         update_channel_source: "default",
         memory: Value::Null,
         memory_plugin: json!({ "enabled": false, "slot": null, "reason": NO_MEMORY }),
-        gateway: Gateway {
+        gateway: GatewayStatus {
             mode: if target.bind.is_some() { "local" } else { "remote" },
             url: target.url.clone(),
             url_source: target.source.clone(),
@@ -316,7 +327,7 @@ struct Store {
 
 impl Store {
     /// A store that can't be read hides neither the others nor the rest.
-    fn look(context: &Context, config: &Config, id: &AgentId) -> Self {
+    fn look(context: &CliContext, config: &Config, id: &AgentId) -> Self {
         let path = config.session_store(id);
         let (newest, count) = read_newest_rows(&path, RECENT).unwrap_or_default();
         Self {
@@ -347,7 +358,7 @@ impl Store {
     }
 }
 
-fn sessions(context: &Context, config: &Config, stores: &[Store], now: i64) -> Sessions {
+fn sessions(context: &CliContext, config: &Config, stores: &[Store], now: i64) -> Sessions {
     let models = DefaultModels::load(config, context.env());
     let of_agent = |store: &Store| AgentSessions {
         agent_id: store.agent.id.to_string(),
@@ -406,7 +417,7 @@ fn row(models: &DefaultModels, agent: &AgentId, session: &StoredSession, now: i6
 }
 
 impl Service {
-    fn of(context: &Context, name: &str) -> Self {
+    fn of(context: &CliContext, name: &str) -> Self {
         let service = service::Service::of(context, name);
         let (label, installed) = (service.label, service.is_installed());
         let loaded_text = if installed { "installed" } else { "not installed" };
@@ -439,9 +450,9 @@ mod tests {
         let config = "{ agents: { list: [{ id: 'main', name: 'Main', default: true }, { id: 'work', name: 'Work' }] } }";
         std::fs::write(home.path().join(".openclaw/openclaw.json"), config).unwrap();
         let env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
-        let context = Context::new(&env, true);
+        let context = CliContext::new(&env, true);
         let config = context.config_or_default();
-        let target = Target::of(&config, context.env(), &TargetFlags::default()).unwrap();
+        let target = GatewayTarget::of(&config, context.env(), &TargetFlags::default()).unwrap();
         serde_json::to_value(document(&context, &config, &target, &Probed::default())).unwrap()
     }
 

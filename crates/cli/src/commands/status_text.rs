@@ -7,12 +7,12 @@ use openclaw_models::quota;
 use openclaw_protocol::params::status::{AgentBeat, SessionsSummary, StatusRow};
 use openclaw_protocol::params::usage::UsageStatusResult;
 
-use super::audit::{Finding, NOT_AUDITED, Report, Severity};
-use super::channels::table::Told;
+use super::audit::{AuditFinding, AuditReport, NOT_AUDITED, Severity};
+use super::channels::table::AccountAnswers;
 use super::gateway_probe::GatewayItself;
 use super::sessions::{kind_name, tokens};
-use super::status::{Agents, Extras, Gateway, NO_MEMORY, Remedy, Service, Sessions, Status};
-use crate::context::Context;
+use super::status::{Agents, Extras, GatewayStatus, NO_MEMORY, Remedy, Service, Sessions, StatusDocument};
+use crate::context::CliContext;
 use crate::output::{self, Column, Style, boxed, columns};
 use crate::service;
 
@@ -22,7 +22,7 @@ const WIDTH: usize = 119;
 const FINDINGS: usize = 6;
 
 /// The report as lines.
-pub(super) fn lines(status: &Status, context: &Context, extras: &Extras) -> Vec<String> {
+pub(super) fn lines(status: &StatusDocument, context: &CliContext, extras: &Extras) -> Vec<String> {
     let style = context.style;
     let mut lines = vec![style.accent("OpenClaw status"), String::new(), style.accent("Overview")];
     lines.extend(boxed(["Item", "Value"], &overview(status, context, extras), WIDTH));
@@ -36,7 +36,7 @@ pub(super) fn lines(status: &Status, context: &Context, extras: &Extras) -> Vec<
         lines.extend([String::new(), style.accent("Not in this version")]);
         lines.extend(status.absent_features.iter().map(|absent| format!("- {}", absent.message)));
     }
-    let told = Told { status: extras.channels.as_ref(), health: extras.health.as_ref() };
+    let told = AccountAnswers { status: extras.channels.as_ref(), health: extras.health.as_ref() };
     let channels = super::channels::table::table(context, &told);
     if !channels.is_empty() {
         lines.extend([String::new(), style.accent("Channels")]);
@@ -50,13 +50,13 @@ pub(super) fn lines(status: &Status, context: &Context, extras: &Extras) -> Vec<
 }
 
 /// The quotas, where they were asked for.
-fn usage(status: &Status) -> Vec<String> {
+fn usage(status: &StatusDocument) -> Vec<String> {
     let report = |usage: &UsageStatusResult| quota::text::report(&usage.providers, now_ms());
     status.usage.iter().flat_map(|usage| std::iter::once(String::new()).chain(report(usage))).collect()
 }
 
 /// Footer: where to read on, and what to type next.
-fn footer(context: &Context, extras: &Extras) -> Vec<String> {
+fn footer(context: &CliContext, extras: &Extras) -> Vec<String> {
     let step = |question: &str, command: &str| format!("  {question} {}", context.hint_command(command));
     let mut lines = vec![
         String::new(),
@@ -87,7 +87,7 @@ fn footer(context: &Context, extras: &Extras) -> Vec<String> {
     lines
 }
 
-fn overview(status: &Status, context: &Context, extras: &Extras) -> Vec<(String, String)> {
+fn overview(status: &StatusDocument, context: &CliContext, extras: &Extras) -> Vec<(String, String)> {
     let events = status.queued_system_events.len();
     let heartbeats: Vec<String> = status
         .heartbeat
@@ -121,7 +121,7 @@ fn interval(beat: &AgentBeat) -> &str {
     if beat.every_ms.is_some() { &beat.every } else { "disabled" }
 }
 
-fn config_line(context: &Context) -> String {
+fn config_line(context: &CliContext) -> String {
     let snapshot = &context.loaded.snapshot;
     let path = context.short(&snapshot.path);
     match (snapshot.exists, snapshot.valid) {
@@ -131,7 +131,7 @@ fn config_line(context: &Context) -> String {
     }
 }
 
-fn gateway_line(gateway: &Gateway, auth: Option<&str>) -> String {
+fn gateway_line(gateway: &GatewayStatus, auth: Option<&str>) -> String {
     let place = format!("{} · {} ({})", gateway.mode, gateway.url, gateway.url_source);
     if !gateway.reachable {
         return format!("{place} · unreachable ({})", gateway.error.as_deref().unwrap_or_default());
@@ -159,7 +159,7 @@ fn agents_line(agents: &Agents) -> String {
     )
 }
 
-fn sessions_line(sessions: &SessionsSummary, context: &Context) -> String {
+fn sessions_line(sessions: &SessionsSummary, context: &CliContext) -> String {
     let SessionsSummary { paths, count, defaults, .. } = sessions;
     let model = defaults.model.as_deref().unwrap_or_default();
     let window = output::count(defaults.context_tokens.unwrap_or_default());
@@ -171,10 +171,10 @@ fn sessions_line(sessions: &SessionsSummary, context: &Context) -> String {
 }
 
 /// The worst findings, what was not looked at, and where all of it stands.
-fn security(report: &Report, context: &Context) -> Vec<String> {
+fn security(report: &AuditReport, context: &CliContext) -> Vec<String> {
     let style = context.style;
     let mut lines = vec![report.summary_line()];
-    let mut findings: Vec<(String, &Finding)> = report
+    let mut findings: Vec<(String, &AuditFinding)> = report
         .findings
         .iter()
         .filter_map(|finding| match finding.severity {

@@ -8,15 +8,15 @@ use openclaw_protocol::params::system::SystemPresence;
 use serde_json::{Value, json};
 
 use crate::args::{AskArgs, HeartbeatCommand, SystemArgs, SystemCommand};
-use crate::client::{self, TargetFlags, Wait};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::client::{self, AwaitedResponse, TargetFlags};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// Time for a call unless asked otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(super) fn run(args: &SystemArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &SystemArgs, context: &CliContext) -> CommandResult {
     match &args.command {
         SystemCommand::Event { text, mode, ask } => event(context, text.as_deref(), mode, ask),
         SystemCommand::Heartbeat { command } => match command {
@@ -28,8 +28,8 @@ pub(super) fn run(args: &SystemArgs, context: &Context) -> Outcome {
                 }
                 Ok(0)
             }
-            HeartbeatCommand::Enable { ask } => set(context, ask, Switch::On),
-            HeartbeatCommand::Disable { ask } => set(context, ask, Switch::Off),
+            HeartbeatCommand::Enable { ask } => set(context, ask, HeartbeatSwitch::On),
+            HeartbeatCommand::Disable { ask } => set(context, ask, HeartbeatSwitch::Off),
         },
         SystemCommand::Presence { ask } => {
             output::json(&call::<SystemPresence>(context, ask, json!({}))?);
@@ -38,29 +38,29 @@ pub(super) fn run(args: &SystemArgs, context: &Context) -> Outcome {
     }
 }
 
-fn event(context: &Context, text: Option<&str>, mode: &str, ask: &AskArgs) -> Outcome {
+fn event(context: &CliContext, text: Option<&str>, mode: &str, ask: &AskArgs) -> CommandResult {
     let text = text.map(str::trim).filter(|text| !text.is_empty());
-    let text = text.ok_or_else(|| Failure::usage("--text is required"))?;
+    let text = text.ok_or_else(|| CommandFailure::usage("--text is required"))?;
     let mode = mode.trim();
     if mode != "now" && mode != "next-heartbeat" {
-        return Err(Failure::usage("--mode must be now or next-heartbeat"));
+        return Err(CommandFailure::usage("--mode must be now or next-heartbeat"));
     }
     let answer = call::<Wake>(context, ask, json!({ "mode": mode, "text": text }))?;
     finish(ask, &answer)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Switch {
+enum HeartbeatSwitch {
     On,
     Off,
 }
 
-fn set(context: &Context, ask: &AskArgs, switch: Switch) -> Outcome {
-    let answer = call::<SetHeartbeats>(context, ask, json!({ "enabled": switch == Switch::On }))?;
+fn set(context: &CliContext, ask: &AskArgs, switch: HeartbeatSwitch) -> CommandResult {
+    let answer = call::<SetHeartbeats>(context, ask, json!({ "enabled": switch == HeartbeatSwitch::On }))?;
     finish(ask, &answer)
 }
 
-fn finish(ask: &AskArgs, answer: &Value) -> Outcome {
+fn finish(ask: &AskArgs, answer: &Value) -> CommandResult {
     if ask.json {
         output::json(answer);
     } else {
@@ -69,8 +69,8 @@ fn finish(ask: &AskArgs, answer: &Value) -> Outcome {
     Ok(0)
 }
 
-fn call<C: Call>(context: &Context, ask: &AskArgs, params: Value) -> Result<Value, Failure> {
+fn call<C: Call>(context: &CliContext, ask: &AskArgs, params: Value) -> Result<Value, CommandFailure> {
     let timeout = client::timeout_of(ask.target.timeout.as_deref(), TIMEOUT)?;
     let flags = TargetFlags::from(&ask.target);
-    client::block_on(client::call(context, &flags, C::NAME, params, Wait::First, timeout))
+    client::block_on(client::call(context, &flags, C::NAME, params, AwaitedResponse::First, timeout))
 }

@@ -15,11 +15,11 @@ use serde::Serialize;
 
 use super::default_models::DefaultModels;
 use crate::args::{ToolsArgs, ToolsCommand, ToolsExplainArgs};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output::{self, Column, Style, grid, width};
 
-pub(super) fn run(args: &ToolsArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &ToolsArgs, context: &CliContext) -> CommandResult {
     let ToolsCommand::Explain(args) = &args.command;
     let config = context.config()?;
     context.print_warnings_about(&["tools"]);
@@ -47,7 +47,7 @@ pub(super) fn run(args: &ToolsArgs, context: &Context) -> Outcome {
         keep_only(&mut explanation, tool)?;
     }
     let warnings: Vec<String> = unknown_names(config).iter().map(ToString::to_string).collect();
-    let report = Report::of(&agent, &session, &model, &explanation, &warnings);
+    let report = ToolListing::of(&agent, &session, &model, &explanation, &warnings);
     for warning in &warnings {
         output::error_line(&context.style.warn(warning));
     }
@@ -61,10 +61,10 @@ pub(super) fn run(args: &ToolsArgs, context: &Context) -> Outcome {
 
 /// The agent and the session that are meant.
 fn place(
-    context: &Context,
+    context: &CliContext,
     config: &Config,
     args: &ToolsExplainArgs,
-) -> Result<(AgentId, SessionKey), Failure> {
+) -> Result<(AgentId, SessionKey), CommandFailure> {
     let rules = SessionSettings::from(config).key_rules();
     let asked = args.agent.as_deref();
     let Some(text) = args.session.as_deref() else {
@@ -73,12 +73,13 @@ fn place(
         return Ok((agent, session));
     };
     let named = context.agent(asked)?;
-    let session =
-        rules.canonical_for(text, &named).map_err(|error| Failure::usage(format!("--session: {error}")))?;
+    let session = rules
+        .canonical_for(text, &named)
+        .map_err(|error| CommandFailure::usage(format!("--session: {error}")))?;
     // A key that names no agent belongs to the one that is asked for.
     let owner = session.agent_or(&named);
     if asked.is_some() && owner != named {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "Session \"{session}\" belongs to agent \"{owner}\", not to \"{named}\"."
         ))
         .hint("Leave --agent out, or name another session."));
@@ -91,31 +92,32 @@ fn stored(
     config: &Config,
     agent: &AgentId,
     session: SessionKey,
-) -> Result<(SessionKey, SessionEntry), Failure> {
+) -> Result<(SessionKey, SessionEntry), CommandFailure> {
     let (store, rules) = (config.session_store(agent), SessionSettings::from(config).key_rules());
-    let found = read_row(&store, agent, &rules, &session)
-        .map_err(|error| Failure::new("store", format!("could not read {}: {error}", store.display())))?;
+    let found = read_row(&store, agent, &rules, &session).map_err(|error| {
+        CommandFailure::new("store", format!("could not read {}: {error}", store.display()))
+    })?;
     Ok(match found {
         Some((key, entry)) => (session.spelled_as(&Arc::from(key)), Arc::unwrap_or_clone(entry)),
         None => (session, SessionEntry::default()),
     })
 }
 
-fn named_model(text: &str) -> Result<ModelRef, Failure> {
+fn named_model(text: &str) -> Result<ModelRef, CommandFailure> {
     let is_whole = text.contains('/');
     ModelRef::parse(text, "").filter(|_| is_whole).ok_or_else(|| {
-        Failure::usage(format!("--model \"{text}\" is no provider/model")).hint(
+        CommandFailure::usage(format!("--model \"{text}\" is no provider/model")).hint(
             "For example --model openai/gpt-5.2; `openclaw models list` shows those that are configured.",
         )
     })
 }
 
 /// Keeps only one tool, by any name that a policy takes for it.
-fn keep_only(explanation: &mut Explanation, tool: &str) -> Result<(), Failure> {
+fn keep_only(explanation: &mut Explanation, tool: &str) -> Result<(), CommandFailure> {
     let name = CATALOGUE.canonical_name(tool);
     explanation.tools.retain(|found| found.name == name);
     if explanation.tools.is_empty() {
-        return Err(Failure::new("unknown-tool", format!("There is no tool \"{tool}\"."))
+        return Err(CommandFailure::new("unknown-tool", format!("There is no tool \"{tool}\"."))
             .hint("Run `openclaw tools explain` without --tool for all of them."));
     }
     Ok(())
@@ -123,25 +125,25 @@ fn keep_only(explanation: &mut Explanation, tool: &str) -> Result<(), Failure> {
 
 /// Report to print.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
+struct ToolListing<'a> {
     agent: &'a str,
     session: &'a str,
     model: String,
-    tools: Vec<Row<'a>>,
+    tools: Vec<ListedTool<'a>>,
     warnings: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
-struct Row<'a> {
+struct ListedTool<'a> {
     name: &'a str,
     offered: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<Reason>,
+    reason: Option<ToolAbsence>,
 }
 
 /// Reason why a run does not have a tool.
 #[derive(Debug, Serialize)]
-struct Reason {
+struct ToolAbsence {
     kind: &'static str,
     /// Place of the rule in the config.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,7 +151,7 @@ struct Reason {
     text: String,
 }
 
-impl Reason {
+impl ToolAbsence {
     fn of(access: &Access) -> Option<Self> {
         match access {
             Access::Offered => None,
@@ -163,7 +165,7 @@ impl Reason {
     }
 }
 
-impl<'a> Report<'a> {
+impl<'a> ToolListing<'a> {
     fn of(
         agent: &'a AgentId,
         session: &'a SessionKey,
@@ -171,10 +173,10 @@ impl<'a> Report<'a> {
         found: &'a Explanation,
         warnings: &'a [String],
     ) -> Self {
-        let row = |tool: &'a ToolAccess| Row {
+        let row = |tool: &'a ToolAccess| ListedTool {
             name: tool.name,
             offered: tool.access == Access::Offered,
-            reason: Reason::of(&tool.access),
+            reason: ToolAbsence::of(&tool.access),
         };
         Self {
             agent: agent.as_str(),
@@ -188,7 +190,7 @@ impl<'a> Report<'a> {
     fn lines(&self, style: Style, width: usize) -> Vec<String> {
         const COLUMNS: [Column; 3] = [("Tool", 18), ("Offered", 9), ("Why", 24)];
         const WHY: usize = 2;
-        let row = |row: &Row<'_>| {
+        let row = |row: &ListedTool<'_>| {
             let why = row.reason.as_ref().map_or("every rule keeps it", |reason| reason.text.as_str());
             vec![row.name.to_owned(), if row.offered { "yes" } else { "no" }.to_owned(), why.to_owned()]
         };

@@ -8,11 +8,11 @@ use serde_json::json;
 use super::channels::call;
 use crate::args::TraceArgs;
 use crate::client;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
-pub(super) fn run(args: &TraceArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &TraceArgs, context: &CliContext) -> CommandResult {
     let id = Some(args.id.trim()).filter(|id| *id != "last");
     let answer = call::<Trace>(context, &args.target, &json!({ "id": id }))?;
     if args.json {
@@ -30,12 +30,12 @@ pub(super) fn run(args: &TraceArgs, context: &Context) -> Outcome {
     let stories: Vec<Vec<String>> = stories.into_iter().chain(sent).collect();
     if stories.is_empty() {
         let failure = match id {
-            Some(id) => Failure::new("unknown-message", format!("Nothing is remembered of {}.", output::one_line(id)))
+            Some(id) => CommandFailure::new("unknown-message", format!("Nothing is remembered of {}.", output::one_line(id)))
                 .hint(
                     "Events of platforms are remembered for three days, messages and answers for one. Give the platform's id of \
                      the message or of its answer, a run's id, or `last`.",
                 ),
-            None => Failure::new("no-message", "Nobody has said anything yet.")
+            None => CommandFailure::new("no-message", "Nobody has said anything yet.")
                 .hint("`openclaw channels status` tells whether an account is connected."),
         };
         return Err(failure);

@@ -10,19 +10,19 @@ use openclaw_protocol::params::usage::{UsageStatus, UsageStatusResult};
 use serde_json::json;
 
 use super::gateway_probe::Probed;
-use crate::client::{self, Connection, Target, Wait};
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::client::{self, AwaitedResponse, GatewayConnection, GatewayTarget};
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 
 /// Asks the gateway, which has just asked them maybe; where none answers, the providers themselves with the credentials of
 /// this machine. A remote gateway that does not answer has its credentials elsewhere: then nothing is known.
 pub(super) fn quotas(
-    context: &Context,
+    context: &CliContext,
     config: &Config,
-    target: &Target,
+    target: &GatewayTarget,
     probed: &Probed,
     timeout: Duration,
-) -> Result<UsageStatusResult, Failure> {
+) -> Result<UsageStatusResult, CommandFailure> {
     client::block_on(async {
         if probed.ok
             && let Some(answer) =
@@ -41,9 +41,9 @@ pub(super) fn quotas(
     })
 }
 
-async fn of_gateway(context: &Context, target: &Target) -> Option<UsageStatusResult> {
-    let mut connection = Connection::open(context, target).await.ok()?;
-    let answer = connection.call(UsageStatus::NAME, json!({}), Wait::First).await;
+async fn of_gateway(context: &CliContext, target: &GatewayTarget) -> Option<UsageStatusResult> {
+    let mut connection = GatewayConnection::open(context, target).await.ok()?;
+    let answer = connection.call(UsageStatus::NAME, json!({}), AwaitedResponse::First).await;
     connection.close().await;
     serde_json::from_value(answer.ok()?).ok()
 }

@@ -246,7 +246,7 @@ async fn one(
     let problem = match &made {
         Err(Unusable::NotConfigured { why, fix }) => {
             let fix = fix.clone().unwrap_or_else(|| format!("Run: {}", add_command(name, &id)));
-            Some(Problem { why: why.clone(), fix })
+            Some(SettingProblem { why: why.clone(), fix })
         }
         Ok(_) | Err(Unusable::Disabled | Unusable::Unknown(_)) => None,
     };
@@ -286,7 +286,7 @@ async fn one(
         (counts.late, counts.late_total) = (Vec::new(), 0);
     }
     let platform = channel.info().label;
-    let facts = Facts {
+    let facts = AccountFacts {
         platform,
         off,
         is_configured,
@@ -334,7 +334,7 @@ impl AccountSection {
 }
 
 /// Issues that keep an account from working, each with its fix.
-fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &Facts) -> Vec<Value> {
+fn issues(channel: &str, id: &str, stands: &AccountStatus, facts: &AccountFacts) -> Vec<Value> {
     let mut found: Vec<Issue> = Vec::new();
     let issue =
         |kind, message: &str, fix: String| Issue { kind, message: message.to_owned(), fix: Some(fix) };
@@ -455,7 +455,7 @@ fn late(one: &LateConversation) -> Issue {
 
 /// Setting that switches the account off, unless somebody switched it off on purpose: they know
 /// already.
-fn unwanted(facts: &Facts) -> Option<&SwitchedOff> {
+fn unwanted(facts: &AccountFacts) -> Option<&SwitchedOff> {
     facts.off.as_ref().filter(|off| off.is_unwanted())
 }
 
@@ -501,13 +501,13 @@ fn inbound(events: &[EventCount]) -> Value {
 }
 
 /// Problem in an account's configuration (a missing or wrong setting), and its fix.
-struct Problem {
+struct SettingProblem {
     why: String,
     fix: String,
 }
 
 /// Known facts of an account besides its status.
-struct Facts {
+struct AccountFacts {
     /// Name of the platform, for people.
     platform: &'static str,
     /// Setting that switches the account off.
@@ -515,7 +515,7 @@ struct Facts {
     is_configured: bool,
     /// True if the account could work, and is not started.
     is_stopped: bool,
-    problem: Option<Problem>,
+    problem: Option<SettingProblem>,
     /// Set if the account is not in the configuration, and messages wait for it.
     missing: Option<MissingAccount>,
     token: &'static str,
@@ -531,7 +531,7 @@ fn snapshot(
     channel: &str,
     id: &str,
     stands: &AccountStatus,
-    facts: Facts,
+    facts: AccountFacts,
 ) -> Map<String, Value> {
     let access = AccessSettings::of(config, channel, id).unwrap_or_default();
     let allow_from: Vec<&str> =

@@ -27,7 +27,7 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(10 * 60);
 const JITTER: f64 = 0.2;
 
 /// Context that an account needs for its life.
-pub(super) struct Life {
+pub(super) struct AccountContext {
     pub(super) parts: Arc<AccountParts>,
     pub(super) config: Arc<Config>,
     pub(super) channel: Arc<dyn Channel>,
@@ -36,7 +36,7 @@ pub(super) struct Life {
     pub(super) stop: CancellationToken,
 }
 
-impl Life {
+impl AccountContext {
     /// Runs the account until it is stopped.
     pub(super) async fn run(self) {
         let name = self.channel.info().id;

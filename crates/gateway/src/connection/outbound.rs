@@ -36,16 +36,16 @@ pub enum Pushed {
 
 /// A frame that waits.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Outgoing {
+pub(crate) enum QueuedFrame {
     /// A response.
     Text(FrameText),
     /// A broadcast.
-    Event(Waiting),
+    Event(QueuedEvent),
 }
 
 /// A broadcast that waits; its text is put together when it is sent, so that waiting copies share their memory.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Waiting {
+pub(crate) struct QueuedEvent {
     event: Arc<EncodedEvent>,
     /// Difference to the number of the event before on this connection: more than 1 where events
     /// were missed between them. Targeted events have no number.
@@ -56,13 +56,13 @@ pub(crate) struct Waiting {
 
 /// A frame that is about to be sent.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Frame {
+pub(crate) struct OutboundFrame {
     pub(crate) text: FrameText,
     /// Size for which it counted in the queue, in bytes.
     pub(crate) bytes: usize,
 }
 
-impl Outgoing {
+impl QueuedFrame {
     fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -73,8 +73,8 @@ impl Outgoing {
 
 /// The queue and its accounts, without I/O.
 #[derive(Debug, Default)]
-pub(crate) struct Backlog {
-    queue: VecDeque<Outgoing>,
+pub(crate) struct OutboundQueue {
+    queue: VecDeque<QueuedFrame>,
     /// Bytes in the queue and in the frame that is being written.
     bytes: usize,
     /// Number of the last event that was sent.
@@ -88,9 +88,9 @@ pub(crate) struct Backlog {
 
 /// Next step of the writer.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Next {
-    /// Write this, then report its size with [`Backlog::written`].
-    Write(Frame),
+pub(crate) enum OutboundStep {
+    /// Write this, then report its size with [`OutboundQueue::written`].
+    Write(OutboundFrame),
     /// Answer a ping that said this.
     Pong(Bytes),
     /// Everything before it is written: close.
@@ -99,8 +99,8 @@ pub(crate) enum Next {
     Wait,
 }
 
-impl Backlog {
-    fn push(&mut self, frame: Outgoing) {
+impl OutboundQueue {
+    fn push(&mut self, frame: QueuedFrame) {
         self.bytes += frame.bytes();
         self.queue.push_back(frame);
     }
@@ -114,7 +114,7 @@ impl Backlog {
             self.close(Closing::policy("slow consumer"));
             return;
         }
-        self.push(Outgoing::Text(text));
+        self.push(QueuedFrame::Text(text));
     }
 
     /// Queues a numbered event, or drops it, or gives the client up.
@@ -137,7 +137,7 @@ impl Backlog {
         if self.closing.is_some() {
             return Pushed::Closed;
         }
-        let mut waiting = Waiting { event: Arc::clone(event), step, since: None };
+        let mut waiting = QueuedEvent { event: Arc::clone(event), step, since: None };
         if self.bytes > BEHIND_BYTES
             && let Some(step) = &mut waiting.step
             && let Some(older) = self.take_in(event)
@@ -146,7 +146,7 @@ impl Backlog {
             waiting.since = Some(older.since.unwrap_or(older.event));
         }
         if self.bytes <= SLOW_BYTES {
-            self.push(Outgoing::Event(waiting));
+            self.push(QueuedFrame::Event(waiting));
             return Pushed::Queued;
         }
         if event.droppable() {
@@ -157,21 +157,23 @@ impl Backlog {
     }
 
     /// Takes the event out of the queue that this one contains.
-    fn take_in(&mut self, event: &EncodedEvent) -> Option<Waiting> {
+    fn take_in(&mut self, event: &EncodedEvent) -> Option<QueuedEvent> {
         let run = event.run()?;
         let of_run = self.queue.iter().enumerate().rev().filter_map(|(at, frame)| {
-            let Outgoing::Event(Waiting { event: older, step: Some(_), .. }) = frame else { return None };
+            let QueuedFrame::Event(QueuedEvent { event: older, step: Some(_), .. }) = frame else {
+                return None;
+            };
             (older.run()?.id == run.id).then_some((at, older))
         });
         // Other events that show this text say nothing that comes before or after.
         let same_text = |older: &EncodedEvent| older.run() == Some(run);
         let at = of_run.take_while(|(_, older)| same_text(older)).find(|(_, older)| event.contains(older))?.0;
         match self.queue.remove(at)? {
-            Outgoing::Event(older) => {
+            QueuedFrame::Event(older) => {
                 self.bytes -= older.event.bytes();
                 Some(older)
             }
-            Outgoing::Text(_) => None,
+            QueuedFrame::Text(_) => None,
         }
     }
 
@@ -185,24 +187,24 @@ impl Backlog {
         self.ping = Some(data);
     }
 
-    pub(crate) fn next(&mut self) -> Next {
+    pub(crate) fn next(&mut self) -> OutboundStep {
         if let Some(data) = self.ping.take() {
-            return Next::Pong(data);
+            return OutboundStep::Pong(data);
         }
         match (self.queue.pop_front(), &self.closing) {
             (Some(frame), _) => {
                 let bytes = frame.bytes();
                 let text = match frame {
-                    Outgoing::Text(text) => text,
-                    Outgoing::Event(Waiting { event, step, since }) => {
+                    QueuedFrame::Text(text) => text,
+                    QueuedFrame::Event(QueuedEvent { event, step, since }) => {
                         let seq = step.map(|step| self.count(step));
                         since.map_or_else(|| event.text(seq), |older| event.text_since(&older, seq))
                     }
                 };
-                Next::Write(Frame { text, bytes })
+                OutboundStep::Write(OutboundFrame { text, bytes })
             }
-            (None, Some(closing)) => Next::Close(closing.clone()),
-            (None, None) => Next::Wait,
+            (None, Some(closing)) => OutboundStep::Close(closing.clone()),
+            (None, None) => OutboundStep::Wait,
         }
     }
 
@@ -224,7 +226,7 @@ impl Backlog {
 /// The queue of one connection, shared between those who send and its writer.
 #[derive(Debug, Default)]
 pub(crate) struct Outbound {
-    backlog: Mutex<Backlog>,
+    backlog: Mutex<OutboundQueue>,
     /// Notifies that a frame was queued or the connection is to close.
     filled: Notify,
     /// Notifies that a frame was written.
@@ -263,7 +265,7 @@ impl Outbound {
         });
     }
 
-    fn update<T>(&self, change: impl FnOnce(&mut Backlog) -> T) -> T {
+    fn update<T>(&self, change: impl FnOnce(&mut OutboundQueue) -> T) -> T {
         let mut backlog = self.backlog.lock();
         let result = change(&mut backlog);
         let is_closing = backlog.closing.is_some();
@@ -276,15 +278,15 @@ impl Outbound {
     }
 
     /// The writer's next step, if there is one now.
-    pub(crate) fn take(&self) -> Next {
+    pub(crate) fn take(&self) -> OutboundStep {
         self.backlog.lock().next()
     }
 
     /// Waits for the writer's next step. For the one writer.
-    pub(crate) async fn next(&self) -> Next {
+    pub(crate) async fn next(&self) -> OutboundStep {
         loop {
             let next = self.take();
-            if next != Next::Wait {
+            if next != OutboundStep::Wait {
                 return next;
             }
             self.filled.notified().await;

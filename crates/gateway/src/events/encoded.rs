@@ -10,7 +10,7 @@ use crate::frame_text::FrameText;
 
 /// An event to broadcast or to send to some.
 #[derive(Debug, Clone)]
-pub struct Event {
+pub struct GatewayEvent {
     name: &'static str,
     droppable: bool,
     payload: Payload,
@@ -25,7 +25,7 @@ pub(crate) struct OfRun {
     pub(crate) growing: Option<u64>,
 }
 
-impl Event {
+impl GatewayEvent {
     /// An event with the delivery rule of its name.
     pub fn named(name: &'static str, payload: Payload) -> Self {
         Self::new(name, payload, droppable(name))
@@ -140,8 +140,10 @@ mod tests {
             (None, None, r#"{"type":"event","event":"health","payload":{"ok":true}}"#),
         ];
         for (seq, version, expect) in rows {
-            let text =
-                Event::named("health", json!({"ok": true}).into()).encode(version).text(seq).to_string();
+            let text = GatewayEvent::named("health", json!({"ok": true}).into())
+                .encode(version)
+                .text(seq)
+                .to_string();
             assert_eq!(text, expect);
             let frame: Frame = serde_json::from_str(&text).unwrap();
             assert_eq!(serde_json::to_string(&frame).unwrap(), text);

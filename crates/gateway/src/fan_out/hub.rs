@@ -14,7 +14,7 @@ use super::rules;
 use super::tool_listeners::ToolListeners;
 use crate::clock::now_ms;
 use crate::connection::{ConnId, Connection};
-use crate::events::{EncodedEvent, Event, OfRun};
+use crate::events::{EncodedEvent, GatewayEvent, OfRun};
 use crate::handshake::close::Closing;
 
 /// Knows every authenticated connection and gives it its events. Never waits: a queue that is full drops or closes
@@ -72,17 +72,17 @@ impl EventHub {
     }
 
     /// Sends an event to everyone who gets it.
-    pub fn publish(&self, event: Event) {
+    pub fn publish(&self, event: GatewayEvent) {
         self.send(event.encode(None), |_| true);
     }
 
     /// Sends `health`, which carries the state versions.
-    pub(crate) fn publish_health(&self, event: Event) {
+    pub(crate) fn publish_health(&self, event: GatewayEvent) {
         self.send(event.encode(Some(self.state_version())), |_| true);
     }
 
     /// Sends `presence`, which carries the state versions; not to those who have this list from their `hello-ok`.
-    pub(crate) fn publish_presence(&self, event: Event) {
+    pub(crate) fn publish_presence(&self, event: GatewayEvent) {
         let version = self.state_version();
         self.send(event.encode(Some(version)), |connection| !connection.knows_presence(version.presence));
     }
@@ -105,7 +105,7 @@ impl EventHub {
     pub fn forward(&self, broadcast: Broadcast) {
         let Broadcast { name, payload, run_id, audience, droppable, ends_run, growing, .. } = broadcast;
         let of_run = OfRun { id: run_id.clone(), growing };
-        let event = Event::new(name, payload, droppable).of_run(of_run);
+        let event = GatewayEvent::new(name, payload, droppable).of_run(of_run);
         match audience {
             Audience::All => self.publish(event),
             Audience::ToolListeners => {
@@ -120,7 +120,7 @@ impl EventHub {
     }
 
     /// Sends an event to `listeners`, and to everyone who watches the activity of tools.
-    fn send_tool_event(&self, event: Event, listeners: &[ConnId]) {
+    fn send_tool_event(&self, event: GatewayEvent, listeners: &[ConnId]) {
         let gets = |connection: &&Arc<Connection>| {
             let info = connection.info();
             listeners.contains(&info.conn_id)
@@ -154,7 +154,7 @@ impl EventHub {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::outbound::{Frame, Next, Outbound};
+    use crate::connection::outbound::{Outbound, OutboundFrame, OutboundStep};
     use crate::connection::tests::{connection, with_caps};
     use openclaw_protocol::access::{ADMIN, Role};
     use openclaw_protocol::{AgentId, SessionKey};
@@ -177,7 +177,7 @@ mod tests {
         /// `name#seq` of everything queued.
         fn received(&self) -> Vec<String> {
             let mut frames = Vec::new();
-            while let Next::Write(Frame { text, bytes }) = self.outbound.take() {
+            while let OutboundStep::Write(OutboundFrame { text, bytes }) = self.outbound.take() {
                 self.outbound.written(bytes);
                 let frame: Value = serde_json::from_str(&text.to_string()).unwrap();
                 frames.push(format!("{}#{}", frame["event"].as_str().unwrap(), frame["seq"]));
@@ -203,13 +203,13 @@ mod tests {
     fn every_connection_counts_its_own_events() {
         let hub = EventHub::new();
         let early = Client::join(&hub, Role::Operator, &[]);
-        hub.publish(Event::named("tick", json!({"ts": 1}).into()));
+        hub.publish(GatewayEvent::named("tick", json!({"ts": 1}).into()));
         let late = Client::join(&hub, Role::Operator, &[]);
         let node = Client::join(&hub, Role::Node, &[]);
         hub.presence_changed();
         late.connection.greeted_with(hub.state_version().presence);
-        hub.publish_presence(Event::named("presence", json!({}).into()));
-        hub.publish(Event::named("tick", json!({"ts": 2}).into()));
+        hub.publish_presence(GatewayEvent::named("presence", json!({}).into()));
+        hub.publish(GatewayEvent::named("tick", json!({"ts": 2}).into()));
         assert_eq!(early.received(), ["tick#1", "presence#2", "tick#3"]);
         assert_eq!(late.received(), ["tick#1"]);
         assert_eq!(node.received(), ["tick#1"]);

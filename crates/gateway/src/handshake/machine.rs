@@ -32,7 +32,7 @@ pub(crate) struct Door {
 
 /// Attempt of a client to come in.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Attempt<'a> {
+pub(crate) struct ConnectAttempt<'a> {
     /// The client's address and headers.
     pub(crate) origination: &'a Origination,
     /// Address found by [`ClientAddress::of`].
@@ -47,7 +47,7 @@ pub(crate) struct Attempt<'a> {
 
 /// A client that stays outside.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Refusal {
+pub(crate) struct ConnectRefusal {
     /// The answer to its request; some mistakes get none.
     pub(crate) response: Option<Response<Payload>>,
     /// Close code and reason for the socket.
@@ -117,12 +117,16 @@ impl ClaimedDevice {
 ///
 /// # Errors
 /// The refusal of the first step that fails.
-pub(crate) fn judge(door: &Door, attempt: &Attempt<'_>, text: &str) -> Result<Claim, Box<Refusal>> {
+pub(crate) fn judge(
+    door: &Door,
+    attempt: &ConnectAttempt<'_>,
+    text: &str,
+) -> Result<Claim, Box<ConnectRefusal>> {
     let request = first_request(text)?;
     let params = connect_params(&request)?;
-    let refuse = |error: ErrorShape| Refusal::answered(&request.id, error);
+    let refuse = |error: ErrorShape| ConnectRefusal::answered(&request.id, error);
     if params.max_protocol < PROTOCOL_VERSION.into() || params.min_protocol > PROTOCOL_VERSION.into() {
-        return Err(Refusal::protocol_mismatch(&request.id));
+        return Err(ConnectRefusal::protocol_mismatch(&request.id));
     }
     let role = params.role.as_ref().map_or(Some(Role::Operator), |role| Role::parse(&role.0));
     let role = role.ok_or_else(|| refuse(ErrorShape::invalid("invalid role")))?;
@@ -132,11 +136,11 @@ pub(crate) fn judge(door: &Door, attempt: &Attempt<'_>, text: &str) -> Result<Cl
         return Err(refuse(ErrorShape::invalid(origin::REFUSAL)));
     }
     if let Some(wait) = attempt.locked_for {
-        return Err(Refusal::locked_out(&request.id, wait));
+        return Err(ConnectRefusal::locked_out(&request.id, wait));
     }
     let shared = authorize(&door.secret, credentials(&params));
     if let Some(failure) = wrong_without_device(door, &params, shared) {
-        return Err(Refusal::unauthorized(&request.id, failure, &params.client));
+        return Err(ConnectRefusal::unauthorized(&request.id, failure, &params.client));
     }
     let device = claimed_device(door, attempt, &params, role, shared).map_err(refuse)?;
     let proof = match (shared, &device, token(&params)) {
@@ -144,7 +148,9 @@ pub(crate) fn judge(door: &Door, attempt: &Attempt<'_>, text: &str) -> Result<Cl
         (Err(otherwise), ClaimedDevice::Pairing(_) | ClaimedDevice::Unpaired(_), Some(token)) => {
             Proof::DeviceToken { token: token.to_owned(), otherwise }
         }
-        (Err(failure), _, _) => return Err(Refusal::unauthorized(&request.id, failure, &params.client)),
+        (Err(failure), _, _) => {
+            return Err(ConnectRefusal::unauthorized(&request.id, failure, &params.client));
+        }
     };
     if role == Role::Node && !params.declares_anything() {
         return Err(refuse(ErrorShape::invalid("a node must declare caps, commands or permissions")));
@@ -162,28 +168,30 @@ pub(crate) fn judge(door: &Door, attempt: &Attempt<'_>, text: &str) -> Result<Cl
 }
 
 /// Steps 1 to 3: JSON, a request frame, `connect`.
-fn first_request(text: &str) -> Result<Envelope<'_>, Box<Refusal>> {
+fn first_request(text: &str) -> Result<Envelope<'_>, Box<ConnectRefusal>> {
     let request = match parse_inbound(text) {
         Inbound::Request(request) => request,
-        Inbound::NotJson | Inbound::Invalid { .. } => return Err(Refusal::silent("invalid request frame")),
+        Inbound::NotJson | Inbound::Invalid { .. } => {
+            return Err(ConnectRefusal::silent("invalid request frame"));
+        }
     };
     if request.method != Connect::NAME {
         let error = ErrorShape::invalid("invalid handshake: first request must be connect");
-        return Err(Refusal::answered(&request.id, error));
+        return Err(ConnectRefusal::answered(&request.id, error));
     }
     Ok(request)
 }
 
 /// Step 4: the schema.
-fn connect_params(request: &Envelope<'_>) -> Result<ConnectParams, Box<Refusal>> {
+fn connect_params(request: &Envelope<'_>) -> Result<ConnectParams, Box<ConnectRefusal>> {
     let read = request.params().and_then(|params| Connect::read(Some(params)));
-    read.map_err(|error| Refusal::answered(&request.id, error))
+    read.map_err(|error| ConnectRefusal::answered(&request.id, error))
 }
 
 /// Steps 10 and 11: whether a device identity is needed, and whether a given one is genuine.
 fn claimed_device(
     door: &Door,
-    attempt: &Attempt<'_>,
+    attempt: &ConnectAttempt<'_>,
     params: &ConnectParams,
     role: Role,
     shared: Result<(), AuthFailure>,
@@ -225,7 +233,7 @@ fn claimed_device(
 /// True if the shared secret alone lets nobody in. A node is known by its device; a client behind a
 /// proxy could be anybody who has read the secret somewhere, so its device has to be approved as
 /// well.
-fn needs_device(attempt: &Attempt<'_>, role: Role) -> bool {
+fn needs_device(attempt: &ConnectAttempt<'_>, role: Role) -> bool {
     role == Role::Node || attempt.address.ip.is_forwarded
 }
 
@@ -271,7 +279,7 @@ fn token(params: &ConnectParams) -> Option<&str> {
     credentials(params).token.filter(|token| !token.is_empty())
 }
 
-impl Refusal {
+impl ConnectRefusal {
     /// Closed without an answer.
     fn silent(reason: &str) -> Box<Self> {
         Box::new(Self { response: None, closing: Closing::policy(reason), is_guess: false })

@@ -3,12 +3,12 @@
 use openclaw_protocol::access::{self, Role};
 
 use super::device::VerifiedDevice;
-use super::machine::{Claim, ClaimedDevice, Proof, Refusal, text};
-use crate::pairing::{Announcement, ConnectingDevice, DeviceToken, PairingBook, Settled};
+use super::machine::{Claim, ClaimedDevice, ConnectRefusal, Proof, text};
+use crate::pairing::{Announcement, ConnectingDevice, DeviceToken, PairingBook, PairingDecision};
 
 /// A client that comes in.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct AdmittedClient {
     /// The scopes in force.
     pub(crate) scopes: Vec<String>,
     /// The token of its device, for `hello-ok.auth`.
@@ -19,13 +19,13 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settlement {
     /// Entry, or refusal.
-    pub(crate) outcome: Result<Entry, Box<Refusal>>,
+    pub(crate) outcome: Result<AdmittedClient, Box<ConnectRefusal>>,
     /// Announcement for operators with the pairing scope.
     pub(crate) announcement: Option<Announcement>,
 }
 
 impl Settlement {
-    fn quiet(outcome: Result<Entry, Box<Refusal>>) -> Self {
+    fn quiet(outcome: Result<AdmittedClient, Box<ConnectRefusal>>) -> Self {
         Self { outcome, announcement: None }
     }
 
@@ -34,7 +34,7 @@ impl Settlement {
     /// is a request to be paired, which is not kept.
     pub(crate) fn unkept(self) -> Option<Self> {
         match self.outcome {
-            Ok(entry) => Some(Self::quiet(Ok(Entry { token: None, ..entry }))),
+            Ok(entry) => Some(Self::quiet(Ok(AdmittedClient { token: None, ..entry }))),
             Err(_) if self.announcement.is_some() => None,
             Err(refusal) => Some(Self::quiet(Err(refusal))),
         }
@@ -53,29 +53,29 @@ pub(crate) fn settle(
         Err(refusal) => return Settlement::quiet(Err(refusal)),
     };
     let ClaimedDevice::Pairing(device) = &claim.device else {
-        return Settlement::quiet(Ok(Entry { scopes, token: None }));
+        return Settlement::quiet(Ok(AdmittedClient { scopes, token: None }));
     };
     match book.settle(&connecting(claim, device, &scopes), now, mint) {
-        Settled::Admitted(admission) => Settlement {
-            outcome: Ok(Entry { scopes, token: Some(admission.token) }),
+        PairingDecision::Admitted(admission) => Settlement {
+            outcome: Ok(AdmittedClient { scopes, token: Some(admission.token) }),
             announcement: admission.announcement,
         },
-        Settled::PairingRequired { request_id, announcement } => Settlement {
-            outcome: Err(Refusal::pairing_required(&claim.request_id, &request_id)),
+        PairingDecision::PairingRequired { request_id, announcement } => Settlement {
+            outcome: Err(ConnectRefusal::pairing_required(&claim.request_id, &request_id)),
             announcement,
         },
     }
 }
 
 /// The scopes in force. Without any, the shared secret gives an operator admin, a device token what it is for (KB-6).
-fn authorize(claim: &Claim, book: &mut PairingBook, now: i64) -> Result<Vec<String>, Box<Refusal>> {
+fn authorize(claim: &Claim, book: &mut PairingBook, now: i64) -> Result<Vec<String>, Box<ConnectRefusal>> {
     match &claim.proof {
         Proof::Shared if claim.scopes.is_empty() && claim.role == Role::Operator => {
             Ok(vec![access::ADMIN.to_owned()])
         }
         Proof::Shared => Ok(claim.scopes.clone()),
         Proof::DeviceToken { token, otherwise } => {
-            let refusal = || Refusal::unauthorized(&claim.request_id, *otherwise, &claim.client);
+            let refusal = || ConnectRefusal::unauthorized(&claim.request_id, *otherwise, &claim.client);
             let device = claim.device.verified().ok_or_else(refusal)?;
             match book.verify_token(&device.id, claim.role, token, &claim.scopes, now) {
                 Ok(held) if claim.scopes.is_empty() => Ok(held.scopes.clone()),

@@ -18,13 +18,13 @@ use openclaw_sessions::store::{Edit, spelled};
 use openclaw_sessions::{SessionEntry, SessionKey};
 use uuid::Uuid;
 
-use super::reason::Reason;
-use super::schedule::Ended;
-use super::target::{self, Target};
-use super::verdict::{self, Circumstances, Sending, Verdict};
+use super::reason::HeartbeatReason;
+use super::schedule::BeatOutcome;
+use super::target::{self, HeartbeatTarget};
+use super::verdict::{self, Circumstances, HeartbeatVerdict, Sending};
 use super::{BeatParts, active_hours, checklist};
 use crate::clock::now_ms;
-use crate::events::Event;
+use crate::events::GatewayEvent;
 
 /// The checklist of a workspace.
 const FILE: &str = "HEARTBEAT.md";
@@ -43,25 +43,25 @@ struct Making<'a> {
 }
 
 /// Makes a beat if it is worth one.
-pub(super) async fn make(parts: &BeatParts, agent: &AgentId, reason: &Reason) -> Ended {
+pub(super) async fn make(parts: &BeatParts, agent: &AgentId, reason: &HeartbeatReason) -> BeatOutcome {
     let settings = parts.settings.get();
     // What waits to be told is told in the next turn.
     if settings.config.heartbeat(agent).every_ms.is_none() {
-        return Ended::Disabled;
+        return BeatOutcome::Disabled;
     }
     let heartbeat = settings.config.heartbeat_of(agent);
     let key = spelled(&*parts.sessions, session(parts, agent, heartbeat.session.as_deref())).await;
     let making =
         Making { parts, settings, heartbeat, agent, key, reason: reason.to_string(), began_at: now_ms() };
     match making.obstacle(reason).await {
-        Some(Obstacle::InFlight) => Ended::InFlight,
+        Some(Obstacle::InFlight) => BeatOutcome::InFlight,
         Some(Obstacle::Skipped(why)) => {
             making.skipped(why).await;
-            Ended::Counts
+            BeatOutcome::Counts
         }
         None => {
             making.run(reason).await;
-            Ended::Counts
+            BeatOutcome::Counts
         }
     }
 }
@@ -104,7 +104,7 @@ fn session(parts: &BeatParts, agent: &AgentId, asked: Option<&str>) -> SessionKe
 
 impl Making<'_> {
     /// Checks for obstacles in the order of spec §11.2.
-    async fn obstacle(&self, reason: &Reason) -> Option<Obstacle> {
+    async fn obstacle(&self, reason: &HeartbeatReason) -> Option<Obstacle> {
         let now = Timestamp::from_millisecond(self.began_at).unwrap_or_default();
         let zone = self.settings.config.agents.defaults.user_timezone.as_deref();
         if !reason.is_pressing() && !active_hours::are_now(self.heartbeat.active_hours.as_ref(), now, zone) {
@@ -128,7 +128,7 @@ impl Making<'_> {
         read.await.ok().flatten().is_some_and(|text| checklist::is_empty(&text))
     }
 
-    async fn run(&self, reason: &Reason) {
+    async fn run(&self, reason: &HeartbeatReason) {
         let entry = self.entry().await;
         let target = self.target(entry.as_deref());
         let shown = self.shown(&target);
@@ -181,8 +181,8 @@ impl Making<'_> {
             Some((entry.last_heartbeat_text.as_deref()?, entry.last_heartbeat_sent_at.unwrap_or_default()))
         });
         let given = Circumstances { last_sent, ..self.circumstances(&target) };
-        let Verdict { event, send } = verdict::of(&answer, &given);
-        if let (Some(sending), Target::Chat(address)) = (&send, &target) {
+        let HeartbeatVerdict { event, send } = verdict::of(&answer, &given);
+        if let (Some(sending), HeartbeatTarget::Chat(address)) = (&send, &target) {
             // Stored before it is noted: a crash in between sends nothing twice, since the run has the same id.
             let announcement = announcement(run_id, &self.key, address, sending, record.outcome.clone());
             if let Err(error) = self.parts.dispatch.announce(announcement).await {
@@ -198,18 +198,18 @@ impl Making<'_> {
     }
 
     /// Address for the answer, by the platform's own id.
-    fn target(&self, entry: Option<&SessionEntry>) -> Target {
+    fn target(&self, entry: Option<&SessionEntry>) -> HeartbeatTarget {
         let target = target::resolve(&self.heartbeat, &self.settings.config.channels, entry);
-        let Target::Chat(address) = &target else { return target };
+        let HeartbeatTarget::Chat(address) = &target else { return target };
         let Some(channel) = self.parts.platforms.channel(&address.channel) else { return target };
         match channel.target(&address.target) {
-            Ok(read) => Target::Chat(Address {
+            Ok(read) => HeartbeatTarget::Chat(Address {
                 account: normalize_account_id(&address.account),
                 target: read.id,
                 thread: address.thread.clone().or(read.thread),
                 channel: address.channel.clone(),
             }),
-            Err(_) => Target::Nobody("invalid-target"),
+            Err(_) => HeartbeatTarget::Nobody("invalid-target"),
         }
     }
 
@@ -224,11 +224,11 @@ impl Making<'_> {
         account.is_none().then_some("channel-not-configured")
     }
 
-    fn shown(&self, target: &Target) -> BeatVisibility {
+    fn shown(&self, target: &HeartbeatTarget) -> BeatVisibility {
         self.settings.config.channels.beat_visibility(target.channel(), target.account())
     }
 
-    fn circumstances<'a>(&'a self, target: &'a Target) -> Circumstances<'a> {
+    fn circumstances<'a>(&'a self, target: &'a HeartbeatTarget) -> Circumstances<'a> {
         Circumstances {
             now: now_ms(),
             began_at: self.began_at,
@@ -237,8 +237,8 @@ impl Making<'_> {
             shown: self.shown(target),
             target,
             not_ready: match target {
-                Target::Chat(address) => self.not_ready(address),
-                Target::Nobody(_) => None,
+                HeartbeatTarget::Chat(address) => self.not_ready(address),
+                HeartbeatTarget::Nobody(_) => None,
             },
             last_sent: None,
             with_reasoning: self.heartbeat.include_reasoning.unwrap_or(false),
@@ -260,7 +260,7 @@ impl Making<'_> {
     fn tell(&self, event: HeartbeatEvent) {
         tracing::info!(agent = %self.agent, status = event.status.as_str(), reason = %self.reason, "heartbeat");
         if let Ok(payload) = Payload::of(&event) {
-            self.parts.events.publish(Event::named("heartbeat", payload));
+            self.parts.events.publish(GatewayEvent::named("heartbeat", payload));
         }
         self.parts.heartbeats.note(event);
     }

@@ -6,7 +6,7 @@ use openclaw_dispatch::BeatPurpose;
 
 /// Reason for a heartbeat; its text is the `reason` of the event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum HeartbeatReason {
     /// The interval has passed.
     Interval,
     /// Asked for by a person or a program.
@@ -18,7 +18,7 @@ pub(crate) enum Reason {
     Cron(String),
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for HeartbeatReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interval => f.write_str("interval"),
@@ -41,7 +41,7 @@ fn tells_of_command(line: &str) -> bool {
     ["Exec finished (", "Exec completed (", "Exec failed ("].iter().any(|start| line.contains(start))
 }
 
-impl Reason {
+impl HeartbeatReason {
     /// True if the beat is made whatever the hour and the checklist say: somebody waits for its
     /// content.
     pub(super) fn is_pressing(&self) -> bool {
@@ -72,16 +72,16 @@ mod tests {
         let finished = vec!["Exec finished (node=n id=1, code 0)".to_owned()];
         let other = vec!["take the bins out".to_owned()];
         let rows = [
-            (Reason::Interval, &finished, "p", BeatPurpose::Check),
-            (Reason::Wake, &other, "p", BeatPurpose::Check),
-            (Reason::ExecEvent, &finished, RELAY_COMMAND, BeatPurpose::RelayCommand),
-            (Reason::ExecEvent, &other, "p", BeatPurpose::Check),
-            (Reason::Cron("j".to_owned()), &other, RELAY_REMINDER, BeatPurpose::RelayReminder),
-            (Reason::Cron("j".to_owned()), &Vec::new(), "p", BeatPurpose::Check),
+            (HeartbeatReason::Interval, &finished, "p", BeatPurpose::Check),
+            (HeartbeatReason::Wake, &other, "p", BeatPurpose::Check),
+            (HeartbeatReason::ExecEvent, &finished, RELAY_COMMAND, BeatPurpose::RelayCommand),
+            (HeartbeatReason::ExecEvent, &other, "p", BeatPurpose::Check),
+            (HeartbeatReason::Cron("j".to_owned()), &other, RELAY_REMINDER, BeatPurpose::RelayReminder),
+            (HeartbeatReason::Cron("j".to_owned()), &Vec::new(), "p", BeatPurpose::Check),
         ];
         for (reason, waiting, text, purpose) in rows {
             assert_eq!(reason.question(waiting, "p"), (text, purpose), "{reason}");
         }
-        assert_eq!(Reason::Cron("j".to_owned()).to_string(), "cron:j");
+        assert_eq!(HeartbeatReason::Cron("j".to_owned()).to_string(), "cron:j");
     }
 }

@@ -10,15 +10,15 @@ use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::schedule::{Ended, Schedule};
-use super::{BeatParts, Wish, beat};
+use super::schedule::{BeatOutcome, Schedule};
+use super::{BeatParts, HeartbeatRequest, beat};
 use crate::clock::now_ms;
 
 /// The clock is looked at this often at least: it may have been set, and the machine may have slept.
 const LOOK: Duration = Duration::from_secs(60);
 
 /// Result of a beat task; `None` for a beat of an earlier process, which was not scheduled.
-type Done = Option<Ended>;
+type BeatResult = Option<BeatOutcome>;
 
 /// Makes heartbeats until the gateway stops.
 pub(crate) async fn run(parts: BeatParts, stopping: CancellationToken) {
@@ -40,7 +40,11 @@ pub(crate) async fn run(parts: BeatParts, stopping: CancellationToken) {
     while beats.join_next().await.is_some() {}
 }
 
-async fn follow(parts: &Arc<BeatParts>, mut wishes: mpsc::Receiver<Wish>, beats: &mut JoinSet<Done>) {
+async fn follow(
+    parts: &Arc<BeatParts>,
+    mut wishes: mpsc::Receiver<HeartbeatRequest>,
+    beats: &mut JoinSet<BeatResult>,
+) {
     let mut schedule = Schedule::default();
     let mut under_way = HashMap::new();
     let mut settings = parts.settings.follow();
@@ -72,12 +76,12 @@ async fn follow(parts: &Arc<BeatParts>, mut wishes: mpsc::Receiver<Wish>, beats:
 
 /// Id and result of a task that has ended. A task that panicked counts as made: the next one is an
 /// interval away.
-fn how(ended: Result<(Id, Done), JoinError>) -> (Id, Ended) {
+fn how(ended: Result<(Id, BeatResult), JoinError>) -> (Id, BeatOutcome) {
     match ended {
-        Ok((task, ended)) => (task, ended.unwrap_or(Ended::Counts)),
+        Ok((task, ended)) => (task, ended.unwrap_or(BeatOutcome::Counts)),
         Err(error) => {
             tracing::error!(%error, "a heartbeat panicked");
-            (error.id(), Ended::Counts)
+            (error.id(), BeatOutcome::Counts)
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use openclaw_protocol::AgentId;
 
-use super::reason::Reason;
+use super::reason::HeartbeatReason;
 
 /// Wishes within this time are one beat, made for the last of them.
 const COALESCE_MS: i64 = 250;
@@ -16,25 +16,25 @@ const RETRY_MS: i64 = 1_000;
 /// Agents that beat, each with the time of its next beat.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
-    slots: BTreeMap<AgentId, Slot>,
+    slots: BTreeMap<AgentId, HeartbeatSlot>,
     /// `set-heartbeats`
     is_off: bool,
 }
 
 /// Heartbeat of one agent.
 #[derive(Debug)]
-struct Slot {
+struct HeartbeatSlot {
     /// `None` for an agent whose interval is off: it never beats.
     every_ms: Option<i64>,
     due: Option<i64>,
     last_run: Option<i64>,
-    wish: Option<(i64, Reason)>,
+    wish: Option<(i64, HeartbeatReason)>,
     is_running: bool,
 }
 
 /// Result of a beat, as far as the schedule depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum BeatOutcome {
     /// The beat was made, or there was a reason not to: the next one is an interval away.
     Counts,
     /// The session was at work: the beat is tried again soon.
@@ -52,7 +52,7 @@ impl Schedule {
             let every_ms = every_ms.map(|every| i64::try_from(every).unwrap_or(i64::MAX));
             let slot = match before.remove(&agent) {
                 Some(known) => known.at_interval(now, every_ms),
-                None => Slot::new(now, every_ms),
+                None => HeartbeatSlot::new(now, every_ms),
             };
             self.slots.insert(agent, slot);
         }
@@ -68,7 +68,7 @@ impl Schedule {
     }
 
     /// Records a wish for a beat of an agent, or of all that have heartbeats, whatever is due.
-    pub(super) fn wish(&mut self, now: i64, reason: &Reason, agent: Option<&AgentId>) {
+    pub(super) fn wish(&mut self, now: i64, reason: &HeartbeatReason, agent: Option<&AgentId>) {
         if self.is_off {
             return;
         }
@@ -85,11 +85,11 @@ impl Schedule {
         if self.is_off {
             return None;
         }
-        self.slots.values().filter(|slot| !slot.is_running).filter_map(Slot::next).min()
+        self.slots.values().filter(|slot| !slot.is_running).filter_map(HeartbeatSlot::next).min()
     }
 
     /// The beats to be made now. Each is under way until it has [`ended`](Self::ended).
-    pub(super) fn take(&mut self, now: i64) -> Vec<(AgentId, Reason)> {
+    pub(super) fn take(&mut self, now: i64) -> Vec<(AgentId, HeartbeatReason)> {
         if self.is_off {
             return Vec::new();
         }
@@ -98,22 +98,22 @@ impl Schedule {
     }
 
     /// A beat that was taken has ended.
-    pub(super) fn ended(&mut self, now: i64, agent: &AgentId, reason: Reason, ended: Ended) {
+    pub(super) fn ended(&mut self, now: i64, agent: &AgentId, reason: HeartbeatReason, ended: BeatOutcome) {
         let Some(slot) = self.slots.get_mut(agent) else { return };
         slot.is_running = false;
         match ended {
-            Ended::Counts => slot.ran(now),
-            Ended::InFlight => {
+            BeatOutcome::Counts => slot.ran(now),
+            BeatOutcome::InFlight => {
                 let retry = now.saturating_add(RETRY_MS);
                 slot.wish.get_or_insert((retry, reason));
                 slot.due = slot.due.map(|due| due.max(retry));
             }
-            Ended::Disabled => slot.due = slot.interval_from(now),
+            BeatOutcome::Disabled => slot.due = slot.interval_from(now),
         }
     }
 }
 
-impl Slot {
+impl HeartbeatSlot {
     fn new(now: i64, every_ms: Option<i64>) -> Self {
         let slot = Self { every_ms, due: None, last_run: None, wish: None, is_running: false };
         Self { due: slot.interval_from(now), ..slot }
@@ -141,11 +141,11 @@ impl Slot {
         self.due.into_iter().chain(self.wish.as_ref().map(|(at, _)| *at)).min()
     }
 
-    fn take(&mut self, now: i64) -> Option<Reason> {
+    fn take(&mut self, now: i64) -> Option<HeartbeatReason> {
         self.mind_clock(now);
         let reason = match self.wish.take_if(|(at, _)| *at <= now) {
             Some((_, reason)) => Some(reason),
-            None => self.due.filter(|due| *due <= now).map(|_| Reason::Interval),
+            None => self.due.filter(|due| *due <= now).map(|_| HeartbeatReason::Interval),
         };
         self.is_running = reason.is_some();
         reason
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(taken(&mut all, 10 * MINUTE), ["a interval"]);
         assert_eq!(taken(&mut all, 10 * MINUTE), [""; 0], "it is under way");
         assert_eq!(all.next(), Some(30 * MINUTE), "who is under way is not waited for");
-        all.ended(11 * MINUTE, &id("a"), Reason::Interval, Ended::Counts);
+        all.ended(11 * MINUTE, &id("a"), HeartbeatReason::Interval, BeatOutcome::Counts);
         assert_eq!(all.next(), Some(21 * MINUTE));
         assert_eq!(
             taken(&mut all, 90 * MINUTE),
@@ -210,14 +210,14 @@ mod tests {
     fn a_new_configuration_keeps_when_an_agent_beat_last() {
         let mut all = schedule(&[("a", Some(10)), ("b", Some(10))]);
         taken(&mut all, 10 * MINUTE);
-        all.ended(10 * MINUTE, &id("a"), Reason::Interval, Ended::Counts);
+        all.ended(10 * MINUTE, &id("a"), HeartbeatReason::Interval, BeatOutcome::Counts);
         configure(&mut all, 12 * MINUTE, &[("a", Some(5)), ("b", Some(10)), ("c", Some(4))]);
         assert_eq!(all.next(), Some(15 * MINUTE), "five minutes after the last beat");
         assert_eq!(taken(&mut all, 16 * MINUTE), ["a interval", "c interval"], "b is still under way");
-        all.ended(16 * MINUTE, &id("b"), Reason::Interval, Ended::Counts);
+        all.ended(16 * MINUTE, &id("b"), HeartbeatReason::Interval, BeatOutcome::Counts);
         configure(&mut all, 17 * MINUTE, &[("b", Some(10))]);
         assert_eq!(all.next(), Some(26 * MINUTE), "the same interval changes nothing");
-        all.ended(17 * MINUTE, &id("a"), Reason::Interval, Ended::Counts);
+        all.ended(17 * MINUTE, &id("a"), HeartbeatReason::Interval, BeatOutcome::Counts);
         configure(&mut all, 17 * MINUTE, &[("b", None)]);
         assert_eq!(all.next(), None);
     }
@@ -225,17 +225,17 @@ mod tests {
     #[test]
     fn wishes_of_a_moment_are_one_beat_for_the_last_reason() {
         let mut all = schedule(&[("a", Some(10)), ("b", None)]);
-        all.wish(100, &Reason::Wake, None);
-        all.wish(200, &Reason::Cron("j".to_owned()), Some(&id("b")));
-        all.wish(210, &Reason::Wake, Some(&id("nobody")));
+        all.wish(100, &HeartbeatReason::Wake, None);
+        all.wish(200, &HeartbeatReason::Cron("j".to_owned()), Some(&id("b")));
+        all.wish(210, &HeartbeatReason::Wake, Some(&id("nobody")));
         assert_eq!(all.next(), Some(350));
         assert_eq!(taken(&mut all, 349), [""; 0]);
         assert_eq!(taken(&mut all, 350), ["a wake", "b cron:j"]);
-        all.wish(360, &Reason::Wake, Some(&id("a")));
-        all.ended(400, &id("a"), Reason::Wake, Ended::Counts);
+        all.wish(360, &HeartbeatReason::Wake, Some(&id("a")));
+        all.ended(400, &id("a"), HeartbeatReason::Wake, BeatOutcome::Counts);
         assert_eq!(all.next(), Some(610), "a wish during a beat is a beat of its own");
         assert_eq!(taken(&mut all, 610), ["a wake"]);
-        all.ended(700, &id("a"), Reason::Wake, Ended::Counts);
+        all.ended(700, &id("a"), HeartbeatReason::Wake, BeatOutcome::Counts);
         assert_eq!(all.next(), Some(700 + 10 * MINUTE), "the interval begins anew");
     }
 
@@ -243,25 +243,25 @@ mod tests {
     fn a_beat_that_found_its_session_at_work_is_tried_again_for_the_same_reason() {
         let mut all = schedule(&[("a", Some(10))]);
         taken(&mut all, 10 * MINUTE);
-        all.ended(10 * MINUTE, &id("a"), Reason::Interval, Ended::InFlight);
+        all.ended(10 * MINUTE, &id("a"), HeartbeatReason::Interval, BeatOutcome::InFlight);
         // The interval is overdue still: it is the retry that is waited for, not made at once again and again.
         assert_eq!(taken(&mut all, 10 * MINUTE + 999), [""; 0]);
         assert_eq!(taken(&mut all, 10 * MINUTE + 1_000), ["a interval"]);
-        all.wish(10 * MINUTE + 1_500, &Reason::Wake, None);
-        all.ended(10 * MINUTE + 1_600, &id("a"), Reason::Interval, Ended::InFlight);
+        all.wish(10 * MINUTE + 1_500, &HeartbeatReason::Wake, None);
+        all.ended(10 * MINUTE + 1_600, &id("a"), HeartbeatReason::Interval, BeatOutcome::InFlight);
         assert_eq!(taken(&mut all, 10 * MINUTE + 1_750), ["a wake"], "a wish made meanwhile takes its place");
     }
 
     #[test]
     fn nothing_is_made_while_it_is_off_and_what_is_due_when_it_is_on_again() {
         let mut all = schedule(&[("a", Some(10))]);
-        all.wish(0, &Reason::Wake, None);
+        all.wish(0, &HeartbeatReason::Wake, None);
         all.set_enabled(false);
-        all.wish(1, &Reason::Wake, None);
+        all.wish(1, &HeartbeatReason::Wake, None);
         assert_eq!((all.next(), taken(&mut all, 60 * MINUTE)), (None, vec![]));
         all.set_enabled(true);
         assert_eq!(taken(&mut all, 60 * MINUTE), ["a interval"]);
-        all.ended(60 * MINUTE, &id("a"), Reason::Interval, Ended::Disabled);
+        all.ended(60 * MINUTE, &id("a"), HeartbeatReason::Interval, BeatOutcome::Disabled);
         assert_eq!(all.next(), Some(70 * MINUTE));
     }
 
@@ -270,7 +270,7 @@ mod tests {
         let mut all = schedule(&[("a", Some(10))]);
         configure(&mut all, 0, &[("a", Some(10))]);
         taken(&mut all, 1_000 * MINUTE);
-        all.ended(1_000 * MINUTE, &id("a"), Reason::Interval, Ended::Counts);
+        all.ended(1_000 * MINUTE, &id("a"), HeartbeatReason::Interval, BeatOutcome::Counts);
         assert_eq!(taken(&mut all, 5 * MINUTE), [""; 0]);
         assert_eq!(all.next(), Some(15 * MINUTE));
     }
@@ -288,14 +288,14 @@ mod tests {
                     under_way = Some(reason);
                 }
                 let ended = match what {
-                    0 => Some(Ended::Counts),
-                    1 => Some(Ended::InFlight),
-                    2 => { all.wish(now, &Reason::Wake, None); None }
+                    0 => Some(BeatOutcome::Counts),
+                    1 => Some(BeatOutcome::InFlight),
+                    2 => { all.wish(now, &HeartbeatReason::Wake, None); None }
                     _ => None,
                 };
                 if let Some(ended) = ended && let Some(reason) = under_way.take() {
                     all.ended(now, &id("a"), reason, ended);
-                    if ended == Ended::Counts { last = now; }
+                    if ended == BeatOutcome::Counts { last = now; }
                 }
                 if under_way.is_none() {
                     let next = all.next();

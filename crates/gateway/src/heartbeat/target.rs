@@ -13,14 +13,14 @@ const DEFAULT_ACCOUNT: &str = "default";
 
 /// Target for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum HeartbeatTarget {
     /// Answer goes to a chat platform.
     Chat(Address),
     /// Answer goes to nobody but the clients of the gateway, for this reason.
     Nobody(&'static str),
 }
 
-impl Target {
+impl HeartbeatTarget {
     /// The channel, if it goes to one.
     pub(super) fn channel(&self) -> Option<&str> {
         match self {
@@ -39,12 +39,16 @@ impl Target {
 }
 
 /// Resolves `heartbeat.target`, `to` and `accountId` for a session with this row.
-pub(super) fn resolve(settings: &Heartbeat, channels: &Channels, entry: Option<&SessionEntry>) -> Target {
-    const NO_TARGET: Target = Target::Nobody("no-target");
+pub(super) fn resolve(
+    settings: &Heartbeat,
+    channels: &Channels,
+    entry: Option<&SessionEntry>,
+) -> HeartbeatTarget {
+    const NO_TARGET: HeartbeatTarget = HeartbeatTarget::Nobody("no-target");
     let asked = settings.target.as_deref().map(str::trim).filter(|text| !text.is_empty()).unwrap_or("last");
     let route = entry.and_then(of_entry).unwrap_or_default();
     let channel = match asked {
-        "none" => return Target::Nobody("target-none"),
+        "none" => return HeartbeatTarget::Nobody("target-none"),
         "last" => match route.channel.as_deref().filter(|channel| !INTERNAL_CHANNELS.contains(channel)) {
             Some(channel) => channel,
             None => return NO_TARGET,
@@ -60,10 +64,10 @@ pub(super) fn resolve(settings: &Heartbeat, channels: &Channels, entry: Option<&
     let Some(target) = own_to.or(followed.to.as_deref()) else { return NO_TARGET };
     let own_account = settings.account_id.as_deref().map(str::trim).filter(|account| !account.is_empty());
     if own_account.is_some_and(|account| !channels.has_account(channel, account)) {
-        return Target::Nobody("unknown-account");
+        return HeartbeatTarget::Nobody("unknown-account");
     }
     let is_followed = followed.to.as_deref() == Some(target);
-    Target::Chat(Address {
+    HeartbeatTarget::Chat(Address {
         channel: channel.to_owned(),
         account: own_account.or(followed.account_id.as_deref()).unwrap_or(DEFAULT_ACCOUNT).to_owned(),
         target: target.to_owned(),
@@ -77,8 +81,8 @@ mod tests {
 
     use super::*;
 
-    fn chat(channel: &str, account: &str, target: &str, thread: Option<&str>) -> Target {
-        Target::Chat(Address {
+    fn chat(channel: &str, account: &str, target: &str, thread: Option<&str>) -> HeartbeatTarget {
+        HeartbeatTarget::Chat(Address {
             channel: channel.to_owned(),
             account: account.to_owned(),
             target: target.to_owned(),
@@ -96,16 +100,16 @@ mod tests {
         let rows = [
             (json!({}), &telegram, chat("telegram", "work", "7", Some("5"))),
             (json!({"target": " last "}), &telegram, chat("telegram", "work", "7", Some("5"))),
-            (json!({}), &webchat, Target::Nobody("no-target")),
-            (json!({}), &json!({}), Target::Nobody("no-target")),
-            (json!({}), &json!({"lastChannel": "telegram"}), Target::Nobody("no-target")),
-            (json!({"target": "none", "to": "7"}), &telegram, Target::Nobody("target-none")),
-            (json!({"target": "webchat", "to": "7"}), &telegram, Target::Nobody("no-target")),
+            (json!({}), &webchat, HeartbeatTarget::Nobody("no-target")),
+            (json!({}), &json!({}), HeartbeatTarget::Nobody("no-target")),
+            (json!({}), &json!({"lastChannel": "telegram"}), HeartbeatTarget::Nobody("no-target")),
+            (json!({"target": "none", "to": "7"}), &telegram, HeartbeatTarget::Nobody("target-none")),
+            (json!({"target": "webchat", "to": "7"}), &telegram, HeartbeatTarget::Nobody("no-target")),
             (json!({"to": "9"}), &telegram, chat("telegram", "work", "9", None)),
-            (json!({"target": "signal"}), &telegram, Target::Nobody("no-target")),
+            (json!({"target": "signal"}), &telegram, HeartbeatTarget::Nobody("no-target")),
             (json!({"target": "signal", "to": "+1"}), &telegram, chat("signal", "default", "+1", None)),
             (json!({"target": "imsg", "to": "a"}), &webchat, chat("imessage", "default", "a", None)),
-            (json!({"accountId": "home"}), &telegram, Target::Nobody("unknown-account")),
+            (json!({"accountId": "home"}), &telegram, HeartbeatTarget::Nobody("unknown-account")),
             (json!({"accountId": "Work"}), &telegram, chat("telegram", "Work", "7", Some("5"))),
         ];
         for (settings, row, expect) in rows {
@@ -113,6 +117,6 @@ mod tests {
             let entry: SessionEntry = serde_json::from_value::<SessionEntry>(Value::clone(row)).unwrap();
             assert_eq!(resolve(&heartbeat, &channels, Some(&entry)), expect, "{settings} {row}");
         }
-        assert_eq!(resolve(&Heartbeat::default(), &channels, None), Target::Nobody("no-target"));
+        assert_eq!(resolve(&Heartbeat::default(), &channels, None), HeartbeatTarget::Nobody("no-target"));
     }
 }

@@ -5,7 +5,7 @@ use openclaw_dispatch::BeatAnswer;
 use openclaw_protocol::params::heartbeat::{HeartbeatEvent, HeartbeatStatus};
 use openclaw_protocol::text_length::utf16_head;
 
-use super::target::Target;
+use super::target::HeartbeatTarget;
 
 /// An alert that was sent is not sent again for this long.
 const DUPLICATE_MS: i64 = 24 * 60 * 60 * 1000;
@@ -25,7 +25,7 @@ pub(super) struct Circumstances<'a> {
     pub(super) reason: &'a str,
     pub(super) agent: &'a str,
     pub(super) shown: BeatVisibility,
-    pub(super) target: &'a Target,
+    pub(super) target: &'a HeartbeatTarget,
     /// Reason why the channel can't send now, if it can't.
     pub(super) not_ready: Option<&'static str>,
     /// The last alert that was sent, and when.
@@ -35,7 +35,7 @@ pub(super) struct Circumstances<'a> {
 
 /// Actions to take.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Verdict {
+pub(super) struct HeartbeatVerdict {
     pub(super) event: HeartbeatEvent,
     /// Texts to be sent to the target, in order, and media with the last.
     pub(super) send: Option<Sending>,
@@ -51,7 +51,7 @@ pub(super) struct Sending {
 }
 
 /// Decides.
-pub(super) fn of(answer: &BeatAnswer, given: &Circumstances<'_>) -> Verdict {
+pub(super) fn of(answer: &BeatAnswer, given: &Circumstances<'_>) -> HeartbeatVerdict {
     match answer {
         BeatAnswer::Empty => acknowledged(HeartbeatStatus::OkEmpty, given),
         BeatAnswer::Acknowledged => acknowledged(HeartbeatStatus::OkToken, given),
@@ -68,10 +68,10 @@ pub(super) fn without_answer(
     HeartbeatEvent { reason: Some(why.to_owned()), ..event(status, given) }
 }
 
-fn acknowledged(status: HeartbeatStatus, given: &Circumstances<'_>) -> Verdict {
+fn acknowledged(status: HeartbeatStatus, given: &Circumstances<'_>) -> HeartbeatVerdict {
     let is_sent = given.shown.show_ok && given.not_ready.is_none();
     match given.target {
-        Target::Chat(_) if is_sent => Verdict {
+        HeartbeatTarget::Chat(_) if is_sent => HeartbeatVerdict {
             event: HeartbeatEvent { silent: Some(false), ..addressed(event(status, given), given) },
             send: Some(Sending {
                 texts: vec![ACKNOWLEDGED.to_owned()],
@@ -79,13 +79,19 @@ fn acknowledged(status: HeartbeatStatus, given: &Circumstances<'_>) -> Verdict {
                 is_alert: false,
             }),
         },
-        Target::Chat(_) | Target::Nobody(_) => {
-            Verdict { event: HeartbeatEvent { silent: Some(true), ..event(status, given) }, send: None }
-        }
+        HeartbeatTarget::Chat(_) | HeartbeatTarget::Nobody(_) => HeartbeatVerdict {
+            event: HeartbeatEvent { silent: Some(true), ..event(status, given) },
+            send: None,
+        },
     }
 }
 
-fn alert(text: &str, media_urls: &[String], reasoning: &[String], given: &Circumstances<'_>) -> Verdict {
+fn alert(
+    text: &str,
+    media_urls: &[String],
+    reasoning: &[String],
+    given: &Circumstances<'_>,
+) -> HeartbeatVerdict {
     let about = |event: HeartbeatEvent| HeartbeatEvent {
         preview: Some(utf16_head(text, PREVIEW).to_owned()),
         has_media: Some(!media_urls.is_empty()),
@@ -93,11 +99,11 @@ fn alert(text: &str, media_urls: &[String], reasoning: &[String], given: &Circum
     };
     if let Some(why) = why_not_sent(text, media_urls, given) {
         let event = without_answer(HeartbeatStatus::Skipped, why, given);
-        return Verdict { event: about(addressed(event, given)), send: None };
+        return HeartbeatVerdict { event: about(addressed(event, given)), send: None };
     }
     let reasoning = reasoning.iter().filter(|_| given.with_reasoning).cloned();
     let texts = reasoning.chain([text.to_owned()]).collect();
-    Verdict {
+    HeartbeatVerdict {
         event: about(addressed(event(HeartbeatStatus::Sent, given), given)),
         send: Some(Sending { texts, media_urls: media_urls.to_vec(), is_alert: true }),
     }
@@ -111,9 +117,9 @@ fn why_not_sent(text: &str, media_urls: &[String], given: &Circumstances<'_>) ->
         return Some("duplicate");
     }
     match given.target {
-        Target::Nobody(why) => Some(why),
-        Target::Chat(_) if !given.shown.show_alerts => Some("alerts-disabled"),
-        Target::Chat(_) => given.not_ready,
+        HeartbeatTarget::Nobody(why) => Some(why),
+        HeartbeatTarget::Chat(_) if !given.shown.show_alerts => Some("alerts-disabled"),
+        HeartbeatTarget::Chat(_) => given.not_ready,
     }
 }
 
@@ -136,13 +142,13 @@ fn event(status: HeartbeatStatus, given: &Circumstances<'_>) -> HeartbeatEvent {
 
 fn addressed(event: HeartbeatEvent, given: &Circumstances<'_>) -> HeartbeatEvent {
     match given.target {
-        Target::Chat(address) => HeartbeatEvent {
+        HeartbeatTarget::Chat(address) => HeartbeatEvent {
             channel: Some(address.channel.clone()),
             to: Some(address.target.clone()),
             account_id: Some(address.account.clone()),
             ..event
         },
-        Target::Nobody(_) => event,
+        HeartbeatTarget::Nobody(_) => event,
     }
 }
 
@@ -157,9 +163,9 @@ mod tests {
     const SHOWN: BeatVisibility = BeatVisibility { show_ok: false, show_alerts: true, use_indicator: true };
     const DAY: i64 = 86_400_000;
 
-    fn telegram() -> Target {
+    fn telegram() -> HeartbeatTarget {
         let address = |text: &str| text.to_owned();
-        Target::Chat(Address {
+        HeartbeatTarget::Chat(Address {
             channel: address("telegram"),
             account: address("default"),
             target: address("7"),
@@ -167,7 +173,7 @@ mod tests {
         })
     }
 
-    fn given(target: &Target) -> Circumstances<'_> {
+    fn given(target: &HeartbeatTarget) -> Circumstances<'_> {
         Circumstances {
             now: 2 * DAY,
             began_at: 2 * DAY - 70,
@@ -189,7 +195,7 @@ mod tests {
     /// The event of `golden/gw-heartbeat.jsonl`.
     #[test]
     fn an_acknowledgement_is_told_to_nobody() {
-        let nobody = Target::Nobody("no-target");
+        let nobody = HeartbeatTarget::Nobody("no-target");
         let verdict = of(&BeatAnswer::Acknowledged, &given(&nobody));
         let expect = json!({"ts": 2 * DAY, "status": "ok-token", "durationMs": 70, "reason": "wake", "silent": true,
                             "indicatorType": "ok", "agentId": "main"});
@@ -211,7 +217,7 @@ mod tests {
 
     #[test]
     fn an_alert_is_sent_once_a_day_to_whom_it_may_be() {
-        let (telegram, nobody) = (telegram(), Target::Nobody("target-none"));
+        let (telegram, nobody) = (telegram(), HeartbeatTarget::Nobody("target-none"));
         let alert = said("the door is open");
         let sent = of(&alert, &given(&telegram));
         assert_eq!(sent.event.indicator_type, Some(IndicatorType::Alert));

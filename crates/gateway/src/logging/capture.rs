@@ -10,7 +10,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-use super::record::{Record, subsystem};
+use super::record::{LogRecord, subsystem};
 use super::sink::Sender;
 
 /// Longest value of a field, and longest message, in characters.
@@ -50,7 +50,7 @@ impl<S: Subscriber> Layer<S> for Capture {
         let metadata = event.metadata();
         let mut values = Values::default();
         event.record(&mut values);
-        self.sender.send(Record {
+        self.sender.send(LogRecord {
             at: SystemTime::now(),
             level: *metadata.level(),
             subsystem: subsystem(metadata.target()),

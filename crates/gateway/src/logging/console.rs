@@ -5,10 +5,10 @@ use std::io::Write;
 use openclaw_config::settings::ConsoleStyle;
 use tracing::Level;
 
-use super::record::Record;
+use super::record::LogRecord;
 
 /// A line for the console, without its end.
-pub(super) fn line(record: &Record, style: ConsoleStyle, colour: bool, hostname: &str) -> String {
+pub(super) fn line(record: &LogRecord, style: ConsoleStyle, colour: bool, hostname: &str) -> String {
     let subsystem = short(&record.subsystem);
     match style {
         ConsoleStyle::Json => record.json_line(hostname),
@@ -26,7 +26,7 @@ pub(super) fn line(record: &Record, style: ConsoleStyle, colour: bool, hostname:
 }
 
 /// Prints a line: problems on standard error, everything else on standard output.
-pub(super) fn print(record: &Record, line: &str) {
+pub(super) fn print(record: &LogRecord, line: &str) {
     // Failure means that nobody reads the console any more, so there is nobody to tell.
     let _ = if record.level <= Level::WARN {
         writeln!(std::io::stderr().lock(), "{line}")
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn compact_lines_have_time_level_subsystem_and_fields() {
-        let record = Record {
+        let record = LogRecord {
             at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_230_000),
             level: Level::INFO,
             subsystem: "gateway/ws".to_owned(),

@@ -21,12 +21,12 @@ const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3_600);
 #[derive(Debug)]
 pub(super) struct RollingFile {
     place: LogFile,
-    open: Option<Open>,
+    open: Option<OpenLog>,
     limit: u64,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenLog {
     path: PathBuf,
     file: File,
     bytes: u64,
@@ -55,7 +55,7 @@ impl RollingFile {
         Ok(())
     }
 
-    fn start(&self, path: PathBuf) -> io::Result<Open> {
+    fn start(&self, path: PathBuf) -> io::Result<OpenLog> {
         let dir = path.parent().unwrap_or(Path::new("."));
         private_file::make_dir(dir)?;
         if fs::metadata(&path).is_ok_and(|file| file.len() >= self.limit) {
@@ -64,7 +64,7 @@ impl RollingFile {
         sweep(dir, SystemTime::now(), MAX_TOTAL_BYTES);
         let file = private_file::append(&path)?;
         let bytes = file.metadata()?.len();
-        Ok(Open { path, file, bytes })
+        Ok(OpenLog { path, file, bytes })
     }
 }
 

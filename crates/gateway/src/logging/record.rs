@@ -14,7 +14,7 @@ const CONTINUATION: &str = "\n    ";
 
 /// An event, captured.
 #[derive(Debug, Clone)]
-pub(super) struct Record {
+pub(super) struct LogRecord {
     pub(super) at: SystemTime,
     pub(super) level: Level,
     pub(super) subsystem: String,
@@ -22,7 +22,7 @@ pub(super) struct Record {
     pub(super) fields: Map<String, Value>,
 }
 
-impl Record {
+impl LogRecord {
     /// The same record without secrets.
     pub(super) fn masked(mut self, redactor: &Redactor) -> Self {
         self.message = redactor.mask(&self.message);
@@ -121,8 +121,8 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn record(fields: &Value) -> Record {
-        Record {
+    fn record(fields: &Value) -> LogRecord {
+        LogRecord {
             at: SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_230_000_123),
             level: Level::WARN,
             subsystem: "gateway/ws".to_owned(),

@@ -11,7 +11,7 @@ use tracing::Level;
 
 use super::capture::needed;
 use super::file::RollingFile;
-use super::record::Record;
+use super::record::LogRecord;
 use super::{LogPlan, console};
 
 /// Records that may wait. When the disk doesn't keep up, further ones are lost and counted: the gateway does not wait
@@ -23,19 +23,19 @@ const REPEAT_PAUSE: Duration = Duration::from_secs(1);
 /// The way to the writing thread.
 #[derive(Debug, Clone)]
 pub(super) struct Sender {
-    records: SyncSender<Message>,
+    records: SyncSender<SinkMessage>,
     lost: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
-enum Message {
-    Record(Box<Record>),
+enum SinkMessage {
+    Record(Box<LogRecord>),
     Stop,
 }
 
 impl Sender {
-    pub(super) fn send(&self, record: Record) {
-        if self.records.try_send(Message::Record(Box::new(record))).is_err() {
+    pub(super) fn send(&self, record: LogRecord) {
+        if self.records.try_send(SinkMessage::Record(Box::new(record))).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -51,7 +51,7 @@ pub struct LogGuard {
 impl Drop for LogGuard {
     fn drop(&mut self) {
         // Errors mean that the thread has ended already.
-        let _ = self.sender.records.send(Message::Stop);
+        let _ = self.sender.records.send(SinkMessage::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -63,22 +63,22 @@ pub(super) fn start(plan: LogPlan) -> (Sender, LogGuard) {
     let (records, queue) = sync_channel(QUEUE);
     let sender = Sender { records, lost: Arc::default() };
     let lost = Arc::clone(&sender.lost);
-    let work = move || Writer::new(plan, lost).run(&queue);
+    let work = move || LogWriter::new(plan, lost).run(&queue);
     // Without the thread nothing is logged; the gateway works all the same.
     let thread = std::thread::Builder::new().name("log".to_owned()).spawn(work).ok();
     (sender.clone(), LogGuard { sender, thread })
 }
 
-struct Writer {
+struct LogWriter {
     plan: LogPlan,
     file: Option<RollingFile>,
     hostname: String,
     lost: Arc<AtomicU64>,
-    last: Option<Record>,
+    last: Option<LogRecord>,
     repeated: u64,
 }
 
-impl Writer {
+impl LogWriter {
     fn new(plan: LogPlan, lost: Arc<AtomicU64>) -> Self {
         let file = plan.file.clone().map(RollingFile::new);
         let hostname =
@@ -86,12 +86,12 @@ impl Writer {
         Self { plan, file, hostname, lost, last: None, repeated: 0 }
     }
 
-    fn run(mut self, queue: &Receiver<Message>) {
+    fn run(mut self, queue: &Receiver<SinkMessage>) {
         loop {
             match queue.recv_timeout(REPEAT_PAUSE) {
-                Ok(Message::Record(record)) => self.take(record.masked(&self.plan.redactor)),
+                Ok(SinkMessage::Record(record)) => self.take(record.masked(&self.plan.redactor)),
                 Err(RecvTimeoutError::Timeout) => self.tell_repeated(),
-                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => {
+                Ok(SinkMessage::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     self.tell_repeated();
                     return;
                 }
@@ -101,7 +101,7 @@ impl Writer {
     }
 
     /// Writes a record, or counts it when it says what the one before said.
-    fn take(&mut self, record: Record) {
+    fn take(&mut self, record: LogRecord) {
         if self.last.as_ref().is_some_and(|last| record.repeats(last)) {
             self.repeated += 1;
             return;
@@ -124,7 +124,7 @@ impl Writer {
     fn tell_lost(&mut self) {
         let count = self.lost.swap(0, Ordering::Relaxed);
         if count > 0 {
-            self.write(&Record {
+            self.write(&LogRecord {
                 at: SystemTime::now(),
                 level: Level::WARN,
                 subsystem: "gateway/log".to_owned(),
@@ -134,7 +134,7 @@ impl Writer {
         }
     }
 
-    fn write(&mut self, record: &Record) {
+    fn write(&mut self, record: &LogRecord) {
         let needed = needed(record.level);
         if needed <= self.plan.console_level {
             let line = console::line(record, self.plan.console_style, self.plan.colour, &self.hostname);
@@ -167,8 +167,8 @@ mod tests {
     use openclaw_config::settings::{ConsoleStyle, LogLevel};
     use serde_json::Value;
 
-    fn record(level: Level, message: &str) -> Record {
-        Record {
+    fn record(level: Level, message: &str) -> LogRecord {
+        LogRecord {
             at: SystemTime::now(),
             level,
             subsystem: "gateway".to_owned(),

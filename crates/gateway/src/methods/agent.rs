@@ -19,12 +19,12 @@ use openclaw_sessions::store::{Rows, key_of_transcript};
 use openclaw_sessions::{SessionEntry, SessionKey, SessionStore};
 use serde_json::{Map, Value};
 
-use super::agent_delivery::{self, Plan};
+use super::agent_delivery::{self, DeliveryPlan};
 use super::keys::{given, require_known_agent, require_same_agent, session_key};
 use crate::attachments;
 use crate::current_settings::CurrentSettings;
 use crate::fan_out::EventHub;
-use crate::request::{Failure, RequestContext};
+use crate::request::{RequestContext, RequestFailure};
 
 /// `channel` of a client that means the one used last.
 const LAST_CHANNEL: &str = "last";
@@ -44,7 +44,7 @@ pub(super) async fn run(
     parts: &AgentMethods,
     ctx: RequestContext,
     params: AgentParams,
-) -> Result<AgentAnswer, Failure> {
+) -> Result<AgentAnswer, RequestFailure> {
     let (message, plan) = message(parts, &ctx, params).await?;
     let run_id = message.run_id.clone();
     ctx.listen_to_tools(&parts.events, &run_id);
@@ -61,10 +61,10 @@ pub(super) async fn run(
     let has_ended = record.is_some();
     let told = answer(&run_id, record.map_or_else(interrupted, |record| ended(record.told())));
     let delivered = match plan {
-        Plan::Told => Delivered::default(),
-        Plan::Impossible(why) => Delivered::failed(why),
-        Plan::Sent(to) if has_ended => agent_delivery::outcome(&parts.dispatch, &run_id, &to).await,
-        Plan::Sent(_) => Delivered::queued(),
+        DeliveryPlan::Told => Delivered::default(),
+        DeliveryPlan::Impossible(why) => Delivered::failed(why),
+        DeliveryPlan::Sent(to) if has_ended => agent_delivery::outcome(&parts.dispatch, &run_id, &to).await,
+        DeliveryPlan::Sent(_) => Delivered::queued(),
     };
     Ok(AgentAnswer { delivered, ..told })
 }
@@ -107,7 +107,7 @@ async fn message(
     parts: &AgentMethods,
     ctx: &RequestContext,
     params: AgentParams,
-) -> Result<(AgentMessage, Plan), Failure> {
+) -> Result<(AgentMessage, DeliveryPlan), RequestFailure> {
     if params.message.0.trim().is_empty() {
         return Err(wrong("message is blank"));
     }
@@ -120,8 +120,8 @@ async fn message(
     let entry_patch = entry_patch(&params, &target.key, entry);
     let plan = agent_delivery::plan(&parts.settings.config(), &parts.platforms, &params, entry)?;
     let deliver_to = match &plan {
-        Plan::Sent(address) => Some(address.clone()),
-        Plan::Told | Plan::Impossible(_) => None,
+        DeliveryPlan::Sent(address) => Some(address.clone()),
+        DeliveryPlan::Told | DeliveryPlan::Impossible(_) => None,
     };
     let message = AgentMessage {
         run_id: RunId::new(&params.idempotency_key.0),
@@ -142,12 +142,12 @@ async fn message(
     Ok((message, plan))
 }
 
-fn wrong(text: &str) -> Failure {
+fn wrong(text: &str) -> RequestFailure {
     ErrorShape::invalid_params(params::agent::Agent::NAME, text).into()
 }
 
 /// The images among the attachments, and words in the place of what is left out, which is logged.
-pub(super) fn images(items: &[Value]) -> Result<Vec<openclaw_protocol::message::Block>, Failure> {
+pub(super) fn images(items: &[Value]) -> Result<Vec<openclaw_protocol::message::Block>, RequestFailure> {
     let decoded = attachments::decode(items)?;
     for warning in &decoded.warnings {
         tracing::warn!("{warning}");
@@ -156,7 +156,7 @@ pub(super) fn images(items: &[Value]) -> Result<Vec<openclaw_protocol::message::
 }
 
 /// Succeeds if every channel named exists.
-fn check_channels(params: &AgentParams) -> Result<(), Failure> {
+fn check_channels(params: &AgentParams) -> Result<(), RequestFailure> {
     for name in [params.channel.as_deref(), params.reply_channel.as_deref()].into_iter().filter_map(given) {
         if name.eq_ignore_ascii_case(LAST_CHANNEL) {
             continue;
@@ -173,7 +173,7 @@ fn check_channels(params: &AgentParams) -> Result<(), Failure> {
 const MOST_OF_A_NAME: usize = 512;
 
 /// Checks lengths: rows are kept, listed and rewritten, so nobody may fill them.
-fn check_lengths(params: &AgentParams) -> Result<(), Failure> {
+fn check_lengths(params: &AgentParams) -> Result<(), RequestFailure> {
     let names = [
         ("groupId", &params.group_id),
         ("groupChannel", &params.group_channel),
@@ -192,7 +192,7 @@ fn check_lengths(params: &AgentParams) -> Result<(), Failure> {
 
 /// Target of a message.
 #[derive(Debug, PartialEq)]
-struct Target {
+struct RunTarget {
     agent: AgentId,
     key: SessionKey,
     session_id: Option<SessionId>,
@@ -202,7 +202,7 @@ struct Target {
 /// agent named, or of the default one when a recipient is given. A transcript that is in no row never goes to a main session,
 /// which keeps its own: given alone it becomes a session of itself, beside another selector it means nothing, as in OpenClaw
 /// 2026.2.9.
-async fn target(parts: &AgentMethods, params: &AgentParams) -> Result<Target, Failure> {
+async fn target(parts: &AgentMethods, params: &AgentParams) -> Result<RunTarget, RequestFailure> {
     let config = parts.settings.config();
     let rules = parts.sessions.rules();
     let named = params.agent_id.as_ref().map(|id| AgentId::normalize(&id.0));
@@ -222,26 +222,26 @@ async fn target(parts: &AgentMethods, params: &AgentParams) -> Result<Target, Fa
             require_same_agent(params::agent::Agent::NAME, named, &agent)?;
         }
         require_known_agent(&parts.settings, &parts.sessions, params::agent::Agent::NAME, &agent).await?;
-        return Ok(Target { agent, key, session_id: None });
+        return Ok(RunTarget { agent, key, session_id: None });
     }
     let store = &*parts.sessions;
     if let Some(id) = &session_id
         && let Some(key) = key_of_transcript(store, named.as_ref().map_or(Rows::All, Rows::Of), id).await?
     {
-        return Ok(Target { agent: rules.agent_of(&key), key, session_id });
+        return Ok(RunTarget { agent: rules.agent_of(&key), key, session_id });
     }
     let by_recipient = given(params.to.as_deref()).is_some();
     match (named, session_id) {
         (None, Some(id)) if !by_recipient => {
             let agent = config.default_agent();
-            Ok(Target { key: SessionKey::of_transcript(&agent, &id)?, agent, session_id: Some(id) })
+            Ok(RunTarget { key: SessionKey::of_transcript(&agent, &id)?, agent, session_id: Some(id) })
         }
         (None, None) if !by_recipient => {
             Err(wrong("no session chosen: give sessionKey, agentId, sessionId or to"))
         }
         (named, _) => {
             let agent = named.unwrap_or_else(|| config.default_agent());
-            Ok(Target { key: rules.main(&agent), agent, session_id: None })
+            Ok(RunTarget { key: rules.main(&agent), agent, session_id: None })
         }
     }
 }
@@ -267,7 +267,10 @@ fn entry_patch(params: &AgentParams, key: &SessionKey, stored: Option<&SessionEn
     set.collect()
 }
 
-pub(super) async fn wait(parts: &AgentMethods, params: AgentWaitParams) -> Result<AgentWaitResult, Failure> {
+pub(super) async fn wait(
+    parts: &AgentMethods,
+    params: AgentWaitParams,
+) -> Result<AgentWaitResult, RequestFailure> {
     let run_id = RunId::new(params.run_id.0.trim());
     let timeout = Duration::from_millis(params.timeout_ms.unwrap_or(AgentWaitParams::DEFAULT_TIMEOUT_MS));
     let waited = parts.dispatch.wait(&run_id, timeout).await;

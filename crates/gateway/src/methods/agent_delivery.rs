@@ -15,7 +15,7 @@ use openclaw_sessions::entry::delivery::of_entry;
 use openclaw_sessions::key::normalize_account_id;
 
 use super::keys::given;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Time that the platform has before whoever asked is told that the answer waits.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -24,7 +24,7 @@ const NOT_TO_WEBCHAT: &str = "Delivering to WebChat is not supported via `opencl
 
 /// Plan for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Plan {
+pub(super) enum DeliveryPlan {
     /// The answer goes to whoever asked, and to nobody else.
     Told,
     /// The answer is also sent to this address.
@@ -43,14 +43,14 @@ pub(super) fn plan(
     platforms: &Platforms,
     params: &AgentParams,
     entry: Option<&SessionEntry>,
-) -> Result<Plan, Failure> {
+) -> Result<DeliveryPlan, RequestFailure> {
     if params.deliver != Some(true) {
-        return Ok(Plan::Told);
+        return Ok(DeliveryPlan::Told);
     }
     let asked = given(params.reply_channel.as_deref()).or(given(params.channel.as_deref()));
     let named = asked.filter(|name| !name.eq_ignore_ascii_case("last")).and_then(registry::by_name);
     if named.is_some_and(|info| !info.deliverable) {
-        return Ok(Plan::Impossible(NOT_TO_WEBCHAT.to_owned()));
+        return Ok(DeliveryPlan::Impossible(NOT_TO_WEBCHAT.to_owned()));
     }
     let to = given(params.reply_to.as_deref()).or(given(params.to.as_deref()));
     let configured = platforms.usable(config);
@@ -62,9 +62,9 @@ pub(super) fn plan(
     let last = entry.and_then(of_entry);
     let routed = route(last.as_ref(), RouteWish { channel: asked, to, fallback, allow_mismatched_to: false });
     match address(config, platforms, params, routed) {
-        Ok(address) => Ok(Plan::Sent(address)),
+        Ok(address) => Ok(DeliveryPlan::Sent(address)),
         Err(why) if to.is_some() || (named.is_some() && is_used) => Err(why.into()),
-        Err(why) => Ok(Plan::Impossible(format!(
+        Err(why) => Ok(DeliveryPlan::Impossible(format!(
             "The reply was not delivered: {}. It is kept in the session; leave out --deliver if that is enough.",
             why.message
         ))),

@@ -17,7 +17,7 @@ use openclaw_sessions::SessionStore;
 use super::identity::avatar::{self, Avatar};
 use crate::current_settings::CurrentSettings;
 use crate::reload::Reload;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Parts of the gateway that `agents.*` use.
 pub(super) struct RosterMethods {
@@ -27,7 +27,7 @@ pub(super) struct RosterMethods {
     pub(super) reload: Reload,
 }
 
-pub(super) async fn list(parts: &RosterMethods, _: Nothing) -> Result<AgentsListResult, Failure> {
+pub(super) async fn list(parts: &RosterMethods, _: Nothing) -> Result<AgentsListResult, RequestFailure> {
     let defaults = parts.settings.session_defaults();
     let config = parts.settings.config();
     let store = Arc::clone(&parts.sessions);

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 
 use crate::current_settings::CurrentSettings;
-use crate::request::{Failure, RequestContext};
+use crate::request::{RequestContext, RequestFailure};
 
 /// Parts of the gateway that `exec.approval.*` and `exec.approvals.*` use.
 pub(super) struct ApprovalMethods {
@@ -30,7 +30,7 @@ pub(super) struct ApprovalMethods {
 pub(super) async fn request(
     parts: &ApprovalMethods,
     params: ExecApprovalRequestParams,
-) -> Result<ExecApprovalDecision, Failure> {
+) -> Result<ExecApprovalDecision, RequestFailure> {
     let wait = params.timeout_ms.map_or(DEFAULT_WAIT, Duration::from_millis);
     let id = params.id.map(|id| id.0);
     let request = ApprovalRequest {
@@ -59,7 +59,7 @@ pub(super) async fn resolve(
     parts: &ApprovalMethods,
     ctx: RequestContext,
     params: ExecApprovalResolveParams,
-) -> Result<Done, Failure> {
+) -> Result<Done, RequestFailure> {
     let decision = Decision::parse(&params.decision.0);
     let decision = decision.ok_or_else(|| ErrorShape::invalid("invalid decision"))?;
     let client = &ctx.connection().client;
@@ -73,7 +73,7 @@ pub(super) async fn resolve(
 pub(super) async fn get(
     parts: &ApprovalMethods,
     _params: ExecApprovalsGetParams,
-) -> Result<ExecApprovalsFile, Failure> {
+) -> Result<ExecApprovalsFile, RequestFailure> {
     let store = store(parts);
     let loaded = spawn_blocking(move || store.load()).await?;
     shown(&loaded.map_err(|error| refused(&error))?)
@@ -83,7 +83,7 @@ pub(super) async fn get(
 pub(super) async fn set(
     parts: &ApprovalMethods,
     params: ExecApprovalsSetParams,
-) -> Result<ExecApprovalsFile, Failure> {
+) -> Result<ExecApprovalsFile, RequestFailure> {
     let file = ApprovalsFile::of_value(Value::Object(params.file))
         .map_err(|error| ErrorShape::invalid(format!("invalid exec.approvals.set params: file: {error}")))?;
     let (store, seen) = (store(parts), params.base_hash.map(|hash| hash.0));
@@ -96,7 +96,7 @@ fn store(parts: &ApprovalMethods) -> ApprovalsStore {
     ApprovalsStore::new(&parts.state_dir, &config.environment().home())
 }
 
-fn shown(loaded: &Loaded) -> Result<ExecApprovalsFile, Failure> {
+fn shown(loaded: &Loaded) -> Result<ExecApprovalsFile, RequestFailure> {
     let mut file = loaded.file.redacted();
     // Default path of the socket at which OpenClaw's own programs listen.
     let socket = || loaded.path.with_extension("sock").display().to_string();
@@ -109,7 +109,7 @@ fn shown(loaded: &Loaded) -> Result<ExecApprovalsFile, Failure> {
     })
 }
 
-fn refused(error: &ApprovalsError) -> Failure {
+fn refused(error: &ApprovalsError) -> RequestFailure {
     match error {
         ApprovalsError::HashRequired | ApprovalsError::Changed | ApprovalsError::Invalid { .. } => {
             ErrorShape::invalid(error.to_string()).into()

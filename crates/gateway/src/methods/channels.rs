@@ -20,7 +20,7 @@ use crate::channels::ChannelManager;
 use crate::channels::snapshot::{self, AccountBoard};
 use crate::current_settings::CurrentSettings;
 use crate::reload::Reload;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Time in milliseconds that platforms have to answer a probe unless the client sets one; also the
 /// minimum.
@@ -40,7 +40,7 @@ pub(super) struct ChannelMethods {
 pub(super) async fn status(
     parts: &ChannelMethods,
     params: ChannelsStatusParams,
-) -> Result<ChannelsStatusResult, Failure> {
+) -> Result<ChannelsStatusResult, RequestFailure> {
     let patience = Duration::from_millis(params.timeout_ms.unwrap_or(PROBE).max(SHORTEST_PROBE));
     let probe = params.probe.unwrap_or_default().then_some(patience);
     Ok(snapshot::status(&parts.accounts, probe).await)
@@ -49,7 +49,7 @@ pub(super) async fn status(
 pub(super) async fn start(
     parts: &ChannelMethods,
     params: ChannelAccountParams,
-) -> Result<ChannelAccountResult, Failure> {
+) -> Result<ChannelAccountResult, RequestFailure> {
     let (channel, account_id) = named(parts, &params, "channels.start")?;
     let id = channel.info().id;
     let config = parts.settings.config();
@@ -65,7 +65,7 @@ pub(super) async fn start(
 pub(super) async fn stop(
     parts: &ChannelMethods,
     params: ChannelAccountParams,
-) -> Result<ChannelAccountResult, Failure> {
+) -> Result<ChannelAccountResult, RequestFailure> {
     let (channel, account_id) = named(parts, &params, "channels.stop")?;
     let id = channel.info().id;
     parts.manager.stop(id, &account_id).await;
@@ -77,7 +77,7 @@ pub(super) async fn stop(
 pub(super) async fn logout(
     parts: &ChannelMethods,
     params: ChannelsLogoutParams,
-) -> Result<ChannelsLogoutResult, Failure> {
+) -> Result<ChannelsLogoutResult, RequestFailure> {
     let (channel, account_id) = named(parts, &params, "channels.logout")?;
     let id = channel.info().id;
     let (platform, account) = (Arc::clone(&channel), account_id.clone());
@@ -100,7 +100,7 @@ fn named(
     parts: &ChannelMethods,
     params: &ChannelAccountParams,
     method: &str,
-) -> Result<(Arc<dyn Channel>, String), Failure> {
+) -> Result<(Arc<dyn Channel>, String), RequestFailure> {
     let info = registry::by_name(&params.channel);
     let channel = info.and_then(|info| parts.platforms.channel(info.id)).cloned();
     let channel = channel.ok_or_else(|| ErrorShape::invalid(format!("invalid {method} channel")))?;
@@ -114,7 +114,10 @@ fn named(
     Ok((channel, account))
 }
 
-pub(super) async fn trace(parts: &ChannelMethods, params: TraceParams) -> Result<TraceResult, Failure> {
+pub(super) async fn trace(
+    parts: &ChannelMethods,
+    params: TraceParams,
+) -> Result<TraceResult, RequestFailure> {
     let id = params.id.as_deref().map(str::trim).filter(|id| !id.is_empty() && *id != "last");
     let told = parts.dispatch.trace(id).await;
     let mut trace = told.map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;

@@ -22,7 +22,7 @@ use super::keys::{given, require_known_agent, session_key};
 use crate::attachments;
 use crate::current_settings::CurrentSettings;
 use crate::fan_out::EventHub;
-use crate::request::{Failure, RequestContext};
+use crate::request::{RequestContext, RequestFailure};
 
 pub(super) use history::history;
 
@@ -40,7 +40,7 @@ pub(super) async fn send(
     parts: &ChatMethods,
     ctx: RequestContext,
     params: ChatSendParams,
-) -> Result<ChatSendResult, Failure> {
+) -> Result<ChatSendResult, RequestFailure> {
     let key = session_key(&*parts.sessions, &params.session_key.0).await?;
     let attached = params.attachments.as_deref().unwrap_or_default();
     if params.message.trim().is_empty() && !attachments::any(attached) {
@@ -80,7 +80,7 @@ fn sender(ctx: &RequestContext) -> Option<String> {
     given(ctx.connection().client.display_name.as_ref().map(|name| name.0.as_str())).map(str::to_owned)
 }
 
-fn answer(run_id: &RunId, accepted: &Accepted) -> Result<ChatSendResult, Failure> {
+fn answer(run_id: &RunId, accepted: &Accepted) -> Result<ChatSendResult, RequestFailure> {
     let run = |status, summary| ChatSendResult::Run { run_id: run_id.as_str().to_owned(), status, summary };
     match accepted {
         Accepted::New { .. } => Ok(run(ChatSendStatus::Started, None)),
@@ -90,7 +90,7 @@ fn answer(run_id: &RunId, accepted: &Accepted) -> Result<ChatSendResult, Failure
         }) => Ok(run(ChatSendStatus::Ok, None)),
         Accepted::Finished(RunRecord { outcome: RunOutcome::Error { message, .. }, .. }) => {
             let payload = Payload::of(&run(ChatSendStatus::Error, Some(message.clone())))?;
-            Err(Failure::with_payload(ErrorShape::unavailable(message.clone()), payload))
+            Err(RequestFailure::with_payload(ErrorShape::unavailable(message.clone()), payload))
         }
     }
 }
@@ -99,7 +99,7 @@ pub(super) async fn abort(
     parts: &ChatMethods,
     ctx: RequestContext,
     params: ChatAbortParams,
-) -> Result<ChatAborted, Failure> {
+) -> Result<ChatAborted, RequestFailure> {
     let key = session_key(&*parts.sessions, &params.session_key.0).await?;
     let dispatch = &parts.dispatch;
     let stopped = match params.run_id {
@@ -122,7 +122,7 @@ pub(super) async fn inject(
     parts: &ChatMethods,
     ctx: RequestContext,
     params: ChatInjectParams,
-) -> Result<ChatInjected, Failure> {
+) -> Result<ChatInjected, RequestFailure> {
     let key = session_key(&*parts.sessions, &params.session_key.0).await?;
     let message = InjectMessage {
         session_key: key,

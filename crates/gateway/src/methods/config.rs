@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 use super::keys::{given, session_key_of};
 use crate::control::config_text::{ConfigChange, Method};
 use crate::control::{GatewayControl, Notice};
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Parts of the gateway that `config.*` and `update.run` use.
 pub(super) struct ConfigMethods {
@@ -28,16 +28,19 @@ pub(super) struct ConfigMethods {
 }
 
 /// Reads the file as it is now: it may have been edited since the gateway read it.
-pub(super) async fn get(parts: &ConfigMethods, _: Nothing) -> Result<ConfigGetResult, Failure> {
+pub(super) async fn get(parts: &ConfigMethods, _: Nothing) -> Result<ConfigGetResult, RequestFailure> {
     let environment = parts.environment.clone();
     Ok(spawn_blocking(move || openclaw_config::load(&environment).snapshot.redacted()).await?)
 }
 
-pub(super) async fn schema(_: &ConfigMethods, _: Nothing) -> Result<ConfigSchemaResult, Failure> {
+pub(super) async fn schema(_: &ConfigMethods, _: Nothing) -> Result<ConfigSchemaResult, RequestFailure> {
     Ok(spawn_blocking(openclaw_config::config_schema).await?)
 }
 
-pub(super) async fn set(parts: &ConfigMethods, params: ConfigSetParams) -> Result<ConfigWritten, Failure> {
+pub(super) async fn set(
+    parts: &ConfigMethods,
+    params: ConfigSetParams,
+) -> Result<ConfigWritten, RequestFailure> {
     let base_hash = params.base_hash.map(|hash| hash.0);
     let change = ConfigChange::of_client(Method::Set, params.raw.0, base_hash);
     Ok(parts.control.change(change, Actor::Rpc, Notice::default()).await?)
@@ -46,14 +49,14 @@ pub(super) async fn set(parts: &ConfigMethods, params: ConfigSetParams) -> Resul
 pub(super) async fn apply(
     parts: &ConfigMethods,
     params: ConfigChangeParams,
-) -> Result<ConfigWritten, Failure> {
+) -> Result<ConfigWritten, RequestFailure> {
     change(parts, Method::Apply, params).await
 }
 
 pub(super) async fn patch(
     parts: &ConfigMethods,
     params: ConfigChangeParams,
-) -> Result<ConfigWritten, Failure> {
+) -> Result<ConfigWritten, RequestFailure> {
     change(parts, Method::Patch, params).await
 }
 
@@ -61,7 +64,7 @@ async fn change(
     parts: &ConfigMethods,
     method: Method,
     params: ConfigChangeParams,
-) -> Result<ConfigWritten, Failure> {
+) -> Result<ConfigWritten, RequestFailure> {
     let notice = notice(parts, params.session_key.as_deref(), params.note, params.restart_delay_ms).await?;
     let change = ConfigChange::of_client(method, params.raw.0, params.base_hash.map(|hash| hash.0));
     Ok(parts.control.change(change, Actor::Rpc, notice).await?)
@@ -70,7 +73,7 @@ async fn change(
 pub(super) async fn update(
     parts: &ConfigMethods,
     params: UpdateRunParams,
-) -> Result<UpdateRunResult, Failure> {
+) -> Result<UpdateRunResult, RequestFailure> {
     let notice = notice(parts, params.session_key.as_deref(), params.note, params.restart_delay_ms).await?;
     Ok(parts.control.update(notice).await)
 }
@@ -80,7 +83,7 @@ async fn notice(
     session: Option<&str>,
     note: Option<String>,
     delay_ms: Option<u64>,
-) -> Result<Notice, Failure> {
+) -> Result<Notice, RequestFailure> {
     let session = session_key_of(&*parts.sessions, given(session)).await?;
     Ok(Notice { session, note, delay: delay_ms.map(Duration::from_millis) })
 }

@@ -6,13 +6,13 @@ use openclaw_config::write::WriteError;
 use openclaw_config::{Loaded, load};
 
 use crate::reload::Reload;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Number of attempts to plan a change anew because somebody else wrote the file meanwhile.
 const TRIES: usize = 3;
 
 /// Reason why a change was not made.
-pub(super) trait ChangeError: Into<Failure> + Send + 'static {
+pub(super) trait ChangeError: Into<RequestFailure> + Send + 'static {
     /// True if somebody else wrote the file since it was read.
     fn is_conflict(&self) -> bool;
 }
@@ -39,7 +39,7 @@ impl ChangeError for UpdateError {
 pub(super) async fn change<T: Send + 'static, E: ChangeError>(
     reload: &Reload,
     change: impl Fn(&Loaded) -> Result<T, E> + Send + 'static,
-) -> Result<T, Failure> {
+) -> Result<T, RequestFailure> {
     let environment = reload.environment().clone();
     let write = move || {
         for _ in 1..TRIES {

@@ -18,42 +18,42 @@ use serde_json::json;
 
 use crate::attachments::AttachmentError;
 use crate::control::config_text::ConfigTextError;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Delay in milliseconds before a client should retry a request that may work then.
 const RETRY_AFTER_MS: u64 = 1_000;
 
 /// Wrong as it stands.
-fn invalid(error: &impl ToString) -> Failure {
+fn invalid(error: &impl ToString) -> RequestFailure {
     ErrorShape::invalid(error.to_string()).into()
 }
 
 /// Failure of a request that may be right, but could not be done.
-fn unavailable(error: &impl ToString) -> Failure {
+fn unavailable(error: &impl ToString) -> RequestFailure {
     ErrorShape::unavailable(error.to_string()).into()
 }
 
 /// Could not be done now; nothing of it was kept.
-fn later(error: &impl ToString) -> Failure {
+fn later(error: &impl ToString) -> RequestFailure {
     let mut shape = ErrorShape::unavailable(error.to_string());
     shape.retryable = Some(true);
     shape.retry_after_ms = Some(RETRY_AFTER_MS);
     shape.into()
 }
 
-impl From<AttachmentError> for Failure {
+impl From<AttachmentError> for RequestFailure {
     fn from(error: AttachmentError) -> Self {
         invalid(&error)
     }
 }
 
-impl From<KeyError> for Failure {
+impl From<KeyError> for RequestFailure {
     fn from(error: KeyError) -> Self {
         invalid(&error)
     }
 }
 
-impl From<DispatchError> for Failure {
+impl From<DispatchError> for RequestFailure {
     fn from(error: DispatchError) -> Self {
         match error {
             DispatchError::SendBlocked | DispatchError::KeyReused(_) => invalid(&error),
@@ -66,7 +66,7 @@ impl From<DispatchError> for Failure {
     }
 }
 
-impl From<InjectError> for Failure {
+impl From<InjectError> for RequestFailure {
     fn from(error: InjectError) -> Self {
         match error {
             InjectError::UnknownSession => invalid(&error),
@@ -76,7 +76,7 @@ impl From<InjectError> for Failure {
     }
 }
 
-impl From<AbortError> for Failure {
+impl From<AbortError> for RequestFailure {
     fn from(error: AbortError) -> Self {
         match error {
             AbortError::OtherSession => invalid(&error),
@@ -85,13 +85,13 @@ impl From<AbortError> for Failure {
     }
 }
 
-impl From<ChangeError> for Failure {
+impl From<ChangeError> for RequestFailure {
     fn from(error: ChangeError) -> Self {
         later(&error)
     }
 }
 
-impl From<RosterError> for Failure {
+impl From<RosterError> for RequestFailure {
     fn from(error: RosterError) -> Self {
         match error {
             RosterError::Reserved(_)
@@ -106,7 +106,7 @@ impl From<RosterError> for Failure {
     }
 }
 
-impl From<UpdateError> for Failure {
+impl From<UpdateError> for RequestFailure {
     fn from(error: UpdateError) -> Self {
         match error {
             UpdateError::Key(_) | UpdateError::Config(_) => invalid(&error),
@@ -115,7 +115,7 @@ impl From<UpdateError> for Failure {
     }
 }
 
-impl From<WriteError> for Failure {
+impl From<WriteError> for RequestFailure {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Unparsable { .. }
@@ -128,7 +128,7 @@ impl From<WriteError> for Failure {
     }
 }
 
-impl From<ConfigTextError> for Failure {
+impl From<ConfigTextError> for RequestFailure {
     fn from(error: ConfigTextError) -> Self {
         match error {
             ConfigTextError::Invalid(issues) => {
@@ -147,7 +147,7 @@ impl From<ConfigTextError> for Failure {
     }
 }
 
-impl From<FileError> for Failure {
+impl From<FileError> for RequestFailure {
     fn from(error: FileError) -> Self {
         match error {
             FileError::Unsupported(_)
@@ -159,7 +159,7 @@ impl From<FileError> for Failure {
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for RequestFailure {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Refused(_) | StoreError::LabelInUse(_) => invalid(&error),
@@ -168,7 +168,7 @@ impl From<StoreError> for Failure {
     }
 }
 
-impl From<UsageError> for Failure {
+impl From<UsageError> for RequestFailure {
     fn from(error: UsageError) -> Self {
         match error {
             UsageError::Range(_)
@@ -182,7 +182,7 @@ impl From<UsageError> for Failure {
     }
 }
 
-impl From<MethodError> for Failure {
+impl From<MethodError> for RequestFailure {
     fn from(error: MethodError) -> Self {
         match error {
             MethodError::Store(error) => error.into(),

@@ -14,7 +14,7 @@ use openclaw_sessions::SessionStore;
 use self::avatar::Avatar;
 use super::keys::{given, require_same_agent};
 use crate::current_settings::CurrentSettings;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 const DEFAULT_NAME: &str = "Assistant";
 const DEFAULT_AVATAR: &str = "A";
@@ -32,7 +32,7 @@ pub(super) struct IdentityMethods {
 pub(super) async fn get(
     parts: &IdentityMethods,
     params: AgentIdentityParams,
-) -> Result<AgentIdentity, Failure> {
+) -> Result<AgentIdentity, RequestFailure> {
     let id = agent_of(parts, &params)?;
     let config = parts.settings.config();
     let base_path = config.gateway.control_ui.base_path.clone().unwrap_or_default();
@@ -45,7 +45,7 @@ pub(super) async fn get(
 }
 
 /// The agent named, that of the session named, or the default one.
-fn agent_of(parts: &IdentityMethods, params: &AgentIdentityParams) -> Result<AgentId, Failure> {
+fn agent_of(parts: &IdentityMethods, params: &AgentIdentityParams) -> Result<AgentId, RequestFailure> {
     let named = params.agent_id.as_ref().map(|id| AgentId::normalize(&id.0));
     let Some(text) = given(params.session_key.as_deref()) else {
         return Ok(named.unwrap_or_else(|| parts.settings.config().default_agent()));

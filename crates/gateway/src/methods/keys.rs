@@ -7,11 +7,11 @@ use openclaw_sessions::store::spelled;
 use openclaw_sessions::{SessionKey, SessionStore};
 
 use crate::current_settings::CurrentSettings;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// The key that a client means, however it spells it. Everything behind the handlers sees only this
 /// one, which is canonical and spelled as the session's row is stored.
-pub(super) async fn session_key(store: &dyn SessionStore, text: &str) -> Result<SessionKey, Failure> {
+pub(super) async fn session_key(store: &dyn SessionStore, text: &str) -> Result<SessionKey, RequestFailure> {
     Ok(spelled(store, store.rules().canonical(text)?).await)
 }
 
@@ -19,7 +19,7 @@ pub(super) async fn session_key(store: &dyn SessionStore, text: &str) -> Result<
 pub(super) async fn session_key_of(
     store: &dyn SessionStore,
     text: Option<&str>,
-) -> Result<Option<SessionKey>, Failure> {
+) -> Result<Option<SessionKey>, RequestFailure> {
     match text {
         Some(text) => session_key(store, text).await.map(Some),
         None => Ok(None),
@@ -33,7 +33,7 @@ pub(super) async fn require_known_agent(
     sessions: &Arc<dyn SessionStore>,
     method: &str,
     agent: &AgentId,
-) -> Result<(), Failure> {
+) -> Result<(), RequestFailure> {
     if settings.config().has_agent(agent) {
         return Ok(());
     }
@@ -46,7 +46,11 @@ pub(super) async fn require_known_agent(
 }
 
 /// `invalid <method> params: agent "<a>" does not match session key agent "<b>"`, unless they match.
-pub(super) fn require_same_agent(method: &str, named: &AgentId, of_key: &AgentId) -> Result<(), Failure> {
+pub(super) fn require_same_agent(
+    method: &str,
+    named: &AgentId,
+    of_key: &AgentId,
+) -> Result<(), RequestFailure> {
     if named == of_key {
         return Ok(());
     }

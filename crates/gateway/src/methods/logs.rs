@@ -9,12 +9,12 @@ use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::logs::{LogsTailParams, LogsTailResult};
 
 use crate::logging::LogFile;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 pub(super) async fn tail(
     log_file: &Option<LogFile>,
     params: LogsTailParams,
-) -> Result<LogsTailResult, Failure> {
+) -> Result<LogsTailResult, RequestFailure> {
     let Some(file) = log_file.as_ref().map(LogFile::current) else {
         return Err(ErrorShape::unavailable("log read failed: this gateway writes no log file").into());
     };
@@ -24,20 +24,20 @@ pub(super) async fn tail(
 
 /// Part of the file to read.
 #[derive(Debug, PartialEq, Eq)]
-struct Window {
+struct LogWindow {
     start: u64,
     truncated: bool,
     reset: bool,
 }
 
 /// A cursor that no longer fits, or is too far behind, starts over at the end.
-fn window(size: u64, cursor: Option<u64>, max_bytes: u64) -> Window {
+fn window(size: u64, cursor: Option<u64>, max_bytes: u64) -> LogWindow {
     let last = size.saturating_sub(max_bytes);
     match cursor {
-        None => Window { start: last, truncated: last > 0, reset: false },
-        Some(cursor) if cursor > size => Window { start: last, truncated: last > 0, reset: true },
-        Some(cursor) if size - cursor > max_bytes => Window { start: last, truncated: true, reset: true },
-        Some(cursor) => Window { start: cursor, truncated: false, reset: false },
+        None => LogWindow { start: last, truncated: last > 0, reset: false },
+        Some(cursor) if cursor > size => LogWindow { start: last, truncated: last > 0, reset: true },
+        Some(cursor) if size - cursor > max_bytes => LogWindow { start: last, truncated: true, reset: true },
+        Some(cursor) => LogWindow { start: cursor, truncated: false, reset: false },
     }
 }
 
@@ -77,7 +77,7 @@ fn read_tail(configured: &Path, params: LogsTailParams) -> io::Result<LogsTailRe
     let size = file.metadata()?.len();
     let max_bytes = params.max_bytes.unwrap_or(LogsTailParams::DEFAULT_MAX_BYTES);
     let limit = params.limit.unwrap_or(LogsTailParams::DEFAULT_LIMIT);
-    let Window { start, truncated, reset } = window(size, params.cursor, max_bytes);
+    let LogWindow { start, truncated, reset } = window(size, params.cursor, max_bytes);
     let from = start.saturating_sub(1);
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();
@@ -133,7 +133,7 @@ mod tests {
         for (size, cursor, max, (start, truncated, reset)) in rows {
             assert_eq!(
                 window(size, cursor, max),
-                Window { start, truncated, reset },
+                LogWindow { start, truncated, reset },
                 "{size} {cursor:?} {max}"
             );
         }

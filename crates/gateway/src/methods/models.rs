@@ -5,7 +5,7 @@ use openclaw_protocol::params::Nothing;
 use openclaw_protocol::params::models::{ModelChoice, ModelsListResult};
 
 use crate::current_settings::CurrentSettings;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Parts of the gateway that `models.list` uses.
 pub(super) struct ModelMethods {
@@ -13,7 +13,7 @@ pub(super) struct ModelMethods {
     pub(super) models: Models,
 }
 
-pub(super) async fn list(parts: &ModelMethods, _: Nothing) -> Result<ModelsListResult, Failure> {
+pub(super) async fn list(parts: &ModelMethods, _: Nothing) -> Result<ModelsListResult, RequestFailure> {
     let settings = parts.settings.get();
     let agent_dir = settings.config.agent(&settings.config.default_agent()).agent_dir;
     let rows = parts.models.ask_for_rows(&settings.models, &agent_dir).await;

@@ -25,7 +25,7 @@ use sha2::{Digest as _, Sha256};
 use super::keys::session_key_of;
 use crate::channels::standing::why_not;
 use crate::current_settings::CurrentSettings;
-use crate::request::{Failure, RequestContext};
+use crate::request::{RequestContext, RequestFailure};
 
 /// Time that the platform has before the client is told that the message waits.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -41,7 +41,7 @@ pub(super) struct SendMethods {
 }
 
 /// Target of a message.
-struct Place {
+struct SendTarget {
     channel: Arc<dyn Channel>,
     account: Arc<dyn Account>,
     address: Address,
@@ -52,7 +52,7 @@ pub(super) async fn send(
     parts: &SendMethods,
     ctx: RequestContext,
     params: SendParams,
-) -> Result<SendResult, Failure> {
+) -> Result<SendResult, RequestFailure> {
     let digest = digest(&SendParams { idempotency_key: String::new(), ..params.clone() })?;
     let place =
         place(parts, &params.to, params.channel.as_deref(), params.account_id.as_deref(), "channel").await?;
@@ -89,7 +89,7 @@ pub(super) async fn send(
         pieces.iter_mut().for_each(Part::play_as_gif);
     }
     let session_key = session_key_of(&*parts.sessions, params.session_key.as_deref()).await?;
-    let key = Key { digest, name: params.idempotency_key };
+    let key = SendKey { digest, name: params.idempotency_key };
     let mirrored = Mirrored {
         session_key: session_key.clone(),
         address: address.clone(),
@@ -119,7 +119,7 @@ pub(super) async fn action(
     parts: &SendMethods,
     ctx: RequestContext,
     params: MessageActionParams,
-) -> Result<Value, Failure> {
+) -> Result<Value, RequestFailure> {
     let mut args = params.params;
     let named = [("channel", params.channel), ("accountId", params.account_id)];
     args.extend(named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::from(value?)))));
@@ -140,11 +140,11 @@ pub(super) async fn action(
 }
 
 /// An id that the platform can have.
-fn checked(what: &str, id: Result<(), TargetError>) -> Result<(), Failure> {
+fn checked(what: &str, id: Result<(), TargetError>) -> Result<(), RequestFailure> {
     Ok(id.map_err(|error| ErrorShape::invalid(format!("invalid send params: {what} {error}")))?)
 }
 
-fn buttons(rows: Vec<Vec<ButtonParams>>) -> Result<Vec<Vec<Button>>, Failure> {
+fn buttons(rows: Vec<Vec<ButtonParams>>) -> Result<Vec<Vec<Button>>, RequestFailure> {
     let too_long = |button: &ButtonParams| button.callback_data.len() > MOST_OF_BUTTON;
     if rows.iter().flatten().any(too_long) {
         return Err(ErrorShape::invalid("invalid send params: callback_data too long (max 64 bytes)").into());
@@ -153,9 +153,9 @@ fn buttons(rows: Vec<Vec<ButtonParams>>) -> Result<Vec<Vec<Button>>, Failure> {
     Ok(rows.into_iter().map(|row| row.into_iter().map(button).collect()).collect())
 }
 
-pub(super) async fn poll(parts: &SendMethods, params: PollParams) -> Result<SendResult, Failure> {
+pub(super) async fn poll(parts: &SendMethods, params: PollParams) -> Result<SendResult, RequestFailure> {
     let digest = digest(&PollParams { idempotency_key: String::new(), ..params.clone() })?;
-    let key = Key { digest, name: params.idempotency_key };
+    let key = SendKey { digest, name: params.idempotency_key };
     let place =
         place(parts, &params.to, params.channel.as_deref(), params.account_id.as_deref(), "poll channel")
             .await?;
@@ -184,7 +184,7 @@ async fn place(
     channel: Option<&str>,
     account: Option<&str>,
     what: &str,
-) -> Result<Place, Failure> {
+) -> Result<SendTarget, RequestFailure> {
     let config = parts.settings.config();
     let platforms = &parts.platforms;
     let name = channel.map(str::trim).filter(|name| !name.is_empty());
@@ -223,17 +223,17 @@ async fn place(
         target: target.id.clone(),
         thread: target.thread.clone(),
     };
-    Ok(Place { channel, account, address, target })
+    Ok(SendTarget { channel, account, address, target })
 }
 
 /// A client's key, and what it asked for with it.
-struct Key {
+struct SendKey {
     name: String,
     digest: Digest,
 }
 
 /// Digest of all params but the idempotency key.
-fn digest(params: &impl Serialize) -> Result<Digest, Failure> {
+fn digest(params: &impl Serialize) -> Result<Digest, RequestFailure> {
     let json =
         serde_json::to_vec(params).map_err(|error| ErrorShape::unavailable(format!("Error: {error}")))?;
     Ok(Sha256::digest(json).into())
@@ -256,8 +256,8 @@ async fn hand_over(
     pieces: Vec<Part>,
     address: &Address,
     session_key: Option<SessionKey>,
-    key: &Key,
-) -> Result<Handed, Failure> {
+    key: &SendKey,
+) -> Result<Handed, RequestFailure> {
     let dispatch = &parts.dispatch;
     let (mut ids, mut is_new) = (Vec::new(), false);
     for (at, part) in pieces.into_iter().enumerate() {
@@ -300,7 +300,12 @@ async fn hand_over(
 }
 
 /// Success where the platform has all of it. Otherwise the details say what of it arrived, and by which ids the outbox knows it.
-fn sent(parts: &SendMethods, handed: &Handed, address: &Address, key: &Key) -> Result<SendResult, Failure> {
+fn sent(
+    parts: &SendMethods,
+    handed: &Handed,
+    address: &Address,
+    key: &SendKey,
+) -> Result<SendResult, RequestFailure> {
     let Handed { ids, posted, .. } = handed;
     let refusal = match (posted.failure(), posted.waiting.first()) {
         (Some(why), _) => format!("Error: {why}"),

@@ -27,7 +27,7 @@ use serde_json::value::RawValue;
 use super::default_model::DefaultModels;
 use super::keys::{require_known_agent, session_key};
 use crate::current_settings::CurrentSettings;
-use crate::request::{Failure, RequestContext};
+use crate::request::{RequestContext, RequestFailure};
 
 /// Time that runs get to stop before a session is reset, deleted or cut; settings wait for that as
 /// long.
@@ -45,7 +45,7 @@ pub(super) struct SessionMethods {
 pub(super) async fn list(
     parts: &SessionMethods,
     params: SessionsListParams,
-) -> Result<SessionsListResult<Arc<RawValue>>, Failure> {
+) -> Result<SessionsListResult<Arc<RawValue>>, RequestFailure> {
     let settings = parts.settings.get();
     let models = DefaultModels::of(&parts.models, &settings).await;
     let defaults = SessionListDefaults {
@@ -62,7 +62,7 @@ pub(super) async fn list(
 pub(super) async fn preview(
     parts: &SessionMethods,
     params: SessionsPreviewParams,
-) -> Result<SessionsPreviewResult, Failure> {
+) -> Result<SessionsPreviewResult, RequestFailure> {
     let mut result = methods::preview(parts.sessions.as_ref(), &parts.transcripts, &params).await?;
     // As in `chat.history`: answers that nobody was to see.
     for preview in &mut result.previews {
@@ -74,7 +74,7 @@ pub(super) async fn preview(
 pub(super) async fn resolve(
     parts: &SessionMethods,
     params: SessionsResolveParams,
-) -> Result<SessionsResolveResult, Failure> {
+) -> Result<SessionsResolveResult, RequestFailure> {
     Ok(methods::resolve(parts.sessions.as_ref(), &params).await?)
 }
 
@@ -82,7 +82,7 @@ pub(super) async fn patch(
     parts: &SessionMethods,
     ctx: RequestContext,
     params: SessionsPatchParams,
-) -> Result<SessionsPatchResult, Failure> {
+) -> Result<SessionsPatchResult, RequestFailure> {
     let settings = parts.settings.get();
     let key = session_key(&*parts.sessions, &params.key.0).await?;
     let agent = parts.sessions.rules().agent_of(&key);
@@ -120,7 +120,7 @@ pub(super) async fn reset(
     parts: &SessionMethods,
     ctx: RequestContext,
     params: SessionsResetParams,
-) -> Result<SessionsResetResult, Failure> {
+) -> Result<SessionsResetResult, RequestFailure> {
     let key = session_key(&*parts.sessions, &params.key.0).await?;
     require_agent_or_row(parts, SessionsReset::NAME, &key).await?;
     let store = Arc::clone(&parts.sessions);
@@ -138,7 +138,7 @@ pub(super) async fn delete(
     parts: &SessionMethods,
     ctx: RequestContext,
     params: SessionsDeleteParams,
-) -> Result<SessionsDeleteResult, Failure> {
+) -> Result<SessionsDeleteResult, RequestFailure> {
     let key = methods::require_deletable(parts.sessions.rules(), &params.key.0)?;
     let key = spelled(&*parts.sessions, key).await;
     require_agent_or_row(parts, SessionsDelete::NAME, &key).await?;
@@ -160,7 +160,7 @@ pub(super) async fn compact(
     parts: &SessionMethods,
     ctx: RequestContext,
     params: SessionsCompactParams,
-) -> Result<SessionsCompactResult, Failure> {
+) -> Result<SessionsCompactResult, RequestFailure> {
     let key = session_key(&*parts.sessions, &params.key.0).await?;
     require_agent_or_row(parts, SessionsCompact::NAME, &key).await?;
     let (store, transcripts) = (Arc::clone(&parts.sessions), Arc::clone(&parts.transcripts));
@@ -175,13 +175,17 @@ async fn alone<T: Send + 'static>(
     ctx: &RequestContext,
     key: &SessionKey,
     change: impl Future<Output = Result<T, MethodError>> + Send + 'static,
-) -> Result<T, Failure> {
+) -> Result<T, RequestFailure> {
     let placed = parts.dispatch.change(key, QUIESCE, change).await;
     Ok(ctx.outcome(placed).await??)
 }
 
 /// Refuses keys of agents that do not exist. Rows an agent left behind in a shared store can be worked on.
-async fn require_agent_or_row(parts: &SessionMethods, method: &str, key: &SessionKey) -> Result<(), Failure> {
+async fn require_agent_or_row(
+    parts: &SessionMethods,
+    method: &str,
+    key: &SessionKey,
+) -> Result<(), RequestFailure> {
     let agent = parts.sessions.rules().agent_of(key);
     let Err(unknown) = require_known_agent(&parts.settings, &parts.sessions, method, &agent).await else {
         return Ok(());

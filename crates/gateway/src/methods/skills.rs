@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use super::config_change::change;
 use crate::current_settings::CurrentSettings;
 use crate::reload::Reload;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Parts of the gateway that `skills.*` use.
 pub(super) struct SkillMethods {
@@ -36,7 +36,7 @@ pub(super) struct SkillMethods {
 pub(super) async fn status(
     parts: &SkillMethods,
     params: SkillsStatusParams,
-) -> Result<SkillsStatusResult, Failure> {
+) -> Result<SkillsStatusResult, RequestFailure> {
     let config = parts.settings.config();
     let id = match params.agent_id {
         Some(asked) => {
@@ -51,7 +51,7 @@ pub(super) async fn status(
     Ok(spawn_blocking(move || skills::status::status(&config, &config.agent(&id).workspace)).await?)
 }
 
-pub(super) async fn bins(parts: &SkillMethods, _: Nothing) -> Result<SkillsBinsResult, Failure> {
+pub(super) async fn bins(parts: &SkillMethods, _: Nothing) -> Result<SkillsBinsResult, RequestFailure> {
     let config = parts.settings.config();
     let bins = spawn_blocking(move || {
         let mut workspaces: Vec<PathBuf> =
@@ -67,7 +67,7 @@ pub(super) async fn bins(parts: &SkillMethods, _: Nothing) -> Result<SkillsBinsR
 pub(super) async fn install(
     parts: &SkillMethods,
     params: SkillsInstallParams,
-) -> Result<SkillsInstallResult, Failure> {
+) -> Result<SkillsInstallResult, RequestFailure> {
     let (settings, stopping) = (parts.settings.clone(), parts.stopping.clone());
     let book = Arc::clone(&parts.skills);
     let installing = parts.tasks.spawn(async move {
@@ -89,13 +89,13 @@ pub(super) async fn install(
     if done.ok {
         return Ok(done);
     }
-    Err(Failure::with_payload(ErrorShape::unavailable(done.message.clone()), Payload::of(&done)?))
+    Err(RequestFailure::with_payload(ErrorShape::unavailable(done.message.clone()), Payload::of(&done)?))
 }
 
 pub(super) async fn update(
     parts: &SkillMethods,
     params: SkillsUpdateParams,
-) -> Result<SkillsUpdateResult, Failure> {
+) -> Result<SkillsUpdateResult, RequestFailure> {
     let skill_key = params.skill_key.0.trim().to_owned();
     let key = skill_key.clone();
     let wanted =

@@ -19,7 +19,7 @@ use crate::channels::snapshot::{self, AccountBoard};
 use crate::clock::now_ms;
 use crate::current_settings::CurrentSettings;
 use crate::health::{HealthMonitor, unmet};
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Sessions shown in each list.
 const RECENT: usize = 10;
@@ -34,7 +34,7 @@ pub(super) struct StatusMethods {
     pub(super) system_events: Arc<SystemEvents>,
 }
 
-pub(super) async fn status(parts: &StatusMethods, _: Ignored) -> Result<StatusSummary, Failure> {
+pub(super) async fn status(parts: &StatusMethods, _: Ignored) -> Result<StatusSummary, RequestFailure> {
     let health = parts.health.snapshot().await;
     let beats = health.agents.iter().map(|agent| AgentBeat {
         agent_id: agent.agent_id.clone(),
@@ -61,7 +61,7 @@ pub(super) async fn status(parts: &StatusMethods, _: Ignored) -> Result<StatusSu
     })
 }
 
-async fn sessions(parts: &StatusMethods) -> Result<SessionsSummary, Failure> {
+async fn sessions(parts: &StatusMethods) -> Result<SessionsSummary, RequestFailure> {
     let settings = parts.settings.get();
     let models = DefaultModels::of(&parts.models, &settings).await;
     let defaults = StatusDefaults { model: models.model(), context_tokens: models.context_tokens };

@@ -12,7 +12,7 @@ use crate::clock::now_ms;
 use crate::current_settings::CurrentSettings;
 use crate::fan_out::EventHub;
 use crate::presence::{Presence, note_of};
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Parts of the gateway that `system-presence` and `system-event` use.
 pub(super) struct SystemMethods {
@@ -22,13 +22,16 @@ pub(super) struct SystemMethods {
     pub(super) events: Arc<EventHub>,
 }
 
-pub(super) async fn presence(parts: &SystemMethods, _: Ignored) -> Result<Vec<PresenceEntry>, Failure> {
+pub(super) async fn presence(
+    parts: &SystemMethods,
+    _: Ignored,
+) -> Result<Vec<PresenceEntry>, RequestFailure> {
     Ok(parts.presence.list())
 }
 
 /// Updates presence, queues what the agent should know for the main session, and broadcasts
 /// `presence`.
-pub(super) async fn event(parts: &SystemMethods, params: SystemEventParams) -> Result<Done, Failure> {
+pub(super) async fn event(parts: &SystemMethods, params: SystemEventParams) -> Result<Done, RequestFailure> {
     let text = given(params.text.as_deref()).ok_or_else(|| ErrorShape::invalid("text required"))?;
     let report = parts.presence.report(&params, text);
     tracing::info!(presence = %report.key, reason = report.after.reason.as_deref(), "presence reported");

@@ -18,7 +18,7 @@ use openclaw_sessions::key::normalize_account_id;
 
 use crate::channels::standing::why_not;
 use crate::current_settings::CurrentSettings;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Default number of messages to list.
 const LISTED: u32 = 100;
@@ -37,7 +37,7 @@ pub(super) struct UndeliveredMethods {
 pub(super) async fn failed(
     parts: &UndeliveredMethods,
     params: MessageFailedParams,
-) -> Result<MessageFailedResult, Failure> {
+) -> Result<MessageFailedResult, RequestFailure> {
     let meant = Meant::of(parts, params.channel.as_deref(), params.account_id.as_deref()).await?;
     let outbox = parts.dispatch.outbox();
     let all = given_up(outbox, &meant).await?;
@@ -58,7 +58,7 @@ async fn waiting(
     parts: &UndeliveredMethods,
     meant: &Meant,
     most: usize,
-) -> Result<(Vec<FailedMessage>, usize), Failure> {
+) -> Result<(Vec<FailedMessage>, usize), RequestFailure> {
     let mut open = parts.dispatch.outbox().waiting().await.map_err(|error| unavailable(&error))?;
     open.retain(|one| meant.has(one));
     let total = open.len();
@@ -102,7 +102,7 @@ pub(super) fn tell_accounts(platforms: &Platforms, config: &Config, trace: &mut 
 pub(super) async fn retry(
     parts: &UndeliveredMethods,
     params: MessageIdsParams,
-) -> Result<MessageRetryResult, Failure> {
+) -> Result<MessageRetryResult, RequestFailure> {
     let outbox = parts.dispatch.outbox();
     let mut ids = named(parts, params).await?;
     let refused = of_removed(parts, &ids).await?;
@@ -126,7 +126,10 @@ pub(super) async fn retry(
 
 /// Messages, by id, that could still be sent but belong to accounts that are not configured any
 /// more.
-async fn of_removed(parts: &UndeliveredMethods, ids: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+async fn of_removed(
+    parts: &UndeliveredMethods,
+    ids: &[String],
+) -> Result<BTreeMap<String, String>, RequestFailure> {
     let mut removed = BTreeMap::new();
     for id in ids {
         let found = parts.dispatch.outbox().find(id).await.map_err(|error| unavailable(&error))?;
@@ -153,7 +156,7 @@ fn can_be_sent(status: &DeliveryStatus) -> bool {
 pub(super) async fn discard(
     parts: &UndeliveredMethods,
     params: MessageIdsParams,
-) -> Result<MessageDiscardResult, Failure> {
+) -> Result<MessageDiscardResult, RequestFailure> {
     let outbox = parts.dispatch.outbox();
     let (mut discarded, mut others) = (Vec::new(), Vec::new());
     let deadline = Instant::now() + ON_ITS_WAY;
@@ -191,7 +194,7 @@ impl Meant {
         parts: &UndeliveredMethods,
         channel: Option<&str>,
         account: Option<&str>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, RequestFailure> {
         let [channel, account] =
             [channel, account].map(|text| text.map(str::trim).filter(|text| !text.is_empty()));
         let channel = channel.map(|name| {
@@ -228,14 +231,14 @@ impl Meant {
 }
 
 /// The newest first.
-async fn given_up(outbox: &Outbox, meant: &Meant) -> Result<Vec<ListedDelivery>, Failure> {
+async fn given_up(outbox: &Outbox, meant: &Meant) -> Result<Vec<ListedDelivery>, RequestFailure> {
     let mut all = outbox.failed(u32::MAX).await.map_err(|error| unavailable(&error))?;
     all.retain(|one| meant.has(one));
     Ok(all)
 }
 
 /// The ids that are meant.
-async fn named(parts: &UndeliveredMethods, params: MessageIdsParams) -> Result<Vec<String>, Failure> {
+async fn named(parts: &UndeliveredMethods, params: MessageIdsParams) -> Result<Vec<String>, RequestFailure> {
     let meant = Meant::of(parts, params.channel.as_deref(), params.account_id.as_deref()).await?;
     let ids: Vec<String> =
         params.ids.unwrap_or_default().into_iter().map(|id| id.trim().to_owned()).collect();
@@ -252,7 +255,7 @@ async fn named(parts: &UndeliveredMethods, params: MessageIdsParams) -> Result<V
 async fn standing(
     outbox: &Outbox,
     ids: impl Iterator<Item = String>,
-) -> Result<BTreeMap<String, String>, Failure> {
+) -> Result<BTreeMap<String, String>, RequestFailure> {
     let mut stand = BTreeMap::new();
     for id in ids {
         let found = outbox.find(&id).await.map_err(|error| unavailable(&error))?;
@@ -301,6 +304,6 @@ fn listed(one: ListedDelivery) -> FailedMessage {
     }
 }
 
-fn unavailable(error: &OutboxError) -> Failure {
+fn unavailable(error: &OutboxError) -> RequestFailure {
     ErrorShape::unavailable(format!("Error: {error}")).into()
 }

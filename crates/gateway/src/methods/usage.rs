@@ -17,7 +17,7 @@ use openclaw_sessions::SessionStore;
 use openclaw_sessions::usage::{self, Ledger, UsageError, UsageIndex};
 
 use crate::current_settings::CurrentSettings;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Parts of the gateway that `usage.*` and `sessions.usage*` use.
 pub(super) struct UsageMethods {
@@ -29,13 +29,16 @@ pub(super) struct UsageMethods {
 }
 
 /// Usage as reported by the providers for which the default agent has credentials.
-pub(super) async fn status(parts: &UsageMethods, _: Ignored) -> Result<UsageStatusResult, Failure> {
+pub(super) async fn status(parts: &UsageMethods, _: Ignored) -> Result<UsageStatusResult, RequestFailure> {
     let settings = parts.settings.get();
     let agent_dir = settings.config.agent(&settings.config.default_agent()).agent_dir;
     Ok(parts.quotas.get(&parts.models, &settings.models, &agent_dir).await)
 }
 
-pub(super) async fn cost(parts: &UsageMethods, params: UsageCostParams) -> Result<UsageCostResult, Failure> {
+pub(super) async fn cost(
+    parts: &UsageMethods,
+    params: UsageCostParams,
+) -> Result<UsageCostResult, RequestFailure> {
     let agents = parts.settings.config().agent_ids();
     usage::cost(ledger(parts, &agents), &params).await.map_err(|error| failure(UsageCost::NAME, error))
 }
@@ -43,7 +46,7 @@ pub(super) async fn cost(parts: &UsageMethods, params: UsageCostParams) -> Resul
 pub(super) async fn sessions(
     parts: &UsageMethods,
     params: SessionsUsageParams,
-) -> Result<SessionsUsageResult, Failure> {
+) -> Result<SessionsUsageResult, RequestFailure> {
     let agents = parts.settings.config().agent_ids();
     usage::report(ledger(parts, &agents), &params).await.map_err(|error| failure(SessionsUsage::NAME, error))
 }
@@ -51,14 +54,14 @@ pub(super) async fn sessions(
 pub(super) async fn timeseries(
     parts: &UsageMethods,
     params: SessionsUsageTimeseriesParams,
-) -> Result<SessionsUsageTimeseriesResult, Failure> {
+) -> Result<SessionsUsageTimeseriesResult, RequestFailure> {
     Ok(usage::timeseries(ledger(parts, &[]), &params).await?)
 }
 
 pub(super) async fn logs(
     parts: &UsageMethods,
     params: SessionsUsageLogsParams,
-) -> Result<SessionsUsageLogsResult, Failure> {
+) -> Result<SessionsUsageLogsResult, RequestFailure> {
     Ok(usage::logs(ledger(parts, &[]), &params).await?)
 }
 
@@ -69,7 +72,7 @@ fn ledger<'a>(parts: &'a UsageMethods, agents: &'a [AgentId]) -> Ledger<'a> {
 }
 
 /// Failure for usage requests. Invalid dates are reported like other params that are wrong.
-fn failure(method: &str, error: UsageError) -> Failure {
+fn failure(method: &str, error: UsageError) -> RequestFailure {
     match error {
         UsageError::Range(error) => ErrorShape::invalid_params(method, &error.to_string()).into(),
         other => other.into(),

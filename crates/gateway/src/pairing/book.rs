@@ -49,7 +49,7 @@ pub struct ConnectingDevice {
 
 /// Decision on a connecting device.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Settled {
+pub enum PairingDecision {
     /// The device may come in.
     Admitted(Admission),
     /// A person has to approve the request first.
@@ -147,10 +147,13 @@ impl PairingBook {
         device: &ConnectingDevice,
         now: i64,
         mint: &mut dyn FnMut() -> String,
-    ) -> Settled {
+    ) -> PairingDecision {
         self.prune(now);
         match self.need(device) {
-            None => Settled::Admitted(Admission { token: self.admit(device, now, mint), announcement: None }),
+            None => PairingDecision::Admitted(Admission {
+                token: self.admit(device, now, mint),
+                announcement: None,
+            }),
             Some(need) if device.is_local && need != Need::Revoked => self.pair_silently(device, now, mint),
             Some(_) => self.request(device, now, mint),
         }
@@ -241,12 +244,12 @@ impl PairingBook {
         device: &ConnectingDevice,
         now: i64,
         mint: &mut dyn FnMut() -> String,
-    ) -> Settled {
+    ) -> PairingDecision {
         let request = self.pending_of(device, mint(), now);
         let token = self.approve(&request, now, mint);
         let announcement =
             Announcement::Approved { request_id: request.request_id, device_id: request.device_id, ts: now };
-        Settled::Admitted(Admission { token, announcement: Some(announcement) })
+        PairingDecision::Admitted(Admission { token, announcement: Some(announcement) })
     }
 
     /// Pairs a device as it asked: roles and scopes are added to those it has, its token allows what it asked for.
@@ -280,7 +283,12 @@ impl PairingBook {
     }
 
     /// Records that a device wants to be paired; what it asks for is added to a request it made before (KB-8).
-    fn request(&mut self, device: &ConnectingDevice, now: i64, mint: &mut dyn FnMut() -> String) -> Settled {
+    fn request(
+        &mut self,
+        device: &ConnectingDevice,
+        now: i64,
+        mint: &mut dyn FnMut() -> String,
+    ) -> PairingDecision {
         let same = |request: &&mut Pending| {
             request.device_id == device.device_id && request.public_key == device.public_key
         };
@@ -289,14 +297,14 @@ impl PairingBook {
             let request_id = request.request_id.clone();
             self.pending.insert(request_id.clone(), request.clone());
             let announcement = Some(Announcement::Requested(Box::new(request)));
-            return Settled::PairingRequired { request_id, announcement };
+            return PairingDecision::PairingRequired { request_id, announcement };
         };
         let before = (request.roles.len(), request.scopes.len());
         request.role = Some(device.role.as_str().to_owned());
         request.roles = union(std::mem::take(&mut request.roles), &[device.role.as_str().to_owned()]);
         request.scopes = union(std::mem::take(&mut request.scopes), &device.scopes);
         let has_grown = before != (request.roles.len(), request.scopes.len());
-        Settled::PairingRequired {
+        PairingDecision::PairingRequired {
             request_id: request.request_id.clone(),
             announcement: has_grown.then(|| Announcement::Requested(Box::new(request.clone()))),
         }

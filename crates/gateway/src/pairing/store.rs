@@ -18,7 +18,7 @@ use super::record::{Paired, Pending};
 
 /// Reason why the pairing files could not be used.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub enum PairingStoreError {
     /// A file can't be read; the owner has to look.
     #[error("cannot read {path}: {source}")]
     Read {
@@ -46,7 +46,7 @@ pub struct Attempted<T> {
     /// Value returned by the change.
     pub value: T,
     /// Reason why the change could not be written to disk, if it could not.
-    pub unwritten: Option<StoreError>,
+    pub unwritten: Option<PairingStoreError>,
 }
 
 /// `<state>/devices`. One operation at a time.
@@ -66,7 +66,7 @@ impl DeviceStore {
     ///
     /// # Errors
     /// When a file can't be read or written; then nothing of the change is kept. A damaged one is repaired first.
-    pub async fn update<T, F>(&self, change: F) -> Result<T, StoreError>
+    pub async fn update<T, F>(&self, change: F) -> Result<T, PairingStoreError>
     where
         T: Send + 'static,
         F: FnOnce(&mut PairingBook) -> T + Send + 'static,
@@ -80,7 +80,7 @@ impl DeviceStore {
     ///
     /// # Errors
     /// When a file can't be read.
-    pub async fn attempt<T, F>(&self, change: F) -> Result<Attempted<T>, StoreError>
+    pub async fn attempt<T, F>(&self, change: F) -> Result<Attempted<T>, PairingStoreError>
     where
         T: Send + 'static,
         F: FnOnce(&mut PairingBook) -> T + Send + 'static,
@@ -93,11 +93,11 @@ impl DeviceStore {
             let value = change(&mut book);
             Ok(Attempted { value, unwritten: store.write(&before, &book).err() })
         };
-        tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::Stopped)?
+        tokio::task::spawn_blocking(work).await.map_err(|_| PairingStoreError::Stopped)?
     }
 
     /// Reads the book. Damaged files are repaired.
-    fn read(&self) -> Result<PairingBook, StoreError> {
+    fn read(&self) -> Result<PairingBook, PairingStoreError> {
         let (pending, paired) = (read_map(&self.pending())?, read_map(&self.paired())?);
         if pending.flaw.is_some() || paired.flaw.is_some() {
             self.repair()?;
@@ -109,7 +109,7 @@ impl DeviceStore {
     ///
     /// # Errors
     /// When a file can't be read.
-    pub fn damage(&self) -> Result<Vec<Damage>, StoreError> {
+    pub fn damage(&self) -> Result<Vec<Damage>, PairingStoreError> {
         let of = |path: PathBuf, flaw: Option<String>| flaw.map(|flaw| Damage { path, flaw });
         let pending = of(self.pending(), read_map::<Pending>(&self.pending())?.flaw);
         let paired = of(self.paired(), read_map::<Paired>(&self.paired())?.flaw);
@@ -120,14 +120,14 @@ impl DeviceStore {
     ///
     /// # Errors
     /// When a file can't be read or written.
-    pub fn repair(&self) -> Result<Vec<PathBuf>, StoreError> {
+    pub fn repair(&self) -> Result<Vec<PathBuf>, PairingStoreError> {
         let pending = repair::<Pending>(&self.pending())?;
         let paired = repair::<Paired>(&self.paired())?;
         Ok(pending.into_iter().chain(paired).collect())
     }
 
     /// The pairing comes last: when the first write fails, a device is not paired without a trace of its request.
-    fn write(&self, before: &PairingBook, book: &PairingBook) -> Result<(), StoreError> {
+    fn write(&self, before: &PairingBook, book: &PairingBook) -> Result<(), PairingStoreError> {
         if before.paired != book.paired {
             let durability = if is_only_use(before, book) { Durability::Whole } else { Durability::Synced };
             write_map(&self.paired(), &book.paired, durability)?;
@@ -176,11 +176,11 @@ struct Records<T> {
     flaw: Option<String>,
 }
 
-fn read_map<T: DeserializeOwned>(path: &Path) -> Result<Records<T>, StoreError> {
+fn read_map<T: DeserializeOwned>(path: &Path) -> Result<Records<T>, PairingStoreError> {
     let bytes = match shared_place::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(source) => return Err(StoreError::Read { path: path.to_owned(), source }),
+        Err(source) => return Err(PairingStoreError::Read { path: path.to_owned(), source }),
     };
     Ok(readable(&bytes))
 }
@@ -220,16 +220,16 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for &mut Records<T> {
 }
 
 /// Replaces a damaged file by what can be read of it. Gives the copy that was kept.
-fn repair<T: DeserializeOwned + Serialize>(path: &Path) -> Result<Option<PathBuf>, StoreError> {
+fn repair<T: DeserializeOwned + Serialize>(path: &Path) -> Result<Option<PathBuf>, PairingStoreError> {
     let Records { records, flaw } = read_map::<T>(path)?;
     let Some(flaw) = flaw else { return Ok(None) };
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".damaged-{}", iso(now_ms()).replace([':', '.'], "-")));
     let copy = PathBuf::from(name);
-    let bytes =
-        shared_place::read(path).map_err(|source| StoreError::Read { path: path.to_owned(), source })?;
+    let bytes = shared_place::read(path)
+        .map_err(|source| PairingStoreError::Read { path: path.to_owned(), source })?;
     private_file::replace(&copy, &bytes, Durability::Synced)
-        .map_err(|source| StoreError::Write { path: copy.clone(), source })?;
+        .map_err(|source| PairingStoreError::Write { path: copy.clone(), source })?;
     write_map(path, &records, Durability::Synced)?;
     tracing::error!(
         file = %path.display(), copy = %copy.display(), kept = records.len(), flaw,
@@ -243,12 +243,12 @@ fn write_map<T: Serialize>(
     path: &Path,
     map: &BTreeMap<String, T>,
     durability: Durability,
-) -> Result<(), StoreError> {
+) -> Result<(), PairingStoreError> {
     let unwritable =
-        |error: serde_json::Error| StoreError::Write { path: path.to_owned(), source: error.into() };
+        |error: serde_json::Error| PairingStoreError::Write { path: path.to_owned(), source: error.into() };
     let text = serde_json::to_vec_pretty(map).map_err(unwritable)?;
     private_file::replace(path, &text, durability)
-        .map_err(|source| StoreError::Write { path: path.to_owned(), source })
+        .map_err(|source| PairingStoreError::Write { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use openclaw_protocol::params::system::PresenceEntry;
 
-use super::registry::Report;
+use super::registry::PresenceChange;
 
 /// The line to queue for the main session, if the report is worth one: a plain note always is, a beacon only when
 /// something a person would care about has changed. `is_same_device` tells whether the last line queued was about the
 /// same device, so that its name need not be said again.
-pub fn note_of(text: &str, report: &Report, is_same_device: bool) -> Option<String> {
+pub fn note_of(text: &str, report: &PresenceChange, is_same_device: bool) -> Option<String> {
     if !text.starts_with("Node:") {
         return Some(text.to_owned());
     }

@@ -19,13 +19,13 @@ const KEY_CHARS: usize = 64;
 pub struct PresenceRegistry {
     own: PresenceEntry,
     own_key: String,
-    rows: Vec<Row>,
+    rows: Vec<PresenceRow>,
     /// Orders rows of the same millisecond: the one changed last comes first.
     changes: u64,
 }
 
 #[derive(Debug, Default)]
-struct Row {
+struct PresenceRow {
     /// The names it is found by, in lower case.
     names: Vec<String>,
     entry: PresenceEntry,
@@ -36,7 +36,7 @@ struct Row {
 
 /// Effect of a `system-event` on the list.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Report {
+pub struct PresenceChange {
     /// The row's key.
     pub key: String,
     /// The row before, if there was one.
@@ -86,7 +86,7 @@ impl PresenceRegistry {
 
     /// A device reports, or a person leaves a note. Explicit fields count more than the text, and
     /// the text more than what was known.
-    pub fn report(&mut self, params: &SystemEventParams, text: &str, now: i64) -> Report {
+    pub fn report(&mut self, params: &SystemEventParams, text: &str, now: i64) -> PresenceChange {
         let beacon = Beacon::parse(text);
         let names = self.report_names(params, &beacon, text);
         let key = names.first().cloned().unwrap_or_default();
@@ -114,7 +114,7 @@ impl PresenceRegistry {
         row.entry = merge(row.entry, fresh, now);
         let after = row.entry.clone();
         self.put(row, names);
-        Report { key, before, after }
+        PresenceChange { key, before, after }
     }
 
     /// Device and instance where they are said, else the first of what else names it.
@@ -160,8 +160,8 @@ impl PresenceRegistry {
     }
 
     /// Takes out the row that has one of these names. Two that turn out to be of the same client become one.
-    fn take(&mut self, names: &[String]) -> Option<Row> {
-        let is_named = |row: &mut Row| row.names.iter().any(|name| names.contains(name));
+    fn take(&mut self, names: &[String]) -> Option<PresenceRow> {
+        let is_named = |row: &mut PresenceRow| row.names.iter().any(|name| names.contains(name));
         self.rows.extract_if(.., is_named).reduce(|mut one, other| {
             let now = one.entry.ts.max(other.entry.ts);
             one.names.extend(other.names);
@@ -172,7 +172,7 @@ impl PresenceRegistry {
     }
 
     /// Puts a row back that was changed.
-    fn put(&mut self, mut row: Row, names: Vec<String>) {
+    fn put(&mut self, mut row: PresenceRow, names: Vec<String>) {
         self.changes += 1;
         row.change = self.changes;
         for name in names {

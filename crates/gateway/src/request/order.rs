@@ -7,27 +7,27 @@ use tokio::sync::oneshot;
 
 /// Hands out turns, in the order in which frames are read.
 #[derive(Debug, Default)]
-pub(crate) struct Order {
+pub(crate) struct RequestOrder {
     /// Ends when the last turn that was handed out is over.
     last: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
 /// A request's turn. It is over when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct RequestTurn {
     before: Option<oneshot::Receiver<()>>,
     _over: oneshot::Sender<()>,
 }
 
-impl Order {
+impl RequestOrder {
     /// The turn behind all that were handed out before.
-    pub(crate) fn turn(&self) -> Turn {
+    pub(crate) fn turn(&self) -> RequestTurn {
         let (over, last) = oneshot::channel();
-        Turn { before: self.last.lock().replace(last), _over: over }
+        RequestTurn { before: self.last.lock().replace(last), _over: over }
     }
 }
 
-impl Turn {
+impl RequestTurn {
     /// Waits until the one before is over.
     pub(crate) async fn comes(&mut self) {
         if let Some(before) = self.before.take() {
@@ -45,9 +45,9 @@ mod tests {
 
     #[tokio::test]
     async fn turns_come_one_after_the_other_also_where_one_is_given_up() {
-        let order = Order::default();
+        let order = RequestOrder::default();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let turns: Vec<Turn> = (0..4).map(|_| order.turn()).collect();
+        let turns: Vec<RequestTurn> = (0..4).map(|_| order.turn()).collect();
         let mut tasks = tokio::task::JoinSet::new();
         for (n, mut turn) in turns.into_iter().enumerate().rev() {
             let seen = Arc::clone(&seen);

@@ -12,9 +12,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::front::Front;
-use super::http::{Caller, respond};
+use super::http::{TcpEndpoints, respond};
 use super::watched::Watched;
-use crate::places::{Activity, Place};
+use crate::places::{Activity, ConnectionPlace};
 
 /// Time that a client has to send the head of a request, the first or a later one on the same
 /// connection.
@@ -51,7 +51,7 @@ pub(crate) async fn run(listener: TcpListener, front: Arc<Front>) {
 }
 
 /// Serves a connection until it ends, becomes a WebSocket, takes nothing, or has to make room.
-async fn serve(stream: TcpStream, peer: SocketAddr, place: Place, front: Arc<Front>) {
+async fn serve(stream: TcpStream, peer: SocketAddr, place: ConnectionPlace, front: Arc<Front>) {
     // Small frames must not wait for each other; without it answers are merely slower.
     let _ = stream.set_nodelay(true);
     let Ok(local) = stream.local_addr() else { return };
@@ -60,7 +60,7 @@ async fn serve(stream: TcpStream, peer: SocketAddr, place: Place, front: Arc<Fro
     let ended = tokio::select! { biased;
         () = lost.cancelled() => return tracing::debug!(%peer, "connection ended: another one needed its place"),
         () = stalled(place.activity()) => return tracing::debug!(%peer, "connection ended: it takes nothing"),
-        ended = serve_http(io, Caller { peer, local }, &front) => ended,
+        ended = serve_http(io, TcpEndpoints { peer, local }, &front) => ended,
     };
     if let Err(error) = ended {
         tracing::debug!(%peer, %error, "connection ended");
@@ -75,7 +75,7 @@ async fn stalled(activity: &Activity) {
 }
 
 /// Speaks HTTP until the client is done or the gateway stops.
-pub(crate) async fn serve_http<S>(io: S, caller: Caller, front: &Arc<Front>) -> hyper::Result<()>
+pub(crate) async fn serve_http<S>(io: S, caller: TcpEndpoints, front: &Arc<Front>) -> hyper::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -104,21 +104,24 @@ where
 mod tests {
     use super::*;
     use crate::handshake::origin::PageRules;
-    use crate::places::{Limits, PlaceLimits};
+    use crate::places::{ConnectionLimits, PlaceLimits};
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
     const REQUEST: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
     const CALLER: ([u8; 4], u16) = ([127, 0, 0, 1], 1);
 
     fn front() -> Arc<Front> {
-        let some = Limits { per_address: 1, remote: 1, all: 1 };
+        let some = ConnectionLimits { per_address: 1, remote: 1, all: 1 };
         let limits = PlaceLimits { connections: some, handshakes: some };
         Arc::new(Front::new(PageRules::default(), limits))
     }
 
     /// Simulates a client that has asked so many times at once; returns the gateway's side, with as
     /// much room for its answers as for its requests.
-    async fn asked(front: &Arc<Front>, times: usize) -> (DuplexStream, Place, Watched<DuplexStream>) {
+    async fn asked(
+        front: &Arc<Front>,
+        times: usize,
+    ) -> (DuplexStream, ConnectionPlace, Watched<DuplexStream>) {
         let requests = REQUEST.repeat(times);
         let (mut theirs, ours) = duplex(requests.len().max(4_096));
         let place = front.places.enter(CALLER.0.into());
@@ -131,7 +134,7 @@ mod tests {
     async fn a_connection_on_which_nothing_more_is_asked_ends() {
         let front = front();
         let (mut theirs, place, ours) = asked(&front, 1).await;
-        let caller = Caller { peer: CALLER.into(), local: CALLER.into() };
+        let caller = TcpEndpoints { peer: CALLER.into(), local: CALLER.into() };
         let mut answer = Vec::new();
         let (_, read) = tokio::join!(serve_http(ours, caller, &front), theirs.read_to_end(&mut answer));
         read.unwrap();
@@ -143,7 +146,7 @@ mod tests {
     async fn a_connection_that_takes_nothing_of_its_answer_ends() {
         let front = front();
         let (_theirs, place, ours) = asked(&front, 1_000).await;
-        let caller = Caller { peer: CALLER.into(), local: CALLER.into() };
+        let caller = TcpEndpoints { peer: CALLER.into(), local: CALLER.into() };
         let began = tokio::time::Instant::now();
         tokio::select! {
             ended = serve_http(ours, caller, &front) => panic!("{ended:?} before it stalled"),

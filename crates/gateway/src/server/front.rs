@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Served;
 use crate::handshake::origin::PageRules;
-use crate::places::{PlaceLimits, Places};
+use crate::places::{ConnectionPlaces, PlaceLimits};
 
 /// The listening side of a gateway.
 #[derive(Debug)]
@@ -23,9 +23,9 @@ pub(crate) struct Front {
     /// Names of this gateway that a page may use.
     pub(crate) pages: PageRules,
     /// Places for HTTP connections; WebSockets leave theirs.
-    pub(crate) places: Places,
+    pub(crate) places: ConnectionPlaces,
     /// Places for WebSockets that are not authenticated yet.
-    pub(crate) handshakes: Places,
+    pub(crate) handshakes: ConnectionPlaces,
     served: SetOnce<Arc<Served>>,
 }
 
@@ -36,8 +36,8 @@ impl Front {
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
             pages,
-            places: Places::new(limits.connections),
-            handshakes: Places::new(limits.handshakes),
+            places: ConnectionPlaces::new(limits.connections),
+            handshakes: ConnectionPlaces::new(limits.handshakes),
             served: SetOnce::new(),
         }
     }

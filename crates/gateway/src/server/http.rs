@@ -22,7 +22,7 @@ const STRANGE_HOST: &str = "host not allowed (use the gateway's own name or addr
 
 /// Both ends of a TCP connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Caller {
+pub(crate) struct TcpEndpoints {
     /// The other end.
     pub(crate) peer: SocketAddr,
     /// Our own address.
@@ -30,7 +30,11 @@ pub(crate) struct Caller {
 }
 
 /// Answers one request.
-pub(crate) async fn respond(mut request: Request<Incoming>, caller: Caller, front: &Front) -> Response<Body> {
+pub(crate) async fn respond(
+    mut request: Request<Incoming>,
+    caller: TcpEndpoints,
+    front: &Front,
+) -> Response<Body> {
     let is_upgrade = upgrade::is_requested(&request);
     if !is_upgrade && let Some(refusal) = strange_host(request.headers(), &front.pages) {
         return refusal;
@@ -60,7 +64,7 @@ pub(crate) async fn respond(mut request: Request<Incoming>, caller: Caller, fron
 
 fn open_socket(
     request: &mut Request<Incoming>,
-    caller: Caller,
+    caller: TcpEndpoints,
     front: &Front,
     served: &Served,
 ) -> Response<Body> {

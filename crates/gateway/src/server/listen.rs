@@ -43,7 +43,7 @@ pub enum ListenError {
 
 /// An address to listen on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct ListenAddress {
     /// The address.
     pub(crate) ip: IpAddr,
     /// True if the gateway does without the address when it can't be had.
@@ -55,9 +55,9 @@ pub(crate) fn wanted(
     bind: BindMode,
     custom: Option<IpAddr>,
     own: &[IpAddr],
-) -> Result<Vec<Wanted>, ListenError> {
-    let needed = |ip| Wanted { ip, optional: false };
-    let also = |ip| Wanted { ip, optional: true };
+) -> Result<Vec<ListenAddress>, ListenError> {
+    let needed = |ip| ListenAddress { ip, optional: false };
+    let also = |ip| ListenAddress { ip, optional: true };
     let with_loopback = |ip: IpAddr| {
         let is_v4_loopback = ip == IpAddr::V4(Ipv4Addr::LOCALHOST);
         let alias = is_v4_loopback.then(|| also(Ipv6Addr::LOCALHOST.into()));
@@ -74,7 +74,7 @@ pub(crate) fn wanted(
 /// Listens. All listeners share one port, also when the system chose it.
 pub(crate) fn listen(options: &GatewayOptions, own: &[IpAddr]) -> Result<Vec<TcpListener>, ListenError> {
     let mut listeners: Vec<TcpListener> = Vec::new();
-    for Wanted { ip, optional } in wanted(options.bind, options.custom_bind_host, own)? {
+    for ListenAddress { ip, optional } in wanted(options.bind, options.custom_bind_host, own)? {
         let chosen = listeners.first().and_then(|first| first.local_addr().ok());
         let address = SocketAddr::new(ip, chosen.map_or(options.port, |first| first.port()));
         match bind(address) {

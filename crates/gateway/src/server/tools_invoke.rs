@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Served;
-use super::http::{Caller, json_response, text_response};
+use super::http::{TcpEndpoints, json_response, text_response};
 use crate::entrance::Entrance;
 use crate::handshake::client_address::{ClientAddress, Origination};
 use crate::handshake::origin;
@@ -32,13 +32,17 @@ const SENDING: Duration = Duration::from_secs(30);
 
 /// Answer to a call that was made. It may be large, and is written as it is.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct InvokeResponse<'a> {
     ok: bool,
     result: &'a Invoked,
 }
 
 /// Answers.
-pub(super) async fn respond(request: Request<Incoming>, caller: Caller, served: &Served) -> Response<Body> {
+pub(super) async fn respond(
+    request: Request<Incoming>,
+    caller: TcpEndpoints,
+    served: &Served,
+) -> Response<Body> {
     if *request.method() != Method::POST {
         let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
@@ -55,7 +59,7 @@ pub(super) async fn respond(request: Request<Incoming>, caller: Caller, served: 
     let cancel = served.stopping.child_token();
     let _guard = cancel.clone().drop_guard();
     match served.dispatch.invoke_tool(invocation, &cancel).await {
-        Ok(made) => json_response(StatusCode::OK, &Answer { ok: true, result: &made }),
+        Ok(made) => json_response(StatusCode::OK, &InvokeResponse { ok: true, result: &made }),
         Err(error @ InvokeError::Unavailable(_)) => {
             refused(StatusCode::NOT_FOUND, "not_found", &error.to_string())
         }
@@ -69,7 +73,7 @@ pub(super) async fn respond(request: Request<Incoming>, caller: Caller, served: 
 /// Succeeds if the client knows the shared secret (the token or the password) as its bearer, is no strange page, and
 /// asks without a proxy: behind one the secret lets nobody in without a device, and a request has
 /// none. Guessing is slowed down.
-fn admit(headers: &HeaderMap, caller: Caller, entrance: &Entrance) -> Result<(), Box<Response<Body>>> {
+fn admit(headers: &HeaderMap, caller: TcpEndpoints, entrance: &Entrance) -> Result<(), Box<Response<Body>>> {
     let origination = Origination::of(headers, caller.peer, caller.local);
     let door = entrance.door_for(&origination);
     if origination.origin.is_some() && !door.admits_origin(&origination) {

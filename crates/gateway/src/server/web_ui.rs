@@ -27,7 +27,7 @@ const MISSING: &str = "Control UI assets not found. Build them with `cargo xtask
 
 /// Target of a path of the UI.
 #[derive(Debug, PartialEq, Eq)]
-enum Target<'a> {
+enum UiRoute<'a> {
     /// A file, or the page when there is none of this name.
     FileOrPage(&'a str),
     /// A file; a missing one is not found, since a page in its place only confuses browsers.
@@ -55,39 +55,39 @@ pub(crate) async fn respond(method: &Method, uri: &Uri, config: &Config) -> Resp
         None => file(path),
     };
     let response = match target(&base, uri.path()) {
-        Target::FileOrPage(path) => match file(path).await {
+        UiRoute::FileOrPage(path) => match file(path).await {
             Some(file) => file,
             None => page(config, &base, root).await,
         },
-        Target::Asset(path) => file(path).await.unwrap_or_else(not_found),
-        Target::Avatar(_)
+        UiRoute::Asset(path) => file(path).await.unwrap_or_else(not_found),
+        UiRoute::Avatar(_)
             if uri.query().is_some_and(|query| query.split('&').any(|item| item == "meta=1")) =>
         {
             typed(StatusCode::OK, "application/json; charset=utf-8", r#"{"avatarUrl":null}"#.into())
         }
-        Target::Avatar(_) | Target::NotFound => not_found(),
-        Target::Redirect => redirect(&base, uri.query()),
+        UiRoute::Avatar(_) | UiRoute::NotFound => not_found(),
+        UiRoute::Redirect => redirect(&base, uri.query()),
     };
     hardened(response)
 }
 
-fn target<'a>(base: &str, path: &'a str) -> Target<'a> {
+fn target<'a>(base: &str, path: &'a str) -> UiRoute<'a> {
     if base.is_empty() && (path == "/ui" || path.starts_with("/ui/")) {
-        return Target::NotFound;
+        return UiRoute::NotFound;
     }
-    let Some(rest) = path.strip_prefix(base) else { return Target::NotFound };
+    let Some(rest) = path.strip_prefix(base) else { return UiRoute::NotFound };
     match rest {
-        "" => return Target::Redirect,
-        rest if !rest.starts_with('/') => return Target::NotFound,
+        "" => return UiRoute::Redirect,
+        rest if !rest.starts_with('/') => return UiRoute::NotFound,
         _ => {}
     }
     if let Some(agent) = rest.strip_prefix("/avatar/") {
-        return if is_agent_id(agent) { Target::Avatar(agent) } else { Target::NotFound };
+        return if is_agent_id(agent) { UiRoute::Avatar(agent) } else { UiRoute::NotFound };
     }
     // A nested route of the page asks for assets relative to itself.
     match rest.rfind("/assets/") {
-        Some(at) => rest.get(at + 1..).map_or(Target::NotFound, Target::Asset),
-        None => Target::FileOrPage(rest.trim_start_matches('/')),
+        Some(at) => rest.get(at + 1..).map_or(UiRoute::NotFound, UiRoute::Asset),
+        None => UiRoute::FileOrPage(rest.trim_start_matches('/')),
     }
 }
 
@@ -200,21 +200,21 @@ mod tests {
     #[test]
     fn paths_lead_to_files_the_page_or_nowhere() {
         let rows = [
-            ("", "/", Target::FileOrPage("")),
-            ("", "/chat", Target::FileOrPage("chat")),
-            ("", "/favicon.svg", Target::FileOrPage("favicon.svg")),
-            ("", "/../../etc/passwd", Target::FileOrPage("../../etc/passwd")),
-            ("", "/ui", Target::NotFound),
-            ("", "/ui/x", Target::NotFound),
-            ("", "/assets/missing.js", Target::Asset("assets/missing.js")),
-            ("", "/avatar/main", Target::Avatar("main")),
-            ("", "/avatar/bad%20id", Target::NotFound),
-            ("", "/avatar/a/b", Target::NotFound),
-            ("/ui", "/ui", Target::Redirect),
-            ("/ui", "/ui/sessions", Target::FileOrPage("sessions")),
-            ("/ui", "/ui/x/assets/index.js", Target::Asset("assets/index.js")),
-            ("/ui", "/other", Target::NotFound),
-            ("/ui", "/uix", Target::NotFound),
+            ("", "/", UiRoute::FileOrPage("")),
+            ("", "/chat", UiRoute::FileOrPage("chat")),
+            ("", "/favicon.svg", UiRoute::FileOrPage("favicon.svg")),
+            ("", "/../../etc/passwd", UiRoute::FileOrPage("../../etc/passwd")),
+            ("", "/ui", UiRoute::NotFound),
+            ("", "/ui/x", UiRoute::NotFound),
+            ("", "/assets/missing.js", UiRoute::Asset("assets/missing.js")),
+            ("", "/avatar/main", UiRoute::Avatar("main")),
+            ("", "/avatar/bad%20id", UiRoute::NotFound),
+            ("", "/avatar/a/b", UiRoute::NotFound),
+            ("/ui", "/ui", UiRoute::Redirect),
+            ("/ui", "/ui/sessions", UiRoute::FileOrPage("sessions")),
+            ("/ui", "/ui/x/assets/index.js", UiRoute::Asset("assets/index.js")),
+            ("/ui", "/other", UiRoute::NotFound),
+            ("/ui", "/uix", UiRoute::NotFound),
         ];
         for (base, path, expect) in rows {
             assert_eq!(target(base, path), expect, "{base} {path}");

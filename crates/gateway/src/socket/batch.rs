@@ -24,14 +24,14 @@ enum Opcode {
 /// Frames in the order of their sending.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    parts: Parts,
+    parts: WriteBatch,
     /// Bytes copied since the last shared part.
     copied: BytesMut,
 }
 
 /// Bytes to be written, one part after the other.
 #[derive(Debug, Default)]
-pub(super) struct Parts(VecDeque<Bytes>);
+pub(super) struct WriteBatch(VecDeque<Bytes>);
 
 impl Batch {
     pub(super) fn is_empty(&self) -> bool {
@@ -61,7 +61,7 @@ impl Batch {
     }
 
     /// All of it.
-    pub(super) fn parts(&mut self) -> &mut Parts {
+    pub(super) fn parts(&mut self) -> &mut WriteBatch {
         self.end_copied();
         &mut self.parts
     }
@@ -99,7 +99,7 @@ impl Batch {
     }
 }
 
-impl Buf for Parts {
+impl Buf for WriteBatch {
     fn remaining(&self) -> usize {
         self.0.iter().map(Bytes::len).sum()
     }

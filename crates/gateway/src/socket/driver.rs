@@ -27,18 +27,18 @@ use super::hello::hello;
 use super::requests::Requests;
 use crate::clock::now_ms;
 use crate::connection::frame_budget::{FrameBytes, MAX_FRAME_BYTES};
-use crate::connection::outbound::{Next, Outbound};
+use crate::connection::outbound::{Outbound, OutboundStep};
 use crate::connection::{ConnId, Connection, ConnectionInfo};
-use crate::events::Event;
+use crate::events::GatewayEvent;
 use crate::fan_out::EventHub;
 use crate::frame_text::FrameText;
 use crate::handshake::client_address::{ClientAddress, Origination};
 use crate::handshake::close::Closing;
-use crate::handshake::machine::{Attempt, Claim, Refusal, judge};
-use crate::handshake::settle::{Entry, Settlement, settle};
+use crate::handshake::machine::{Claim, ConnectAttempt, ConnectRefusal, judge};
+use crate::handshake::settle::{AdmittedClient, Settlement, settle};
 use crate::health::HealthMonitor;
-use crate::pairing::{Announcement, Attempted, DeviceToken, PairingBook, StoreError};
-use crate::places::Place;
+use crate::pairing::{Announcement, Attempted, DeviceToken, PairingBook, PairingStoreError};
+use crate::places::ConnectionPlace;
 
 /// Time limit from the open socket to `hello-ok`.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -62,7 +62,7 @@ type Socket = WebSocketStream<FrameGate<ReadHalf<Io>>>;
 pub(crate) async fn drive(
     upgraded: Upgraded,
     origination: Origination,
-    place: Place,
+    place: ConnectionPlace,
     parts: Arc<SocketParts>,
 ) {
     let (reading, mut io) = tokio::io::split(TokioIo::new(upgraded));
@@ -75,7 +75,7 @@ pub(crate) async fn drive(
     let mut socket = WebSocketStream::from_raw_socket(gate, Side::Server, Some(config)).await;
     let outbound = Arc::new(Outbound::default());
     let admitted = Mutex::new(None);
-    let reader = Reader {
+    let reader = SocketReader {
         socket: &mut socket,
         origination,
         latch,
@@ -115,7 +115,7 @@ async fn linger(mut io: Io) {
 }
 
 /// Future that finished first.
-enum Ended {
+enum DriverExit {
     Reading,
     Writing,
     Patience,
@@ -133,15 +133,15 @@ async fn run_both(
         sleep(FLUSH_GRACE).await;
     };
     let mut halves = FuturesUnordered::new();
-    halves.push(reading.map(|()| Ended::Reading).boxed());
-    halves.push(writing.map(|()| Ended::Writing).boxed());
-    halves.push(patience.map(|()| Ended::Patience).boxed());
+    halves.push(reading.map(|()| DriverExit::Reading).boxed());
+    halves.push(writing.map(|()| DriverExit::Writing).boxed());
+    halves.push(patience.map(|()| DriverExit::Patience).boxed());
     match halves.next().await {
         // The client is gone or about to be, no matter if it got everything.
-        Some(Ended::Reading) if outbound.is_closing() => {}
+        Some(DriverExit::Reading) if outbound.is_closing() => {}
         // The close is sent, or nothing can be sent any more: wait for the client's answer, not for long.
-        Some(Ended::Writing) => {}
-        Some(Ended::Reading | Ended::Patience) | None => return,
+        Some(DriverExit::Writing) => {}
+        Some(DriverExit::Reading | DriverExit::Patience) | None => return,
     }
     let _ = timeout(CLOSE_GRACE, halves.next()).await;
 }
@@ -155,21 +155,21 @@ async fn write(io: &mut WriteHalf<Io>, outbound: &Outbound) {
         let next = match unsent {
             _ if batch.is_empty() => outbound.next().await,
             0..=WRITTEN_AT_ONCE => outbound.take(),
-            _ => Next::Wait,
+            _ => OutboundStep::Wait,
         };
         match next {
-            Next::Write(frame) => {
+            OutboundStep::Write(frame) => {
                 unsent += frame.bytes;
                 batch.text(frame.text);
             }
-            Next::Pong(data) => batch.pong(&data),
-            Next::Close(closing) => {
+            OutboundStep::Pong(data) => batch.pong(&data),
+            OutboundStep::Close(closing) => {
                 batch.close(&closing);
                 // The client may have gone; there is nobody to tell.
                 let _ = io.write_all_buf(batch.parts()).await;
                 return;
             }
-            Next::Wait => {
+            OutboundStep::Wait => {
                 if io.write_all_buf(batch.parts()).await.is_err() {
                     return;
                 }
@@ -181,7 +181,7 @@ async fn write(io: &mut WriteHalf<Io>, outbound: &Outbound) {
 }
 
 /// The reading half of a socket.
-struct Reader<'a> {
+struct SocketReader<'a> {
     socket: &'a mut Socket,
     origination: Origination,
     latch: Latch,
@@ -189,8 +189,8 @@ struct Reader<'a> {
     parts: Arc<SocketParts>,
 }
 
-impl Reader<'_> {
-    async fn run(mut self, place: Place, admitted: &Mutex<Option<Arc<Connection>>>) {
+impl SocketReader<'_> {
+    async fn run(mut self, place: ConnectionPlace, admitted: &Mutex<Option<Arc<Connection>>>) {
         let (stopping, parts) = (Closing::stopping(), Arc::clone(&self.parts));
         let greeted = tokio::select! { biased;
             () = parts.stopping.cancelled() => return self.outbound.close(stopping),
@@ -272,12 +272,16 @@ impl Reader<'_> {
         }
     }
 
-    async fn decide(&mut self, nonce: &str, text: &str) -> Result<(Claim, Entry), Box<Refusal>> {
+    async fn decide(
+        &mut self,
+        nonce: &str,
+        text: &str,
+    ) -> Result<(Claim, AdmittedClient), Box<ConnectRefusal>> {
         let door = self.parts.entrance.door_for(&self.origination);
         let address = ClientAddress::of(&self.origination, &door.addresses);
         let now = now_ms();
         let locked_for = self.parts.entrance.guesses().locked_for(address.ip, now);
-        let attempt = Attempt { origination: &self.origination, address, nonce, locked_for, now };
+        let attempt = ConnectAttempt { origination: &self.origination, address, nonce, locked_for, now };
         let outcome = match judge(&door, &attempt, text) {
             Ok(claim) => self.settle(claim).await,
             Err(refusal) => Err(refusal),
@@ -291,7 +295,7 @@ impl Reader<'_> {
         outcome
     }
 
-    async fn settle(&mut self, claim: Claim) -> Result<(Claim, Entry), Box<Refusal>> {
+    async fn settle(&mut self, claim: Claim) -> Result<(Claim, AdmittedClient), Box<ConnectRefusal>> {
         let mut mint = || uuid::Uuid::new_v4().to_string();
         let settlement = if claim.device.verified().is_none() {
             settle(&claim, &mut PairingBook::default(), now_ms(), &mut mint)
@@ -299,9 +303,9 @@ impl Reader<'_> {
             let asked = claim.clone();
             let settled =
                 self.parts.devices.attempt(move |book| settle(&asked, book, now_ms(), &mut mint)).await;
-            let unavailable = |error: StoreError| {
+            let unavailable = |error: PairingStoreError| {
                 tracing::error!(%error, "pairing failed");
-                Refusal::answered(&claim.request_id, ErrorShape::unavailable(error.to_string()))
+                ConnectRefusal::answered(&claim.request_id, ErrorShape::unavailable(error.to_string()))
             };
             match settled.map_err(unavailable)? {
                 Attempted { value, unwritten: None } => value,
@@ -318,7 +322,7 @@ impl Reader<'_> {
         outcome.map(|entry| (claim, entry))
     }
 
-    fn refuse(&self, refusal: Refusal) {
+    fn refuse(&self, refusal: ConnectRefusal) {
         tracing::info!(peer = %self.origination.peer, code = refusal.closing.code, reason = %refusal.closing.reason, "connect refused");
         if let Some(response) = refusal.response {
             self.outbound.respond(FrameText::response(response));
@@ -327,8 +331,8 @@ impl Reader<'_> {
     }
 
     /// Lets a client in: presence, `hello-ok`, events.
-    fn enter(&self, claim: Claim, entry: Entry) -> Arc<Connection> {
-        let Entry { scopes, token } = entry;
+    fn enter(&self, claim: Claim, entry: AdmittedClient) -> Arc<Connection> {
+        let AdmittedClient { scopes, token } = entry;
         let request_id = claim.request_id.clone();
         let info = connection_info(claim, scopes);
         let parts = &self.parts;
@@ -429,7 +433,7 @@ fn announce(events: &EventHub, announcement: Announcement) {
         }
     };
     if let Ok(payload) = payload {
-        events.publish(Event::named(name, payload));
+        events.publish(GatewayEvent::named(name, payload));
     }
 }
 

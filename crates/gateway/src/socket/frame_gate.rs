@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tokio_util::sync::PollSemaphore;
 
-use super::frame_progress::{Announced, Progress};
+use super::frame_progress::{Announced, FrameProgress};
 use crate::connection::frame_budget::{Allowance, FrameBytes, SMALL, patience};
 
 /// Bytes of payload a client may send before it is authenticated (decision 13).
@@ -37,7 +37,7 @@ pub(crate) enum Overstep {
 
 /// State of the gate.
 #[derive(Debug, Clone, Default)]
-enum Mode {
+enum GateMode {
     /// The client is not authenticated.
     #[default]
     Stranger,
@@ -47,18 +47,18 @@ enum Mode {
 
 /// Tells a gate what to do, and takes from it what a message holds.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Latch(Arc<Mutex<Told>>);
+pub(crate) struct Latch(Arc<Mutex<GateOrders>>);
 
 #[derive(Debug, Default)]
-struct Told {
-    mode: Mode,
+struct GateOrders {
+    mode: GateMode,
     held: Option<FrameBytes>,
 }
 
 impl Latch {
     /// The client is authenticated.
     pub(crate) fn admit(&self, allowance: Allowance) {
-        self.0.lock().mode = Mode::Admitted(allowance);
+        self.0.lock().mode = GateMode::Admitted(allowance);
     }
 
     /// Budget bytes held by the message that was just read; `None` for a small message.
@@ -69,7 +69,7 @@ impl Latch {
 
 /// The message being read of an admitted client.
 #[derive(Debug, Default)]
-struct Message {
+struct IncomingMessage {
     /// Bytes announced so far, in all its frames.
     bytes: u64,
     is_last: bool,
@@ -79,7 +79,7 @@ struct Message {
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
-impl Message {
+impl IncomingMessage {
     /// Notes a header that was read. A large message takes all its bytes at once, so that no two
     /// wait for each other; the size of one in several frames is not known.
     fn announced(&mut self, header: Announced, largest: u32) -> Result<(), Overstep> {
@@ -105,10 +105,10 @@ impl Message {
 pub(crate) struct FrameGate<S> {
     inner: S,
     latch: Latch,
-    progress: Progress,
+    progress: FrameProgress,
     /// Payload bytes that a stranger announced so far.
     total: u64,
-    message: Message,
+    message: IncomingMessage,
     /// Waits for bytes of the budget, once one was needed.
     budget: Option<PollSemaphore>,
 }
@@ -120,9 +120,9 @@ impl<S> FrameGate<S> {
         let gate = Self {
             inner,
             latch: latch.clone(),
-            progress: Progress::default(),
+            progress: FrameProgress::default(),
             total: 0,
-            message: Message::default(),
+            message: IncomingMessage::default(),
             budget: None,
         };
         (gate, latch)
@@ -155,7 +155,7 @@ impl<S> FrameGate<S> {
                 self.message.announced(header, largest)?;
             }
             if self.progress.is_between_frames() && self.message.is_last {
-                self.message = Message::default();
+                self.message = IncomingMessage::default();
             }
         }
         Ok(())
@@ -196,8 +196,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for FrameGate<S> {
         let this = self.get_mut();
         let mode = this.latch.0.lock().mode.clone();
         let allowance = match mode {
-            Mode::Stranger => return this.poll_stranger(cx, buf),
-            Mode::Admitted(allowance) => allowance,
+            GateMode::Stranger => return this.poll_stranger(cx, buf),
+            GateMode::Admitted(allowance) => allowance,
         };
         ready!(this.poll_allowed(&allowance, cx)).map_err(io::Error::other)?;
         let before = buf.filled().len();

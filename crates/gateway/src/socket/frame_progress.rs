@@ -3,12 +3,12 @@
 
 /// The header being read: at most 2 + 8 + 4 bytes, of which the mask is of no interest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Header {
+struct FrameHeader {
     bytes: [u8; 10],
     seen: usize,
 }
 
-impl Header {
+impl FrameHeader {
     fn byte(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or_default()
     }
@@ -59,13 +59,13 @@ pub(super) struct Announced {
 
 /// Position of the byte stream in its frames.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Progress {
-    header: Header,
+pub(super) struct FrameProgress {
+    header: FrameHeader,
     /// Bytes left of the current frame's payload.
     payload: u64,
 }
 
-impl Progress {
+impl FrameProgress {
     /// Bytes up to the end of the current part: the rest of the header as far as known, or of the
     /// payload.
     pub(super) fn allowed(&self) -> usize {
@@ -98,7 +98,7 @@ impl Progress {
         }
         let announced = self.header.announced();
         self.payload = announced.payload;
-        self.header = Header::default();
+        self.header = FrameHeader::default();
         Some(announced)
     }
 }

@@ -26,8 +26,8 @@ use crate::connection::frame_budget::{FrameBytes, SMALL, patience};
 use crate::connection::{Connection, ConnectionInfo};
 use crate::handshake::close::Closing;
 use crate::methods::{self, HandlerRow};
-use crate::request::order::Order;
-use crate::request::{Failure, HandlerResult, RequestContext};
+use crate::request::order::RequestOrder;
+use crate::request::{HandlerResult, RequestContext, RequestFailure};
 
 /// Requests of one connection that are worked on at once; further ones wait in the socket.
 const CONCURRENT: usize = 256;
@@ -44,13 +44,13 @@ pub(super) struct Requests {
     slots: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
     share: Share,
-    order: Order,
+    order: RequestOrder,
 }
 
 /// Request found in a frame.
-enum Asked {
+enum ParsedRequest {
     /// A method that this version has.
-    Call(Call),
+    Call(MethodCall),
     /// A mistake to be answered.
     Mistake {
         id: String,
@@ -63,7 +63,7 @@ enum Asked {
 }
 
 /// A request that may be worked on.
-struct Call {
+struct MethodCall {
     id: String,
     method: &'static Method,
     row: &'static HandlerRow,
@@ -76,7 +76,7 @@ impl Requests {
         let (slots, heavy) = (semaphore(CONCURRENT), semaphore(CONCURRENT_HEAVY));
         let info = connection.info();
         let share = parts.work_budget.share(info.role, &info.scopes);
-        Self { parts, connection, slots, heavy, share, order: Order::default() }
+        Self { parts, connection, slots, heavy, share, order: RequestOrder::default() }
     }
 
     /// Waits until one more request may be worked on.
@@ -88,30 +88,30 @@ impl Requests {
     /// Answers a frame, or starts its handler. `held` is what the frame holds of the budget of large ones.
     pub(super) async fn take(&self, slot: OwnedSemaphorePermit, text: Utf8Bytes, held: Option<FrameBytes>) {
         match self.read(text).await {
-            Asked::Call(call) => self.start(call, slot, held),
-            Asked::Mistake { id, method, error } => {
+            ParsedRequest::Call(call) => self.start(call, slot, held),
+            ParsedRequest::Mistake { id, method, error } => {
                 note_refusal(self.connection.info(), &method, &error);
                 self.connection.respond(Response::failed(id, error));
             }
-            Asked::Nothing => {
+            ParsedRequest::Nothing => {
                 tracing::debug!(conn = %self.connection.info().conn_id, "frame that is not JSON")
             }
         }
     }
 
     /// Reads a frame; a large one is read where it holds nobody up.
-    async fn read(&self, text: Utf8Bytes) -> Asked {
+    async fn read(&self, text: Utf8Bytes) -> ParsedRequest {
         if text.len() <= SMALL as usize {
             return read(self.connection.info(), &text);
         }
         let connection = Arc::clone(&self.connection);
         let reading = tokio::task::spawn_blocking(move || read(connection.info(), &text));
         // The pool refuses only when the process ends.
-        reading.await.unwrap_or(Asked::Nothing)
+        reading.await.unwrap_or(ParsedRequest::Nothing)
     }
 
-    fn start(&self, call: Call, slot: OwnedSemaphorePermit, held: Option<FrameBytes>) {
-        let Call { id, method, row, params } = call;
+    fn start(&self, call: MethodCall, slot: OwnedSemaphorePermit, held: Option<FrameBytes>) {
+        let MethodCall { id, method, row, params } = call;
         let connection = Arc::clone(&self.connection);
         let context = RequestContext::new(Arc::clone(&connection), &id, held);
         let (methods, tasks) = (Arc::clone(&self.parts.methods), self.parts.tasks.clone());
@@ -199,22 +199,22 @@ async fn answer(
 
 fn payload_of(result: &mut HandlerResult) -> Option<&mut Payload> {
     match result {
-        Ok(payload) | Err(Failure { payload: Some(payload), .. }) => Some(payload),
+        Ok(payload) | Err(RequestFailure { payload: Some(payload), .. }) => Some(payload),
         Err(_) => None,
     }
 }
 
-fn read(info: &ConnectionInfo, text: &str) -> Asked {
+fn read(info: &ConnectionInfo, text: &str) -> ParsedRequest {
     // `JSON.stringify` writes half a character where a text was cut within one.
     let mended = has_lone_surrogate(text).then(|| mend(text.as_bytes()));
     let request = match parse_inbound(mended.as_deref().unwrap_or(text)) {
         Inbound::Request(request) => request,
-        Inbound::Invalid { id, error } => return Asked::Mistake { id, method: String::new(), error },
-        Inbound::NotJson => return Asked::Nothing,
+        Inbound::Invalid { id, error } => return ParsedRequest::Mistake { id, method: String::new(), error },
+        Inbound::NotJson => return ParsedRequest::Nothing,
     };
     match check(info, &request) {
-        Ok((method, row, params)) => Asked::Call(Call { id: request.id, method, row, params }),
-        Err(error) => Asked::Mistake { id: request.id, method: request.method, error },
+        Ok((method, row, params)) => ParsedRequest::Call(MethodCall { id: request.id, method, row, params }),
+        Err(error) => ParsedRequest::Mistake { id: request.id, method: request.method, error },
     }
 }
 

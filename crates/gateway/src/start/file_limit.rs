@@ -2,15 +2,15 @@
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use crate::places::{Limits, PlaceLimits};
+use crate::places::{ConnectionLimits, PlaceLimits};
 
 /// Files we want: sockets of clients are files too. Most systems start programs with 1,024.
 const WANTED: u64 = 16_384;
 
 /// HTTP connections. A browser needs six, a proxy some more.
-const HTTP: Limits = Limits { per_address: 256, remote: 1_792, all: 2_048 };
+const HTTP: ConnectionLimits = ConnectionLimits { per_address: 256, remote: 1_792, all: 2_048 };
 /// WebSockets before their `hello-ok` (KB-40). Many clients of this host may start at once.
-const HANDSHAKES: Limits = Limits { per_address: 64, remote: 512, all: 1_536 };
+const HANDSHAKES: ConnectionLimits = ConnectionLimits { per_address: 64, remote: 512, all: 1_536 };
 
 /// Raises the limit of the process as far as it goes.
 pub(super) fn raise() {
@@ -30,10 +30,14 @@ pub(super) fn places() -> PlaceLimits {
 
 fn share(files: usize) -> PlaceLimits {
     let quarter = files / 4;
-    let within = |most: Limits| {
+    let within = |most: ConnectionLimits| {
         let all = most.all.min(quarter).max(1);
         let of_all = |part: usize| (part * all / most.all).max(1);
-        Limits { all, remote: of_all(most.remote), per_address: most.per_address.min(of_all(most.remote)) }
+        ConnectionLimits {
+            all,
+            remote: of_all(most.remote),
+            per_address: most.per_address.min(of_all(most.remote)),
+        }
     };
     PlaceLimits { connections: within(HTTP), handshakes: within(HANDSHAKES) }
 }
@@ -47,8 +51,8 @@ mod tests {
         let whole = PlaceLimits { connections: HTTP, handshakes: HANDSHAKES };
         assert_eq!((share(16_384), share(usize::MAX)), (whole, whole));
         let PlaceLimits { connections, handshakes } = share(1_024);
-        assert_eq!(connections, Limits { per_address: 224, remote: 224, all: 256 });
-        assert_eq!(handshakes, Limits { per_address: 64, remote: 85, all: 256 });
+        assert_eq!(connections, ConnectionLimits { per_address: 224, remote: 224, all: 256 });
+        assert_eq!(handshakes, ConnectionLimits { per_address: 64, remote: 85, all: 256 });
         for limits in [share(256).connections, share(256).handshakes] {
             assert!(limits.remote < limits.all, "{limits:?}");
         }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use openclaw_config::Loaded;
 
-pub use super::instance_lock::Running;
-use super::instance_lock::{InstanceLock, LockError, config_lock_path, holder, state_lock_path};
+pub use super::instance_lock::RunningGateway;
+use super::instance_lock::{InstanceLock, InstanceLockError, config_lock_path, holder, state_lock_path};
 
 /// Keeps gateways from starting until it is dropped.
 #[derive(Debug)]
@@ -25,15 +25,15 @@ pub(super) fn lock_files(loaded: &Loaded) -> Vec<PathBuf> {
 }
 
 /// The gateway that runs on this state directory. Changes nothing.
-pub fn running_gateway(loaded: &Loaded) -> Option<Running> {
+pub fn running_gateway(loaded: &Loaded) -> Option<RunningGateway> {
     lock_files(loaded).iter().find_map(|path| holder(path))
 }
 
 /// Takes the place of a gateway, so that none runs meanwhile.
 ///
 /// # Errors
-/// [`LockError::Held`] when one runs.
-pub fn hold_state(loaded: &Loaded) -> Result<StateHold, LockError> {
+/// [`InstanceLockError::Held`] when one runs.
+pub fn hold_state(loaded: &Loaded) -> Result<StateHold, InstanceLockError> {
     let lock = InstanceLock::try_acquire(&lock_files(loaded), loaded.paths.config_path())?;
     Ok(StateHold { _lock: lock })
 }
@@ -53,13 +53,13 @@ mod tests {
         assert!(!loaded.paths.state_dir().exists(), "looking makes nothing");
         let held = hold_state(&loaded).unwrap();
         let us = Some(std::process::id());
-        assert_eq!(running_gateway(&loaded), Some(Running { pid: us, port: None }));
-        assert!(matches!(hold_state(&loaded), Err(LockError::Held { pid, .. }) if pid == us));
+        assert_eq!(running_gateway(&loaded), Some(RunningGateway { pid: us, port: None }));
+        assert!(matches!(hold_state(&loaded), Err(InstanceLockError::Held { pid, .. }) if pid == us));
         drop(held);
         assert_eq!(running_gateway(&loaded), None);
         let mut lock = InstanceLock::try_acquire(&lock_files(&loaded), loaded.paths.config_path()).unwrap();
         lock.announce(18_790).unwrap();
-        assert_eq!(running_gateway(&loaded), Some(Running { pid: us, port: Some(18_790) }));
+        assert_eq!(running_gateway(&loaded), Some(RunningGateway { pid: us, port: Some(18_790) }));
         drop(lock);
         std::fs::write(
             state_lock_path(loaded.paths.state_dir()),

@@ -31,7 +31,7 @@ const STALE_MS: i64 = 30_000;
 
 /// Reason why the lock could not be had.
 #[derive(Debug, thiserror::Error)]
-pub enum LockError {
+pub enum InstanceLockError {
     /// Another gateway runs; the operator stops it.
     #[error("gateway already running{}; lock timeout after {}ms ({})", pid_text(*pid), WAIT.as_millis(), path.display())]
     Held {
@@ -59,7 +59,7 @@ fn pid_text(pid: Option<u32>) -> String {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Owner {
+struct LockOwner {
     #[serde(flatten)]
     process: ProcessIdentity,
     /// ISO 8601.
@@ -74,19 +74,19 @@ struct Owner {
 /// The locks of a running gateway; dropping lets go of them.
 #[derive(Debug)]
 pub(crate) struct InstanceLock {
-    held: Vec<Held>,
+    held: Vec<LockHandle>,
     instance: String,
 }
 
 #[derive(Debug)]
-struct Held {
+struct LockHandle {
     file: File,
     path: PathBuf,
     /// Text to leave in the file when the lock is released; without it the file is removed.
     legacy: Option<Vec<u8>>,
 }
 
-impl Drop for Held {
+impl Drop for LockHandle {
     fn drop(&mut self) {
         // Done while still locked, so that nobody takes a file that is about to go. A file that can't be removed is stale
         // from here on, which the next gateway sees.
@@ -112,23 +112,23 @@ pub(crate) fn state_lock_path(state_dir: &Path) -> PathBuf {
 
 impl InstanceLock {
     /// Takes the locks, waiting for a gateway that is about to stop. The first is that of the state directory.
-    pub(crate) async fn acquire(paths: &[PathBuf], config_path: &Path) -> Result<Self, LockError> {
+    pub(crate) async fn acquire(paths: &[PathBuf], config_path: &Path) -> Result<Self, InstanceLockError> {
         let deadline = Instant::now() + WAIT;
         let mut taking = Taking::new(paths, config_path);
         loop {
             match taking.advance()? {
-                Progress::Done(lock) => return Ok(lock),
-                Progress::Busy(_) if Instant::now() < deadline => tokio::time::sleep(POLL).await,
-                Progress::Busy(held) => return Err(held),
+                LockProgress::Done(lock) => return Ok(lock),
+                LockProgress::Busy(_) if Instant::now() < deadline => tokio::time::sleep(POLL).await,
+                LockProgress::Busy(held) => return Err(held),
             }
         }
     }
 
     /// Takes the locks, or says at once who has one of them.
-    pub(crate) fn try_acquire(paths: &[PathBuf], config_path: &Path) -> Result<Self, LockError> {
+    pub(crate) fn try_acquire(paths: &[PathBuf], config_path: &Path) -> Result<Self, InstanceLockError> {
         match Taking::new(paths, config_path).advance()? {
-            Progress::Done(lock) => Ok(lock),
-            Progress::Busy(held) => Err(held),
+            LockProgress::Done(lock) => Ok(lock),
+            LockProgress::Busy(held) => Err(held),
         }
     }
 
@@ -152,7 +152,7 @@ impl InstanceLock {
     pub(crate) fn announce(&mut self, port: u16) -> io::Result<()> {
         self.held.iter_mut().try_for_each(|held| {
             let Some(owner) = owner(&mut held.file) else { return Ok(()) };
-            rewrite(&mut held.file, &serde_json::to_vec(&Owner { port: Some(port), ..owner })?)
+            rewrite(&mut held.file, &serde_json::to_vec(&LockOwner { port: Some(port), ..owner })?)
         })
     }
 }
@@ -162,13 +162,13 @@ struct Taking<'a> {
     left: std::slice::Iter<'a, PathBuf>,
     next: Option<&'a PathBuf>,
     config_path: &'a Path,
-    held: Vec<Held>,
+    held: Vec<LockHandle>,
     instance: Option<String>,
 }
 
-enum Progress {
+enum LockProgress {
     Done(InstanceLock),
-    Busy(LockError),
+    Busy(InstanceLockError),
 }
 
 impl<'a> Taking<'a> {
@@ -178,24 +178,24 @@ impl<'a> Taking<'a> {
         Self { left, next, config_path, held: Vec::new(), instance: None }
     }
 
-    fn advance(&mut self) -> Result<Progress, LockError> {
+    fn advance(&mut self) -> Result<LockProgress, InstanceLockError> {
         while let Some(path) = self.next {
-            match self.attempt(path).map_err(|source| LockError::Io { path: path.clone(), source })? {
-                Attempt::Taken(held) => {
+            match self.attempt(path).map_err(|source| InstanceLockError::Io { path: path.clone(), source })? {
+                LockAttempt::Taken(held) => {
                     self.held.push(held);
                     self.next = self.left.next();
                 }
-                Attempt::Retry => {}
-                Attempt::Busy(pid) => {
-                    return Ok(Progress::Busy(LockError::Held { pid, path: path.clone() }));
+                LockAttempt::Retry => {}
+                LockAttempt::Busy(pid) => {
+                    return Ok(LockProgress::Busy(InstanceLockError::Held { pid, path: path.clone() }));
                 }
             }
         }
         let instance = self.instance.take().unwrap_or_else(new_instance);
-        Ok(Progress::Done(InstanceLock { held: std::mem::take(&mut self.held), instance }))
+        Ok(LockProgress::Done(InstanceLock { held: std::mem::take(&mut self.held), instance }))
     }
 
-    fn attempt(&mut self, path: &Path) -> io::Result<Attempt> {
+    fn attempt(&mut self, path: &Path) -> io::Result<LockAttempt> {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         };
@@ -206,28 +206,28 @@ impl<'a> Taking<'a> {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Ok(Attempt::Busy(owner(&mut file).map(|it| it.process.pid)));
+                return Ok(LockAttempt::Busy(owner(&mut file).map(|it| it.process.pid)));
             }
             Err(TryLockError::Error(source)) => return Err(source),
         }
         if !is_same_file(&file, path) {
-            return Ok(Attempt::Retry);
+            return Ok(LockAttempt::Retry);
         }
         let found = owner(&mut file);
         if let Some(pid) = found.as_ref().and_then(foreign_owner) {
-            return Ok(Attempt::Busy(Some(pid)));
+            return Ok(LockAttempt::Busy(Some(pid)));
         }
         let former = found.and_then(|owner| owner.instance);
         let legacy = former.as_ref().and_then(|_| read(&mut file).ok());
         // The state directory's counts: the other file may be that of a config which moved to another directory.
         let instance = self.instance.get_or_insert_with(|| former.unwrap_or_else(new_instance));
         write_owner(&mut file, self.config_path, instance)?;
-        Ok(Attempt::Taken(Held { file, path: path.to_owned(), legacy }))
+        Ok(LockAttempt::Taken(LockHandle { file, path: path.to_owned(), legacy }))
     }
 }
 
-enum Attempt {
-    Taken(Held),
+enum LockAttempt {
+    Taken(LockHandle),
     Busy(Option<u32>),
     /// The file was replaced under our hands.
     Retry,
@@ -239,7 +239,7 @@ fn new_instance() -> String {
 
 /// A gateway that has the state directory or the config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Running {
+pub struct RunningGateway {
     /// Process id, when known.
     pub pid: Option<u32>,
     /// Port it listens on, if the file says so.
@@ -247,25 +247,27 @@ pub struct Running {
 }
 
 /// Gateway that holds a lock, if any does. Changes nothing.
-pub(crate) fn holder(path: &Path) -> Option<Running> {
+pub(crate) fn holder(path: &Path) -> Option<RunningGateway> {
     let mut file = OwnDir::open(path.parent()?).ok()?.read_file(path.file_name()?).ok()?;
     let owner = owner(&mut file);
     let port = owner.as_ref().and_then(|owner| owner.port);
     match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => Some(Running { pid: owner.map(|owner| owner.process.pid), port }),
+        Err(TryLockError::WouldBlock) => {
+            Some(RunningGateway { pid: owner.map(|owner| owner.process.pid), port })
+        }
         Err(TryLockError::Error(_)) | Ok(()) => {
-            foreign_owner(&owner?).map(|pid| Running { pid: Some(pid), port })
+            foreign_owner(&owner?).map(|pid| RunningGateway { pid: Some(pid), port })
         }
     }
 }
 
 /// The owner that a lock file names.
-fn owner(file: &mut File) -> Option<Owner> {
+fn owner(file: &mut File) -> Option<LockOwner> {
     serde_json::from_slice(&read(file).ok()?).ok()
 }
 
 /// A gateway that holds the file without an operating system lock, as OpenClaw 2026.2.9 does.
-fn foreign_owner(owner: &Owner) -> Option<u32> {
+fn foreign_owner(owner: &LockOwner) -> Option<u32> {
     let ProcessIdentity { pid, start_time, .. } = owner.process;
     if owner.instance.is_some() || pid == std::process::id() {
         // Ours hold the system's lock while they live, and nobody has it. Our number was used before.
@@ -285,7 +287,7 @@ fn is_stale(created_at: &str) -> bool {
 }
 
 fn write_owner(file: &mut File, config_path: &Path, instance: &str) -> io::Result<()> {
-    let owner = Owner {
+    let owner = LockOwner {
         process: process::current().clone(),
         created_at: jiff::Timestamp::now().to_string(),
         config_path: config_path.display().to_string(),
@@ -325,11 +327,11 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    async fn acquire(path: &Path) -> Result<InstanceLock, LockError> {
+    async fn acquire(path: &Path) -> Result<InstanceLock, InstanceLockError> {
         InstanceLock::acquire(&[path.to_owned()], Path::new("/home/user/.openclaw/openclaw.json")).await
     }
 
-    fn owner_of(path: &Path) -> Owner {
+    fn owner_of(path: &Path) -> LockOwner {
         serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
     }
 
@@ -414,6 +416,6 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         let path = file.join("gateway.lock");
         let error = acquire(&path).await.unwrap_err();
-        assert!(matches!(&error, LockError::Io { path: named, .. } if *named == path), "{error}");
+        assert!(matches!(&error, InstanceLockError::Io { path: named, .. } if *named == path), "{error}");
     }
 }

@@ -40,7 +40,7 @@ use crate::handshake::client_address::proxy_range;
 use crate::handshake::machine::Door;
 use crate::handshake::{AddressBook, SharedSecret};
 use crate::health::{HealthMonitor, HealthSources};
-use crate::heartbeat::{Heartbeats, Reason, Wish};
+use crate::heartbeat::{HeartbeatReason, HeartbeatRequest, Heartbeats};
 use crate::host::{Host, VERSION};
 use crate::logging::LogFile;
 use crate::methods::{MethodServices, Methods};
@@ -280,7 +280,10 @@ fn command_sessions(
 ) -> Arc<CommandSessions> {
     let heartbeats = Arc::clone(heartbeats);
     let wake = move |key: &SessionKey| {
-        heartbeats.wish(Wish { reason: Reason::ExecEvent, agent: Some(key.agent_or(&default_agent)) });
+        heartbeats.wish(HeartbeatRequest {
+            reason: HeartbeatReason::ExecEvent,
+            agent: Some(key.agent_or(&default_agent)),
+        });
     };
     let notices = CommandNotices::new(Arc::clone(events), Box::new(wake));
     Arc::new(CommandSessions::keeping(Arc::new(notices)))
@@ -291,7 +294,7 @@ fn wake_owed(events: &SystemEvents, heartbeats: &Heartbeats, default_agent: &Age
     let agents: BTreeSet<AgentId> =
         events.sessions_with_notices().iter().map(|key| key.agent_or(default_agent)).collect();
     for agent in agents {
-        heartbeats.wish(Wish { reason: Reason::ExecEvent, agent: Some(agent) });
+        heartbeats.wish(HeartbeatRequest { reason: HeartbeatReason::ExecEvent, agent: Some(agent) });
     }
 }
 

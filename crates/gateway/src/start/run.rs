@@ -28,12 +28,12 @@ use tokio_util::sync::CancellationToken;
 use super::file_limit;
 use super::force::{ForceError, free_port, holder_that_is_no_gateway};
 use super::hold::lock_files;
-use super::instance_lock::{InstanceLock, LockError};
+use super::instance_lock::{InstanceLock, InstanceLockError};
 use super::old_state;
 use super::parts::{GatewayParts, Ingredients, assemble};
 use super::places::{self, not_ours, state_dir_error};
 use super::signals::Signals;
-use super::stop::{self, Why};
+use super::stop::{self, ShutdownReason};
 use crate::absent_features::{Absent, absent_features};
 use crate::channels::moved;
 use crate::current_settings::CurrentSettings;
@@ -42,7 +42,7 @@ use crate::health::HealthMonitor;
 use crate::heartbeat::{self, BeatParts};
 use crate::host::{Host, own_addresses};
 use crate::logging::{ConsoleFacts, LogFile, LogGuard, LogPlan};
-use crate::reload::{self, Asked, Reload, ReloadTargets};
+use crate::reload::{self, Reload, ReloadRequests, ReloadTargets};
 use crate::sentinel::{self, SentinelParts};
 use crate::server::accept;
 use crate::server::front::Front;
@@ -167,7 +167,7 @@ pub enum StartError {
     },
     /// Another gateway runs.
     #[error("Gateway failed to start: {}{}", .0, advice(.0))]
-    Lock(#[from] LockError),
+    Lock(#[from] InstanceLockError),
     /// The port was not freed.
     #[error(transparent)]
     Force(#[from] ForceError),
@@ -287,17 +287,17 @@ pub async fn run(mut options: RunOptions) -> Result<ExitStatus, StartError> {
         web_chat::tell(&config, &gateway.auth, &addresses);
     }
     let why = tokio::select! {
-        () = options.stop.cancelled() => Why::Stop,
+        () = options.stop.cancelled() => ShutdownReason::Stop,
         why = signals.stop_asked(|| parts.settings.config().commands.restart) => why,
-        () = parts.around.restart_asked() => Why::Restart,
+        () = parts.around.restart_asked() => ShutdownReason::Restart,
     };
     let deadline = stop::restart_deadline();
     let why = match why {
-        Why::Stop => Why::Stop,
-        Why::Restart => tokio::select! { biased;
-            () = stop::drain(&parts, deadline) => Why::Restart,
-            () = signals.terminated() => Why::Stop,
-            () = options.stop.cancelled() => Why::Stop,
+        ShutdownReason::Stop => ShutdownReason::Stop,
+        ShutdownReason::Restart => tokio::select! { biased;
+            () = stop::drain(&parts, deadline) => ShutdownReason::Restart,
+            () = signals.terminated() => ShutdownReason::Stop,
+            () = options.stop.cancelled() => ShutdownReason::Stop,
         },
     };
     if is_daemon {
@@ -315,13 +315,13 @@ pub async fn run(mut options: RunOptions) -> Result<ExitStatus, StartError> {
 /// again.
 async fn end(
     parts: &GatewayParts,
-    why: Why,
+    why: ShutdownReason,
     deadline: tokio::time::Instant,
     signals: &mut Signals,
 ) -> ExitStatus {
     let hurry = CancellationToken::new();
     let mut ending = std::pin::pin!(stop::stop(parts, why, deadline, &hurry));
-    if why == Why::Restart {
+    if why == ShutdownReason::Restart {
         tokio::select! { biased;
             () = &mut ending => return ExitStatus::Restart,
             () = signals.terminated() => hurry.cancel(),
@@ -353,10 +353,12 @@ fn not_listening(error: ListenError, port: u16) -> StartError {
     }
 }
 
-fn advice(error: &LockError) -> &'static str {
+fn advice(error: &InstanceLockError) -> &'static str {
     match error {
-        LockError::Held { .. } => "\nStop that gateway, or use another state directory (--profile <name>)",
-        LockError::Io { .. } => "",
+        InstanceLockError::Held { .. } => {
+            "\nStop that gateway, or use another state directory (--profile <name>)"
+        }
+        InstanceLockError::Io { .. } => "",
     }
 }
 
@@ -383,10 +385,10 @@ async fn lock(loaded: &Loaded) -> Result<InstanceLock, StartError> {
     let paths = &loaded.paths;
     let files = lock_files(loaded);
     InstanceLock::acquire(&files, paths.config_path()).await.map_err(|error| match error {
-        LockError::Io { path, source } if path.parent() == Some(paths.state_dir()) => {
+        InstanceLockError::Io { path, source } if path.parent() == Some(paths.state_dir()) => {
             state_dir_error(paths.state_dir(), source)
         }
-        LockError::Io { source, .. } if shared_place::is_not_ours(&source) => {
+        InstanceLockError::Io { source, .. } if shared_place::is_not_ours(&source) => {
             not_ours("lock directory", paths.lock_dir(), source, "TMPDIR")
         }
         other => other.into(),
@@ -440,7 +442,7 @@ async fn follow_skills(book: Arc<SkillBook>, settings: CurrentSettings, stopping
 }
 
 /// Takes edits of the config file from now on.
-fn follow_config(parts: &GatewayParts, asked: Asked) {
+fn follow_config(parts: &GatewayParts, asked: ReloadRequests) {
     let targets = ReloadTargets {
         loaded: Arc::clone(&parts.loaded),
         reload: parts.reload.clone(),

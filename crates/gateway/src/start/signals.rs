@@ -11,7 +11,7 @@ use nix::sys::signal::{SigSet, Signal as Number};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
-use super::stop::Why;
+use super::stop::ShutdownReason;
 
 /// Time that a signal which has arrived may take until it is seen.
 const ON_ITS_WAY: Duration = Duration::from_millis(10);
@@ -40,7 +40,7 @@ pub struct Signals {
 }
 
 /// Action that a signal asks for.
-enum Asked {
+enum SignalAction {
     Stop(&'static str),
     Restart,
 }
@@ -58,11 +58,11 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Asked {
+    async fn next(&mut self) -> SignalAction {
         tokio::select! {
-            _ = self.terminate.recv() => Asked::Stop("SIGTERM"),
-            _ = self.interrupt.recv() => Asked::Stop("SIGINT"),
-            _ = self.user.recv() => Asked::Restart,
+            _ = self.terminate.recv() => SignalAction::Stop("SIGTERM"),
+            _ = self.interrupt.recv() => SignalAction::Stop("SIGINT"),
+            _ = self.user.recv() => SignalAction::Restart,
         }
     }
 
@@ -72,19 +72,19 @@ impl Signals {
     }
 
     /// Waits until the gateway is to stop, or to start again where it may.
-    pub(super) async fn stop_asked(&mut self, may_restart: impl Fn() -> bool) -> Why {
+    pub(super) async fn stop_asked(&mut self, may_restart: impl Fn() -> bool) -> ShutdownReason {
         loop {
             match self.next().await {
-                Asked::Stop(name) => {
+                SignalAction::Stop(name) => {
                     tracing::info!("signal {name} received");
                     tracing::info!("received {name}; shutting down");
-                    return Why::Stop;
+                    return ShutdownReason::Stop;
                 }
-                Asked::Restart if may_restart() => {
+                SignalAction::Restart if may_restart() => {
                     tracing::info!("received SIGUSR1; restarting");
-                    return Why::Restart;
+                    return ShutdownReason::Restart;
                 }
-                Asked::Restart => tracing::warn!(
+                SignalAction::Restart => tracing::warn!(
                     "SIGUSR1 restart ignored (not authorized; enable commands.restart or use gateway tool)."
                 ),
             }
@@ -93,14 +93,14 @@ impl Signals {
 
     /// Waits for a signal to stop, while the gateway is about to start again.
     pub(super) async fn terminated(&mut self) {
-        while let Asked::Restart = self.next().await {}
+        while let SignalAction::Restart = self.next().await {}
         tracing::info!("told to stop during a restart; shutting down");
     }
 
     /// Tells of further signals while the gateway stops.
     pub(super) async fn ignored(&mut self) {
         loop {
-            if let Asked::Stop(name) = self.next().await {
+            if let SignalAction::Stop(name) = self.next().await {
                 tracing::info!("received {name} during shutdown; ignoring");
             }
         }

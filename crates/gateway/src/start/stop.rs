@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::parts::GatewayParts;
-use crate::events::Event;
+use crate::events::GatewayEvent;
 use crate::handshake::close::Closing;
 
 /// All of it takes no longer: a supervisor waits for us.
@@ -25,13 +25,13 @@ const BACK_IN: u64 = 1_500;
 
 /// Reason why a gateway ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum ShutdownReason {
     Stop,
     /// The gateway starts again at once.
     Restart,
 }
 
-impl Why {
+impl ShutdownReason {
     /// Reason as clients and hooks are told.
     pub(super) fn reason(self) -> &'static str {
         match self {
@@ -79,18 +79,23 @@ pub(super) async fn drain(parts: &GatewayParts, deadline: Instant) {
 
 /// Stops everything in order. Logs the work that did not finish. Before a restart, work has until
 /// `deadline`, if that is later, or until there is `hurry`.
-pub(super) async fn stop(parts: &GatewayParts, why: Why, deadline: Instant, hurry: &CancellationToken) {
+pub(super) async fn stop(
+    parts: &GatewayParts,
+    why: ShutdownReason,
+    deadline: Instant,
+    hurry: &CancellationToken,
+) {
     parts.stopping.cancel();
     // Clients that hear of the stop find nothing accepted after it.
     parts.dispatch.stop_accepting();
-    let restart_expected_ms = (why == Why::Restart).then_some(BACK_IN);
+    let restart_expected_ms = (why == ShutdownReason::Restart).then_some(BACK_IN);
     let notice = Shutdown { reason: why.reason().to_owned(), restart_expected_ms };
     if let Ok(payload) = Payload::of(&notice) {
-        parts.events.publish(Event::named("shutdown", payload));
+        parts.events.publish(GatewayEvent::named("shutdown", payload));
     }
     let drain = match why {
-        Why::Stop => DRAIN,
-        Why::Restart => deadline.duration_since(Instant::now()).max(DRAIN),
+        ShutdownReason::Stop => DRAIN,
+        ShutdownReason::Restart => deadline.duration_since(Instant::now()).max(DRAIN),
     };
     let unfinished = tokio::select! { biased;
         unfinished = parts.dispatch.shutdown(drain) => unfinished,

@@ -13,13 +13,13 @@ use super::credentials::Offer;
 use super::{exists, failure, reserved, wizard};
 use crate::args::{AgentsAddArgs, given, given_text};
 use crate::commands::questions::Questions;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// Agent to add, from flags or answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct AgentSetup {
     pub(super) agent: NewAgent,
     /// Credentials that a person wants copied.
     pub(super) credentials: Option<Offer>,
@@ -38,7 +38,7 @@ struct Added<'a> {
     bindings: &'a BindingChanges,
 }
 
-pub(super) fn run(args: &AgentsAddArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &AgentsAddArgs, context: &CliContext) -> CommandResult {
     let config = context.config()?;
     let wanted = if is_scripted(args) {
         from_flags(args, config, context)?
@@ -46,7 +46,7 @@ pub(super) fn run(args: &AgentsAddArgs, context: &Context) -> Outcome {
         let mut questions = Questions::of_process();
         wizard::ask(&mut questions, args.name.as_deref(), config, context)?
     } else {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "openclaw agents add asks questions, and there is no terminal to ask on.",
         )
         .hint("Pass what it asks for: `openclaw agents add <name> --non-interactive --workspace <dir>`"));
@@ -68,14 +68,18 @@ fn is_scripted(args: &AgentsAddArgs) -> bool {
     args.non_interactive || has_flags
 }
 
-fn from_flags(args: &AgentsAddArgs, config: &Config, context: &Context) -> Result<Wanted, Failure> {
+fn from_flags(
+    args: &AgentsAddArgs,
+    config: &Config,
+    context: &CliContext,
+) -> Result<AgentSetup, CommandFailure> {
     let Some(workspace) = given(args.workspace.as_deref()) else {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "Non-interactive mode requires --workspace. Re-run without flags to use the wizard.",
         ));
     };
     let Some(name) = given(args.name.as_deref()) else {
-        return Err(Failure::usage("Non-interactive mode requires a name.")
+        return Err(CommandFailure::usage("Non-interactive mode requires a name.")
             .hint("`openclaw agents add <name> --workspace <dir>`"));
     };
     let id = new_id(name, config)?;
@@ -92,16 +96,18 @@ fn from_flags(args: &AgentsAddArgs, config: &Config, context: &Context) -> Resul
         identity: IdentityLines::default(),
         id,
     };
-    Ok(Wanted { agent, credentials: None })
+    Ok(AgentSetup { agent, credentials: None })
 }
 
 /// The id that a name gives, unless it is taken.
-pub(super) fn new_id(name: &str, config: &Config) -> Result<AgentId, Failure> {
+pub(super) fn new_id(name: &str, config: &Config) -> Result<AgentId, CommandFailure> {
     let id = AgentId::normalize(name);
     // A name without anything usable becomes the main agent's id.
     if !name.chars().any(|c| c.to_lowercase().any(|c| c.is_ascii_alphanumeric() || c == '_')) {
-        return Err(Failure::usage(format!("The name \"{name}\" has no letter or digit to make an id of."))
-            .hint("Use letters from a to z, digits, _ or -."));
+        return Err(CommandFailure::usage(format!(
+            "The name \"{name}\" has no letter or digit to make an id of."
+        ))
+        .hint("Use letters from a to z, digits, _ or -."));
     }
     if id.as_str() == AgentId::MAIN {
         return Err(reserved(id.as_str()));
@@ -113,7 +119,7 @@ pub(super) fn new_id(name: &str, config: &Config) -> Result<AgentId, Failure> {
 pub(super) fn bindings<'a>(
     texts: impl Iterator<Item = &'a str>,
     config: &Config,
-) -> Result<Vec<NewBinding>, Failure> {
+) -> Result<Vec<NewBinding>, CommandFailure> {
     let (mut found, mut mistakes) = (Vec::new(), Vec::new());
     for text in texts {
         match binding(text, config) {
@@ -121,7 +127,7 @@ pub(super) fn bindings<'a>(
             Err(mistake) => mistakes.push(mistake),
         }
     }
-    if mistakes.is_empty() { Ok(found) } else { Err(Failure::new("bad-binding", mistakes.join("\n"))) }
+    if mistakes.is_empty() { Ok(found) } else { Err(CommandFailure::new("bad-binding", mistakes.join("\n"))) }
 }
 
 fn binding(text: &str, config: &Config) -> Result<NewBinding, String> {
@@ -140,7 +146,7 @@ fn binding(text: &str, config: &Config) -> Result<NewBinding, String> {
     Ok(NewBinding { channel: channel.to_owned(), account: account.map(str::to_owned) })
 }
 
-fn report(new: &NewAgent, created: &Created, config: &Config, json: bool, context: &Context) {
+fn report(new: &NewAgent, created: &Created, config: &Config, json: bool, context: &CliContext) {
     if !created.bindings.conflicts.is_empty() {
         let list = created.bindings.conflicts.join("\n- ");
         output::error_line(

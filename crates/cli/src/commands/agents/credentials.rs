@@ -8,7 +8,7 @@ use openclaw_config::shared_place;
 use openclaw_models::credentials::FILE;
 use openclaw_protocol::AgentId;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// Credentials that could be copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,9 +29,9 @@ impl Offer {
     }
 
     /// Copies them, for the owner of the files alone.
-    pub(super) fn copy(&self) -> Result<(), Failure> {
+    pub(super) fn copy(&self) -> Result<(), CommandFailure> {
         let failed = |error| {
-            Failure::new(
+            CommandFailure::new(
                 "credentials",
                 format!("cannot copy {} to {}: {error}", self.from.display(), self.to.display()),
             )

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::{failure, not_found};
 use crate::commands::questions::Questions;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// The result, keys in the order of the reference.
@@ -26,7 +26,7 @@ struct DeletedRow {
     removed_allow: usize,
 }
 
-pub(super) fn run(id: &str, force: bool, json: bool, context: &Context) -> Outcome {
+pub(super) fn run(id: &str, force: bool, json: bool, context: &CliContext) -> CommandResult {
     let config = context.config()?;
     let id = named(id)?;
     if id.as_str() != AgentId::MAIN && !config.has_agent(&id) {
@@ -71,21 +71,21 @@ pub(super) fn run(id: &str, force: bool, json: bool, context: &Context) -> Outco
 
 /// Default agent of the file as it is now, if it has changed: stored state depends on it, so a
 /// running gateway does not take the change.
-fn new_default(before: &Config, context: &Context) -> Option<AgentId> {
+fn new_default(before: &Config, context: &CliContext) -> Option<AgentId> {
     let after = load(context.env()).config().ok()?.default_agent();
     (after != before.default_agent()).then_some(after)
 }
 
 /// Unusable text would be normalised to `main`, which is not what it says.
-fn named(text: &str) -> Result<AgentId, Failure> {
+fn named(text: &str) -> Result<AgentId, CommandFailure> {
     let id = AgentId::normalize(text);
     let is_main = text.trim().eq_ignore_ascii_case(AgentId::MAIN);
     if id.as_str() == AgentId::MAIN && !is_main { Err(not_found(text)) } else { Ok(id) }
 }
 
-fn confirmed(id: &AgentId) -> Result<bool, Failure> {
+fn confirmed(id: &AgentId) -> Result<bool, CommandFailure> {
     if !stdin().is_terminal() {
-        return Err(Failure::usage("There is no terminal to ask on. Re-run with --force."));
+        return Err(CommandFailure::usage("There is no terminal to ask on. Re-run with --force."));
     }
     Questions::of_process()
         .confirm(&format!("Delete agent \"{id}\" and move its workspace, state and sessions to the trash?"))

@@ -6,8 +6,8 @@ use openclaw_config::{Config, ResolvedAgent};
 use openclaw_protocol::AgentId;
 use serde::Serialize;
 
-use crate::context::Context;
-use crate::failure::Outcome;
+use crate::context::CliContext;
+use crate::failure::CommandResult;
 use crate::output;
 
 /// Row of the list: one agent, keys in the order of the reference.
@@ -44,7 +44,7 @@ pub(super) enum Detail {
     Bindings,
 }
 
-pub(super) fn run(json: bool, detail: Detail, context: &Context) -> Outcome {
+pub(super) fn run(json: bool, detail: Detail, context: &CliContext) -> CommandResult {
     let config = context.config()?;
     context.print_warnings_about(&["agents", "bindings"]);
     let rows: Vec<AgentRow> =
@@ -86,7 +86,7 @@ fn row(config: &Config, agent: &ResolvedAgent, detail: Detail) -> AgentRow {
     }
 }
 
-fn text(rows: &[AgentRow], detail: Detail, context: &Context) -> Vec<String> {
+fn text(rows: &[AgentRow], detail: Detail, context: &CliContext) -> Vec<String> {
     let mut lines = vec![context.style.accent("Agents:")];
     for row in rows {
         let default = if row.is_default { " (default)" } else { "" };

@@ -14,14 +14,14 @@ use openclaw_sessions::send_policy::{self, SendSubject};
 use serde::Serialize;
 
 use crate::args::{AgentsRouteArgs, given, given_text};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// The answer as JSON; documented in `docs/sessions.md`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct RouteReport {
     agent_id: String,
     channel: String,
     account_id: String,
@@ -63,13 +63,13 @@ struct ResetShown {
     next_daily_at: Option<i64>,
 }
 
-pub(super) fn run(args: &AgentsRouteArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &AgentsRouteArgs, context: &CliContext) -> CommandResult {
     let config = context.config()?;
     context.print_warnings_about(&["agents", "bindings"]);
     let settings = SessionSettings::from(config.as_ref());
     let inbound = inbound(args, config)?;
-    let route =
-        routing::resolve(&settings, &inbound).map_err(|error| Failure::new("bad-key", error.to_string()))?;
+    let route = routing::resolve(&settings, &inbound)
+        .map_err(|error| CommandFailure::new("bad-key", error.to_string()))?;
     let answer = answer(&settings, &inbound, &route, config, now_ms(), &TimeZone::system());
     if args.json {
         output::json(&answer);
@@ -79,9 +79,9 @@ pub(super) fn run(args: &AgentsRouteArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-fn inbound(args: &AgentsRouteArgs, config: &Config) -> Result<Inbound, Failure> {
+fn inbound(args: &AgentsRouteArgs, config: &Config) -> Result<Inbound, CommandFailure> {
     let Some(channel) = given(Some(&args.channel)) else {
-        return Err(Failure::usage("--channel must not be blank"));
+        return Err(CommandFailure::usage("--channel must not be blank"));
     };
     let peer = |text: &Option<String>| given(text.as_deref()).map(peer).transpose();
     let inherits = config.document().pointer("/channels/slack/thread/inheritParent");
@@ -98,7 +98,7 @@ fn inbound(args: &AgentsRouteArgs, config: &Config) -> Result<Inbound, Failure> 
 }
 
 /// `group:<id>`, `channel:<id>`, `dm:<id>`, `direct:<id>`, or an id alone for a person.
-fn peer(text: &str) -> Result<Peer, Failure> {
+fn peer(text: &str) -> Result<Peer, CommandFailure> {
     let Some((kind, id)) = text.split_once(':') else { return Ok(Peer::new(PeerKind::Direct, text)) };
     match kind.trim().to_lowercase().as_str() {
         "dm" | "direct" => Ok(Peer::new(PeerKind::Direct, id)),
@@ -106,9 +106,9 @@ fn peer(text: &str) -> Result<Peer, Failure> {
         "channel" => Ok(Peer::new(PeerKind::Channel, id)),
         // Ids of some channels have a colon too: `19:…`.
         word if !word.chars().all(|c| c.is_ascii_alphabetic()) => Ok(Peer::new(PeerKind::Direct, text)),
-        _ => Err(Failure::usage(format!("\"{text}\" begins with an unknown kind \"{kind}\"")).hint(format!(
-            "Kinds are group, channel, dm and direct. A person whose id has a colon: dm:{text}"
-        ))),
+        _ => Err(CommandFailure::usage(format!("\"{text}\" begins with an unknown kind \"{kind}\"")).hint(
+            format!("Kinds are group, channel, dm and direct. A person whose id has a colon: dm:{text}"),
+        )),
     }
 }
 
@@ -119,7 +119,7 @@ fn answer(
     config: &Config,
     now: i64,
     zone: &TimeZone,
-) -> Answer {
+) -> RouteReport {
     let kind = inbound.peer.as_ref().map(|peer| peer.kind);
     let is_group = matches!(kind, Some(PeerKind::Group | PeerKind::Channel));
     let reset_type = ResetType::of(&route.session_key, route.why.thread.is_some(), is_group);
@@ -140,7 +140,7 @@ fn answer(
         agent_id: bound.named.to_string(),
         fallback: bound.is_fallback(),
     };
-    Answer {
+    RouteReport {
         agent_id: route.agent_id.to_string(),
         channel: route.channel.clone(),
         account_id: route.account_id.clone(),
@@ -177,7 +177,7 @@ fn next_daily_reset(hour: i8, now: i64, zone: &TimeZone) -> Option<i64> {
     (1..=26).map(|hours| last_daily_reset(hour, now + hours * HOUR_MS, zone)).find(|reset| *reset > now)
 }
 
-fn text(answer: &Answer, zone: &TimeZone) -> Vec<String> {
+fn text(answer: &RouteReport, zone: &TimeZone) -> Vec<String> {
     let mut lines = vec![
         format!("Agent:   {}", answer.agent_id),
         format!("Session: {}", answer.session_key),
@@ -193,7 +193,7 @@ fn text(answer: &Answer, zone: &TimeZone) -> Vec<String> {
     lines
 }
 
-fn why_agent(answer: &Answer) -> String {
+fn why_agent(answer: &RouteReport) -> String {
     let Some(binding) = &answer.binding else {
         return "no binding claims it, the default agent answers (default)".to_owned();
     };
@@ -205,7 +205,7 @@ fn why_agent(answer: &Answer) -> String {
     format!("bindings[{}] claims {} ({}){fallback}", binding.index, binding.matches, answer.matched_by)
 }
 
-fn why_session(answer: &Answer) -> String {
+fn why_session(answer: &RouteReport) -> String {
     let base = match &answer.key {
         KeyReason::GlobalScope => "session.scope is global, everybody shares one session".to_owned(),
         KeyReason::NoPeer => "no peer is given, which is the main session".to_owned(),
@@ -274,7 +274,7 @@ mod tests {
     /// 2026-11-21 12:00 UTC.
     const NOON: i64 = 1_795_262_400_000;
 
-    fn ask(args: &AgentsRouteArgs) -> Answer {
+    fn ask(args: &AgentsRouteArgs) -> RouteReport {
         let config = Config::from_json5(CONFIG, &Environment::new([("HOME", "/h")], "/")).unwrap();
         let settings = SessionSettings::from(config.as_ref());
         let inbound = inbound(args, &config).unwrap();

@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use super::{failure, not_found};
 use crate::args::{AgentsSetIdentityArgs, given, given_text};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// A file that is larger is not read.
@@ -30,10 +30,10 @@ struct Changed {
     identity_file: Option<String>,
 }
 
-pub(super) fn run(args: &AgentsSetIdentityArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &AgentsSetIdentityArgs, context: &CliContext) -> CommandResult {
     let config = context.config()?;
     let explicit = explicit(args);
-    let place = Place::of(args, &explicit, config, context)?;
+    let place = IdentitySource::of(args, &explicit, config, context)?;
     let is_named = given(args.identity_file.as_deref()).is_some();
     let workspace = place.workspace.as_deref().filter(|_| !is_named);
     let from_file = match &place.file {
@@ -64,19 +64,19 @@ fn explicit(args: &AgentsSetIdentityArgs) -> Identity {
 
 /// Agent whose identity is set, and the file it is read from.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct IdentitySource {
     agent: AgentId,
     workspace: Option<PathBuf>,
     file: Option<PathBuf>,
 }
 
-impl Place {
+impl IdentitySource {
     fn of(
         args: &AgentsSetIdentityArgs,
         explicit: &Identity,
         config: &Config,
-        context: &Context,
-    ) -> Result<Self, Failure> {
+        context: &CliContext,
+    ) -> Result<Self, CommandFailure> {
         let path = |text: &Option<String>| given(text.as_deref()).map(|text| context.env().expand_path(text));
         let named_file = path(&args.identity_file);
         let reads_file = args.from_identity || named_file.is_some() || *explicit == Identity::default();
@@ -93,26 +93,28 @@ impl Place {
         let agent = match (agent, &workspace) {
             (Some(agent), _) => agent,
             (None, Some(dir)) => at(dir, config, context)?,
-            (None, None) => return Err(Failure::usage("Say which agent with --agent or --workspace.")),
+            (None, None) => {
+                return Err(CommandFailure::usage("Say which agent with --agent or --workspace."));
+            }
         };
         Ok(Self { agent, workspace, file: file.flatten() })
     }
 }
 
-fn configured(text: &str, config: &Config) -> Result<AgentId, Failure> {
+fn configured(text: &str, config: &Config) -> Result<AgentId, CommandFailure> {
     let id = AgentId::normalize(text);
     if config.has_agent(&id) { Ok(id) } else { Err(not_found(text)) }
 }
 
 /// The agent whose workspace this is.
-fn at(dir: &Path, config: &Config, context: &Context) -> Result<AgentId, Failure> {
+fn at(dir: &Path, config: &Config, context: &CliContext) -> Result<AgentId, CommandFailure> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let wanted = real(dir);
     let mut found = config.agent_ids();
     found.retain(|id| real(&config.agent(id).workspace) == wanted);
     match found.as_slice() {
         [agent] => Ok(agent.clone()),
-        [] => Err(Failure::new(
+        [] => Err(CommandFailure::new(
             "agent-not-found",
             format!("No agent has the workspace {}.", context.short(dir)),
         )
@@ -120,13 +122,13 @@ fn at(dir: &Path, config: &Config, context: &Context) -> Result<AgentId, Failure
         several => {
             let names = several.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
             let text = format!("Several agents have the workspace {}: {names}.", context.short(dir));
-            Err(Failure::new("agent-ambiguous", text).hint("Say which agent with --agent <id>."))
+            Err(CommandFailure::new("agent-ambiguous", text).hint("Say which agent with --agent <id>."))
         }
     }
 }
 
-fn read(file: &Path, workspace: Option<&Path>, context: &Context) -> Result<Identity, Failure> {
-    let failed = |why: &str| Failure::new("identity-file", format!("{}: {why}", context.short(file)));
+fn read(file: &Path, workspace: Option<&Path>, context: &CliContext) -> Result<Identity, CommandFailure> {
+    let failed = |why: &str| CommandFailure::new("identity-file", format!("{}: {why}", context.short(file)));
     let text = match head(file, workspace) {
         Ok(Some(head)) if head.is_cut => {
             return Err(failed("it is larger than 64 KiB").hint("Name a smaller file with --identity-file."));
@@ -146,7 +148,7 @@ fn read(file: &Path, workspace: Option<&Path>, context: &Context) -> Result<Iden
         avatar: found.avatar,
     };
     if identity == Identity::default() {
-        return Err(Failure::new(
+        return Err(CommandFailure::new(
             "identity-file",
             format!("No identity data found in {}.", context.short(file)),
         )
@@ -173,7 +175,7 @@ fn head(file: &Path, workspace: Option<&Path>) -> Result<Option<Head>, PlaceErro
     workspace_file::read(dir, name, MAX_BYTES)
 }
 
-fn report(json: bool, place: Place, whole: Identity, context: &Context) {
+fn report(json: bool, place: IdentitySource, whole: Identity, context: &CliContext) {
     if json {
         output::json(&Changed {
             agent_id: place.agent.to_string(),

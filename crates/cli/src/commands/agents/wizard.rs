@@ -6,12 +6,12 @@ use openclaw_agent::roster::{IdentityLines, NewAgent};
 use openclaw_config::Config;
 use openclaw_protocol::AgentId;
 
-use super::add::{Wanted, bindings, new_id};
+use super::add::{AgentSetup, bindings, new_id};
 use super::credentials::Offer;
 use crate::args::{given, given_text};
 use crate::commands::questions::Questions;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 
 /// Asks until there is an agent to add.
 ///
@@ -21,8 +21,8 @@ pub(super) fn ask<R: BufRead, W: Write>(
     questions: &mut Questions<R, W>,
     name: Option<&str>,
     config: &Config,
-    context: &Context,
-) -> Result<Wanted, Failure> {
+    context: &CliContext,
+) -> Result<AgentSetup, CommandFailure> {
     let (name, id) = ask_name(questions, name, config)?;
     if id.as_str() != name {
         questions.say(&format!("Its id is \"{id}\"."))?;
@@ -56,14 +56,14 @@ pub(super) fn ask<R: BufRead, W: Write>(
         name,
         bindings,
     };
-    Ok(Wanted { agent, credentials })
+    Ok(AgentSetup { agent, credentials })
 }
 
 fn ask_name<R: BufRead, W: Write>(
     questions: &mut Questions<R, W>,
     name: Option<&str>,
     config: &Config,
-) -> Result<(String, AgentId), Failure> {
+) -> Result<(String, AgentId), CommandFailure> {
     let mut offered = given(name).map(str::to_owned);
     loop {
         let name = match offered.take() {
@@ -88,9 +88,13 @@ mod tests {
     use super::*;
 
     /// Plays the person; gives what is wanted and what was on the screen.
-    fn play(home: &std::path::Path, name: Option<&str>, answers: &str) -> (Result<Wanted, Failure>, String) {
+    fn play(
+        home: &std::path::Path,
+        name: Option<&str>,
+        answers: &str,
+    ) -> (Result<AgentSetup, CommandFailure>, String) {
         let env = Environment::new([("HOME", home.to_str().unwrap())], home);
-        let context = Context::new(&env, true);
+        let context = CliContext::new(&env, true);
         let config = context.config().unwrap().clone();
         let mut questions = Questions { answers: answers.as_bytes(), screen: Vec::new() };
         let wanted = ask(&mut questions, name, &config, &context);
@@ -121,7 +125,7 @@ mod tests {
             bindings: Vec::new(),
             identity: IdentityLines::default(),
         };
-        let expect = Wanted { agent, credentials: None };
+        let expect = AgentSetup { agent, credentials: None };
         assert_eq!(wanted.unwrap(), expect);
         expect_test::expect![[r#"
             Its id is "night-owl".

@@ -11,13 +11,13 @@ use openclaw_tools::exec_approvals::file::ApprovalsFile;
 use openclaw_tools::exec_approvals::pattern;
 
 use super::EVERY_AGENT;
-use crate::context::Context;
+use crate::context::CliContext;
 
 /// Programs that run any other. A pattern that matches one of them allows everything.
 const SHELLS: [&str; 4] = ["/bin/sh", "/bin/bash", "/usr/bin/env", "/usr/bin/python3"];
 
 /// Warnings about a new entry.
-pub(super) fn of_entry(context: &Context, agent: &str, pattern: &str) -> Vec<String> {
+pub(super) fn of_entry(context: &CliContext, agent: &str, pattern: &str) -> Vec<String> {
     let home = context.env().home();
     [no_match(pattern), runs_others(pattern, &home), no_agent(context, agent)].into_iter().flatten().collect()
 }
@@ -49,7 +49,7 @@ fn runs_others(pattern: &str, home: &Path) -> Option<String> {
     ))
 }
 
-fn no_agent(context: &Context, agent: &str) -> Option<String> {
+fn no_agent(context: &CliContext, agent: &str) -> Option<String> {
     if agent == EVERY_AGENT || !context.is_config_readable() {
         return None;
     }
@@ -77,7 +77,7 @@ pub(super) fn of_unknown_fields(file: &ApprovalsFile) -> Option<String> {
 }
 
 /// Warning that the rules are not enforced, where the config of this host makes it so.
-pub(super) fn of_config(context: &Context) -> Option<String> {
+pub(super) fn of_config(context: &CliContext) -> Option<String> {
     let config = context.config_or_default();
     let is_elsewhere = config.gateway.mode == Some(GatewayMode::Remote);
     if is_elsewhere || !context.is_config_readable() {

@@ -7,20 +7,20 @@ use openclaw_config::json5;
 use openclaw_tools::exec_approvals::file::ApprovalsFile;
 use serde_json::Value;
 
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// Longest text that is read, in bytes.
 const MAX_TEXT: u64 = 8 * 1024 * 1024;
 
 /// Reads the file that is named, or standard input.
-pub(super) fn read(file: Option<&str>, stdin: bool) -> Result<ApprovalsFile, Failure> {
+pub(super) fn read(file: Option<&str>, stdin: bool) -> Result<ApprovalsFile, CommandFailure> {
     let (text, from) = match (file, stdin) {
-        (None, false) => return Err(Failure::usage("Provide --file <path> or --stdin.")),
+        (None, false) => return Err(CommandFailure::usage("Provide --file <path> or --stdin.")),
         (Some(path), _) => (File::open(path).and_then(text), path),
         (None, true) => (text(io::stdin().lock()), "standard input"),
     };
-    let text =
-        text.map_err(|error| Failure::new("approvals-input", format!("{from} can't be read: {error}")))?;
+    let text = text
+        .map_err(|error| CommandFailure::new("approvals-input", format!("{from} can't be read: {error}")))?;
     parse(&text, from)
 }
 
@@ -35,12 +35,12 @@ fn text(from: impl Read) -> io::Result<String> {
 }
 
 /// JSON5, as in the reference.
-fn parse(text: &str, from: &str) -> Result<ApprovalsFile, Failure> {
+fn parse(text: &str, from: &str) -> Result<ApprovalsFile, CommandFailure> {
     let value: Value = json5::parse_value(text)
-        .map_err(|error| Failure::usage(format!("Failed to parse approvals JSON: {from}: {error}")))?;
+        .map_err(|error| CommandFailure::usage(format!("Failed to parse approvals JSON: {from}: {error}")))?;
     let is_answer = value.get("file").is_some() && value.get("version").is_none();
     ApprovalsFile::of_value(value).map_err(|error| {
-        let failure = Failure::usage(format!("{from} is no approvals file: {error}"));
+        let failure = CommandFailure::usage(format!("{from} is no approvals file: {error}"));
         if is_answer {
             failure.hint("Give it the value of \"file\" alone, without path and hash around it.")
         } else {

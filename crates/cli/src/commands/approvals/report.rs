@@ -4,7 +4,7 @@ use openclaw_protocol::params::approvals::ExecApprovalsFile;
 use openclaw_tools::exec_approvals::file::{ApprovalsFile, Policy};
 use openclaw_tools::exec_approvals::store::Loaded;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::output::{Column, age, boxed, grid, width};
 
 /// `{path,exists,hash,file}`, without the socket's token.
@@ -18,7 +18,7 @@ pub(super) fn document(loaded: &Loaded) -> ExecApprovalsFile {
 }
 
 /// The file in tables.
-pub(super) fn lines(context: &Context, label: &str, loaded: &Loaded, now_ms: i64) -> Vec<String> {
+pub(super) fn lines(context: &CliContext, label: &str, loaded: &Loaded, now_ms: i64) -> Vec<String> {
     let (style, width) = (context.style, width(context.env()));
     let entries = entries(&loaded.file, label, now_ms);
     let mut lines = vec![style.accent("Approvals")];
@@ -42,7 +42,7 @@ pub(super) fn lines(context: &Context, label: &str, loaded: &Loaded, now_ms: i64
     lines
 }
 
-fn summary(context: &Context, label: &str, loaded: &Loaded, entries: usize) -> Vec<(String, String)> {
+fn summary(context: &CliContext, label: &str, loaded: &Loaded, entries: usize) -> Vec<(String, String)> {
     let file = &loaded.file;
     let rows = [
         ("Target", label.to_owned()),

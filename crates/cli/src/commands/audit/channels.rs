@@ -9,9 +9,9 @@ use openclaw_protocol::DmScope;
 use openclaw_sessions::key::normalize_account_id;
 use serde_json::Value;
 
-use super::{Finding, Severity};
+use super::{AuditFinding, Severity};
 use crate::commands::channels::warnings;
-use crate::context::Context;
+use crate::context::CliContext;
 
 /// An account that is set up and not switched off.
 pub(super) struct Audited {
@@ -66,7 +66,7 @@ fn has_anyone(list: Option<&Vec<Entry>>) -> bool {
     list.into_iter().flatten().any(|Entry(entry)| entry.trim() == "*")
 }
 
-pub(super) fn findings(context: &Context, config: &Config) -> Vec<Finding> {
+pub(super) fn findings(context: &CliContext, config: &Config) -> Vec<AuditFinding> {
     let accounts = accounts(config);
     let mut found = Vec::new();
     for account in &accounts {
@@ -84,7 +84,7 @@ pub(super) fn findings(context: &Context, config: &Config) -> Vec<Finding> {
         .collect();
     if !open.is_empty() && config.tools.elevated.enabled != Some(false) {
         found.push(
-            Finding::new(
+            AuditFinding::new(
                 "security.exposure.open_groups_with_elevated",
                 Severity::Critical,
                 "Open groups while commands may be elevated",
@@ -101,9 +101,9 @@ pub(super) fn findings(context: &Context, config: &Config) -> Vec<Finding> {
 }
 
 impl Audited {
-    fn finding(&self, check: &str, severity: Severity, title: &str, detail: String) -> Finding {
+    fn finding(&self, check: &str, severity: Severity, title: &str, detail: String) -> AuditFinding {
         let title = format!("{} {title}", self.info.label);
-        Finding::new(format!("channels.{}.{check}", self.info.id), severity, title, detail)
+        AuditFinding::new(format!("channels.{}.{check}", self.info.id), severity, title, detail)
     }
 
     fn has_open_groups(&self) -> bool {
@@ -117,7 +117,7 @@ impl Audited {
         at(&self.path).or_else(|| at(&shared)).and_then(Value::as_str)
     }
 
-    fn private_chats(&self, context: &Context, config: &Config) -> Vec<Finding> {
+    fn private_chats(&self, context: &CliContext, config: &Config) -> Vec<AuditFinding> {
         let Self { path, settings, .. } = self;
         let policy = settings.dm_policy;
         if policy == DmPolicy::Disabled {
@@ -149,7 +149,7 @@ impl Audited {
     }
 
     /// Several people in private chats that are one conversation.
-    fn shared_session(&self, context: &Context, config: &Config, anyone: bool) -> Option<Finding> {
+    fn shared_session(&self, context: &CliContext, config: &Config, anyone: bool) -> Option<AuditFinding> {
         if config.session.dm_scope != DmScope::Main {
             return None;
         }
@@ -175,7 +175,7 @@ impl Audited {
         )
     }
 
-    fn groups(&self, config: &Config) -> Vec<Finding> {
+    fn groups(&self, config: &Config) -> Vec<AuditFinding> {
         let Self { path, settings, .. } = self;
         let mut found = Vec::new();
         if self.has_open_groups() {

@@ -4,18 +4,18 @@ use openclaw_config::Config;
 use serde_json::{Value, json};
 
 use super::fix::Fixed;
-use super::{Finding, Report, Severity, fix, report};
+use super::{AuditFinding, AuditReport, Severity, fix, report};
 use crate::args::SecurityAuditArgs;
-use crate::client::{DEFAULT_TIMEOUT, Target, TargetFlags};
-use crate::commands::gateway_probe::{Ask, Probed, ask};
-use crate::context::Context;
-use crate::failure::{ERROR, Failure, Outcome};
+use crate::client::{DEFAULT_TIMEOUT, GatewayTarget, TargetFlags};
+use crate::commands::gateway_probe::{ProbeDepth, Probed, ask};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult, ERROR};
 use crate::output;
 
-pub(crate) fn run(args: &SecurityAuditArgs, context: &Context) -> Outcome {
+pub(crate) fn run(args: &SecurityAuditArgs, context: &CliContext) -> CommandResult {
     let fail_on = args.fail_on.as_deref().map(|text| {
         Severity::parse(text).ok_or_else(|| {
-            Failure::usage(format!(
+            CommandFailure::usage(format!(
                 "--fail-on must be critical, warn or info, not \"{}\"",
                 output::one_line(text)
             ))
@@ -31,31 +31,31 @@ pub(crate) fn run(args: &SecurityAuditArgs, context: &Context) -> Outcome {
     let deep = if args.deep { Some(probe(context, &config)?) } else { None };
     if let Some((_, probed)) = &deep {
         let failed = probed.error.as_deref().filter(|_| !probed.ok).map(probe_failed);
-        report = Report::of(report.findings.into_iter().chain(failed).collect());
+        report = AuditReport::of(report.findings.into_iter().chain(failed).collect());
     }
     if args.json {
         output::json(&document(&report, fixed.as_ref(), deep.as_ref()));
     } else {
         lines(&report, fixed.as_ref(), context).iter().for_each(|line| output::row(line));
     }
-    let is_bad = |finding: &Finding| fail_on.is_some_and(|least| finding.severity <= least);
+    let is_bad = |finding: &AuditFinding| fail_on.is_some_and(|least| finding.severity <= least);
     let has_failed = fixed.is_some_and(|fixed| !fixed.ok);
     Ok(if has_failed || report.findings.iter().any(is_bad) { ERROR } else { 0 })
 }
 
 /// Asks the gateway, and says which one that was.
-fn probe(context: &Context, config: &Config) -> Result<(String, Probed), Failure> {
-    let target = Target::of(config, context.env(), &TargetFlags::default())?;
-    let probed = ask(context, &target, DEFAULT_TIMEOUT, Ask::Nothing)?;
+fn probe(context: &CliContext, config: &Config) -> Result<(String, Probed), CommandFailure> {
+    let target = GatewayTarget::of(config, context.env(), &TargetFlags::default())?;
+    let probed = ask(context, &target, DEFAULT_TIMEOUT, ProbeDepth::Nothing)?;
     Ok((target.url, probed))
 }
 
-fn probe_failed(error: &str) -> Finding {
-    Finding::new("gateway.probe_failed", Severity::Warn, "Gateway probe failed (deep)", error)
+fn probe_failed(error: &str) -> AuditFinding {
+    AuditFinding::new("gateway.probe_failed", Severity::Warn, "Gateway probe failed (deep)", error)
         .remedy("Start the gateway, or look at `openclaw gateway status`.")
 }
 
-fn document(report: &Report, fixed: Option<&Fixed>, deep: Option<&(String, Probed)>) -> Value {
+fn document(report: &AuditReport, fixed: Option<&Fixed>, deep: Option<&(String, Probed)>) -> Value {
     let mut document = json!(report);
     if let (Some((url, probed)), Some(map)) = (deep, document.as_object_mut()) {
         let gateway = json!({"attempted": true, "url": url, "ok": probed.ok, "error": probed.error, "close": probed.close});
@@ -67,7 +67,7 @@ fn document(report: &Report, fixed: Option<&Fixed>, deep: Option<&(String, Probe
     }
 }
 
-fn lines(report: &Report, fixed: Option<&Fixed>, context: &Context) -> Vec<String> {
+fn lines(report: &AuditReport, fixed: Option<&Fixed>, context: &CliContext) -> Vec<String> {
     let style = context.style;
     let mut lines = vec![style.accent("OpenClaw security audit"), report.summary_line()];
     lines.push(
@@ -87,7 +87,7 @@ fn lines(report: &Report, fixed: Option<&Fixed>, context: &Context) -> Vec<Strin
             Severity::Info => style.muted(title),
         };
         lines.extend([String::new(), title]);
-        for Finding { check_id, title, detail, remediation, .. } in found {
+        for AuditFinding { check_id, title, detail, remediation, .. } in found {
             lines.push(format!("{check_id} {title}"));
             lines.extend(detail.lines().map(|line| format!("  {line}")));
             lines.extend(remediation.iter().map(|fix| format!("  Fix: {fix}")));

@@ -4,23 +4,23 @@ use std::path::{Path, PathBuf};
 
 use openclaw_config::Config;
 
-use super::{Finding, Severity};
+use super::{AuditFinding, Severity};
 use crate::commands::logs::log_file;
-use crate::context::Context;
+use crate::context::CliContext;
 
 /// Mode bits, id of the check, severity and title. The first row any of whose bits are set in a mode counts.
-type Row = (u32, &'static str, Severity, &'static str);
+type ModeRule = (u32, &'static str, Severity, &'static str);
 
 /// Files that are checked in the same way.
-struct Kind {
-    rows: &'static [Row],
+struct FileClass {
+    rows: &'static [ModeRule],
     /// Reason why it matters.
     advice: &'static str,
     /// Mode that it should have.
     least: u32,
 }
 
-const STATE_DIR: Kind = Kind {
+const STATE_DIR: FileClass = FileClass {
     rows: &[
         (0o002, "fs.state_dir.perms_world_writable", Severity::Critical, "State dir is world-writable"),
         (0o020, "fs.state_dir.perms_group_writable", Severity::Warn, "State dir is group-writable"),
@@ -29,7 +29,7 @@ const STATE_DIR: Kind = Kind {
     advice: "consider restricting to 700",
     least: 0o700,
 };
-const CONFIG: Kind = Kind {
+const CONFIG: FileClass = FileClass {
     rows: &[
         (0o022, "fs.config.perms_writable", Severity::Critical, "Config file is writable by others"),
         (0o004, "fs.config.perms_world_readable", Severity::Critical, "Config file is world-readable"),
@@ -38,7 +38,7 @@ const CONFIG: Kind = Kind {
     advice: "config can contain tokens and private settings",
     least: 0o600,
 };
-const INCLUDED: Kind = Kind {
+const INCLUDED: FileClass = FileClass {
     rows: &[
         (
             0o022,
@@ -62,12 +62,12 @@ const INCLUDED: Kind = Kind {
     advice: "it is part of the config, which can contain tokens and private settings",
     least: 0o600,
 };
-const BACKUP: Kind = Kind {
+const BACKUP: FileClass = FileClass {
     rows: &[(0o066, "fs.config_backup.secrets", Severity::Critical, "Copy of the config is open to others")],
     advice: "it has the tokens that the config had",
     least: 0o600,
 };
-const CREDENTIALS: Kind = Kind {
+const CREDENTIALS: FileClass = FileClass {
     rows: &[
         (
             0o022,
@@ -80,7 +80,7 @@ const CREDENTIALS: Kind = Kind {
     advice: "who may write there lets people in; who may read has what is in it",
     least: 0o700,
 };
-const PROFILES: Kind = Kind {
+const PROFILES: FileClass = FileClass {
     rows: &[
         (
             0o022,
@@ -98,7 +98,7 @@ const PROFILES: Kind = Kind {
     advice: "it has the keys of model providers",
     least: 0o600,
 };
-const SESSIONS: Kind = Kind {
+const SESSIONS: FileClass = FileClass {
     rows: &[(
         0o044,
         "fs.sessions_store.perms_readable",
@@ -108,7 +108,7 @@ const SESSIONS: Kind = Kind {
     advice: "it tells who talks with the agent",
     least: 0o600,
 };
-const LOG: Kind = Kind {
+const LOG: FileClass = FileClass {
     rows: &[(0o044, "fs.log_file.perms_readable", Severity::Warn, "Log file is readable by others")],
     advice: "logs can contain private messages and tool output",
     least: 0o600,
@@ -123,10 +123,10 @@ pub(super) struct OpenToOthers {
     pub(super) path: PathBuf,
     /// Mode that it should have.
     pub(super) least: u32,
-    finding: Finding,
+    finding: AuditFinding,
 }
 
-pub(super) fn findings(context: &Context, config: &Config) -> Vec<Finding> {
+pub(super) fn findings(context: &CliContext, config: &Config) -> Vec<AuditFinding> {
     let paths = context.paths();
     let links = [
         (paths.state_dir(), "fs.state_dir.symlink", "State dir is a symlink"),
@@ -136,7 +136,7 @@ pub(super) fn findings(context: &Context, config: &Config) -> Vec<Finding> {
     let links = links.map(|(path, id, title)| {
         let detail =
             format!("{} leads elsewhere: who may write there decides about this file.", path.display());
-        Finding::new(id, Severity::Warn, title, detail)
+        AuditFinding::new(id, Severity::Warn, title, detail)
     });
     synced(context)
         .into_iter()
@@ -145,7 +145,7 @@ pub(super) fn findings(context: &Context, config: &Config) -> Vec<Finding> {
         .collect()
 }
 
-fn synced(context: &Context) -> Option<Finding> {
+fn synced(context: &CliContext) -> Option<AuditFinding> {
     let paths = [context.paths().state_dir(), context.paths().config_path()];
     let is_synced = |path: &&Path| {
         path.components().any(|part| {
@@ -157,17 +157,17 @@ fn synced(context: &Context) -> Option<Finding> {
     let detail =
         format!("{} is copied to other machines, with its tokens and conversations.", path.display());
     Some(
-        Finding::new("fs.synced_dir", Severity::Warn, "State or config lies in a synced folder", detail)
+        AuditFinding::new("fs.synced_dir", Severity::Warn, "State or config lies in a synced folder", detail)
             .remedy("Set OPENCLAW_STATE_DIR to a folder that is not synced."),
     )
 }
 
 /// Finds every file and directory whose mode lets others in.
-pub(super) fn open_to_others(context: &Context, config: &Config) -> Vec<OpenToOthers> {
+pub(super) fn open_to_others(context: &CliContext, config: &Config) -> Vec<OpenToOthers> {
     places(context, config).into_iter().filter_map(|(path, kind)| look(path, &kind)).collect()
 }
 
-fn places(context: &Context, config: &Config) -> Vec<(PathBuf, Kind)> {
+fn places(context: &CliContext, config: &Config) -> Vec<(PathBuf, FileClass)> {
     let paths = context.paths();
     let mut places =
         vec![(paths.state_dir().to_path_buf(), STATE_DIR), (paths.config_path().to_path_buf(), CONFIG)];
@@ -195,17 +195,18 @@ fn backups(config: &Path) -> Vec<PathBuf> {
 }
 
 #[cfg(unix)]
-fn look(path: PathBuf, kind: &Kind) -> Option<OpenToOthers> {
+fn look(path: PathBuf, kind: &FileClass) -> Option<OpenToOthers> {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = std::fs::metadata(&path).ok()?.permissions().mode() & 0o777;
     let (_, id, severity, title) = kind.rows.iter().find(|(bits, ..)| mode & bits != 0)?;
     let shown = path.display();
-    let finding = Finding::new(*id, *severity, *title, format!("{shown} mode={mode:o}; {}.", kind.advice))
-        .remedy(format!("chmod {:o} {shown}", kind.least));
+    let finding =
+        AuditFinding::new(*id, *severity, *title, format!("{shown} mode={mode:o}; {}.", kind.advice))
+            .remedy(format!("chmod {:o} {shown}", kind.least));
     Some(OpenToOthers { least: kind.least, finding, path })
 }
 
 #[cfg(not(unix))]
-fn look(_path: PathBuf, _kind: &Kind) -> Option<OpenToOthers> {
+fn look(_path: PathBuf, _kind: &FileClass) -> Option<OpenToOthers> {
     None
 }

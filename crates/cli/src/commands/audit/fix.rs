@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::files;
-use crate::context::Context;
+use crate::context::CliContext;
 
 /// Result of the fixes, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -19,20 +19,20 @@ pub(super) struct Fixed {
     /// Changes made to the configuration.
     pub(super) changes: Vec<String>,
     /// Changes made to the modes of files.
-    pub(super) actions: Vec<Action>,
+    pub(super) actions: Vec<ModeFix>,
     pub(super) errors: Vec<String>,
 }
 
 /// Change made to the mode of one file.
 #[derive(Debug, Serialize)]
-pub(super) struct Action {
+pub(super) struct ModeFix {
     pub(super) kind: &'static str,
     pub(super) path: String,
     pub(super) mode: String,
     pub(super) ok: bool,
 }
 
-pub(super) fn run(context: &Context, config: &Config) -> Fixed {
+pub(super) fn run(context: &CliContext, config: &Config) -> Fixed {
     let mut fixed = Fixed {
         ok: true,
         state_dir: context.paths().state_dir().display().to_string(),
@@ -49,7 +49,7 @@ pub(super) fn run(context: &Context, config: &Config) -> Fixed {
         let path = open.path.display().to_string();
         let done = restrict(&open.path, open.least);
         fixed.errors.extend(done.as_ref().err().map(|error| format!("{path}: {error}")));
-        fixed.actions.push(Action {
+        fixed.actions.push(ModeFix {
             kind: "chmod",
             path,
             mode: format!("{:o}", open.least),
@@ -60,7 +60,7 @@ pub(super) fn run(context: &Context, config: &Config) -> Fixed {
     fixed
 }
 
-fn change_config(context: &Context, fixed: &mut Fixed) {
+fn change_config(context: &CliContext, fixed: &mut Fixed) {
     let mut document = context.loaded.snapshot.parsed.clone();
     let changes = closed(&mut document);
     if changes.is_empty() {

@@ -8,13 +8,13 @@ use openclaw_config::settings::{AuthKind, BindMode};
 use openclaw_gateway::own_addresses;
 use secrecy::ExposeSecret as _;
 
-use super::{Finding, Severity};
-use crate::context::Context;
+use super::{AuditFinding, Severity};
+use crate::context::CliContext;
 
 /// Tokens shorter than this are called short.
 const GOOD_TOKEN_LENGTH: usize = 24;
 
-pub(super) fn findings(context: &Context, config: &Config) -> Vec<Finding> {
+pub(super) fn findings(context: &CliContext, config: &Config) -> Vec<AuditFinding> {
     let flags = GatewayFlags { allow_unconfigured: true, ..GatewayFlags::default() };
     let bind = config.gateway.bind.unwrap_or_default();
     let options = gateway_options(config, context.env(), &flags);
@@ -26,7 +26,7 @@ pub(super) fn findings(context: &Context, config: &Config) -> Vec<Finding> {
     let control_ui = &config.gateway.control_ui;
     if bind == BindMode::Loopback && control_ui.is_enabled() && config.gateway.trusted_proxies.is_empty() {
         found.push(
-            Finding::new(
+            AuditFinding::new(
                 "gateway.trusted_proxies_missing",
                 Severity::Warn,
                 "Reverse proxy headers are not trusted",
@@ -38,7 +38,7 @@ pub(super) fn findings(context: &Context, config: &Config) -> Vec<Finding> {
     }
     if control_ui.dangerously_disable_device_auth {
         found.push(
-            Finding::new(
+            AuditFinding::new(
                 "gateway.control_ui.device_auth_disabled",
                 Severity::Critical,
                 "Control UI device auth is disabled",
@@ -49,7 +49,7 @@ pub(super) fn findings(context: &Context, config: &Config) -> Vec<Finding> {
     }
     if control_ui.allow_insecure_auth {
         found.push(
-            Finding::new(
+            AuditFinding::new(
                 "gateway.control_ui.insecure_auth",
                 Severity::Critical,
                 "Control UI accepts insecure auth",
@@ -61,11 +61,11 @@ pub(super) fn findings(context: &Context, config: &Config) -> Vec<Finding> {
     found
 }
 
-fn short_token(options: &GatewayOptions) -> Option<Finding> {
+fn short_token(options: &GatewayOptions) -> Option<AuditFinding> {
     let token = options.auth.token.as_ref().filter(|_| options.auth.mode == AuthKind::Token)?;
     let length = token.expose_secret().chars().count();
     (length < GOOD_TOKEN_LENGTH).then(|| {
-        Finding::new(
+        AuditFinding::new(
             "gateway.token_too_short",
             Severity::Warn,
             "Gateway token looks short",
@@ -75,7 +75,7 @@ fn short_token(options: &GatewayOptions) -> Option<Finding> {
 }
 
 /// Reports a public address: this version has no TLS, so the secret and every message cross the network readable.
-fn public_bind(options: &GatewayOptions) -> Option<Finding> {
+fn public_bind(options: &GatewayOptions) -> Option<AuditFinding> {
     let listened: Vec<IpAddr> = match options.bind {
         BindMode::Lan => own_addresses().into_iter().filter(IpAddr::is_ipv4).collect(),
         BindMode::Custom => options.custom_bind_host.into_iter().collect(),
@@ -83,7 +83,7 @@ fn public_bind(options: &GatewayOptions) -> Option<Finding> {
     };
     let public: Vec<String> = listened.iter().filter(|ip| is_public(**ip)).map(ToString::to_string).collect();
     (!public.is_empty()).then(|| {
-        Finding::new(
+        AuditFinding::new(
             "gateway.public_bind",
             Severity::Critical,
             "Gateway listens on a public address without TLS",
@@ -115,14 +115,14 @@ fn is_public(ip: IpAddr) -> bool {
     }
 }
 
-fn no_auth(context: &Context, bind: BindMode, refusal: &StartRefusal) -> Finding {
+fn no_auth(context: &CliContext, bind: BindMode, refusal: &StartRefusal) -> AuditFinding {
     let (id, title) = if bind == BindMode::Loopback {
         ("gateway.loopback_no_auth", "Gateway auth missing on loopback")
     } else {
         ("gateway.bind_no_auth", "Gateway binds beyond loopback without auth")
     };
     let detail = format!("gateway.bind={} and no usable secret is configured.", bind.as_str());
-    Finding::new(id, Severity::Critical, title, detail).remedy(match refusal {
+    AuditFinding::new(id, Severity::Critical, title, detail).remedy(match refusal {
         StartRefusal::NoPassword => "Set gateway.auth.password.".to_owned(),
         _ => format!("Set gateway.auth.token, or run {}.", context.hint_command("openclaw setup")),
     })

@@ -6,7 +6,7 @@ use openclaw_models::scan::parameters;
 use openclaw_protocol::AgentId;
 use openclaw_tools::sandbox::SandboxSettings;
 
-use super::{Finding, Severity};
+use super::{AuditFinding, Severity};
 
 /// Limit in billions of parameters up to which a model is called small.
 const SMALL: f64 = 300.0;
@@ -21,7 +21,7 @@ const LEGACY: &[(&str, &str)] = &[
 /// Tools that bring words of strangers in.
 const WEB_TOOLS: [&str; 3] = ["web_fetch", "web_search", "group:web"];
 
-pub(super) fn findings(config: &Config) -> Vec<Finding> {
+pub(super) fn findings(config: &Config) -> Vec<AuditFinding> {
     let used: Vec<(AgentId, String)> =
         config.agent_ids().iter().flat_map(|id| models_of(config, id)).collect();
     let named = |says: &dyn Fn(&str) -> Option<String>| -> Vec<String> {
@@ -37,7 +37,7 @@ pub(super) fn findings(config: &Config) -> Vec<Finding> {
                 "Such models follow instructions in what they read more easily: {}.",
                 found.join(", ")
             );
-            Finding::new(id, Severity::Warn, title, detail)
+            AuditFinding::new(id, Severity::Warn, title, detail)
                 .remedy("Use a newer and larger model where strangers are heard or tools are dangerous.")
         })
     };
@@ -62,7 +62,7 @@ fn models_of(config: &Config, id: &AgentId) -> Vec<(AgentId, String)> {
 }
 
 /// Small models: critical where one reads the web and runs outside of a sandbox.
-fn small(config: &Config, used: &[(AgentId, String)]) -> Option<Finding> {
+fn small(config: &Config, used: &[(AgentId, String)]) -> Option<AuditFinding> {
     let small: Vec<(&AgentId, String)> = used
         .iter()
         .filter_map(|(agent, model)| {
@@ -84,7 +84,7 @@ fn small(config: &Config, used: &[(AgentId, String)]) -> Option<Finding> {
         names.join(", ")
     );
     Some(
-        Finding::new("models.small_params", severity, "Small models are configured", detail)
+        AuditFinding::new("models.small_params", severity, "Small models are configured", detail)
             .remedy("Set agents.defaults.sandbox.mode to \"all\", and deny group:web to such agents."),
     )
 }

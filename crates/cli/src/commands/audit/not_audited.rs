@@ -5,7 +5,7 @@ use openclaw_config::registry;
 use openclaw_gateway::platforms;
 use serde_json::Value;
 
-use super::{Finding, Severity};
+use super::{AuditFinding, Severity};
 
 /// The id of the finding.
 pub(in crate::commands) const CHECK: &str = "summary.not_audited";
@@ -17,13 +17,13 @@ const NOT_LOOKED_AT: &[&str] = &[
     "definitions of system services",
 ];
 
-pub(super) fn finding(config: &Config) -> Finding {
+pub(super) fn finding(config: &Config) -> AuditFinding {
     let mut parts: Vec<String> = NOT_LOOKED_AT.iter().map(|part| (*part).to_owned()).collect();
     let absent = absent_platforms(config);
     if !absent.is_empty() {
         parts.push(format!("{} (not in this version: nobody's message comes in)", absent.join(", ")));
     }
-    Finding::new(CHECK, Severity::Info, "Not audited", parts.join("\n"))
+    AuditFinding::new(CHECK, Severity::Info, "Not audited", parts.join("\n"))
 }
 
 /// Platforms that the config sets up and this version does not have.

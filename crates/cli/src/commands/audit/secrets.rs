@@ -4,14 +4,14 @@ use openclaw_config::Config;
 use openclaw_config::settings::RedactSensitive;
 use serde_json::Value;
 
-use super::{Finding, Severity};
-use crate::context::Context;
+use super::{AuditFinding, Severity};
+use crate::context::CliContext;
 
-pub(super) fn findings(context: &Context, config: &Config) -> Vec<Finding> {
+pub(super) fn findings(context: &CliContext, config: &Config) -> Vec<AuditFinding> {
     let password = context.loaded.snapshot.parsed.pointer("/gateway/auth/password").and_then(Value::as_str);
     let is_written = password.map(str::trim).is_some_and(|text| !text.is_empty() && !text.starts_with("${"));
     let in_config = is_written.then(|| {
-        Finding::new(
+        AuditFinding::new(
             "config.secrets.gateway_password_in_config",
             Severity::Warn,
             "Gateway password is stored in config",
@@ -20,7 +20,7 @@ pub(super) fn findings(context: &Context, config: &Config) -> Vec<Finding> {
         .remedy("Put it into OPENCLAW_GATEWAY_PASSWORD and remove gateway.auth.password.")
     });
     let unmasked = (config.logging.redact_sensitive == RedactSensitive::Off).then(|| {
-        Finding::new(
+        AuditFinding::new(
             "logging.redact_off",
             Severity::Warn,
             "Tool output is not redacted",

@@ -3,10 +3,10 @@
 use openclaw_config::Config;
 
 use super::channels::{accounts, group_policies};
-use super::{Finding, Severity};
+use super::{AuditFinding, Severity};
 use openclaw_channels::access::GroupPolicy;
 
-pub(super) fn summary(config: &Config) -> Finding {
+pub(super) fn summary(config: &Config) -> AuditFinding {
     let policies: Vec<GroupPolicy> =
         accounts(config).iter().flat_map(|account| group_policies(&account.settings)).collect();
     let count = |wanted| policies.iter().filter(|policy| **policy == wanted).count();
@@ -18,5 +18,5 @@ pub(super) fn summary(config: &Config) -> Finding {
         word(config.tools.elevated.enabled != Some(false)),
         word(config.hooks.internal.is_on()),
     );
-    Finding::new("summary.attack_surface", Severity::Info, "Attack surface summary", detail)
+    AuditFinding::new("summary.attack_surface", Severity::Info, "Attack surface summary", detail)
 }

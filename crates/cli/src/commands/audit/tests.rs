@@ -27,7 +27,7 @@ fn open_files_and_missing_secrets_are_found() {
     mode(&state, 0o755);
     let home_dir = home.path().to_str().unwrap();
     let env = Environment::new([("HOME", home_dir), ("TMPDIR", home_dir)], home.path());
-    let context = Context::new(&env, true);
+    let context = CliContext::new(&env, true);
     let report = report(&context, context.config().unwrap());
     let found: Vec<&str> = report.findings.iter().map(|finding| finding.check_id.as_str()).collect();
     let expect = [
@@ -40,7 +40,7 @@ fn open_files_and_missing_secrets_are_found() {
         "fs.sessions_store.perms_readable",
     ];
     assert_eq!(found, expect);
-    assert_eq!(report.summary, Summary { critical: 3, warn: 2, info: 2 });
+    assert_eq!(report.summary, SeverityCounts { critical: 3, warn: 2, info: 2 });
 }
 
 const SAFE: [&str; 2] = ["summary.attack_surface", "summary.not_audited"];

@@ -8,17 +8,17 @@ use openclaw_protocol::{DmScope, SessionScope};
 use openclaw_tools::sandbox::SandboxSettings;
 
 use super::channels::accounts;
-use super::{Finding, Severity};
+use super::{AuditFinding, Severity};
 
 /// Longest list of people who may have commands elevated that is not reported as large.
 const MANY: usize = 25;
 
-pub(super) fn findings(config: &Config) -> Vec<Finding> {
+pub(super) fn findings(config: &Config) -> Vec<AuditFinding> {
     elevated(config).into_iter().chain(exec(config)).collect()
 }
 
 /// Lists of who may have commands elevated, of all agents and of single ones.
-fn elevated(config: &Config) -> Vec<Finding> {
+fn elevated(config: &Config) -> Vec<AuditFinding> {
     let own = config.agents.list.iter().enumerate();
     let own = own.map(|(at, entry)| (format!("agents.list.{at}.tools.elevated"), &entry.tools.elevated));
     let all = std::iter::once(("tools.elevated".to_owned(), &config.tools.elevated)).chain(own);
@@ -27,7 +27,7 @@ fn elevated(config: &Config) -> Vec<Finding> {
         .collect()
 }
 
-fn lists(key: &str, allow_from: &BTreeMap<String, Vec<TextOrNumber>>) -> Vec<Finding> {
+fn lists(key: &str, allow_from: &BTreeMap<String, Vec<TextOrNumber>>) -> Vec<AuditFinding> {
     let of_platform = |(platform, entries): (&String, &Vec<TextOrNumber>)| {
         let path = format!("{key}.allowFrom.{platform}");
         let id = format!("tools.elevated.allowFrom.{platform}");
@@ -37,21 +37,26 @@ fn lists(key: &str, allow_from: &BTreeMap<String, Vec<TextOrNumber>>) -> Vec<Fin
                 "{path} holds \"*\": whoever is heard there may have commands run on this host unasked."
             );
             return Some(
-                Finding::new(format!("{id}.wildcard"), Severity::Critical, title, detail)
+                AuditFinding::new(format!("{id}.wildcard"), Severity::Critical, title, detail)
                     .remedy(format!("Write the ids of those who may into {path}.")),
             );
         }
         let count = entries.len();
         (count > MANY).then(|| {
             let title = format!("Many people on {platform} may have commands elevated");
-            Finding::new(format!("{id}.large"), Severity::Warn, title, format!("{path} has {count} entries."))
+            AuditFinding::new(
+                format!("{id}.large"),
+                Severity::Warn,
+                title,
+                format!("{path} has {count} entries."),
+            )
         })
     };
     allow_from.iter().filter_map(of_platform).collect()
 }
 
 /// Commands that run on this host unasked, for agents that people on chat platforms can talk to.
-fn exec(config: &Config) -> Option<Finding> {
+fn exec(config: &Config) -> Option<AuditFinding> {
     if accounts(config).is_empty() {
         return None;
     }
@@ -66,7 +71,7 @@ fn exec(config: &Config) -> Option<Finding> {
     let open: Vec<String> =
         config.agent_ids().iter().filter(|id| is_open(id)).map(ToString::to_string).collect();
     (!open.is_empty()).then(|| {
-        Finding::new(
+        AuditFinding::new(
             "exec.full_without_sandbox",
             Severity::Warn,
             "Commands run on this host unasked",

@@ -14,11 +14,11 @@ use super::{DEFAULT, credentials, platform, refused, wizard};
 use crate::args::ChannelsAddArgs;
 use crate::commands::message::absolute;
 use crate::commands::questions::Questions;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
-pub(super) fn run(context: &Context, args: &ChannelsAddArgs) -> Outcome {
+pub(super) fn run(context: &CliContext, args: &ChannelsAddArgs) -> CommandResult {
     if args.channel.is_some() || !stdin().is_terminal() {
         return add(context, args, std::iter::empty());
     }
@@ -32,12 +32,12 @@ pub(super) fn run(context: &Context, args: &ChannelsAddArgs) -> Outcome {
 
 /// Writes an account into the configuration, with these keys besides.
 fn add(
-    context: &Context,
+    context: &CliContext,
     args: &ChannelsAddArgs,
     more: impl Iterator<Item = (&'static str, Value)>,
-) -> Outcome {
+) -> CommandResult {
     let name = args.channel.as_deref().ok_or_else(|| {
-        Failure::usage("--channel is required")
+        CommandFailure::usage("--channel is required")
             .hint("Example: `openclaw channels add --channel telegram --token <token>`")
     })?;
     let channel = platform(name)?;
@@ -126,7 +126,7 @@ struct Before {
 }
 
 impl Before {
-    fn of(context: &Context, channel: &dyn Channel) -> Self {
+    fn of(context: &CliContext, channel: &dyn Channel) -> Self {
         let section = context.loaded.snapshot.config.pointer(&format!("/channels/{}", channel.info().id));
         let section = section.and_then(Value::as_object);
         let accounts = section.and_then(|keys| keys.get("accounts")).and_then(Value::as_object);
@@ -147,7 +147,7 @@ impl Before {
 }
 
 /// True if the account exists, something else of it changes, and it keeps its token.
-fn keeps_token(context: &Context, args: &ChannelsAddArgs, channel: &dyn Channel, account: &str) -> bool {
+fn keeps_token(context: &CliContext, args: &ChannelsAddArgs, channel: &dyn Channel, account: &str) -> bool {
     let changes = args.name.is_some() || args.webhook_url.is_some() || args.webhook_path.is_some();
     let names_one =
         args.token.is_some() || args.bot_token.is_some() || args.token_file.is_some() || args.use_env;
@@ -158,12 +158,12 @@ fn keeps_token(context: &Context, args: &ChannelsAddArgs, channel: &dyn Channel,
 
 /// Fails if another account has the same token: of two accounts with one bot, only one can receive.
 fn refuse_token_of_another(
-    context: &Context,
+    context: &CliContext,
     channel: &dyn Channel,
     account: &str,
     token: Option<&str>,
     token_file: Option<&str>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let (id, label) = (channel.info().id, channel.info().label);
     let given = [("botToken", token), ("tokenFile", token_file)];
     let given: Map<String, Value> =
@@ -181,43 +181,47 @@ fn refuse_token_of_another(
     let failure =
         format!("{label} account \"{other}\" has this token already, and only one of them could receive");
     let remove = format!("`openclaw channels remove --channel {id} --account {other} --delete`");
-    Err(Failure::usage(failure)
+    Err(CommandFailure::usage(failure)
         .hint(format!("Give \"{account}\" a bot of its own, or remove that account first: {remove}")))
 }
 
 /// The token that is given, where it is given as a text.
-fn token_of<'a>(args: &'a ChannelsAddArgs, account: &str) -> Result<Option<&'a str>, Failure> {
+fn token_of<'a>(args: &'a ChannelsAddArgs, account: &str) -> Result<Option<&'a str>, CommandFailure> {
     let token = args.token.as_deref().or(args.bot_token.as_deref()).map(str::trim);
     let given =
         [token.is_some(), args.token_file.is_some(), args.use_env].iter().filter(|given| **given).count();
     if given != 1 {
-        return Err(Failure::usage("Give one of --token, --token-file and --use-env")
+        return Err(CommandFailure::usage("Give one of --token, --token-file and --use-env")
             .hint("Telegram's @BotFather tells the token of a bot: /newbot makes one, /token shows it."));
     }
     if args.use_env && account != DEFAULT {
-        return Err(Failure::usage("--use-env is for the default account alone"));
+        return Err(CommandFailure::usage("--use-env is for the default account alone"));
     }
     if token.is_some_and(|token| !is_token(token)) {
-        return Err(Failure::usage("That is not a bot token: it looks like 123456789:AA…")
+        return Err(CommandFailure::usage("That is not a bot token: it looks like 123456789:AA…")
             .hint("Copy it whole from @BotFather, with the number and the colon in front."));
     }
     Ok(token)
 }
 
 /// A webhook is refused without a secret, for which OpenClaw 2026.2.9 has no flag.
-fn check_webhook_secret(context: &Context, id: &str, own: &Map<String, Value>) -> Result<(), Failure> {
+fn check_webhook_secret(
+    context: &CliContext,
+    id: &str,
+    own: &Map<String, Value>,
+) -> Result<(), CommandFailure> {
     let key = format!("channels.{id}.webhookSecret");
     let shared = context.loaded.snapshot.config.pointer(&format!("/{}", key.replace('.', "/")));
     if own.contains_key("webhookSecret") || shared.is_some() {
         return Ok(());
     }
-    Err(Failure::usage(format!("--webhook-url needs a secret, and {key} is not set")).hint(format!(
+    Err(CommandFailure::usage(format!("--webhook-url needs a secret, and {key} is not set")).hint(format!(
         "Set one of your own making, then run this again: `openclaw config set {key} <secret>`"
     )))
 }
 
 /// Explains who is heard by a new account in private chats.
-fn who_may_write(context: &Context, id: &str, account: &str) -> String {
+fn who_may_write(context: &CliContext, id: &str, account: &str) -> String {
     let settings = AccessSettings::of(&context.reread().config_or_default(), id, account);
     let Ok(AccessSettings { dm_policy, allow_from, .. }) = settings else {
         let doctor = context.hint_command("openclaw doctor");
@@ -240,7 +244,7 @@ fn who_may_write(context: &Context, id: &str, account: &str) -> String {
 }
 
 /// The gateway may have a token that this command does not see.
-fn tell_of_a_hidden_token(context: &Context, channel: &dyn Channel) {
+fn tell_of_a_hidden_token(context: &CliContext, channel: &dyn Channel) {
     let (id, variables) = (channel.info().id, channel.info().credentials.join(", "));
     let keep = format!("openclaw config set channels.{id}.accounts.{DEFAULT} '{{}}'");
     let keep = context.hint_command(&keep);
@@ -250,7 +254,7 @@ fn tell_of_a_hidden_token(context: &Context, channel: &dyn Channel) {
     ));
 }
 
-fn tell_of_the_token_file(context: &Context, file: &str) {
+fn tell_of_the_token_file(context: &CliContext, file: &str) {
     output::line(&format!("Its token is read from {file} at each start."));
     match std::fs::read_to_string(context.env().expand_path(file)) {
         Ok(written) if is_token(written.trim()) => {}

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::{is_set, platform};
 use crate::args::{CapabilitiesArgs, positive};
 use crate::client;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// Report on one account.
-struct Report {
+struct AccountCapabilities {
     channel: Arc<dyn Channel>,
     account: String,
     configured: bool,
@@ -27,7 +27,7 @@ struct Report {
     target: Option<Value>,
 }
 
-pub(super) fn run(context: &Context, args: &CapabilitiesArgs) -> Outcome {
+pub(super) fn run(context: &CliContext, args: &CapabilitiesArgs) -> CommandResult {
     let config = context.config()?;
     let timeout = positive::<u64>(&args.timeout, "--timeout must be a positive integer (milliseconds)")?;
     let all = platforms();
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context, args: &CapabilitiesArgs) -> Outcome {
         Some(name) => vec![platform(name)?],
     };
     if (args.account.is_some() || args.target.is_some()) && args.channel.is_none() {
-        return Err(Failure::usage("--account and --target need --channel"));
+        return Err(CommandFailure::usage("--account and --target need --channel"));
     }
     let mut reports = Vec::new();
     for channel in channels {
@@ -46,7 +46,7 @@ pub(super) fn run(context: &Context, args: &CapabilitiesArgs) -> Outcome {
             Some(account) => {
                 let account = normalize_account_id(account);
                 UnknownAccount::check(channel.as_ref(), config, &account)
-                    .map_err(|unknown| Failure::new("unknown-account", format!("Error: {unknown}")))?;
+                    .map_err(|unknown| CommandFailure::new("unknown-account", format!("Error: {unknown}")))?;
                 vec![account]
             }
             None => channel.account_ids(config),
@@ -58,7 +58,7 @@ pub(super) fn run(context: &Context, args: &CapabilitiesArgs) -> Outcome {
         }
     }
     if args.json {
-        output::json(&json!({"channels": reports.iter().map(Report::json).collect::<Vec<_>>()}));
+        output::json(&json!({"channels": reports.iter().map(AccountCapabilities::json).collect::<Vec<_>>()}));
     } else if reports.is_empty() {
         output::line("No channels configured.");
     } else {
@@ -78,12 +78,12 @@ async fn report(
     account: String,
     target: Option<&str>,
     patience: Duration,
-) -> Report {
+) -> AccountCapabilities {
     let made = channel.account(config, &account);
     let enabled = !matches!(made, Err(openclaw_channels::Unusable::Disabled));
     let configured = channel.credential_source(config, &account) != "none";
     let Ok(bot) = made else {
-        return Report {
+        return AccountCapabilities {
             channel,
             account,
             configured,
@@ -107,10 +107,10 @@ async fn report(
         }),
     };
     let actions = bot.actions();
-    Report { channel, account, configured, enabled, actions, probe: Some(probe), target }
+    AccountCapabilities { channel, account, configured, enabled, actions, probe: Some(probe), target }
 }
 
-impl Report {
+impl AccountCapabilities {
     fn json(&self) -> Value {
         let Capabilities { chat_types, poll_options, reactions, threads, media, block_streaming, .. } =
             *self.channel.capabilities();

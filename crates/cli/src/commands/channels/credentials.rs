@@ -5,8 +5,8 @@ use std::time::Duration;
 use openclaw_channels::{Channel, Probe};
 
 use crate::client;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 use crate::output;
 
 /// Longest wait for the platform. If it does not answer, the gateway asks it later.
@@ -15,14 +15,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const REFUSALS: [u16; 3] = [401, 403, 404];
 
 /// Asks the platform about the account and prints the result. The account is written in any case.
-pub(super) fn tell(context: &Context, channel: &dyn Channel, account: &str) {
+pub(super) fn tell(context: &CliContext, channel: &dyn Channel, account: &str) {
     let config = context.reread().config_or_default();
     // The reason why the account can't be asked has been printed already.
     let Ok(bot) = channel.account(&config, account) else { return };
     let probe = client::block_on(async {
         tokio::time::timeout(PATIENCE, bot.probe(PATIENCE))
             .await
-            .map_err(|_| Failure::new("timeout", format!("no answer within {} s", PATIENCE.as_secs())))
+            .map_err(|_| CommandFailure::new("timeout", format!("no answer within {} s", PATIENCE.as_secs())))
     });
     let label = channel.info().label;
     match probe {
@@ -43,7 +43,7 @@ pub(super) fn tell(context: &Context, channel: &dyn Channel, account: &str) {
     }
 }
 
-fn unasked(context: &Context, label: &str, why: &str) {
+fn unasked(context: &CliContext, label: &str, why: &str) {
     let later = context.hint_command("openclaw channels status --probe");
     output::error_line(&context.style.warn(&format!(
         "{label} could not be asked whether it takes the token ({why}). To ask again, with a gateway running: {later}"

@@ -4,15 +4,15 @@ use openclaw_config::registry;
 use serde_json::{Value, json};
 
 use crate::args::positive;
-use crate::commands::logs::{Entry, log_file, read_from};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::commands::logs::{LogLine, log_file, read_from};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// Bytes at the end of the file that are looked at.
 const LOOKED_AT: u64 = 1_000_000;
 
-pub(super) fn run(context: &Context, channel: &str, lines: &str, json: bool) -> Outcome {
+pub(super) fn run(context: &CliContext, channel: &str, lines: &str, json: bool) -> CommandResult {
     let most = positive::<u64>(lines, "--lines must be a positive integer")?;
     let wanted = match channel.trim() {
         "all" => None,
@@ -22,8 +22,9 @@ pub(super) fn run(context: &Context, channel: &str, lines: &str, json: bool) -> 
     let size = std::fs::metadata(&path).map(|file| file.len()).unwrap_or_default();
     let start = size.saturating_sub(LOOKED_AT);
     let text = if path.is_file() {
-        read_from(&path, start)
-            .map_err(|error| Failure::new("log", format!("could not read {}: {error}", path.display())))?
+        read_from(&path, start).map_err(|error| {
+            CommandFailure::new("log", format!("could not read {}: {error}", path.display()))
+        })?
     } else {
         String::new()
     };
@@ -31,7 +32,7 @@ pub(super) fn run(context: &Context, channel: &str, lines: &str, json: bool) -> 
     let mut found: Vec<&str> = all.into_iter().filter(|line| is_about(line, wanted)).collect();
     found.drain(..found.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX)));
     if json {
-        let lines: Vec<Entry<'_>> = found.iter().map(|line| Entry::of(line)).collect();
+        let lines: Vec<LogLine<'_>> = found.iter().map(|line| LogLine::of(line)).collect();
         output::json(&json!({"file": path.display().to_string(), "channel": channel.trim(), "lines": lines}));
         return Ok(0);
     }
@@ -39,7 +40,7 @@ pub(super) fn run(context: &Context, channel: &str, lines: &str, json: bool) -> 
     if found.is_empty() {
         output::line(&context.style.muted("No matching log lines."));
     }
-    found.iter().for_each(|line| output::line(&Entry::of(line).readable(context.style)));
+    found.iter().for_each(|line| output::line(&LogLine::of(line).readable(context.style)));
     Ok(0)
 }
 

@@ -11,23 +11,28 @@ use serde_json::{Map, Value, json};
 
 use super::{DEFAULT, platform, refused};
 use crate::commands::questions::Questions;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
-pub(super) fn run(context: &Context, channel: Option<&str>, account: Option<&str>, delete: bool) -> Outcome {
+pub(super) fn run(
+    context: &CliContext,
+    channel: Option<&str>,
+    account: Option<&str>,
+    delete: bool,
+) -> CommandResult {
     let asks = channel.is_none() && stdin().is_terminal();
     let name = match channel {
         Some(name) => name.to_owned(),
         None if asks => Questions::of_process().ask("Channel", "telegram")?,
-        None => return Err(Failure::usage("--channel is required")),
+        None => return Err(CommandFailure::usage("--channel is required")),
     };
     let channel = platform(&name)?;
     let id = channel.info().id;
     if asks && delete {
         let question = format!("Delete the section of {id} {}", account.unwrap_or(DEFAULT));
         if !Questions::of_process().confirm(&question)? {
-            return Err(Failure::new("cancelled", "Cancelled; nothing was changed."));
+            return Err(CommandFailure::new("cancelled", "Cancelled; nothing was changed."));
         }
     }
     let account = normalize_account_id(account.unwrap_or_default());
@@ -52,7 +57,7 @@ pub(super) fn run(context: &Context, channel: Option<&str>, account: Option<&str
             "`openclaw channels list` shows those there are; name one with --account.".to_owned()
         };
         let text = format!("{id} has no account \"{account}\" in the configuration; nothing was changed.");
-        return Err(Failure::new("unknown-account", text).hint(hint));
+        return Err(CommandFailure::new("unknown-account", text).hint(hint));
     }
     let done = if delete { "Deleted" } else { "Disabled" };
     output::line(&format!("{done} {} account \"{account}\".", channel.info().label));
@@ -65,11 +70,11 @@ pub(super) fn run(context: &Context, channel: Option<&str>, account: Option<&str
 
 /// Switches an account off. `false`: there is none.
 fn disable(
-    context: &Context,
+    context: &CliContext,
     channel: &dyn Channel,
     account: &str,
     may_be_section: bool,
-) -> Result<bool, Failure> {
+) -> Result<bool, CommandFailure> {
     let section = ["channels", channel.info().id].map(str::to_owned).to_vec();
     let own = names_of(&context.loaded.snapshot.config, channel, account).into_iter().next();
     let path = match own {

@@ -10,13 +10,13 @@ use serde_json::json;
 use super::{is_set, platform};
 use crate::args::ResolveArgs;
 use crate::client;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// Result for an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Found {
+struct ResolvedEntry {
     input: String,
     resolved: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,14 +27,14 @@ struct Found {
     note: Option<String>,
 }
 
-pub(super) fn run(context: &Context, args: &ResolveArgs) -> Outcome {
+pub(super) fn run(context: &CliContext, args: &ResolveArgs) -> CommandResult {
     let config = context.config()?;
     let channel = chosen(context, args.channel.as_deref())?;
     let default = platforms().sending_account(config, channel.info().id).unwrap_or_default();
     let id = args.account.as_deref().map_or(default, openclaw_sessions::key::normalize_account_id);
     let account =
         channel.account(config, &id).map_err(|why| told_unusable(config, channel.info().id, &id, &why));
-    let account = account.map_err(|why| Failure::new("account", format!("Error: {why}")))?;
+    let account = account.map_err(|why| CommandFailure::new("account", format!("Error: {why}")))?;
     let found = client::block_on(async {
         let mut found = Vec::new();
         for entry in &args.entries {
@@ -51,7 +51,7 @@ pub(super) fn run(context: &Context, args: &ResolveArgs) -> Outcome {
 }
 
 /// The platform that is named, or the only one that is configured.
-fn chosen(context: &Context, name: Option<&str>) -> Result<Arc<dyn Channel>, Failure> {
+fn chosen(context: &CliContext, name: Option<&str>) -> Result<Arc<dyn Channel>, CommandFailure> {
     if let Some(name) = name {
         return platform(name);
     }
@@ -59,18 +59,20 @@ fn chosen(context: &Context, name: Option<&str>) -> Result<Arc<dyn Channel>, Fai
     let all = platforms();
     let set: Vec<_> = all.channels().iter().filter(|one| is_set(config, one.as_ref())).collect();
     match set.as_slice() {
-        [] => Err(Failure::usage("Channel is required (no configured channels detected).")),
+        [] => Err(CommandFailure::usage("Channel is required (no configured channels detected).")),
         [only] => Ok(Arc::clone(only)),
         several => {
             let names: Vec<&str> = several.iter().map(|one| one.info().id).collect();
             let names = names.join(", ");
-            Err(Failure::usage(format!("Channel is required when multiple channels are configured: {names}")))
+            Err(CommandFailure::usage(format!(
+                "Channel is required when multiple channels are configured: {names}"
+            )))
         }
     }
 }
 
-async fn resolve(channel: &dyn Channel, account: &dyn Account, entry: &str, kind: &str) -> Found {
-    let unresolved = |note: String| Found {
+async fn resolve(channel: &dyn Channel, account: &dyn Account, entry: &str, kind: &str) -> ResolvedEntry {
+    let unresolved = |note: String| ResolvedEntry {
         input: entry.to_owned(),
         resolved: false,
         id: None,
@@ -90,13 +92,17 @@ async fn resolve(channel: &dyn Channel, account: &dyn Account, entry: &str, kind
     match (kind, is_direct) {
         ("user", Some(false)) => unresolved("it is a group".to_owned()),
         ("group", Some(true)) => unresolved("it is a person".to_owned()),
-        _ => {
-            Found { input: entry.to_owned(), resolved: true, id: Some(peer.id), name: peer.name, note: None }
-        }
+        _ => ResolvedEntry {
+            input: entry.to_owned(),
+            resolved: true,
+            id: Some(peer.id),
+            name: peer.name,
+            note: None,
+        },
     }
 }
 
-impl Found {
+impl ResolvedEntry {
     fn line(&self) -> String {
         let Self { input, id, name, note, .. } = self;
         let input = output::one_line(input);

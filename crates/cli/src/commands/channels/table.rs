@@ -7,10 +7,10 @@ use openclaw_gateway::platforms;
 use serde_json::Value;
 
 use super::{DEFAULT, is_set};
-use crate::context::Context;
+use crate::context::CliContext;
 
 /// Answers of a gateway about its accounts.
-pub(in crate::commands) struct Told<'a> {
+pub(in crate::commands) struct AccountAnswers<'a> {
     /// Answer to `channels.status`.
     pub(in crate::commands) status: Option<&'a Value>,
     /// Health snapshot, for which the platforms were asked.
@@ -19,14 +19,14 @@ pub(in crate::commands) struct Told<'a> {
 
 /// A row for each platform that is set up: its name, whether it is on, its status, the source of
 /// its credentials, and its problem.
-pub(in crate::commands) fn table(context: &Context, told: &Told<'_>) -> Vec<Vec<String>> {
+pub(in crate::commands) fn table(context: &CliContext, told: &AccountAnswers<'_>) -> Vec<Vec<String>> {
     let Ok(config) = context.config() else { return Vec::new() };
     let platforms = platforms();
     let set = platforms.channels().iter().filter(|channel| is_set(config, channel.as_ref()));
     set.map(|channel| row(config, channel.as_ref(), told)).collect()
 }
 
-fn row(config: &Config, channel: &dyn Channel, told: &Told<'_>) -> Vec<String> {
+fn row(config: &Config, channel: &dyn Channel, told: &AccountAnswers<'_>) -> Vec<String> {
     let info = channel.info();
     let ids = channel.account_ids(config);
     let source = |id: &String| channel.credential_source(config, id);
@@ -64,7 +64,7 @@ fn row(config: &Config, channel: &dyn Channel, told: &Told<'_>) -> Vec<String> {
 }
 
 /// Problem of an account that is switched on, with its name.
-fn trouble(channel: &str, account: &Value, told: &Told<'_>) -> Option<String> {
+fn trouble(channel: &str, account: &Value, told: &AccountAnswers<'_>) -> Option<String> {
     let id = account.get("accountId").and_then(Value::as_str).unwrap_or(DEFAULT);
     let why = obstacle(account).or_else(|| {
         let probe = told.health?.pointer(&format!("/channels/{channel}/accounts/{id}/probe"))?;

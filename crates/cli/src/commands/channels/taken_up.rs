@@ -9,8 +9,8 @@ use openclaw_gateway::{platforms, running_gateway};
 use serde_json::Value;
 
 use crate::commands::config_pickup;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 use crate::service;
 
 /// Longest wait for the gateway to have the accounts of the file.
@@ -22,7 +22,7 @@ const FRESH: Duration = Duration::from_secs(10);
 
 /// Answer of the gateway, and the accounts of the configuration that it does not have yet.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ReloadAnswer {
     pub(super) answer: Value,
     /// Platform and account.
     pub(super) pending: Vec<(String, String)>,
@@ -34,16 +34,19 @@ pub(super) struct Asked {
 ///
 /// # Errors
 /// As `ask`.
-pub(super) fn ask(context: &Context, ask: impl Fn() -> Result<Value, Failure>) -> Result<Asked, Failure> {
+pub(super) fn ask(
+    context: &CliContext,
+    ask: impl Fn() -> Result<Value, CommandFailure>,
+) -> Result<ReloadAnswer, CommandFailure> {
     let Some(running) = running_gateway(&context.loaded) else {
-        return Ok(Asked { answer: ask()?, ..Asked::default() });
+        return Ok(ReloadAnswer { answer: ask()?, ..ReloadAnswer::default() });
     };
     let config = context.config_or_default();
     if matches!(config.gateway.reload.mode, Some(ReloadMode::Off | ReloadMode::Restart)) {
         let answer = ask()?;
         let restart = service::restart_advice(context, running);
         let when = format!("in the configuration, not in the running gateway; to have it there, {restart}");
-        return Ok(Asked { pending: missing(&config, &answer), answer, when });
+        return Ok(ReloadAnswer { pending: missing(&config, &answer), answer, when });
     }
     let is_fresh = config_pickup::age(context, SystemTime::now()).is_some_and(|age| age < FRESH);
     let begun = Instant::now();
@@ -52,7 +55,7 @@ pub(super) fn ask(context: &Context, ask: impl Fn() -> Result<Value, Failure>) -
         let pending = if is_fresh { missing(&config, &answer) } else { Vec::new() };
         if pending.is_empty() || begun.elapsed() >= PATIENCE {
             let when = "added, the gateway is taking it up; ask again in a moment".to_owned();
-            return Ok(Asked { answer, pending, when });
+            return Ok(ReloadAnswer { answer, pending, when });
         }
         std::thread::sleep(PAUSE);
     }

@@ -6,7 +6,7 @@ use std::io::{BufRead, Write};
 use super::add::is_token;
 use crate::args::ChannelsAddArgs;
 use crate::commands::questions::Questions;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 
 /// Answers to the questions, besides the flags of `add`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct Answers {
 pub(super) fn ask<R: BufRead, W: Write>(
     questions: &mut Questions<R, W>,
     given: &ChannelsAddArgs,
-) -> Result<Answers, Failure> {
+) -> Result<Answers, CommandFailure> {
     let platforms = platforms();
     let known: Vec<&str> = platforms.channels().iter().map(|channel| channel.info().id).collect();
     let channel = loop {
@@ -68,7 +68,7 @@ pub(super) fn ask<R: BufRead, W: Write>(
 }
 
 /// An empty list would let nobody in, so at least one is asked for.
-fn ids<R: BufRead, W: Write>(questions: &mut Questions<R, W>) -> Result<Vec<String>, Failure> {
+fn ids<R: BufRead, W: Write>(questions: &mut Questions<R, W>) -> Result<Vec<String>, CommandFailure> {
     loop {
         let answer = questions.ask("Ids of who may write (with commas)", "")?;
         let ids: Vec<String> =
@@ -84,7 +84,7 @@ fn ids<R: BufRead, W: Write>(questions: &mut Questions<R, W>) -> Result<Vec<Stri
 mod tests {
     use super::*;
 
-    fn asked(answers: &str) -> (Result<Answers, Failure>, String) {
+    fn asked(answers: &str) -> (Result<Answers, CommandFailure>, String) {
         let mut screen = Vec::new();
         let mut questions = Questions { answers: answers.as_bytes(), screen: &mut screen };
         let answers = ask(&mut questions, &ChannelsAddArgs::default());

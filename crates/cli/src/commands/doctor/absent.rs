@@ -3,9 +3,9 @@
 use openclaw_gateway::{Absent, absent_features};
 use openclaw_sessions::checkup::{Finding, Severity};
 
-use crate::context::Context;
+use crate::context::CliContext;
 
-pub(super) fn findings(context: &Context) -> Vec<Finding> {
+pub(super) fn findings(context: &CliContext) -> Vec<Finding> {
     let Absent { features, keys } = absent_features(&context.loaded);
     let finding =
         |message| Finding { id: "absent.feature", severity: Severity::Info, message, repairs: Vec::new() };

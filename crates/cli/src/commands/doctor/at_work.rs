@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use openclaw_config::Config;
-use openclaw_gateway::Running;
+use openclaw_gateway::RunningGateway;
 use openclaw_protocol::Call as _;
 use openclaw_protocol::params::health::Health;
 use openclaw_sessions::checkup::{Finding, Severity};
 use serde_json::json;
 
 use super::config_findings;
-use crate::client::{self, Target, TargetFlags, Wait};
+use crate::client::{self, AwaitedResponse, GatewayTarget, TargetFlags};
 use crate::commands::sandbox::reach;
 use crate::commands::{audit, dashboard};
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 use crate::output;
 use crate::service::{self, process};
 
@@ -37,7 +37,7 @@ impl AtWork {
 }
 
 /// Checks all of it. Without a usable config nothing is known of them.
-pub(super) fn look(context: &Context, running: Option<Running>) -> AtWork {
+pub(super) fn look(context: &CliContext, running: Option<RunningGateway>) -> AtWork {
     let mut seen = AtWork::default();
     let Ok(config) = context.config().cloned() else { return seen };
     if context.loaded.snapshot.exists {
@@ -53,9 +53,9 @@ pub(super) fn look(context: &Context, running: Option<Running>) -> AtWork {
     seen
 }
 
-fn gateway(context: &Context, config: &Config, running: Option<Running>, seen: &mut AtWork) {
+fn gateway(context: &CliContext, config: &Config, running: Option<RunningGateway>, seen: &mut AtWork) {
     let flags = TargetFlags::default();
-    let Ok(target) = Target::of(config, context.env(), &flags) else { return };
+    let Ok(target) = GatewayTarget::of(config, context.env(), &flags) else { return };
     // A remote one that can't be meant is a finding about the config.
     if target.note.is_some() {
         return;
@@ -65,7 +65,7 @@ fn gateway(context: &Context, config: &Config, running: Option<Running>, seen: &
         (true, Some(running)) => format!("The gateway{}", process(running)),
         (false, _) => format!("The gateway at {}", target.url),
     };
-    let asked = client::call(context, &flags, Health::NAME, json!({}), Wait::First, PATIENCE);
+    let asked = client::call(context, &flags, Health::NAME, json!({}), AwaitedResponse::First, PATIENCE);
     match client::block_on(asked) {
         Ok(_) => match dashboard::refused_token(context, config, &target) {
             Some(refused) => seen.warn("gateway.token", format!("{refused}.")),
@@ -76,7 +76,7 @@ fn gateway(context: &Context, config: &Config, running: Option<Running>, seen: &
 }
 
 /// Tells how to start a gateway, or what keeps one from starting.
-fn no_gateway(context: &Context, target: &Target, seen: &mut AtWork) {
+fn no_gateway(context: &CliContext, target: &GatewayTarget, seen: &mut AtWork) {
     match client::another_program(context, target) {
         Some(held) => {
             seen.warn("gateway.port", format!("No gateway runs here now, and none can start. {held}"))
@@ -89,7 +89,7 @@ fn no_gateway(context: &Context, target: &Target, seen: &mut AtWork) {
 }
 
 /// Sentences about a gateway that does not answer: the cause, and the next step.
-fn silent(who: &str, failure: &Failure) -> String {
+fn silent(who: &str, failure: &CommandFailure) -> String {
     let why = failure.message.lines().next().unwrap_or_default().trim_end_matches('.');
     let told = match failure.code {
         // The message itself says which gateway is meant.
@@ -104,11 +104,11 @@ fn silent(who: &str, failure: &Failure) -> String {
 
 /// Counts what the security audit calls critical. Modes of files are findings of the doctor's own, and so is a secret that is
 /// missing.
-fn audit(context: &Context, config: &Config, seen: &mut AtWork) {
+fn audit(context: &CliContext, config: &Config, seen: &mut AtWork) {
     let report = audit::report(context, config);
     let is_refused = config_findings::refused(context).is_some();
     let is_own = |id: &str| id.starts_with("fs.") || (is_refused && id.ends_with("_no_auth"));
-    let is_counted = |finding: &&audit::Finding| {
+    let is_counted = |finding: &&audit::AuditFinding| {
         finding.severity == audit::Severity::Critical && !is_own(&finding.check_id)
     };
     let titles: Vec<&str> =
@@ -143,17 +143,17 @@ mod tests {
             "The gateway (pid 7) listens on port 1; this command asked ws://h:2 (port from gateway.port).";
         let rows = [
             (
-                Failure::new("other-port", elsewhere).hint("Pass OPENCLAW_GATEWAY_PORT=1 to this command."),
+                CommandFailure::new("other-port", elsewhere).hint("Pass OPENCLAW_GATEWAY_PORT=1 to this command."),
                 format!("{elsewhere} Pass OPENCLAW_GATEWAY_PORT=1 to this command."),
             ),
             (
-                Failure::new("timeout", "gateway timeout after 3000ms\nGateway target: ws://h:2")
+                CommandFailure::new("timeout", "gateway timeout after 3000ms\nGateway target: ws://h:2")
                     .hint("Look at `openclaw logs`."),
                 "The gateway does not answer as it should: gateway timeout after 3000ms. Look at `openclaw logs`."
                     .to_owned(),
             ),
             (
-                Failure::new("closed", "the connection was closed."),
+                CommandFailure::new("closed", "the connection was closed."),
                 "The gateway does not answer as it should: the connection was closed.".to_owned(),
             ),
         ];

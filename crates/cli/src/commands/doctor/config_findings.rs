@@ -10,12 +10,12 @@ use openclaw_runtime::tool_access::unknown_names;
 use openclaw_sessions::checkup::{Finding, Severity};
 
 use super::unknown_keys;
-use crate::client::{Target, TargetFlags};
-use crate::context::{Context, Mistakes};
+use crate::client::{GatewayTarget, TargetFlags};
+use crate::context::{CliContext, Mistakes};
 use crate::output;
 
 /// Finding about a fault that keeps a gateway from starting, if there is one.
-pub(super) fn of(context: &Context) -> Option<Finding> {
+pub(super) fn of(context: &CliContext) -> Option<Finding> {
     if let Some((id, message)) = unusable(context) {
         return Some(Finding { id, severity: Severity::Error, message, repairs: Vec::new() });
     }
@@ -30,7 +30,7 @@ pub(super) fn of(context: &Context) -> Option<Finding> {
 }
 
 /// Findings about settings that are valid and do something else than they seem to.
-pub(super) fn warnings(context: &Context) -> impl Iterator<Item = Finding> {
+pub(super) fn warnings(context: &CliContext) -> impl Iterator<Item = Finding> {
     let warnings = context.loaded.snapshot.warnings.iter();
     warnings.map(|warning| Finding {
         id: "config.warning",
@@ -41,7 +41,7 @@ pub(super) fn warnings(context: &Context) -> impl Iterator<Item = Finding> {
 }
 
 /// Reports fallback models that no run would ask.
-pub(super) fn fallbacks(context: &Context) -> impl Iterator<Item = Finding> {
+pub(super) fn fallbacks(context: &CliContext) -> impl Iterator<Item = Finding> {
     let settings = ModelSettings::from(&*context.config_or_default());
     let left_out = fallbacks_left_out(&settings, &Catalog::new(&settings));
     left_out.into_iter().map(|message| Finding {
@@ -53,7 +53,7 @@ pub(super) fn fallbacks(context: &Context) -> impl Iterator<Item = Finding> {
 }
 
 /// Reports workspaces that expose the gateway's state to tools, and names in tool policies that no tool has.
-pub(super) fn of_tools(context: &Context) -> Vec<Finding> {
+pub(super) fn of_tools(context: &CliContext) -> Vec<Finding> {
     let config = context.config_or_default();
     let exposed = exposed_state(&config).into_iter();
     let exposed = exposed.map(|found| ("config.workspace", format!("{found} {}", ExposedState::REMEDY)));
@@ -63,14 +63,14 @@ pub(super) fn of_tools(context: &Context) -> Vec<Finding> {
 }
 
 /// Returns a sentence about variables that the config names and that are not set here. The service may have them.
-fn unset_variables(context: &Context) -> Option<String> {
+fn unset_variables(context: &CliContext) -> Option<String> {
     let error = context.loaded.config().err()?;
     let list: Vec<&str> = error.issues.iter().map(|issue| issue.message.as_str()).collect();
     Some(format!("{}. A gateway that is started from here does not start without them.", list.join("; ")))
 }
 
 /// Reason why the config can't be used: there is none, or it has mistakes.
-fn unusable(context: &Context) -> Option<(&'static str, String)> {
+fn unusable(context: &CliContext) -> Option<(&'static str, String)> {
     let snapshot = &context.loaded.snapshot;
     let path = snapshot.path.display();
     if !snapshot.exists {
@@ -99,15 +99,16 @@ fn unusable(context: &Context) -> Option<(&'static str, String)> {
 }
 
 /// Reason why no command reaches the gateway of another machine.
-fn remote(context: &Context) -> Option<String> {
-    let target = Target::of(&context.config_or_default(), context.env(), &TargetFlags::default()).ok()?;
+fn remote(context: &CliContext) -> Option<String> {
+    let target =
+        GatewayTarget::of(&context.config_or_default(), context.env(), &TargetFlags::default()).ok()?;
     let note = target.note.as_ref()?;
     let fix = target.misconfigured(context).and_then(|failure| failure.hint).unwrap_or_default();
     Some(format!("No command reaches a gateway: {note}. {fix}"))
 }
 
 /// Settings with which a gateway of this host does not start.
-pub(super) fn refused(context: &Context) -> Option<String> {
+pub(super) fn refused(context: &CliContext) -> Option<String> {
     let config = context.config_or_default();
     if config.gateway.mode == Some(GatewayMode::Remote) {
         return None;

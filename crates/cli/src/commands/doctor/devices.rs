@@ -3,10 +3,10 @@
 use openclaw_gateway::pairing::DeviceStore;
 use openclaw_sessions::checkup::{Finding, Repair, Severity};
 
-use crate::context::Context;
+use crate::context::CliContext;
 
 /// Findings about the pairing files.
-pub(super) fn findings(context: &Context) -> Vec<Finding> {
+pub(super) fn findings(context: &CliContext) -> Vec<Finding> {
     let damaged = match store(context).damage() {
         Ok(damaged) => damaged,
         Err(error) => {
@@ -30,18 +30,18 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
 }
 
 /// Stands for [`repair`], which keeps its copies beside the files.
-pub(super) fn repair_of(context: &Context) -> Repair {
+pub(super) fn repair_of(context: &CliContext) -> Repair {
     let dir = context.paths().devices_dir();
     Repair::SetAside(["pending.json", "paired.json"].map(|name| dir.join(name)).into())
 }
 
 /// Keeps what can be read. Says where the damaged files are now.
-pub(super) fn repair(context: &Context) -> Result<Vec<String>, String> {
+pub(super) fn repair(context: &CliContext) -> Result<Vec<String>, String> {
     let copies = store(context).repair().map_err(|error| error.to_string())?;
     let told = |copy: &std::path::PathBuf| format!("The damaged pairing file is kept as {}.", copy.display());
     Ok(copies.iter().map(told).collect())
 }
 
-fn store(context: &Context) -> DeviceStore {
+fn store(context: &CliContext) -> DeviceStore {
     DeviceStore::new(context.paths().devices_dir())
 }

@@ -3,7 +3,7 @@
 
 use openclaw_config::clock::now_ms;
 use openclaw_config::profile::Instance;
-use openclaw_gateway::Running;
+use openclaw_gateway::RunningGateway;
 use openclaw_models::catalog::Catalog;
 use openclaw_models::credentials::{AuthStore, Connections, profile_order};
 use openclaw_models::net::{Timeouts, address_fault};
@@ -15,12 +15,12 @@ use openclaw_protocol::{AgentId, Call};
 use serde_json::{Value, json};
 
 use super::at_work::{AtWork, PATIENCE};
-use crate::client::{self, TargetFlags, Wait};
-use crate::context::Context;
+use crate::client::{self, AwaitedResponse, TargetFlags};
+use crate::context::CliContext;
 use crate::service::{self, process};
 
 /// Checks the model. Without a usable config nothing is known of it.
-pub(super) fn look(context: &Context, running: Option<Running>, seen: &mut AtWork) {
+pub(super) fn look(context: &CliContext, running: Option<RunningGateway>, seen: &mut AtWork) {
     let Ok(config) = context.config() else { return };
     if !context.loaded.snapshot.exists {
         return;
@@ -45,14 +45,14 @@ pub(super) fn look(context: &Context, running: Option<Running>, seen: &mut AtWor
 
 /// The default agent's model, of which the running gateway and this command think alike.
 struct ModelCheck<'a> {
-    context: &'a Context,
+    context: &'a CliContext,
     agent: &'a AgentId,
     connections: Connections<'a>,
     reference: &'a ModelRef,
 }
 
 impl ModelCheck<'_> {
-    fn look(&self, running: Option<Running>, seen: &mut AtWork) {
+    fn look(&self, running: Option<RunningGateway>, seen: &mut AtWork) {
         let Self { context, agent, reference, .. } = self;
         let provider = &reference.provider;
         let spec = match self.connections.catalog.lookup(reference) {
@@ -131,7 +131,7 @@ fn is_offline(reference: &ModelRef) -> bool {
 }
 
 /// Sentence for somebody who has connected no model yet.
-fn no_model(context: &Context, guide: &ModelRef) -> String {
+fn no_model(context: &CliContext, guide: &ModelRef) -> String {
     let instance = Instance::of(context.env());
     let env_file = instance.env_file();
     format!(
@@ -142,14 +142,14 @@ fn no_model(context: &Context, guide: &ModelRef) -> String {
 }
 
 /// Asks the running gateway.
-fn asked<C: Call>(context: &Context, params: Value) -> Option<C::Output> {
+fn asked<C: Call>(context: &CliContext, params: Value) -> Option<C::Output> {
     let flags = TargetFlags::default();
-    let call = client::call(context, &flags, C::NAME, params, Wait::First, PATIENCE);
+    let call = client::call(context, &flags, C::NAME, params, AwaitedResponse::First, PATIENCE);
     client::read::<C>(client::block_on(call).ok()?, "answer").ok()
 }
 
 /// Model that the running gateway's default agent uses while a session names none.
-fn model_of_gateway(context: &Context) -> Option<ModelRef> {
+fn model_of_gateway(context: &CliContext) -> Option<ModelRef> {
     let defaults = asked::<SessionsList>(context, json!({"limit": 1}))?.defaults;
     Some(ModelRef::new(&defaults.model_provider?, &defaults.model?))
 }
@@ -157,9 +157,9 @@ fn model_of_gateway(context: &Context) -> Option<ModelRef> {
 /// A running gateway that uses another model than the one that is found here: keys and settings were
 /// added after its start, or its environment is another.
 struct OtherModel<'a> {
-    context: &'a Context,
+    context: &'a CliContext,
     agent: &'a AgentId,
-    running: Running,
+    running: RunningGateway,
     theirs: &'a ModelRef,
     ours: &'a ModelRef,
 }
@@ -203,7 +203,7 @@ fn wrong_address(base_url: &str) -> Option<String> {
 
 /// Sentence about a running gateway without a credential for the default agent's model, which this command has: a key
 /// that came after its start.
-fn lacks_credential(context: &Context, running: Running, provider: &ProviderId) -> Option<String> {
+fn lacks_credential(context: &CliContext, running: RunningGateway, provider: &ProviderId) -> Option<String> {
     let status = asked::<Status>(context, json!({}))?;
     let missing = status.missing_credential.filter(|missing| missing == provider.as_str())?;
     Some(format!(
@@ -248,7 +248,7 @@ mod tests {
         let context = testing::context("{}", &[]);
         let (guide, claude) = (ModelRef::new("offline", "guide"), ModelRef::default());
         let local = ModelRef::new("ollama", "llama3.2");
-        let (agent, running) = (AgentId::default(), Running { pid: Some(7), port: None });
+        let (agent, running) = (AgentId::default(), RunningGateway { pid: Some(7), port: None });
         let told = |theirs: &ModelRef, ours: &ModelRef| {
             let mut seen = AtWork::default();
             OtherModel { context: &context, agent: &agent, running, theirs, ours }.tell(&mut seen);

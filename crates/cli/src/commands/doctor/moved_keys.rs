@@ -4,10 +4,10 @@
 use openclaw_config::write::{self, Actor};
 use openclaw_sessions::checkup::{Finding, Repair, Severity};
 
-use crate::context::Context;
+use crate::context::CliContext;
 
 /// Reports keys that stand at their old place; `None` if there are none.
-pub(super) fn finding(context: &Context) -> Option<Finding> {
+pub(super) fn finding(context: &CliContext) -> Option<Finding> {
     let snapshot = &context.loaded.snapshot;
     let path = context.short(&snapshot.path);
     (!snapshot.migrated.is_empty()).then(|| Finding {
@@ -26,7 +26,7 @@ pub(super) fn finding(context: &Context) -> Option<Finding> {
 ///
 /// # Errors
 /// Returns why the config can't be written.
-pub(super) fn rewrite(context: &Context) -> Result<Option<String>, String> {
+pub(super) fn rewrite(context: &CliContext) -> Result<Option<String>, String> {
     let written = write::move_old_keys(&context.loaded, Actor::Cli).map_err(|error| error.to_string())?;
     let path = context.short(&context.loaded.snapshot.path);
     let changes = context.loaded.snapshot.migrated.join(" ");

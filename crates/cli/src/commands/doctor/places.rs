@@ -12,14 +12,14 @@ use openclaw_protocol::AgentId;
 use openclaw_sessions::checkup::{Finding, Severity};
 use openclaw_tools::exec_approvals::store::ApprovalsStore;
 
-use crate::client::identity::Identity;
-use crate::context::Context;
+use crate::client::identity::DeviceKeyPair;
+use crate::context::CliContext;
 
 /// Findings about private files and directories. A person has to look: nothing of this can be made
 /// again.
-pub(super) fn findings(context: &Context) -> Vec<Finding> {
+pub(super) fn findings(context: &CliContext) -> Vec<Finding> {
     let config = context.config_or_default();
-    let identity = Identity::problem(context.paths());
+    let identity = DeviceKeyPair::problem(context.paths());
     let mut found: Vec<Finding> = identity
         .map(|error| finding("identity.damaged", format!("This host's device key cannot be used: {error}.")))
         .into_iter()
@@ -38,7 +38,7 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
 }
 
 /// Moves files aside that only runs have to make anew. Returns sentences that say what was done.
-pub(super) fn set_aside(context: &Context) -> Vec<String> {
+pub(super) fn set_aside(context: &CliContext) -> Vec<String> {
     let config = context.config_or_default();
     let of = |agent: &AgentId| {
         let dir = config.agent(agent).agent_dir;
@@ -79,7 +79,7 @@ fn of_agent(config: &Config, agent: &ResolvedAgent) -> Vec<Finding> {
 }
 
 /// The file that says which commands may run. While it can't be read, none runs that it is for.
-fn approvals(context: &Context) -> Option<Finding> {
+fn approvals(context: &CliContext) -> Option<Finding> {
     let store = ApprovalsStore::new(context.paths().state_dir(), &context.env().home());
     let why = store.load().err()?;
     let advice = "Correct its text, or move it away and start anew; its rules are lost then.";

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use openclaw_gateway::Running;
+use openclaw_gateway::RunningGateway;
 use openclaw_sessions::checkup::{Finding, Repair, Severity};
 use serde_json::{Value, json};
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::output;
 
 /// Line of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Check {
+pub(super) struct DoctorCheck {
     pub(super) finding: Finding,
     pub(super) is_fixed: bool,
     /// Reason why it could not be fixed.
@@ -20,12 +20,12 @@ pub(super) struct Check {
 
 /// Contents of the doctor's report.
 #[derive(Debug)]
-pub(super) struct Report {
-    pub(super) checks: Vec<Check>,
+pub(super) struct DoctorReport {
+    pub(super) checks: Vec<DoctorCheck>,
     pub(super) notes: Vec<String>,
     /// Things that are as they should be, or that nobody has set up yet, as sentences.
     pub(super) facts: Vec<String>,
-    pub(super) running: Option<Running>,
+    pub(super) running: Option<RunningGateway>,
     pub(super) backup: Option<PathBuf>,
     pub(super) is_fix: bool,
     /// True if a repair failed.
@@ -33,12 +33,16 @@ pub(super) struct Report {
 }
 
 /// Returns the findings that were fixed, in their former order, then those that are left.
-pub(super) fn checks(before: &[Finding], after: &[Finding], failures: &[(Repair, String)]) -> Vec<Check> {
+pub(super) fn checks(
+    before: &[Finding],
+    after: &[Finding],
+    failures: &[(Repair, String)],
+) -> Vec<DoctorCheck> {
     let fixed = before.iter().filter(|finding| !after.iter().any(|left| left.id == finding.id));
-    let fixed = fixed.map(|finding| Check { finding: finding.clone(), is_fixed: true, failure: None });
+    let fixed = fixed.map(|finding| DoctorCheck { finding: finding.clone(), is_fixed: true, failure: None });
     let left = after.iter().map(|finding| {
         let failed = failures.iter().find(|(repair, _)| finding.repairs.contains(repair));
-        Check { finding: finding.clone(), is_fixed: false, failure: failed.map(|(_, why)| why.clone()) }
+        DoctorCheck { finding: finding.clone(), is_fixed: false, failure: failed.map(|(_, why)| why.clone()) }
     });
     fixed.chain(left).collect()
 }
@@ -61,10 +65,10 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("Not in this version", &["absent"]),
 ];
 
-impl Report {
+impl DoctorReport {
     /// 0, unless a repair failed, or `--check` finds that errors remain.
     pub(super) fn exit(&self, is_check: bool) -> u8 {
-        let is_error = |check: &Check| !check.is_fixed && check.finding.severity == Severity::Error;
+        let is_error = |check: &DoctorCheck| !check.is_fixed && check.finding.severity == Severity::Error;
         u8::from(self.has_failed || (is_check && self.checks.iter().any(is_error)))
     }
 
@@ -109,17 +113,18 @@ impl Report {
         document
     }
 
-    pub(super) fn print_text(&self, context: &Context) {
+    pub(super) fn print_text(&self, context: &CliContext) {
         self.lines(context).iter().for_each(|line| output::row(line));
     }
 
-    pub(super) fn lines(&self, context: &Context) -> Vec<String> {
+    pub(super) fn lines(&self, context: &CliContext) -> Vec<String> {
         let style = context.style;
         let mut lines = vec![style.accent("OpenClaw doctor")];
         lines.extend(self.notes.iter().cloned());
         for (title, parts) in SECTIONS {
-            let belongs =
-                |check: &&Check| parts.contains(&check.finding.id.split('.').next().unwrap_or_default());
+            let belongs = |check: &&DoctorCheck| {
+                parts.contains(&check.finding.id.split('.').next().unwrap_or_default())
+            };
             let mut checks = self.checks.iter().filter(belongs).peekable();
             if checks.peek().is_some() {
                 lines.extend([String::new(), style.accent(title)]);
@@ -139,7 +144,7 @@ impl Report {
     }
 
     /// Next steps for the person.
-    fn next_steps(&self, context: &Context) -> Vec<String> {
+    fn next_steps(&self, context: &CliContext) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(backup) = &self.backup {
             lines.push(format!(
@@ -147,7 +152,7 @@ impl Report {
                 context.short(backup)
             ));
         }
-        let left: Vec<&Check> = self.checks.iter().filter(|check| !check.is_fixed).collect();
+        let left: Vec<&DoctorCheck> = self.checks.iter().filter(|check| !check.is_fixed).collect();
         let fixable = left.iter().filter(|check| !check.finding.repairs.is_empty()).count();
         let needs_stop = left
             .iter()
@@ -177,7 +182,7 @@ impl Report {
 }
 
 /// The lines of a check: each mistake of a config has one. A line feed in any other text is somebody else's.
-fn in_lines(check: &Check, text: String) -> Vec<String> {
+fn in_lines(check: &DoctorCheck, text: String) -> Vec<String> {
     if matches!(check.finding.id, "config.invalid" | "config.unreadable") {
         text.lines().map(str::to_owned).collect()
     } else {
@@ -185,14 +190,14 @@ fn in_lines(check: &Check, text: String) -> Vec<String> {
     }
 }
 
-fn message(check: &Check) -> String {
+fn message(check: &DoctorCheck) -> String {
     match &check.failure {
         Some(failure) => format!("{} Could not be repaired: {failure}.", check.finding.message),
         None => check.finding.message.clone(),
     }
 }
 
-fn painted(check: &Check, context: &Context) -> String {
+fn painted(check: &DoctorCheck, context: &CliContext) -> String {
     let text = message(check);
     let style = context.style;
     match (check.is_fixed, check.finding.severity) {

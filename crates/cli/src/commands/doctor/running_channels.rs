@@ -10,17 +10,18 @@ use openclaw_protocol::params::channels::ChannelsStatus;
 use openclaw_sessions::checkup::{Finding, Severity};
 use serde_json::{Value, json};
 
-use crate::client::{self, TargetFlags, Wait};
+use crate::client::{self, AwaitedResponse, TargetFlags};
 use crate::commands::channels::warnings::{self, Warning};
-use crate::context::Context;
+use crate::context::CliContext;
 
 /// A gateway that says nothing for so long is left alone.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Findings from the running gateway.
-pub(super) fn findings(context: &Context) -> Vec<Finding> {
+pub(super) fn findings(context: &CliContext) -> Vec<Finding> {
     let flags = TargetFlags::default();
-    let asked = client::call(context, &flags, ChannelsStatus::NAME, json!({}), Wait::First, PATIENCE);
+    let asked =
+        client::call(context, &flags, ChannelsStatus::NAME, json!({}), AwaitedResponse::First, PATIENCE);
     let Ok(status) = client::block_on(asked) else { return of_configuration(context) };
     let channels = status.get("channelAccounts").and_then(Value::as_object).into_iter().flatten();
     let accounts = channels.flat_map(|(channel, accounts)| {
@@ -35,7 +36,7 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
 
 /// Findings from the configuration alone. The config's own warnings tell which platforms are
 /// switched off.
-pub(super) fn of_configuration(context: &Context) -> Vec<Finding> {
+pub(super) fn of_configuration(context: &CliContext) -> Vec<Finding> {
     let config = context.config_or_default();
     warnings::of_configuration(&config).iter().filter(|warning| !warning.is_switch).map(finding).collect()
 }

@@ -5,19 +5,19 @@ use std::path::PathBuf;
 use openclaw_config::Environment;
 
 use super::*;
-use report::{Check, Report};
+use report::{DoctorCheck, DoctorReport};
 
-fn at(home: &std::path::Path) -> Context {
+fn at(home: &std::path::Path) -> CliContext {
     let home = home.to_str().unwrap();
-    Context::new(&Environment::new([("HOME", home), ("TMPDIR", home)], home), true)
+    CliContext::new(&Environment::new([("HOME", home), ("TMPDIR", home)], home), true)
 }
 
 fn finding(id: &'static str, severity: Severity, repairs: Vec<Repair>) -> Finding {
     Finding { id, severity, message: format!("{id} is odd."), repairs }
 }
 
-fn report(checks: Vec<Check>) -> Report {
-    Report {
+fn report(checks: Vec<DoctorCheck>) -> DoctorReport {
+    DoctorReport {
         checks,
         notes: Vec::new(),
         facts: Vec::new(),
@@ -40,7 +40,7 @@ fn the_report_says_what_was_fixed_what_is_left_and_what_to_do() {
     ];
     let checks = report::checks(&before, &before[1..], &[(tidy, "no".to_owned())]);
     let mut report = report(checks);
-    report.running = Some(Running { pid: Some(7), port: None });
+    report.running = Some(RunningGateway { pid: Some(7), port: None });
     report.backup = Some(context.paths().state_dir().join("backups/x"));
     let expect = "OpenClaw doctor\n\nState integrity\n- state.permissions is odd.\n\nSession stores\n- store.damaged is odd. \
                   Could not be repaired: no.\n\nLeft behind\n- lock.stale is odd. Fixed.\n\nWhat was changed is kept in \
@@ -56,8 +56,11 @@ fn the_report_says_what_was_fixed_what_is_left_and_what_to_do() {
 
 #[test]
 fn only_unresolved_errors_count_for_a_check() {
-    let check =
-        |severity, is_fixed| Check { finding: finding("x", severity, Vec::new()), is_fixed, failure: None };
+    let check = |severity, is_fixed| DoctorCheck {
+        finding: finding("x", severity, Vec::new()),
+        is_fixed,
+        failure: None,
+    };
     let rows = [
         (vec![], 0),
         (vec![check(Severity::Warning, false)], 0),

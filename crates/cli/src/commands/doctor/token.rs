@@ -6,15 +6,15 @@ use openclaw_gateway::running_gateway;
 
 use crate::commands::config::write_failure;
 use crate::commands::setup::{generated_token, has_auth};
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 use crate::service::{self, process};
 
 /// Writes a token into the config unless there is a secret already. Says what was done, never the token.
 ///
 /// # Errors
 /// When the config can't be parsed or written.
-pub(super) fn generate(context: &Context) -> Result<String, Failure> {
+pub(super) fn generate(context: &CliContext) -> Result<String, CommandFailure> {
     let snapshot = &context.loaded.snapshot;
     let path = context.short(&snapshot.path);
     if !snapshot.is_parsable() || (snapshot.exists && context.config().is_err()) {

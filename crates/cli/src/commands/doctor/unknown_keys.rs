@@ -4,14 +4,14 @@ use openclaw_config::write::{self, Actor};
 use openclaw_config::{unknown_keys, value_path};
 
 use crate::commands::config::write_failure;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 
 /// Removes the keys and returns sentences that name them. A backup of the file is kept beside it.
 ///
 /// # Errors
 /// When the config can't be parsed or written.
-pub(super) fn remove(context: &Context) -> Result<Vec<String>, Failure> {
+pub(super) fn remove(context: &CliContext) -> Result<Vec<String>, CommandFailure> {
     let snapshot = &context.loaded.snapshot;
     if !snapshot.is_parsable() || !context.is_config_readable() {
         return Err(context.invalid_config());
@@ -32,7 +32,7 @@ pub(super) fn remove(context: &Context) -> Result<Vec<String>, Failure> {
 
 /// Sentence about the unknown keys, with the command that takes them out; `None` where there are
 /// none.
-pub(super) fn told(context: &Context) -> Option<String> {
+pub(super) fn told(context: &CliContext) -> Option<String> {
     let keys = unknown_keys(&context.loaded.snapshot.parsed);
     let names: Vec<String> = keys.iter().map(|key| value_path::path_text(key)).collect();
     (!names.is_empty()).then(|| {

@@ -16,7 +16,7 @@ const DESCRIPTION: usize = 2;
 
 /// Hooks to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum HookFilter {
     All,
     Ready,
 }
@@ -105,8 +105,8 @@ fn handler_path(hook: &Hook, standing: &Standing) -> String {
 }
 
 impl Survey<'_> {
-    fn shown(&self, which: Which) -> impl Iterator<Item = &(super::Hook, Standing)> {
-        self.hooks.iter().filter(move |(_, standing)| which == Which::All || standing.is_ready())
+    fn shown(&self, which: HookFilter) -> impl Iterator<Item = &(super::Hook, Standing)> {
+        self.hooks.iter().filter(move |(_, standing)| which == HookFilter::All || standing.is_ready())
     }
 
     fn problems_document(&self) -> Option<Value> {
@@ -115,7 +115,7 @@ impl Survey<'_> {
     }
 
     /// `hooks list --json`
-    pub(super) fn list_document(&self, which: Which) -> Value {
+    pub(super) fn list_document(&self, which: HookFilter) -> Value {
         let hook = |(hook, standing): &(Hook, Standing)| {
             let about = &hook.about;
             let document = object([
@@ -193,7 +193,7 @@ impl Survey<'_> {
     }
 
     /// `hooks list`
-    pub(super) fn list_text(&self, which: Which, detail: Detail) -> Vec<String> {
+    pub(super) fn list_text(&self, which: HookFilter, detail: Detail) -> Vec<String> {
         let ready = self.hooks.iter().filter(|(_, standing)| standing.is_ready()).count();
         let mut lines = vec![format!("Hooks ({ready}/{} ready)", self.hooks.len())];
         let row = |(hook, standing): &(Hook, Standing)| {

@@ -7,8 +7,8 @@ use openclaw_config::write::{self, Actor};
 use serde_json::{Map, Value, json};
 
 use super::super::config::write_failure;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 
 /// Section of the config, as it is to be written.
 #[derive(Debug)]
@@ -16,21 +16,21 @@ pub(super) struct Settings(Map<String, Value>);
 
 /// New state of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Switch {
+pub(super) enum HookSwitch {
     On,
     Off,
 }
 
 /// Source of installed hooks; the field's words are OpenClaw's.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Origin<'a> {
+pub(super) enum HookSource<'a> {
     Npm { spec: &'a str },
     Archive(&'a Path),
     Directory(&'a Path),
 }
 
 impl Settings {
-    pub(super) fn of(context: &Context) -> Self {
+    pub(super) fn of(context: &CliContext) -> Self {
         let section = context.loaded.snapshot.parsed.get("hooks").and_then(|hooks| hooks.get("internal"));
         Self(section.and_then(Value::as_object).cloned().unwrap_or_default())
     }
@@ -40,8 +40,8 @@ impl Settings {
     }
 
     /// The key may have dots in it.
-    pub(super) fn switch(&mut self, key: &str, to: Switch) {
-        let enabled = Value::Bool(to == Switch::On);
+    pub(super) fn switch(&mut self, key: &str, to: HookSwitch) {
+        let enabled = Value::Bool(to == HookSwitch::On);
         edit(&mut self.0, "entries", |entries| {
             edit(entries, key, |entry| {
                 entry.insert("enabled".to_owned(), enabled);
@@ -62,20 +62,20 @@ impl Settings {
     }
 
     /// Notes what was installed, and switches it on.
-    pub(super) fn installed(&mut self, pack: &Pack, directory: &Path, from: Origin<'_>) {
+    pub(super) fn installed(&mut self, pack: &Pack, directory: &Path, from: HookSource<'_>) {
         self.switch_hooks_on();
         for hook in &pack.hooks {
-            self.switch(&hook.key, Switch::On);
+            self.switch(&hook.key, HookSwitch::On);
         }
         self.note(pack, directory, from);
     }
 
     /// Notes what was installed.
-    pub(super) fn note(&mut self, pack: &Pack, directory: &Path, from: Origin<'_>) {
+    pub(super) fn note(&mut self, pack: &Pack, directory: &Path, from: HookSource<'_>) {
         let (source, spec, path) = match from {
-            Origin::Npm { spec } => ("npm", Some(spec), None),
-            Origin::Archive(path) => ("archive", None, Some(path)),
-            Origin::Directory(path) => ("path", None, Some(path)),
+            HookSource::Npm { spec } => ("npm", Some(spec), None),
+            HookSource::Archive(path) => ("archive", None, Some(path)),
+            HookSource::Directory(path) => ("path", None, Some(path)),
         };
         let fields = [
             ("source", Some(source.to_owned())),
@@ -98,16 +98,16 @@ impl Settings {
     }
 
     /// Records of installed hooks, by id.
-    pub(super) fn installs(&self) -> Vec<(String, Record)> {
+    pub(super) fn installs(&self) -> Vec<(String, HookInstall)> {
         let records = self.0.get("installs").and_then(Value::as_object);
         let record = |(id, record): (&String, &Value)| {
             let text = |key: &str| Some(record.get(key)?.as_str()?.to_owned());
-            (id.clone(), Record { source: text("source").unwrap_or_default(), spec: text("spec") })
+            (id.clone(), HookInstall { source: text("source").unwrap_or_default(), spec: text("spec") })
         };
         records.into_iter().flatten().map(record).collect()
     }
 
-    pub(super) fn write(self, context: &Context) -> Result<(), Failure> {
+    pub(super) fn write(self, context: &CliContext) -> Result<(), CommandFailure> {
         let path = ["hooks".to_owned(), "internal".to_owned()];
         write::set_value(&context.loaded, &path, Value::Object(self.0), Actor::Cli).map_err(write_failure)?;
         Ok(())
@@ -116,7 +116,7 @@ impl Settings {
 
 /// Record of an installation, as far as an update needs it.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct HookInstall {
     /// `npm`, `archive` or `path`.
     pub(super) source: String,
     /// Package spec, for npm.

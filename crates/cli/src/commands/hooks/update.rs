@@ -4,9 +4,9 @@ use openclaw_agent::hooks::install::{Mode, directory_of, installed_version};
 
 use super::Survey;
 use super::install::{failed, fetch, fetch_dependencies, spec};
-use super::settings::{Origin, Record, Settings};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use super::settings::{HookInstall, HookSource, Settings};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// Mode of an update: install, or only say what would change.
@@ -17,20 +17,20 @@ pub(super) enum How {
 }
 
 /// Updates one, or all. A failure does not keep the others from their update.
-pub(super) fn run(survey: &Survey<'_>, id: Option<&str>, how: How, context: &Context) -> Outcome {
+pub(super) fn run(survey: &Survey<'_>, id: Option<&str>, how: How, context: &CliContext) -> CommandResult {
     let mut settings = Settings::of(context);
     let mut targets = settings.installs();
     if let Some(id) = id {
         targets.retain(|(known, _)| known == id);
         if targets.is_empty() {
-            return Err(Failure::new("hooks-update", format!("No install record for \"{id}\".")));
+            return Err(CommandFailure::new("hooks-update", format!("No install record for \"{id}\".")));
         }
     }
     let (mut updated, mut failures) = (0, 0);
     for (id, record) in &targets {
         match update(survey, id, record, how, context, &mut settings) {
-            Ok(Done::Replaced) => updated += 1,
-            Ok(Done::Nothing) => {}
+            Ok(HookUpdate::Replaced) => updated += 1,
+            Ok(HookUpdate::Nothing) => {}
             Err(error) => {
                 failures += 1;
                 output::error_line(&format!("Failed to update {id}: {}", error.message));
@@ -48,7 +48,7 @@ pub(super) fn run(survey: &Survey<'_>, id: Option<&str>, how: How, context: &Con
 }
 
 /// Result for one hook.
-enum Done {
+enum HookUpdate {
     Nothing,
     Replaced,
 }
@@ -56,20 +56,20 @@ enum Done {
 fn update(
     survey: &Survey<'_>,
     id: &str,
-    record: &Record,
+    record: &HookInstall,
     how: How,
-    context: &Context,
+    context: &CliContext,
     settings: &mut Settings,
-) -> Result<Done, Failure> {
+) -> Result<HookUpdate, CommandFailure> {
     let wanted = match (record.source.as_str(), &record.spec) {
         ("npm", Some(wanted)) => spec(wanted)?,
         ("npm", None) => {
             output::line(&format!("Skipping \"{id}\" (missing npm spec)."));
-            return Ok(Done::Nothing);
+            return Ok(HookUpdate::Nothing);
         }
         (source, _) => {
             output::line(&format!("Skipping \"{id}\" (source: {source})."));
-            return Ok(Done::Nothing);
+            return Ok(HookUpdate::Nothing);
         }
     };
     let hooks = &survey.places.managed;
@@ -83,14 +83,14 @@ fn update(
             true => format!("{id} is up to date ({old})."),
             false => format!("Would update {id}: {old} → {new}."),
         });
-        return Ok(Done::Nothing);
+        return Ok(HookUpdate::Nothing);
     }
     fetch_dependencies(&staged, context)?;
     let installed = staged.install(hooks, &Mode::Replace(id.to_owned())).map_err(|error| failed(&error))?;
-    settings.note(&installed.pack, &installed.directory, Origin::Npm { spec: wanted.as_str() });
+    settings.note(&installed.pack, &installed.directory, HookSource::Npm { spec: wanted.as_str() });
     output::line(&match is_same {
         true => format!("{id} already at {old}."),
         false => format!("Updated {id}: {old} → {new}."),
     });
-    Ok(Done::Replaced)
+    Ok(HookUpdate::Replaced)
 }

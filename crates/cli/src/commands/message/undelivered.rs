@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 use super::super::channels::call;
 use crate::args::{MessageArgs, RETRY, TargetArgs};
 use crate::client;
-use crate::context::Context;
-use crate::failure::{ERROR, Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult, ERROR};
 use crate::output::{self, age};
 
-pub(super) fn list(args: &MessageArgs, context: &Context) -> Outcome {
+pub(super) fn list(args: &MessageArgs, context: &CliContext) -> CommandResult {
     let answer = failed(args, context)?;
     if args.json {
         output::json(&answer);
@@ -56,10 +56,10 @@ pub(super) fn list(args: &MessageArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-pub(super) fn retry(args: &MessageArgs, context: &Context) -> Outcome {
+pub(super) fn retry(args: &MessageArgs, context: &CliContext) -> CommandResult {
     let params = match which(args, context, "send again")? {
-        Which::Asked(params) => params,
-        Which::Rehearsed(exit) => return Ok(exit),
+        MessageSelection::Asked(params) => params,
+        MessageSelection::Rehearsed(exit) => return Ok(exit),
     };
     let answer = call::<MessageRetry>(context, &TargetArgs::default(), &params)?;
     if args.json {
@@ -99,10 +99,10 @@ pub(super) fn retry(args: &MessageArgs, context: &Context) -> Outcome {
     Ok(if refused.is_empty() { exit } else { ERROR })
 }
 
-pub(super) fn discard(args: &MessageArgs, context: &Context) -> Outcome {
+pub(super) fn discard(args: &MessageArgs, context: &CliContext) -> CommandResult {
     let params = match which(args, context, "throw away")? {
-        Which::Asked(params) => params,
-        Which::Rehearsed(exit) => return Ok(exit),
+        MessageSelection::Asked(params) => params,
+        MessageSelection::Rehearsed(exit) => return Ok(exit),
     };
     let answer = call::<MessageDiscard>(context, &TargetArgs::default(), &params)?;
     if args.json {
@@ -121,24 +121,24 @@ pub(super) fn discard(args: &MessageArgs, context: &Context) -> Outcome {
     told(args, others.iter().map(|(id, state)| (id.as_str(), state.as_str())))
 }
 
-fn failed(args: &MessageArgs, context: &Context) -> Result<Value, Failure> {
+fn failed(args: &MessageArgs, context: &CliContext) -> Result<Value, CommandFailure> {
     let limit = args.params.get("limit");
     let params = json!({"channel": args.channel, "accountId": args.account, "limit": limit});
     call::<MessageFailed>(context, &TargetArgs::default(), &params)
 }
 
 /// Messages that are meant.
-enum Which {
+enum MessageSelection {
     /// The request for them.
     Asked(Value),
     /// Dry run: the plan was only printed; holds the exit code.
     Rehearsed(u8),
 }
 
-fn which(args: &MessageArgs, context: &Context, what: &str) -> Result<Which, Failure> {
+fn which(args: &MessageArgs, context: &CliContext, what: &str) -> Result<MessageSelection, CommandFailure> {
     let (ids, all) = (args.texts("ids"), args.flag("all"));
     if ids.is_empty() != all {
-        return Err(Failure::usage("Give the ids, or --all")
+        return Err(CommandFailure::usage("Give the ids, or --all")
             .hint(format!("{} lists them.", context.hint_command("openclaw message failed"))));
     }
     if args.dry_run {
@@ -162,15 +162,17 @@ fn which(args: &MessageArgs, context: &Context, what: &str) -> Result<Which, Fai
             output::line(&format!("Would {what} {}. Nothing was done.", failed.len()));
             failed.iter().flat_map(lines).for_each(|line| output::line(&line));
         }
-        return told(args, others.into_iter()).map(Which::Rehearsed);
+        return told(args, others.into_iter()).map(MessageSelection::Rehearsed);
     }
     let ids = (!all).then_some(ids);
     let all = all.then_some(true);
-    Ok(Which::Asked(json!({"ids": ids, "all": all, "channel": args.channel, "accountId": args.account})))
+    Ok(MessageSelection::Asked(
+        json!({"ids": ids, "all": all, "channel": args.channel, "accountId": args.account}),
+    ))
 }
 
 /// State of a message that neither was given up nor waits.
-fn state_of(context: &Context, id: &str) -> Result<&'static str, Failure> {
+fn state_of(context: &CliContext, id: &str) -> Result<&'static str, CommandFailure> {
     let answer = call::<Trace>(context, &TargetArgs::default(), &json!({ "id": id }))?;
     let TraceResult { events, runs, deliveries, .. } = client::read::<Trace>(answer, Trace::NAME)?;
     let runs = runs.iter().chain(events.iter().filter_map(|event| event.run.as_ref()));
@@ -190,7 +192,7 @@ fn state_of(context: &Context, id: &str) -> Result<&'static str, Failure> {
 /// Reports the state of the other messages and returns the exit code. An unknown message is a
 /// failure, as is one that can't be sent again because it was thrown away; a message that is sent
 /// already, or will be, is none.
-fn told<'a>(args: &MessageArgs, others: impl Iterator<Item = (&'a str, &'a str)>) -> Outcome {
+fn told<'a>(args: &MessageArgs, others: impl Iterator<Item = (&'a str, &'a str)>) -> CommandResult {
     let mut exit = 0;
     for (id, state) in others {
         let id = output::one_line(id);

@@ -11,7 +11,7 @@ use secrecy::ExposeSecret as _;
 use serde::Serialize;
 use tokio_tungstenite::tungstenite::http::Uri;
 
-use super::view::View;
+use super::view::ModelView;
 use crate::args::given;
 use crate::output;
 
@@ -20,7 +20,7 @@ use crate::output;
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProviderAuth {
     pub(super) provider: String,
-    pub(super) effective: Effective,
+    pub(super) effective: EffectiveAuth,
     pub(super) profiles: Profiles,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) env: Option<Sourced>,
@@ -30,14 +30,14 @@ pub(super) struct ProviderAuth {
 
 /// Source of the credential that a run would take first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Effective {
-    pub(super) kind: Kind,
+pub(super) struct EffectiveAuth {
+    pub(super) kind: AuthSource,
     pub(super) detail: String,
 }
 
 /// The kinds of sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) enum Kind {
+pub(super) enum AuthSource {
     #[serde(rename = "profiles")]
     Profiles,
     #[serde(rename = "env")]
@@ -48,7 +48,7 @@ pub(super) enum Kind {
     Missing,
 }
 
-impl Kind {
+impl AuthSource {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Profiles => "profiles",
@@ -95,7 +95,7 @@ pub(super) struct Unusable {
     pub(super) remaining_ms: i64,
 }
 
-impl View {
+impl ModelView {
     /// True if the provider's server is on this machine or network.
     pub(super) fn is_local(&self, provider: &ProviderId) -> bool {
         let base_url = self.configured(provider).and_then(|entry| entry.base_url.as_deref());
@@ -138,11 +138,11 @@ impl View {
         });
         let is_usable = !self.usable_profiles(provider).is_empty();
         let effective = match (&env, &models_json) {
-            _ if is_usable => Effective { kind: Kind::Profiles, detail: self.store_path() },
-            (Some(env), _) => Effective { kind: Kind::Env, detail: env.value.clone() },
-            (None, Some(key)) => Effective { kind: Kind::ModelsJson, detail: key.value.clone() },
+            _ if is_usable => EffectiveAuth { kind: AuthSource::Profiles, detail: self.store_path() },
+            (Some(env), _) => EffectiveAuth { kind: AuthSource::Env, detail: env.value.clone() },
+            (None, Some(key)) => EffectiveAuth { kind: AuthSource::ModelsJson, detail: key.value.clone() },
             (None, None) if profiles.count > 0 => {
-                Effective { kind: Kind::Missing, detail: "no usable profile".to_owned() }
+                EffectiveAuth { kind: AuthSource::Missing, detail: "no usable profile".to_owned() }
             }
             (None, None) => return None,
         };

@@ -8,12 +8,12 @@ pub(super) use aliases::run as aliases;
 pub(super) use defaults::{Choice, Defaults};
 pub(super) use fallbacks::run as fallbacks;
 
-use crate::context::Context;
-use crate::failure::Outcome;
+use crate::context::CliContext;
+use crate::failure::CommandResult;
 use crate::output;
 
 /// `models set` and `models set-image`.
-pub(super) fn set(choice: Choice, model: &str, context: &Context) -> Outcome {
+pub(super) fn set(choice: Choice, model: &str, context: &CliContext) -> CommandResult {
     let mut defaults = Defaults::open(context)?;
     let target = defaults.target(model)?;
     defaults.allow(&target);

@@ -1,7 +1,7 @@
 //! Output form of a list.
 
 use crate::args::FormArgs;
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output;
 
 /// Output form of a list.
@@ -20,9 +20,9 @@ impl Form {
     ///
     /// # Errors
     /// When they contradict each other.
-    pub(crate) fn of(flags: FormArgs) -> Result<Self, Failure> {
+    pub(crate) fn of(flags: FormArgs) -> Result<Self, CommandFailure> {
         match (flags.json, flags.plain) {
-            (true, true) => Err(Failure::usage("Choose either --json or --plain, not both.")),
+            (true, true) => Err(CommandFailure::usage("Choose either --json or --plain, not both.")),
             (true, false) => Ok(Self::Json),
             (false, true) => Ok(Self::Plain),
             (false, false) => Ok(Self::Text),

@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::form::Form;
-use super::view::View;
-use crate::failure::Outcome;
+use super::view::ModelView;
+use crate::failure::CommandResult;
 use crate::output::{self, Column, columns};
 
 /// Filter for models.
@@ -21,7 +21,7 @@ pub(super) struct Filter {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+struct ModelListRow {
     key: String,
     name: String,
     input: String,
@@ -32,9 +32,9 @@ struct Row {
     missing: bool,
 }
 
-pub(super) fn run(view: &View, filter: &Filter, form: Form) -> Outcome {
+pub(super) fn run(view: &ModelView, filter: &Filter, form: Form) -> CommandResult {
     let wanted = filter.provider.as_deref().map(ProviderId::normalize);
-    let rows: Vec<Row> = references(view, filter.all)
+    let rows: Vec<ModelListRow> = references(view, filter.all)
         .iter()
         .filter(|reference| wanted.as_ref().is_none_or(|provider| reference.provider == *provider))
         .map(|reference| row(view, reference))
@@ -54,7 +54,7 @@ pub(super) fn run(view: &View, filter: &Filter, form: Form) -> Outcome {
     Ok(0)
 }
 
-fn references(view: &View, all: bool) -> Vec<ModelRef> {
+fn references(view: &ModelView, all: bool) -> Vec<ModelRef> {
     let mut references = view.in_use();
     if all {
         for row in view.catalog.rows(|provider| view.is_usable(provider)) {
@@ -67,11 +67,11 @@ fn references(view: &View, all: bool) -> Vec<ModelRef> {
     references
 }
 
-fn row(view: &View, reference: &ModelRef) -> Row {
+fn row(view: &ModelView, reference: &ModelRef) -> ModelListRow {
     let known = view.catalog.lookup(reference).ok();
     let is_offline = reference.provider.as_str() == openclaw_models::offline::PROVIDER;
     let name = known.as_ref().map_or_else(|| reference.model.to_string(), |spec| spec.name.clone());
-    Row {
+    ModelListRow {
         key: reference.to_string(),
         name,
         input: if known.as_ref().is_some_and(|spec| spec.images) { "text+image" } else { "text" }.to_owned(),
@@ -83,7 +83,7 @@ fn row(view: &View, reference: &ModelRef) -> Row {
     }
 }
 
-fn tags(view: &View, reference: &ModelRef) -> Vec<String> {
+fn tags(view: &ModelView, reference: &ModelRef) -> Vec<String> {
     let mut tags = Vec::new();
     if view.primary == *reference {
         tags.push("default".to_owned());
@@ -114,7 +114,7 @@ pub(super) fn window(tokens: Option<u64>) -> String {
     }
 }
 
-fn table(rows: &[Row]) -> Vec<String> {
+fn table(rows: &[ModelListRow]) -> Vec<String> {
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
     let cells: Vec<Vec<String>> = rows
         .iter()

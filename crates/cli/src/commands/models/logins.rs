@@ -11,8 +11,8 @@ use openclaw_models::oauth::{codex as codex_login, github};
 use openclaw_models::{ProviderId, Variables};
 
 use crate::args::{ModelsAuthArgs, ModelsAuthCommand, given};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use keep::Keeper;
 use terminal::Terminal;
 
@@ -49,10 +49,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
 ];
 
-pub(super) fn run(args: ModelsAuthArgs, agent: Option<&str>, context: &Context) -> Outcome {
+pub(super) fn run(args: ModelsAuthArgs, agent: Option<&str>, context: &CliContext) -> CommandResult {
     let agent = args.agent.as_deref().or(agent);
     let Some(command) = args.command else {
-        return Err(Failure::usage("openclaw models auth: say what to do.")
+        return Err(CommandFailure::usage("openclaw models auth: say what to do.")
             .hint("Run `openclaw models auth --help` for the commands."));
     };
     let terminal = Terminal::of_process();
@@ -78,7 +78,7 @@ pub(super) fn run(args: ModelsAuthArgs, agent: Option<&str>, context: &Context) 
     }
 }
 
-fn keeper<'a>(context: &'a Context, agent: Option<&str>) -> Result<Keeper<'a>, Failure> {
+fn keeper<'a>(context: &'a CliContext, agent: Option<&str>) -> Result<Keeper<'a>, CommandFailure> {
     openclaw_gateway::keep_files_private();
     let agent = context.config()?.agent(&context.agent(agent)?);
     Ok(Keeper { context, agent, variables: Variables::from(context.env()) })
@@ -90,12 +90,11 @@ fn login(
     provider: Option<&str>,
     method: Option<&str>,
     set_default: bool,
-) -> Outcome {
+) -> CommandResult {
     let providers = LOGINS.map(|(id, ..)| id).join(", ");
     let Some(provider) = given(provider) else {
-        return Err(
-            Failure::usage("Missing --provider.").hint(format!("Providers with a login: {providers}."))
-        );
+        return Err(CommandFailure::usage("Missing --provider.")
+            .hint(format!("Providers with a login: {providers}.")));
     };
     let provider = ProviderId::normalize(provider);
     let Some((_, known, model)) = LOGINS.iter().find(|(id, ..)| *id == provider.as_str()) else {
@@ -105,10 +104,10 @@ fn login(
             |(_, hint)| (*hint).to_owned(),
         );
         let text = format!("There is no login for provider \"{provider}\" here.");
-        return Err(Failure::new("no-login", text).hint(hint));
+        return Err(CommandFailure::new("no-login", text).hint(hint));
     };
     if let Some(method) = method.filter(|method| method != known) {
-        return Err(Failure::usage(format!("Unknown auth method \"{method}\" of {provider}."))
+        return Err(CommandFailure::usage(format!("Unknown auth method \"{method}\" of {provider}."))
             .hint(format!("It has one: {known}.")));
     }
     let outcome = if *known == "oauth" {

@@ -9,12 +9,12 @@ use openclaw_models::{Http, ModelRef, Models, ProviderId};
 use serde::Serialize;
 
 use super::change::{Choice, Defaults};
-use super::view::View;
+use super::view::ModelView;
 use crate::args::{ScanArgs, given, positive};
 use crate::client;
 use crate::commands::questions::Questions;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output::{self, Column, columns};
 
 /// Time for one answer unless asked otherwise, in milliseconds.
@@ -23,7 +23,7 @@ const TIMEOUT_MS: f64 = 12_000.0;
 const AT_ONCE: usize = 3;
 
 /// Plan made from the flags.
-struct Plan {
+struct ScanPlan {
     wanted: Wanted,
     pace: Pace,
     most: usize,
@@ -32,7 +32,7 @@ struct Plan {
 /// The document, keys in the order of the reference.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+struct ScanDocument<'a> {
     selected: &'a [String],
     selected_images: &'a [String],
     set_default: bool,
@@ -41,18 +41,18 @@ struct Document<'a> {
     warnings: Vec<&'static str>,
 }
 
-pub(super) fn run(args: &ScanArgs, context: &Context) -> Outcome {
-    let plan = Plan::of(args)?;
+pub(super) fn run(args: &ScanArgs, context: &CliContext) -> CommandResult {
+    let plan = ScanPlan::of(args)?;
     let changes_primary = args.set_default || args.set_image;
     if args.no_probe && changes_primary {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "Cannot apply models that were not tried. Remove --no-probe, or --set-default and --set-image.",
         ));
     }
-    let view = View::new(context, None)?;
+    let view = ModelView::new(context, None)?;
     let has_key = view.is_usable(&ProviderId::normalize(PROVIDER));
     if !has_key && !args.no_probe && changes_primary {
-        return Err(Failure::new("no-key", "Cannot try models without a key for OpenRouter.")
+        return Err(CommandFailure::new("no-key", "Cannot try models without a key for OpenRouter.")
             .hint(format!("{} Then run the command again.", how_to_add_key(&view))));
     }
     let tries = has_key && !args.no_probe;
@@ -62,7 +62,7 @@ pub(super) fn run(args: &ScanArgs, context: &Context) -> Outcome {
         return Ok(0);
     }
     if !found.iter().any(|model| model.tool.ok) {
-        return Err(Failure::new("no-models", "No tool-capable OpenRouter free models found.").hint(
+        return Err(CommandFailure::new("no-models", "No tool-capable OpenRouter free models found.").hint(
             format!(
                 "`openclaw models scan --no-probe` lists {} without trying them. {}",
                 found.len(),
@@ -90,14 +90,14 @@ pub(super) fn run(args: &ScanArgs, context: &Context) -> Outcome {
     }
 }
 
-impl Plan {
-    fn of(args: &ScanArgs) -> Result<Self, Failure> {
+impl ScanPlan {
+    fn of(args: &ScanArgs) -> Result<Self, CommandFailure> {
         let number = |text: &Option<String>, name: &str, least: &str, is_ok: fn(f64) -> bool| {
             let Some(text) = given(text.as_deref()) else {
                 return Ok(None);
             };
             let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && is_ok(*number));
-            number.map(Some).ok_or_else(|| Failure::usage(format!("{name} must be {least}")))
+            number.map(Some).ok_or_else(|| CommandFailure::usage(format!("{name} must be {least}")))
         };
         let count = |text: &str, name: &str| positive(text, format!("{name} must be a positive integer"));
         let timeout = number(&args.timeout, "--timeout", "> 0", |number| number > 0.0)?.unwrap_or(TIMEOUT_MS);
@@ -121,16 +121,16 @@ impl Plan {
 }
 
 /// Scans use the default agent's credentials.
-fn how_to_add_key(view: &View) -> String {
+fn how_to_add_key(view: &ModelView) -> String {
     how_to_add(&ProviderId::normalize(PROVIDER), &AgentFlag::of_default(&view.settings))
 }
 
-fn look(view: &View, plan: &Plan, tries: bool) -> Result<Vec<Found>, Failure> {
+fn look(view: &ModelView, plan: &ScanPlan, tries: bool) -> Result<Vec<Found>, CommandFailure> {
     let models = Models::new(view.variables.clone(), Http::default());
     let settings = &view.settings;
     client::block_on(async {
         let listed = models.free_models(settings, &plan.wanted).await;
-        let listed = listed.map_err(|error| Failure::new("scan", error.to_string()))?;
+        let listed = listed.map_err(|error| CommandFailure::new("scan", error.to_string()))?;
         Ok(if tries {
             models.try_models(settings, &view.agent.agent_dir, listed, plan.pace).await
         } else {
@@ -140,7 +140,7 @@ fn look(view: &View, plan: &Plan, tries: bool) -> Result<Vec<Found>, Failure> {
 }
 
 /// Prints the list when nothing was tried.
-fn listed_only(view: &View, found: &[Found], args: &ScanArgs, has_key: bool) {
+fn listed_only(view: &ModelView, found: &[Found], args: &ScanArgs, has_key: bool) {
     if args.json {
         output::json(&found);
         return;
@@ -160,17 +160,17 @@ enum Consent {
     Missing,
 }
 
-fn consent(args: &ScanArgs) -> Result<Consent, Failure> {
+fn consent(args: &ScanArgs) -> Result<Consent, CommandFailure> {
     match () {
         () if args.yes || args.no_input => Ok(Consent::Given),
         () if args.json => Ok(Consent::Missing),
         () if io::stdin().is_terminal() => Ok(Consent::Asked),
-        () => Err(Failure::usage("Non-interactive scan: pass --yes to apply defaults.")),
+        () => Err(CommandFailure::usage("Non-interactive scan: pass --yes to apply defaults.")),
     }
 }
 
 /// Asks which of the models become fallbacks.
-fn chosen(found: &[Found], picks: &Picks) -> Result<Picks, Failure> {
+fn chosen(found: &[Found], picks: &Picks) -> Result<Picks, CommandFailure> {
     let mut questions = Questions::of_process();
     let able = |is_able: fn(&Found) -> bool| -> Vec<&str> {
         found.iter().filter(|model| is_able(model)).map(|model| model.model_ref.as_str()).collect()
@@ -195,7 +195,7 @@ fn ask<R: io::BufRead, W: io::Write>(
     what: &str,
     models: &[&str],
     preset: &[String],
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>, CommandFailure> {
     for (at, model) in models.iter().enumerate() {
         questions.say(&format!("  {}) {model}", at + 1))?;
     }
@@ -226,9 +226,9 @@ fn numbered(answer: &str, models: &[&str]) -> Option<Vec<String>> {
     (!chosen.is_empty()).then_some(chosen)
 }
 
-fn apply(args: &ScanArgs, context: &Context, found: &[Found], picks: &Picks) -> Outcome {
+fn apply(args: &ScanArgs, context: &CliContext, found: &[Found], picks: &Picks) -> CommandResult {
     if args.set_image && picks.image_fallbacks.is_empty() {
-        return Err(Failure::new("no-models", "No image-capable models selected for image model.")
+        return Err(CommandFailure::new("no-models", "No image-capable models selected for image model.")
             .hint("Leave out --set-image, or look for others with --min-params 0 and without --provider."));
     }
     let mut defaults = Defaults::open(context)?;
@@ -268,7 +268,7 @@ fn apply(args: &ScanArgs, context: &Context, found: &[Found], picks: &Picks) -> 
 }
 
 fn print_document(args: &ScanArgs, found: &[Found], picks: &Picks, warnings: Vec<&'static str>) {
-    output::json(&Document {
+    output::json(&ScanDocument {
         selected: &picks.fallbacks,
         selected_images: &picks.image_fallbacks,
         set_default: args.set_default,

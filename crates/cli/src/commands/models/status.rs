@@ -6,28 +6,28 @@ mod probes;
 mod text;
 
 use super::form::Form;
-use super::view::View;
-use crate::context::Context;
-use crate::failure::{ERROR, Failure, Outcome, USAGE};
+use super::view::ModelView;
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult, ERROR, USAGE};
 use crate::output;
-use document::Status;
+use document::ModelsStatus;
 use health::Health;
-pub(super) use probes::Pace;
+pub(super) use probes::ProbeSettings;
 
 /// Flags of the request.
-pub(super) struct Ask {
+pub(super) struct StatusFlags {
     pub(super) form: Form,
     /// The exit code says how the credentials are.
     pub(super) check: bool,
     /// Settings of probes; if set, every credential is tried.
-    pub(super) probe: Option<Pace>,
+    pub(super) probe: Option<ProbeSettings>,
 }
 
-pub(super) fn run(view: &View, context: &Context, ask: &Ask) -> Outcome {
-    let mut status = Status::of(view, context);
+pub(super) fn run(view: &ModelView, context: &CliContext, ask: &StatusFlags) -> CommandResult {
+    let mut status = ModelsStatus::of(view, context);
     if let Some(pace) = &ask.probe {
         if ask.form == Form::Plain {
-            return Err(Failure::usage("--probe cannot be used with --plain output."));
+            return Err(CommandFailure::usage("--probe cannot be used with --plain output."));
         }
         status.auth.probes = Some(probes::run(view, pace)?);
     }
@@ -40,7 +40,7 @@ pub(super) fn run(view: &View, context: &Context, ask: &Ask) -> Outcome {
 }
 
 /// 1 when a credential is missing or expired, 2 when one expires soon (spec `cli.md` §1.1).
-fn check_code(status: &Status) -> u8 {
+fn check_code(status: &ModelsStatus) -> u8 {
     let has = |wanted: Health| status.auth.oauth.profiles.iter().any(|profile| profile.status == wanted);
     match () {
         () if !status.auth.missing_providers_in_use.is_empty() => ERROR,

@@ -10,19 +10,19 @@ use openclaw_models::select::{Primary, fallbacks_left_out};
 use openclaw_models::{Http, ModelRef, ModelSettings, Models, ProviderId, Variables};
 
 use crate::client::block_on;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 use crate::output;
 
 /// Names the fallbacks that no run asks.
-pub(super) fn warn_of_fallbacks(settings: &ModelSettings, catalog: &Catalog, context: &Context) {
+pub(super) fn warn_of_fallbacks(settings: &ModelSettings, catalog: &Catalog, context: &CliContext) {
     for warning in fallbacks_left_out(settings, catalog) {
         output::error_line(&context.style.warn(&warning));
     }
 }
 
 /// The models as one agent sees them.
-pub(super) struct View {
+pub(super) struct ModelView {
     pub(super) agent: ResolvedAgent,
     pub(super) names: ModelNames,
     pub(super) settings: ModelSettings,
@@ -40,8 +40,8 @@ pub(super) struct View {
     pub(super) image_fallbacks: Vec<ModelRef>,
 }
 
-impl View {
-    pub(super) fn new(context: &Context, agent: Option<&str>) -> Result<Self, Failure> {
+impl ModelView {
+    pub(super) fn new(context: &CliContext, agent: Option<&str>) -> Result<Self, CommandFailure> {
         let config = context.config()?;
         context.print_warnings_about(&["agents", "models"]);
         let agent = config.agent(&context.agent(agent)?);
@@ -51,7 +51,7 @@ impl View {
         let variables = Variables::from(context.env());
         let around = Surroundings::of(&variables, &agent.agent_dir);
         let store = AuthStore::load_with(&agent.agent_dir, &around, now_ms())
-            .map_err(|error| Failure::new("auth-store", error.to_string()))?;
+            .map_err(|error| CommandFailure::new("auth-store", error.to_string()))?;
         let resolve = |text: &String| names.resolve(text, DEFAULT_PROVIDER);
         let image = config.agents.defaults.image_model.clone().unwrap_or_default();
         let mut view = Self {
@@ -92,7 +92,7 @@ impl View {
     }
 
     /// The same with what servers on this machine, and services, say they have. Waits for them a second at most.
-    pub(super) fn with_servers(mut self) -> Result<Self, Failure> {
+    pub(super) fn with_servers(mut self) -> Result<Self, CommandFailure> {
         let models = Models::new(self.variables.clone(), Http::default());
         let asked = models.ask_for_catalog(&self.settings, &self.agent.agent_dir);
         let (catalog, _) = block_on(async { Ok(asked.await) })?;

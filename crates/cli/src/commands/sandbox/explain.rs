@@ -10,8 +10,8 @@ use openclaw_tools::sandbox::{
 use serde_json::{Value, json};
 
 use super::reach;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::{client, output};
 
 const FIX: &[&str] = &[
@@ -22,14 +22,19 @@ const FIX: &[&str] = &[
     "tools.elevated.enabled",
 ];
 
-pub(super) fn run(context: &Context, agent: Option<&str>, session: Option<&str>, json: bool) -> Outcome {
+pub(super) fn run(
+    context: &CliContext,
+    agent: Option<&str>,
+    session: Option<&str>,
+    json: bool,
+) -> CommandResult {
     let config = context.config()?;
     let rules = SessionSettings::from(config.as_ref()).key_rules();
     let asked = agent.map(|id| context.agent(Some(id))).transpose()?;
     let default = asked.clone().unwrap_or_else(|| config.default_agent());
     let key = match session {
         Some(text) => {
-            rules.canonical_for(text, &default).map_err(|error| Failure::usage(error.to_string()))?
+            rules.canonical_for(text, &default).map_err(|error| CommandFailure::usage(error.to_string()))?
         }
         None => rules.main(&default),
     };
@@ -89,7 +94,7 @@ pub(super) fn run(context: &Context, agent: Option<&str>, session: Option<&str>,
 
 /// Returns the record of a session's sandbox of the kernel; `None` before a run has had one.
 fn entry_of(
-    context: &Context,
+    context: &CliContext,
     settings: &SandboxSettings,
     agent: &AgentId,
     session: &SessionKey,

@@ -8,13 +8,13 @@ use openclaw_protocol::AgentId;
 use openclaw_tools::sandbox::{SandboxSettings, Sandboxes};
 
 use crate::client;
-use crate::context::Context;
+use crate::context::CliContext;
 
 /// Longest wait for a container program.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Reason why an agent's runs that are held in a sandbox would not begin; `None` where none are held, or there is a sandbox for them.
-pub(super) fn problem(context: &Context, config: &Config, agent: &AgentId) -> Option<String> {
+pub(super) fn problem(context: &CliContext, config: &Config, agent: &AgentId) -> Option<String> {
     let settings = SandboxSettings::of(config, agent);
     if settings.mode == SandboxMode::Off {
         return None;
@@ -26,7 +26,7 @@ pub(super) fn problem(context: &Context, config: &Config, agent: &AgentId) -> Op
 
 /// Returns a sentence for each reason why runs would not begin, with the agents and the sessions it concerns. The sandboxes of a gateway
 /// elsewhere are its own.
-pub(in crate::commands) fn problems(context: &Context, config: &Config) -> Vec<String> {
+pub(in crate::commands) fn problems(context: &CliContext, config: &Config) -> Vec<String> {
     if config.gateway.mode == Some(GatewayMode::Remote) {
         return Vec::new();
     }

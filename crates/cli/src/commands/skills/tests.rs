@@ -44,7 +44,7 @@ fn found() -> SkillsStatusResult {
 #[test]
 fn the_list_and_the_check_are_what_the_reference_prints() {
     let found = found();
-    let list = List {
+    let list = SkillList {
         workspace_dir: &found.workspace_dir,
         managed_skills_dir: &found.managed_skills_dir,
         skills: found.skills.iter().map(ListRow::of).collect(),
@@ -52,7 +52,7 @@ fn the_list_and_the_check_are_what_the_reference_prints() {
     // As text, because the order of the keys is part of the shape.
     assert_eq!(json!(list).to_string(), recorded(&["list", "--json"])["stdoutJson"].to_string());
     assert_eq!(
-        json!(Check::of(&found)).to_string(),
+        json!(SkillCheck::of(&found)).to_string(),
         recorded(&["check", "--json"])["stdoutJson"].to_string()
     );
     let eligible: Vec<&SkillStatus> = found.skills.iter().filter(|skill| skill.eligible).collect();

@@ -5,7 +5,7 @@ use std::path::Path;
 use openclaw_protocol::params::skills::{SkillNeeds, SkillStatus, SkillsStatusResult};
 
 use super::Sorted;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::output::{Column, Style, grid, width};
 
 /// Pointer to more skills.
@@ -18,7 +18,7 @@ fn symbol(skill: &SkillStatus) -> &str {
 }
 
 /// Text of `skills list` where there are none: the places that are searched, and what a skill is.
-pub(super) fn none(found: &SkillsStatusResult, context: &Context) -> Vec<String> {
+pub(super) fn none(found: &SkillsStatusResult, context: &CliContext) -> Vec<String> {
     let short = |dir: &str| context.short(Path::new(dir));
     vec![
         "No skills found.".to_owned(),
@@ -34,7 +34,7 @@ pub(super) fn none(found: &SkillsStatusResult, context: &Context) -> Vec<String>
 }
 
 /// `skills list`.
-pub(super) fn list(skills: &[&SkillStatus], verbose: bool, context: &Context) -> Vec<String> {
+pub(super) fn list(skills: &[&SkillStatus], verbose: bool, context: &CliContext) -> Vec<String> {
     const COLUMNS: [Column; 5] =
         [("Status", 10), ("Skill", 18), ("Description", 24), ("Source", 10), ("Missing", 18)];
     const DESCRIPTION: usize = 2;
@@ -74,7 +74,7 @@ fn word(skill: &SkillStatus) -> &'static str {
 }
 
 /// `skills info`.
-pub(super) fn info(skill: &SkillStatus, context: &Context) -> Vec<String> {
+pub(super) fn info(skill: &SkillStatus, context: &CliContext) -> Vec<String> {
     let style = context.style;
     let standing = match () {
         () if skill.eligible => style.success("\u{2713} Ready"),
@@ -138,7 +138,7 @@ fn requirements(skill: &SkillStatus, style: Style) -> Vec<String> {
 }
 
 /// `skills check`.
-pub(super) fn check(found: &SkillsStatusResult, context: &Context) -> Vec<String> {
+pub(super) fn check(found: &SkillsStatusResult, context: &CliContext) -> Vec<String> {
     let style = context.style;
     let Sorted { eligible, disabled, blocked, missing } = Sorted::of(found);
     let count = |name: &str, number: usize| format!("{} {number}", style.muted(name));

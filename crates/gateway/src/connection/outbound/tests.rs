@@ -1,37 +1,37 @@
 use super::*;
-use crate::events::{Event, OfRun};
+use crate::events::{GatewayEvent, OfRun};
 use openclaw_protocol::RunId;
 use serde_json::{Value, json};
 
 fn event(droppable: bool, size: usize) -> Arc<EncodedEvent> {
     let payload = json!({ "text": "x".repeat(size) }).into();
-    Arc::new(Event::new("chat", payload, droppable).encode(None))
+    Arc::new(GatewayEvent::new("chat", payload, droppable).encode(None))
 }
 
 /// Pops everything; the numbers of the events and whether a close follows.
-fn drain(backlog: &mut Backlog) -> (Vec<Option<u64>>, Option<Closing>) {
+fn drain(backlog: &mut OutboundQueue) -> (Vec<Option<u64>>, Option<Closing>) {
     let (frames, closing) = drain_frames(backlog);
     (frames.iter().map(|frame| frame["seq"].as_u64()).collect(), closing)
 }
 
-fn drain_frames(backlog: &mut Backlog) -> (Vec<Value>, Option<Closing>) {
+fn drain_frames(backlog: &mut OutboundQueue) -> (Vec<Value>, Option<Closing>) {
     let mut frames = Vec::new();
     loop {
         match backlog.next() {
-            Next::Write(Frame { text, bytes }) => {
+            OutboundStep::Write(OutboundFrame { text, bytes }) => {
                 frames.push(serde_json::from_str(&text.to_string()).unwrap());
                 backlog.written(bytes);
             }
-            Next::Close(closing) => return (frames, Some(closing)),
-            Next::Wait => return (frames, None),
-            Next::Pong(_) => panic!("nobody sent a ping"),
+            OutboundStep::Close(closing) => return (frames, Some(closing)),
+            OutboundStep::Wait => return (frames, None),
+            OutboundStep::Pong(_) => panic!("nobody sent a ping"),
         }
     }
 }
 
 #[test]
 fn numbers_count_per_connection_and_only_events_missed_for_slowness_leave_a_gap() {
-    let mut backlog = Backlog::default();
+    let mut backlog = OutboundQueue::default();
     let big = event(true, SLOW_BYTES + 1);
     assert_eq!(backlog.broadcast(&big), Pushed::Queued);
     assert_eq!(backlog.broadcast(&event(true, 1)), Pushed::Skipped);
@@ -45,7 +45,7 @@ fn numbers_count_per_connection_and_only_events_missed_for_slowness_leave_a_gap(
 
 #[test]
 fn a_slow_client_is_closed_by_an_event_it_may_not_miss_after_what_was_queued() {
-    let mut backlog = Backlog::default();
+    let mut backlog = OutboundQueue::default();
     backlog.broadcast(&event(true, SLOW_BYTES + 1));
     assert_eq!(backlog.broadcast(&event(false, 1)), Pushed::Closed);
     assert_eq!(backlog.broadcast(&event(true, 1)), Pushed::Closed);
@@ -55,9 +55,11 @@ fn a_slow_client_is_closed_by_an_event_it_may_not_miss_after_what_was_queued() {
 
 #[test]
 fn a_frame_that_is_being_written_still_counts() {
-    let mut backlog = Backlog::default();
+    let mut backlog = OutboundQueue::default();
     backlog.broadcast(&event(true, SLOW_BYTES + 1));
-    let Next::Write(Frame { bytes, .. }) = backlog.next() else { panic!("something to write") };
+    let OutboundStep::Write(OutboundFrame { bytes, .. }) = backlog.next() else {
+        panic!("something to write")
+    };
     assert!(backlog.is_slow());
     backlog.written(bytes);
     assert!(!backlog.is_slow());
@@ -65,7 +67,7 @@ fn a_frame_that_is_being_written_still_counts() {
 
 #[test]
 fn responses_are_not_dropped_for_slowness_but_bounded() {
-    let mut backlog = Backlog::default();
+    let mut backlog = OutboundQueue::default();
     let chunk = FrameText::whole("x".repeat(SLOW_BYTES));
     let fitting = HARD_BYTES / SLOW_BYTES;
     for _ in 0..fitting {
@@ -79,10 +81,10 @@ fn responses_are_not_dropped_for_slowness_but_bounded() {
 
 #[test]
 fn the_first_reason_to_close_stays() {
-    let mut backlog = Backlog::default();
+    let mut backlog = OutboundQueue::default();
     backlog.close(Closing::stopping());
     backlog.close(Closing::too_big());
-    assert_eq!(backlog.next(), Next::Close(Closing::stopping()));
+    assert_eq!(backlog.next(), OutboundStep::Close(Closing::stopping()));
 }
 
 /// An `agent` event of a run: the text that many words long, the last of which is new, or something else.
@@ -94,13 +96,13 @@ fn said(run: &str, words: Option<usize>) -> Arc<EncodedEvent> {
     };
     let payload = json!({"runId": run, "stream": stream, "data": data, "seq": 1, "ts": 1});
     let of_run = OfRun { id: RunId::new(run), growing: words.map(|_| 1) };
-    Arc::new(Event::new("agent", payload.into(), false).of_run(of_run).encode(None))
+    Arc::new(GatewayEvent::new("agent", payload.into(), false).of_run(of_run).encode(None))
 }
 
 #[test]
 fn who_falls_behind_gets_the_newest_text_of_a_run_and_what_follows_it() {
     const LONG: usize = 3_000;
-    let mut backlog = Backlog::default();
+    let mut backlog = OutboundQueue::default();
     for words in 1..=LONG {
         assert_eq!(backlog.broadcast(&said("r", Some(words))), Pushed::Queued);
     }
@@ -124,7 +126,7 @@ fn who_falls_behind_gets_the_newest_text_of_a_run_and_what_follows_it() {
 
 #[test]
 fn other_runs_and_targeted_events_are_not_taken_for_the_same_text() {
-    let mut backlog = Backlog::default();
+    let mut backlog = OutboundQueue::default();
     backlog.broadcast(&event(false, BEHIND_BYTES + 1));
     for (run, words) in [("a", 1), ("b", 1), ("a", 2), ("b", 2)] {
         backlog.broadcast(&said(run, Some(words)));
@@ -141,10 +143,12 @@ fn other_runs_and_targeted_events_are_not_taken_for_the_same_text() {
 
 #[test]
 fn what_was_missed_before_a_text_that_was_taken_in_is_still_missing() {
-    let mut backlog = Backlog::default();
+    let mut backlog = OutboundQueue::default();
     backlog.broadcast(&event(false, SLOW_BYTES + 1));
     backlog.broadcast(&event(true, 1));
-    let Next::Write(Frame { bytes, .. }) = backlog.next() else { panic!("something to write") };
+    let OutboundStep::Write(OutboundFrame { bytes, .. }) = backlog.next() else {
+        panic!("something to write")
+    };
     backlog.written(bytes);
     backlog.broadcast(&said("r", Some(1)));
     backlog.broadcast(&event(false, BEHIND_BYTES));
@@ -154,11 +158,11 @@ fn what_was_missed_before_a_text_that_was_taken_in_is_still_missing() {
 
 #[test]
 fn the_last_ping_is_answered_before_what_is_queued() {
-    let mut backlog = Backlog::default();
+    let mut backlog = OutboundQueue::default();
     backlog.respond(FrameText::whole("answer".to_owned()));
     backlog.pinged(Bytes::from_static(b"first"));
     backlog.pinged(Bytes::from_static(b"second"));
-    assert_eq!(backlog.next(), Next::Pong(Bytes::from_static(b"second")));
-    assert!(matches!(backlog.next(), Next::Write(_)));
-    assert_eq!(backlog.next(), Next::Wait);
+    assert_eq!(backlog.next(), OutboundStep::Pong(Bytes::from_static(b"second")));
+    assert!(matches!(backlog.next(), OutboundStep::Write(_)));
+    assert_eq!(backlog.next(), OutboundStep::Wait);
 }

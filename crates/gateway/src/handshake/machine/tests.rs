@@ -37,9 +37,9 @@ fn judge_at(
     nonce: &str,
     now: i64,
     text: &str,
-) -> Result<Claim, Box<Refusal>> {
+) -> Result<Claim, Box<ConnectRefusal>> {
     let address = ClientAddress::of(origination, &door.addresses);
-    judge(door, &Attempt { origination, address, nonce, locked_for: None, now }, text)
+    judge(door, &ConnectAttempt { origination, address, nonce, locked_for: None, now }, text)
 }
 
 /// Socket traffic from a recording.
@@ -145,7 +145,7 @@ fn connect(extra: &Value) -> String {
     json!({"type": "req", "id": "c1", "method": "connect", "params": params}).to_string()
 }
 
-fn reason(outcome: Result<Claim, Box<Refusal>>) -> String {
+fn reason(outcome: Result<Claim, Box<ConnectRefusal>>) -> String {
     outcome.map_or_else(
         |refusal| refusal.closing.reason,
         |claim| format!("{:?} {:?}", claim.proof, claim.device),
@@ -179,7 +179,8 @@ fn only_wrong_secrets_count_as_guesses() {
 fn who_guessed_too_often_has_to_wait_even_with_the_right_secret() {
     let (door, origination) = (token_door(), local(None));
     let address = ClientAddress::of(&origination, &door.addresses);
-    let attempt = Attempt { origination: &origination, address, nonce: "n", locked_for: Some(1_500), now: 0 };
+    let attempt =
+        ConnectAttempt { origination: &origination, address, nonce: "n", locked_for: Some(1_500), now: 0 };
     let refusal = judge(&door, &attempt, &connect(&json!({"auth": {"token": "<TOKEN>"}}))).unwrap_err();
     let error = refusal.response.unwrap().error.unwrap();
     assert_eq!(error.message, "unauthorized: too many failed attempts, try again in 2 s");

@@ -9,12 +9,12 @@ use openclaw_protocol::params::agents::{
 use openclaw_protocol::{AgentId, ErrorShape};
 
 use super::RosterMethods;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 pub(in super::super) async fn list(
     parts: &RosterMethods,
     params: AgentsFilesListParams,
-) -> Result<AgentsFilesListResult, Failure> {
+) -> Result<AgentsFilesListResult, RequestFailure> {
     let (agent_id, workspace) = workspace_of(&parts.settings.config(), &params.agent_id.0)?;
     let at = workspace.clone();
     let found = blocking(move || Ok(files::list(&at))).await?;
@@ -25,7 +25,7 @@ pub(in super::super) async fn list(
 pub(in super::super) async fn get(
     parts: &RosterMethods,
     params: AgentsFilesGetParams,
-) -> Result<AgentsFilesGetResult, Failure> {
+) -> Result<AgentsFilesGetResult, RequestFailure> {
     let (agent_id, workspace) = workspace_of(&parts.settings.config(), &params.agent_id.0)?;
     let at = workspace.clone();
     let (file, content) = blocking(move || files::get(&at, &params.name.0)).await?;
@@ -36,7 +36,7 @@ pub(in super::super) async fn get(
 pub(in super::super) async fn set(
     parts: &RosterMethods,
     params: AgentsFilesSetParams,
-) -> Result<AgentsFilesSetResult, Failure> {
+) -> Result<AgentsFilesSetResult, RequestFailure> {
     let (agent_id, workspace) = workspace_of(&parts.settings.config(), &params.agent_id.0)?;
     let at = workspace.clone();
     let (name, content) = (params.name.0, params.content);
@@ -45,7 +45,7 @@ pub(in super::super) async fn set(
     Ok(AgentsFilesSetResult { ok: true, agent_id, workspace: workspace.display().to_string(), file })
 }
 
-fn workspace_of(config: &Config, agent: &str) -> Result<(String, std::path::PathBuf), Failure> {
+fn workspace_of(config: &Config, agent: &str) -> Result<(String, std::path::PathBuf), RequestFailure> {
     let id = AgentId::normalize(agent);
     if !config.has_agent(&id) {
         return Err(ErrorShape::invalid("unknown agent id").into());
@@ -55,7 +55,7 @@ fn workspace_of(config: &Config, agent: &str) -> Result<(String, std::path::Path
 
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
-) -> Result<T, Failure> {
+) -> Result<T, RequestFailure> {
     Ok(tokio::task::spawn_blocking(work).await??)
 }
 

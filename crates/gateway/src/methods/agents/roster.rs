@@ -14,7 +14,7 @@ use openclaw_sessions::store::{Query, Row, Rows, gather};
 
 use super::super::config_change::change;
 use super::RosterMethods;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Time that the runs of a deleted agent get to stop.
 const QUIESCE: Duration = Duration::from_secs(15);
@@ -22,7 +22,7 @@ const QUIESCE: Duration = Duration::from_secs(15);
 pub(in super::super) async fn create(
     parts: &RosterMethods,
     params: AgentsCreateParams,
-) -> Result<AgentsCreateResult, Failure> {
+) -> Result<AgentsCreateResult, RequestFailure> {
     let id = AgentId::normalize(&params.name.0);
     let name = params.name.0.trim().to_owned();
     let (agent_id, shown) = (id.to_string(), name.clone());
@@ -50,7 +50,7 @@ pub(in super::super) async fn create(
 pub(in super::super) async fn update(
     parts: &RosterMethods,
     params: AgentsUpdateParams,
-) -> Result<AgentsUpdateResult, Failure> {
+) -> Result<AgentsUpdateResult, RequestFailure> {
     let id = AgentId::normalize(&params.agent_id.0);
     let agent_id = id.to_string();
     change(&parts.reload, move |loaded| {
@@ -72,7 +72,7 @@ pub(in super::super) async fn update(
 pub(in super::super) async fn delete(
     parts: &RosterMethods,
     params: AgentsDeleteParams,
-) -> Result<AgentsDeleteResult, Failure> {
+) -> Result<AgentsDeleteResult, RequestFailure> {
     let id = AgentId::normalize(&params.agent_id.0);
     let agent_id = id.to_string();
     let files = if params.delete_files == Some(false) { Files::Keep } else { Files::Trash };
@@ -91,7 +91,7 @@ pub(in super::super) async fn delete(
 }
 
 /// Ends what the agent is doing, and writes its rows out: their files are about to be moved away.
-async fn stop_runs(parts: &RosterMethods, id: &AgentId) -> Result<(), Failure> {
+async fn stop_runs(parts: &RosterMethods, id: &AgentId) -> Result<(), RequestFailure> {
     let store = parts.sessions.as_ref();
     let rules = store.rules().clone();
     let agent = id.clone();

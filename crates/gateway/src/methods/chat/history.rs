@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::ChatMethods;
 use crate::methods::default_model::describe;
-use crate::request::Failure;
+use crate::request::RequestFailure;
 
 /// Level of a model that can't be found.
 const NO_THINKING: &str = "off";
@@ -22,7 +22,7 @@ const NO_THINKING: &str = "off";
 pub(in crate::methods) async fn history(
     parts: &ChatMethods,
     params: ChatHistoryParams,
-) -> Result<ChatHistoryResult<Box<RawValue>>, Failure> {
+) -> Result<ChatHistoryResult<Box<RawValue>>, RequestFailure> {
     let key = parts.sessions.rules().canonical(&params.session_key.0)?;
     let entry = parts.sessions.get(&key).await?.map(|row| row.entry).unwrap_or_default();
     let agent = parts.sessions.rules().agent_of(&key);
@@ -55,7 +55,7 @@ pub(in crate::methods) async fn history(
 /// True for an answer that is nothing but a silent token: it was not delivered.
 fn is_silence(message: &RawValue) -> bool {
     #[derive(Deserialize)]
-    struct Answer {
+    struct HistoryReply {
         role: String,
         content: Vec<Block>,
     }
@@ -63,7 +63,7 @@ fn is_silence(message: &RawValue) -> bool {
     if !SILENT_TOKENS.iter().any(|token| message.get().contains(token)) {
         return false;
     }
-    let Ok(Answer { role, content }) = serde_json::from_str(message.get()) else { return false };
+    let Ok(HistoryReply { role, content }) = serde_json::from_str(message.get()) else { return false };
     let mut words = String::new();
     for block in &content {
         match block {

@@ -24,7 +24,7 @@ fn strings(list: &[&str]) -> Vec<String> {
 struct Ids(u32);
 
 impl Ids {
-    fn settle(&mut self, book: &mut PairingBook, device: &ConnectingDevice, now: i64) -> Settled {
+    fn settle(&mut self, book: &mut PairingBook, device: &ConnectingDevice, now: i64) -> PairingDecision {
         book.settle(device, now, &mut || {
             self.0 += 1;
             format!("id-{}", self.0)
@@ -32,17 +32,17 @@ impl Ids {
     }
 }
 
-fn admitted(settled: Settled) -> Admission {
+fn admitted(settled: PairingDecision) -> Admission {
     match settled {
-        Settled::Admitted(admission) => admission,
-        Settled::PairingRequired { .. } => panic!("pairing required"),
+        PairingDecision::Admitted(admission) => admission,
+        PairingDecision::PairingRequired { .. } => panic!("pairing required"),
     }
 }
 
-fn required(settled: Settled) -> (String, Option<Announcement>) {
+fn required(settled: PairingDecision) -> (String, Option<Announcement>) {
     match settled {
-        Settled::PairingRequired { request_id, announcement } => (request_id, announcement),
-        Settled::Admitted(_) => panic!("admitted"),
+        PairingDecision::PairingRequired { request_id, announcement } => (request_id, announcement),
+        PairingDecision::Admitted(_) => panic!("admitted"),
     }
 }
 

@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 use super::{Choice, Defaults};
 use crate::args::AliasesCommand;
 use crate::commands::models::form::Form;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
-pub(crate) fn run(command: &AliasesCommand, context: &Context) -> Outcome {
+pub(crate) fn run(command: &AliasesCommand, context: &CliContext) -> CommandResult {
     match command {
         AliasesCommand::List { form } => list(Form::of(*form)?, context),
         AliasesCommand::Add { alias, model } => add(alias, model, context),
@@ -17,7 +17,7 @@ pub(crate) fn run(command: &AliasesCommand, context: &Context) -> Outcome {
     }
 }
 
-fn list(form: Form, context: &Context) -> Outcome {
+fn list(form: Form, context: &CliContext) -> CommandResult {
     let defaults = Defaults::open(context)?;
     let aliases: Vec<(&str, String)> =
         defaults.aliases().map(|(alias, target)| (alias, target.to_string())).collect();
@@ -35,12 +35,12 @@ fn list(form: Form, context: &Context) -> Outcome {
     Ok(0)
 }
 
-fn add(alias: &str, model: &str, context: &Context) -> Outcome {
+fn add(alias: &str, model: &str, context: &CliContext) -> CommandResult {
     let alias = checked(alias)?;
     let mut defaults = Defaults::open(context)?;
     let target = defaults.target(model)?;
     if let Some(other) = defaults.alias(alias).filter(|other| **other != target) {
-        return Err(Failure::new("alias-taken", format!("Alias {alias} already points to {other}."))
+        return Err(CommandFailure::new("alias-taken", format!("Alias {alias} already points to {other}."))
             .hint(format!("Remove it first: `openclaw models aliases remove {alias}`")));
     }
     defaults.put_alias(&target, alias);
@@ -50,11 +50,11 @@ fn add(alias: &str, model: &str, context: &Context) -> Outcome {
     Ok(0)
 }
 
-fn remove(alias: &str, context: &Context) -> Outcome {
+fn remove(alias: &str, context: &CliContext) -> CommandResult {
     let alias = checked(alias)?;
     let mut defaults = Defaults::open(context)?;
     let Some(target) = defaults.alias(alias).cloned() else {
-        return Err(Failure::new("alias-not-found", format!("Alias not found: {alias}"))
+        return Err(CommandFailure::new("alias-not-found", format!("Alias not found: {alias}"))
             .hint("`openclaw models aliases list` shows them."));
     };
     let is_last = defaults.aliases().count() == 1;
@@ -69,15 +69,15 @@ fn remove(alias: &str, context: &Context) -> Outcome {
 
 /// Checks an alias: a name that can be typed in a chat as `/<alias>` and can't be confused with
 /// `provider/model`.
-fn checked(alias: &str) -> Result<&str, Failure> {
+fn checked(alias: &str) -> Result<&str, CommandFailure> {
     let alias = alias.trim();
     if alias.is_empty() {
-        return Err(Failure::usage("Alias cannot be empty."));
+        return Err(CommandFailure::usage("Alias cannot be empty."));
     }
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-');
     if alias.chars().all(is_allowed) {
         Ok(alias)
     } else {
-        Err(Failure::usage("Alias must use letters, numbers, dots, underscores, colons, or dashes."))
+        Err(CommandFailure::usage("Alias must use letters, numbers, dots, underscores, colons, or dashes."))
     }
 }

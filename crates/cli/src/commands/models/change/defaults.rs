@@ -11,8 +11,8 @@ use openclaw_models::{ModelRef, ModelSettings, ProviderId, Variables, offline};
 use serde_json::{Map, Value, json};
 
 use crate::commands::config::write_failure;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 use crate::output;
 
 /// Choice of models: for text or for images.
@@ -51,7 +51,7 @@ impl Choice {
 
 /// `agents.defaults` of the file, to be changed and written back; comments and untouched keys stay.
 pub(crate) struct Defaults<'a> {
-    context: &'a Context,
+    context: &'a CliContext,
     next: Value,
     names: ModelNames,
     catalog: Catalog,
@@ -61,7 +61,7 @@ pub(crate) struct Defaults<'a> {
 
 impl<'a> Defaults<'a> {
     /// Reads the config; it must be valid.
-    pub(crate) fn open(context: &'a Context) -> Result<Self, Failure> {
+    pub(crate) fn open(context: &'a CliContext) -> Result<Self, CommandFailure> {
         openclaw_gateway::keep_files_private();
         let settings = ModelSettings::from(context.config()?.as_ref());
         Ok(Self {
@@ -74,16 +74,16 @@ impl<'a> Defaults<'a> {
     }
 
     /// The model a person means: an alias, `provider/model`, or the bare id of a model the default provider has.
-    pub(crate) fn target(&self, text: &str) -> Result<ModelRef, Failure> {
+    pub(crate) fn target(&self, text: &str) -> Result<ModelRef, CommandFailure> {
         const HINT: &str =
             "Write it as <provider>/<model>; `openclaw models list --all` shows the known ones.";
         let reference = self.names.resolve(text, DEFAULT_PROVIDER).ok_or_else(|| {
-            Failure::new("invalid-model", format!("Invalid model reference: {text}")).hint(HINT)
+            CommandFailure::new("invalid-model", format!("Invalid model reference: {text}")).hint(HINT)
         })?;
         let is_named = text.contains('/') || self.alias(text).is_some();
         if !is_named && self.catalog.lookup(&reference).is_err() {
             let hint = self.only_with(&reference.model).map(|only| format!("Did you mean {only}? {HINT}"));
-            return Err(Failure::new("unknown-model", format!("Unknown model: {text}"))
+            return Err(CommandFailure::new("unknown-model", format!("Unknown model: {text}"))
                 .hint(hint.unwrap_or_else(|| HINT.to_owned())));
         }
         Ok(reference)
@@ -218,7 +218,7 @@ impl<'a> Defaults<'a> {
     }
 
     /// Writes what was changed and says where; nothing when there was nothing to change.
-    pub(crate) fn save(self) -> Result<(), Failure> {
+    pub(crate) fn save(self) -> Result<(), CommandFailure> {
         let context = self.context;
         if self.save_silently()? {
             output::line(&format!("Updated {}", context.short(context.paths().config_path())));
@@ -227,7 +227,7 @@ impl<'a> Defaults<'a> {
     }
 
     /// Writes what was changed; whether there was anything to change.
-    pub(crate) fn save_silently(self) -> Result<bool, Failure> {
+    pub(crate) fn save_silently(self) -> Result<bool, CommandFailure> {
         let loaded = &self.context.loaded;
         let is_changed = self.next != loaded.snapshot.parsed;
         if is_changed {

@@ -8,11 +8,11 @@ use super::{Choice, Defaults};
 use crate::args::FallbacksCommand;
 use crate::commands::models::form::Form;
 use crate::commands::models::view::warn_of_fallbacks;
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
-pub(crate) fn run(choice: Choice, command: &FallbacksCommand, context: &Context) -> Outcome {
+pub(crate) fn run(choice: Choice, command: &FallbacksCommand, context: &CliContext) -> CommandResult {
     match command {
         FallbacksCommand::List { form } => list(choice, Form::of(*form)?, context),
         FallbacksCommand::Add { model } => add(choice, model, context),
@@ -21,7 +21,7 @@ pub(crate) fn run(choice: Choice, command: &FallbacksCommand, context: &Context)
     }
 }
 
-fn list(choice: Choice, form: Form, context: &Context) -> Outcome {
+fn list(choice: Choice, form: Form, context: &CliContext) -> CommandResult {
     let fallbacks = Defaults::open(context)?.fallbacks(choice);
     if matches!(choice, Choice::Text) {
         let settings = ModelSettings::from(&*context.config_or_default());
@@ -34,7 +34,7 @@ fn list(choice: Choice, form: Form, context: &Context) -> Outcome {
     Ok(0)
 }
 
-fn add(choice: Choice, model: &str, context: &Context) -> Outcome {
+fn add(choice: Choice, model: &str, context: &CliContext) -> CommandResult {
     let mut defaults = Defaults::open(context)?;
     let target = defaults.target(model)?;
     let mut fallbacks = defaults.fallbacks(choice);
@@ -49,7 +49,7 @@ fn add(choice: Choice, model: &str, context: &Context) -> Outcome {
     Ok(0)
 }
 
-fn remove(choice: Choice, model: &str, context: &Context) -> Outcome {
+fn remove(choice: Choice, model: &str, context: &CliContext) -> CommandResult {
     let mut defaults = Defaults::open(context)?;
     // An entry of the list may be removed whether or not it means a model.
     let target = defaults.target(model).ok();
@@ -60,7 +60,7 @@ fn remove(choice: Choice, model: &str, context: &Context) -> Outcome {
     if gone.is_empty() {
         let name = target.map_or_else(|| model.trim().to_owned(), |target| target.to_string());
         let label = choice.fallbacks_label().trim_end_matches('s');
-        return Err(Failure::new("fallback-not-found", format!("{label} not found: {name}"))
+        return Err(CommandFailure::new("fallback-not-found", format!("{label} not found: {name}"))
             .hint(format!("There are: {}.", shown(&kept))));
     }
     defaults.put_fallbacks(choice, &kept);
@@ -69,7 +69,7 @@ fn remove(choice: Choice, model: &str, context: &Context) -> Outcome {
     Ok(0)
 }
 
-fn clear(choice: Choice, context: &Context) -> Outcome {
+fn clear(choice: Choice, context: &CliContext) -> CommandResult {
     let mut defaults = Defaults::open(context)?;
     defaults.put_fallbacks(choice, &[]);
     defaults.save()?;

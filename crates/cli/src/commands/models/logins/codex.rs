@@ -14,13 +14,13 @@ use super::keep::Keeper;
 use super::terminal::Terminal;
 use crate::client::block_on;
 use crate::commands::questions::Questions;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// Model that the login is for.
 pub(super) const MODEL: &str = "openai-codex/gpt-5.3-codex";
 
-pub(super) fn run(keeper: &Keeper<'_>, terminal: &Terminal) -> Outcome {
+pub(super) fn run(keeper: &Keeper<'_>, terminal: &Terminal) -> CommandResult {
     let servers = LoginServers::from(&keeper.variables);
     let login = block_on(log_in(&servers, *terminal))?;
     let id = format!("{PROVIDER}:{}", login.email.as_deref().unwrap_or("default"));
@@ -35,7 +35,7 @@ pub(super) fn run(keeper: &Keeper<'_>, terminal: &Terminal) -> Outcome {
     Ok(0)
 }
 
-async fn log_in(servers: &LoginServers, terminal: Terminal) -> Result<Login, Failure> {
+async fn log_in(servers: &LoginServers, terminal: Terminal) -> Result<Login, CommandFailure> {
     let proof = Proof::random();
     let callback = Callback::bind(PORT).await.ok();
     output::error_line("Open this page in a browser and log in:");
@@ -52,13 +52,17 @@ async fn log_in(servers: &LoginServers, terminal: Terminal) -> Result<Login, Fai
     let code = code(callback, &proof, terminal).await?;
     let login = exchange(&Http::default(), servers, &code, &proof, now_ms()).await;
     login.map_err(|error| {
-        Failure::new("login", format!("Login failed: {error}")).hint("Run the command again.")
+        CommandFailure::new("login", format!("Login failed: {error}")).hint("Run the command again.")
     })
 }
 
 /// Code from whichever is first: the browser for a minute, or the person as long as somebody sits
 /// there.
-async fn code(callback: Option<Callback>, proof: &Proof, terminal: Terminal) -> Result<String, Failure> {
+async fn code(
+    callback: Option<Callback>,
+    proof: &Proof,
+    terminal: Terminal,
+) -> Result<String, CommandFailure> {
     let has_callback = callback.is_some();
     let browser = async {
         match callback {
@@ -88,10 +92,11 @@ async fn code(callback: Option<Callback>, proof: &Proof, terminal: Terminal) -> 
         },
     };
     let line = line.ok_or_else(|| {
-        Failure::new("login", "No code arrived; nothing was changed.")
+        CommandFailure::new("login", "No code arrived; nothing was changed.")
             .hint("Run the command again, and log in within a minute or paste the code on standard input.")
     })?;
-    code_of(&line, &proof.state).map_err(|error| Failure::new("login", format!("Login failed: {error}")))
+    code_of(&line, &proof.state)
+        .map_err(|error| CommandFailure::new("login", format!("Login failed: {error}")))
 }
 
 /// The next line of standard input. Reading can't be cancelled, so it has a thread of its own that ends with the process.

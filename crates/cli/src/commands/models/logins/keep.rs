@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 
 use crate::commands::config::write_failure;
 use crate::commands::models::change::{Choice, Defaults};
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::CliContext;
+use crate::failure::CommandFailure;
 use crate::output;
 
 /// Store for one agent's credentials.
 pub(super) struct Keeper<'a> {
-    pub(super) context: &'a Context,
+    pub(super) context: &'a CliContext,
     pub(super) agent: ResolvedAgent,
     pub(super) variables: Variables,
 }
@@ -30,8 +30,9 @@ impl Keeper<'_> {
     }
 
     /// The store as it is.
-    pub(super) fn load(&self) -> Result<AuthStore, Failure> {
-        AuthStore::load(&self.agent.agent_dir).map_err(|error| Failure::new("auth-store", error.to_string()))
+    pub(super) fn load(&self) -> Result<AuthStore, CommandFailure> {
+        AuthStore::load(&self.agent.agent_dir)
+            .map_err(|error| CommandFailure::new("auth-store", error.to_string()))
     }
 
     /// Changes the store; a damaged one is kept aside, and the person is told.
@@ -39,10 +40,10 @@ impl Keeper<'_> {
         &self,
         on_damage: OnDamage,
         change: impl FnMut(&mut AuthStore) -> T,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         let dir = &self.agent.agent_dir;
         let updated = AuthStore::update(dir, &Surroundings::of(&self.variables, dir), on_damage, change)
-            .map_err(|error| Failure::new("auth-store", error.to_string()))?;
+            .map_err(|error| CommandFailure::new("auth-store", error.to_string()))?;
         if let Some(aside) = updated.set_aside {
             let text = format!("The old credentials file was damaged; it is kept as {}", aside.display());
             output::error_line(&self.context.style.warn(&text));
@@ -51,7 +52,7 @@ impl Keeper<'_> {
     }
 
     /// Stores a profile and says so, without any of its secret.
-    pub(super) fn keep(&self, id: &str, credential: &Credential) -> Result<(), Failure> {
+    pub(super) fn keep(&self, id: &str, credential: &Credential) -> Result<(), CommandFailure> {
         self.update(OnDamage::SetAside, |store| store.put(id, credential.clone()))?;
         let mode = credential.secret.kind();
         if self.name_in_config(id, credential)? {
@@ -80,7 +81,7 @@ impl Keeper<'_> {
     }
 
     /// `auth.profiles.<id>`, and first in an order the config has; whether anything changed.
-    fn name_in_config(&self, id: &str, credential: &Credential) -> Result<bool, Failure> {
+    fn name_in_config(&self, id: &str, credential: &Credential) -> Result<bool, CommandFailure> {
         let loaded = &self.context.loaded;
         let mut next = loaded.snapshot.parsed.clone();
         name_profile(&mut next, id, credential);
@@ -92,7 +93,7 @@ impl Keeper<'_> {
     }
 
     /// Makes a model the default.
-    pub(super) fn set_default(&self, model: &str) -> Result<(), Failure> {
+    pub(super) fn set_default(&self, model: &str) -> Result<(), CommandFailure> {
         // The file was just written by this command.
         let context = self.context.reread();
         let mut defaults = Defaults::open(&context)?;

@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use super::keep::Keeper;
 use crate::args::{AuthOrderCommand, OrderOf, given};
-use crate::context::Context;
-use crate::failure::{Failure, Outcome};
+use crate::context::CliContext;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// The answer, keys in the order of the reference.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown {
+struct AuthOrder {
     agent_id: String,
     agent_dir: String,
     provider: String,
@@ -21,7 +21,7 @@ struct Shown {
     order: Option<Vec<String>>,
 }
 
-pub(super) fn run(command: AuthOrderCommand, agent: Option<&str>, context: &Context) -> Outcome {
+pub(super) fn run(command: AuthOrderCommand, agent: Option<&str>, context: &CliContext) -> CommandResult {
     let (of, ids, json) = match command {
         AuthOrderCommand::Get { of, json } => {
             let (keeper, provider) = open(&of, agent, context)?;
@@ -47,13 +47,13 @@ pub(super) fn run(command: AuthOrderCommand, agent: Option<&str>, context: &Cont
         store.set_order(&provider, ids.clone());
         Ok(())
     })?;
-    changed.map_err(|text| Failure::new("auth-order", text))?;
+    changed.map_err(|text| CommandFailure::new("auth-order", text))?;
     report(&keeper, &provider, ids, json);
     Ok(0)
 }
 
 /// Ids without repetitions.
-fn wanted(ids: &[String]) -> Result<Vec<String>, Failure> {
+fn wanted(ids: &[String]) -> Result<Vec<String>, CommandFailure> {
     let mut out: Vec<String> = Vec::new();
     for id in ids.iter().map(|id| id.trim()).filter(|id| !id.is_empty()) {
         if !out.iter().any(|known| known == id) {
@@ -61,7 +61,7 @@ fn wanted(ids: &[String]) -> Result<Vec<String>, Failure> {
         }
     }
     if out.is_empty() {
-        Err(Failure::usage("Missing profile ids. Provide one or more profile ids."))
+        Err(CommandFailure::usage("Missing profile ids. Provide one or more profile ids."))
     } else {
         Ok(out)
     }
@@ -70,15 +70,16 @@ fn wanted(ids: &[String]) -> Result<Vec<String>, Failure> {
 fn open<'a>(
     of: &OrderOf,
     agent: Option<&str>,
-    context: &'a Context,
-) -> Result<(Keeper<'a>, ProviderId), Failure> {
-    let provider = given(of.provider.as_deref()).ok_or_else(|| Failure::usage("Missing --provider."))?;
+    context: &'a CliContext,
+) -> Result<(Keeper<'a>, ProviderId), CommandFailure> {
+    let provider =
+        given(of.provider.as_deref()).ok_or_else(|| CommandFailure::usage("Missing --provider."))?;
     let keeper = super::keeper(context, of.agent.as_deref().or(agent))?;
     Ok((keeper, ProviderId::normalize(provider)))
 }
 
 fn report(keeper: &Keeper<'_>, provider: &ProviderId, order: Option<Vec<String>>, json: bool) {
-    let shown = Shown {
+    let shown = AuthOrder {
         agent_id: keeper.agent.id.to_string(),
         agent_dir: keeper.agent.agent_dir.display().to_string(),
         provider: provider.to_string(),

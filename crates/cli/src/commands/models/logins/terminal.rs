@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Read as _, stdin};
 
 use crate::commands::questions::{MAX_ANSWER, Questions, gone};
-use crate::failure::Failure;
+use crate::failure::CommandFailure;
 use crate::output;
 
 /// Standard input, and whether somebody sits at it.
@@ -18,7 +18,7 @@ impl Terminal {
     }
 
     /// Asks for a secret without showing it; without a terminal the whole of standard input is the secret.
-    pub(super) fn secret(self, question: &str) -> Result<String, Failure> {
+    pub(super) fn secret(self, question: &str) -> Result<String, CommandFailure> {
         let text = if self.is_interactive {
             let mut questions = Questions::of_process();
             questions.prompt(&format!("{question}: "))?;
@@ -33,14 +33,14 @@ impl Terminal {
             text
         };
         if text.trim().is_empty() {
-            return Err(Failure::usage("No token was given.")
+            return Err(CommandFailure::usage("No token was given.")
                 .hint("Paste it when asked, or pass it on standard input; never as an argument."));
         }
         Ok(text)
     }
 
     /// Asks for a line; fails when there is nobody to ask.
-    pub(super) fn line(self, question: &str) -> Result<String, Failure> {
+    pub(super) fn line(self, question: &str) -> Result<String, CommandFailure> {
         Questions::of_process().ask(question, "")
     }
 }

@@ -8,7 +8,7 @@ use secrecy::ExposeSecret as _;
 use super::keep::Keeper;
 use super::terminal::Terminal;
 use crate::args::given;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{CommandFailure, CommandResult};
 use crate::output;
 
 /// Beginning of a token of `claude setup-token`.
@@ -23,9 +23,9 @@ pub(super) fn paste(
     provider: Option<&str>,
     profile: Option<&str>,
     expires_in: Option<&str>,
-) -> Outcome {
+) -> CommandResult {
     let Some(provider) = given(provider) else {
-        return Err(Failure::usage("Missing --provider.")
+        return Err(CommandFailure::usage("Missing --provider.")
             .hint("`openclaw models auth paste-token --provider <name>`"));
     };
     let provider = ProviderId::normalize(provider);
@@ -37,35 +37,35 @@ pub(super) fn paste(
     Ok(0)
 }
 
-pub(super) fn setup(keeper: &Keeper<'_>, terminal: &Terminal, provider: &str, yes: bool) -> Outcome {
+pub(super) fn setup(keeper: &Keeper<'_>, terminal: &Terminal, provider: &str, yes: bool) -> CommandResult {
     let provider = ProviderId::normalize(provider);
     if provider.as_str() != "anthropic" {
-        return Err(Failure::usage("Only --provider anthropic is supported for setup-token.").hint(format!(
-            "For a token of {provider}: `openclaw models auth paste-token --provider {provider}`"
-        )));
+        return Err(CommandFailure::usage("Only --provider anthropic is supported for setup-token.").hint(
+            format!("For a token of {provider}: `openclaw models auth paste-token --provider {provider}`"),
+        ));
     }
     if terminal.is_interactive && !yes {
         output::error_line("Run `claude setup-token` on any machine; it prints the token to paste here.");
     }
     let token = pasted_secret(&terminal.secret("Paste the Anthropic setup-token")?);
     if !token.expose_secret().starts_with(SETUP_PREFIX) {
-        return Err(Failure::new("bad-token", format!("This is no setup-token: one begins with {SETUP_PREFIX}"))
+        return Err(CommandFailure::new("bad-token", format!("This is no setup-token: one begins with {SETUP_PREFIX}"))
             .hint("For an API key use ANTHROPIC_API_KEY; for another token: `openclaw models auth paste-token --provider anthropic`"));
     }
     keeper.keep("anthropic:manual", &Credential::new(provider, Secret::Token { token, expires: None }))?;
     Ok(0)
 }
 
-pub(super) fn add(keeper: &Keeper<'_>, terminal: &Terminal) -> Outcome {
+pub(super) fn add(keeper: &Keeper<'_>, terminal: &Terminal) -> CommandResult {
     if !terminal.is_interactive {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "openclaw models auth add asks questions, and there is no terminal to ask on.",
         )
         .hint("`openclaw models auth paste-token --provider <name>` reads the token from standard input."));
     }
     let provider = terminal.line("Provider (such as anthropic or openrouter)")?;
     let Some(provider) = given(Some(&provider)) else {
-        return Err(Failure::usage("No provider was given."));
+        return Err(CommandFailure::usage("No provider was given."));
     };
     let provider = ProviderId::normalize(provider);
     let default = format!("{provider}:manual");
@@ -81,7 +81,7 @@ pub(super) fn add(keeper: &Keeper<'_>, terminal: &Terminal) -> Outcome {
         }
         "" | "k" | "key" => Secret::ApiKey(secret),
         other => {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "\"{other}\" is neither key nor token; nothing was changed."
             )));
         }
@@ -91,7 +91,7 @@ pub(super) fn add(keeper: &Keeper<'_>, terminal: &Terminal) -> Outcome {
 }
 
 /// `365d`, `12h`, `30` (minutes) in milliseconds.
-fn duration(text: &str) -> Result<i64, Failure> {
+fn duration(text: &str) -> Result<i64, CommandFailure> {
     let text = text.trim().to_lowercase();
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (count, unit) = text.split_at(at);
@@ -100,7 +100,7 @@ fn duration(text: &str) -> Result<i64, Failure> {
     #[expect(clippy::cast_possible_truncation, reason = "as saturates")]
     let whole = ms.filter(|ms| ms.is_finite() && *ms >= 1.0).map(|ms| ms as i64);
     whole.ok_or_else(|| {
-        Failure::usage(format!("\"{text}\" is no duration.")).hint("Write it as in 365d, 12h or 30m.")
+        CommandFailure::usage(format!("\"{text}\" is no duration.")).hint("Write it as in 365d, 12h or 30m.")
     })
 }
 

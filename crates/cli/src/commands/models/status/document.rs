@@ -11,13 +11,13 @@ use serde_json::{Map, Value, json};
 use super::health::OAuth;
 use super::probes::Probes;
 use crate::commands::models::auth::{ProviderAuth, Unusable};
-use crate::commands::models::view::View;
-use crate::context::Context;
+use crate::commands::models::view::ModelView;
+use crate::context::CliContext;
 
 /// The whole document.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Status {
+pub(super) struct ModelsStatus {
     config_path: String,
     pub(super) agent_dir: String,
     pub(super) default_model: String,
@@ -62,15 +62,15 @@ pub(super) struct ShellEnv {
 }
 
 impl ShellEnv {
-    fn of(context: &Context) -> Self {
+    fn of(context: &CliContext) -> Self {
         let enabled = imports_shell_env(context.env(), &context.loaded.snapshot.parsed);
         Self { enabled, applied_keys: context.env().from_shell().map(str::to_owned).collect() }
     }
 }
 
-impl Status {
+impl ModelsStatus {
     /// Looks at everything; asks no server.
-    pub(super) fn of(view: &View, context: &Context) -> Self {
+    pub(super) fn of(view: &ModelView, context: &CliContext) -> Self {
         let names = |list: &[ModelRef]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         let alias = |(alias, target): (&str, &ModelRef)| (alias.to_owned(), json!(target.to_string()));
         Self {
@@ -90,7 +90,7 @@ impl Status {
 }
 
 impl Auth {
-    fn of(view: &View, context: &Context) -> Self {
+    fn of(view: &ModelView, context: &CliContext) -> Self {
         let chosen = std::iter::once(&view.primary)
             .chain(&view.fallbacks)
             .chain(&view.image)
@@ -120,7 +120,7 @@ impl Auth {
 }
 
 /// A provider that nobody knows needs more than a key.
-fn how_to_add_missing(view: &View, provider: &ProviderId) -> String {
+fn how_to_add_missing(view: &ModelView, provider: &ProviderId) -> String {
     match view.catalog.provider(provider) {
         Some(_) => how_to_add(provider, &view.agent_flag()),
         None => {
@@ -137,7 +137,7 @@ fn with_oauth(provider: &ProviderAuth) -> Option<String> {
 }
 
 /// The models in use whose prompts a provider caches on request, with how long.
-fn cache_retention(view: &View) -> Map<String, Value> {
+fn cache_retention(view: &ModelView) -> Map<String, Value> {
     let means =
         |key: &str, wanted: &ModelRef| ModelRef::parse(key, DEFAULT_PROVIDER).as_ref() == Some(wanted);
     let listed = |wanted: &ModelRef| {

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::args::{ProbeArgs, positive};
 use crate::client;
-use crate::commands::models::view::View;
-use crate::failure::Failure;
+use crate::commands::models::view::ModelView;
+use crate::failure::CommandFailure;
 use crate::output::{self, Column, Style, columns};
 
 /// Time for one probe unless asked otherwise, in milliseconds.
@@ -24,7 +24,7 @@ const MAX_TOKENS: u64 = 8;
 /// Settings of the probes: targets and pace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Pace {
+pub(crate) struct ProbeSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     provider: Option<String>,
     profile_ids: Vec<String>,
@@ -33,9 +33,9 @@ pub(crate) struct Pace {
     max_tokens: u64,
 }
 
-impl Pace {
+impl ProbeSettings {
     /// Settings from the flags; `None` without `--probe`.
-    pub(crate) fn of(flags: &ProbeArgs) -> Result<Option<Self>, Failure> {
+    pub(crate) fn of(flags: &ProbeArgs) -> Result<Option<Self>, CommandFailure> {
         if !flags.probe {
             return Ok(None);
         }
@@ -66,8 +66,8 @@ pub(super) struct Probes {
     finished_at: i64,
     duration_ms: u64,
     total_targets: usize,
-    options: Pace,
-    results: Vec<Outcome>,
+    options: ProbeSettings,
+    results: Vec<ProbeOutcome>,
     /// Providers that are set up, for people who named another one.
     #[serde(skip)]
     known: Vec<String>,
@@ -76,7 +76,7 @@ pub(super) struct Probes {
 /// Result for one credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Outcome {
+struct ProbeOutcome {
     provider: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
@@ -95,7 +95,7 @@ struct Outcome {
     latency_ms: Option<u64>,
 }
 
-impl Outcome {
+impl ProbeOutcome {
     fn is_open(&self) -> bool {
         self.status == OPEN
     }
@@ -110,7 +110,7 @@ impl Outcome {
 const OPEN: &str = "";
 
 /// Asks with every credential that is wanted.
-pub(super) fn run(view: &View, pace: &Pace) -> Result<Probes, Failure> {
+pub(super) fn run(view: &ModelView, pace: &ProbeSettings) -> Result<Probes, CommandFailure> {
     let planned = plan(view, pace)?;
     let total_targets = planned.iter().filter(|outcome| outcome.is_open()).count();
     let (started_at, started) = (now_ms(), Instant::now());
@@ -134,11 +134,14 @@ pub(super) fn run(view: &View, pace: &Pace) -> Result<Probes, Failure> {
 
 /// Planned entries, one for each credential; those that need not be asked have their status
 /// already.
-fn plan(view: &View, pace: &Pace) -> Result<Vec<Outcome>, Failure> {
+fn plan(view: &ModelView, pace: &ProbeSettings) -> Result<Vec<ProbeOutcome>, CommandFailure> {
     let stored = |id: &&String| view.store.get(id).is_some();
     if let Some(unknown) = pace.profile_ids.iter().find(|id| !stored(id)) {
-        return Err(Failure::new("no-profile", format!("No credentials found for profile \"{unknown}\"."))
-            .hint("`openclaw models status` shows the profiles there are."));
+        return Err(CommandFailure::new(
+            "no-profile",
+            format!("No credentials found for profile \"{unknown}\"."),
+        )
+        .hint("`openclaw models status` shows the profiles there are."));
     }
     let wanted = pace.provider.as_deref().map(ProviderId::normalize);
     let mut planned = Vec::new();
@@ -150,10 +153,10 @@ fn plan(view: &View, pace: &Pace) -> Result<Vec<Outcome>, Failure> {
     Ok(planned)
 }
 
-fn of_provider(view: &View, pace: &Pace, provider: &ProviderId) -> Vec<Outcome> {
+fn of_provider(view: &ModelView, pace: &ProbeSettings, provider: &ProviderId) -> Vec<ProbeOutcome> {
     let model = model_for(view, provider).map(|reference| reference.to_string());
     let entry = |label: &str, source: &'static str, mode: Option<&'static str>| {
-        let open = Outcome {
+        let open = ProbeOutcome {
             provider: provider.to_string(),
             model: model.clone(),
             profile_id: None,
@@ -170,10 +173,10 @@ fn of_provider(view: &View, pace: &Pace, provider: &ProviderId) -> Vec<Outcome> 
         |id: &str| pace.profile_ids.is_empty() || pace.profile_ids.iter().any(|wanted| wanted == id);
     let usable = view.usable_profiles(provider);
     let own = view.store.profiles().filter(|(_, credential)| credential.provider == *provider);
-    let profiles: Vec<Outcome> = own
+    let profiles: Vec<ProbeOutcome> = own
         .filter(|(id, _)| is_wanted(id))
         .map(|(id, credential)| {
-            let outcome = Outcome {
+            let outcome = ProbeOutcome {
                 profile_id: Some(id.to_owned()),
                 ..entry(id, "profile", Some(credential.secret.kind()))
             };
@@ -200,7 +203,7 @@ fn of_provider(view: &View, pace: &Pace, provider: &ProviderId) -> Vec<Outcome> 
 }
 
 /// The model a provider is asked for: the first in use, else the first it has.
-fn model_for(view: &View, provider: &ProviderId) -> Option<ModelRef> {
+fn model_for(view: &ModelView, provider: &ProviderId) -> Option<ModelRef> {
     let in_use = view.in_use().into_iter().find(|reference| reference.provider == *provider);
     in_use.or_else(|| {
         let rows = view.catalog.rows(|_| true);
@@ -209,7 +212,12 @@ fn model_for(view: &View, provider: &ProviderId) -> Option<ModelRef> {
     })
 }
 
-async fn ask(models: &Models, view: &View, pace: &Pace, mut outcome: Outcome) -> Outcome {
+async fn ask(
+    models: &Models,
+    view: &ModelView,
+    pace: &ProbeSettings,
+    mut outcome: ProbeOutcome,
+) -> ProbeOutcome {
     let reference = outcome.model.as_deref().and_then(|model| ModelRef::parse(model, ""));
     let Some(reference) = reference.filter(|_| outcome.is_open()) else { return outcome };
     let spec = match view.catalog.lookup(&reference) {
@@ -274,7 +282,7 @@ impl Probes {
     }
 }
 
-fn cells(outcome: &Outcome) -> Vec<String> {
+fn cells(outcome: &ProbeOutcome) -> Vec<String> {
     let model = outcome.model.clone().unwrap_or_else(|| format!("{}/-", outcome.provider));
     let mode = outcome.mode.map(|mode| format!(" ({mode})")).unwrap_or_default();
     let latency = output::duration(outcome.latency_ms);
@@ -285,15 +293,15 @@ fn cells(outcome: &Outcome) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn pace(change: impl FnOnce(&mut ProbeArgs)) -> Result<Option<Pace>, String> {
+    fn pace(change: impl FnOnce(&mut ProbeArgs)) -> Result<Option<ProbeSettings>, String> {
         let mut flags = ProbeArgs { probe: true, ..ProbeArgs::default() };
         change(&mut flags);
-        Pace::of(&flags).map_err(|failure| failure.message)
+        ProbeSettings::of(&flags).map_err(|failure| failure.message)
     }
 
     #[test]
     fn flags_are_numbers_and_lists_of_profiles() {
-        let default = Pace {
+        let default = ProbeSettings {
             provider: None,
             profile_ids: Vec::new(),
             timeout_ms: 8_000,
@@ -303,7 +311,10 @@ mod tests {
         assert_eq!(pace(|_| ()), Ok(Some(default.clone())));
         assert_eq!(pace(|flags| flags.probe = false), Ok(None));
         let two = pace(|flags| flags.probe_profile = vec!["a, b".into(), "c".into()]);
-        assert_eq!(two, Ok(Some(Pace { profile_ids: vec!["a".into(), "b".into(), "c".into()], ..default })));
+        assert_eq!(
+            two,
+            Ok(Some(ProbeSettings { profile_ids: vec!["a".into(), "b".into(), "c".into()], ..default }))
+        );
         for text in ["0", "-1", "x", "1.5"] {
             let timeout = pace(|flags| flags.probe_timeout = Some(text.into()));
             assert_eq!(timeout, Err("--probe-timeout must be a positive number (ms).".into()), "{text}");

@@ -21,8 +21,8 @@ fn said(config: &str, store: &Value, vars: &[(&str, &str)]) -> Said {
     }
     let mut env = Environment::new([("HOME", home.path().to_str().unwrap())], home.path());
     vars.iter().for_each(|(name, value)| env.set(*name, *value));
-    let context = Context::new(&env, true);
-    let status = Status::of(&View::new(&context, None).unwrap(), &context);
+    let context = CliContext::new(&env, true);
+    let status = ModelsStatus::of(&ModelView::new(&context, None).unwrap(), &context);
     Said {
         text: text::lines(&status, &context),
         code: check_code(&status),

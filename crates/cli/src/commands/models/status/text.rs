@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::document::{Auth, Status};
+use super::document::{Auth, ModelsStatus};
 use super::health::{Health, ProfileHealth};
-use crate::commands::models::auth::{Kind, ProviderAuth, Unusable};
-use crate::context::Context;
+use crate::commands::models::auth::{AuthSource, ProviderAuth, Unusable};
+use crate::context::CliContext;
 use crate::output::{self, Style};
 
 /// The report as lines.
-pub(super) fn lines(status: &Status, context: &Context) -> Vec<String> {
+pub(super) fn lines(status: &ModelsStatus, context: &CliContext) -> Vec<String> {
     let style = context.style;
     let mut lines = overview(status, context);
     lines.extend([String::new(), style.accent("Auth overview")]);
@@ -42,7 +42,7 @@ fn counted(label: &str, items: &[String], none: &str) -> String {
     row(&format!("{label} ({})", items.len()), &shown)
 }
 
-fn overview(status: &Status, context: &Context) -> Vec<String> {
+fn overview(status: &ModelsStatus, context: &CliContext) -> Vec<String> {
     let (written, resolved) = (&status.default_model, &status.resolved_default);
     let default = if written == resolved { resolved.clone() } else { format!("{resolved} (from {written})") };
     let aliases: Vec<String> = status
@@ -71,7 +71,7 @@ fn overview(status: &Status, context: &Context) -> Vec<String> {
     lines
 }
 
-fn auth(auth: &Auth, context: &Context) -> Vec<String> {
+fn auth(auth: &Auth, context: &CliContext) -> Vec<String> {
     let shell = &auth.shell_env_fallback;
     let mut imported = if shell.enabled { "on" } else { "off" }.to_owned();
     if !shell.applied_keys.is_empty() {
@@ -86,11 +86,11 @@ fn auth(auth: &Auth, context: &Context) -> Vec<String> {
     lines
 }
 
-fn provider_line(provider: &ProviderAuth, context: &Context) -> String {
+fn provider_line(provider: &ProviderAuth, context: &CliContext) -> String {
     let effective = &provider.effective;
     let detail = match effective.kind {
-        Kind::Profiles => context.short(Path::new(&effective.detail)),
-        Kind::Env | Kind::ModelsJson | Kind::Missing => effective.detail.clone(),
+        AuthSource::Profiles => context.short(Path::new(&effective.detail)),
+        AuthSource::Env | AuthSource::ModelsJson | AuthSource::Missing => effective.detail.clone(),
     };
     let mut parts = vec![format!("effective={}:{detail}", effective.kind.as_str())];
     let profiles = &provider.profiles;
