@@ -1,6 +1,6 @@
 //! Clients that come through a proxy: where they are, who they are, and how often they may guess (decisions 25 and 26).
 
-use openclaw_testkit::{Answer, DeviceIdentity, Login, SocketOptions, TOKEN, WsClient};
+use openclaw_testkit::{DeviceIdentity, Login, SocketOptions, TOKEN, WsAnswer, WsClient};
 use serde_json::json;
 
 use crate::gateway;
@@ -12,7 +12,7 @@ fn through(forwarding: &[(&str, &str)]) -> SocketOptions {
 }
 
 /// Answer to a device that gives this token through a proxy that wrote these headers.
-async fn connect(port: u16, device: u8, forwarding: &[(&str, &str)], token: &str) -> Answer {
+async fn connect(port: u16, device: u8, forwarding: &[(&str, &str)], token: &str) -> WsAnswer {
     let mut client = WsClient::open(port, &through(forwarding)).await.unwrap();
     let challenge = client.challenge().await.unwrap();
     let mut params = json!({

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use openclaw_testkit::many_sessions::{self, Skills};
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use openclaw_testkit::{Answer, DEADLINE, GatewayUnderTest, WsClient};
+use openclaw_testkit::{DEADLINE, GatewayUnderTest, WsAnswer, WsClient};
 use serde_json::{Value, json};
 
 use crate::gateway;
@@ -28,7 +28,7 @@ async fn model() -> ModelServer {
 }
 
 /// Both answers of an `agent` request.
-async fn agent(client: &mut WsClient, params: Value) -> (Answer, Answer) {
+async fn agent(client: &mut WsClient, params: Value) -> (WsAnswer, WsAnswer) {
     let id = client.send("agent", params).await.unwrap();
     (client.answer(&id).await.unwrap(), client.answer(&id).await.unwrap())
 }

@@ -2,7 +2,7 @@
 //! channels are reported, with a remedy; and settings that do other than they seem to are reported
 //! when they are written.
 
-use openclaw_testkit::telegram::{Fault, private_message};
+use openclaw_testkit::telegram::{CallFault, private_message};
 use openclaw_testkit::{GatewayUnderTest, ReservedPort};
 use serde_json::{Value, json};
 
@@ -167,7 +167,7 @@ async fn another_program_with_the_same_token_is_told_with_what_to_do() {
     let conflict =
         "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running";
     for _ in 0..50 {
-        server.fail("getUpdates", Fault::Refuse(409, conflict));
+        server.fail("getUpdates", CallFault::Refuse(409, conflict));
     }
     let gateway = bot(&server, &model, open(), json!({})).await;
     gateway.logged(REMEDY).await.unwrap();
@@ -282,7 +282,7 @@ async fn an_old_press_is_not_obeyed() {
     let mut pressed = openclaw_testkit::telegram::button(5, 501, "mdl_prov");
     pressed["callback_query"]["message"]["date"] = json!(hours_ago(3));
     let too_old = "Bad Request: query is too old and response timeout expired or query ID is invalid";
-    server.fail("answerCallbackQuery", Fault::Refuse(400, too_old));
+    server.fail("answerCallbackQuery", CallFault::Refuse(400, too_old));
     server.push(said);
     server.push(pressed);
     gateway.start().await.unwrap();

@@ -6,7 +6,7 @@ use nix::pty::openpty;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use openclaw_testkit::telegram::{Fault, TelegramServer, group_message, private_message};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, group_message, private_message};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
@@ -248,7 +248,7 @@ async fn who_waits_for_a_platform_is_told_so_at_once() {
     let model = ModelServer::answering(|_| Reply::text("unused")).await;
     let gateway = bot(&server, &model, open(), json!({})).await;
     connected(&server).await;
-    server.fail("sendMessage", Fault::Slower(3));
+    server.fail("sendMessage", CallFault::Slower(3));
     let mut command = gateway.command();
     command.args(["message", "send", "--target", "5", "--message", "x"]);
     command.env("OPENCLAW_GATEWAY_PORT", gateway.port().to_string());
@@ -266,7 +266,7 @@ async fn what_was_given_up_and_what_was_sent_by_hand_can_be_traced() {
     let model = ModelServer::answering(|_| Reply::text("here")).await;
     let gateway = bot(&server, &model, open(), json!({})).await;
     connected(&server).await;
-    server.fail("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user"));
+    server.fail("sendMessage", CallFault::Refuse(403, "Forbidden: bot was blocked by the user"));
     let send = ["message", "send", "--target", "5", "--message", "x"];
     openclaw(&gateway, &send).await.failed(&["bot was blocked by the user"]);
     // A newer message that is no trouble.
@@ -475,7 +475,7 @@ async fn a_session_is_told_of_what_a_platform_refused() {
     let (server, model) =
         (TelegramServer::start().await, ModelServer::answering(|_| Reply::text("hello")).await);
     let gateway = bot(&server, &model, open(), json!({})).await;
-    server.fail("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user"));
+    server.fail("sendMessage", CallFault::Refuse(403, "Forbidden: bot was blocked by the user"));
     server.push(private_message(5, "hi"));
     gateway.logged("a delivery is given up").await.unwrap();
     server.push(private_message(5, "are you there?"));

@@ -2,7 +2,7 @@
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
-use openclaw_testkit::telegram::{Fault, TelegramServer, group_message, private_message};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, group_message, private_message};
 use serde_json::{Value, json};
 
 use crate::gateway;
@@ -297,7 +297,7 @@ async fn the_menu_has_the_commands_of_the_table_and_can_be_switched_off() {
 #[tokio::test]
 async fn a_menu_that_was_not_taken_is_offered_again() {
     let server = TelegramServer::start().await;
-    server.fail("setMyCommands", Fault::Refuse(500, "Internal Server Error"));
+    server.fail("setMyCommands", CallFault::Refuse(500, "Internal Server Error"));
     let model = ModelServer::answering(|_| Reply::text("yes")).await;
     let _gateway = bot(&server, &model, owner(), json!({})).await;
     server.nth_call("setMyCommands", 2).await;
@@ -327,7 +327,7 @@ async fn a_command_is_told_once_although_the_gateway_dies_between() {
     let model = ModelServer::answering(|_| Reply::text("from the model")).await;
     let mut gateway = bot(&server, &model, owner(), json!({})).await;
     for round in 1..=3 {
-        server.fail("sendMessage", Fault::Slower(1));
+        server.fail("sendMessage", CallFault::Slower(1));
         server.push(private_message(5, "/usage tokens"));
         server.all_confirmed().await;
         gateway.kill().await.unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use nix::errno::Errno;
-use openclaw_testkit::faulty_disk::{DiskCall, Fault, FaultyDisk};
+use openclaw_testkit::faulty_disk::{DiskCall, DiskFault, FaultyDisk};
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{GatewayUnderTest, WsClient};
@@ -99,7 +99,7 @@ impl World {
     }
 
     /// Sends two messages while a call fails. Returns true if the call was made, and so failed.
-    async fn exchange(&mut self, number: u32, fault: &Fault) -> Result<bool> {
+    async fn exchange(&mut self, number: u32, fault: &DiskFault) -> Result<bool> {
         let names = ["a", "b"].map(|which| format!("no-{which}-{:?}-{number}-{:?}", fault.call, fault.error));
         let chapter = i64::from(number / CHAPTER);
         let store = self.store();
@@ -219,7 +219,7 @@ async fn sweep(share: CallShare, until: Instant) -> Result<Option<Tally>> {
     let Some(mut world) = World::start(asker).await? else { return Ok(None) };
     while !open.is_empty() && Instant::now() < until {
         for (call, error) in open.clone() {
-            let fault = Fault { first: number, error, ..Fault::once(call) };
+            let fault = DiskFault { first: number, error, ..DiskFault::once(call) };
             let met = world.exchange(number, &fault).await;
             let met = met.with_context(|| format!("{asker:?}, {fault:?}\n{}", world.gateway.log()))?;
             if !met {
@@ -287,7 +287,7 @@ async fn a_block_that_can_not_be_stored_for_a_moment_is_said_once_and_in_its_pla
     let gateway = disk.under(setup).start().await?;
     server.push(private_message(5, "tell me"));
     server.has_made("the first block", |made| !made.is_empty()).await;
-    let refused = Fault { times: 3, ..Fault::once(DiskCall::Write) }.of("gateway.sqlite-wal");
+    let refused = DiskFault { times: 3, ..DiskFault::once(DiskCall::Write) }.of("gateway.sqlite-wal");
     disk.arm(&[refused])?;
     gate.open();
     server
@@ -319,11 +319,11 @@ async fn half_a_line_that_can_not_be_cut_off_for_a_while_is_kept_once_and_the_co
         let gateway = disk.under(crate::gateway().fake_model(&model.v1())).start().await?;
         let mut client = gateway.client().await?;
         turn(&mut client, "main", "one", "run-1").await;
-        let refused = |fault: Fault| fault.of(".jsonl");
+        let refused = |fault: DiskFault| fault.of(".jsonl");
         let faults = [
-            refused(Fault { error: None, ..Fault::once(DiskCall::Write) }),
-            refused(Fault::once(DiskCall::Write)),
-            refused(Fault { times: 4, ..Fault::once(DiskCall::Truncate) }),
+            refused(DiskFault { error: None, ..DiskFault::once(DiskCall::Write) }),
+            refused(DiskFault::once(DiskCall::Write)),
+            refused(DiskFault { times: 4, ..DiskFault::once(DiskCall::Truncate) }),
         ];
         if of_message {
             disk.arm(&faults)?;

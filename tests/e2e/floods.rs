@@ -2,7 +2,7 @@
 
 use openclaw_testkit::DEADLINE;
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
-use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, private_message};
 use serde_json::{Value, json};
 
 use crate::support::memory::resident_at_most;
@@ -32,7 +32,7 @@ fn numbers(model: &ModelServer) -> Vec<usize> {
 /// Makes files fail to come, however often they are asked for while this goes on.
 fn silence(server: &TelegramServer) {
     for _ in 0..20 {
-        server.fail("getFile", Fault::Silence);
+        server.fail("getFile", CallFault::Silence);
     }
 }
 

@@ -3,7 +3,7 @@
 //! sessions of the earlier ones, so they are replayed like that.
 
 use openclaw_testkit::GatewayUnderTest;
-use openclaw_testkit::golden::{Change, Replay};
+use openclaw_testkit::golden::{LineChange, Replay};
 use openclaw_testkit::model_server::{Captured, ModelServer, Pace, Reply, Step, reference_reply};
 use serde_json::{Value, json};
 
@@ -73,16 +73,16 @@ fn chat_send(replay: Replay<'_>) -> Replay<'_> {
     };
     replay.deviations([
         skip(29..=31, "commands are another issue"),
-        differs(35, "KB-16", Change::Instead(|| failed_run("run-fail-1", "agent:main:main", REFUSED).0)),
-        differs(36, "KB-16", Change::Instead(|| failed_run("run-fail-1", "agent:main:main", REFUSED).1)),
-        differs(38, "silence is not shown, commands are another issue", Change::Edit(history)),
-        differs(40, "KB-18", Change::Edit(canonical_key)),
+        differs(35, "KB-16", LineChange::Instead(|| failed_run("run-fail-1", "agent:main:main", REFUSED).0)),
+        differs(36, "KB-16", LineChange::Instead(|| failed_run("run-fail-1", "agent:main:main", REFUSED).1)),
+        differs(38, "silence is not shown, commands are another issue", LineChange::Edit(history)),
+        differs(40, "KB-18", LineChange::Edit(canonical_key)),
     ])
 }
 
 fn abort(replay: Replay<'_>) -> Replay<'_> {
     let history = |frame: &mut Value| frame["payload"]["messages"] = json!(["…"]);
-    replay.passing_over(end_of_an_aborted_run).deviations([differs(36, "KB-42", Change::Edit(history))])
+    replay.passing_over(end_of_an_aborted_run).deviations([differs(36, "KB-42", LineChange::Edit(history))])
 }
 
 /// KB-18: the run is found by the canonical key, so the first of the three aborts has it.
@@ -92,11 +92,11 @@ fn abort_alias(replay: Replay<'_>) -> Replay<'_> {
         json!({"type": "event", "event": "chat", "payload": payload})
     };
     replay.passing_over(end_of_an_aborted_run).deviations([
-        differs(11, "KB-18", Change::Instead(aborted)),
-        differs(11, "KB-18", Change::Then(|| aborted_answer("5", &["run-alias"]))),
-        differs(13, "KB-18", Change::Instead(|| aborted_answer("6", &[]))),
+        differs(11, "KB-18", LineChange::Instead(aborted)),
+        differs(11, "KB-18", LineChange::Then(|| aborted_answer("5", &["run-alias"]))),
+        differs(13, "KB-18", LineChange::Instead(|| aborted_answer("6", &[]))),
         skip(15..=15, "KB-18"),
-        differs(16, "KB-18", Change::Instead(|| aborted_answer("7", &[]))),
+        differs(16, "KB-18", LineChange::Instead(|| aborted_answer("7", &[]))),
     ])
 }
 
@@ -134,17 +134,21 @@ fn agent_and_wait(replay: Replay<'_>) -> Replay<'_> {
     let lifecycle = || failed_run("run-agent-3", "agent:main:side", PROGRAM_REFUSED).0;
     let chat = || failed_run("run-agent-3", "agent:main:side", PROGRAM_REFUSED).1;
     replay.passing_over(end_of_an_aborted_run).deviations([
-        differs(38, "cut", Change::Edit(report)),
-        differs(40, "a run's record holds no prompt report", Change::Edit(no_report)),
-        differs(69, "cut", Change::Edit(report)),
-        differs(74, "KB-16", Change::Instead(lifecycle)),
-        differs(76, "KB-16", Change::Instead(lifecycle)),
-        differs(75, "KB-16", Change::Instead(chat)),
-        differs(77, "KB-16", Change::Instead(chat)),
-        differs(78, "KB-16", Change::Edit(failed)),
-        differs(80, "KB-16", Change::Edit(waited)),
-        differs(83, "a run that failed is not asked for again by the command line", Change::Edit(answered)),
-        differs(85, "KB-16", Change::Edit(waited)),
+        differs(38, "cut", LineChange::Edit(report)),
+        differs(40, "a run's record holds no prompt report", LineChange::Edit(no_report)),
+        differs(69, "cut", LineChange::Edit(report)),
+        differs(74, "KB-16", LineChange::Instead(lifecycle)),
+        differs(76, "KB-16", LineChange::Instead(lifecycle)),
+        differs(75, "KB-16", LineChange::Instead(chat)),
+        differs(77, "KB-16", LineChange::Instead(chat)),
+        differs(78, "KB-16", LineChange::Edit(failed)),
+        differs(80, "KB-16", LineChange::Edit(waited)),
+        differs(
+            83,
+            "a run that failed is not asked for again by the command line",
+            LineChange::Edit(answered),
+        ),
+        differs(85, "KB-16", LineChange::Edit(waited)),
     ])
 }
 
@@ -199,18 +203,18 @@ fn whole_turns(frame: &mut Value) {
 
 fn sessions(replay: Replay<'_>) -> Replay<'_> {
     // The answer to a reset shows the whole route that the row keeps (spec `sessions.md` §3.8).
-    let entries = [22, 28, 30, 34, 36, 52].map(|line| differs(line, "entry", Change::Edit(open_entry)));
-    let rows = [6, 8, 64].map(|line| differs(line, "rows", Change::Edit(plain_rows)));
-    let cut = [46, 48].map(|line| differs(line, "KB-13", Change::Edit(whole_turns)));
+    let entries = [22, 28, 30, 34, 36, 52].map(|line| differs(line, "entry", LineChange::Edit(open_entry)));
+    let rows = [6, 8, 64].map(|line| differs(line, "rows", LineChange::Edit(plain_rows)));
+    let cut = [46, 48].map(|line| differs(line, "KB-13", LineChange::Edit(whole_turns)));
     let levels = differs(
         32,
         "spec `models.md` §5: Opus 4.6 can, too",
-        Change::Edit(|frame| {
+        LineChange::Edit(|frame| {
             frame["error"]["message"] =
                 json!("thinkingLevel \"xhigh\" is only supported for openai/gpt-5.2, …")
         }),
     );
-    let titles = differs(8, "KB-14", Change::Edit(real_titles));
+    let titles = differs(8, "KB-14", LineChange::Edit(real_titles));
     replay.deviations(entries).deviations(rows).deviations(cut).deviations([titles, levels])
 }
 
@@ -267,12 +271,12 @@ fn smaller_row(frame: &mut Value) {
 #[tokio::test]
 async fn a_compaction_after_a_run_goes_as_recorded() {
     let (_model, gateway) = started().await;
-    let pads = [5, 18, 31].map(|line| differs(line, "cut", Change::Edit(whole_pad)));
-    let told = [57, 58].map(|line| differs(line, "KB-38", Change::Edit(with_its_session)));
+    let pads = [5, 18, 31].map(|line| differs(line, "cut", LineChange::Edit(whole_pad)));
+    let told = [57, 58].map(|line| differs(line, "KB-38", LineChange::Edit(with_its_session)));
     let replay = Replay::new(&gateway).deviations(pads).deviations(told).deviations([differs(
         62,
         "the row",
-        Change::Edit(smaller_row),
+        LineChange::Edit(smaller_row),
     )]);
     if let Err(error) = replay.play(&recording("gw-chat-auto-compaction")).await {
         panic!("{error:#}");

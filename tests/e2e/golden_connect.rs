@@ -1,6 +1,6 @@
 //! The recorded handshakes (spec `gateway-protocol.md` §3, §15), good and bad.
 
-use openclaw_testkit::golden::{Change, Deviation, Replay};
+use openclaw_testkit::golden::{Deviation, LineChange, Replay};
 use openclaw_testkit::{GatewaySetup, SocketOptions};
 use serde_json::json;
 
@@ -73,14 +73,17 @@ async fn a_control_ui_without_device_is_refused() {
 #[tokio::test]
 async fn text_that_is_no_json_is_refused() {
     // The reference closes 1000 without a reason.
-    with("gw-connect-fail-non-json", [differs(3, "KB-5", Change::CloseWith(1008, "invalid request frame"))])
-        .await;
+    with(
+        "gw-connect-fail-non-json",
+        [differs(3, "KB-5", LineChange::CloseWith(1008, "invalid request frame"))],
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn silence_is_ended() {
     // The reference closes 1000 without a reason.
-    let end = differs(2, "KB-5", Change::CloseWith(1008, "handshake timeout"));
+    let end = differs(2, "KB-5", LineChange::CloseWith(1008, "handshake timeout"));
     with("gw-connect-fail-handshake-timeout", [end]).await;
 }
 
@@ -91,7 +94,10 @@ async fn a_token_as_long_in_characters_but_not_in_bytes_is_a_wrong_token() {
     let refused = || json!({"type": "res", "id": "c1", "ok": false, "error": {"code": "INVALID_REQUEST", "message": TEXT}});
     with(
         "gw-connect-fail-token-multibyte",
-        [differs(2, "KB-10", Change::Then(refused)), differs(3, "KB-10", Change::CloseWith(1008, TEXT))],
+        [
+            differs(2, "KB-10", LineChange::Then(refused)),
+            differs(3, "KB-10", LineChange::CloseWith(1008, TEXT)),
+        ],
     )
     .await;
 }
@@ -104,9 +110,9 @@ async fn a_request_right_behind_connect_is_answered_after_it() {
     with(
         "gw-connect-pipelined",
         [
-            differs(4, "KB-3", Change::Instead(hello)),
-            differs(4, "KB-3", Change::Then(health)),
-            differs(5, "KB-3", Change::Skip),
+            differs(4, "KB-3", LineChange::Instead(hello)),
+            differs(4, "KB-3", LineChange::Then(health)),
+            differs(5, "KB-3", LineChange::Skip),
         ],
     )
     .await;
@@ -114,7 +120,7 @@ async fn a_request_right_behind_connect_is_answered_after_it() {
 
 #[tokio::test]
 async fn a_client_with_the_token_is_greeted() {
-    let greeting = Change::Edit(|frame| {
+    let greeting = LineChange::Edit(|frame| {
         // Methods come with their issues; `features_are_those_of_the_reference_that_are_there` looks at what there is.
         frame["payload"]["features"] = json!({"methods": ["…"], "events": ["…"]});
     });
@@ -156,12 +162,12 @@ async fn a_browser_page_of_this_host_is_greeted() {
 #[tokio::test]
 async fn a_device_on_this_host_is_paired_silently_and_comes_back_with_its_token() {
     // Managing devices comes with a later issue.
-    let stop = Deviation { lines: 31..=49, why: "device.pair.list", change: Change::Stop };
+    let stop = Deviation { lines: 31..=49, why: "device.pair.list", change: LineChange::Stop };
     with("gw-connect-ok-device", [stop]).await;
 }
 
 #[tokio::test]
 async fn a_device_from_elsewhere_needs_a_nonce_and_a_person() {
-    let stop = Deviation { lines: 18..=80, why: "device.pair.list", change: Change::Stop };
+    let stop = Deviation { lines: 18..=80, why: "device.pair.list", change: LineChange::Stop };
     replay(gateway(), "gw-connect-pairing-remote", |replay| replay.sockets(by_name).deviations([stop])).await;
 }

@@ -1,6 +1,6 @@
 //! Recorded requests that need no model (spec `gateway-protocol.md` §6).
 
-use openclaw_testkit::golden::{Change, Deviation, Replay};
+use openclaw_testkit::golden::{Deviation, LineChange, Replay};
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::{GatewaySetup, GatewayUnderTest};
 use serde_json::{Value, json};
@@ -50,10 +50,10 @@ async fn mistakes_are_answered_in_the_recorded_words() {
     let nowhere = || json!({"type": "res", "id": "113", "ok": false, "error": {"code": "INVALID_REQUEST", "message": "…"}});
     play(&gateway, "gw-errors", |replay| {
         replay.without(&["send", "poll"]).deviations([
-            differs(43, "state", Change::Edit(any_sessions)),
-            differs(56, "KB-15", Change::Instead(blank)),
+            differs(43, "state", LineChange::Edit(any_sessions)),
+            differs(56, "KB-15", LineChange::Instead(blank)),
             skip(57..=57, "KB-15"),
-            differs(59, "KB-15", Change::Instead(nowhere)),
+            differs(59, "KB-15", LineChange::Instead(nowhere)),
             skip(60..=60, "KB-15"),
         ])
     })
@@ -69,12 +69,12 @@ async fn scopes_open_what_the_recordings_say() {
     };
     play(&gateway, "gw-roles-scopes", |replay| {
         replay.without(&["node.list", "cron.list", "device.pair.list", "node.pair.list"]).deviations([
-            differs(6, "state", Change::Edit(any_sessions)),
-            differs(56, "state", Change::Edit(any_sessions)),
+            differs(6, "state", LineChange::Edit(any_sessions)),
+            differs(56, "state", LineChange::Edit(any_sessions)),
             // The scope of these was checked above; answering them comes with their issues.
             skip(68..=69, "node.invoke"),
-            differs(9, "state", Change::Edit(no_sessions)),
-            differs(59, "state", Change::Edit(no_sessions)),
+            differs(9, "state", LineChange::Edit(no_sessions)),
+            differs(59, "state", LineChange::Edit(no_sessions)),
         ])
     })
     .await;
@@ -119,7 +119,7 @@ async fn people_are_asked_about_commands() {
 #[tokio::test]
 async fn models_are_listed_and_agents_made_changed_and_removed() {
     let gateway = with_fake_model().start().await.unwrap();
-    let models = Change::Edit(|frame| {
+    let models = LineChange::Edit(|frame| {
         // The catalogue is ours; the configured model leads it as in the recording.
         frame["payload"]["models"].as_array_mut().unwrap().truncate(1);
         frame["payload"]["models"].as_array_mut().unwrap().push(json!("…"));
@@ -128,8 +128,12 @@ async fn models_are_listed_and_agents_made_changed_and_removed() {
         replay.deviations([
             differs(6, "catalogue", models),
             // The recorded avatar is a file that is not there: its address answers 404.
-            differs(34, "a missing avatar", Change::Edit(|frame| frame["payload"]["avatar"] = json!("🧪"))),
-            Deviation { lines: 41..=42, why: "the recorder's own end", change: Change::Stop },
+            differs(
+                34,
+                "a missing avatar",
+                LineChange::Edit(|frame| frame["payload"]["avatar"] = json!("🧪")),
+            ),
+            Deviation { lines: 41..=42, why: "the recorder's own end", change: LineChange::Stop },
         ])
     })
     .await;
@@ -138,7 +142,7 @@ async fn models_are_listed_and_agents_made_changed_and_removed() {
 #[tokio::test]
 async fn the_configuration_is_read_without_its_secrets() {
     let gateway = with_fake_model().start().await.unwrap();
-    let get = Change::Edit(|frame| {
+    let get = LineChange::Edit(|frame| {
         let payload = &mut frame["payload"];
         for part in ["raw", "parsed", "config"] {
             payload[part] = if part == "raw" { json!("…") } else { json!({"…": "…"}) };
@@ -147,7 +151,7 @@ async fn the_configuration_is_read_without_its_secrets() {
     play(&gateway, "gw-config", |replay| {
         replay.deviations([
             differs(6, "the file is another", get),
-            Deviation { lines: 12..=60, why: "the hash of the recorded file", change: Change::Stop },
+            Deviation { lines: 12..=60, why: "the hash of the recorded file", change: LineChange::Stop },
         ])
     })
     .await;
@@ -169,12 +173,12 @@ async fn health_status_and_presence_are_told() {
 async fn usage_is_told_before_anything_was_used() {
     let gateway = with_fake_model().start().await.unwrap();
     // The recorded gateway had sessions from earlier recordings; whole answers are compared in `openclaw-sessions`.
-    let cost = Change::Edit(|frame| {
+    let cost = LineChange::Edit(|frame| {
         frame["payload"]["days"] = json!(2); // KB-34
         frame["payload"]["daily"] = json!([]);
         zeros(&mut frame["payload"]["totals"]);
     });
-    let usage = Change::Edit(|frame| {
+    let usage = LineChange::Edit(|frame| {
         let payload = frame["payload"].as_object_mut().unwrap();
         payload.insert("startDate".into(), json!("…"));
         payload.insert("endDate".into(), json!("…"));
@@ -191,7 +195,7 @@ async fn usage_is_told_before_anything_was_used() {
         replay.without(&["logs.tail", "channels.status", "channels.logout"]).deviations([
             differs(20, "state, KB-34", cost),
             differs(22, "state", usage),
-            Deviation { lines: 27..=77, why: "tts, voicewake, skills, approvals", change: Change::Stop },
+            Deviation { lines: 27..=77, why: "tts, voicewake, skills, approvals", change: LineChange::Stop },
         ])
     })
     .await;
@@ -204,14 +208,14 @@ fn zeros(fields: &mut Value) {
 #[tokio::test]
 async fn sigterm_is_announced_and_ends_every_connection() {
     let mut gateway = with_fake_model().start().await.unwrap();
-    let stopping = Change::Edit(|frame| {
+    let stopping = LineChange::Edit(|frame| {
         frame["payload"].as_object_mut().unwrap().remove("restartExpectedMs");
     });
     // The reference calls a stop a restart, with a null where its schema wants a number.
     play(&gateway, "gw-shutdown-sigterm", |replay| {
         replay.deviations([
             differs(6, "KB-39", stopping),
-            differs(7, "KB-39", Change::CloseWith(1001, "gateway stopping")),
+            differs(7, "KB-39", LineChange::CloseWith(1001, "gateway stopping")),
         ])
     })
     .await;
@@ -223,7 +227,7 @@ async fn a_wake_and_its_heartbeat_are_as_recorded() {
     let model = ModelServer::answering(|_| Reply::text("HEARTBEAT_OK")).await;
     let beating = json!({"agents": {"defaults": {"heartbeat": {"every": "30m"}}}});
     let gateway = gateway().fake_model(&model.v1()).config(beating).start().await.unwrap();
-    let agent = || Change::Edit(|frame| frame["payload"]["agentId"] = json!("main"));
+    let agent = || LineChange::Edit(|frame| frame["payload"]["agentId"] = json!("main"));
     play(&gateway, "gw-heartbeat", |replay| {
         let why = "ours also says whose heartbeat it was";
         replay.deviations([differs(10, why, agent()), differs(12, why, agent())])

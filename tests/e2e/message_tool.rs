@@ -2,7 +2,7 @@
 //! line, by heartbeats and by `agent --deliver`.
 
 use openclaw_testkit::model_server::{Captured, ModelServer, Reply};
-use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, group_message, private_message};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, forum_message, group_message, private_message};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -236,7 +236,7 @@ async fn a_message_of_a_tool_is_sent_once_though_the_gateway_is_killed_in_the_mi
     let args = json!({"action": "send", "message": "only once"});
     let model = calling(args, "Sent.").await;
     let mut gateway = bot(&server, &model, open(), json!({})).await;
-    server.fail("sendMessage", Fault::Slower(2));
+    server.fail("sendMessage", CallFault::Slower(2));
     server.push(private_message(5, "send it"));
     server.nth_call("sendMessage", 1).await;
     server.all_confirmed().await;
@@ -445,7 +445,7 @@ async fn an_answer_to_a_program_is_delivered_where_it_is_wanted() {
         told["deliveryError"],
         "Delivering to WebChat is not supported via `openclaw agent`; use WhatsApp/Telegram or run with --deliver=false."
     );
-    server.fail("sendMessage", Fault::Refuse(403, "Forbidden: bot was blocked by the user"));
+    server.fail("sendMessage", CallFault::Refuse(403, "Forbidden: bot was blocked by the user"));
     ask(&["--deliver"]).await.failed(&["The reply was not delivered to telegram", "blocked by the user"]);
     assert_eq!(server.made().len(), 3);
     let mut gateway = gateway;

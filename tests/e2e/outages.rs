@@ -2,7 +2,7 @@
 
 use openclaw_testkit::DEADLINE;
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
-use openclaw_testkit::telegram::{Fault, Outage, TelegramServer, private_message};
+use openclaw_testkit::telegram::{CallFault, Outage, TelegramServer, private_message};
 use serde_json::json;
 
 use crate::support::command::{has, ok};
@@ -41,7 +41,7 @@ async fn answers_that_met_an_outage_together_come_as_soon_as_the_next_start() {
 #[tokio::test]
 async fn two_chats_that_always_fail_keep_no_other_from_its_answers() {
     const DEAD: [i64; 2] = [9, 10];
-    for fault in [Fault::Refuse(500, "Internal Server Error"), Fault::Drop] {
+    for fault in [CallFault::Refuse(500, "Internal Server Error"), CallFault::Drop] {
         let server = TelegramServer::start().await;
         let model = ModelServer::answering(|_| Reply::text("hi")).await;
         let config = json!({"session": {"dmScope": "per-peer"}});

@@ -3,7 +3,7 @@
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
-use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, private_message};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, forum_message, private_message};
 use serde_json::{Value, json};
 
 use crate::gateway;
@@ -160,8 +160,9 @@ async fn messages_of_two_places_are_answered_each_in_its_own() {
     begin(&server, &model).await;
     push(&server, &gateway, from(6, 2, "two")).await;
     // People who have to wait see at once that they were heard.
-    let is_shown =
-        |calls: Vec<openclaw_testkit::telegram::Call>| calls.iter().any(|call| call.params["chat_id"] == 6);
+    let is_shown = |calls: Vec<openclaw_testkit::telegram::BotCall>| {
+        calls.iter().any(|call| call.params["chat_id"] == 6)
+    };
     let mut calls = 1;
     while !is_shown(server.calls("sendChatAction")) {
         calls += 1;
@@ -795,7 +796,7 @@ async fn a_crash_while_they_are_worked_on_asks_them_again_together() {
 async fn a_crash_after_their_answer_is_stored_sends_it_once() {
     let gates = [Gate::new(), Gate::new()];
     let (server, model, mut gateway) = working_on_both(&gates).await;
-    server.fail("sendMessage", Fault::Slower(2));
+    server.fail("sendMessage", CallFault::Slower(2));
     gates[1].open();
     traced(&gateway, 3, |event| event["run"]["state"] == "ok").await;
     traced(&gateway, 2, |event| event["run"]["state"] == "ok").await;

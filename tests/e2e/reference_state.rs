@@ -123,7 +123,7 @@ fn names(name: Option<&str>) -> BTreeSet<String> {
 }
 
 /// Calls everything that only reads.
-async fn look(client: &mut WsClient, sessions: &[reference_state::Session]) {
+async fn look(client: &mut WsClient, sessions: &[reference_state::DirectorySession]) {
     let all = json!({"includeDerivedTitles": true, "includeLastMessage": true});
     let listed = client.request("sessions.list", all).await.unwrap();
     // Rows of single cron runs are hidden.

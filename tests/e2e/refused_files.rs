@@ -2,7 +2,7 @@
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, private_message};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, forum_message, private_message};
 use serde_json::{Value, json};
 
 use crate::support::command::{has, json_of, ok, openclaw};
@@ -11,7 +11,7 @@ use crate::support::telegram::{bot, connected, last_said, open};
 use crate::support::trace::{numbered, traced};
 use crate::support::wait::until;
 
-const BLOCKED: Fault = Fault::Refuse(403, "Forbidden: bot was blocked by the user");
+const BLOCKED: CallFault = CallFault::Refuse(403, "Forbidden: bot was blocked by the user");
 
 /// Writes a file of the agent's workspace.
 fn write(gateway: &GatewayUnderTest, name: &str, content: &str) {
@@ -41,14 +41,14 @@ async fn sent(gateway: &GatewayUnderTest, id: i64) -> Value {
 async fn the_text_of_an_answer_arrives_where_its_file_is_refused() {
     let rows = [
         (
-            Fault::Refuse(400, "Bad Request: file must be non-empty"),
+            CallFault::Refuse(400, "Bad Request: file must be non-empty"),
             "Telegram 400: Bad Request: file must be non-empty",
         ),
         (
-            Fault::Refuse(400, "Bad Request: not enough rights to send documents to the chat"),
+            CallFault::Refuse(400, "Bad Request: not enough rights to send documents to the chat"),
             "Telegram 400: Bad Request: not enough rights to send documents to the chat",
         ),
-        (Fault::Garbage(413, "<html>"), "it is larger than Telegram takes from bots (Telegram 413)"),
+        (CallFault::Garbage(413, "<html>"), "it is larger than Telegram takes from bots (Telegram 413)"),
     ];
     for (fault, why) in rows {
         let server = TelegramServer::start().await;
@@ -114,7 +114,7 @@ async fn a_refused_file_of_an_answer_in_blocks_is_told_of_by_its_name() {
     let rest = json!({"agents": {"defaults": {"blockStreamingChunk": chunk}}});
     let gateway = bot(&server, &model, section, rest).await;
     write(&gateway, "a.txt", "words");
-    server.fail("sendDocument", Fault::Garbage(413, "<html>"));
+    server.fail("sendDocument", CallFault::Garbage(413, "<html>"));
     server.push(private_message(5, "show me"));
     server.has_made("both paragraphs, and a line of the file", |made| made.len() == 3).await;
     let why = "(file a.txt was not sent: it is larger than Telegram takes from bots (Telegram 413))";
@@ -139,7 +139,7 @@ async fn the_readers_of_a_topic_hear_once_of_files_that_are_refused() {
     write(&gateway, "a.txt", "words");
     write(&gateway, "b.txt", "words");
     for _ in 0..2 {
-        server.fail("sendDocument", Fault::Refuse(400, "Bad Request: something new"));
+        server.fail("sendDocument", CallFault::Refuse(400, "Bad Request: something new"));
     }
     server.push(forum_message(-100, 7, 5, "show me"));
     let is_over = |event: &Value| {
@@ -166,7 +166,7 @@ async fn whoever_sends_a_file_that_is_refused_hears_that_its_words_arrived() {
     let path = gateway.state_dir().join("a.txt");
     std::fs::write(&path, "words").unwrap();
     let path = path.display().to_string();
-    server.fail("sendDocument", Fault::Refuse(400, "Bad Request: something new"));
+    server.fail("sendDocument", CallFault::Refuse(400, "Bad Request: something new"));
     let send = ["message", "send", "--target", "5", "--message", "look", "--media", &path];
     openclaw(&gateway, &send).await.failed(&[
         "file a.txt was not sent: Telegram 400: Bad Request: something new. 1 arrived (message 501): do not send those again",

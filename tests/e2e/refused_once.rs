@@ -1,7 +1,7 @@
 //! A disk that refuses one call, or some: what was said is sent, what was accepted ends. Every call in turn: `disk_faults.rs`.
 
 use nix::errno::Errno;
-use openclaw_testkit::faulty_disk::{DiskCall, Fault, FaultyDisk};
+use openclaw_testkit::faulty_disk::{DiskCall, DiskFault, FaultyDisk};
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
@@ -81,7 +81,8 @@ async fn an_answer_that_the_disk_refused_for_a_moment_is_sent_as_soon_as_it_is_s
         let Some(stage) = Stage::new().await else { return };
         stage.server.push(private_message(5, "hello"));
         stage.model.arrived(1).await;
-        let refused = Fault { error: Some(error), ..Fault::once(DiskCall::Write).of("gateway.sqlite-wal") };
+        let refused =
+            DiskFault { error: Some(error), ..DiskFault::once(DiskCall::Write).of("gateway.sqlite-wal") };
         stage.disk.arm(&[refused]).unwrap();
         stage.gate.open();
         seen(&stage.server, &stage.gateway, 1).await;
@@ -99,7 +100,7 @@ async fn answers_do_not_overtake_each_other_while_the_database_can_not_be_synced
             stage.server.push(numbered(private_message(5, words), id));
             traced(&stage.gateway, id, |event| event["fate"] == "run").await;
         }
-        let refused = Fault { times: 5, ..Fault::once(call).of("gateway.sqlite-wal") };
+        let refused = DiskFault { times: 5, ..DiskFault::once(call).of("gateway.sqlite-wal") };
         stage.disk.arm(&[refused]).unwrap();
         stage.gate.open();
         seen(&stage.server, &stage.gateway, 3).await;
@@ -112,8 +113,8 @@ async fn answers_do_not_overtake_each_other_while_the_database_can_not_be_synced
 /// The second time half a line is written before the disk refuses.
 #[tokio::test]
 async fn an_answer_that_its_transcript_refuses_at_first_is_written_and_sent_once() {
-    let refused = || Fault { times: 3, ..Fault::once(DiskCall::Write).of(".jsonl") };
-    let half = || Fault { error: None, ..Fault::once(DiskCall::Write).of(".jsonl") };
+    let refused = || DiskFault { times: 3, ..DiskFault::once(DiskCall::Write).of(".jsonl") };
+    let half = || DiskFault { error: None, ..DiskFault::once(DiskCall::Write).of(".jsonl") };
     for faults in [vec![refused()], vec![half(), refused()]] {
         let Some(stage) = Stage::new().await else { return };
         stage.server.push(private_message(5, "hello"));
@@ -146,7 +147,7 @@ async fn a_message_whose_lock_or_first_write_is_refused_waits_and_is_answered() 
     for (call, suffix, error) in rows {
         let Some(stage) = Stage::new().await else { return };
         stage.gate.open();
-        let fault = Fault { times: 3, error: Some(error), ..Fault::once(call).of(suffix) };
+        let fault = DiskFault { times: 3, error: Some(error), ..DiskFault::once(call).of(suffix) };
         stage.disk.arm(&[fault]).unwrap();
         stage.server.push(private_message(5, "hello"));
         seen(&stage.server, &stage.gateway, 1).await;
@@ -162,7 +163,8 @@ async fn a_message_whose_lock_or_first_write_is_refused_waits_and_is_answered() 
 async fn a_chat_is_not_told_where_the_files_of_this_host_are() {
     let Some(stage) = Stage::new().await else { return };
     stage.gate.open();
-    let refused = Fault { error: Some(Errno::EACCES), ..Fault::once(DiskCall::Open).of(".jsonl.lock") };
+    let refused =
+        DiskFault { error: Some(Errno::EACCES), ..DiskFault::once(DiskCall::Open).of(".jsonl.lock") };
     stage.disk.arm(&[refused]).unwrap();
     stage.server.push(private_message(5, "hello"));
     seen(&stage.server, &stage.gateway, 1).await;
@@ -180,7 +182,7 @@ async fn a_run_whose_transcript_is_not_synced_at_first_ends_and_the_next_comes_b
     let mut client = stage.gateway.client().await.unwrap();
     send(&mut client, "main", "hello", "run-1").await;
     stage.model.arrived(1).await;
-    stage.disk.arm(&[Fault { times: 2, ..Fault::once(DiskCall::Sync).of(".jsonl") }]).unwrap();
+    stage.disk.arm(&[DiskFault { times: 2, ..DiskFault::once(DiskCall::Sync).of(".jsonl") }]).unwrap();
     stage.gate.open();
     assert_eq!(end(&mut client, "run-1").await["state"], "final");
     assert_eq!(stage.disk.disarm().unwrap().len(), 1, "nothing was refused");
@@ -199,7 +201,7 @@ async fn a_run_whose_transcript_is_never_synced_is_answered_all_the_same() {
     let Some(stage) = Stage::new().await else { return };
     stage.server.push(private_message(5, "hello"));
     stage.model.arrived(1).await;
-    stage.disk.arm(&[Fault::once(DiskCall::Sync).of(".jsonl").for_good()]).unwrap();
+    stage.disk.arm(&[DiskFault::once(DiskCall::Sync).of(".jsonl").for_good()]).unwrap();
     stage.gate.open();
     seen(&stage.server, &stage.gateway, 1).await;
     stage.gateway.logged("a power cut may take the end of it").await.unwrap();

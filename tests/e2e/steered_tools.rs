@@ -3,7 +3,7 @@
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, ScriptedCall, Step};
-use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, private_message};
 use serde_json::{Value, json};
 
 use crate::support::telegram::{bot, last_said, open, texts};
@@ -190,7 +190,7 @@ async fn a_call_for_a_steered_message_is_one_delivery_in_both_processes() {
         say(&server, &gateway, 1, "one").await;
         model.arrived(1).await;
         say(&server, &gateway, 2, "two").await;
-        server.fail("sendMessage", Fault::Silence);
+        server.fail("sendMessage", CallFault::Silence);
         gate.open();
         server.nth_call("sendMessage", 1).await;
         gateway.kill().await.unwrap();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, ScriptedCall, ScriptedUsage, Step};
-use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, private_message};
 use serde_json::{Value, json};
 
 use crate::gateway;
@@ -482,7 +482,7 @@ async fn a_child_is_told_of_once_whenever_the_gateway_dies() {
     until(is_step, 2).await;
     // While the platform is down.
     for _ in 0..3 {
-        server.fail("sendMessage", Fault::Refuse(502, "Bad Gateway"));
+        server.fail("sendMessage", CallFault::Refuse(502, "Bad Gateway"));
     }
     words.open();
     let rows = lists(&gateway, are_over).await;

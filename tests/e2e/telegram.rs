@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, Step};
-use openclaw_testkit::telegram::{Fault, TelegramServer, button, group_message, private_message};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, button, group_message, private_message};
 use serde_json::{Value, json};
 
 use crate::gateway;
@@ -123,7 +123,7 @@ async fn what_was_brought_before_a_crash_is_answered_once() {
     let model = ModelServer::answering(|request| Reply::text(&format!("re {}", words(request)))).await;
     let rest = json!({"messages": {"queue": {"mode": "followup"}}});
     let mut gateway = bot(&server, &model, open(), rest).await;
-    server.fail("sendMessage", Fault::Slower(1));
+    server.fail("sendMessage", CallFault::Slower(1));
     server.push(private_message(5, "one"));
     server.all_confirmed().await;
     gateway.crash_and_restart().await.unwrap();
@@ -342,7 +342,7 @@ async fn a_file_that_does_not_come_keeps_no_other_waiting() {
     let model = ModelServer::answering(|_| Reply::text("here")).await;
     let _gateway = bot(&server, &model, open(), json!({})).await;
     for name in ["one", "two", "three"] {
-        server.fail("getFile", Fault::Silence);
+        server.fail("getFile", CallFault::Silence);
         let mut update = private_message(5, "");
         let message = update["message"].as_object_mut().unwrap();
         message.remove("text");

@@ -2,7 +2,7 @@
 
 use openclaw_testkit::model_server::{ModelServer, Reply};
 use openclaw_testkit::telegram::{
-    Fault, TelegramServer, button, forum_message, group_message, private_message,
+    CallFault, TelegramServer, button, forum_message, group_message, private_message,
 };
 use serde_json::{Value, json};
 
@@ -121,7 +121,7 @@ async fn names_in_lists_are_looked_up_once_and_their_ids_count() {
     let server = TelegramServer::start().await;
     server.add_chat(json!({"id": 7, "type": "private", "username": "ada_l", "first_name": "Ada"}));
     let model = ModelServer::answering(|_| Reply::text("welcome")).await;
-    server.fail("getChat", Fault::Refuse(500, "Internal Server Error"));
+    server.fail("getChat", CallFault::Refuse(500, "Internal Server Error"));
     let section = json!({"dmPolicy": "allowlist", "allowFrom": ["@Ada_L", "nobody_here"]});
     let gateway = bot(&server, &model, section, json!({})).await;
     let (_, status) = until("the names are known", async || {

@@ -2,7 +2,7 @@
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, private_message, visible};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, forum_message, private_message, visible};
 use serde_json::{Value, json};
 
 use crate::support::telegram::{all_sent, bot};
@@ -248,7 +248,7 @@ async fn a_topic_is_never_left() {
     let gateway = open(&server, &model).await;
     std::fs::create_dir_all(gateway.state_dir().join("workspace")).unwrap();
     std::fs::write(gateway.state_dir().join("workspace/made.txt"), "made").unwrap();
-    server.fail("sendMessage", Fault::Refuse(400, "Bad Request: can't parse entities: by the test"));
+    server.fail("sendMessage", CallFault::Refuse(400, "Bad Request: can't parse entities: by the test"));
     for (at, words) in ["words", "file", "fail", "   "].into_iter().enumerate() {
         let mut update = forum_message(-100, 42, 5, words);
         update["message"]["message_id"] = json!(50 + at);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, ScriptedCall, Step};
-use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, private_message};
 use serde_json::{Value, json};
 
 use crate::support::config::merge;
@@ -285,7 +285,7 @@ async fn a_message_that_telegram_has_trouble_with_is_soon_sent_again() {
     merge(&mut section, json!({"retry": {"attempts": 3, "minDelayMs": 5, "maxDelayMs": 20}}));
     let gateway = bot(&server, &model, section, json!({})).await;
     for _ in 0..2 {
-        server.fail("sendMessage", Fault::Refuse(500, "Internal Server Error"));
+        server.fail("sendMessage", CallFault::Refuse(500, "Internal Server Error"));
     }
     server.push(private_message(5, "hi"));
     server.has_made("the answer", |made| made.len() == 1).await;
@@ -295,7 +295,7 @@ async fn a_message_that_telegram_has_trouble_with_is_soon_sent_again() {
 
 /// Time between the last try that `retry.attempts` counts and the first later round of the outbox, where
 /// each try fails like this.
-async fn pause_behind(attempts: usize, fault: Fault) -> Duration {
+async fn pause_behind(attempts: usize, fault: CallFault) -> Duration {
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(|_| Reply::text("here it is")).await;
     let mut section = open();
@@ -315,12 +315,12 @@ async fn pause_behind(attempts: usize, fault: Fault) -> Duration {
 /// `retry.attempts` counts tries, the first one included.
 #[tokio::test]
 async fn a_message_is_tried_as_often_as_is_configured_before_it_waits() {
-    let trouble = || Fault::Refuse(500, "Internal Server Error");
+    let trouble = || CallFault::Refuse(500, "Internal Server Error");
     let pauses = tokio::join!(
         pause_behind(1, trouble()),
         pause_behind(3, trouble()),
-        pause_behind(1, Fault::Drop),
-        pause_behind(3, Fault::Drop),
+        pause_behind(1, CallFault::Drop),
+        pause_behind(3, CallFault::Drop),
     );
     let pauses = [pauses.0, pauses.1, pauses.2, pauses.3];
     assert!(pauses.iter().all(|pause| *pause > Duration::from_secs(4)), "{pauses:?}");

@@ -289,6 +289,6 @@ async fn the_agent_changes_no_message_of_the_gateways_own() {
     }
     let changes = ["editMessageText", "deleteMessage", "pinChatMessage"];
     assert!(changes.iter().all(|method| server.calls(method).is_empty()));
-    let reacted = |call: &openclaw_testkit::telegram::Call| call.params["message_id"] == 501;
+    let reacted = |call: &openclaw_testkit::telegram::BotCall| call.params["message_id"] == 501;
     assert!(!server.calls("setMessageReaction").iter().any(reacted));
 }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
-use openclaw_testkit::telegram::{Fault, TelegramServer, group_message, private_message};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, group_message, private_message};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -31,7 +31,7 @@ async fn a_dead_socket_loses_and_doubles_nothing() {
     let gateway = bot(&server, &model, open(), json!({})).await;
     connected(&server).await;
     // The poll under way is answered by what is said first; the next one is dead.
-    server.fail("getUpdates", Fault::Silence);
+    server.fail("getUpdates", CallFault::Silence);
     server.push(private_message(5, "one"));
     let polls = server.calls("getUpdates").len();
     server.nth_call("getUpdates", polls + 1).await;
@@ -94,7 +94,7 @@ async fn a_storm_of_refusals_is_waited_out_in_order() {
         })
         .await;
     };
-    server.fail("sendMessage", Fault::Slower(HALF_A_MINUTE));
+    server.fail("sendMessage", CallFault::Slower(HALF_A_MINUTE));
     // Before the refusal: what is measured from here is never less than what the gateway waited.
     let asked = Instant::now();
     send(5, "a1").await;
@@ -103,7 +103,7 @@ async fn a_storm_of_refusals_is_waited_out_in_order() {
         send(5, words).await;
     }
     for seconds in [1, 2, 1, 2, 1] {
-        server.fail("sendMessage", Fault::Slower(seconds));
+        server.fail("sendMessage", CallFault::Slower(seconds));
     }
     for (to, words) in [(6, "b1"), (7, "c1"), (6, "b2"), (7, "c2")] {
         send(to, words).await;

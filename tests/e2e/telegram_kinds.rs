@@ -2,7 +2,7 @@
 
 use openclaw_testkit::GatewayUnderTest;
 use openclaw_testkit::model_server::{ModelServer, Reply};
-use openclaw_testkit::telegram::{Fault, TelegramServer, forum_message, group_message, private_message};
+use openclaw_testkit::telegram::{CallFault, TelegramServer, forum_message, group_message, private_message};
 use serde_json::{Value, json};
 
 use crate::support::command::run;
@@ -163,7 +163,7 @@ async fn a_stranger_in_a_group_speaks_for_nobody_else() {
 async fn an_error_of_the_platform_forges_no_line_of_a_trace() {
     let (server, _model, gateway) = scene(open()).await;
     const FORGED: &str = "Bad Request: no\n  2026-01-01T00:00:00.000Z  answer forged: sent\u{1b}[2J";
-    server.fail("sendMessage", Fault::Refuse(400, FORGED));
+    server.fail("sendMessage", CallFault::Refuse(400, FORGED));
     server.push(private_message(5, "hello"));
     crate::support::trace::traced(&gateway, 11, |event| event["run"]["deliveries"][0]["state"] == "failed")
         .await;
@@ -192,7 +192,7 @@ async fn an_answer_to_a_topic_that_was_deleted_comes_without_it() {
 async fn an_answer_to_a_topic_that_was_closed_is_given_up_and_kept() {
     let section = json!({"groupPolicy": "open", "groups": {"*": {"requireMention": false}}});
     let (server, _model, gateway) = scene(section).await;
-    server.fail("sendMessage", Fault::Refuse(400, "Bad Request: TOPIC_CLOSED"));
+    server.fail("sendMessage", CallFault::Refuse(400, "Bad Request: TOPIC_CLOSED"));
     server.push(forum_message(-100, 42, 5, "hi"));
     server.nth_answer("sendMessage", 1).await;
     gateway.fates().await.unwrap();

@@ -3,7 +3,7 @@
 
 use openclaw_testkit::DEADLINE;
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
-use openclaw_testkit::telegram::{Fault, Outage, TelegramServer, private_message};
+use openclaw_testkit::telegram::{CallFault, Outage, TelegramServer, private_message};
 use serde_json::{Value, json};
 
 use crate::support::command::{has, json_of, ok, openclaw};
@@ -11,7 +11,7 @@ use crate::support::config::merge;
 use crate::support::telegram::{bot, connected, open};
 use crate::support::wait::until;
 
-const BLOCKED: Fault = Fault::Refuse(403, "Forbidden: bot was blocked by the user");
+const BLOCKED: CallFault = CallFault::Refuse(403, "Forbidden: bot was blocked by the user");
 
 /// The words of the messages that readers see.
 fn seen(server: &TelegramServer) -> Vec<String> {
@@ -109,7 +109,7 @@ async fn parts_that_were_given_up_together_come_back_in_order_and_survive_a_kill
     let server = TelegramServer::start().await;
     let model = ModelServer::answering(move |_| Reply::text(&long)).await;
     let mut gateway = bot(&server, &model, open(), json!({})).await;
-    server.fail("sendMessage", Fault::Slower(900));
+    server.fail("sendMessage", CallFault::Slower(900));
     server.push(private_message(5, "tell me all"));
     let count = |listed: &serde_json::Value| listed["total"].as_u64().unwrap();
     server.nth_answer("sendMessage", 1).await;
@@ -308,7 +308,7 @@ async fn a_part_that_is_refused_in_the_middle_is_no_success() {
     connected(&server).await;
     let long: String = (0..1200).map(|n| format!("word{n} ")).collect();
     // The first part arrives; the second is refused.
-    server.fail("sendMessage", Fault::Pass);
+    server.fail("sendMessage", CallFault::Pass);
     server.fail("sendMessage", BLOCKED);
     let mut client = gateway.client().await.unwrap();
     let params = json!({"to": "5", "message": long, "idempotencyKey": "once"});
@@ -331,7 +331,7 @@ async fn a_part_that_is_refused_in_the_middle_is_no_success() {
     assert_eq!(server.calls("sendMessage").len(), 3, "nothing is sent twice");
 
     // The command says so too, and what is missing can be sent.
-    server.fail("sendMessage", Fault::Pass);
+    server.fail("sendMessage", CallFault::Pass);
     server.fail("sendMessage", BLOCKED);
     let send = ["message", "send", "--target", "6", "--message", &long];
     openclaw(&gateway, &send).await.failed(&["1 of 3 parts was not sent", "do not send those again"]);
@@ -353,7 +353,7 @@ async fn a_trace_tells_what_a_message_waits_for() {
     let params = |words: &str| json!({"to": "5", "message": words, "idempotencyKey": words});
     server.fail("sendMessage", BLOCKED);
     assert!(!client.call("send", params("a")).await.unwrap().ok);
-    server.fail("sendMessage", Fault::Slower(200));
+    server.fail("sendMessage", CallFault::Slower(200));
     client.send("send", params("b")).await.unwrap();
     gateway.logged("a delivery is tried again").await.unwrap();
     client.send("send", params("c")).await.unwrap();
@@ -387,7 +387,7 @@ async fn a_chat_whose_sends_fail_for_long_is_warned_of() {
     connected(&server).await;
     let mut client = gateway.client().await.unwrap();
     let params = |to: &str, id: &str| json!({"to": to, "message": "hello", "idempotencyKey": id});
-    server.fail_chat(5, Fault::Refuse(500, "Internal Server Error"));
+    server.fail_chat(5, CallFault::Refuse(500, "Internal Server Error"));
     for id in ["a", "b"] {
         client.send("send", params("5", id)).await.unwrap();
     }
@@ -438,7 +438,7 @@ async fn what_waits_is_listed_tried_now_and_thrown_away() {
         })
         .await;
     };
-    server.fail("sendMessage", Fault::Refuse(500, "Internal Server Error"));
+    server.fail("sendMessage", CallFault::Refuse(500, "Internal Server Error"));
     client.send("send", params("a")).await.unwrap();
     tried_again(1).await;
     client.send("send", params("b")).await.unwrap();
@@ -467,7 +467,7 @@ async fn what_waits_is_listed_tried_now_and_thrown_away() {
     has(&would, &["Would throw away 1. Nothing was done."]);
 
     // Tried at once, it meets the same.
-    server.fail("sendMessage", Fault::Refuse(500, "Internal Server Error"));
+    server.fail("sendMessage", CallFault::Refuse(500, "Internal Server Error"));
     let now = ok(&gateway, &["message", "retry", "send:a:1"]).await;
     has(&now, &["✅ Will be tried now, in its place in the order: send:a:1"]);
     tried_again(2).await;
@@ -492,7 +492,7 @@ async fn all_that_a_person_wants_tried_are_tried_during_an_outage() {
     connected(&server).await;
     let mut client = gateway.client().await.unwrap();
     for chat in CHATS {
-        server.fail_chat(chat, Fault::Refuse(500, "Internal Server Error"));
+        server.fail_chat(chat, CallFault::Refuse(500, "Internal Server Error"));
         let params = json!({"to": chat.to_string(), "message": "hi", "idempotencyKey": chat.to_string()});
         client.send("send", params).await.unwrap();
     }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use openclaw_testkit::faulty_disk::{DiskCall, Fault, FaultyDisk};
+use openclaw_testkit::faulty_disk::{DiskCall, DiskFault, FaultyDisk};
 use openclaw_testkit::model_server::{Gate, ModelServer, Reply, Step};
 use openclaw_testkit::telegram::{TelegramServer, private_message};
 use openclaw_testkit::{DEADLINE, GatewayUnderTest};
@@ -52,7 +52,7 @@ impl Stage {
     /// transcript.
     async fn answers(&self) -> PathBuf {
         self.model.arrived(1).await;
-        let refused = Fault::once(DiskCall::Write).of("gateway.sqlite-wal").for_good();
+        let refused = DiskFault::once(DiskCall::Write).of("gateway.sqlite-wal").for_good();
         self.disk.arm(&[refused]).unwrap();
         self.gate.open();
         answered_transcripts(&self.gateway, 1).await.remove(0)
@@ -185,7 +185,7 @@ async fn an_answer_that_is_there_is_the_end_of_its_run_although_its_model_is_gon
     model.arrived(1).await;
     send(&mut client, "other", "one", "run-1").await;
     model.arrived(2).await;
-    disk.arm(&[Fault::once(DiskCall::Write).of("gateway.sqlite-wal").for_good()]).unwrap();
+    disk.arm(&[DiskFault::once(DiskCall::Write).of("gateway.sqlite-wal").for_good()]).unwrap();
     gate.open();
     assert_eq!(end(&mut client, "run-1").await["state"], "final", "{}", gateway.log());
     answered_transcripts(&gateway, 2).await;

@@ -1,6 +1,6 @@
 //! Recorded conversations, and where ours may differ from them.
 
-use openclaw_testkit::golden::{Change, Deviation};
+use openclaw_testkit::golden::{Deviation, LineChange};
 
 /// A recorded conversation of `tests/golden`.
 pub(crate) fn recording(name: &str) -> String {
@@ -9,10 +9,10 @@ pub(crate) fn recording(name: &str) -> String {
 }
 
 /// Deviation of one line, and why it differs with us.
-pub(crate) fn differs(line: usize, why: &'static str, change: Change) -> Deviation {
+pub(crate) fn differs(line: usize, why: &'static str, change: LineChange) -> Deviation {
     Deviation { lines: line..=line, why, change }
 }
 
 pub(crate) fn skip(lines: std::ops::RangeInclusive<usize>, why: &'static str) -> Deviation {
-    Deviation { lines, why, change: Change::Skip }
+    Deviation { lines, why, change: LineChange::Skip }
 }
