@@ -76,11 +76,7 @@ impl Dispatch {
 }
 
 /// Applies new settings until the gateway stops: resizes the lanes, and remembers the secrets.
-async fn follow(
-    shared: Arc<SharedState>,
-    runner: Arc<Runner>,
-    mut settings: watch::Receiver<Arc<Settings>>,
-) {
+async fn follow(shared: Arc<SharedState>, runner: Arc<Runner>, mut settings: watch::Receiver<Arc<Settings>>) {
     loop {
         tokio::select! { biased;
             () = shared.stopping.cancelled() => return,
