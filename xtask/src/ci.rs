@@ -54,8 +54,8 @@ const STEPS: &[Step] = &[
         args: &["xtask", "budget", "--check", "--program", "target/debug/openclaw"],
         env: &[],
     },
-    // With an example, so that the crates below have the features that they have with tests, and are
-    // not checked again.
+    // With examples: the tasks of xtask are some, and the crates below have the features that they have
+    // with tests, and are not checked again.
     Step::Run {
         name: "docs",
         program: "cargo",
@@ -64,8 +64,7 @@ const STEPS: &[Step] = &[
             "--workspace",
             "--lib",
             "--bins",
-            "--example",
-            "demo",
+            "--examples",
             "--no-deps",
             "--locked",
             "--document-private-items",

@@ -97,7 +97,9 @@ impl<'a> Caller<'a> {
     }
 
     /// True if the caller has a right. On chat platforms everybody who may give commands may change
-    /// how they are guarded, and the gateway.
+    /// how they are guarded, and the gateway. What a run may do for a caller is decided by its settled
+    /// rights ([`Rights`](crate::rights::Rights)), which may be less: those of an owner who presses
+    /// somebody's button, say.
     pub fn may(&self, right: Right) -> bool {
         let is_sender = self.sender().is_some();
         match right {

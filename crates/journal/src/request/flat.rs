@@ -277,6 +277,20 @@ mod tests {
                 }
                 assert!(!written[field].is_null(), "{field} of {source} is lost");
             }
+            let flags = |origin: &Value| -> Vec<String> {
+                let flags =
+                    origin.as_object().into_iter().flatten().filter(|(_, value)| **value == json!(true));
+                flags.map(|(flag, _)| flag.clone()).collect()
+            };
+            let mut expect = flags(&stored["origin"]);
+            let mut found = flags(&written["origin"]);
+            expect.sort();
+            found.sort();
+            assert_eq!(found, expect, "rights and other flags of {stored}");
+            if let RequestSource::Platform(platform) = &request.source {
+                let rights = platform.origin.rights;
+                assert_eq!((rights.may_command, rights.is_owner, rights.is_let_in), (true, true, false));
+            }
         }
     }
 }
