@@ -3,11 +3,11 @@
 //!
 //! ```no_run
 //! # use openclaw_testkit::GatewaySetup;
-//! # use openclaw_testkit::faulty_disk::{DiskCall, Fault, FaultyDisk};
+//! # use openclaw_testkit::faulty_disk::{DiskCall, DiskFault, FaultyDisk};
 //! # async fn test(setup: GatewaySetup) -> anyhow::Result<()> {
 //! let Some(disk) = FaultyDisk::new()? else { return Ok(()) };
 //! let gateway = disk.under(setup).start().await?;
-//! disk.arm(&[Fault::once(DiskCall::Sync).of("jsonl")])?;
+//! disk.arm(&[DiskFault::once(DiskCall::Sync).of("jsonl")])?;
 //! // … the next sync of a transcript fails with EIO …
 //! assert_eq!(disk.disarm()?.len(), 1);
 //! # drop(gateway);

@@ -4,11 +4,11 @@
 //! and a test waits for the n-th call instead of sleeping.
 //!
 //! ```no_run
-//! # use openclaw_testkit::telegram::{Fault, TelegramServer, private_message};
+//! # use openclaw_testkit::telegram::{CallFault, TelegramServer, private_message};
 //! # async fn test() {
 //! let server = TelegramServer::start().await;
 //! server.push(private_message(5, "hi"));
-//! server.fail("sendMessage", Fault::Slower(3));
+//! server.fail("sendMessage", CallFault::Slower(3));
 //! // … point channels.telegram.apiRoot at server.root(), with the token server.token() …
 //! let call = server.nth_call("sendMessage", 1).await;
 //! assert_eq!(call.params["text"], "hello");
