@@ -31,7 +31,7 @@ pub(crate) trait Protocol: std::fmt::Debug + Sync {
     fn head(&self, call: &OutgoingCall<'_>) -> Result<RequestHead, ModelFailure>;
 
     /// Returns the body of a request. The written form of a message depends only on the model and,
-    /// where that can't be avoided, on its position; [open](Conversation::open) messages are the
+    /// where that can't be avoided, on its position; [open](RequestConversation::open) messages are the
     /// exception.
     fn body<'a>(
         &self,
