@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::gateway;
 use crate::support::command::openclaw;
-use crate::support::conversation::sessions_dir;
+use crate::support::conversation::{said, sessions_dir};
 
 /// Price of a million tokens of the model: input, output.
 const PRICE: (u64, u64) = (1, 2);
@@ -80,9 +80,9 @@ async fn what_a_turn_used_is_told_by_every_usage_method() {
         series["points"].as_array().unwrap().iter().map(|p| p["cumulativeCost"].as_f64()).collect();
     assert_eq!(sums, [Some(2.0), Some(4.0)]);
     let logs = client.request("sessions.usage.logs", main).await.unwrap();
-    let said: Vec<_> =
-        logs["logs"].as_array().unwrap().iter().map(|log| log["content"].as_str().unwrap()).collect();
-    assert_eq!(said, ["first", "Hello.", "second", "Hello."]);
+    let spoken: Vec<_> =
+        logs["logs"].as_array().unwrap().iter().map(|log| said(log["content"].as_str().unwrap())).collect();
+    assert_eq!(spoken, ["first", "Hello.", "second", "Hello."]);
     // A further turn is counted at once.
     turn(&mut client, "main", "fourth", "r4").await;
     let cost = client.request("usage.cost", json!({})).await.unwrap();

@@ -39,11 +39,17 @@ pub(crate) async fn history(client: &mut WsClient, session: &str) -> Vec<String>
 
 /// The same without what stands before a message that waited alone for the end of a run.
 pub(crate) async fn said_history(client: &mut WsClient, session: &str) -> Vec<String> {
-    let said = |line: String| match line.strip_prefix("user: ").and_then(|said| said.strip_prefix(TITLE)) {
-        Some(said) => format!("user: {}", words(said)),
+    let said = |line: String| match line.strip_prefix("user: ") {
+        Some(text) => format!("user: {}", said(text)),
         None => line,
     };
     history(client, session).await.into_iter().map(said).collect()
+}
+
+/// Words of a message, without what stands before one that waited alone for the end of a run, or for
+/// the compaction behind it.
+pub(crate) fn said(text: &str) -> &str {
+    text.strip_prefix(TITLE).map_or(text, words)
 }
 
 /// The transcript of a session.

@@ -1,5 +1,5 @@
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
 
 use openclaw_config::Environment;
 use openclaw_config::settings::Config;
@@ -31,8 +31,14 @@ impl Fake {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("docker");
-        std::fs::write(&program, FAKE).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        // Written by a process of its own: a child that another test starts meanwhile would keep the
+        // file open for writing, and the system runs no such file ("text file busy").
+        let written = Command::new("sh")
+            .args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""])
+            .args([program.as_os_str(), FAKE.as_ref()])
+            .status()
+            .unwrap();
+        assert!(written.success());
         let path = format!("{}:/usr/bin:/bin", dir.path().display());
         let cli = Cli::new("docker", &Environment::new([("PATH", path.as_str())], "/"));
         let registry = Registry::containers(dir.path());
