@@ -31,6 +31,7 @@ const LAYERS: &[&str] = &[
     "openclaw-sessions",
     "openclaw-config",
     "openclaw-protocol",
+    "openclaw-tls",
     "openclaw-heap",
 ];
 

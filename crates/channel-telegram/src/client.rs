@@ -1,14 +1,13 @@
 //! Calls of the Bot API. The token is part of every address, so no address is ever shown.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::Bytes;
 use openclaw_config::clock::now_ms;
+use openclaw_tls::HttpVersions;
 use reqwest::header::DATE;
 use reqwest::multipart::{Form, Part};
-use rustls_platform_verifier::ConfigVerifierExt as _;
 use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::io::ReaderStream;
@@ -281,19 +280,9 @@ fn unread(what: String, answer: &[u8]) -> BotApiError {
     BotApiError::Unread { what, update: update::number_in(answer) }
 }
 
-/// Returns the settings for checking certificates. The system's certificates are read once: each
-/// reading takes time and megabytes, and a bot has a client for its polls and one for the rest.
-fn tls() -> Result<rustls::ClientConfig, String> {
-    static TLS: OnceLock<Result<rustls::ClientConfig, String>> = OnceLock::new();
-    let read = || {
-        // The error says that a provider is installed already, which is what we want.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        rustls::ClientConfig::with_platform_verifier().map_err(|error| format!("cannot set up TLS: {error}"))
-    };
-    TLS.get_or_init(read).clone()
-}
-
 fn build(root: &ApiRoot, proxy: Option<&url::Url>, addresses: Addresses) -> Result<reqwest::Client, String> {
+    let tls = openclaw_tls::client_config(HttpVersions::One)
+        .map_err(|error| format!("cannot set up TLS: {error}"))?;
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("openclaw/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
@@ -301,7 +290,7 @@ fn build(root: &ApiRoot, proxy: Option<&url::Url>, addresses: Addresses) -> Resu
         .redirect(reqwest::redirect::Policy::none())
         // One request per connection: a broken connection affects only one request.
         .http1_only()
-        .tls_backend_preconfigured(tls()?)
+        .tls_backend_preconfigured(tls)
         .pool_idle_timeout(IDLE)
         .tcp_keepalive(Duration::from_secs(30));
     if addresses == Addresses::FirstFamily {

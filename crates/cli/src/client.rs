@@ -98,7 +98,7 @@ pub(crate) fn read<C: Call>(answer: Value, what: &str) -> Result<C::Output, Comm
 pub(crate) fn block_on<T>(
     future: impl Future<Output = Result<T, CommandFailure>>,
 ) -> Result<T, CommandFailure> {
-    openclaw_models::install_tls();
+    openclaw_tls::install_provider();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -243,7 +243,6 @@ impl Rig {
 
     /// Starts a dispatcher that goes by a clock of the test's.
     pub(crate) async fn at(dir: &Path, model: &FakeModel, extra: Value, clock: Clock) -> Self {
-        openclaw_models::net::install_tls();
         let mut deps = deps(dir, model, &extra);
         let time = clock.clone();
         deps.models = deps.models.with_clock(openclaw_models::clock::Clock::new(move || time.now_ms()));

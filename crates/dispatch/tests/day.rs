@@ -227,7 +227,6 @@ struct Person {
 
 impl Person {
     async fn arrive(home: &Path, model: &ModelServer) -> Self {
-        openclaw_models::net::install_tls();
         let document = json!({
             "agents": {"defaults": {
                 "model": {"primary": "fake/fake-1"}, "userTimezone": "UTC", "skipBootstrap": true,

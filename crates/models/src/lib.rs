@@ -76,7 +76,7 @@ pub use cache_retention::CacheRetention;
 pub use choose::{Choices, ChooseError, Chosen, ProfileError};
 pub use kept_request::KeptRequest;
 pub use models_file::{models_file_problem, set_models_file_aside};
-pub use net::{Http, install_tls};
+pub use net::Http;
 pub use reference::{ModelRef, ProviderId};
 pub use request::{ModelRequest, ToolSpec};
 pub use select::{Ask, AskedThinking, Candidate, Models, ProviderCard, SelectError, Selected};

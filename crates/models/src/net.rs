@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use openclaw_tls::HttpVersions;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use url::{Host, Url};
 
@@ -54,10 +55,13 @@ struct HttpClients {
     loopback: OnceLock<Result<reqwest::Client, String>>,
 }
 
-/// Makes `ring` the TLS provider of the process. Call it once, early in `main`; more calls do nothing.
-pub fn install_tls() {
-    // The error says that a provider is installed already, which is what we want.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+/// Reads the system's certificates beside the other tasks, before the first connection that needs
+/// them. A handshake would read them itself, and keep all else waiting.
+async fn load_roots_for(url: &Url) {
+    if url.scheme() == "https" && !openclaw_tls::has_roots() {
+        // A panic is in the log; the handshake tries again.
+        let _ = tokio::task::spawn_blocking(openclaw_tls::load_roots).await;
+    }
 }
 
 impl Http {
@@ -115,6 +119,7 @@ impl Http {
         let url = parse_url(url)?;
         let place = place_of(&url);
         let client = self.client(&url)?;
+        load_roots_for(&url).await;
         let request = client.request(method, url).headers(headers.0).body(body).send();
         let idle = self.shared.timeouts.idle;
         let response = tokio::time::timeout(idle, request)
@@ -131,9 +136,10 @@ impl Http {
     }
 
     fn build(&self, local: bool) -> Result<reqwest::Client, String> {
-        install_tls();
+        let tls = openclaw_tls::client_config(HttpVersions::OneAndTwo).map_err(|error| error.to_string())?;
         let mut builder = reqwest::Client::builder()
             .user_agent(USER_AGENT)
+            .tls_backend_preconfigured(tls)
             .connect_timeout(self.shared.timeouts.connect)
             // A redirect would carry the key to another host.
             .redirect(reqwest::redirect::Policy::none())

@@ -43,7 +43,7 @@ async fn who_does_not_know_the_secret_is_refused() {
     let inbox = Inbox::new();
     let running = scene.start(&inbox);
     scene.server.nth_answer("setWebhook", 1).await;
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let http = http();
     let url = |path: &str| format!("http://127.0.0.1:{port}{path}");
     let body = private_message(5, "forged").to_string();
     let status = async |request: reqwest::RequestBuilder| request.send().await.unwrap().status().as_u16();
@@ -59,6 +59,11 @@ async fn who_does_not_know_the_secret_is_refused() {
     assert!(inbox.taken.lock().is_empty());
 }
 
+fn http() -> reqwest::Client {
+    let tls = openclaw_tls::client_config(openclaw_tls::HttpVersions::One).unwrap();
+    reqwest::Client::builder().no_proxy().tls_backend_preconfigured(tls).build().unwrap()
+}
+
 /// Guesses are slowed down as on every surface (decision 26). The right secret is refused too, so
 /// that nobody can tell by trying.
 #[tokio::test]
@@ -67,7 +72,7 @@ async fn guesses_are_slowed_down() {
     let port = reserved.number().unwrap();
     let running = scene.start(&Inbox::new());
     scene.server.nth_answer("setWebhook", 1).await;
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let http = http();
     let ask = async |secret: Option<&str>| {
         let request = http.post(format!("http://127.0.0.1:{port}/telegram-webhook")).body("{}");
         let request = secret
@@ -97,7 +102,7 @@ async fn what_can_not_be_read_is_passed_over() {
     let inbox = Inbox::new();
     let running = scene.start(&inbox);
     scene.server.nth_answer("setWebhook", 1).await;
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let http = http();
     let push = async |body: Vec<u8>| {
         let request = http.post(format!("http://127.0.0.1:{port}/telegram-webhook")).body(body);
         request.header("X-Telegram-Bot-Api-Secret-Token", "s3cret").send().await.unwrap().status().as_u16()

@@ -70,7 +70,7 @@ pub(super) fn run(args: RunArgs, context: &CliContext) -> CommandResult {
         log: LogTarget::Process { verbose: args.verbose, no_colour: context.style == output::Style::PLAIN },
         ..run_options(&args, context)
     };
-    openclaw_models::install_tls();
+    openclaw_tls::install_provider();
     match runtime::finish(threads, openclaw_gateway::run(options)) {
         Ok(ExitStatus::Stopped | ExitStatus::OutOfTime) => Ok(0),
         Ok(ExitStatus::Restart) => {

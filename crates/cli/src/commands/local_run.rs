@@ -52,7 +52,7 @@ pub(super) async fn run(
     if let Some(running) = running_gateway(&context.loaded).filter(|running| running.port.is_some()) {
         return Err(gateway_runs(running, why));
     }
-    openclaw_models::install_tls();
+    openclaw_tls::install_provider();
     let (ready, told) = oneshot::channel();
     let stop = CancellationToken::new();
     let secret = uuid::Uuid::new_v4().simple().to_string();

@@ -10,6 +10,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use openclaw_tls::HttpVersions;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, LOCATION};
 use url::{Host, Url};
@@ -270,9 +271,12 @@ async fn ask(
     addresses: Vec<SocketAddr>,
     options: &FetchOptions,
 ) -> Result<reqwest::Response, WebError> {
-    super::install_tls();
+    super::load_roots_for(url).await;
+    let tls = openclaw_tls::client_config(HttpVersions::OneAndTwo)
+        .map_err(|error| WebError::Net(error.to_string()))?;
     let client = reqwest::Client::builder()
         .user_agent(&options.user_agent)
+        .tls_backend_preconfigured(tls)
         .connect_timeout(CONNECT)
         .redirect(reqwest::redirect::Policy::none())
         .dns_resolver(Pinned(addresses))
