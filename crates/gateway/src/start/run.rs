@@ -491,6 +491,8 @@ fn report(parts: &GatewayParts, gateway: &GatewayOptions, addresses: &[SocketAdd
     }
     let (models, settings) = (parts.models.clone(), parts.settings.get());
     parts.tasks.spawn(async move { report_model(&models, &settings).await });
+    let sessions = Arc::clone(&parts.sessions);
+    parts.tasks.spawn_blocking(move || sessions.prepare());
     let (loaded, settings) = (Arc::clone(&parts.loaded), parts.settings.clone());
     let health = Arc::clone(&parts.health);
     parts.tasks.spawn_blocking(move || {

@@ -261,6 +261,19 @@ impl SessionStore for FileStore {
         &self.inner.options.rules
     }
 
+    fn prepare(&self) {
+        let options = &self.inner.options;
+        let path = options.layout.store_path(&options.rules.default_agent);
+        let synced = disk::create_parent(&*options.disk, &path)
+            .and_then(|()| disk::sync_way_to(&*options.disk, &path));
+        match synced {
+            Ok(()) => drop(self.inner.commands.blocking_send(WriterCommand::Rooted { path })),
+            Err(error) => {
+                tracing::debug!(store = %path.display(), %error, "the directory could not be prepared");
+            }
+        }
+    }
+
     fn set_agents(&self, agents: Vec<AgentId>) {
         *self.inner.agents.write() = agents;
     }

@@ -418,12 +418,19 @@ impl Journal {
         }
     }
 
+    /// Notes that the directories down to the store are durable.
+    pub(crate) fn set_rooted(&mut self) {
+        self.is_rooted = true;
+    }
+
     fn begin_segment(&mut self) -> io::Result<Segment> {
         loop {
             self.last += 1;
             let path = self.path(self.last);
             let created = match self.disk.create_new(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    // Whatever was durable here is gone.
+                    self.is_rooted = false;
                     disk::create_parent(&*self.disk, &path)?;
                     self.disk.create_new(&path)
                 }

@@ -558,6 +558,26 @@ async fn a_disk_that_refuses_everything_costs_nothing_that_was_acknowledged() {
 }
 
 #[tokio::test]
+async fn a_store_that_was_prepared_syncs_one_directory_for_its_first_row_and_keeps_it() {
+    let root = PathBuf::from("/prepared");
+    let disk = crate::disk::faulty::FaultyDisk::new(1, &root);
+    let mut options = FileStoreOptions::new(Layout::new(&root, &root, None), KeyRules::default(), Vec::new());
+    options.disk = Arc::new(disk.clone());
+    let store = FileStore::open(options.clone()).unwrap();
+    let prepared = store.clone();
+    tokio::task::spawn_blocking(move || prepared.prepare()).await.unwrap();
+    let before = disk.log().matches("sync directory").count();
+    assert!(before > 4, "each directory up to the root is synced");
+    store.update(&key("a"), set(json!({"sessionId": "a", "updatedAt": 1}))).await.unwrap();
+    assert_eq!(disk.log().matches("sync directory").count(), before + 1);
+    let after = disk.after(crate::disk::faulty::End::Machine);
+    options.disk = Arc::new(after);
+    let store = FileStore::open(options).unwrap();
+    assert_eq!(row(&store, "a").await.unwrap(), json!({"sessionId": "a", "updatedAt": 1}));
+    store.close().await.unwrap();
+}
+
+#[tokio::test]
 async fn what_a_former_process_left_beside_the_store_is_removed() {
     let bench = Bench::with_file(TWO_ROWS);
     let beside = |name: &str| bench.path().with_file_name(format!("sessions.json.{name}"));

@@ -43,6 +43,8 @@ type WriterReply<T> = oneshot::Sender<Result<T, StoreError>>;
 pub(crate) enum WriterCommand {
     /// Read a file, again if it was changed.
     Load { target: StoreTarget, reply: WriterReply<()> },
+    /// The directories down to a file are durable.
+    Rooted { path: PathBuf },
     /// Change a row.
     Update {
         target: StoreTarget,
@@ -108,6 +110,8 @@ pub(crate) struct StoreWriter {
     options: FileStoreOptions,
     shelf: Arc<Shelf>,
     files: BTreeMap<PathBuf, StoreFile>,
+    /// Files that were not loaded when the directories down to them became durable.
+    rooted: Vec<PathBuf>,
     flushes: Vec<Flush>,
     snapshots: HashMap<PathBuf, JoinHandle<()>>,
     finished: (mpsc::Sender<Finished>, mpsc::Receiver<Finished>),
@@ -119,6 +123,7 @@ impl StoreWriter {
             options,
             shelf,
             files: BTreeMap::new(),
+            rooted: Vec::new(),
             flushes: Vec::new(),
             snapshots: HashMap::new(),
             finished: mpsc::channel(16),
@@ -185,6 +190,10 @@ impl StoreWriter {
                 let loaded = self.load(&target, staged);
                 let _ = reply.send(loaded);
             }
+            WriterCommand::Rooted { path } => match self.files.get_mut(&path) {
+                Some(file) => file.set_rooted(),
+                None => self.rooted.push(path),
+            },
             WriterCommand::Update { target, key, change, durability, reply } => {
                 let outcome = self
                     .load(&target, staged)
@@ -224,7 +233,10 @@ impl StoreWriter {
             Some(_) if staged.get(&target.path).is_some_and(|staged| !staged.undos.is_empty()) => Ok(()),
             Some(file) => file.take_in_edits(),
             None => {
-                let file = StoreFile::load(target, &self.options)?;
+                let mut file = StoreFile::load(target, &self.options)?;
+                if self.rooted.contains(&target.path) {
+                    file.set_rooted();
+                }
                 self.shelf.write().insert(target.path.clone(), file.published());
                 self.files.insert(target.path.clone(), file);
                 Ok(())

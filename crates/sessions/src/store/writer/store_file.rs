@@ -85,6 +85,11 @@ struct Writing {
 }
 
 impl StoreFile {
+    /// Notes that the directories down to the file are durable.
+    pub(super) fn set_rooted(&mut self) {
+        self.journal.set_rooted();
+    }
+
     /// Reads file and journal.
     pub(super) fn load(target: &StoreTarget, options: &FileStoreOptions) -> Result<Self, StoreError> {
         let (path, disk) = (target.path.clone(), SharedDisk::clone(&options.disk));
