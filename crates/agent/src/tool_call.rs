@@ -342,7 +342,7 @@ fn fitted(spec: &ToolSpec, call: &ToolCall) -> Result<Value, String> {
     if violations.is_empty() {
         return Ok(args);
     }
-    let lines: Vec<String> = violations.iter().map(line).collect();
+    let lines: Vec<String> = violations.flat().into_iter().map(line).collect();
     let received = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
     Err(format!(
         "Validation failed for tool \"{}\":\n{}\n\nReceived arguments:\n{received}",
@@ -351,11 +351,12 @@ fn fitted(spec: &ToolSpec, call: &ToolCall) -> Result<Value, String> {
     ))
 }
 
-fn line(violation: &Violation) -> String {
-    let path = match (violation.path.strip_prefix('/'), &violation.kind) {
+fn line(violation: &Violation<'_>) -> String {
+    let pointer = violation.pointer();
+    let path = match (pointer.strip_prefix('/'), &violation.kind) {
         (Some(path), _) => path,
         (None, ViolationKind::Missing(name)) => name,
-        (None, ViolationKind::Unexpected(_) | ViolationKind::Other(_)) => "root",
+        (None, _) => "root",
     };
     format!("  - {path}: {}", violation.message())
 }

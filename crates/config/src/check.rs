@@ -1,6 +1,6 @@
 //! Validation of a document as a config (spec `config.md` §4).
 //!
-//! [`schema`] checks structure ([`choices`] says what would have fitted), [`rules`] what a JSON Schema can't say about single values and neighbours, [`whole`] what
+//! [`structure`] checks a document against [`schema`] ([`choices`] says what would have fitted), [`rules`] what a JSON Schema can't say about single values and neighbours, [`whole`] what
 //! needs the document as a whole, [`ignored`] and [`approvals`] what names something that is not there, [`plugins_off`] which platforms are off though they are set up, [`unused_bot`] which bot is, [`who_is_heard`] which people a
 //! platform's policies and lists leave out or let in. Later steps run only when the earlier ones found nothing, as in the reference.
 
@@ -11,6 +11,7 @@ mod ignored;
 mod plugins_off;
 mod rules;
 pub(crate) mod schema;
+pub(crate) mod structure;
 mod telegram;
 mod unused_bot;
 mod who_is_heard;
@@ -31,7 +32,7 @@ pub(crate) struct Findings {
 
 /// Checks a document in which includes and variables are already resolved.
 pub(crate) fn check(document: &Value, paths: &Paths, env: &Environment) -> Findings {
-    let mut issues = schema::check(document);
+    let mut issues = structure::check(document);
     issues.extend(rules::check(document, &issues));
     if !issues.is_empty() {
         return Findings { issues, warnings: Vec::new() };

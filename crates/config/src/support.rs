@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use crate::Loaded;
-use crate::check::schema::{self, join};
+use crate::check::schema::join;
+use crate::check::structure;
 use crate::legacy;
 
 /// Prefixes of the paths that the product acts on; `*` is any key or index. A line is added when a feature is;
@@ -325,7 +326,7 @@ const SUPPORTED: &[&str] = &[
 pub fn unsupported(loaded: &Loaded) -> Vec<String> {
     let is_sound = loaded.snapshot.issues.is_empty();
     let unknown: fn(&Value) -> Vec<Vec<String>> =
-        if is_sound { |_| Vec::new() } else { schema::unknown_keys };
+        if is_sound { |_| Vec::new() } else { structure::unknown_keys };
     unsupported_in(&loaded.snapshot.parsed, unknown)
 }
 
@@ -434,7 +435,7 @@ mod tests {
             "telegram": {"botTokn": "t"},
             "agents": {"defaults": {"thinking": "low", "imageModel": {"primary": "a/b"}}},
         });
-        assert_eq!(unsupported_in(&document, schema::unknown_keys), ["gateway.tls"]);
+        assert_eq!(unsupported_in(&document, structure::unknown_keys), ["gateway.tls"]);
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::check::schema;
+use crate::check::structure;
 use crate::{legacy, value_path};
 
 /// The paths of the keys in the file's document that are known neither now nor as keys of older versions.
 pub fn unknown_keys(document: &Value) -> Vec<Vec<String>> {
     // A key that is moved on load is judged by where it goes; what is found there can't be taken out of the file.
     let moved = legacy::migrate(document).map(|(moved, _)| moved);
-    let unknown = schema::unknown_keys(moved.as_ref().unwrap_or(document)).into_iter();
+    let unknown = structure::unknown_keys(moved.as_ref().unwrap_or(document)).into_iter();
     unknown.filter(|path| path != &["$include"] && value_path::get(document, path).is_some()).collect()
 }
 

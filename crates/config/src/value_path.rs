@@ -189,7 +189,7 @@ pub fn unset(root: &mut Value, path: &[String]) -> bool {
 
 /// The keys of a document that a dotted text names, as far as they are there, and the rest of the text. Keys may hold dots: of those
 /// that fit the longest counts.
-pub(crate) fn locate<'a>(root: &Value, mut dotted: &'a str) -> (Vec<String>, &'a str) {
+fn locate<'a>(root: &Value, mut dotted: &'a str) -> (Vec<String>, &'a str) {
     let mut found = Vec::new();
     let mut node = root;
     while !dotted.is_empty() {

@@ -1,22 +1,29 @@
-//! Validation against the JSON Schema subset that params and tool arguments use, with the texts OpenClaw's clients show
-//! and match (spec `gateway-protocol.md` §2.2). The texts, their order and their de-duplication are the reason this is
-//! not a general validator: they are those of AJV with all errors collected.
+//! Validation against the JSON Schema subset that params, tool arguments and the configuration use.
+//!
+//! One walk over a compiled schema finds typed [`Violation`]s, in the order of the validator that
+//! OpenClaw uses in that place (a [`Dialect`]). Their texts, their order and their de-duplication
+//! are what its clients show and match (spec `gateway-protocol.md` §2.2), and the reason this is not
+//! a general validator. The texts for params and tool arguments are in `texts`; those for the
+//! configuration are in the crate that reads it.
 //!
 //! Understood: `type`, `const`, `enum`, lengths, ranges, `multipleOf`, `pattern`, `items`, `uniqueItems`, `required`,
-//! `properties`, `additionalProperties`, `anyOf`, `oneOf`, `allOf`, `not`, and `$ref` into the same document. Anything
-//! else is ignored.
+//! `properties`, `additionalProperties`, `pattern` in `propertyNames`, `anyOf`, `oneOf`, `allOf`, `not`, and `$ref`
+//! into the same document. Anything else is ignored.
 
 mod coerce;
 mod compile;
+mod rule;
+mod texts;
 mod validate;
+mod violation;
 
 use std::collections::BTreeMap;
 
-use regex::Regex;
 use serde_json::Value;
 
 pub use coerce::coerce;
-pub use validate::{Violation, ViolationKind, Violations};
+pub use rule::{LengthLimit, NumberLimit, Rule, Type};
+pub use violation::{PathStep, Violation, ViolationKind, Violations};
 
 /// A compiled JSON Schema.
 #[derive(Debug, Clone)]
@@ -24,94 +31,27 @@ pub struct Schema {
     root: Rule,
     /// Targets of `$ref`s, by their pointer.
     definitions: BTreeMap<String, Rule>,
+    dialect: Dialect,
 }
 
-/// Compiled schema object.
-#[derive(Debug, Clone, Default)]
-struct Rule {
-    /// The schema `false`.
-    never: bool,
-    reference: Option<String>,
-    types: Vec<Type>,
-    constant: Option<Value>,
-    choices: Option<Vec<Value>>,
-    maximum: Option<serde_json::Number>,
-    minimum: Option<serde_json::Number>,
-    exclusive_maximum: Option<serde_json::Number>,
-    exclusive_minimum: Option<serde_json::Number>,
-    multiple_of: Option<serde_json::Number>,
-    max_length: Option<u64>,
-    min_length: Option<u64>,
-    pattern: Option<Regex>,
-    max_items: Option<u64>,
-    min_items: Option<u64>,
-    unique_items: bool,
-    items: Option<Box<Rule>>,
-    max_properties: Option<u64>,
-    min_properties: Option<u64>,
-    required: Vec<String>,
-    properties: Vec<(String, Rule)>,
-    additional: Additional,
-    not: Option<Box<Rule>>,
-    any_of: Vec<Rule>,
-    one_of: Vec<Rule>,
-    all_of: Vec<Rule>,
-}
-
-/// Rule for keys outside `properties`.
-#[derive(Debug, Clone, Default)]
-enum Additional {
-    #[default]
-    Allowed,
-    Forbidden,
-    Checked(Box<Rule>),
-}
-
-/// The types of JSON Schema.
+/// Reading of a schema: that of the validator which OpenClaw uses in the same place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Type {
-    Null,
-    Boolean,
-    Integer,
-    Number,
-    String,
-    Array,
-    Object,
+pub enum Dialect {
+    /// AJV, for params and tool arguments.
+    Ajv,
+    /// Zod, for the configuration. A schema made from Zod's types describes their output, so a
+    /// required key with a default may be absent. Lengths are UTF-16 units, `oneOf` is `anyOf`,
+    /// and violations of an object come in the order of its properties, unknown keys last.
+    Zod,
 }
 
-impl Type {
-    const ALL: [(Self, &'static str); 7] = [
-        (Self::Null, "null"),
-        (Self::Boolean, "boolean"),
-        (Self::Integer, "integer"),
-        (Self::Number, "number"),
-        (Self::String, "string"),
-        (Self::Array, "array"),
-        (Self::Object, "object"),
-    ];
-
-    fn parse(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, text)| *text == name).map(|(kind, _)| *kind)
-    }
-
-    fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, text)| text)
-    }
-
-    /// True if a value is of this type. A number without fraction is an integer however it is
-    /// spelled.
-    fn admits(self, value: &Value) -> bool {
-        match (self, value) {
-            (Self::Null, Value::Null)
-            | (Self::Boolean, Value::Bool(_))
-            | (Self::Number, Value::Number(_))
-            | (Self::String, Value::String(_))
-            | (Self::Array, Value::Array(_))
-            | (Self::Object, Value::Object(_)) => true,
-            (Self::Integer, Value::Number(n)) => {
-                n.is_i64() || n.is_u64() || n.as_f64().is_some_and(|f| f.is_finite() && f.fract() == 0.0)
-            }
-            _ => false,
+impl Dialect {
+    /// Maximum number of violations collected. An answer to a client is for people; the file
+    /// belongs to the owner, who is told everything.
+    const fn max_violations(self) -> usize {
+        match self {
+            Self::Ajv => 200,
+            Self::Zod => usize::MAX,
         }
     }
 }

@@ -2,63 +2,61 @@
 //! the reference's.
 
 use indexmap::IndexSet;
+use openclaw_protocol::schema::{Rule, Type};
 use serde_json::Value;
 
-use super::schema::{SchemaFault, check_against, type_name};
 use crate::redact::is_secret_name;
 
 /// Characters of a found value that are shown.
 const SHOWN: usize = 40;
 
-/// `allowed: "auto", "lan"; found "public"`, or the fault by the only member of the value's kind.
-pub(super) fn explain(members: &[Value], value: &Value, path: &str) -> String {
-    if value.is_object() || value.is_array() {
-        let of_kind: Vec<&Value> = members.iter().filter(|member| takes(member, type_name(value))).collect();
-        if let [only] = of_kind.as_slice()
-            && let Some(fault) =
-                check_against(only, value, path).into_iter().next().map(SchemaFault::into_issue)
-        {
-            return fault.line();
-        }
-    }
-    format!("allowed: {}; found {}", list(members.iter().flat_map(choices_of)), found(value, path))
+/// `allowed: "auto", "lan"; found "public"`.
+pub(super) fn of_members(members: &[Rule], value: &Value, path: &str) -> String {
+    allowed(members.iter().flat_map(choices_of), &found(value, path))
+}
+
+/// The same for a value that has none of these types.
+pub(super) fn of_types(types: &[Type], value: &Value, path: &str) -> String {
+    allowed(types.iter().map(|kind| words(*kind).to_owned()), &found(value, path))
 }
 
 /// The same for a value that is not there.
-pub(super) fn missing(property: &Value) -> String {
-    format!("allowed: {}; found nothing", list(choices_of(property).into_iter()))
+pub(super) fn missing(property: &Rule) -> String {
+    allowed(choices_of(property).into_iter(), "nothing")
 }
 
-fn list(choices: impl Iterator<Item = String>) -> String {
-    choices.collect::<IndexSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
-}
-
-fn takes(member: &Value, kind: &str) -> bool {
-    member.get("type").and_then(Value::as_str) == Some(kind)
+fn allowed(choices: impl Iterator<Item = String>, found: &str) -> String {
+    let choices: Vec<String> = choices.collect::<IndexSet<_>>().into_iter().collect();
+    format!("allowed: {}; found {found}", choices.join(", "))
 }
 
 /// Values that one member of a union allows.
-fn choices_of(member: &Value) -> Vec<String> {
-    if let Some(members) = member.get("anyOf").or_else(|| member.get("oneOf")).and_then(Value::as_array) {
-        return members.iter().flat_map(choices_of).collect();
+fn choices_of(member: &Rule) -> Vec<String> {
+    if !member.branches().is_empty() {
+        return member.branches().iter().flat_map(choices_of).collect();
     }
-    if let Some(only) = member.get("const") {
+    if let Some(only) = member.constant() {
         return vec![only.to_string()];
     }
-    if let Some(values) = member.get("enum").and_then(Value::as_array) {
+    if let Some(values) = member.choices() {
         return values.iter().map(Value::to_string).collect();
     }
-    let name = match member.get("type").and_then(Value::as_str) {
-        Some("boolean") => "true, false",
-        Some("string") => "a text",
-        Some("number") => "a number",
-        Some("integer") => "a whole number",
-        Some("array") => "a list",
-        Some("object") => "an object",
-        Some(other) => other,
-        None => "another kind of value",
-    };
-    vec![name.to_owned()]
+    match member.types() {
+        [only] => vec![words(*only).to_owned()],
+        _ => vec!["another kind of value".to_owned()],
+    }
+}
+
+fn words(kind: Type) -> &'static str {
+    match kind {
+        Type::Boolean => "true, false",
+        Type::String => "a text",
+        Type::Number => "a number",
+        Type::Integer => "a whole number",
+        Type::Array => "a list",
+        Type::Object => "an object",
+        Type::Null => "null",
+    }
 }
 
 /// The value, unless it is large or its key names a secret.

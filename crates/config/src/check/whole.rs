@@ -7,7 +7,7 @@ use openclaw_protocol::AgentId;
 use serde_json::{Map, Value};
 
 use super::Findings;
-use super::schema::check_plugin_config;
+use super::structure::check_plugin_config;
 use crate::environment::without_dots;
 use crate::value_path::{items, texts};
 use crate::{Environment, Issue, Paths, installed_extensions};

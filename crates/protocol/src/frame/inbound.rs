@@ -72,7 +72,8 @@ pub fn parse_inbound(text: &str) -> Inbound<'_> {
             !text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
         return if is_other_json { invalid(None, &REQUEST.validate(&Value::Null)) } else { Inbound::NotJson };
     };
-    let violations = REQUEST.validate(&Value::Object(shallow.clone()));
+    let document = Value::Object(shallow.clone());
+    let violations = REQUEST.validate(&document);
     let mut text = |name: &str| match shallow.get_mut(name).map(Value::take) {
         Some(Value::String(text)) => Some(text),
         _ => None,
@@ -85,7 +86,7 @@ pub fn parse_inbound(text: &str) -> Inbound<'_> {
     }
 }
 
-fn invalid(id: Option<String>, violations: &Violations) -> Inbound<'static> {
+fn invalid(id: Option<String>, violations: &Violations<'_>) -> Inbound<'static> {
     let error = ErrorShape::invalid(format!("invalid request frame: {}", violations.text()));
     Inbound::Invalid { id: id.unwrap_or_else(|| "invalid".to_owned()), error }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::validate::admits;
-use super::{Additional, Rule, Schema, Type};
+use super::rule::{Additional, ObjectRule};
+use super::{Dialect, Rule, Schema, Type};
 
 /// Depth to which values are looked into.
 const MAX_DEPTH: u32 = 64;
@@ -35,33 +35,37 @@ impl<'a> Walk<'a> {
             return;
         }
         self.steps -= 1;
-        if let Some(target) = rule.reference.as_ref().and_then(|key| self.schema.definitions.get(key)) {
+        if let Some(target) = rule.reference().and_then(|key| self.schema.definitions.get(key)) {
             self.rule(target, value, depth + 1);
         }
-        if !admits(&rule.types, value)
+        let types = rule.types();
+        if !types.is_empty()
+            && !types.iter().any(|kind| is_of(*kind, value))
             && let Some(other) =
-                rule.types.iter().find_map(|kind| converted(*kind, value)).or_else(|| listed(rule, value))
+                types.iter().find_map(|kind| converted(*kind, value)).or_else(|| listed(rule, value))
         {
             *value = other;
         }
         match value {
-            Value::Object(fields) => self.object(rule, fields, depth),
+            Value::Object(fields) => {
+                if let Some(object) = rule.object() {
+                    self.object(object, fields, depth);
+                }
+            }
             Value::Array(items) => {
-                if let Some(each) = &rule.items {
+                if let Some(each) = rule.items() {
                     items.iter_mut().for_each(|item| self.rule(each, item, depth + 1));
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
-        rule.all_of.iter().for_each(|part| self.rule(part, value, depth + 1));
+        rule.all_of().iter().for_each(|part| self.rule(part, value, depth + 1));
         self.alternative(rule, value, depth);
     }
 
-    fn object(&mut self, rule: &'a Rule, fields: &mut Map<String, Value>, depth: u32) {
+    fn object(&mut self, object: &'a ObjectRule, fields: &mut Map<String, Value>, depth: u32) {
         for (name, value) in fields.iter_mut() {
-            let property =
-                rule.properties.iter().find(|(property, _)| property == name).map(|(_, rule)| rule);
-            match (property, &rule.additional) {
+            match (object.property(name), &object.additional) {
                 (Some(property), _) => self.rule(property, value, depth + 1),
                 (None, Additional::Checked(each)) => self.rule(each, value, depth + 1),
                 (None, Additional::Allowed | Additional::Forbidden) => {}
@@ -71,7 +75,7 @@ impl<'a> Walk<'a> {
 
     /// Leaves a value that satisfies one of the alternatives; else takes the first it satisfies when coerced.
     fn alternative(&mut self, rule: &'a Rule, value: &mut Value, depth: u32) {
-        let branches = if rule.any_of.is_empty() { &rule.one_of } else { &rule.any_of };
+        let branches = rule.branches();
         if branches.iter().any(|branch| self.schema.fits(branch, value)) {
             return;
         }
@@ -87,12 +91,17 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// Tool arguments are read as AJV reads them.
+fn is_of(kind: Type, value: &Value) -> bool {
+    kind.admits(value, Dialect::Ajv)
+}
+
 fn converted(kind: Type, value: &Value) -> Option<Value> {
     match (kind, value) {
         (Type::String, Value::Number(number)) => Some(Value::String(number.to_string())),
         (Type::String, Value::Bool(flag)) => Some(Value::String(flag.to_string())),
         (Type::String, Value::Null) => Some(Value::String(String::new())),
-        (Type::Number | Type::Integer, Value::String(text)) => parsed(text).filter(|n| kind.admits(n)),
+        (Type::Number | Type::Integer, Value::String(text)) => parsed(text).filter(|n| is_of(kind, n)),
         (Type::Number | Type::Integer, Value::Bool(flag)) => Some(Value::from(i64::from(*flag))),
         (Type::Number | Type::Integer, Value::Null) => Some(Value::from(0)),
         (Type::Boolean, Value::String(text)) => match text.as_str() {
@@ -117,8 +126,8 @@ fn converted(kind: Type, value: &Value) -> Option<Value> {
 /// blank text. Text that is a list itself stays: it would be one item that nobody meant.
 fn listed(rule: &Rule, value: &Value) -> Option<Value> {
     let text = value.as_str()?;
-    let is_text = |items: &Rule| items.types.contains(&Type::String);
-    if !rule.types.contains(&Type::Array) || !rule.items.as_deref().is_some_and(is_text) {
+    let is_text = |items: &Rule| items.types().contains(&Type::String);
+    if !rule.types().contains(&Type::Array) || !rule.items().is_some_and(is_text) {
         return None;
     }
     if serde_json::from_str::<Vec<Value>>(text).is_ok() {

@@ -1,10 +1,11 @@
-//! [`Rule`]s against a value: every violation, in AJV's order.
-
-use std::fmt;
+//! [`Rule`]s against a value: every violation, in the order of the schema's dialect.
 
 use serde_json::{Map, Number, Value};
 
-use super::{Additional, Rule, Schema, Type};
+use super::rule::{Additional, Keyword, ObjectRule};
+use super::{
+    Dialect, LengthLimit, NumberLimit, PathStep, Rule, Schema, Violation, ViolationKind, Violations,
+};
 
 /// Nesting limit for schema and value; what lies deeper is not looked at. (JSON text itself is read
 /// to 128 levels.)
@@ -13,12 +14,9 @@ const MAX_DEPTH: u32 = 256;
 /// Rules applied to values before giving up: a schema may branch into itself without end.
 const MAX_STEPS: u32 = 2_000_000;
 
-/// Maximum number of violations collected: an answer is for people.
-const MAX_VIOLATIONS: usize = 200;
-
 impl Schema {
     /// Checks a value and reports everything that is wrong with it.
-    pub fn validate(&self, value: &Value) -> Violations {
+    pub fn validate<'a>(&'a self, value: &'a Value) -> Violations<'a> {
         self.run(&self.root, value, MAX_STEPS)
     }
 
@@ -28,276 +26,248 @@ impl Schema {
         self.run(rule, value, STEPS).is_empty()
     }
 
-    fn run(&self, rule: &Rule, value: &Value, steps: u32) -> Violations {
-        let mut check = Check { schema: self, path: String::new(), found: Vec::new(), depth: 0, steps };
+    fn run<'a>(&'a self, rule: &'a Rule, value: &'a Value, steps: u32) -> Violations<'a> {
+        let mut check = Check { schema: self, path: Vec::new(), found: Found::default(), depth: 0, steps };
         check.rule(rule, value);
         if check.steps == 0 {
-            check.say("is too large to be validated");
+            check.report(rule, value, ViolationKind::TooLarge);
         }
-        Violations(check.found)
-    }
-}
-
-/// Violations of a value, in order. Empty means valid.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Violations(Vec<Violation>);
-
-impl Violations {
-    /// True if the value is valid.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The violations in order, repetitions included.
-    pub fn iter(&self) -> impl Iterator<Item = &Violation> {
-        self.0.iter()
-    }
-
-    /// The text of the gateway: parts joined with `; `, each once.
-    pub fn text(&self) -> String {
-        let mut parts: Vec<String> = Vec::new();
-        for violation in &self.0 {
-            let part = violation.to_string();
-            if !parts.contains(&part) {
-                parts.push(part);
-            }
-        }
-        parts.join("; ")
-    }
-}
-
-/// Violation of the schema at one place. `Display` is the gateway's wording.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Violation {
-    /// JSON pointer of the value; empty for the root.
-    pub path: String,
-    /// Kind of fault.
-    pub kind: ViolationKind,
-}
-
-/// Fault of a value.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ViolationKind {
-    /// A required key is missing.
-    Missing(String),
-    /// A key that the schema does not know.
-    Unexpected(String),
-    /// Anything else: the validator's sentence.
-    Other(String),
-}
-
-impl Violation {
-    /// AJV's own sentence, without the path: what tool-argument errors show.
-    pub fn message(&self) -> String {
-        match &self.kind {
-            ViolationKind::Missing(name) => format!("must have required property '{name}'"),
-            ViolationKind::Unexpected(_) => "must NOT have additional properties".to_owned(),
-            ViolationKind::Other(text) => text.clone(),
-        }
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = if self.path.is_empty() { "root" } else { &self.path };
-        match &self.kind {
-            ViolationKind::Unexpected(name) => write!(f, "at {at}: unexpected property '{name}'"),
-            _ if self.path.is_empty() => f.write_str(&self.message()),
-            _ => write!(f, "at {at}: {}", self.message()),
-        }
+        Violations(check.found.list)
     }
 }
 
 struct Check<'a> {
     schema: &'a Schema,
-    path: String,
-    found: Vec<Violation>,
+    path: Vec<PathStep<'a>>,
+    found: Found<'a>,
     depth: u32,
     /// Number of rules that may still be applied.
     steps: u32,
 }
 
+/// Violations of a value, or of one alternative for it.
+#[derive(Default)]
+struct Found<'a> {
+    list: Vec<Violation<'a>>,
+    /// Number of violations, with those of alternatives.
+    count: usize,
+}
+
 impl<'a> Check<'a> {
-    fn report(&mut self, kind: ViolationKind) {
-        if self.found.len() < MAX_VIOLATIONS {
-            self.found.push(Violation { path: self.path.clone(), kind });
+    fn report(&mut self, rule: &'a Rule, value: &'a Value, kind: ViolationKind<'a>) {
+        if self.found.count < self.schema.dialect.max_violations() {
+            self.found.count += 1;
+            self.found.list.push(Violation { path: self.path.clone(), value, rule, kind });
         }
     }
 
-    fn say(&mut self, text: impl Into<String>) {
-        self.report(ViolationKind::Other(text.into()));
-    }
-
-    fn rule(&mut self, rule: &'a Rule, value: &Value) {
+    fn rule(&mut self, rule: &'a Rule, value: &'a Value) {
         if self.depth >= MAX_DEPTH || self.steps == 0 {
             return;
         }
         self.steps -= 1;
         self.depth += 1;
-        self.checks(rule, value);
+        for keyword in &rule.0 {
+            if let Some(kind) = self.keyword(rule, keyword, value) {
+                self.report(rule, value, kind);
+            }
+        }
         self.depth -= 1;
     }
 
-    fn checks(&mut self, rule: &'a Rule, value: &Value) {
-        if rule.never {
-            self.say("boolean schema is false");
+    /// Applies a keyword. Returns the violation of the value itself; those of its parts are
+    /// reported.
+    fn keyword(
+        &mut self,
+        rule: &'a Rule,
+        keyword: &'a Keyword,
+        value: &'a Value,
+    ) -> Option<ViolationKind<'a>> {
+        match (keyword, value) {
+            (Keyword::Never, _) => return Some(ViolationKind::Never),
+            (Keyword::Reference(key), _) => {
+                if let Some(target) = self.schema.definitions.get(key) {
+                    self.rule(target, value);
+                }
+            }
+            (Keyword::Types(types), _) => {
+                let is_admitted = types.iter().any(|kind| kind.admits(value, self.schema.dialect));
+                return (!is_admitted).then_some(ViolationKind::Type(types));
+            }
+            (Keyword::NumberLimit(bound, limit), Value::Number(number)) => {
+                return (!holds(*bound, number, limit)).then_some(ViolationKind::NumberLimit(*bound, limit));
+            }
+            (Keyword::LengthLimit(count, limit), _) => {
+                let length = self.length(*count, value)?;
+                let holds = if count.is_most() { length <= *limit } else { length >= *limit };
+                return (!holds).then_some(ViolationKind::LengthLimit(*count, *limit));
+            }
+            (Keyword::Pattern(pattern), Value::String(text)) => {
+                return (!pattern.matches(text)).then(|| ViolationKind::Pattern(pattern.as_str()));
+            }
+            (Keyword::Constant(constant), _) => {
+                return (!same(constant, value)).then_some(ViolationKind::Constant(constant));
+            }
+            (Keyword::Choices(choices), _) => {
+                let is_choice = choices.iter().any(|choice| same(choice, value));
+                return (!is_choice).then_some(ViolationKind::Choice(choices));
+            }
+            (Keyword::Not(not), _) => {
+                return self.branch(not, value).list.is_empty().then_some(ViolationKind::Not);
+            }
+            (Keyword::AnyOf(branches), _) => return self.any_of(branches, value),
+            (Keyword::OneOf(branches), _) => return self.one_of(branches, value),
+            (Keyword::AllOf(parts), _) => parts.iter().for_each(|part| self.rule(part, value)),
+            (Keyword::UniqueItems, Value::Array(items)) => {
+                let (later, earlier) = repeated(items)?;
+                return Some(ViolationKind::Duplicate { earlier, later });
+            }
+            (Keyword::Items(each), Value::Array(items)) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.at(PathStep::Index(index), |check| check.rule(each, item));
+                }
+            }
+            (Keyword::Object(object), Value::Object(fields)) => {
+                self.object(rule, object, value, fields);
+            }
+            (
+                Keyword::NumberLimit(..)
+                | Keyword::Pattern(_)
+                | Keyword::UniqueItems
+                | Keyword::Items(_)
+                | Keyword::Object(_),
+                _,
+            ) => {}
         }
-        if let Some(target) = rule.reference.as_ref().and_then(|key| self.schema.definitions.get(key)) {
-            self.rule(target, value);
-        }
-        if !rule.types.is_empty() && !rule.types.iter().any(|kind| kind.admits(value)) {
-            let names: Vec<&str> = rule.types.iter().map(|kind| kind.name()).collect();
-            self.say(format!("must be {}", names.join(",")));
-        }
-        match value {
-            Value::Number(number) => self.number(rule, number),
-            Value::String(text) => self.string(rule, text),
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {}
-        }
-        self.untyped(rule, value);
-        match value {
-            Value::Array(items) => self.array(rule, items),
-            Value::Object(fields) => self.object(rule, fields),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
+        None
     }
 
-    fn number(&mut self, rule: &Rule, number: &Number) {
-        let Some(float) = number.as_f64() else { return };
-        let broken = |bound: &Option<Number>, holds: fn(f64, f64) -> bool| {
-            let (bound, text) = bound.as_ref().and_then(|number| Some((number.as_f64()?, number)))?;
-            (!holds(float, bound)).then(|| spelled(bound, text))
+    /// Length that a limit is about; `None` if the value has no such length.
+    fn length(&self, count: LengthLimit, value: &Value) -> Option<u64> {
+        let length = match (count, value) {
+            (LengthLimit::MaxLength | LengthLimit::MinLength, Value::String(text)) => {
+                match self.schema.dialect {
+                    Dialect::Ajv => text.chars().count(),
+                    Dialect::Zod => text.encode_utf16().count(),
+                }
+            }
+            (LengthLimit::MaxItems | LengthLimit::MinItems, Value::Array(items)) => items.len(),
+            (LengthLimit::MaxProperties | LengthLimit::MinProperties, Value::Object(fields)) => fields.len(),
+            _ => return None,
         };
-        let found = [
-            ("<=", broken(&rule.maximum, |value, bound| value <= bound)),
-            (">=", broken(&rule.minimum, |value, bound| value >= bound)),
-            ("<", broken(&rule.exclusive_maximum, |value, bound| value < bound)),
-            (">", broken(&rule.exclusive_minimum, |value, bound| value > bound)),
-            ("multiple of", broken(&rule.multiple_of, |value, step| (value / step).fract() == 0.0)),
-        ];
-        for (relation, bound) in found {
-            if let Some(bound) = bound {
-                self.say(format!("must be {relation} {bound}"));
-            }
-        }
+        u64::try_from(length).ok()
     }
 
-    fn string(&mut self, rule: &Rule, text: &str) {
-        if rule.max_length.is_some() || rule.min_length.is_some() {
-            let length = text.chars().count() as u64;
-            self.size(length, rule.max_length, rule.min_length, "characters");
-        }
-        if let Some(pattern) = rule.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
-            self.say(format!("must match pattern \"{}\"", pattern.as_str()));
-        }
-    }
-
-    fn size(&mut self, length: u64, most: Option<u64>, least: Option<u64>, what: &str) {
-        if let Some(most) = most.filter(|most| length > *most) {
-            self.say(format!("must NOT have more than {most} {what}"));
-        }
-        if let Some(least) = least.filter(|least| length < *least) {
-            self.say(format!("must NOT have fewer than {least} {what}"));
-        }
-    }
-
-    /// Keywords that look at any value.
-    fn untyped(&mut self, rule: &'a Rule, value: &Value) {
-        if rule.constant.as_ref().is_some_and(|constant| !same(constant, value)) {
-            self.say("must be equal to constant");
-        }
-        if rule.choices.as_ref().is_some_and(|choices| !choices.iter().any(|choice| same(choice, value))) {
-            self.say("must be equal to one of the allowed values");
-        }
-        if let Some(not) = &rule.not
-            && self.branch(not, value).is_empty()
-        {
-            self.say("must NOT be valid");
-        }
-        self.any_of(rule, value);
-        self.one_of(rule, value);
-        for part in &rule.all_of {
-            self.rule(part, value);
-        }
-    }
-
-    fn any_of(&mut self, rule: &'a Rule, value: &Value) {
-        let mut all = Vec::new();
-        for branch in &rule.any_of {
+    fn any_of(&mut self, branches: &'a [Rule], value: &'a Value) -> Option<ViolationKind<'a>> {
+        let mut all = Vec::with_capacity(branches.len());
+        let mut count = 0;
+        for branch in branches {
             let found = self.branch(branch, value);
-            if found.is_empty() {
-                return;
+            if found.list.is_empty() {
+                return None;
             }
-            all.extend(found);
+            count += found.count;
+            all.push(found.list);
         }
-        if !rule.any_of.is_empty() {
-            self.found.extend(all);
-            self.say("must match a schema in anyOf");
-        }
+        self.found.count += count;
+        Some(ViolationKind::AnyOf(all))
     }
 
-    fn one_of(&mut self, rule: &'a Rule, value: &Value) {
-        if rule.one_of.is_empty() {
-            return;
+    fn one_of(&mut self, branches: &'a [Rule], value: &'a Value) -> Option<ViolationKind<'a>> {
+        let results: Vec<_> = branches.iter().map(|branch| self.branch(branch, value)).collect();
+        match results.iter().filter(|found| found.list.is_empty()).count() {
+            0 => {
+                self.found.count += results.iter().map(|found| found.count).sum::<usize>();
+                Some(ViolationKind::OneOf(results.into_iter().map(|found| found.list).collect()))
+            }
+            1 => None,
+            _ => Some(ViolationKind::OneOf(Vec::new())),
         }
-        let results: Vec<_> = rule.one_of.iter().map(|branch| self.branch(branch, value)).collect();
-        let matching = results.iter().filter(|found| found.is_empty()).count();
-        if matching == 1 {
-            return;
-        }
-        if matching == 0 {
-            self.found.extend(results.into_iter().flatten());
-        }
-        self.say("must match exactly one schema in oneOf");
     }
 
     /// The violations of one alternative, kept apart.
-    fn branch(&mut self, rule: &'a Rule, value: &Value) -> Vec<Violation> {
+    fn branch(&mut self, rule: &'a Rule, value: &'a Value) -> Found<'a> {
         let outer = std::mem::take(&mut self.found);
         self.rule(rule, value);
         std::mem::replace(&mut self.found, outer)
     }
 
-    fn array(&mut self, rule: &'a Rule, items: &[Value]) {
-        self.size(items.len() as u64, rule.max_items, rule.min_items, "items");
-        if rule.unique_items
-            && let Some((later, earlier)) = repeated(items)
-        {
-            self.say(format!("must NOT have duplicate items (items ## {earlier} and {later} are identical)"));
-        }
-        if let Some(each) = &rule.items {
-            for (index, item) in items.iter().enumerate() {
-                self.at(&index.to_string(), |check| check.rule(each, item));
+    /// Checks the keys of an object, in the order of the dialect.
+    fn object(
+        &mut self,
+        rule: &'a Rule,
+        object: &'a ObjectRule,
+        value: &'a Value,
+        fields: &'a Map<String, Value>,
+    ) {
+        let is_missing = |name: &str| !fields.contains_key(name);
+        match self.schema.dialect {
+            Dialect::Ajv => {
+                for name in object.required.iter().filter(|name| is_missing(name)) {
+                    self.report(rule, value, ViolationKind::Missing(name));
+                }
+                self.other_keys(rule, object, value, fields);
+                for (name, property) in &object.properties {
+                    if let Some(value) = fields.get(name) {
+                        self.key(object, name, property, value);
+                    }
+                }
+            }
+            Dialect::Zod => {
+                for (name, property) in &object.properties {
+                    match fields.get(name) {
+                        Some(value) => self.key(object, name, property, value),
+                        None if object.required.contains(name) => {
+                            self.report(rule, value, ViolationKind::Missing(name));
+                        }
+                        None => {}
+                    }
+                }
+                self.other_keys(rule, object, value, fields);
             }
         }
     }
 
-    fn object(&mut self, rule: &'a Rule, fields: &Map<String, Value>) {
-        self.size(fields.len() as u64, rule.max_properties, rule.min_properties, "properties");
-        for name in rule.required.iter().filter(|name| !fields.contains_key(*name)) {
-            self.report(ViolationKind::Missing(name.clone()));
-        }
-        let known = |name: &str| rule.properties.iter().any(|(property, _)| property == name);
-        for (name, value) in fields.iter().filter(|(name, _)| !known(name)) {
-            match &rule.additional {
+    /// Checks keys that are no properties of the schema.
+    fn other_keys(
+        &mut self,
+        rule: &'a Rule,
+        object: &'a ObjectRule,
+        value: &'a Value,
+        fields: &'a Map<String, Value>,
+    ) {
+        for (name, each) in fields.iter().filter(|(name, _)| object.property(name).is_none()) {
+            match &object.additional {
                 Additional::Allowed => {}
-                Additional::Forbidden => self.report(ViolationKind::Unexpected(name.clone())),
-                Additional::Checked(each) => self.at(name, |check| check.rule(each, value)),
-            }
-        }
-        for (name, property) in &rule.properties {
-            if let Some(value) = fields.get(name) {
-                self.at(name, |check| check.rule(property, value));
+                Additional::Forbidden => self.report(rule, value, ViolationKind::Unexpected(name)),
+                Additional::Checked(other) => self.key(object, name, other, each),
             }
         }
     }
 
-    fn at(&mut self, step: &str, inner: impl FnOnce(&mut Self)) {
-        let length = self.path.len();
-        self.path.push('/');
-        self.path.push_str(&step.replace('~', "~0").replace('/', "~1"));
+    fn key(&mut self, object: &'a ObjectRule, name: &'a str, rule: &'a Rule, value: &'a Value) {
+        let is_name = object.names.as_ref().is_none_or(|names| names.matches(name));
+        self.at(PathStep::Key(name), |check| {
+            if is_name {
+                check.rule(rule, value);
+            } else {
+                check.report(rule, value, ViolationKind::Name);
+            }
+        });
+    }
+
+    fn at(&mut self, step: PathStep<'a>, inner: impl FnOnce(&mut Self)) {
+        self.path.push(step);
         inner(self);
-        self.path.truncate(length);
+        self.path.pop();
+    }
+}
+
+/// True if a number keeps to a limit. Numbers that JavaScript can't hold have none.
+fn holds(bound: NumberLimit, number: &Number, limit: &Number) -> bool {
+    match (number.as_f64(), limit.as_f64()) {
+        (Some(number), Some(limit)) => bound.holds(number, limit),
+        _ => true,
     }
 }
 
@@ -319,13 +289,4 @@ fn repeated(items: &[Value]) -> Option<(usize, usize)> {
         let earlier = items.iter().take(later).position(|other| same(other, item))?;
         Some((later, earlier))
     })
-}
-
-fn spelled(value: f64, number: &Number) -> String {
-    if number.is_f64() { format!("{value}") } else { number.to_string() }
-}
-
-/// True if a value is of one of the types, for coercion.
-pub(super) fn admits(types: &[Type], value: &Value) -> bool {
-    types.is_empty() || types.iter().any(|kind| kind.admits(value))
 }
