@@ -81,7 +81,11 @@ fn fill_schema_defaults(config: &mut Value) {
     root.entry("commands").or_insert_with(|| json!({}));
     let for_all = root.get("channels").and_then(|channels| channels.pointer("/defaults/groupPolicy"));
     let is_policy_set = for_all.is_some();
-    let mut schema = accepted(|section| FILLED.contains(&section) && root.contains_key(section));
+    let mut schema = accepted(|path| match path {
+        [section] => FILLED.contains(section) && root.contains_key(*section),
+        [section, channel] => root.get(*section).is_some_and(|section| section.get(channel).is_some()),
+        _ => false,
+    });
     let channels = schema.pointer_mut("/properties/channels/properties").and_then(Value::as_object_mut);
     for (_, channel) in channels.into_iter().flatten() {
         let Some(keys) = channel.get_mut("properties").and_then(Value::as_object_mut) else { continue };

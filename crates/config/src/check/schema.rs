@@ -15,24 +15,57 @@ pub(crate) fn served() -> Value {
     serde_json::from_str(SCHEMA).unwrap_or_default()
 }
 
-/// The sections of the schema, not read yet. The file has one on each line: whole, it takes milliseconds to read.
+/// Section whose keys are not read as a whole: it has as much text as all others.
+const CHANNELS: &str = "channels";
+
+/// The sections of the schema, not read yet. The file has one on each line: whole, it takes
+/// milliseconds to read.
 fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
-    SCHEMA.lines().filter_map(|line| line.strip_prefix('"')?.trim_end_matches(',').split_once("\":"))
+    SCHEMA.lines().filter_map(named)
+}
+
+/// The sections of chat platforms, not read yet. Their lines begin with a blank.
+fn platforms() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SCHEMA.lines().filter_map(|line| named(line.strip_prefix(' ')?))
+}
+
+/// Name and text of a section in its line.
+fn named(line: &str) -> Option<(&str, &str)> {
+    line.strip_prefix('"')?.trim_end_matches(',').split_once("\":")
 }
 
 fn section(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// The schema that files are checked against. It knows only the name of sections that are not
-/// wanted: the whole schema takes megabytes and milliseconds, and a file has a few sections.
-pub(crate) fn accepted(wanted: impl Fn(&str) -> bool) -> Value {
+/// The section of chat platforms, with those that are wanted.
+fn channels(head: &str, wanted: impl Fn(&[&str]) -> bool) -> Value {
+    let mut channels = section(&format!("{head}}}}}"));
+    if let Some(properties) = channels.get_mut("properties").and_then(Value::as_object_mut) {
+        let read = |(name, text): (&str, &str)| {
+            let schema = if wanted(&[CHANNELS, name]) { section(text) } else { Value::Object(Map::new()) };
+            (name.to_owned(), schema)
+        };
+        properties.extend(platforms().map(read));
+    }
+    channels
+}
+
+/// The schema that files are checked against. It knows only the name of sections, and of chat
+/// platforms in `channels`, whose path is not wanted: the whole schema takes megabytes and
+/// milliseconds, and a file has a few sections.
+pub(crate) fn accepted(wanted: impl Fn(&[&str]) -> bool) -> Value {
     let read = |(name, text): (&str, &str)| {
-        (name.to_owned(), if wanted(name) { section(text) } else { Value::Object(Map::new()) })
+        let schema = match name {
+            _ if !wanted(&[name]) => Value::Object(Map::new()),
+            CHANNELS => channels(text, &wanted),
+            _ => section(text),
+        };
+        (name.to_owned(), schema)
     };
     let properties: Map<String, Value> = sections().map(read).collect();
     let mut schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
-    let is_wanted = |path: &str| wanted(path.split('.').next().unwrap_or_default());
+    let is_wanted = |path: &str| wanted(&[path.split('.').next().unwrap_or_default()]);
     let more: Map<String, Value> = serde_json::from_str(ACCEPTED).unwrap_or_default();
     for (path, replacement) in more.into_iter().filter(|(path, _)| is_wanted(path)) {
         if let Some(slot) = slot_at(&mut schema, &path) {
@@ -160,7 +193,7 @@ mod tests {
         const THEIRS: &str = include_str!("../../../../tests/golden/config-telegram-keys.json");
         const PAGE: &str = include_str!("../../../../docs/compatibility.md");
         let theirs: Vec<String> = serde_json::from_str(THEIRS).unwrap();
-        let schema = accepted(|section| section == "channels");
+        let schema = accepted(|path| path.starts_with(&["channels"]));
         let section = &schema["properties"]["channels"]["properties"]["telegram"]["properties"];
         let mut found = std::collections::BTreeSet::new();
         for (key, schema) in section.as_object().unwrap().iter().filter(|(key, _)| *key != "accounts") {
@@ -173,10 +206,14 @@ mod tests {
         assert!(unnamed.is_empty(), "docs/compatibility.md does not name {unnamed:?}");
     }
 
+    fn whole(name: &str, text: &str) -> Value {
+        if name == CHANNELS { channels(text, |_| true) } else { section(text) }
+    }
+
     #[test]
     fn every_section_is_a_line_of_the_embedded_schema() {
         let read: Map<String, Value> =
-            sections().map(|(name, text)| (name.to_owned(), section(text))).collect();
+            sections().map(|(name, text)| (name.to_owned(), whole(name, text))).collect();
         assert_eq!(Some(&Value::Object(read)), served().get("properties"));
     }
 

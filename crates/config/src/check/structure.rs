@@ -32,7 +32,8 @@ pub(crate) fn unknown_keys(document: &Value) -> Vec<Vec<String>> {
 }
 
 fn schema_for(document: &Value) -> Schema {
-    Schema::compile_as(Dialect::Zod, &accepted(|section| document.get(section).is_some()))
+    let wanted = |path: &[&str]| path.iter().try_fold(document, |value, key| value.get(key)).is_some();
+    Schema::compile_as(Dialect::Zod, &accepted(wanted))
 }
 
 /// Checks a plugin's own settings against the plugin's schema; the texts are those of the validator the reference uses there.
