@@ -42,9 +42,8 @@ pub use bindings::{Binding, BindingMatch};
 pub use channels::{BeatVisibility, Channels};
 pub use diagnostics::{CacheTrace, Diagnostics};
 pub use gateway::{
-    AuthKind, BindMode, ControlUi, GatewayAuth, GatewayHttp, GatewayMode, GatewayReload, GatewayRemote,
-    GatewaySettings, GatewayTls, HttpEndpoint, HttpEndpoints, ReloadMode, RemoteTransport, Tailscale,
-    TailscaleMode,
+    AuthKind, BindMode, ControlUi, GatewayAuth, GatewayMode, GatewayReload, GatewayRemote, GatewaySettings,
+    GatewayTls, ReloadMode, Tailscale, TailscaleMode,
 };
 pub use heartbeat::{ActiveHours, Heartbeat};
 pub use hooks::{HookCommand, HookEntry, HookModule, Hooks, HooksLoad, InternalHooks};
@@ -74,7 +73,7 @@ pub use tools::{
     ExecSecurity, LoopGuard, Marker, TextOrNumber, ToolPolicy, ToolProfile, Tools, ToolsAgentToAgent,
     ToolsMessage, ToolsScope,
 };
-pub use ui::{Assistant, Discovery, MdnsMode, MdnsSettings, Ui};
+pub use ui::{Assistant, Ui};
 pub use web::{Firecrawl, GrokSearch, PerplexitySearch, SearchProvider, WebFetch, WebSearch, WebTools};
 
 pub(crate) use session::is_session_name;
@@ -100,8 +99,6 @@ pub struct Config {
     pub commands: Commands,
     /// Diagnostics, for finding faults.
     pub diagnostics: Diagnostics,
-    /// Announcing the gateway on the network.
-    pub discovery: Discovery,
     /// The daemon's listener, authentication and web surfaces.
     pub gateway: GatewaySettings,
     /// Hooks: programs that are told what happens.

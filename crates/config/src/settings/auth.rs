@@ -23,8 +23,6 @@ pub struct AuthProfile {
     pub provider: String,
     /// Kind of credential.
     pub mode: AuthMode,
-    /// Account it belongs to.
-    pub email: Option<String>,
 }
 
 /// `auth.profiles.*.mode`.

@@ -32,8 +32,6 @@ pub struct GatewaySettings {
     pub tls: GatewayTls,
     /// Web UI.
     pub control_ui: ControlUi,
-    /// Optional HTTP APIs.
-    pub http: GatewayHttp,
 }
 
 /// `gateway.mode`.
@@ -123,8 +121,6 @@ impl AuthKind {
 pub struct Tailscale {
     /// Exposure of the gateway.
     pub mode: TailscaleMode,
-    /// True if the exposure is undone at exit.
-    pub reset_on_exit: bool,
 }
 
 /// `gateway.tailscale.mode`.
@@ -146,28 +142,12 @@ pub enum TailscaleMode {
 pub struct GatewayRemote {
     /// `ws://` or `wss://` address.
     pub url: Option<String>,
-    /// Transport to reach it.
-    pub transport: Option<RemoteTransport>,
     /// Token of the remote gateway.
     pub token: Option<Secret>,
     /// Password of the remote gateway.
     pub password: Option<Secret>,
     /// SHA-256 of its certificate.
     pub tls_fingerprint: Option<String>,
-    /// `user@host` for an SSH tunnel.
-    pub ssh_target: Option<String>,
-    /// Identity file for the tunnel.
-    pub ssh_identity: Option<String>,
-}
-
-/// `gateway.remote.transport`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RemoteTransport {
-    /// Tunnel through SSH.
-    Ssh,
-    /// Directly to the URL.
-    Direct,
 }
 
 /// `gateway.reload`.
@@ -209,14 +189,6 @@ pub enum ReloadMode {
 pub struct GatewayTls {
     /// Serve HTTPS and WSS instead of plain text.
     pub enabled: bool,
-    /// Make a self-signed certificate when the files are missing; default true.
-    pub auto_generate: Option<bool>,
-    /// Certificate file.
-    pub cert_path: Option<String>,
-    /// Key file.
-    pub key_path: Option<String>,
-    /// Additional authorities.
-    pub ca_path: Option<String>,
 }
 
 /// `gateway.controlUi`.
@@ -242,30 +214,4 @@ impl ControlUi {
     pub fn is_enabled(&self) -> bool {
         self.enabled.unwrap_or(true)
     }
-}
-
-/// `gateway.http`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct GatewayHttp {
-    /// Optional APIs that are on.
-    pub endpoints: HttpEndpoints,
-}
-
-/// `gateway.http.endpoints`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct HttpEndpoints {
-    /// OpenAI Chat Completions.
-    pub chat_completions: HttpEndpoint,
-    /// OpenResponses.
-    pub responses: HttpEndpoint,
-}
-
-/// Optional HTTP API.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-pub struct HttpEndpoint {
-    /// Default false.
-    pub enabled: bool,
 }

@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MessageSettings {
-    /// Put before inbound text.
-    pub message_prefix: Option<String>,
     /// Put before replies.
     pub response_prefix: Option<String>,
     /// Behaviour in groups.

@@ -213,7 +213,7 @@ mod tests {
         let store = store(&json!({"profiles": {
             "a": key("anthropic"), "b": oauth("anthropic"),
             "t": {"type": "token", "provider": "anthropic", "token": "t"}, "blank": {"type": "api_key", "provider": "anthropic", "key": " "}, "elsewhere": key("anthropic")}}));
-        let profile = |mode| AuthProfile { provider: "anthropic".to_owned(), mode, email: None };
+        let profile = |mode| AuthProfile { provider: "anthropic".to_owned(), mode };
         let settings = ModelSettings {
             auth_profiles: [
                 ("a".to_owned(), profile(AuthMode::Oauth)),
@@ -222,7 +222,7 @@ mod tests {
                 ("gone".to_owned(), profile(AuthMode::ApiKey)),
                 (
                     "elsewhere".to_owned(),
-                    AuthProfile { provider: "openai".to_owned(), mode: AuthMode::ApiKey, email: None },
+                    AuthProfile { provider: "openai".to_owned(), mode: AuthMode::ApiKey },
                 ),
             ]
             .into(),
