@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, bail};
+use openclaw_config::{NOT_ACTED_ON, SupportedKeys};
 
 /// Prefix of the paths of the files with the typed config: `settings.rs` and the folder `settings`.
 const SETTINGS: &str = "crates/config/src/settings";
@@ -17,13 +18,8 @@ const ROOT: &str = "Config";
 /// Made from the file's types for one agent: what is only copied into it is not read.
 const RESOLVED: &str = "ResolvedAgent";
 
-/// Keys that are read and not acted on, by the start of their path, and why.
-const READ_ALL_THE_SAME: &[(&str, &str)] = &[
-    ("agents.list.*.groupChat.historyLimit", "of one type with messages.groupChat, which says it"),
-    ("channels", "a type of its own: its keys are said one by one"),
-    ("gateway.tailscale.mode", "a protection: refused"),
-    ("gateway.tls.enabled", "a protection: refused"),
-];
+/// Section with a type that has no fields: its keys are those of each platform.
+const CHANNELS: &str = "channels";
 
 /// A field of the typed config.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +58,8 @@ fn main() -> anyhow::Result<()> {
         }
     }
     let reads = reads(copy.path())?;
-    let mut complaints = complaints(&types, &reads, &|path| openclaw_config::acts_on(path));
+    let supported = SupportedKeys::of_build();
+    let mut complaints = complaints(&types, &reads, &|path| supported.acts_on(path));
     complaints.sort();
     if !complaints.is_empty() {
         bail!("\n  {}", complaints.join("\n  "));
@@ -238,7 +235,8 @@ fn inner(kind: &str) -> (&str, bool) {
 
 /// Complaints: keys said to be acted on and not read, read and not said, or made for nobody.
 fn complaints(types: &Types, reads: &BTreeSet<Place>, acts_on: &dyn Fn(&[String]) -> bool) -> Vec<String> {
-    let excused = |path: &str| READ_ALL_THE_SAME.iter().any(|(start, _)| path.starts_with(start));
+    let excused =
+        |path: &str| path == CHANNELS || NOT_ACTED_ON.iter().any(|(start, _)| path.starts_with(start));
     let judge = |(path, place): (Vec<String>, Place)| {
         let shown = path.join(".");
         match (acts_on(&path), reads.contains(&place)) {

@@ -46,6 +46,7 @@ mod snapshot;
 pub mod stamp;
 mod substitute;
 mod support;
+pub mod type_keys;
 mod unknown_keys;
 pub mod value_path;
 pub mod variable_rules;
@@ -73,7 +74,7 @@ pub use schema_document::{config_schema, unlisted_keys};
 pub use settings::{Config, ResolvedAgent, Secret};
 pub use shell_env::imports_shell_env;
 pub use snapshot::{ConfigIssueKind, ConfigSnapshot, Issue};
-pub use support::{acts_on, unsupported};
+pub use support::{NOT_ACTED_ON, READ_WITHOUT_TYPE, SupportedKeys, unsupported};
 pub use unknown_keys::unknown_keys;
 
 #[cfg(test)]

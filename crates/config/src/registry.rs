@@ -38,6 +38,9 @@ pub struct ChannelInfo {
     pub hears_own_number: bool,
     /// Defaults of its replies.
     pub replies: ReplyDefaults,
+    /// Paths of the keys of its section that are acted on, one a line. Generated from the types of
+    /// the platform's crate.
+    pub keys: &'static str,
 }
 
 /// Place of the keys that say who is heard in private chats.
@@ -105,6 +108,7 @@ const fn plugin(id: &'static str, label: &'static str) -> ChannelInfo {
         private_policy: PolicyPlace::Unchecked,
         hears_own_number: false,
         replies: ReplyDefaults::OTHER,
+        keys: "",
     }
 }
 
@@ -131,6 +135,7 @@ pub const TELEGRAM: ChannelInfo = ChannelInfo {
         draft_limit: Some(4096),
         ..ReplyDefaults::OTHER
     },
+    keys: include_str!("../data/acted_on/telegram.txt"),
     ..core("telegram", "Telegram", "Telegram Bot", "paperplane")
 };
 

@@ -1,11 +1,13 @@
-//! `docs/configuration.md`, made from the schema that the product checks the file against and the table
-//! of what it acts on. `cargo xtask generate` writes it.
+//! The table of keys that the product acts on, made from the typed settings, and `docs/configuration.md`, made from this table and
+//! the schema that the product checks the file against. `cargo xtask generate` writes both.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use expect_test::expect_file;
-use openclaw_config::protections;
+use openclaw_config::settings::ToolPolicy;
+use openclaw_config::type_keys::{keys_of, lines};
+use openclaw_config::{Config, READ_WITHOUT_TYPE, SupportedKeys, protections};
 use serde_json::Value;
 
 const HEAD: &str = "\
@@ -42,14 +44,33 @@ These keys guard something that does not exist yet. Without it there is nothing 
 |---|---|
 ";
 
+const TELEGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/acted_on/telegram.txt");
+
 #[test]
-fn the_page_of_the_configuration_is_up_to_date() {
-    expect_file!["../../../docs/configuration.md"].assert_eq(&page());
+fn the_table_of_keys_is_up_to_date() {
+    expect_file!["../data/acted_on/settings.txt"].assert_eq(&table());
 }
 
-/// The page.
-fn page() -> String {
-    let mut found = Found::default();
+#[test]
+fn the_page_of_the_configuration_is_up_to_date() {
+    // Not the table that was compiled in: the test of the platform's crate may have written it anew.
+    let telegram = std::fs::read_to_string(TELEGRAM).unwrap();
+    expect_file!["../../../docs/configuration.md"].assert_eq(&page(&telegram));
+}
+
+/// The keys of the typed settings, and those that are read without a type.
+fn table() -> String {
+    // Serde does not tell the keys of a type that is flattened.
+    let policies = ["tools", "agents.list.*.tools"].into_iter().flat_map(keys_of::<ToolPolicy>);
+    let typed = keys_of::<Config>("").into_iter().chain(policies);
+    lines(typed.chain(READ_WITHOUT_TYPE.iter().map(|key| (*key).to_owned())))
+}
+
+/// The page. The keys of the platform come as its table.
+fn page(telegram: &str) -> String {
+    let settings = table();
+    let keys = SupportedKeys::new([settings.as_str(), telegram]);
+    let mut found = Found { keys: &keys, acted_on: Vec::new(), accepted: BTreeSet::new() };
     walk(&openclaw_config::config_schema().schema, &mut Vec::new(), &mut found);
     for (path, schema) in openclaw_config::unlisted_keys() {
         walk(&schema, &mut path.split('.').map(str::to_owned).collect(), &mut found);
@@ -75,16 +96,16 @@ fn page() -> String {
     page
 }
 
-#[derive(Default)]
-struct Found {
+struct Found<'a> {
+    keys: &'a SupportedKeys<'a>,
     acted_on: Vec<(String, String)>,
     accepted: BTreeSet<String>,
 }
 
-fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Found) {
+fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Found<'_>) {
     let below = children(schema);
-    if below.is_empty() && openclaw_config::acts_on(path) {
-        let row = (of_any_channel(path), kind(schema));
+    if below.is_empty() && found.keys.acts_on(path) {
+        let row = (of_any_channel(found.keys, path), kind(schema));
         if !found.acted_on.contains(&row) {
             found.acted_on.push(row);
         }
@@ -100,7 +121,7 @@ fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Found) {
 }
 
 /// The path; where a key is acted on for every chat platform, written once for all.
-fn of_any_channel(path: &[String]) -> String {
+fn of_any_channel(keys: &SupportedKeys<'_>, path: &[String]) -> String {
     match path {
         [section, _, rest @ ..] if section == "channels" => {
             let any: Vec<String> = [section.as_str(), "any"]
@@ -108,11 +129,7 @@ fn of_any_channel(path: &[String]) -> String {
                 .into_iter()
                 .chain(rest.iter().cloned())
                 .collect();
-            if openclaw_config::acts_on(&any) {
-                format!("channels.*.{}", rest.join("."))
-            } else {
-                path.join(".")
-            }
+            if keys.acts_on(&any) { format!("channels.*.{}", rest.join(".")) } else { path.join(".") }
         }
         _ => path.join("."),
     }
