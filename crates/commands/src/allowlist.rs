@@ -71,7 +71,7 @@ impl AllowlistAccount {
             Some(name) => by_name(name).map(|info| info.id),
             None => origin.map(|origin| origin.address.channel.as_str()),
         };
-        let (config, platforms) = (&context.settings.config, &context.deps.platforms);
+        let (config, platforms) = (&context.settings.config, &context.services.platforms);
         let channel = id.and_then(|id| platforms.channel(id)).cloned().ok_or(UNKNOWN)?;
         let id = channel.info().id;
         let here =
@@ -160,7 +160,7 @@ impl AllowlistAccount {
         let Some(entry) = self.channel.allow_entry(&asked.entry) else {
             return Ok(format!("⚠️ \"{}\" can match nobody on {}.", asked.entry, self.id()));
         };
-        let Some(around) = &context.deps.surroundings else { return Ok(NO_GATEWAY.to_owned()) };
+        let Some(around) = &context.services.surroundings else { return Ok(NO_GATEWAY.to_owned()) };
         let (place, store) = (self.clone(), self.store(&context.settings.config));
         let work = move |loaded: &Loaded| place.change(loaded, &store, &asked, &entry);
         let answer = on_disk(around.environment(), work).await;

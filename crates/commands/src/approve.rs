@@ -34,7 +34,7 @@ fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a>
             }
             _ => return Ok(MAY_NOT.to_owned()),
         };
-        Ok(match context.deps.approvals.resolve(id, decision, Some(&by)) {
+        Ok(match context.services.approvals.resolve(id, decision, Some(&by)) {
             Ok(_) => format!("✅ Exec approval {} submitted for {id}.", decision.as_str()),
             Err(error @ NotResolved::Unknown) => format!("❌ Failed to submit approval: {error}. {GONE}"),
             Err(error @ (NotResolved::Ambiguous | NotResolved::Forgotten)) => {

@@ -64,7 +64,7 @@ fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a>
         if let Some(refusal) = refusal(config, asked(context)) {
             return Ok(format!("⚠️ {}", Elevated::unavailable(context.is_sandboxed(), &refusal)));
         }
-        let sessions = &context.deps.command_sessions;
+        let sessions = &context.services.command_sessions;
         let said = match BashRequest::read(arguments) {
             BashRequest::Help => USAGE.to_owned(),
             BashRequest::Poll(id) => {
@@ -81,14 +81,14 @@ fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a>
             BashRequest::Run(_) if context.was_begun => INTERRUPTED.to_owned(),
             BashRequest::Run(command) => begin(context, command).await?,
         };
-        context.host.redacted(context.settings, &said).map_err(CommandError::Prompt)
+        context.services.host.redacted(context.settings, &said).map_err(CommandError::Prompt)
     })
 }
 
 async fn begin(context: &CommandContext<'_>, command: &str) -> Result<String, CommandError> {
     let window = context.settings.config.commands.bash_foreground_ms.unwrap_or(FOREGROUND_MS);
     let window = Duration::from_millis(window.min(LONGEST_FOREGROUND_MS));
-    let exec = context.host.exec_of_person(context).map_err(CommandError::Prompt)?;
+    let exec = context.services.host.exec_of_person(context).map_err(CommandError::Prompt)?;
     // The first run makes the workspace.
     let workspace = &context.agent.workspace;
     let home = exec.environment.home();

@@ -40,7 +40,7 @@ fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a>
         {
             return Ok(refusal);
         }
-        let Some(around) = &context.deps.surroundings else { return Ok(NO_GATEWAY.to_owned()) };
+        let Some(around) = &context.services.surroundings else { return Ok(NO_GATEWAY.to_owned()) };
         let answer = on_disk(around.environment(), move |loaded| answer(loaded, wish)).await;
         around.reread().await;
         Ok(answer)

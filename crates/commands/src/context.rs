@@ -51,12 +51,12 @@ fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a>
 
 /// Returns what the last run was told; if there was no run, what the next one would be told.
 async fn report(context: &CommandContext<'_>) -> Result<SystemPromptReport, CommandError> {
-    let CommandContext { host, entry, .. } = context;
+    let CommandContext { services, entry, .. } = context;
     let stored = entry.system_prompt_report.as_ref().and_then(|report| report.read().ok());
     match stored {
         Some(stored) => Ok(stored),
         None => {
-            let estimate = host.estimate(context).await;
+            let estimate = services.host.estimate(context).await;
             estimate.map_err(CommandError::Prompt)
         }
     }

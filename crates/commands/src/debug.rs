@@ -32,7 +32,7 @@ fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a>
             Ok(wish) => wish,
             Err(what) => return Ok(what),
         };
-        let Some(around) = &context.deps.surroundings else { return Ok(NO_GATEWAY.to_owned()) };
+        let Some(around) = &context.services.surroundings else { return Ok(NO_GATEWAY.to_owned()) };
         let environment = around.environment().clone();
         let loaded = tokio::task::spawn_blocking(move || load(&environment)).await;
         let Ok(loaded) = loaded else {

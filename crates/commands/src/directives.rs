@@ -104,10 +104,10 @@ pub async fn settle(
             edit.entry.touch(edit.now);
             Ok(())
         });
-        context.deps.store.update(context.key, change).await?;
+        context.services.store.update(context.key, change).await?;
     }
     for (text, about) in tells.into_iter().flatten() {
-        context.models.tell(context.key, &text, &about);
+        context.services.models.tell(context.key, &text, &about);
     }
     Ok(text)
 }
@@ -117,7 +117,7 @@ async fn chosen_model(context: &CommandContext<'_>, wishes: &[StoredDirective]) 
     let wish = wishes.iter().find(|wish| wish.name == model::NAME)?;
     let ModelWish::Choose(asked) = ModelWish::of(&wish.arguments) else { return None };
     let choices = context.choices().await;
-    let chosen = choose(&context.models.all, &choices, context.agent, &asked).await;
+    let chosen = choose(&context.services.models.all, &choices, context.agent, &asked).await;
     chosen.ok().map(|chosen| chosen.model)
 }
 

@@ -72,7 +72,7 @@ async fn dock(context: &CommandContext<'_>, channel: &'static str) -> Result<Str
 
 /// Returns the route to the sender on the other channel.
 async fn route(context: &CommandContext<'_>, channel: &str) -> Result<Option<DeliveryContext>, CommandError> {
-    let account = context.deps.platforms.sending_account(&context.settings.config, channel);
+    let account = context.services.platforms.sending_account(&context.settings.config, channel);
     if let Some(origin) = context.row.payload.source.origin() {
         // A sender in the channel's direct chat stays there.
         if origin.address.channel == channel && origin.conversation.kind == ConversationKind::Direct {
@@ -83,7 +83,7 @@ async fn route(context: &CommandContext<'_>, channel: &str) -> Result<Option<Del
             return Ok(Some(to_person(channel, &to, account.as_deref(), None)));
         }
     }
-    let rows = context.deps.store.select(Rows::All, &Query::newest(MOST_ROWS)).await?;
+    let rows = context.services.store.select(Rows::All, &Query::newest(MOST_ROWS)).await?;
     Ok(rows.rows.iter().find_map(|row| private_route(row, channel)))
 }
 

@@ -61,22 +61,27 @@ mod whoami;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use openclaw_agent::skills::{self, SkillCommand};
+use openclaw_agent::skills::{self, SkillBook, SkillCommand};
+use openclaw_channels::Platforms;
 use openclaw_channels::access::AccessSettings;
 use openclaw_config::ResolvedAgent;
 use openclaw_config::registry;
 use openclaw_config::settings::Commands as CommandSettings;
+use openclaw_journal::clock::Clock;
 use openclaw_journal::inbox::InboxRow;
 use openclaw_journal::intent::{Hints, Intent, StoredDirective};
 use openclaw_models::reference::ModelNames;
 use openclaw_models::{Choices, ModelRef, SelectError};
+use openclaw_runtime::registry::Registry;
 use openclaw_runtime::session_model::SessionModels;
-use openclaw_runtime::setup::{Deps, Settings};
-use openclaw_runtime::shared::SharedState;
+use openclaw_runtime::setup::Settings;
+use openclaw_runtime::surroundings::Surroundings;
 use openclaw_sessions::reset::find_trigger;
 use openclaw_sessions::reset::trigger::{command_body, slash_command, strip_structural_prefixes};
 use openclaw_sessions::store::Edit;
-use openclaw_sessions::{SessionEntry, SessionKey, StoreError};
+use openclaw_sessions::{SessionEntry, SessionKey, SessionStore, StoreError};
+use openclaw_tools::CommandSessions;
+use openclaw_tools::approvals::Approvals;
 use tokio_util::sync::CancellationToken;
 
 pub use host::{CommandHost, SubagentControl};
@@ -319,16 +324,69 @@ fn command(may_command: bool, name: &str, arguments: &str) -> Intent {
     }
 }
 
+/// Parts of the gateway that commands use.
+pub struct CommandServices {
+    /// Models that sessions have chosen, among all models.
+    pub models: Arc<SessionModels>,
+    /// The rows of all sessions.
+    pub store: Arc<dyn SessionStore>,
+    /// The chat platforms there are.
+    pub platforms: Arc<Platforms>,
+    /// Skills of all agents.
+    pub skills: Arc<SkillBook>,
+    /// Commands that wait for a person's word.
+    pub approvals: Arc<Approvals>,
+    /// The commands that run.
+    pub command_sessions: Arc<CommandSessions>,
+    /// Services of the gateway; `None` if there is no gateway.
+    pub surroundings: Option<Arc<dyn Surroundings>>,
+    /// Runs that have not ended.
+    pub registry: Arc<Registry>,
+    /// The time.
+    pub clock: Clock,
+    /// Access to the runs and sub-agents of the gateway.
+    pub host: Arc<dyn CommandHost>,
+}
+
+/// Session that a command works on, with the settings in force.
+#[derive(Clone, Copy)]
+pub struct CommandSession<'a> {
+    /// Settings in force.
+    pub settings: &'a Arc<Settings>,
+    /// Key of the session.
+    pub key: &'a SessionKey,
+    /// Agent of the session.
+    pub agent: &'a ResolvedAgent,
+    /// The session's row.
+    pub entry: &'a SessionEntry,
+}
+
+impl CommandServices {
+    /// Makes the context of a message's command. `stop` is cancelled when nobody waits for the answer any more.
+    pub fn context<'a>(
+        &'a self,
+        CommandSession { settings, key, agent, entry }: CommandSession<'a>,
+        row: &'a InboxRow,
+        stop: &'a CancellationToken,
+    ) -> CommandContext<'a> {
+        CommandContext {
+            services: self,
+            settings,
+            key,
+            agent,
+            entry,
+            row,
+            was_begun: false,
+            stop,
+            overtaken: None,
+        }
+    }
+}
+
 /// Session, message and settings that a command works on.
 pub struct CommandContext<'a> {
-    /// Models of the session.
-    pub models: &'a SessionModels,
-    /// Storage, platforms and other parts of the gateway.
-    pub deps: &'a Deps,
-    /// The runs of the gateway.
-    pub shared: &'a SharedState,
-    /// Access to the runs and sub-agents of the gateway.
-    pub host: &'a dyn CommandHost,
+    /// Parts of the gateway that commands use.
+    pub services: &'a CommandServices,
     /// Settings in force.
     pub settings: &'a Arc<Settings>,
     /// Key of the session.
@@ -356,7 +414,7 @@ impl CommandContext<'_> {
     /// Returns the models that the agent may use.
     pub async fn choices(&self) -> Choices {
         let models = &self.settings.models;
-        self.models.all.choices(models, &self.agent.id, &self.agent.agent_dir).await
+        self.services.models.all.choices(models, &self.agent.id, &self.agent.agent_dir).await
     }
 
     /// Changes the session's row, durably.
@@ -366,7 +424,7 @@ impl CommandContext<'_> {
             edit.entry.touch(edit.now);
             Ok(())
         });
-        self.deps.store.update(self.key, change).await.map(drop)
+        self.services.store.update(self.key, change).await.map(drop)
     }
 
     /// True if a run of the caller is confined to a sandbox.
@@ -386,12 +444,12 @@ impl CommandContext<'_> {
             return false;
         }
         let Some(origin) = self.row.payload.source.origin() else { return false };
-        self.deps.platforms.shows_buttons(&self.settings.config, &origin.address)
+        self.services.platforms.shows_buttons(&self.settings.config, &origin.address)
     }
 
     /// Ids of the platforms that have a usable account.
     fn platforms(&self) -> Vec<&'static str> {
-        self.deps.platforms.usable(&self.settings.config)
+        self.services.platforms.usable(&self.settings.config)
     }
 
     fn menu_facts<'b>(&'b self, platforms: &'b [&'static str]) -> MenuFacts<'b> {

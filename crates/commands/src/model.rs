@@ -114,10 +114,12 @@ impl CommandContext<'_> {
     async fn settle_model(&self, wish: ModelWish) -> Result<DirectiveResult, CommandError> {
         let choices = self.choices().await;
         Ok(match wish {
-            ModelWish::Choose(asked) => match choose(&self.models.all, &choices, self.agent, &asked).await {
-                Ok(chosen) => self.switch(&choices, chosen, asked.profile).await,
-                Err(refusal) => DirectiveResult::refused(refusal),
-            },
+            ModelWish::Choose(asked) => {
+                match choose(&self.services.models.all, &choices, self.agent, &asked).await {
+                    Ok(chosen) => self.switch(&choices, chosen, asked.profile).await,
+                    Err(refusal) => DirectiveResult::refused(refusal),
+                }
+            }
             ModelWish::List => DirectiveResult::told(models::list(&choices)),
             ModelWish::Show => DirectiveResult::told(cards::current(&self.current(&choices).await.0)),
             ModelWish::Status => DirectiveResult::told(self.model_status(&choices).await?),
@@ -127,13 +129,13 @@ impl CommandContext<'_> {
 
     async fn switch(&self, choices: &Choices, chosen: Chosen, profile: Option<String>) -> DirectiveResult {
         let (before, _) = self.current(choices).await;
-        self.models.chosen_by_hand(self.key);
+        self.services.models.chosen_by_hand(self.key);
         let warning = choices.warning(&chosen.model);
         let text = cards::switched(&chosen, profile.as_deref(), warning.as_deref());
         let tells = (before != chosen.model)
             .then(|| (format!("Model switched to {chosen}."), format!("model:{}", chosen.model)));
         // The agent's own model is chosen by choosing nothing, unless that goes on with a room's.
-        let by_itself = chosen.is_default && self.models.inherited_model(self.key).await.is_none();
+        let by_itself = chosen.is_default && self.services.models.inherited_model(self.key).await.is_none();
         let model = (!by_itself).then_some(chosen.model);
         let settled = DirectiveResult::changed(text, move |entry| {
             let model = model.as_ref().map(|model| (model.provider.as_str(), model.model.as_str()));
@@ -145,9 +147,9 @@ impl CommandContext<'_> {
     /// Returns the model in use. The flag tells if the session's own choice was dropped on the way.
     pub async fn current(&self, choices: &Choices) -> (ModelRef, bool) {
         let default = choices.default_model().clone();
-        let asked: AskedModel = self.models.asked_for(self.key, self.entry, None).await;
+        let asked: AskedModel = self.services.models.asked_for(self.key, self.entry, None).await;
         if is_forbidden(choices, &asked) {
-            self.models.drop_override(self.key, &asked, &default).await;
+            self.services.models.drop_override(self.key, &asked, &default).await;
             return (default, true);
         }
         let model = asked.model.as_deref().and_then(|text| choices.strict(text).ok());
@@ -164,6 +166,7 @@ impl CommandContext<'_> {
         }
         let agent = self.agent;
         let cards = self
+            .services
             .models
             .all
             .provider_cards(&self.settings.models, &agent.id, &agent.agent_dir, providers)

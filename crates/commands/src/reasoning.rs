@@ -55,5 +55,5 @@ fn settle(wished: Wished<'_>) -> Settling<'_> {
 /// nowhere.
 fn has_drafts(context: &CommandContext<'_>) -> bool {
     let origin = context.row.payload.source.origin();
-    origin.is_none_or(|origin| context.host.has_drafts(origin, &context.agent.id))
+    origin.is_none_or(|origin| context.services.host.has_drafts(origin, &context.agent.id))
 }

@@ -19,13 +19,13 @@ const NO_GATEWAY: &str = "⚠️ /restart works where a gateway runs.";
 
 fn run<'a>(context: &'a CommandContext<'a>, _: &'a str) -> Showing<'a> {
     Box::pin(async move {
-        Ok(match &context.deps.surroundings {
+        Ok(match &context.services.surroundings {
             _ if !context.settings.config.commands.restart => DISABLED.into(),
             None => NO_GATEWAY.into(),
             // The process that began it is gone: this is the one that was to come.
             Some(_) if context.was_begun => RESTARTS.into(),
             Some(_) => {
-                let says = match context.shared.registry.count_running() {
+                let says = match context.services.registry.count_running() {
                     0 => RESTARTS.to_owned(),
                     runs => restarts_after(runs),
                 };

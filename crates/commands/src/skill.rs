@@ -77,7 +77,7 @@ impl CommandContext<'_> {
         let agent = self.agent;
         let wanted = Wanted { config: &self.settings.config, agent: &agent.id, workspace: &agent.workspace };
         let occasion = Occasion::GoesOn(self.entry.skills_snapshot.as_ref());
-        commands(&*self.deps.skills.for_turn(wanted, occasion).await).to_vec()
+        commands(&*self.services.skills.for_turn(wanted, occasion).await).to_vec()
     }
 }
 

@@ -38,7 +38,7 @@ fn run<'a>(context: &'a CommandContext<'a>, _: &'a str) -> Answering<'a> {
 
 /// Gathers the card's facts.
 pub async fn card(context: &CommandContext<'_>) -> StatusCard {
-    let CommandContext { settings, key, entry, shared, .. } = context;
+    let CommandContext { services, settings, key, entry, .. } = context;
     let Chosen { model, window, fallbacks, auth, thinking } = chosen(context).await;
     let cost = auth.as_ref().filter(|auth| is_paid(auth)).and_then(|_| cost(context, &model));
     let card = StatusCard {
@@ -59,7 +59,7 @@ pub async fn card(context: &CommandContext<'_>) -> StatusCard {
         sub_agents: sub_agents(context),
         ..StatusCard::default()
     };
-    let mut card = card.with_row(key, Some(entry), shared.clock.now_ms());
+    let mut card = card.with_row(key, Some(entry), services.clock.now_ms());
     // The row has none before the first run.
     card.tokens.window = card.tokens.window.or(window);
     card
@@ -93,7 +93,7 @@ struct Chosen {
 
 async fn chosen(context: &CommandContext<'_>) -> Chosen {
     let CommandContext { settings, key, entry, agent, .. } = context;
-    let selected = context.models.next(&settings.models, agent, key, entry).await;
+    let selected = context.services.models.next(&settings.models, agent, key, entry).await;
     let mut candidates = selected.map(|selected| selected.candidates).unwrap_or_default().into_iter();
     match candidates.next() {
         Some(first) => {
@@ -150,7 +150,7 @@ fn cost(context: &CommandContext<'_>, model: &ModelRef) -> Option<f64> {
 /// `1 active`, with the labels and how many have ended where everything is shown. Nothing without any.
 fn sub_agents(context: &CommandContext<'_>) -> Option<String> {
     const LABELS: usize = 3;
-    let runs = context.host.subagents_of(context.key);
+    let runs = context.services.host.subagents_of(context.key);
     let (active, done): (Vec<_>, Vec<_>) = runs.iter().partition(|run| !run.has_ended());
     let is_verbose = verbose(None, context.entry, context.settings) != Verbose::Off;
     if active.is_empty() && (!is_verbose || done.is_empty()) {
@@ -165,12 +165,12 @@ fn sub_agents(context: &CommandContext<'_>) -> Option<String> {
 }
 
 async fn quota(context: &CommandContext<'_>, model: &ModelRef) -> Option<String> {
-    let around = context.deps.surroundings.as_ref()?;
-    let (all, settings) = (&context.models.all, &context.settings.models);
+    let around = context.services.surroundings.as_ref()?;
+    let (all, settings) = (&context.services.models.all, &context.settings.models);
     let asked = around.quotas().get(all, settings, &context.agent.agent_dir);
     let said = tokio::time::timeout(QUOTA_TIME, asked).await.ok()?;
     let provider = said.providers.iter().find(|row| row.provider == model.provider.as_str())?;
-    summary(provider, QUOTA_WINDOWS, context.shared.clock.now_ms())
+    summary(provider, QUOTA_WINDOWS, context.services.clock.now_ms())
 }
 
 fn queue(context: &CommandContext<'_>) -> QueueLine {
@@ -181,7 +181,7 @@ fn queue(context: &CommandContext<'_>) -> QueueLine {
         &settings.config.messages.queue,
         row.payload.channel(),
     );
-    let waits = context.shared.registry.of_session(key);
+    let waits = context.services.registry.of_session(key);
     let waits = waits.iter().filter(|run| run.phase == RunPhase::Queued && run.run_id != row.run_id);
     let is_own = entry.queue_debounce_ms.is_some() || entry.queue_cap.is_some() || entry.queue_drop.is_some();
     let details = is_own.then(|| {

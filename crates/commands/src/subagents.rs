@@ -34,7 +34,7 @@ const LANE: &str = "subagent";
 
 fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move {
-        let runs = context.host.subagents_of(context.key);
+        let runs = context.services.host.subagents_of(context.key);
         let arguments = arguments.trim();
         let (action, rest) = arguments.split_once(char::is_whitespace).unwrap_or((arguments, ""));
         let rest = rest.trim();
@@ -53,14 +53,14 @@ fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a>
 }
 
 fn list(context: &CommandContext<'_>, runs: &[ChildRun]) -> String {
-    let now = context.shared.clock.now_ms();
+    let now = context.services.clock.now_ms();
     let rows: Vec<(&ChildRun, &'static str)> = runs.iter().map(|run| (run, state(context, run))).collect();
     told::list(&rows, now)
 }
 
 /// State of a child, in a word.
 fn state(context: &CommandContext<'_>, run: &ChildRun) -> &'static str {
-    run.state(context.shared.registry.is_running(&run.id()))
+    run.state(context.services.registry.is_running(&run.id()))
 }
 
 /// Returns the child that an id means, which is the first word; the error is the answer.
@@ -71,7 +71,7 @@ fn named<'a>(runs: &'a [ChildRun], words: &str, action: &str, more: &str) -> Res
 }
 
 async fn stop(context: &CommandContext<'_>, runs: &[ChildRun], rest: &str) -> Result<String, CommandError> {
-    let Some(agents) = context.host.subagents() else { return Ok(GOING_DOWN.to_owned()) };
+    let Some(agents) = context.services.host.subagents() else { return Ok(GOING_DOWN.to_owned()) };
     if rest.is_empty() {
         return Ok("🧭 Usage: /subagents stop <id|#|all>".to_owned());
     }
@@ -98,8 +98,8 @@ async fn stop(context: &CommandContext<'_>, runs: &[ChildRun], rest: &str) -> Re
 const GOING_DOWN: &str = "⚠️ The gateway is shutting down.";
 
 async fn info(context: &CommandContext<'_>, run: &ChildRun) -> Result<String, CommandError> {
-    let entry = context.deps.store.get(&run.child_session_key).await.ok().flatten().map(|row| row.entry);
-    let now = context.shared.clock.now_ms();
+    let entry = context.services.store.get(&run.child_session_key).await.ok().flatten().map(|row| row.entry);
+    let now = context.services.clock.now_ms();
     Ok(told::info(run, state(context, run), entry.as_deref(), now))
 }
 
@@ -112,7 +112,7 @@ async fn log(context: &CommandContext<'_>, runs: &[ChildRun], rest: &str) -> Res
     let limit = options.iter().find_map(|option| option.parse::<usize>().ok()).unwrap_or(SHOWN);
     let with_tools = options.iter().any(|option| option.eq_ignore_ascii_case("tools"));
     let key = &run.child_session_key;
-    let messages = context.host.messages_of(key, MOST_SHOWN).await;
+    let messages = context.services.host.messages_of(key, MOST_SHOWN).await;
     let shown = |message: &&Message| with_tools || !matches!(message, Message::ToolResult(_));
     let lines: Vec<String> =
         messages.iter().filter(shown).filter_map(|message| told::line(message, with_tools)).collect();
@@ -135,10 +135,10 @@ async fn send(context: &CommandContext<'_>, runs: &[ChildRun], rest: &str) -> Re
     let Some(message) = message.filter(|message| !message.is_empty()) else {
         return Ok("🧭 Usage: /subagents send <id|#> <message>".to_owned());
     };
-    let Some(agents) = context.host.subagents() else { return Ok(GOING_DOWN.to_owned()) };
+    let Some(agents) = context.services.host.subagents() else { return Ok(GOING_DOWN.to_owned()) };
     let request = RunRequest {
         source: RequestSource::SubagentMessage(provenance(context.key)),
-        agent_id: Some(context.deps.store.rules().agent_of(&run.child_session_key)),
+        agent_id: Some(context.services.store.rules().agent_of(&run.child_session_key)),
         text: message.to_owned(),
         lane: Some(LANE.to_owned()),
         rights: context.row.payload.rights.as_ref().map(Rights::caused),

@@ -98,7 +98,7 @@ async fn effective(
         thinking: asked.map_or(AskedThinking::Default, AskedThinking::Stored),
         ..Ask::new(&context.agent.id, &context.agent.agent_dir)
     };
-    match context.models.all.describe(&context.settings.models, &ask).await {
+    match context.services.models.all.describe(&context.settings.models, &ask).await {
         Ok(described) => Ok(described.thinking),
         Err(SelectError::NoXHigh) => Ok(ThinkingLevel::High),
         Err(error) => Err(error.into()),

@@ -83,7 +83,7 @@ fn name(mode: ResponseUsage) -> &'static str {
 }
 
 async fn cost(context: &CommandContext<'_>) -> String {
-    let Some(around) = &context.deps.surroundings else {
+    let Some(around) = &context.services.surroundings else {
         return "⚠️ /usage cost works where a gateway runs.".to_owned();
     };
     match spent(context, around.as_ref()).await {
@@ -98,7 +98,7 @@ async fn spent(
 ) -> Result<(Option<UsageTotals>, UsageCostResult), UsageError> {
     let agents = context.settings.config.agent_ids();
     let ledger = || Ledger {
-        store: context.deps.store.as_ref(),
+        store: context.services.store.as_ref(),
         index: around.usage(),
         agents: &agents,
         prices: prices(&context.settings.models),

@@ -25,13 +25,13 @@ mod whole;
 
 use std::sync::Arc;
 
+use crate::parts::ArrivalParts;
 use openclaw_channels::InboundSink;
 use openclaw_delivery::outbox::OutboxError;
 use openclaw_journal::arrival::{
     ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival,
 };
 use openclaw_journal::journal::Update;
-use openclaw_runtime::shared::SharedState;
 
 use crate::handle::Dispatch;
 use desks::{Desks, Sink};
@@ -51,10 +51,10 @@ impl Dispatch {
 }
 
 /// Notes the fate of events. Should the disk refuse, the journal tries it again.
-async fn decide(shared: &SharedState, numbers: &[i64], fate: Fate) {
+async fn decide(parts: &ArrivalParts, numbers: &[i64], fate: Fate) {
     tracing::debug!(?numbers, ?fate, "decided");
-    let decided = Update::Decided { numbers: numbers.to_vec(), fate, now: shared.clock.now_ms() };
-    if let Err(error) = shared.journal.update(decided).await {
+    let decided = Update::Decided { numbers: numbers.to_vec(), fate, now: parts.clock.now_ms() };
+    if let Err(error) = parts.journal.update(decided).await {
         tracing::warn!(?numbers, %error, "what becomes of events of a platform could not be noted");
     }
 }

@@ -22,20 +22,19 @@ use openclaw_journal::request::{RunRequest, WEBCHAT};
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_runtime::events::Events;
 use openclaw_runtime::messages::DeliverError;
-use openclaw_runtime::shared::SharedState;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::intake::{self, Receipt};
+use crate::intake::Receipt;
 use crate::known_chats::KnownChats;
 use crate::lane::{ChangeKind, LaneCommand, SessionChange, Supervisor};
-use crate::parts::DispatchParts;
+use crate::parts::{ArrivalParts, ChildParts, DispatchFamilies, DoorParts, HookParts, SessionToolParts};
 use openclaw_commands::stop;
-use openclaw_runs::hooks::GivenBy;
+use openclaw_runs::Announcement;
+use openclaw_runs::conversation_hooks::GivenBy;
 use openclaw_runs::inject::{self, RunBeside};
-use openclaw_runs::{Announcement, Runner};
 use openclaw_runtime::messages::mirror::sessions_of;
 use openclaw_runtime::messages::{ClientFiles, MessageError, MessageRequest, perform_for_operator};
 
@@ -45,8 +44,7 @@ const JUST_TAKEN: Duration = Duration::from_secs(60 * 60);
 /// Handle to the dispatcher. Cloning is cheap; all clones are the same dispatcher.
 #[derive(Clone)]
 pub struct Dispatch {
-    shared: Arc<SharedState>,
-    parts: Arc<DispatchParts>,
+    families: Arc<DispatchFamilies>,
     lanes: Arc<Supervisor>,
     /// Heartbeats whose answers are still owed; taken by the caller that owes them.
     unfinished_beats: Arc<Mutex<Vec<UnfinishedBeat>>>,
@@ -115,30 +113,43 @@ impl<T: Send + 'static> Placed<T> {
 }
 
 impl Dispatch {
-    /// Parts that runs are made of.
-    pub(crate) fn runner(&self) -> &Arc<Runner> {
-        &self.parts.runner
+    pub(crate) fn families(&self) -> &Arc<DispatchFamilies> {
+        &self.families
     }
 
-    /// Parts that sub-agents and talks between sessions work with.
-    pub(crate) fn parts(&self) -> &Arc<DispatchParts> {
-        &self.parts
+    fn door(&self) -> &DoorParts {
+        &self.families.door
+    }
+
+    pub(crate) fn arrivals(&self) -> &ArrivalParts {
+        &self.families.arrivals
+    }
+
+    pub(crate) fn children(&self) -> &ChildParts {
+        &self.families.children
+    }
+
+    pub(crate) fn session_tool_parts(&self) -> &SessionToolParts {
+        &self.families.session_tools
+    }
+
+    pub(crate) fn hook_parts(&self) -> &HookParts {
+        &self.families.hooks
     }
 
     /// Builds a handle to the dispatcher of these parts; `None` once the gateway has ended.
-    pub(crate) fn of(parts: &Arc<DispatchParts>) -> Option<Self> {
-        Some(Self::with(Arc::clone(parts), parts.lanes()?, Vec::new()))
+    pub(crate) fn of(families: &Arc<DispatchFamilies>) -> Option<Self> {
+        Some(Self::with(Arc::clone(families), families.lanes()?, Vec::new()))
     }
 
     /// Builds the handle, with heartbeats whose answers are owed.
     pub(crate) fn with(
-        parts: Arc<DispatchParts>,
+        families: Arc<DispatchFamilies>,
         lanes: Arc<Supervisor>,
         unfinished_beats: Vec<UnfinishedBeat>,
     ) -> Self {
-        let shared = Arc::clone(&parts.runner.shared);
         let unfinished_beats = Arc::new(Mutex::new(unfinished_beats));
-        Self { shared, parts, lanes, unfinished_beats, chats: Arc::default() }
+        Self { families, lanes, unfinished_beats, chats: Arc::default() }
     }
 
     /// The lanes of its sessions.
@@ -151,14 +162,9 @@ impl Dispatch {
         &self.chats
     }
 
-    /// State that everything that works on messages shares.
-    pub(crate) fn shared(&self) -> &Arc<SharedState> {
-        &self.shared
-    }
-
     /// Removes the copies of files that no delivery names any more.
     pub async fn sweep_files(&self) {
-        if let Err(error) = self.shared.outbox.sweep_files(JUST_TAKEN).await {
+        if let Err(error) = self.door().outbox.sweep_files(JUST_TAKEN).await {
             tracing::warn!(%error, "files that no delivery names are left where they are");
         }
     }
@@ -172,18 +178,18 @@ impl Dispatch {
     /// [`Accepted::Finished`]: openclaw_journal::api::Accepted::Finished
     pub async fn chat(&self, message: ChatMessage) -> Placed<Result<Sent, DispatchError>> {
         let (run_id, session_key) = (message.run_id.clone(), message.session_key.clone());
-        let received = self.runner().received(&message);
+        let received = self.door().hooks.received(&message);
         if stop::is_stop(&message.text) {
             let by = GivenBy { source: WEBCHAT.to_owned(), sender: message.sender, chat: None };
-            let runner = Arc::clone(self.runner());
+            let hooks = Arc::clone(&self.door().conversation_hooks);
             if let Some(received) = received {
-                received.tell(self.shared.clock.now_ms());
+                received.tell(self.door().clock.now_ms());
             }
             let stopping = self.stop(&session_key, AbortReason::Stop).await;
             return Placed::new(async move {
                 match stopping.outcome().await {
                     Ok(stopped) => {
-                        runner.stopped(&session_key, by);
+                        hooks.stopped(&session_key, by);
                         Ok(Sent::Stopped(stopped))
                     }
                     Err(AbortError::NotStored(error)) => Err(error.into()),
@@ -229,13 +235,13 @@ impl Dispatch {
         session_key: SessionKey,
         request: RunRequest,
     ) -> Placed<Result<Receipt, DispatchError>> {
-        if self.shared.stopping.is_cancelled() {
+        if self.door().stops.stopping.is_cancelled() {
             return Placed::known(Err(DispatchError::ShuttingDown));
         }
-        let (runner, lanes) = (Arc::clone(self.runner()), Arc::clone(&self.lanes));
+        let (intake, lanes) = (Arc::clone(&self.families.intake), Arc::clone(&self.lanes));
         let (placed, has_place) = oneshot::channel();
-        let accept = intake::accept(runner, lanes, run_id, session_key, request, placed);
-        let accepting = self.shared.accepting.spawn(Box::pin(accept));
+        let accept = intake.accept(lanes, run_id, session_key, request, placed);
+        let accepting = self.door().tasks.accepting.spawn(Box::pin(accept));
         // Dropped when it has its place, or was refused before.
         let _ = has_place.await;
         Placed::new(async move {
@@ -269,17 +275,17 @@ impl Dispatch {
 
     /// Notes that a person chose the model of a session other than by a message: `sessions.patch`.
     pub fn model_chosen(&self, session_key: &SessionKey) {
-        self.runner().models().chosen_by_hand(session_key);
+        self.door().models.chosen_by_hand(session_key);
     }
 
     /// Waits until the list on disk has every child. One that is stopped before it begins is over at once: a list that misses it then
     /// would never have it.
     pub(crate) async fn children_are_listed(&self) {
-        let runner = self.runner();
+        let DoorParts { stops, child_runs, .. } = self.door();
         tokio::select! { biased;
             // The rest is written at the end.
-            () = runner.shared.stopping.cancelled() => {}
-            () = runner.child_runs.all_tried() => {}
+            () = stops.stopping.cancelled() => {}
+            () = child_runs.all_tried() => {}
         }
     }
 
@@ -303,7 +309,7 @@ impl Dispatch {
         };
         let panicked = still_active.clone();
         // Spawned so that it completes if the caller disconnects.
-        let changing = self.shared.accepting.spawn(async move {
+        let changing = self.door().tasks.accepting.spawn(async move {
             let given = match tokio::time::timeout(patience, &mut floor).await {
                 Ok(given) => given.ok(),
                 Err(_) => {
@@ -324,7 +330,7 @@ impl Dispatch {
 
     /// Returns the runs of a session that have not ended, oldest first.
     pub fn active_runs(&self, session_key: &SessionKey) -> Vec<ActiveRun> {
-        self.shared.registry.of_session(session_key)
+        self.door().registry.of_session(session_key)
     }
 
     /// Appends to a session's transcript in the assistant's name and broadcasts the `chat` final (`chat.inject`). While
@@ -332,12 +338,12 @@ impl Dispatch {
     /// message or a change that was placed before and begins the conversation anew.
     /// After an error, see [`InjectError`], nothing was written.
     pub async fn inject(&self, message: InjectMessage) -> Placed<Result<Injected, InjectError>> {
-        if self.shared.stopping.is_cancelled() {
+        if self.door().stops.stopping.is_cancelled() {
             return Placed::known(Err(InjectError::ShuttingDown));
         }
-        let (key, runner, asked_at) =
-            (message.session_key.clone(), Arc::clone(self.runner()), Instant::now());
-        let work = move |run| async move { inject::work(&runner, message, run, asked_at).await };
+        let (key, asked_at) = (message.session_key.clone(), Instant::now());
+        let injections = Arc::clone(&self.door().injections);
+        let work = move |run| async move { injections.work(message, run, asked_at).await };
         let placed = self.place(&key, ChangeKind::Words, inject::PATIENCE, work).await;
         Placed::new(async move { placed.outcome().await.unwrap_or_else(|_| Err(StillActive(key).into())) })
     }
@@ -351,24 +357,24 @@ impl Dispatch {
         names: Vec<String>,
         reach: ClientFiles,
     ) -> Result<Vec<AnswerMedia>, String> {
-        self.runner().load_files(names, reach).await
+        self.door().files.load_files(names, reach).await
     }
 
     /// Returns the commands that a platform may offer in its menu, in order: our own, then those of
     /// the agents' skills.
     pub async fn menu(&self) -> Vec<MenuCommand> {
-        let settings = self.runner().settings();
+        let settings = self.door().settings.now();
         let mut skills: Vec<SkillCommand> = Vec::new();
         for id in settings.config.agent_ids() {
             let agent = settings.config.agent(&id);
             let wanted = Wanted { config: &settings.config, agent: &id, workspace: &agent.workspace };
-            let snapshot = self.runner().skills().for_turn(wanted, Occasion::GoesOn(None)).await;
+            let snapshot = self.door().skills.for_turn(wanted, Occasion::GoesOn(None)).await;
             let own = openclaw_commands::skill::commands(&snapshot).iter();
             let new = own.filter(|one| !skills.iter().any(|known| known.name == one.name)).cloned();
             let new: Vec<SkillCommand> = new.collect();
             skills.extend(new);
         }
-        let platforms = self.runner().deps.platforms.usable(&settings.config);
+        let platforms = self.door().platforms.usable(&settings.config);
         let facts =
             openclaw_commands::MenuFacts { settings: &settings.config.commands, platforms: &platforms };
         openclaw_commands::menu(facts, &skills)
@@ -376,7 +382,7 @@ impl Dispatch {
 
     /// Queue of deliveries to chat platforms.
     pub fn outbox(&self) -> &Outbox {
-        &self.shared.outbox
+        &self.door().outbox
     }
 
     /// Hands a session's delivery over, if the session may send now (spec `sessions.md` §6). Answers to commands are not
@@ -385,7 +391,7 @@ impl Dispatch {
     /// # Errors
     /// See [`DeliverError`]; nothing was kept.
     pub async fn deliver(&self, delivery: Delivery) -> Result<Enqueued, DeliverError> {
-        self.runner().deliver(delivery).await
+        self.door().deliveries.deliver(delivery).await
     }
 
     /// Does an action of the `message` tool for a client of the gateway.
@@ -393,7 +399,7 @@ impl Dispatch {
     /// # Errors
     /// See [`MessageError`].
     pub async fn message_action(&self, request: &MessageRequest) -> Result<Value, MessageError> {
-        perform_for_operator(self.runner().as_ref(), request).await
+        perform_for_operator(&*self.door().actions, request).await
     }
 
     /// Tells the session of a conversation about a message that was sent there by hand: the named
@@ -401,15 +407,15 @@ impl Dispatch {
     /// failures are logged.
     pub async fn mirror(&self, sent: Mirrored) {
         let Mirrored { session_key, address, target, text, media } = sent;
-        let settings = self.runner().settings();
+        let settings = self.door().settings.now();
         let derived = || sessions_of(&settings.sessions, &address, &target);
         for key in session_key.map_or_else(derived, |key| vec![key]) {
-            let Ok(Some(row)) = self.runner().deps.store.get(&key).await else { continue };
+            let Ok(Some(row)) = self.door().store.get(&key).await else { continue };
             let key = row.key;
-            let (runner, asked_at) = (Arc::clone(self.runner()), Instant::now());
+            let (injections, asked_at) = (Arc::clone(&self.door().injections), Instant::now());
             let message = InjectMessage { session_key: key.clone(), text: text.clone(), label: None };
             let media = media.clone();
-            let work = move |run| async move { inject::mirror(&runner, message, media, run, asked_at).await };
+            let work = move |run| async move { injections.mirror(message, media, run, asked_at).await };
             let placed = self.place(&key, ChangeKind::Words, inject::PATIENCE, work).await;
             match placed.outcome().await {
                 Ok(Ok(_)) => {}
@@ -430,7 +436,7 @@ impl Dispatch {
     /// # Errors
     /// See [`DeliverError`].
     pub async fn announce(&self, announcement: Announcement) -> Result<(), DeliverError> {
-        self.runner().announce(announcement).await
+        self.door().deliveries.announce(announcement).await
     }
 
     /// Returns the status of each delivery of a run's answer, once all of them are over or
@@ -444,7 +450,7 @@ impl Dispatch {
         patience: Duration,
     ) -> Result<Vec<DeliveryStatus>, OutboxError> {
         let deadline = Instant::now() + patience;
-        let found = self.shared.journal.deliveries_of(run_id).await?;
+        let found = self.door().journal.deliveries_of(run_id).await?;
         let mut ended = Vec::with_capacity(found.len());
         for delivery in found {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -455,72 +461,72 @@ impl Dispatch {
 
     /// Every event from now on.
     pub fn subscribe(&self) -> Events {
-        self.shared.hub.subscribe()
+        self.door().hub.subscribe()
     }
 
     /// Stops beginning runs from now on. Messages are accepted and wait for the next start, runs
     /// under way can be stopped, and answers of the gateway itself are still given.
     pub fn hold_runs(&self) {
-        self.shared.holding.cancel();
-        self.shared.working.close();
+        self.door().stops.holding.cancel();
+        self.door().tasks.working.close();
     }
 
     /// True if no run is begun any more.
     pub fn holds_runs(&self) -> bool {
-        self.shared.holding.is_cancelled()
+        self.door().stops.holding.is_cancelled()
     }
 
     /// Number of runs under way.
     pub fn runs_under_way(&self) -> usize {
-        self.shared.working.len()
+        self.door().tasks.working.len()
     }
 
     /// Waits until no run is under way, after [`Dispatch::hold_runs`].
     pub async fn runs_ended(&self) {
-        self.shared.working.wait().await;
+        self.door().tasks.working.wait().await;
     }
 
     /// Refuses messages from now on, and leaves waiting ones to the next start.
     pub fn stop_accepting(&self) {
-        self.shared.stopping.cancel();
-        self.shared.accepting.close();
-        self.shared.showing.close();
+        self.door().stops.stopping.cancel();
+        self.door().tasks.accepting.close();
+        self.door().tasks.showing.close();
     }
 
     /// Takes no more messages, lets runs finish up to `deadline`, stops the rest (they are resumed at the next start) and
     /// closes the inbox. Answers with the ids of the runs that did not finish.
     pub async fn shutdown(&self, deadline: Duration) -> Vec<RunId> {
         self.stop_accepting();
-        let shared = &self.shared;
+        let DoorParts { tasks, stops, outbox, registry, journal, hub, .. } = self.door();
         let drained = async {
-            shared.accepting.wait().await;
-            shared.showing.wait().await;
+            tasks.accepting.wait().await;
+            tasks.showing.wait().await;
             self.lanes.ended().await;
-            shared.outbox.ended().await;
+            outbox.ended().await;
         };
         if tokio::time::timeout(deadline, drained).await.is_err() {
-            shared.kill.cancel();
+            stops.kill.cancel();
             self.lanes.ended().await;
-            shared.outbox.ended().await;
+            outbox.ended().await;
         }
-        let taken_up = shared.registry.taken_up();
-        let left = shared.registry.abandon();
+        let taken_up = registry.taken_up();
+        let left = registry.abandon();
         for run_id in &left {
             tracing::info!(%run_id, "not finished, goes on after the next start");
         }
-        self.parts.child_tasks.close().await;
+        self.families.child_tasks.close().await;
         // Commands in the background end with the process, and the next process tells of them.
-        self.runner().deps.command_sessions.note_output().await;
+        self.door().command_sessions.note_output().await;
         // These runs were stopped, and did not end the process.
         if !taken_up.is_empty()
-            && let Err(error) = shared.journal.update(Update::Excuse(taken_up)).await
+            && let Err(error) = journal.update(Update::Excuse(taken_up)).await
         {
             tracing::warn!(%error, "this stop counts as a death of the messages under way");
         }
         // Clients hear the end of what has ended before they are let go.
-        shared.hub.flush().await;
-        shared.journal.close().await;
-        shared.hub.close();
+        hub.flush().await;
+        journal.close().await;
+        hub.close();
         left
     }
 }

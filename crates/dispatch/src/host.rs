@@ -9,25 +9,25 @@ mod subagents;
 use std::sync::Arc;
 
 use openclaw_agent::host::{ControlHost, Host, ImagesHost, MessagesHost, SessionsHost, SubagentsHost};
+use openclaw_runs::CallingRun;
 use openclaw_runs::calling_run::CallerChannel;
-use openclaw_runs::{CallingRun, Runner};
 use openclaw_sessions::entry::DeliveryContext;
 
-use crate::parts::DispatchParts;
+use crate::parts::{DispatchFamilies, ToolHostParts};
 
 /// The gateway as the tools of one run see it.
 pub(crate) struct ToolHost {
-    parts: Arc<DispatchParts>,
+    parts: Arc<DispatchFamilies>,
     run: CallingRun,
 }
 
 impl ToolHost {
-    pub(crate) fn new(parts: Arc<DispatchParts>, run: CallingRun) -> Self {
+    pub(crate) fn new(parts: Arc<DispatchFamilies>, run: CallingRun) -> Self {
         Self { parts, run }
     }
 
-    fn runner(&self) -> &Arc<Runner> {
-        &self.parts.runner
+    fn tools(&self) -> &ToolHostParts {
+        &self.parts.tools
     }
 
     /// Returns the conversation in which the run was asked for; `None` if a program asked for it.

@@ -10,11 +10,14 @@ mod aside;
 mod change;
 mod command;
 mod machine;
+mod parts;
 mod running;
 pub(crate) mod shortcuts;
 mod supervisor;
 mod turn;
 
+pub(crate) use aside::AsideParts;
 pub(crate) use change::{ChangeKind, SessionChange};
 pub(crate) use command::{Arrival, LaneCommand};
+pub(crate) use parts::LaneParts;
 pub(crate) use supervisor::Supervisor;

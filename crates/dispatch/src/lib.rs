@@ -13,6 +13,7 @@
 //! The crate does not know how a model or a chat platform is called.
 
 pub mod arrivals;
+mod assemble;
 mod child_tasks;
 mod handle;
 mod hooks;
@@ -41,7 +42,7 @@ pub use openclaw_journal::run_result::RunResult;
 pub use openclaw_journal::{api, arrival, caller, delivery};
 pub use openclaw_runs::Announcement;
 pub use openclaw_runs::calling_run::CallerChannel;
-pub use openclaw_runs::hooks::EndedConversation;
+pub use openclaw_runs::conversation_hooks::EndedConversation;
 pub use openclaw_runs::invoke::{InvokeError, Invoked, ToolInvocation};
 pub use openclaw_runtime::events::Events;
 pub use openclaw_runtime::messages::{self, ClientFiles, DeliverError, MessageError, MessageRequest};

@@ -10,9 +10,9 @@ use openclaw_runs::{CallingRun, NextStep, RunHost};
 
 use crate::handle::Dispatch;
 use crate::host::ToolHost;
-use crate::parts::DispatchParts;
+use crate::parts::DispatchFamilies;
 
-impl RunHost for DispatchParts {
+impl RunHost for DispatchFamilies {
     fn tool_host(self: Arc<Self>, run: CallingRun) -> Arc<dyn Host> {
         Arc::new(ToolHost::new(self, run))
     }

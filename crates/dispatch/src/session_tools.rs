@@ -30,14 +30,13 @@ use openclaw_sessions::store::{Hidden, Query, Rows};
 use openclaw_sessions::{KeyRules, Row, SessionKey};
 use serde_json::{Value, json};
 
-use crate::parts::DispatchParts;
-use openclaw_runs::Runner;
+use crate::parts::{DispatchFamilies, SessionToolParts};
 use openclaw_runs::lent::LanePlace;
 use openclaw_runtime::messages::turn::MessageTurn;
 
 /// Caller of a session tool: the run of a session, or a client in its name.
 pub(crate) struct ToolCaller<'a> {
-    pub(crate) parts: &'a Arc<DispatchParts>,
+    pub(crate) parts: &'a Arc<DispatchFamilies>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) agent: &'a ResolvedAgent,
     pub(crate) viewer: Viewer,
@@ -162,12 +161,12 @@ fn unreadable(error: impl std::fmt::Display) -> HostError {
 }
 
 impl ToolCaller<'_> {
-    fn runner(&self) -> &Runner {
-        &self.parts.runner
+    fn family(&self) -> &SessionToolParts {
+        &self.parts.session_tools
     }
 
     fn rules(&self) -> &KeyRules {
-        self.runner().key_rules()
+        self.family().rows.key_rules()
     }
 
     fn talk(&self) -> TalkPolicy<'_> {
@@ -228,7 +227,7 @@ impl ToolCaller<'_> {
     }
 
     async fn row(&self, key: &SessionKey) -> Result<Option<Row>, HostError> {
-        self.runner().deps.store.get(key).await.map_err(unreadable)
+        self.family().store.get(key).await.map_err(unreadable)
     }
 
     async fn found(&self, key: SessionKey) -> Result<VisibleSession, HostError> {
@@ -255,7 +254,7 @@ impl ToolCaller<'_> {
         const MOST: usize = 20;
         let hidden = Hidden { cron_runs: true, ..Hidden::default() };
         let query = Query { session_id: Some(id.to_owned()), hidden, ..Query::newest(MOST) };
-        let mut rows = self.runner().deps.store.select(Rows::All, &query).await.map_err(unreadable)?.rows;
+        let mut rows = self.family().store.select(Rows::All, &query).await.map_err(unreadable)?.rows;
         match (rows.pop(), rows.as_slice()) {
             (None, _) => Err(SessionDenied::Missing(format!("No session found: {id}")).into()),
             (Some(row), []) => Ok(VisibleSession { key: row.key.clone(), row: Some(row) }),

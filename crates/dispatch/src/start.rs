@@ -5,20 +5,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_delivery::outbox;
+use openclaw_delivery::outbox::{self, Outbox};
 use openclaw_journal::clock::Clock;
 use openclaw_journal::journal::OpenedJournal;
 use openclaw_journal::journal::sqlite::{FILE_NAME, SqliteJournal};
-use openclaw_runs::{RunHost, Runner};
-use openclaw_runtime::global_lanes::LaneSizes;
+use openclaw_runs::RunHost;
+use openclaw_runs::parts::RunSources;
+use openclaw_runs::secrets::KnownSecrets;
+use openclaw_runtime::global_lanes::{GlobalLanes, LaneSizes};
 use openclaw_runtime::setup::{Deps, Settings};
-use openclaw_runtime::shared::SharedState;
+use openclaw_runtime::stopping::Stopping;
+use openclaw_runtime::work_tasks::WorkTasks;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
+use crate::assemble::{Assembled, assemble};
 use crate::handle::Dispatch;
-use crate::lane::Supervisor;
-use crate::parts::DispatchParts;
-use crate::{intake, subagents};
+use crate::parts::DispatchFamilies;
+use crate::subagents;
 
 /// Dispatch could not start; the gateway must not.
 #[derive(Debug, thiserror::Error)]
@@ -55,35 +59,51 @@ impl Dispatch {
         deps.approvals.remember_forgotten(opened.notices.approvals());
         deps.command_sessions.remember_lost(opened.notices.commands());
         deps.system_events.restore(Arc::clone(&opened.journal), opened.notices.lines);
-        let shared = Arc::new(SharedState::new(opened.journal, sizes, clock));
-        shared.outbox.keep_files_in(deps.state_dir.join(outbox::files::FOLDER));
+        let (stops, tasks) = (Stopping::default(), WorkTasks::default());
+        let journal = opened.journal;
+        let (stopping, kill) = (stops.stopping.clone(), stops.kill.clone());
+        let outbox = Outbox::new(Arc::clone(&journal), clock.clone(), stopping.clone(), kill);
+        outbox.keep_files_in(deps.state_dir.join(outbox::files::FOLDER));
         // Nothing is taken yet that has no row.
-        if let Err(error) = shared.outbox.sweep_files(Duration::ZERO).await {
+        if let Err(error) = outbox.sweep_files(Duration::ZERO).await {
             tracing::warn!(%error, "files that no delivery names are left where they are");
         }
-        let runner = Arc::new(Runner::new(deps, Arc::clone(&shared)));
-        shared.outbox.tell(runner.tell_sent());
-        let lanes = Arc::new(Supervisor::new(Arc::clone(&runner)));
-        let parts = Arc::new(DispatchParts::new(Arc::clone(&runner), &lanes));
-        let host: Arc<dyn RunHost> = Arc::<DispatchParts>::clone(&parts);
-        runner.set_host(Arc::downgrade(&host));
-        shared.accepting.spawn(follow(Arc::clone(&shared), Arc::clone(&runner), settings));
-        subagents::restore(&parts, &opened.unfinished).await;
-        let beats = intake::recover(&runner, &lanes, opened.unfinished).await;
-        subagents::begin(&parts);
-        Self::with(parts, lanes, beats)
+        let lanes_of_all = Arc::new(GlobalLanes::new(sizes));
+        let Assembled { families, lanes, recovery, host, secrets } = assemble(RunSources {
+            deps,
+            clock,
+            journal,
+            outbox,
+            hub: Arc::default(),
+            registry: Arc::default(),
+            lanes: Arc::clone(&lanes_of_all),
+            tasks: tasks.clone(),
+            stops,
+        });
+        let around: Arc<dyn RunHost> = Arc::<DispatchFamilies>::clone(&families);
+        host.set(Arc::downgrade(&around));
+        tasks.accepting.spawn(follow(stopping, secrets, lanes_of_all, settings));
+        subagents::restore(&families, &opened.unfinished).await;
+        let beats = recovery.recover(&lanes, opened.unfinished).await;
+        subagents::begin(&families);
+        Self::with(families, lanes, beats)
     }
 }
 
-/// Applies new settings until the gateway stops: resizes the lanes, and remembers the secrets.
-async fn follow(shared: Arc<SharedState>, runner: Arc<Runner>, mut settings: watch::Receiver<Arc<Settings>>) {
+/// Applies changes of the settings for as long as messages are accepted.
+async fn follow(
+    stopping: CancellationToken,
+    secrets: Arc<KnownSecrets>,
+    lanes: Arc<GlobalLanes>,
+    mut settings: watch::Receiver<Arc<Settings>>,
+) {
     loop {
         tokio::select! { biased;
-            () = shared.stopping.cancelled() => return,
+            () = stopping.cancelled() => return,
             changed = settings.changed() => if changed.is_err() { return },
         }
         let config = Arc::clone(&settings.borrow_and_update().config);
-        runner.secrets.learn_settings(&config);
-        shared.global.resize(LaneSizes::of_config(&config));
+        secrets.learn_settings(&config);
+        lanes.resize(LaneSizes::of_config(&config));
     }
 }

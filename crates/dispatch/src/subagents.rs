@@ -32,7 +32,7 @@ use openclaw_sessions::time::now_ms;
 
 use crate::handle::Dispatch;
 
-use crate::parts::DispatchParts;
+use crate::parts::{ChildParts, DispatchFamilies};
 
 pub(crate) use address::{origin_of, webchat};
 pub(crate) use control::state_of;
@@ -42,16 +42,16 @@ pub(crate) use stop::told as told_of_stop;
 impl Dispatch {
     /// Returns the state of each sub-agent that is not archived, in a word, by its session.
     pub fn states_of_subagents(&self) -> HashMap<SessionKey, &'static str> {
-        let registry = &self.shared().registry;
-        self.runner().child_runs.states(|run| registry.is_running(&run.id()))
+        let ChildParts { registry, child_runs, .. } = self.children();
+        child_runs.states(|run| registry.is_running(&run.id()))
     }
 }
 
 /// Restores the list of the last process, with the children that it had accepted and not listed
 /// yet; called before any message is worked on.
-pub(crate) async fn restore(parts: &DispatchParts, unfinished: &[Unfinished]) {
-    let (runner, runs) = (&parts.runner, &parts.runner.child_runs);
-    let (loaded, rules) = (Arc::clone(runs), runner.key_rules().clone());
+pub(crate) async fn restore(parts: &DispatchFamilies, unfinished: &[Unfinished]) {
+    let ChildParts { rows, child_runs: runs, journal, .. } = &parts.children;
+    let (loaded, rules) = (Arc::clone(runs), rows.key_rules().clone());
     let loading = tokio::task::spawn_blocking(move || loaded.load(&rules, now_ms()));
     if let Err(error) = loading.await {
         tracing::error!(%error, "the list of sub-agents could not be read");
@@ -64,7 +64,7 @@ pub(crate) async fn restore(parts: &DispatchParts, unfinished: &[Unfinished]) {
         }
         let request = match &found.row.payload {
             UnfinishedPart::Whole(request) => Some((**request).clone()),
-            UnfinishedPart::OnDisk(_) => runner.shared.journal.payload(run_id).await.ok(),
+            UnfinishedPart::OnDisk(_) => journal.payload(run_id).await.ok(),
         };
         let Some(RunRequest { text, source: RequestSource::SubagentTask(task), .. }) = request else {
             continue;
@@ -79,15 +79,15 @@ pub(crate) async fn restore(parts: &DispatchParts, unfinished: &[Unfinished]) {
 }
 
 /// Begins to look after everything that is still owed; called once messages are worked on.
-pub(crate) fn begin(parts: &Arc<DispatchParts>) {
+pub(crate) fn begin(parts: &Arc<DispatchFamilies>) {
     let is_owed = |run: &ChildRun| !run.is_over() || run.cleanup == Cleanup::Delete;
-    for run in parts.runner.child_runs.select(is_owed) {
+    for run in parts.children.child_runs.select(is_owed) {
         follow(parts, run.run_id);
     }
     parts.spawn_for_children(sweep::work(Arc::clone(parts)));
 }
 
 /// Looks after one child from now on.
-fn follow(parts: &Arc<DispatchParts>, run_id: String) {
+fn follow(parts: &Arc<DispatchFamilies>, run_id: String) {
     parts.spawn_for_children(follow::child(Arc::clone(parts), run_id));
 }

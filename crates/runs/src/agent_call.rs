@@ -13,11 +13,11 @@ use crate::calling_run::{CallerChannel, CallingRun};
 use crate::control::RunControl;
 use crate::lent::LanePlace;
 use crate::prepare::Prepared;
-use crate::runner::Runner;
+use crate::run_host::HostLink;
 
 /// Runs the agent; its tools make their requests in the name of the message's run.
 pub(crate) async fn run_agent(
-    runner: &Runner,
+    host: &HostLink,
     prepared: &mut Prepared,
     control: &RunControl,
     (row, turn, place): (&InboxRow, &Arc<MessageTurn>, &Arc<LanePlace>),
@@ -45,7 +45,7 @@ pub(crate) async fn run_agent(
         },
         system_prompt: &prepared.system_prompt,
         tools: &prepared.tools,
-        host: runner.host_of(run),
+        host: host.tool_host(run),
         hooks: prepared.hooks.clone(),
         redactor: &prepared.shield.redactor,
         transcript: &mut prepared.branch,

@@ -1,40 +1,61 @@
 //! Waits of a message for an obstacle in its way to pass.
 
+use std::sync::Arc;
+
 use openclaw_journal::inbox::InboxRow;
-use openclaw_sessions::transcript::TranscriptLock;
+use openclaw_journal::journal::Journal;
+use openclaw_sessions::transcript::{TranscriptLock, Transcripts};
+use tokio_util::sync::CancellationToken;
 
 use crate::control::RunControl;
 use crate::ending::RunEnding;
 use crate::obstacle::{Obstacle, PAUSE};
-use crate::runner::Runner;
 
-/// Waits for the obstacle to pass, for work that can't be stopped any more. Logs the reason
-/// once per message.
-pub(crate) async fn gone<P>(
-    obstacle: &Obstacle,
-    runner: &Runner,
-    row: &InboxRow<P>,
-    control: &RunControl,
-) -> Result<(), RunEnding> {
-    if control.blocked.is_first() {
-        log(obstacle, row);
+/// Parts for waiting until an obstacle is gone.
+pub(crate) struct ObstacleWaits {
+    journal: Arc<dyn Journal>,
+    transcripts: Arc<dyn Transcripts>,
+    /// Cancelled when no run is started any more.
+    stopping: CancellationToken,
+}
+
+impl ObstacleWaits {
+    pub(crate) fn new(
+        journal: Arc<dyn Journal>,
+        transcripts: Arc<dyn Transcripts>,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self { journal, transcripts, stopping }
     }
-    let _waiting = control.blocked.begin();
-    control.attempt.prepared(&*runner.shared.journal, &row.run_id).await;
-    let gone = async {
-        match obstacle {
-            Obstacle::Locked { transcript, .. } => {
-                TranscriptLock::until_free(&runner.deps.transcripts, transcript).await;
-            }
-            Obstacle::DiskFull(_) | Obstacle::Refused(_) | Obstacle::Database(_) => {
-                tokio::time::sleep(obstacle.pause(&control.blocked).unwrap_or(PAUSE)).await;
-            }
+
+    /// Waits for the obstacle to pass, for work that can't be stopped any more. Logs the reason
+    /// once per message.
+    pub(crate) async fn gone<P>(
+        &self,
+        obstacle: &Obstacle,
+        row: &InboxRow<P>,
+        control: &RunControl,
+    ) -> Result<(), RunEnding> {
+        if control.blocked.is_first() {
+            log(obstacle, row);
         }
-    };
-    tokio::select! { biased;
-        // The next start takes the message up again.
-        () = runner.shared.stopping.cancelled() => Err(RunEnding::Interrupted),
-        () = gone => Ok(()),
+        let _waiting = control.blocked.begin();
+        control.attempt.prepared(&*self.journal, &row.run_id).await;
+        let gone = async {
+            match obstacle {
+                Obstacle::Locked { transcript, .. } => {
+                    TranscriptLock::until_free(&self.transcripts, transcript).await;
+                }
+                Obstacle::DiskFull(_) | Obstacle::Refused(_) | Obstacle::Database(_) => {
+                    tokio::time::sleep(obstacle.pause(&control.blocked).unwrap_or(PAUSE)).await;
+                }
+            }
+        };
+        tokio::select! { biased;
+            // The next start takes the message up again.
+            () = self.stopping.cancelled() => Err(RunEnding::Interrupted),
+            () = gone => Ok(()),
+        }
     }
 }
 

@@ -3,33 +3,35 @@
 
 use std::sync::Arc;
 
+use openclaw_agent::RunModel;
 use openclaw_agent::compaction::work::{CompactError, Compacted, Compacting, compact};
 use openclaw_agent::event::RunEvent;
-use openclaw_agent::{ReplyPayload, RunModel};
 use openclaw_channels::Address;
 use openclaw_delivery::reply::prefix::PrefixContext;
-use openclaw_delivery::reply::threading::Quoted;
-use openclaw_journal::delivery::Author;
 use openclaw_models::Selected;
 use openclaw_models::usage::short_count;
 use openclaw_protocol::{RunId, SessionId, SessionKey};
 use openclaw_runtime::global_lanes::LanePermit;
+use openclaw_runtime::session_model::SessionModels;
 use openclaw_runtime::setup::Settings;
+use openclaw_runtime::system_events::SystemEvents;
 use openclaw_sessions::store::{Edit, Refused};
-use openclaw_sessions::transcript::{NewTranscript, TranscriptLock};
-use openclaw_sessions::{SessionEntry, StoreError};
+use openclaw_sessions::transcript::{NewTranscript, TranscriptLock, Transcripts};
+use openclaw_sessions::{SessionEntry, SessionStore, StoreError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::branch::RunBranch;
 use super::context_settings;
-use super::prepare::Prepared;
-use super::replies::AnswerSettings;
+use super::kept::KeptTranscripts;
+use super::prepare::{Prepared, select};
 use super::result::{compacted, note_compactions};
 use super::session::RunSession;
 use crate::control::RunControl;
+use crate::hooks::Hooks;
 use crate::not_begun::NotBegun;
-use crate::runner::Runner;
+use crate::notices::{ChatNotice, Notices};
+use crate::rows::SessionRows;
 use crate::said::Destination;
 use openclaw_sessions::time::now_ms;
 
@@ -55,48 +57,6 @@ impl std::fmt::Debug for AfterRun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AfterRun").field("session", &self.prepared.session.key).finish_non_exhaustive()
     }
-}
-
-/// Compacts the conversation of a run that is over. What is said meanwhile waits.
-pub async fn after_run(
-    runner: &Runner,
-    after: AfterRun,
-    control: &Arc<RunControl>,
-    events: mpsc::Sender<RunEvent>,
-) {
-    let AfterRun { mut prepared, permit, candidate, chat } = after;
-    control.transcript.send_replace(Some(prepared.branch.injector()));
-    let mut models: Vec<RunModel<'_>> = prepared.models.iter().map(RunModel::from).collect();
-    models.rotate_left(candidate.min(prepared.models.len()));
-    let compacting = Compacting {
-        session_id: &prepared.session.id,
-        models: &models,
-        settings: &prepared.compaction,
-        fixed_tokens: prepared.fixed_tokens,
-        focus: None,
-        hooks: &prepared.hooks,
-    };
-    let compacted = compact(compacting, &mut prepared.branch, control.cancel.clone(), &events).await;
-    let (key, id) = (&prepared.session.key, &prepared.session.id);
-    match compacted {
-        Ok(Compacted::Done { after, .. }) => {
-            prepared.remembered.pruned.forget();
-            runner.note_compaction(key, id, after).await;
-            if let Some(chat) = chat {
-                runner.tell_compaction(key, chat).await;
-            }
-        }
-        Ok(Compacted::Nothing(nothing)) => {
-            tracing::debug!(session = %key, %nothing, "a full conversation is not compacted")
-        }
-        Err(CompactError::Stopped) => {}
-        // The next run tries again before it asks its model.
-        Err(error) => tracing::warn!(session = %key, %error, "a full conversation could not be compacted"),
-    }
-    control.transcript.send_replace(None);
-    prepared.branch.end_injections();
-    prepared.keep(runner);
-    drop(permit);
 }
 
 /// Result of `/compact`.
@@ -130,7 +90,101 @@ fn fill(tokens: Option<u64>, window: u64) -> String {
     format!("{}/{} ({percent}%)", short_count(tokens), short_count(window))
 }
 
-impl Runner {
+/// Parts for compacting full conversations after runs.
+pub struct AfterRuns {
+    kept: Arc<KeptTranscripts>,
+    store: Arc<dyn SessionStore>,
+    rows: Arc<SessionRows>,
+    notices: Arc<Notices>,
+}
+
+impl AfterRuns {
+    pub(crate) fn new(
+        kept: Arc<KeptTranscripts>,
+        store: Arc<dyn SessionStore>,
+        rows: Arc<SessionRows>,
+        notices: Arc<Notices>,
+    ) -> Self {
+        Self { kept, store, rows, notices }
+    }
+
+    /// Compacts the conversation of a run that is over. What is said meanwhile waits.
+    pub async fn compact(&self, after: AfterRun, control: &Arc<RunControl>, events: mpsc::Sender<RunEvent>) {
+        let AfterRun { mut prepared, permit, candidate, chat } = after;
+        control.transcript.send_replace(Some(prepared.branch.injector()));
+        let mut models: Vec<RunModel<'_>> = prepared.models.iter().map(RunModel::from).collect();
+        models.rotate_left(candidate.min(prepared.models.len()));
+        let compacting = Compacting {
+            session_id: &prepared.session.id,
+            models: &models,
+            settings: &prepared.compaction,
+            fixed_tokens: prepared.fixed_tokens,
+            focus: None,
+            hooks: &prepared.hooks,
+        };
+        let compacted = compact(compacting, &mut prepared.branch, control.cancel.clone(), &events).await;
+        let (key, id) = (&prepared.session.key, &prepared.session.id);
+        match compacted {
+            Ok(Compacted::Done { after, .. }) => {
+                prepared.remembered.pruned.forget();
+                note_compaction(&*self.store, key, id, after).await;
+                if let Some(chat) = chat {
+                    self.tell_compaction(key, chat).await;
+                }
+            }
+            Ok(Compacted::Nothing(nothing)) => {
+                tracing::debug!(session = %key, %nothing, "a full conversation is not compacted")
+            }
+            Err(CompactError::Stopped) => {}
+            // The next run tries again before it asks its model.
+            Err(error) => {
+                tracing::warn!(session = %key, %error, "a full conversation could not be compacted")
+            }
+        }
+        control.transcript.send_replace(None);
+        prepared.branch.end_injections();
+        prepared.keep(&self.kept);
+        drop(permit);
+    }
+
+    /// Tells a chat that the conversation was compacted after a run that it has the answer of.
+    async fn tell_compaction(&self, key: &SessionKey, chat: ToldChat) {
+        let ToldChat { run_id, to, context } = chat;
+        let count = self.rows.entry_or_none(key).await.and_then(|entry| entry.compaction_count).unwrap_or(1);
+        let id = format!("{run_id}:tcompacted");
+        let notice =
+            ChatNotice { id: &id, run_id: &run_id, key, text: compacted(count), buttons: Vec::new() };
+        if let Err(error) = self.notices.send(notice, to, &context).await {
+            tracing::error!(delivery = id, %error, "the notice of a compaction was not taken");
+        }
+    }
+}
+
+/// Parts for compacting a conversation at somebody's request.
+pub(crate) struct Compactions {
+    models: Arc<SessionModels>,
+    transcripts: Arc<dyn Transcripts>,
+    kept: Arc<KeptTranscripts>,
+    store: Arc<dyn SessionStore>,
+    system_events: Arc<SystemEvents>,
+    hooks: Arc<Hooks>,
+    /// Cancelled when runs stop where they are.
+    kill: CancellationToken,
+}
+
+impl Compactions {
+    pub(crate) fn new(
+        models: Arc<SessionModels>,
+        transcripts: Arc<dyn Transcripts>,
+        kept: Arc<KeptTranscripts>,
+        store: Arc<dyn SessionStore>,
+        system_events: Arc<SystemEvents>,
+        hooks: Arc<Hooks>,
+        kill: CancellationToken,
+    ) -> Self {
+        Self { models, transcripts, kept, store, system_events, hooks, kill }
+    }
+
     /// Carries out `/compact` and returns the answer. `at` is the conversation in which it was
     /// said.
     pub(super) async fn compact_now(
@@ -140,11 +194,11 @@ impl Runner {
         (focus, at): (&str, Option<&Address>),
         cancel: CancellationToken,
     ) -> Result<String, NotBegun> {
-        let (selected, _) = self.select(settings, session, None).await?;
+        let (selected, _) = select(&self.models, settings, session, None).await?;
         let window = selected.candidates.first().map_or(0, |candidate| candidate.model.context_window());
         let said = match self.compacted(session, settings, &selected, (focus, at), cancel).await {
             Ok(Compacted::Done { before, after, .. }) => {
-                self.note_compaction(&session.key, &session.id, after).await;
+                note_compaction(&*self.store, &session.key, &session.id, after).await;
                 CompactResult::Done { before, after }
             }
             Ok(Compacted::Nothing(why)) => CompactResult::Skipped(why.to_string()),
@@ -152,7 +206,7 @@ impl Runner {
             Err(Failed::Compact(why)) => CompactResult::Failed(why),
         };
         let line = said.line(&session.entry, window);
-        self.deps.system_events.enqueue(&session.key, &line, None, now_ms());
+        self.system_events.enqueue(&session.key, &line, None, now_ms());
         Ok(format!("⚙️ {line}"))
     }
 
@@ -166,7 +220,7 @@ impl Runner {
     ) -> Result<Compacted, Failed> {
         let models: Vec<RunModel<'_>> = selected.candidates.iter().map(RunModel::from).collect();
         let compaction = context_settings::compaction(settings, session).await;
-        let lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript).await?;
+        let lock = TranscriptLock::acquire_now(&self.transcripts, &session.transcript).await?;
         let new = NewTranscript {
             session_id: session.id.as_str().to_owned(),
             cwd: session.agent.workspace.display().to_string(),
@@ -175,14 +229,14 @@ impl Runner {
         let (kept, remembered) = self.kept.take(&session.transcript).unzip();
         let transcript = lock.reopen(kept, new).await?;
         let context = transcript.context().await?.messages;
-        let mut branch = RunBranch::new(transcript, context, Arc::default(), self.shared.kill.clone());
+        let mut branch = RunBranch::new(transcript, context, Arc::default(), self.kill.clone());
         let compacting = Compacting {
             session_id: &session.id,
             models: &models,
             settings: &compaction,
             fixed_tokens: context_settings::noted_fixed_tokens(&session.entry),
             focus: Some(focus.trim()).filter(|focus| !focus.is_empty()),
-            hooks: &self.run_hooks(settings, session, at),
+            hooks: &self.hooks.of_run(settings, (&session.agent, &session.key), at),
         };
         // Whoever asked is told the answer; nobody watches the work.
         let (events, _) = mpsc::channel(1);
@@ -198,36 +252,28 @@ impl Runner {
             error => Failed::Compact(error.to_string()),
         })
     }
+}
 
-    /// Tells a chat that the conversation was compacted after a run that it has the answer of.
-    async fn tell_compaction(&self, key: &SessionKey, chat: ToldChat) {
-        let ToldChat { run_id, to, context } = chat;
-        let count = self.entry_or_none(key).await.and_then(|entry| entry.compaction_count).unwrap_or(1);
-        let payload = ReplyPayload { text: compacted(count), ..ReplyPayload::default() };
-        let id = format!("{run_id}:tcompacted");
-        let mut reply = AnswerSettings::of(self, &run_id, (key, None), to, &context, Quoted::default())
-            .by(Author::Gateway);
-        if let Err(error) = reply.send_alone(&id, payload, Vec::new()).await {
-            tracing::error!(delivery = id, %error, "the notice of a compaction was not taken");
+/// Makes the session's row say that its conversation was compacted.
+async fn note_compaction(
+    store: &dyn SessionStore,
+    key: &SessionKey,
+    id: &SessionId,
+    tokens_after: Option<u64>,
+) {
+    let of = id.clone();
+    let change = Box::new(move |edit: Edit<'_>| {
+        if edit.is_new || edit.entry.session_id.as_ref() != Some(&of) {
+            return Err(Refused("the session was deleted or reset meanwhile".to_owned()));
         }
-    }
-
-    /// Makes the session's row say that its conversation was compacted.
-    async fn note_compaction(&self, key: &SessionKey, id: &SessionId, tokens_after: Option<u64>) {
-        let of = id.clone();
-        let change = Box::new(move |edit: Edit<'_>| {
-            if edit.is_new || edit.entry.session_id.as_ref() != Some(&of) {
-                return Err(Refused("the session was deleted or reset meanwhile".to_owned()));
-            }
-            note_compactions(edit.entry, 1, tokens_after);
-            edit.entry.touch(edit.now);
-            Ok(())
-        });
-        match self.deps.store.record(key, change).await {
-            Ok(_) | Err(StoreError::Refused(_)) => {}
-            Err(error) => {
-                tracing::error!(session = %key, %error, "a session's row does not say that it was compacted")
-            }
+        note_compactions(edit.entry, 1, tokens_after);
+        edit.entry.touch(edit.now);
+        Ok(())
+    });
+    match store.record(key, change).await {
+        Ok(_) | Err(StoreError::Refused(_)) => {}
+        Err(error) => {
+            tracing::error!(session = %key, %error, "a session's row does not say that it was compacted")
         }
     }
 }

@@ -8,8 +8,7 @@ use std::time::Duration;
 use openclaw_journal::inbox::InboxRow;
 use openclaw_journal::source::RequestSource;
 use openclaw_protocol::SessionKey;
-use openclaw_runtime::events::{Verbose, injected as injected_event};
-use openclaw_runtime::shared::SharedState;
+use openclaw_runtime::events::{Hub, Verbose, injected as injected_event};
 use openclaw_sessions::time::now_ms;
 use openclaw_sessions::transcript::Injector;
 use openclaw_sessions::transcript::inject::injected;
@@ -23,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Compactions of a conversation that clients are told of.
 pub(super) struct CompactionNotes {
-    shared: Arc<SharedState>,
+    hub: Arc<Hub>,
     session_key: SessionKey,
     /// Number of compactions so far.
     count: u64,
@@ -31,11 +30,11 @@ pub(super) struct CompactionNotes {
 
 impl CompactionNotes {
     /// Notes of the run of a `chat.send`; `None` for any other run.
-    pub(super) fn of(shared: &Arc<SharedState>, row: &InboxRow, session: &RunSession) -> Option<Self> {
+    pub(super) fn of(hub: &Arc<Hub>, row: &InboxRow, session: &RunSession) -> Option<Self> {
         let request = &row.payload;
         let is_clients = matches!(request.source, RequestSource::Client(_));
         is_clients.then(|| Self {
-            shared: Arc::clone(shared),
+            hub: Arc::clone(hub),
             session_key: row.session_key.clone(),
             count: session.entry.compaction_count.unwrap_or(0),
         })
@@ -51,7 +50,7 @@ impl CompactionNotes {
         match injector.put(said.clone(), None, PATIENCE).await {
             Some(Ok(id)) => {
                 let event = injected_event(&self.session_key, id.as_str(), &said);
-                self.shared.hub.publish(event).await;
+                self.hub.publish(event).await;
             }
             Some(Err(error)) => {
                 tracing::warn!(session = %self.session_key, %error, "the note of a compaction is not in the history");

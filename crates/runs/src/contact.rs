@@ -10,10 +10,9 @@ use openclaw_sessions::entry::delivery::{INTERNAL_CHANNELS, update_last_route};
 use openclaw_sessions::entry::{ChatType, DeliveryContext, Origin};
 use openclaw_sessions::send_policy::chat_type_of;
 use openclaw_sessions::store::Edit;
-use openclaw_sessions::{SessionEntry, SessionKey};
+use openclaw_sessions::{SessionEntry, SessionKey, SessionStore};
 
 use crate::not_begun::NotBegun;
-use crate::runner::Runner;
 
 /// The contact through which a message came.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,39 +78,36 @@ impl Contact {
     }
 }
 
-impl Runner {
-    /// Makes the owner's private chat the last route of the agent's main session, where that is another session than the chat's own (spec
-    /// `sessions.md` §3.8). What others say in theirs leads nothing of the owner's there.
-    pub(super) async fn lead_main(&self, row: &InboxRow) -> Result<(), NotBegun> {
-        let is_owners = || row.payload.rights.as_ref().is_some_and(Rights::see_other_sessions);
-        let Some(origin) = row.payload.source.origin().filter(|origin| origin.is_direct() && is_owners())
-        else {
-            return Ok(());
-        };
-        let rules = self.key_rules();
-        let main = rules.main(&rules.agent_of(&row.session_key));
-        if main == row.session_key {
-            return Ok(());
-        }
-        let route = origin.route();
-        if let Some(found) = self.deps.store.get(&main).await? {
-            let mut led = SessionEntry::clone(&found.entry);
-            update_last_route(&mut led, &route);
-            if led == *found.entry {
-                return Ok(());
-            }
-        }
-        // Somebody used the chat, not the main session: that expires when it would have.
-        let change = Box::new(move |Edit { entry, is_new, now }: Edit<'_>| {
-            update_last_route(entry, &route);
-            if is_new {
-                entry.touch(now);
-            }
-            Ok(())
-        });
-        self.deps.store.update(&main, change).await?;
-        Ok(())
+/// Makes the owner's private chat the last route of the agent's main session, where that is another session than the chat's own (spec
+/// `sessions.md` §3.8). What others say in theirs leads nothing of the owner's there.
+pub(super) async fn lead_main(store: &dyn SessionStore, row: &InboxRow) -> Result<(), NotBegun> {
+    let is_owners = || row.payload.rights.as_ref().is_some_and(Rights::see_other_sessions);
+    let Some(origin) = row.payload.source.origin().filter(|origin| origin.is_direct() && is_owners()) else {
+        return Ok(());
+    };
+    let rules = store.rules();
+    let main = rules.main(&rules.agent_of(&row.session_key));
+    if main == row.session_key {
+        return Ok(());
     }
+    let route = origin.route();
+    if let Some(found) = store.get(&main).await? {
+        let mut led = SessionEntry::clone(&found.entry);
+        update_last_route(&mut led, &route);
+        if led == *found.entry {
+            return Ok(());
+        }
+    }
+    // Somebody used the chat, not the main session: that expires when it would have.
+    let change = Box::new(move |Edit { entry, is_new, now }: Edit<'_>| {
+        update_last_route(entry, &route);
+        if is_new {
+            entry.touch(now);
+        }
+        Ok(())
+    });
+    store.update(&main, change).await?;
+    Ok(())
 }
 
 /// Notes a platform's place. The route for answers is learnt from direct chats, and in a group's

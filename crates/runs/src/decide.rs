@@ -6,30 +6,35 @@ use std::sync::Arc;
 use openclaw_agent::skills::{Occasion, SkillBook, Snapshot, Wanted};
 use openclaw_journal::api::DispatchError;
 use openclaw_journal::request::RunRequest;
-use openclaw_journal::rights::Rights;
-use openclaw_journal::rights::settle::{self, Within};
 use openclaw_models::reference::ModelNames;
 use openclaw_protocol::AgentId;
-use openclaw_runtime::setup::Settings;
-use openclaw_sessions::entry::SendPolicy;
-use openclaw_sessions::send_policy::{self, SendSubject};
+use openclaw_runtime::setup::{LiveSettings, Settings};
 use openclaw_sessions::{SessionEntry, SessionKey};
 
 use crate::acceptance;
-use crate::runner::Runner;
+use crate::rows::SessionRows;
+use crate::send_rules::SendRules;
+use crate::session_rights::SessionRights;
 use openclaw_commands::KnownNames;
 
-impl Runner {
-    /// True if the session may send to a channel.
-    pub async fn may_deliver(&self, key: &SessionKey, channel: &str) -> Result<bool, DispatchError> {
-        let entry = self.entry(key).await.map_err(|error| DispatchError::Storage(error.to_string()))?;
-        Ok(self.is_allowed(key, entry.as_deref(), Some(channel)))
-    }
+/// Decisions about messages, by the settings, the session and the skills of the agent.
+pub struct Decider {
+    settings: LiveSettings,
+    rows: Arc<SessionRows>,
+    send_rules: Arc<SendRules>,
+    rights: Arc<SessionRights>,
+    skills: Arc<SkillBook>,
+}
 
-    fn is_allowed(&self, key: &SessionKey, entry: Option<&SessionEntry>, channel: Option<&str>) -> bool {
-        let settings = self.settings();
-        let subject = SendSubject { key, entry, channel, chat_type: None };
-        send_policy::resolve(settings.sessions.section.send_policy.as_ref(), &subject) == SendPolicy::Allow
+impl Decider {
+    pub(crate) fn new(
+        settings: LiveSettings,
+        rows: Arc<SessionRows>,
+        send_rules: Arc<SendRules>,
+        rights: Arc<SessionRights>,
+        skills: Arc<SkillBook>,
+    ) -> Self {
+        Self { settings, rows, send_rules, rights, skills }
     }
 
     /// Makes the decisions about a message, and tells if its session may send now. Reads the
@@ -39,18 +44,18 @@ impl Runner {
         key: SessionKey,
         request: RunRequest,
     ) -> Result<(SessionKey, RunRequest, bool), DispatchError> {
-        let found = self.deps.store.get(&key).await;
+        let found = self.rows.get(&key).await;
         let found = found.map_err(|error| DispatchError::Storage(error.to_string()))?;
         let (key, entry) = match found {
             Some(row) => (row.key, Some(row.entry)),
             None => (key.spelled_anew(), None),
         };
-        let settings = self.settings();
-        let may_send = self.is_allowed(&key, entry.as_deref(), None);
+        let settings = self.settings.now();
+        let may_send = self.send_rules.is_allowed(&key, entry.as_deref(), None);
         let skills = self.skills_called(&key, &request, entry.as_deref(), &settings).await;
         let skills = skills.as_deref().map(openclaw_commands::skill::commands).unwrap_or_default();
         let request = acceptance::decide(request, entry.as_deref(), &settings, skills);
-        let rights = Some(self.settled_rights(&key, &request, entry.as_deref(), &settings));
+        let rights = Some(self.rights.settled(&key, &request, entry.as_deref(), &settings));
         Ok((key, RunRequest { rights, ..request }, may_send))
     }
 
@@ -59,8 +64,8 @@ impl Runner {
         if request.decided.is_some() && request.rights.is_some() {
             return request;
         }
-        let entry = self.entry_or_none(session_key).await;
-        let settings = self.settings();
+        let entry = self.rows.entry_or_none(session_key).await;
+        let settings = self.settings.now();
         let request = match request.decided {
             Some(_) => request,
             None => {
@@ -69,40 +74,8 @@ impl Runner {
                 acceptance::decide(request, entry.as_deref(), &settings, skills)
             }
         };
-        let rights = self.settled_rights(session_key, &request, entry.as_deref(), &settings);
+        let rights = self.rights.settled(session_key, &request, entry.as_deref(), &settings);
         RunRequest { rights: Some(rights), ..request }
-    }
-
-    /// Settles the rights of a message's run.
-    fn settled_rights(
-        &self,
-        key: &SessionKey,
-        request: &RunRequest,
-        entry: Option<&SessionEntry>,
-        settings: &Settings,
-    ) -> Rights {
-        let agent = request.agent_id.clone();
-        let agent = agent.unwrap_or_else(|| key.agent_or(&settings.sessions.default_agent()));
-        let unknown = SessionEntry::default();
-        let (entry, started_with) = (entry.unwrap_or(&unknown), self.child_runs.rights_of(key));
-        settle::settled(request.asked(), self.within(settings, (key, &agent), entry, started_with.as_ref()))
-    }
-
-    /// Returns the limits that a session puts on rights. `started_with` comes from
-    /// [`ChildRuns::rights_of`](openclaw_runtime::child_runs::ChildRuns::rights_of).
-    pub fn within<'a>(
-        &'a self,
-        settings: &'a Settings,
-        (key, agent): (&'a SessionKey, &'a AgentId),
-        entry: &'a SessionEntry,
-        started_with: Option<&'a Rights>,
-    ) -> Within<'a> {
-        Within { config: &settings.config, rules: self.key_rules(), key, agent, entry, started_with }
-    }
-
-    /// The skills of all agents.
-    pub fn skills(&self) -> &SkillBook {
-        &self.deps.skills
     }
 
     /// Reads words that are not accepted yet, by the names that things have for the agent that they are for.
@@ -113,10 +86,10 @@ impl Runner {
         text: &str,
         read: impl FnOnce(KnownNames<'_>) -> T,
     ) -> T {
-        let settings = self.settings();
+        let settings = self.settings.now();
         let skills = match openclaw_commands::skill::may_be_one(text) {
             true => {
-                let entry = self.entry_or_none(key).await;
+                let entry = self.rows.entry_or_none(key).await;
                 Some(self.skills_of_agent(agent, entry.as_deref(), &settings).await)
             }
             false => None,
@@ -152,6 +125,6 @@ impl Runner {
         let agent = settings.config.agent(agent);
         let wanted = Wanted { config: &settings.config, agent: &agent.id, workspace: &agent.workspace };
         let occasion = Occasion::GoesOn(entry.and_then(|entry| entry.skills_snapshot.as_ref()));
-        self.deps.skills.for_turn(wanted, occasion).await
+        self.skills.for_turn(wanted, occasion).await
     }
 }

@@ -5,12 +5,23 @@ use openclaw_agent::ReplyPayload;
 use openclaw_channels::access::{AccessSettings, ErrorPolicy};
 use openclaw_channels::{Address, ConversationKind};
 use openclaw_protocol::RunId;
+use openclaw_runtime::setup::LiveSettings;
 use tokio::time::Instant;
 
-use crate::runner::Runner;
 use crate::said::Destination;
+use crate::told_errors::ToldErrors;
 
-impl Runner {
+/// Rules by which chats are told of errors, and the errors that they were told of.
+pub(crate) struct ErrorRules {
+    settings: LiveSettings,
+    told: ToldErrors,
+}
+
+impl ErrorRules {
+    pub(crate) fn new(settings: LiveSettings) -> Self {
+        Self { settings, told: ToldErrors::default() }
+    }
+
     /// Removes the errors that a chat is not to be told.
     pub(super) fn without_unwanted_errors(
         &self,
@@ -28,9 +39,7 @@ impl Runner {
         let is_wanted = |payload: &ReplyPayload| match policy {
             _ if !payload.is_error => true,
             ErrorPolicy::Always => true,
-            ErrorPolicy::Once => {
-                self.told_errors.may_tell(&to.address, &payload.text, run_id, Instant::now())
-            }
+            ErrorPolicy::Once => self.told.may_tell(&to.address, &payload.text, run_id, Instant::now()),
             ErrorPolicy::Silent => false,
         };
         payloads.into_iter().filter(is_wanted).collect()
@@ -43,6 +52,6 @@ impl Runner {
 
     /// Returns the access settings; a section that can't be read says nothing about errors.
     fn access_of(&self, at: &Address) -> Option<AccessSettings> {
-        AccessSettings::of(&self.settings().config, &at.channel, &at.account).ok()
+        AccessSettings::of(&self.settings.now().config, &at.channel, &at.account).ok()
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn is_due(settings: &Settings, row: &InboxRow, session: &RunSession, 
         && row.payload.is_interaction()
         && session.reset.is_none()
         && flush.is_due(model.model.context_window(), fill(&session.entry))
-        && sandbox::reaches_workspace(settings, session)
+        && sandbox::reaches_workspace(settings, &session.agent, &session.rights)
         && can_be_saved(&session.agent.workspace)
 }
 

@@ -8,39 +8,39 @@ use openclaw_delivery::usage_footer::{append, footer};
 use openclaw_models::catalog::Catalog;
 use openclaw_models::usage::settle;
 use openclaw_protocol::message::Usage;
+use openclaw_runtime::setup::Settings;
 use openclaw_sessions::entry::ResponseUsage;
 
 use super::prepare::Prepared;
-use crate::runner::Runner;
+use crate::rows::SessionRows;
 
-impl Runner {
-    /// Adds the footer to the last text that is left to be said; if blocks have said all of it, the
-    /// footer becomes a text of its own.
-    pub(super) async fn add_footer(
-        &self,
-        prepared: &Prepared,
-        ended: &Outcome,
-        payloads: &mut Vec<ReplyPayload>,
-    ) {
-        let has_answer = |payload: &ReplyPayload| !payload.is_error && is_text(payload);
-        if !ended.payloads.iter().any(has_answer) {
-            return;
-        }
-        let key = &prepared.session.key;
-        // The footer may have been switched on while the run was under way.
-        let mode = self.entry_or_none(key).await.and_then(|entry| entry.response_usage);
-        let Some(mode) = mode.filter(|mode| *mode != ResponseUsage::Off) else { return };
-        let (Some(used), Some(model)) = (ended.meta.agent_meta.usage, prepared.models.get(ended.candidate))
-        else {
-            return;
-        };
-        let RunUsage { input, output, cache_read, cache_write, .. } = used;
-        let mut usage = Usage { input, output, cache_read, cache_write, ..Usage::default() };
-        let price = Catalog::new(&self.settings().models).price(&model.reference);
-        settle(&mut usage, &price.unwrap_or_default());
-        if let Some(line) = footer(mode, &usage, model.auth.mode, key) {
-            append(payloads, &line);
-        }
+/// Adds the footer to the last text that is left to be said; if blocks have said all of it, the
+/// footer becomes a text of its own.
+pub(super) async fn add_footer(
+    rows: &SessionRows,
+    settings: &Settings,
+    prepared: &Prepared,
+    ended: &Outcome,
+    payloads: &mut Vec<ReplyPayload>,
+) {
+    let has_answer = |payload: &ReplyPayload| !payload.is_error && is_text(payload);
+    if !ended.payloads.iter().any(has_answer) {
+        return;
+    }
+    let key = &prepared.session.key;
+    // The footer may have been switched on while the run was under way.
+    let mode = rows.entry_or_none(key).await.and_then(|entry| entry.response_usage);
+    let Some(mode) = mode.filter(|mode| *mode != ResponseUsage::Off) else { return };
+    let (Some(used), Some(model)) = (ended.meta.agent_meta.usage, prepared.models.get(ended.candidate))
+    else {
+        return;
+    };
+    let RunUsage { input, output, cache_read, cache_write, .. } = used;
+    let mut usage = Usage { input, output, cache_read, cache_write, ..Usage::default() };
+    let price = Catalog::new(&settings.models).price(&model.reference);
+    settle(&mut usage, &price.unwrap_or_default());
+    if let Some(line) = footer(mode, &usage, model.auth.mode, key) {
+        append(payloads, &line);
     }
 }
 

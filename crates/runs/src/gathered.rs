@@ -4,9 +4,8 @@
 
 use std::time::Duration;
 
-use openclaw_agent::user_time::user_zone;
 use openclaw_journal::inbox::{Gathering, InboxRow, Queued};
-use openclaw_journal::journal::{JournalError, Update};
+use openclaw_journal::journal::{Journal, JournalError, Update};
 use openclaw_journal::queue::prompt::{self, WaitingKind};
 use openclaw_journal::request::Gathered;
 use openclaw_journal::source::RequestSource;
@@ -14,15 +13,16 @@ use openclaw_journal::source::RequestSource;
 use super::wording;
 use crate::control::RunControl;
 use crate::ending::RunEnding;
-use crate::runner::Runner;
-use crate::unanswered::stopped_early;
+use crate::stored_messages::StoredMessages;
+use crate::unanswered::Unanswered;
 
 /// Pause before the disk is asked again.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Makes the inbox say which messages are run together, unless it does. Waits for a disk that refuses.
 pub(super) async fn decide(
-    runner: &Runner,
+    journal: &dyn Journal,
+    unanswered: &Unanswered,
     row: &InboxRow<Queued>,
     control: &RunControl,
 ) -> Result<(), RunEnding> {
@@ -32,7 +32,7 @@ pub(super) async fn decide(
     loop {
         let leader = row.run_id.clone();
         let gather = Update::Gather { leader, others: row.others(), answer_to: gathering.answer_to.clone() };
-        match runner.shared.journal.update(gather).await {
+        match journal.update(gather).await {
             Ok(_) => return Ok(()),
             Err(JournalError::Closed) => return Err(RunEnding::Interrupted),
             Err(error) => {
@@ -40,21 +40,21 @@ pub(super) async fn decide(
             }
         }
         tokio::select! { biased;
-            () = runner.shared.kill.cancelled() => return Err(RunEnding::Interrupted),
-            () = control.cancel.cancelled() => return Err(stopped_early(runner, row, control).await),
+            () = unanswered.kill().cancelled() => return Err(RunEnding::Interrupted),
+            () = control.cancel.cancelled() => return Err(unanswered.stopped_early(row, control).await),
             () = tokio::time::sleep(PAUSE) => {}
         }
     }
 }
 
-impl Runner {
+impl StoredMessages {
     /// Returns the leading message, with the messages that are run together with it.
     pub(super) async fn gathered(
         &self,
         mut row: InboxRow,
         gathering: &Gathering,
     ) -> Result<InboxRow, JournalError> {
-        let zone = user_zone(self.settings().config.agents.defaults.user_timezone.as_deref());
+        let zone = self.zone();
         let (mut prompts, mut images, mut lines) = (Vec::new(), Vec::new(), Vec::new());
         let mut named = Vec::new();
         let mut rights = row.payload.rights.take().unwrap_or_default();

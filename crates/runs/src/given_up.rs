@@ -2,20 +2,19 @@
 
 use openclaw_agent::RunEvent;
 use openclaw_journal::inbox::{InboxRow, Queued};
-use openclaw_journal::journal::Update;
+use openclaw_journal::journal::{Journal, Update};
 use tokio::sync::mpsc;
 
 use super::attempt::GivenUp;
-use super::unanswered::{self, UnansweredReason};
+use super::unanswered::{Unanswered, UnansweredReason};
 use crate::control::RunControl;
-use crate::ending::RunEnding;
-use crate::ending::failed;
-use crate::runner::Runner;
+use crate::ending::{RunEnding, RunEnds};
 
 /// Tells in the transcript, then finishes the row. That too is an attempt that is counted before it is made: should the process
 /// die of the transcript, the row is finished without.
 pub(super) async fn close(
-    runner: &Runner,
+    (unanswered, ends): (&Unanswered, &RunEnds),
+    journal: &dyn Journal,
     row: &InboxRow<Queued>,
     given_up: GivenUp,
     control: &RunControl,
@@ -28,12 +27,12 @@ pub(super) async fn close(
          The gateway's log may tell why. Send it again when the cause is mended."
     );
     if may_record {
-        if let Err(error) = runner.shared.journal.update(Update::Attempt(row.run_id.clone())).await {
+        if let Err(error) = journal.update(Update::Attempt(row.run_id.clone())).await {
             tracing::warn!(run_id = %row.run_id, %error, "an attempt could not be noted");
         }
-        let recorded = unanswered::record(runner, row, UnansweredReason::GivenUp(&message), control).await;
-        return unanswered::end(runner, row, recorded, message, events).await;
+        let recorded = unanswered.record(row, UnansweredReason::GivenUp(&message), control).await;
+        return unanswered.end(row, recorded, message, events).await;
     }
     tracing::warn!(run_id = %row.run_id, session = %row.session_key, "a message that was given up is not in the history");
-    failed(runner, row, message).await
+    ends.failed(row, message).await
 }

@@ -7,40 +7,84 @@
 //! and messages, [`delivery`] of messages to chat platforms.
 
 pub mod bootstrap;
-pub mod conversation;
 mod delivery;
+mod events;
 mod memory;
 pub mod run;
 
-use std::io::Write as _;
 use std::sync::Arc;
 
 use openclaw_agent::hooks::set::Action;
-use openclaw_agent::hooks::{Bundled, Event, EventKind, HookBus, command_log};
-use openclaw_config::{private_file, redact};
-use openclaw_runtime::setup::Settings;
-use openclaw_tools::{ExecSettings, Handlers};
+use openclaw_agent::hooks::{Event, EventKind, HookBus, HookTasks, RunHooks};
+use openclaw_channels::Address;
+use openclaw_config::{ResolvedAgent, redact};
+use openclaw_journal::clock::Clock;
+use openclaw_protocol::SessionKey;
+use openclaw_runtime::setup::{LiveSettings, Settings};
+use openclaw_tools::{CommandLock, ExecSettings, Handlers};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use crate::hook_state::MadeHooks;
-use crate::runner::Runner;
-pub use conversation::EndedConversation;
-pub use conversation::{GivenBy, HookChat, Restart};
+use crate::secrets::{KnownSecrets, Shield};
+pub use delivery::tell_sent;
+pub use events::HookEvents;
+pub(crate) use memory::MemoryHook;
 
-impl Runner {
+/// The hooks in use, and their tasks.
+pub struct Hooks {
+    settings: LiveSettings,
+    secrets: Arc<KnownSecrets>,
+    /// Variables that programs have besides the configured ones.
+    variables: Vec<(String, String)>,
+    /// Held by programs, so that the next gateway can wait for them to be gone.
+    lock: Option<CommandLock>,
+    clock: Clock,
+    tasks: Arc<HookTasks>,
+    /// Made for these settings.
+    made: Mutex<Option<MadeHooks>>,
+}
+
+/// Hooks that were made for settings and secrets.
+struct MadeHooks {
+    settings: Arc<Settings>,
+    shield: Arc<Shield>,
+    bus: HookBus,
+}
+
+impl Hooks {
+    pub(crate) fn new(
+        settings: LiveSettings,
+        secrets: Arc<KnownSecrets>,
+        variables: Vec<(String, String)>,
+        lock: Option<CommandLock>,
+        clock: Clock,
+    ) -> Self {
+        Self { settings, secrets, variables, lock, clock, tasks: Arc::default(), made: Mutex::default() }
+    }
+
+    /// Returns the settings in force.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.settings.now()
+    }
+
+    /// Tasks of hooks that run beside the work.
+    pub fn tasks(&self) -> &Arc<HookTasks> {
+        &self.tasks
+    }
+
     /// Returns the hooks in use; `None` if there are none.
     pub fn hooks(&self, settings: &Arc<Settings>) -> Option<HookBus> {
         if settings.hooks.is_empty() {
             return None;
         }
-        let shield = match self.secrets.shield(settings, Vec::new(), self.secrets.of_devices()) {
+        let shield = match self.secrets.known(settings) {
             Ok(shield) => shield,
             Err(error) => {
                 tracing::error!(error = %error.message, "hooks are not run: what they must not inherit is not known");
                 return None;
             }
         };
-        let mut made = self.hooks.made.lock();
+        let mut made = self.made.lock();
         if let Some(made) = made.as_ref()
             && Arc::ptr_eq(&made.settings, settings)
             && Arc::ptr_eq(&made.shield, &shield)
@@ -48,53 +92,40 @@ impl Runner {
             return Some(made.bus.clone());
         }
         let mut environment = settings.config.environment().clone();
-        for (name, value) in &self.deps.command_variables {
+        for (name, value) in &self.variables {
             environment.set(name, value);
         }
         let mut exec = ExecSettings::new(&settings.config.tools.exec, environment);
         exec.withheld = Arc::clone(&shield.withheld);
-        exec.lock.clone_from(&self.deps.command_lock);
+        exec.lock.clone_from(&self.lock);
         let handlers = Arc::new(Handlers::new(exec));
-        let bus = HookBus::new(Arc::clone(&settings.hooks), handlers, Arc::clone(&self.hooks.tasks));
+        let bus = HookBus::new(Arc::clone(&settings.hooks), handlers, Arc::clone(&self.tasks));
         *made = Some(MadeHooks { settings: Arc::clone(settings), shield, bus: bus.clone() });
         Some(bus)
     }
 
     /// The hooks in use under the settings in force.
     pub fn hooks_now(&self) -> Option<HookBus> {
-        self.hooks(&self.settings())
+        self.hooks(&self.settings.now())
     }
 
-    /// Tells the handlers of an event. The work of the bundled ones goes on beside the caller; the
-    /// programs are told one after the other by the returned future, which gives the texts that
-    /// they want said in the chat that the event comes from.
-    pub fn fire(&self, bus: &HookBus, event: Event) -> impl Future<Output = Vec<String>> + Send + use<> {
-        for action in bus.set().of_event(event.kind) {
-            match action {
-                Action::BuiltIn(Bundled::CommandLogger) => self.log_command(bus, &event),
-                Action::BuiltIn(Bundled::SessionMemory) => self.keep_memory(bus, &event),
-                // Only at `gateway:startup` and `agent:bootstrap`, which have a way of their own.
-                Action::BuiltIn(Bundled::BootMd | Bundled::SoulEvil) | Action::Program(_) => {}
-            }
+    /// Returns the hooks of a session's run.
+    pub(crate) fn of_run(
+        &self,
+        settings: &Arc<Settings>,
+        (agent, key): (&ResolvedAgent, &SessionKey),
+        at: Option<&Address>,
+    ) -> RunHooks {
+        match self.hooks(settings) {
+            Some(bus) => RunHooks::new(bus, run::context_of(agent, key, at)),
+            None => RunHooks::none(),
         }
-        bus.tell_programs(event)
     }
 
-    fn log_command(&self, bus: &HookBus, event: &Event) {
-        let line = command_log::line(event);
-        let path = self.deps.state_dir.join("logs").join(command_log::FILE);
-        bus.tasks().spawn(async move {
-            let written = tokio::task::spawn_blocking(move || {
-                if let Some(dir) = path.parent() {
-                    private_file::make_dir(dir)?;
-                }
-                private_file::append(&path)?.write_all(line.as_bytes())
-            });
-            let written = written.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-            if let Err(error) = written {
-                tracing::warn!(%error, "a command is not in logs/commands.log");
-            }
-        });
+    /// Makes an event of a session that happens now.
+    pub fn event(&self, kind: EventKind, key: &SessionKey, context: Map<String, Value>) -> Event {
+        let timestamp = self.clock.now_ms();
+        Event { kind, session_key: key.to_string(), context, timestamp, messages: Vec::new() }
     }
 }
 

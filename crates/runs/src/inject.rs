@@ -10,16 +10,20 @@ use openclaw_journal::api::{InjectError, InjectMessage, Injected, StillActive};
 use openclaw_journal::inbox::{InboxRow, Queued};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::Message;
-use openclaw_runtime::events::injected as injected_event;
+use openclaw_runtime::events::{Hub, injected as injected_event};
+use openclaw_runtime::setup::LiveSettings;
 use openclaw_sessions::transcript::inject::{injected, is_injected, mirrored};
 use openclaw_sessions::transcript::{
     Body, Entry, EntryId, Injector, LockError, NewTranscript, Part, StoredMessage, Transcript,
-    TranscriptError, TranscriptLock, TranscriptRef,
+    TranscriptError, TranscriptLock, TranscriptRef, Transcripts,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use crate::runner::Runner;
+use crate::kept::KeptTranscripts;
+use crate::rows::SessionRows;
+use crate::session::MessageConversations;
 use openclaw_sessions::time::now_ms;
 
 /// Patience for answers that a tool call under way keeps out of the transcript: a day is longer
@@ -57,51 +61,75 @@ pub struct RunBeside {
     pub transcript: RunTranscript,
 }
 
-/// Appends and syncs: beside a run between two of its entries. Clients are told before the answer is given. `asked_at` is when it
-/// began to wait.
-pub async fn work(
-    runner: &Runner,
-    message: InjectMessage,
-    run: Option<RunBeside>,
-    asked_at: Instant,
-) -> Result<Injected, InjectError> {
-    let words = (message.text.clone(), message.label.clone());
-    let said = move |now| injected(&words.0, words.1.as_deref(), now);
-    put_said(runner, message, said, run, asked_at).await
+/// Parts for putting words of clients and of the gateway into conversations.
+pub struct Injections {
+    words: Arc<TranscriptWords>,
+    conversations: Arc<MessageConversations>,
+    rows: Arc<SessionRows>,
+    settings: LiveSettings,
+    transcripts: Arc<dyn Transcripts>,
+    hub: Arc<Hub>,
+    /// Cancelled when runs stop where they are.
+    kill: CancellationToken,
 }
 
-/// Appends a delivery that was made to a chat platform in the session's name: its text, or else the
-/// names of its files.
-pub async fn mirror(
-    runner: &Runner,
-    message: InjectMessage,
-    media: Vec<String>,
-    run: Option<RunBeside>,
-    asked_at: Instant,
-) -> Result<Injected, InjectError> {
-    let text = message.text.clone();
-    let said = move |now| mirrored(&text, &media, now).unwrap_or_else(|| injected(&text, None, now));
-    put_said(runner, message, said, run, asked_at).await
-}
+impl Injections {
+    pub(crate) fn new(
+        words: Arc<TranscriptWords>,
+        conversations: Arc<MessageConversations>,
+        rows: Arc<SessionRows>,
+        settings: LiveSettings,
+        transcripts: Arc<dyn Transcripts>,
+        hub: Arc<Hub>,
+        kill: CancellationToken,
+    ) -> Self {
+        Self { words, conversations, rows, settings, transcripts, hub, kill }
+    }
 
-async fn put_said(
-    runner: &Runner,
-    message: InjectMessage,
-    said: impl FnOnce(i64) -> Message + Send,
-    run: Option<RunBeside>,
-    asked_at: Instant,
-) -> Result<Injected, InjectError> {
-    let injected = tokio::select! { biased;
-        () = runner.shared.kill.cancelled() => return Err(InjectError::ShuttingDown),
-        injected = runner.inject(&message, said, run, asked_at + PATIENCE) => injected?,
-    };
-    let event = injected_event(&message.session_key, &injected.message_id, &injected.message);
-    runner.shared.hub.publish(event).await;
-    runner.shared.hub.flush().await;
-    Ok(injected)
-}
+    /// Appends and syncs: beside a run between two of its entries. Clients are told before the answer is given. `asked_at` is when it
+    /// began to wait.
+    pub async fn work(
+        &self,
+        message: InjectMessage,
+        run: Option<RunBeside>,
+        asked_at: Instant,
+    ) -> Result<Injected, InjectError> {
+        let words = (message.text.clone(), message.label.clone());
+        let said = move |now| injected(&words.0, words.1.as_deref(), now);
+        self.put_said(message, said, run, asked_at).await
+    }
 
-impl Runner {
+    /// Appends a delivery that was made to a chat platform in the session's name: its text, or else the
+    /// names of its files.
+    pub async fn mirror(
+        &self,
+        message: InjectMessage,
+        media: Vec<String>,
+        run: Option<RunBeside>,
+        asked_at: Instant,
+    ) -> Result<Injected, InjectError> {
+        let text = message.text.clone();
+        let said = move |now| mirrored(&text, &media, now).unwrap_or_else(|| injected(&text, None, now));
+        self.put_said(message, said, run, asked_at).await
+    }
+
+    async fn put_said(
+        &self,
+        message: InjectMessage,
+        said: impl FnOnce(i64) -> Message + Send,
+        run: Option<RunBeside>,
+        asked_at: Instant,
+    ) -> Result<Injected, InjectError> {
+        let injected = tokio::select! { biased;
+            () = self.kill.cancelled() => return Err(InjectError::ShuttingDown),
+            injected = self.inject(&message, said, run, asked_at + PATIENCE) => injected?,
+        };
+        let event = injected_event(&message.session_key, &injected.message_id, &injected.message);
+        self.hub.publish(event).await;
+        self.hub.flush().await;
+        Ok(injected)
+    }
+
     async fn inject(
         &self,
         message: &InjectMessage,
@@ -114,7 +142,7 @@ impl Runner {
         let said = said(now_ms());
         let patience = until.saturating_duration_since(Instant::now());
         let words = InjectedMessage { said: &said, id: None, new: None, patience };
-        let written = self.put(&transcript, &words, run.map(|run| run.transcript)).await;
+        let written = self.words.put(&transcript, &words, run.map(|run| run.transcript)).await;
         let message_id = written.map_err(|error| InjectError::Storage(error.to_string()))?;
         Ok(Injected { message_id, message: said })
     }
@@ -130,7 +158,7 @@ impl Runner {
             if let Some(injector) = &*transcript.borrow_and_update() {
                 return Ok(injector.transcript().clone());
             }
-            if self.is_in_current(row).await {
+            if self.conversations.is_in_current(row).await {
                 match self.transcript_of_session(message).await {
                     // The run has yet to make it.
                     Err(InjectError::UnknownSession) => {}
@@ -146,15 +174,49 @@ impl Runner {
 
     async fn transcript_of_session(&self, message: &InjectMessage) -> Result<TranscriptRef, InjectError> {
         let key = &message.session_key;
-        let found =
-            self.deps.store.get(key).await.map_err(|error| InjectError::Storage(error.to_string()))?;
+        let found = self.rows.get(key).await.map_err(|error| InjectError::Storage(error.to_string()))?;
         let entry = found.ok_or(InjectError::UnknownSession)?.entry;
-        let agent = key.agent_or(&self.settings().sessions.default_agent());
-        let transcripts = Arc::clone(&self.deps.transcripts);
+        let agent = key.agent_or(&self.settings.now().sessions.default_agent());
+        let transcripts = Arc::clone(&self.transcripts);
         tokio::task::spawn_blocking(move || transcripts.find(&agent, &entry))
             .await
             .map_err(|error| InjectError::Storage(error.to_string()))?
             .ok_or(InjectError::UnknownSession)
+    }
+
+    /// Writes the gateway's words about a message that goes to the agent: once, under this id.
+    pub async fn put_aside(
+        &self,
+        row: &InboxRow,
+        said: &Message,
+        id: EntryId,
+        mut run: Option<RunBeside>,
+    ) -> Result<(), InjectError> {
+        let stored = |error: PutError| InjectError::Storage(error.to_string());
+        let whose = InjectMessage { session_key: row.session_key.clone(), text: String::new(), label: None };
+        let transcript = self.transcript_to_inject(&whose, &mut run).await?;
+        if row.recovered
+            && self.words.is_there(&transcript, std::slice::from_ref(&id), said).await.map_err(stored)?
+        {
+            return Ok(());
+        }
+        let words = InjectedMessage { said, id: Some(id), new: None, patience: ALL_THE_TIME };
+        match self.words.put(&transcript, &words, run.map(|run| run.transcript)).await {
+            Ok(_) | Err(PutError::Transcript(TranscriptError::DuplicateId { .. })) => Ok(()),
+            Err(error) => Err(stored(error)),
+        }
+    }
+}
+
+/// Parts for putting words into transcripts beside the runs that hold them.
+pub(crate) struct TranscriptWords {
+    transcripts: Arc<dyn Transcripts>,
+    kept: Arc<KeptTranscripts>,
+}
+
+impl TranscriptWords {
+    pub(crate) fn new(transcripts: Arc<dyn Transcripts>, kept: Arc<KeptTranscripts>) -> Self {
+        Self { transcripts, kept }
     }
 
     /// Writes the gateway's own answer to a message: once, under an id of the message's, into a
@@ -181,29 +243,6 @@ impl Runner {
         Ok(())
     }
 
-    /// Writes the gateway's words about a message that goes to the agent: once, under this id.
-    pub async fn put_aside(
-        &self,
-        row: &InboxRow,
-        said: &Message,
-        id: EntryId,
-        mut run: Option<RunBeside>,
-    ) -> Result<(), InjectError> {
-        let stored = |error: PutError| InjectError::Storage(error.to_string());
-        let whose = InjectMessage { session_key: row.session_key.clone(), text: String::new(), label: None };
-        let transcript = self.transcript_to_inject(&whose, &mut run).await?;
-        if row.recovered
-            && self.is_there(&transcript, std::slice::from_ref(&id), said).await.map_err(stored)?
-        {
-            return Ok(());
-        }
-        let words = InjectedMessage { said, id: Some(id), new: None, patience: ALL_THE_TIME };
-        match self.put(&transcript, &words, run.map(|run| run.transcript)).await {
-            Ok(_) | Err(PutError::Transcript(TranscriptError::DuplicateId { .. })) => Ok(()),
-            Err(error) => Err(stored(error)),
-        }
-    }
-
     /// Writes between two entries of the run that has the transcript open, or else under the
     /// transcript's lock.
     async fn put(
@@ -221,7 +260,7 @@ impl Runner {
                 return Ok(written?.as_str().to_owned());
             }
             tokio::select! { biased;
-                lock = TranscriptLock::acquire(&self.deps.transcripts, transcript) => {
+                lock = TranscriptLock::acquire(&self.transcripts, transcript) => {
                     return self.append(&lock?, words).await;
                 }
                 () = changed(&mut run) => {}
@@ -246,8 +285,7 @@ impl Runner {
         ids: &[EntryId],
         said: &Message,
     ) -> Result<bool, PutError> {
-        let (reader, ids, said_at) =
-            (self.deps.transcripts.reader(transcript), ids.to_vec(), timestamp(said));
+        let (reader, ids, said_at) = (self.transcripts.reader(transcript), ids.to_vec(), timestamp(said));
         let look = move || {
             let mut is_there = false;
             let visited = reader.visit(Part::Branch, &mut |_, id, line| {

@@ -20,10 +20,15 @@ use tokio_util::sync::CancellationToken;
 use super::prepare::RunOrigin;
 use super::session::RunSession;
 use crate::calling_run::{CallerChannel, CallingRun};
+use crate::deliver::Routes;
+use crate::direct_calls::DirectCalls;
 use crate::not_begun::NotBegun;
-use crate::runner::Runner;
-use openclaw_commands::CommandContext;
+use crate::rows::SessionRows;
+use crate::session_rights::SessionRights;
+use openclaw_commands::{CommandServices, CommandSession};
 use openclaw_runtime::messages::turn::{Bound, MessageTurn};
+use openclaw_runtime::setup::LiveSettings;
+use openclaw_sessions::transcript::Transcripts;
 
 /// Call of a tool by a client.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -74,7 +79,30 @@ fn is_offered(facts: &ToolFacts) -> bool {
     !facts.groups.iter().any(|group| OF_RUNS.contains(group))
 }
 
-impl Runner {
+/// Parts for calling tools for clients.
+pub struct ToolInvocations {
+    settings: LiveSettings,
+    rows: Arc<SessionRows>,
+    services: Arc<CommandServices>,
+    rights: Arc<SessionRights>,
+    routes: Arc<Routes>,
+    transcripts: Arc<dyn Transcripts>,
+    direct: Arc<DirectCalls>,
+}
+
+impl ToolInvocations {
+    pub(crate) fn new(
+        settings: LiveSettings,
+        rows: Arc<SessionRows>,
+        services: Arc<CommandServices>,
+        rights: Arc<SessionRights>,
+        routes: Arc<Routes>,
+        transcripts: Arc<dyn Transcripts>,
+        direct: Arc<DirectCalls>,
+    ) -> Self {
+        Self { settings, rows, services, rights, routes, transcripts, direct }
+    }
+
     /// Calls a tool in the name of a session.
     pub async fn invoke(
         &self,
@@ -88,25 +116,14 @@ impl Runner {
             return Err(unavailable());
         }
         let not_begun = |error: NotBegun| InvokeError::Failed(error.message);
-        let settings = self.settings();
-        let agent = settings.config.agent(&self.key_rules().agent_of(&key));
-        let row = self.deps.store.get(&key).await.map_err(|error| InvokeError::Failed(error.to_string()))?;
+        let settings = self.settings.now();
+        let equipment = self.direct.equipment();
+        let agent = settings.config.agent(&self.rows.key_rules().agent_of(&key));
+        let row = self.rows.get(&key).await.map_err(|error| InvokeError::Failed(error.to_string()))?;
         let (key, entry) = row.map_or_else(|| (key, Arc::default()), |row| (row.key, row.entry));
-        let asked = InboxRow::unsaid(&key, self.shared.clock.now_ms());
-        let context = CommandContext {
-            models: self.models(),
-            deps: &self.deps,
-            shared: &self.shared,
-            host: self,
-            settings: &settings,
-            key: &key,
-            agent: &agent,
-            entry: &entry,
-            row: &asked,
-            was_begun: false,
-            stop: cancel,
-            overtaken: None,
-        };
+        let asked = InboxRow::unsaid(&key, self.direct.now_ms());
+        let of_session = CommandSession { settings: &settings, key: &key, agent: &agent, entry: &entry };
+        let context = self.services.context(of_session, &asked, cancel);
         let (model, _) = context.current(&context.choices().await).await;
         let caller = invocation.caller;
         let tools = groups::of_client(
@@ -115,17 +132,17 @@ impl Runner {
             &entry,
             (caller.channel.as_deref(), caller.account.as_deref()),
         );
-        let started_with = self.child_runs.rights_of(&key);
-        let within = self.within(&settings, (&key, &agent.id), &entry, started_with.as_ref());
+        let started_with = self.rights.started_with(&key);
+        let within = self.rights.within(&settings, (&key, &agent.id), &entry, started_with.as_ref());
         let rights = settle::of_owner(tools, within);
-        let session = RunSession::of_row(self, &key, &agent, &entry, rights).map_err(not_begun)?;
-        let skills = self.skills_of(&session, &settings).await;
-        let shield =
-            self.secrets.shield(&settings, Vec::new(), self.secrets.of_devices()).map_err(not_begun)?;
-        let route = self.route_of(&key).await.and_then(|route| caller.bound_to(route));
+        let session =
+            RunSession::of_row(&*self.transcripts, &key, &agent, &entry, rights).map_err(not_begun)?;
+        let skills = equipment.skills_of(&session, &settings).await;
+        let shield = equipment.shield(&settings, Vec::new()).map_err(not_begun)?;
+        let route = self.routes.route_of(&key).await.and_then(|route| caller.bound_to(route));
         let from = RunOrigin { at: route.as_ref(), ..RunOrigin::default() };
         let model = (model.provider.as_str(), model.model.as_str());
-        let tools = self.tools(&session, &settings, model, (&shield, &skills, None), from);
+        let tools = equipment.tools(&session, &settings, model, (&shield, &skills, None), from);
         let Some(spec) = tools.specs().iter().find(|spec| spec.name == name) else {
             return Err(unavailable());
         };
@@ -135,9 +152,9 @@ impl Runner {
             args.insert("action".to_owned(), action.into());
         }
         let run_id = asked.run_id.clone();
-        let hooks = self.run_hooks(&settings, &session, route.as_ref());
+        let hooks = self.direct.hooks_of(&settings, &session, route.as_ref());
         let bound = route.map(|address| Bound { address, message_id: None });
-        let host = self.host_of(CallingRun {
+        let host = self.direct.host_of(CallingRun {
             turn: MessageTurn::new(run_id.clone(), key.clone(), bound, false, session.rights.clone()),
             rights: session.rights.clone(),
             agent: agent.clone(),
@@ -164,7 +181,7 @@ impl Runner {
             cancel,
             events: &events,
         };
-        let made = Box::pin(direct.result(&call, || self.shared.clock.now_ms())).await;
+        let made = Box::pin(direct.result(&call, || self.direct.now_ms())).await;
         match made {
             Ok(result) => Ok(Invoked { content: result.content, details: result.details }),
             Err(ToolError::Unknown(_)) => Err(unavailable()),

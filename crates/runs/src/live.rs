@@ -26,9 +26,8 @@ use openclaw_runtime::events::Verbose;
 use openclaw_sessions::ids;
 use tokio::sync::mpsc;
 
-use super::replies::AnswerSettings;
+use super::replies::{AnswerSettings, ChatAnswers};
 use crate::reply_media::file_name;
-use crate::runner::Runner;
 use crate::said::Destination;
 use openclaw_runtime::messages::turn::{MessageTurn, SendsBlocks};
 
@@ -108,7 +107,7 @@ enum LiveStep {
 impl<'a> Live<'a> {
     /// Begins the live view of a run; `None` if its message was not said on a chat platform.
     pub(super) fn begin(
-        runner: &'a Runner,
+        answers: &'a ChatAnswers,
         row: &'a InboxRow,
         context: &PrefixContext,
         turn: &Arc<MessageTurn>,
@@ -117,8 +116,9 @@ impl<'a> Live<'a> {
         let origin = row.payload.source.origin()?;
         let (is_direct, was_mentioned) = (origin.is_direct(), origin.was_mentioned);
         let has_thread = origin.address.thread.is_some();
-        let reply = AnswerSettings::new(runner, row, Destination::from(origin), context, turn.quoted.clone());
-        let settings = runner.settings();
+        let reply =
+            AnswerSettings::new(answers, row, Destination::from(origin), context, turn.quoted.clone());
+        let settings = answers.settings();
         let (agents, session) = (&settings.config.agents.defaults, &settings.config.session);
         let is_beat = row.payload.source.beat().is_some();
         let mode = typing::mode(is_beat, session.typing_mode, agents.typing_mode, is_direct || was_mentioned);
@@ -137,7 +137,7 @@ impl<'a> Live<'a> {
         let blocks = has_blocks.then(|| Blocks::new(&reply.settings));
         let coalescer = has_blocks.then(|| Coalescer::new(reply.settings.coalesce));
         let has_tools = shows.notes != Verbose::Off && !is_beat;
-        let started = row.recovered.then(|| format!("{}.", runner.shared.clock.now_ms()));
+        let started = row.recovered.then(|| format!("{}.", answers.now_ms()));
         Some(Self {
             reply,
             turn: Arc::clone(turn),
@@ -227,7 +227,7 @@ impl<'a> Live<'a> {
     /// Takes back the blocks of these runs that wait for their pause.
     async fn take_back(&mut self, runs: Vec<RunId>) {
         if self.pacing.has_paused() {
-            let outbox = &self.reply.runner.shared.outbox;
+            let outbox = self.reply.outbox();
             for run_id in runs {
                 if let Err(error) = outbox.withdraw(Paced::OfRun(&run_id)).await {
                     tracing::warn!(%run_id, %error, "what a stopped run had left to say is said");
@@ -529,7 +529,7 @@ impl AnswerSettings<'_> {
     /// refuses is asked again: without the block, the end would repeat the whole answer.
     async fn taken(&self, part: NewDelivery) -> bool {
         loop {
-            let error = match self.runner.shared.outbox.accept_new(part.clone()).await {
+            let error = match self.outbox().accept_new(part.clone()).await {
                 Ok(Enqueued::New | Enqueued::Known(_) | Enqueued::Withheld) => return true,
                 Err(error) => error,
             };

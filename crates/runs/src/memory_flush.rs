@@ -11,44 +11,29 @@ use openclaw_agent::user_time::user_zone;
 use openclaw_config::settings::QueueMode;
 use openclaw_journal::inbox::InboxRow;
 use openclaw_journal::intent::Intent;
+use openclaw_journal::journal::Journal;
 use openclaw_journal::queue::QueueSettings;
 use openclaw_journal::request::{Decisions, MAIN_LANE, RunRequest};
 use openclaw_journal::rights::Rights;
 use openclaw_journal::source::RequestSource;
 use openclaw_protocol::{RunId, SessionId};
 use openclaw_runtime::session_model::RequestedModel;
-use openclaw_runtime::setup::Settings;
+use openclaw_runtime::setup::{LiveSettings, Settings};
+use openclaw_sessions::SessionStore;
 use openclaw_sessions::store::{Edit, Refused};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
+use super::kept::KeptTranscripts;
 use super::lent::LanePlace;
-use super::prepare::{Flush, Preparation};
+use super::prepare::{Flush, Preparation, Preparer};
 use super::result;
 use crate::agent_call::run_agent;
 use crate::control::RunControl;
+use crate::message_tool::message_turn;
 use crate::not_begun::NotBegun;
-use crate::runner::Runner;
+use crate::run_host::HostLink;
 use openclaw_sessions::time::now_ms;
-
-/// Asks the agent, with the model its next turn has.
-pub(super) async fn work(
-    runner: &Runner,
-    row: &InboxRow,
-    session_id: &SessionId,
-    control: &RunControl,
-    requested: Option<RequestedModel>,
-) {
-    let settings = runner.settings();
-    let Some(flush) = &settings.memory_flush else { return };
-    let asking = turn(row, session_id, flush, &settings);
-    // No message is steered into it; a stop of the message stops it too.
-    let own = Arc::new(RunControl::new(control.cancel.child_token(), false));
-    let asked = async || control.attempt.prepared(&*runner.shared.journal, &row.run_id).await;
-    let worked = Box::pin(runner.flush_memory(&asking, &own, requested, asked)).await;
-    if let Err(NotBegun { message, .. }) = worked {
-        tracing::warn!(session = %row.session_key, %message, "memory was not saved before the turn");
-    }
-}
 
 /// The gateway's own message. It is in no inbox: a crash forgets it, and the next message brings another.
 fn turn(row: &InboxRow, session_id: &SessionId, flush: &MemoryFlush, settings: &Settings) -> InboxRow {
@@ -88,7 +73,51 @@ fn turn(row: &InboxRow, session_id: &SessionId, flush: &MemoryFlush, settings: &
     }
 }
 
-impl Runner {
+/// Parts for saving memory ahead of a compaction, in a run of its own.
+pub(crate) struct MemoryFlushes {
+    settings: LiveSettings,
+    preparer: Arc<Preparer>,
+    host: Arc<HostLink>,
+    journal: Arc<dyn Journal>,
+    store: Arc<dyn SessionStore>,
+    kept: Arc<KeptTranscripts>,
+    /// Cancelled when runs stop where they are.
+    kill: CancellationToken,
+}
+
+impl MemoryFlushes {
+    pub(crate) fn new(
+        settings: LiveSettings,
+        preparer: Arc<Preparer>,
+        host: Arc<HostLink>,
+        journal: Arc<dyn Journal>,
+        store: Arc<dyn SessionStore>,
+        kept: Arc<KeptTranscripts>,
+        kill: CancellationToken,
+    ) -> Self {
+        Self { settings, preparer, host, journal, store, kept, kill }
+    }
+
+    /// Asks the agent, with the model its next turn has.
+    pub(super) async fn work(
+        &self,
+        row: &InboxRow,
+        session_id: &SessionId,
+        control: &RunControl,
+        requested: Option<RequestedModel>,
+    ) {
+        let settings = self.settings.now();
+        let Some(flush) = &settings.memory_flush else { return };
+        let asking = turn(row, session_id, flush, &settings);
+        // No message is steered into it; a stop of the message stops it too.
+        let own = Arc::new(RunControl::new(control.cancel.child_token(), false));
+        let asked = async || control.attempt.prepared(&*self.journal, &row.run_id).await;
+        let worked = Box::pin(self.flush_memory(&asking, &own, requested, asked)).await;
+        if let Err(NotBegun { message, .. }) = worked {
+            tracing::warn!(session = %row.session_key, %message, "memory was not saved before the turn");
+        }
+    }
+
     async fn flush_memory(
         &self,
         row: &InboxRow,
@@ -96,17 +125,18 @@ impl Runner {
         requested: Option<RequestedModel>,
         about_to_ask: impl AsyncFnOnce(),
     ) -> Result<(), NotBegun> {
-        let Preparation::Ready(mut prepared) = self.prepare(row, control, requested, Flush::Done).await?
+        let Preparation::Ready(mut prepared) =
+            self.preparer.prepare(row, control, requested, Flush::Done).await?
         else {
             return Ok(());
         };
         about_to_ask().await;
         let (events, _) = mpsc::channel(1);
-        let (turn, place) = (self.message_turn(row), Arc::new(LanePlace::new(MAIN_LANE, None)));
-        let ended = run_agent(self, &mut prepared, control, (row, &turn, &place), events).await;
+        let (turn, place) = (message_turn(row), Arc::new(LanePlace::new(MAIN_LANE, None)));
+        let ended = run_agent(&self.host, &mut prepared, control, (row, &turn, &place), events).await;
         control.transcript.send_replace(None);
         prepared.branch.end_injections();
-        if self.shared.kill.is_cancelled() {
+        if self.kill.is_cancelled() {
             return Err(NotBegun::because("the gateway is shutting down"));
         }
         let is_saved = ended.end == RunEnd::Completed;
@@ -126,9 +156,9 @@ impl Runner {
             }
             Ok(())
         });
-        self.deps.store.record(&prepared.session.key, change).await?;
+        self.store.record(&prepared.session.key, change).await?;
         prepared.branch.sync().await?;
-        prepared.keep(self);
+        prepared.keep(&self.kept);
         Ok(())
     }
 }

@@ -4,49 +4,30 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use openclaw_agent::host::Host;
 use openclaw_channels::{Address, Platforms};
 use openclaw_config::Config;
 use openclaw_journal::inbox::InboxRow;
 use openclaw_tools::{CurrentChannel, MessageSetup};
 
-use crate::calling_run::CallingRun;
-use crate::run_host::NoHost;
-use crate::runner::Runner;
 use openclaw_runtime::messages::turn::{Bound, MessageTurn};
 
 /// Action that every platform has.
 const SEND: &str = "send";
 const BROADCAST: &str = "broadcast";
 
-impl Runner {
-    /// Creates the record of a message's run, which has sent nothing yet.
-    pub(super) fn message_turn(&self, row: &InboxRow) -> Arc<MessageTurn> {
-        let request = &row.payload;
-        let bound = request.conversation().map(|address| Bound {
-            address: address.clone(),
-            message_id: request.source.origin().map(|origin| origin.message_id.clone()),
-        });
-        let needs_target = row.session_key.is_subagent() || request.is_isolated();
-        let rights = request.rights.clone().unwrap_or_default();
-        MessageTurn::new(row.run_id.clone(), row.session_key.clone(), bound, needs_target, rights)
-    }
-
-    /// The gateway as the tools of a run see it.
-    pub(super) fn host_of(&self, run: CallingRun) -> Arc<dyn Host> {
-        match self.host() {
-            Some(host) => host.tool_host(run),
-            None => Arc::new(NoHost),
-        }
-    }
-
-    /// Returns the inputs of the tool; `None` if no platform is configured.
-    pub(super) fn message_setup(&self, config: &Config, at: Option<&Address>) -> Option<MessageSetup> {
-        setup(&self.deps.platforms, config, at)
-    }
+/// Creates the record of a message's run, which has sent nothing yet.
+pub(super) fn message_turn(row: &InboxRow) -> Arc<MessageTurn> {
+    let request = &row.payload;
+    let bound = request.conversation().map(|address| Bound {
+        address: address.clone(),
+        message_id: request.source.origin().map(|origin| origin.message_id.clone()),
+    });
+    let needs_target = row.session_key.is_subagent() || request.is_isolated();
+    let rights = request.rights.clone().unwrap_or_default();
+    MessageTurn::new(row.run_id.clone(), row.session_key.clone(), bound, needs_target, rights)
 }
 
-fn setup(platforms: &Platforms, config: &Config, at: Option<&Address>) -> Option<MessageSetup> {
+pub(super) fn setup(platforms: &Platforms, config: &Config, at: Option<&Address>) -> Option<MessageSetup> {
     let channels = platforms.usable(config);
     if channels.is_empty() {
         return None;

@@ -2,6 +2,8 @@
 //! opens the transcript.
 
 mod begin;
+pub(crate) mod equipment;
+pub(crate) mod exec;
 mod pictures;
 mod system_prompt;
 mod tools;
@@ -15,9 +17,8 @@ use openclaw_agent::event::RunEnd;
 use openclaw_agent::hooks::RunHooks;
 use openclaw_agent::prompt::SystemPromptReport;
 use openclaw_agent::pruning::PruneSettings;
-use openclaw_agent::skills::{self, Occasion, Snapshot};
+use openclaw_agent::skills::{self, Occasion, SkillBook, Snapshot};
 use openclaw_agent::{Limits, Outcome, ReasoningVisibility, Toolbox};
-use openclaw_channels::Address;
 use openclaw_journal::api::{AbortReason, RunOutcome};
 use openclaw_journal::beat::BeatAnswer;
 use openclaw_journal::caller::Right;
@@ -30,10 +31,10 @@ use openclaw_models::{Ask, Candidate, Selected, ThinkingLevel};
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_runtime::events::Verbose;
-use openclaw_runtime::session_model::RequestedModel;
 use openclaw_runtime::session_model::profile_pin::Keep;
 use openclaw_runtime::session_model::thinking;
-use openclaw_runtime::setup::Settings;
+use openclaw_runtime::session_model::{RequestedModel, SessionModels};
+use openclaw_runtime::setup::{LiveSettings, Settings};
 use openclaw_runtime::verbosity::verbose;
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::Json;
@@ -42,21 +43,22 @@ use openclaw_tools::ImageSetup;
 
 use super::branch::RunBranch;
 use super::context_settings;
-use super::kept::Remembered;
+use super::kept::{KeptTranscripts, Remembered};
 use super::result::Figures;
 use super::secrets::Shield;
-use super::session::RunSession;
+use super::session::{RunSession, SessionOpener};
 use super::{flush_due, history_limit};
 use crate::control::RunControl;
-use crate::hooks;
+use crate::hooks::Hooks;
 use crate::not_begun::NotBegun;
-use crate::runner::Runner;
-pub(crate) use begin::circumstances;
-use begin::{Beginning, Begun, ReadAhead};
+use begin::{Beginning, Begun};
+pub(crate) use begin::{TurnOpener, circumstances};
+use equipment::Equipment;
 use openclaw_sessions::time::now_ms;
 use pictures::Sight;
-pub(crate) use system_prompt::PromptParts;
-pub(crate) use tools::RunOrigin;
+pub(crate) use system_prompt::{PromptParts, SystemPrompts};
+pub(crate) use tools::{RunOrigin, ToolMaker};
+pub(crate) use workspace::WorkspaceLoader;
 
 /// A run that is ready to begin.
 pub(super) struct Prepared {
@@ -114,8 +116,8 @@ pub(super) enum Flush {
 
 impl Prepared {
     /// Keeps the transcript open for the next run, and lets go of everything else.
-    pub(super) fn keep(self, runner: &Runner) {
-        runner.kept.put(self.branch.into_transcript(), self.remembered);
+    pub(super) fn keep(self, kept: &KeptTranscripts) {
+        kept.put(self.branch.into_transcript(), self.remembered);
         self.lock.linger();
     }
 
@@ -184,7 +186,28 @@ impl Prepared {
     }
 }
 
-impl Runner {
+/// Parts for preparing runs.
+pub(crate) struct Preparer {
+    settings: LiveSettings,
+    sessions: Arc<SessionOpener>,
+    models: Arc<SessionModels>,
+    equipment: Arc<Equipment>,
+    hooks: Arc<Hooks>,
+    opener: TurnOpener,
+}
+
+impl Preparer {
+    pub(crate) fn new(
+        settings: LiveSettings,
+        sessions: Arc<SessionOpener>,
+        models: Arc<SessionModels>,
+        equipment: Arc<Equipment>,
+        hooks: Arc<Hooks>,
+        opener: TurnOpener,
+    ) -> Self {
+        Self { settings, sessions, models, equipment, hooks, opener }
+    }
+
     pub(super) async fn prepare(
         &self,
         row: &InboxRow,
@@ -192,15 +215,15 @@ impl Runner {
         requested: Option<RequestedModel>,
         flush: Flush,
     ) -> Result<Preparation, NotBegun> {
-        let settings = self.settings();
+        let settings = self.settings.now();
         may_have_hints(&row.payload)?;
         let asked = asked_thinking(&row.payload)?;
-        let session = self.session(row, &settings, requested, &control.cancel).await?;
+        let session = self.sessions.session(row, &settings, requested, &control.cancel).await?;
         let (lock, selected, files, skills) = tokio::try_join!(
-            self.lock_and_note(&session, row, control),
-            self.select(&settings, &session, asked),
-            self.load_workspace(&session, &settings, &control.cancel),
-            async { Ok(self.skills_of(&session, &settings).await) },
+            self.opener.lock_and_note(&session, row, control),
+            select(&self.models, &settings, &session, asked),
+            self.equipment.own_files(&session, &settings, &control.cancel),
+            async { Ok(self.equipment.skills_of(&session, &settings).await) },
         )?;
         let Some((lock, ahead)) = lock else { return Ok(Preparation::Stopped) };
         let (Selected { candidates: models, images, skipped, secrets, .. }, pin) = selected;
@@ -209,8 +232,8 @@ impl Runner {
         if flush == Flush::IfDue && flush_due::is_due(&settings, row, &session, first) {
             return Ok(Preparation::FlushFirst(session.id));
         }
-        self.secrets.learn_keys(&skills.overlay);
-        let shield = self.secrets.shield(&settings, secrets, self.secrets.of_devices())?;
+        self.equipment.learn_keys(&skills);
+        let shield = self.equipment.shield(&settings, secrets)?;
         let model = (first.model.provider(), first.model.id());
         let origin = row.payload.source.origin();
         let skills = match origin.and_then(|origin| origin.skills.as_deref()) {
@@ -219,9 +242,13 @@ impl Runner {
         };
         let image = images.map(|_| ImageSetup { model_sees: first.sees });
         let from = RunOrigin { request: Some(&row.payload), image, ..RunOrigin::default() };
-        let sandbox = self.sandbox(&session, &settings, &skills).await?;
-        let files = self.files_told(&session, &settings, sandbox.as_deref(), files, &control.cancel).await?;
-        let tools = self.tools(&session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
+        let sandbox = self.equipment.sandbox(&session, &settings, &skills).await?;
+        let files = self
+            .equipment
+            .files_told(&session, &settings, sandbox.as_deref(), files, &control.cancel)
+            .await?;
+        let tools =
+            self.equipment.tools(&session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
         let parts = PromptParts {
             files: &files,
             skills: &skills,
@@ -230,9 +257,10 @@ impl Runner {
             at: row.payload.conversation(),
         };
         let extra = row.payload.extra_system_prompt.clone();
-        let (system_prompt, report) = self.system_prompt(extra, &session, &settings, first, parts);
+        let (system_prompt, report) = self.equipment.system_prompt(extra, &session, &settings, first, parts);
         let fixed_tokens = context_settings::fixed_tokens(&report);
-        let hooks = self.run_hooks(&settings, &session, row.payload.conversation());
+        let whose = (&session.agent, &session.key);
+        let hooks = self.hooks.of_run(&settings, whose, row.payload.conversation());
         let sight = Sight {
             session: &session,
             settings: &settings,
@@ -243,7 +271,7 @@ impl Runner {
         let pictures = sight.pictures(&row.payload, &control.cancel).await;
         let beginning = Beginning { session: &session, lock: &lock, ahead, first, hooks: &hooks, pictures };
         let Begun { branch, remembered, own_prompt } =
-            self.begin_turn(row, control, &settings, beginning).await?;
+            self.opener.begin_turn(row, control, &settings, beginning).await?;
         let system_prompt = own_prompt.unwrap_or(system_prompt);
         let compaction = context_settings::compaction(&settings, &session).await;
         let hints = row.payload.to_gateway().hints();
@@ -284,88 +312,51 @@ impl Runner {
             lock,
         })))
     }
+}
 
-    /// Locks the transcript, so that it has one run at a time, whatever session keys lead to it;
-    /// meanwhile the message is noted to be in that session. A transcript that was not kept is read
-    /// while all else is prepared. `None` if the run is stopped before. A message that is noted
-    /// while another run, or another process, has the transcript belongs there all the same.
-    async fn lock_and_note(
-        &self,
-        session: &RunSession,
-        row: &InboxRow,
-        control: &RunControl,
-    ) -> Result<Option<(TranscriptLock, Option<ReadAhead>)>, NotBegun> {
-        let lock = async {
-            let lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript).await?;
-            let ahead = (!self.kept.has(&session.transcript)).then(|| lock.read_ahead());
-            Ok((lock, ahead))
-        };
-        let begun = async { tokio::try_join!(lock, session.note(&*self.shared.journal, row)) };
-        tokio::select! { biased;
-            () = control.cancel.cancelled() => Ok(None),
-            begun = begun => begun.map(|(lock, ())| Some(lock)),
-        }
+pub(super) async fn select(
+    models: &SessionModels,
+    settings: &Settings,
+    session: &RunSession,
+    asked: Option<ThinkingLevel>,
+) -> Result<(Selected, Keep), NotBegun> {
+    let entry = &session.entry;
+    let thinking = thinking(asked, entry);
+    let asked_model = models.asked_for(&session.key, entry, session.requested.as_ref()).await;
+    let ask = Ask {
+        agent: &session.agent.id,
+        agent_dir: &session.agent.agent_dir,
+        model: asked_model.model.as_deref(),
+        pin: asked_model.pin.as_ref(),
+        session: SessionState { is_new: session.is_new, compactions: entry.compaction_count.unwrap_or(0) },
+        thinking,
+        chosen_at: models.chosen_at(&session.key, &asked_model),
+    };
+    let selected = models.all.select(&settings.models, &ask).await;
+    let selected = selected.map_err(|error| NotBegun::from(error).for_instance(&settings.models.instance))?;
+    if let Some(instead) = selected.candidates.first().filter(|_| selected.override_ignored) {
+        models.drop_override(&session.key, &asked_model, &instead.reference).await;
     }
+    for warning in &selected.warnings {
+        tracing::warn!(agent = %session.agent.id, %warning, "models");
+    }
+    for skipped in &selected.skipped {
+        tracing::warn!(model = %skipped.model, "left out: {skipped}");
+    }
+    let pin = if asked_model.by_message { Keep::AsItIs } else { Keep::This(selected.pin.clone()) };
+    Ok((selected, pin))
+}
 
-    /// Returns the hooks that the run tells and asks.
-    pub(super) fn run_hooks(
-        &self,
-        settings: &Arc<Settings>,
-        session: &RunSession,
-        at: Option<&Address>,
-    ) -> RunHooks {
-        match self.hooks(settings) {
-            Some(bus) => RunHooks::new(bus, hooks::run::context_of(&session.agent, &session.key, at)),
-            None => RunHooks::none(),
-        }
-    }
-
-    pub(super) async fn select(
-        &self,
-        settings: &Settings,
-        session: &RunSession,
-        asked: Option<ThinkingLevel>,
-    ) -> Result<(Selected, Keep), NotBegun> {
-        let entry = &session.entry;
-        let thinking = thinking(asked, entry);
-        let asked_model = self.models.asked_for(&session.key, entry, session.requested.as_ref()).await;
-        let ask = Ask {
-            agent: &session.agent.id,
-            agent_dir: &session.agent.agent_dir,
-            model: asked_model.model.as_deref(),
-            pin: asked_model.pin.as_ref(),
-            session: SessionState {
-                is_new: session.is_new,
-                compactions: entry.compaction_count.unwrap_or(0),
-            },
-            thinking,
-            chosen_at: self.models.chosen_at(&session.key, &asked_model),
-        };
-        let selected = self.models.all.select(&settings.models, &ask).await;
-        let selected =
-            selected.map_err(|error| NotBegun::from(error).for_instance(&settings.models.instance))?;
-        if let Some(instead) = selected.candidates.first().filter(|_| selected.override_ignored) {
-            self.models.drop_override(&session.key, &asked_model, &instead.reference).await;
-        }
-        for warning in &selected.warnings {
-            tracing::warn!(agent = %session.agent.id, %warning, "models");
-        }
-        for skipped in &selected.skipped {
-            tracing::warn!(model = %skipped.model, "left out: {skipped}");
-        }
-        let pin = if asked_model.by_message { Keep::AsItIs } else { Keep::This(selected.pin.clone()) };
-        Ok((selected, pin))
-    }
-
-    /// The skills of a turn.
-    pub(super) async fn skills_of(&self, session: &RunSession, settings: &Settings) -> Arc<Snapshot> {
-        let RunSession { agent, entry, is_new, .. } = session;
-        let wanted =
-            skills::Wanted { config: &settings.config, agent: &agent.id, workspace: &agent.workspace };
-        let occasion =
-            if *is_new { Occasion::Begins } else { Occasion::GoesOn(entry.skills_snapshot.as_ref()) };
-        self.deps.skills.for_turn(wanted, occasion).await
-    }
+/// The skills of a turn.
+pub(super) async fn skills_of(
+    skills: &SkillBook,
+    session: &RunSession,
+    settings: &Settings,
+) -> Arc<Snapshot> {
+    let RunSession { agent, entry, is_new, .. } = session;
+    let wanted = skills::Wanted { config: &settings.config, agent: &agent.id, workspace: &agent.workspace };
+    let occasion = if *is_new { Occasion::Begins } else { Occasion::GoesOn(entry.skills_snapshot.as_ref()) };
+    skills.for_turn(wanted, occasion).await
 }
 
 /// Refuses hints about guards from a sender without that right, as for the commands alone, and

@@ -8,30 +8,38 @@ use std::sync::Arc;
 use openclaw_agent::text::silent::is_silent;
 use openclaw_agent::{NO_ANSWER, ReplyPayload};
 use openclaw_channels::text::{Limit, chunk_text};
-use openclaw_channels::{Account, Address, Answer, Button, ConversationKind, Part};
-use openclaw_delivery::outbox::OutboxError;
+use openclaw_channels::{Account, Answer, Button, Part, Platforms};
+use openclaw_config::Config;
+use openclaw_delivery::outbox::{Outbox, OutboxError};
 use openclaw_delivery::reply::normalise::{failed_run, normalised};
 use openclaw_delivery::reply::pipeline::media;
 use openclaw_delivery::reply::prefix::{PrefixContext, prefix};
 use openclaw_delivery::reply::sent_blocks::SentBlocks;
-use openclaw_delivery::reply::settings::{ChatKind, ReplySettings, Surface};
+use openclaw_delivery::reply::settings::ReplySettings;
 use openclaw_delivery::reply::threading::{Quoted, ReplyFilter};
 use openclaw_journal::api::{AbortReason, RunOutcome, RunRecord};
+use openclaw_journal::clock::Clock;
 use openclaw_journal::delivery::{Author, Delivery, DeliveryState};
 use openclaw_journal::inbox::{InboxRow, RequestForm};
-use openclaw_journal::journal::NewDelivery;
+use openclaw_journal::journal::{Journal, NewDelivery};
 use openclaw_journal::origin::MessageOrigin;
-use openclaw_journal::request::RunRequest;
-use openclaw_journal::rights::{Rights, settle};
+use openclaw_journal::rights::Rights;
 use openclaw_journal::run_result::RunResult;
 use openclaw_protocol::{AgentId, RunId};
 use openclaw_sessions::SessionKey;
 
 use super::reply_media::{LoadedMedia, file_name};
-use super::sandbox;
-use crate::runner::Runner;
-use crate::said::{Aside, Destination, FinalReplies};
+use super::talk_step;
+use crate::error_policy::ErrorRules;
+use crate::hooks::Hooks;
+use crate::prefixes::Prefixes;
+use crate::reply_media::ReplyFiles;
+use crate::said::{Destination, FinalReplies};
+use crate::secrets::KnownSecrets;
+use crate::session_rights::SessionRights;
+use crate::stored_messages::StoredMessages;
 use openclaw_runtime::messages::turn::MessageTurn;
+use openclaw_runtime::setup::{LiveSettings, Settings};
 
 /// Longest error text in a group, in characters.
 const GROUP_ERROR_CHARS: usize = 160;
@@ -39,7 +47,7 @@ const GROUP_ERROR_CHARS: usize = 160;
 /// Settings for answering one message. Fixed when its run begins, so that blocks and the end of an answer are shaped alike.
 #[derive(Clone)]
 pub(super) struct AnswerSettings<'a> {
-    pub(super) runner: &'a Runner,
+    answers: &'a ChatAnswers,
     run_id: &'a RunId,
     key: &'a SessionKey,
     author: Author,
@@ -56,39 +64,37 @@ pub(super) struct AnswerSettings<'a> {
 impl<'a> AnswerSettings<'a> {
     /// Creates the reply to a message.
     pub(super) fn new<P: RequestForm>(
-        runner: &'a Runner,
+        answers: &'a ChatAnswers,
         row: &'a InboxRow<P>,
         to: Destination,
         context: &PrefixContext,
         quoted: Quoted,
     ) -> Self {
         let rights = row.payload.rights();
-        Self::of(runner, &row.run_id, (&row.session_key, rights), to, context, quoted)
+        Self::of(answers, &row.run_id, (&row.session_key, rights), to, context, quoted)
     }
 
     /// Creates the reply of a run. Without `rights` it is a run that nobody asked for.
     pub(super) fn of(
-        runner: &'a Runner,
+        answers: &'a ChatAnswers,
         run_id: &'a RunId,
         (key, rights): (&'a SessionKey, Option<&Rights>),
         to: Destination,
         context: &PrefixContext,
         quoted: Quoted,
     ) -> Self {
-        let current = runner.settings();
+        let current = answers.settings.now();
         let config = Arc::clone(&current.config);
         let address = &to.address;
         let agent = config.agent(&key.agent_or(&config.default_agent()));
-        let settings = ReplySettings::of(&config, config.human_delay_of(&agent.id), surface(&to));
+        let settings = ReplySettings::of(&config, config.human_delay_of(&agent.id), to.surface());
         let prefix = prefix(settings.prefix.as_deref(), context);
         let quotes = ReplyFilter::sharing(settings.reply_to, settings.keeps_tags, quoted);
-        let account = runner.deps.platforms.account(&config, &address.channel, &address.account);
-        let rights = rights.cloned().or_else(|| runner.child_runs.rights_of(key)).unwrap_or(Rights::ALL);
-        let rights = settle::held(rights, (&config, runner.key_rules()), (key, &agent.id));
-        let workspace = sandbox::files_of(&current, &agent, key, &rights);
+        let account = answers.platforms.account(&config, &address.channel, &address.account);
+        let workspace = answers.rights.files_of(&current, &agent, key, rights);
         let author = Author::default();
         Self {
-            runner,
+            answers,
             run_id,
             key,
             author,
@@ -100,6 +106,11 @@ impl<'a> AnswerSettings<'a> {
             quotes,
             has_words: false,
         }
+    }
+
+    /// Returns the deliveries to chat platforms.
+    pub(super) fn outbox(&self) -> &Outbox {
+        &self.answers.outbox
     }
 
     /// Returns the same reply with another author than an agent.
@@ -116,11 +127,11 @@ impl<'a> AnswerSettings<'a> {
 
     /// Cuts a payload into parts; `None` if a hook holds it back. Hooks are given `id`.
     pub(super) async fn parts(&self, payload: ReplyPayload, id: &str) -> Option<Vec<Part>> {
-        let LoadedMedia { media, notes } = self.runner.load_media(&payload, &self.workspace).await;
+        let LoadedMedia { media, notes } = self.answers.files.load_media(&payload, &self.workspace).await;
         let text = [Some(payload.text.as_str()), notes.as_deref()].into_iter().flatten();
         let text = text.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
         let had_words = !text.trim().is_empty();
-        let text = self.runner.hooked_words(id, &self.to.address, Some(self.key), text).await?;
+        let text = self.answers.hooks.hooked_words(id, &self.to.address, Some(self.key), text).await?;
         // A hook that leaves no words keeps them back too.
         if had_words && text.trim().is_empty() && media.is_empty() {
             return None;
@@ -128,7 +139,7 @@ impl<'a> AnswerSettings<'a> {
         let answer = Answer {
             text,
             media,
-            silent: payload.is_error && self.runner.tells_errors_silently(&self.to.address),
+            silent: payload.is_error && self.answers.errors.tells_errors_silently(&self.to.address),
             reply_to: payload.reply_to.and_then(openclaw_agent::ReplyTo::into_id),
             as_voice: payload.voice,
             ..Answer::default()
@@ -172,7 +183,7 @@ impl<'a> AnswerSettings<'a> {
         }
         for (at, part) in parts.into_iter().enumerate() {
             let delivery = self.delivery(format!("{id}.{}", at + 1), part).delivery;
-            self.runner.shared.outbox.accept(delivery).await?;
+            self.answers.outbox.accept(delivery).await?;
         }
         Ok(())
     }
@@ -182,7 +193,7 @@ impl<'a> AnswerSettings<'a> {
         let (address, session_key) = (self.to.address.clone(), Some(self.key.clone()));
         let (author, expires_at, asked) = (self.author.clone(), None, None);
         let delivery = Delivery { id, address, session_key, author, part, expires_at, asked };
-        let now = self.runner.shared.clock.now_ms();
+        let now = self.answers.clock.now_ms();
         NewDelivery { delivery, accepted_at: now, not_before: now }
     }
 }
@@ -195,9 +206,63 @@ fn with_new_files(payload: ReplyPayload, named: &mut HashSet<String>) -> ReplyPa
     ReplyPayload { media_url: media_urls.first().cloned(), media_urls, ..payload }
 }
 
-impl Runner {
+/// Parts for making and sending answers to chats.
+pub(crate) struct ChatAnswers {
+    settings: LiveSettings,
+    platforms: Arc<Platforms>,
+    rights: Arc<SessionRights>,
+    hooks: Arc<Hooks>,
+    errors: ErrorRules,
+    files: ReplyFiles,
+    outbox: Outbox,
+    clock: Clock,
+}
+
+impl ChatAnswers {
+    pub(crate) fn new(
+        settings: LiveSettings,
+        platforms: Arc<Platforms>,
+        rights: Arc<SessionRights>,
+        hooks: Arc<Hooks>,
+        files: ReplyFiles,
+        outbox: Outbox,
+        clock: Clock,
+    ) -> Self {
+        let errors = ErrorRules::new(settings.clone());
+        Self { settings, platforms, rights, hooks, errors, files, outbox, clock }
+    }
+
+    /// Returns the settings in force.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.settings.now()
+    }
+
+    /// Returns the time, in Unix milliseconds.
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+}
+
+/// The answers at the end of runs.
+pub(crate) struct Replies {
+    answers: Arc<ChatAnswers>,
+    prefixes: Arc<Prefixes>,
+    messages: Arc<StoredMessages>,
+    secrets: Arc<KnownSecrets>,
+}
+
+impl Replies {
+    pub(crate) fn new(
+        answers: Arc<ChatAnswers>,
+        prefixes: Arc<Prefixes>,
+        messages: Arc<StoredMessages>,
+        secrets: Arc<KnownSecrets>,
+    ) -> Self {
+        Self { answers, prefixes, messages, secrets }
+    }
+
     /// Returns the deliveries of an ended message; none if it was not said on a chat platform.
-    pub async fn replies<P: RequestForm>(
+    pub(crate) async fn replies<P: RequestForm>(
         &self,
         row: &InboxRow<P>,
         record: &RunRecord,
@@ -208,8 +273,11 @@ impl Runner {
             Some(payloads) if is_worth_telling(&record.outcome) => payloads,
             Some(_) | None => told(&record.outcome),
         };
-        let payloads =
-            if payloads.is_empty() { payloads } else { self.announced(row, record, payloads).await };
+        let payloads = if payloads.is_empty() {
+            payloads
+        } else {
+            talk_step::announced(&self.messages, row, record, payloads).await
+        };
         if payloads.is_empty() {
             return Vec::new();
         }
@@ -222,33 +290,14 @@ impl Runner {
         // OpenClaw tells the error of a run first, ahead of the words that were said before it.
         payloads.sort_by_key(|payload| payload.is_error);
         let payloads = payloads.into_iter().map(told).collect();
-        let payloads = self.without_unwanted_errors(&row.run_id, &to, payloads);
+        let payloads = self.answers.errors.without_unwanted_errors(&row.run_id, &to, payloads);
         if payloads.is_empty() {
             return Vec::new();
         }
-        let context = self.prefix_context(&row.session_key, &to, &record.outcome, said.thinking).await;
-        let reply = AnswerSettings::new(self, row, to, &context, said.quoted).by(said.author);
+        let context =
+            self.prefixes.prefix_context(&row.session_key, &to, &record.outcome, said.thinking).await;
+        let reply = AnswerSettings::new(&self.answers, row, to, &context, said.quoted).by(said.author);
         reply.last(payloads, said.buttons).await
-    }
-
-    /// Says something of the gateway's own in a chat, beside all answers. Said once under its id.
-    pub async fn say_aside(&self, key: &SessionKey, to: Destination, id: &str, said: Aside) {
-        let context = self.prefix_of_session(key, &to).await;
-        let run_id = RunId::new(id);
-        let mut reply = AnswerSettings::of(self, &run_id, (key, None), to, &context, Quoted::default())
-            .by(Author::Gateway);
-        let payload = ReplyPayload { text: said.text, ..ReplyPayload::default() };
-        if let Err(error) = reply.send_alone(id, payload, said.buttons).await {
-            tracing::error!(delivery = id, %error, "what the gateway says by itself was not taken");
-        }
-    }
-
-    /// True if an answer is shown in a draft while it grows, as far as the account allows it.
-    pub fn has_drafts(&self, origin: &MessageOrigin, agent: &AgentId) -> bool {
-        let config = &self.settings().config;
-        let to = Destination::from(origin);
-        let settings = ReplySettings::of(config, config.human_delay_of(agent), surface(&to));
-        origin.is_direct() && origin.address.thread.is_some() && settings.draft.is_some()
     }
 
     /// Returns an error as it is told: without known secrets, and in groups as one short line.
@@ -257,76 +306,63 @@ impl Runner {
         if is_private { text } else { in_short(&text) }
     }
 
-    /// Returns the payloads that are still to be said if an earlier process began the run: without
-    /// those that it sent as blocks. A text whose beginning was sent is said to its end, even if a
-    /// tool has answered since. The flag tells if there was anything to say.
-    pub(super) async fn left_of_resumed(
-        &self,
-        turn: &MessageTurn,
-        payloads: Vec<ReplyPayload>,
-    ) -> (bool, Vec<ReplyPayload>) {
-        let mut names = Vec::new();
-        for run_id in &turn.runs() {
-            let sent = self.shared.journal.deliveries_of(run_id).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "what was said may be said a second time");
-                Vec::new()
-            });
-            let sent = sent.into_iter().filter(|delivery| delivery.state != DeliveryState::Failed);
-            // The first part of each stands for all.
-            let name = |id: &str| {
-                Some(id.strip_prefix(run_id.as_str())?.strip_prefix(':')?.strip_suffix(".1")?.to_owned())
-            };
-            names.extend(sent.filter_map(|delivery| name(&delivery.id)));
-        }
-        let mut blocks = SentBlocks::new(names.iter().map(String::as_str));
-        let (mut had_some, mut left) = (false, Vec::new());
-        for payload in payloads {
-            if payload.is_error {
-                had_some = true;
-                left.extend(turn.left_of(payload));
-                continue;
-            }
-            let text = blocks.left_of(&payload.text);
-            let mut media_urls = media(&payload);
-            media_urls.retain(|file| !names.contains(&file_name(file)));
-            if text.is_empty() && media_urls.is_empty() {
-                continue;
-            }
-            had_some = true;
-            let is_rest = text.len() < payload.text.len();
-            let payload =
-                ReplyPayload { text, media_url: media_urls.first().cloned(), media_urls, ..payload };
-            left.extend(if is_rest { Some(payload) } else { turn.left_of(payload) });
-        }
-        (had_some, left)
-    }
-
     /// Returns the conversation in which a message is answered.
     async fn destination_of<P: RequestForm>(&self, row: &InboxRow<P>) -> Option<Destination> {
         if let Some(origin) = row.gathering.as_ref().and_then(|gathering| gathering.answer_to.as_deref()) {
             return Some(origin.into());
         }
-        self.of_request(row, Destination::of).await
+        self.messages.of_request(row, Destination::of).await
     }
+}
 
-    /// Returns the conversation in which a message was said, if on a chat platform.
-    pub async fn origin_of<P: RequestForm>(&self, row: &InboxRow<P>) -> Option<Box<MessageOrigin>> {
-        self.of_request(row, |request| request.source.origin().cloned().map(Box::new)).await
+/// True if an answer is shown in a draft while it grows, as far as the account allows it.
+pub(crate) fn has_drafts(config: &Config, origin: &MessageOrigin, agent: &AgentId) -> bool {
+    let to = Destination::from(origin);
+    let settings = ReplySettings::of(config, config.human_delay_of(agent), to.surface());
+    origin.is_direct() && origin.address.thread.is_some() && settings.draft.is_some()
+}
+
+/// Returns the payloads that are still to be said if an earlier process began the run: without
+/// those that it sent as blocks. A text whose beginning was sent is said to its end, even if a
+/// tool has answered since. The flag tells if there was anything to say.
+pub(super) async fn left_of_resumed(
+    journal: &dyn Journal,
+    turn: &MessageTurn,
+    payloads: Vec<ReplyPayload>,
+) -> (bool, Vec<ReplyPayload>) {
+    let mut names = Vec::new();
+    for run_id in &turn.runs() {
+        let sent = journal.deliveries_of(run_id).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "what was said may be said a second time");
+            Vec::new()
+        });
+        let sent = sent.into_iter().filter(|delivery| delivery.state != DeliveryState::Failed);
+        // The first part of each stands for all.
+        let name = |id: &str| {
+            Some(id.strip_prefix(run_id.as_str())?.strip_prefix(':')?.strip_suffix(".1")?.to_owned())
+        };
+        names.extend(sent.filter_map(|delivery| name(&delivery.id)));
     }
-
-    /// Takes a value from a message's request, which is on disk if it is big.
-    pub async fn of_request<P: RequestForm, T>(
-        &self,
-        row: &InboxRow<P>,
-        take: fn(&RunRequest) -> Option<T>,
-    ) -> Option<T> {
-        if let Some(request) = row.payload.request() {
-            return take(request);
+    let mut blocks = SentBlocks::new(names.iter().map(String::as_str));
+    let (mut had_some, mut left) = (false, Vec::new());
+    for payload in payloads {
+        if payload.is_error {
+            had_some = true;
+            left.extend(turn.left_of(payload));
+            continue;
         }
-        let read = self.shared.journal.payload(&row.run_id).await;
-        let read = read.inspect_err(|error| tracing::error!(run_id = %row.run_id, %error, "a message can't be read: nobody is told of its end"));
-        take(&read.ok()?)
+        let text = blocks.left_of(&payload.text);
+        let mut media_urls = media(&payload);
+        media_urls.retain(|file| !names.contains(&file_name(file)));
+        if text.is_empty() && media_urls.is_empty() {
+            continue;
+        }
+        had_some = true;
+        let is_rest = text.len() < payload.text.len();
+        let payload = ReplyPayload { text, media_url: media_urls.first().cloned(), media_urls, ..payload };
+        left.extend(if is_rest { Some(payload) } else { turn.left_of(payload) });
     }
+    (had_some, left)
 }
 
 /// Cuts an answer into parts. An account that can't be made any more has no markup of its own: its
@@ -335,20 +371,6 @@ fn cut(account: Option<&Arc<dyn Account>>, answer: &Answer, limit: usize) -> Vec
     match account {
         Some(account) => account.parts(answer),
         None => chunk_text(&answer.text, Limit::utf16(limit)).into_iter().map(Part::text).collect(),
-    }
-}
-
-/// Returns the surface that settings are for.
-pub(super) fn surface(to: &Destination) -> Surface<'_> {
-    let Address { channel, account, .. } = &to.address;
-    Surface { channel, account: Some(account), chat: chat_kind(to.kind) }
-}
-
-fn chat_kind(kind: ConversationKind) -> ChatKind {
-    match kind {
-        ConversationKind::Direct => ChatKind::Direct,
-        ConversationKind::Group => ChatKind::Group,
-        ConversationKind::Channel => ChatKind::Channel,
     }
 }
 

@@ -26,6 +26,18 @@ struct KeptReport {
 }
 
 impl Reports {
+    /// Writes the parts of a system prompt as a report for the session's row, once the model is
+    /// asked.
+    pub(super) async fn keep_for_row(
+        &self,
+        key: &SessionKey,
+        report: Option<SystemPromptReport>,
+    ) -> Option<Json> {
+        tokio::task::yield_now().await;
+        let kept = self.keep(key, report?);
+        kept.inspect_err(|error| tracing::warn!(session = %key, %error, "the row does not say what the prompt was made of")).ok()
+    }
+
     /// The report as the session's row keeps it. One that says the same as the last but for its time is that one.
     pub(super) fn keep(
         &self,

@@ -1,6 +1,6 @@
 //! The gateway as runs see it. Whoever owns the lanes implements it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_agent::host::Host;
@@ -36,6 +36,30 @@ pub trait RunHost: Send + Sync {
 }
 
 /// Host of tools whose gateway is gone: every request fails.
-pub(crate) struct NoHost;
+struct NoHost;
+
+/// The gateway around the runs, once there is one. It is not kept alive.
+#[derive(Default)]
+pub struct HostLink(OnceLock<Weak<dyn RunHost>>);
+
+impl HostLink {
+    /// Sets the gateway around the runs. Only the first one counts.
+    pub fn set(&self, host: Weak<dyn RunHost>) {
+        let _ = self.0.set(host);
+    }
+
+    /// Returns the gateway around the runs; `None` before there is one and after it has ended.
+    pub(crate) fn get(&self) -> Option<Arc<dyn RunHost>> {
+        self.0.get()?.upgrade()
+    }
+
+    /// Returns what the tools of a run ask the gateway for.
+    pub(crate) fn tool_host(&self, run: CallingRun) -> Arc<dyn Host> {
+        match self.get() {
+            Some(host) => host.tool_host(run),
+            None => Arc::new(NoHost),
+        }
+    }
+}
 
 impl Host for NoHost {}

@@ -2,6 +2,7 @@
 
 use openclaw_agent::ReplyPayload;
 use openclaw_channels::{Address, Button, ConversationKind};
+use openclaw_delivery::reply::settings::{ChatKind, Surface};
 use openclaw_delivery::reply::threading::Quoted;
 use openclaw_journal::delivery::Author;
 use openclaw_journal::origin::MessageOrigin;
@@ -65,6 +66,17 @@ impl From<&MessageOrigin> for Destination {
 }
 
 impl Destination {
+    /// Returns the conversation as settings of replies see it.
+    pub(crate) fn surface(&self) -> Surface<'_> {
+        let Address { channel, account, .. } = &self.address;
+        let chat = match self.kind {
+            ConversationKind::Direct => ChatKind::Direct,
+            ConversationKind::Group => ChatKind::Group,
+            ConversationKind::Channel => ChatKind::Channel,
+        };
+        Surface { channel, account: Some(account), chat }
+    }
+
     /// Returns the conversation that a request is answered in, if it is one of a chat platform.
     pub(crate) fn of(request: &RunRequest) -> Option<Self> {
         let told = |address: &Address| Self {

@@ -13,12 +13,10 @@ use openclaw_runtime::tool_access::WRITING_TOOLS;
 use openclaw_sessions::SessionKey;
 use openclaw_tools::Confinement;
 use openclaw_tools::sandbox::{
-    ActiveSandbox, SandboxPolicy, SandboxSettings, SeededSkill, Wanted, workspace_of,
+    ActiveSandbox, SandboxPolicy, SandboxSettings, Sandboxes, SeededSkill, Wanted, workspace_of,
 };
 
-use super::session::RunSession;
 use crate::not_begun::NotBegun;
-use crate::runner::Runner;
 
 /// Returns the sandbox settings of a run; `None` if it is not held in a sandbox.
 pub(crate) fn settings_of(
@@ -44,49 +42,45 @@ pub(super) fn files_of(
 }
 
 /// True if a run works on copies of the workspace's files rather than on the files themselves.
-pub(super) fn has_copies(settings: &Settings, session: &RunSession) -> bool {
-    let held = settings_of(settings, &session.agent, &session.rights);
+pub(super) fn has_copies(settings: &Settings, agent: &ResolvedAgent, rights: &Rights) -> bool {
+    let held = settings_of(settings, agent, rights);
     held.is_some_and(|held| held.access != WorkspaceAccess::ReadWrite)
 }
 
 /// True if a run could write to the agent's workspace.
-pub(super) fn reaches_workspace(settings: &Settings, session: &RunSession) -> bool {
-    let held = settings_of(settings, &session.agent, &session.rights);
+pub(super) fn reaches_workspace(settings: &Settings, agent: &ResolvedAgent, rights: &Rights) -> bool {
+    let held = settings_of(settings, agent, rights);
     held.is_none_or(|held| held.access == WorkspaceAccess::ReadWrite)
 }
 
-impl Runner {
-    /// Makes the session's sandbox ready. Where that can't be had, the run does not begin: it would be done without.
-    pub(super) async fn sandbox(
-        &self,
-        session: &RunSession,
-        settings: &Settings,
-        skills: &Snapshot,
-    ) -> Result<Option<Arc<ActiveSandbox>>, NotBegun> {
-        let agent = &session.agent;
-        if session.rights.may_use_host() {
-            return Ok(None);
-        }
-        let skills: Vec<SeededSkill> = skills
-            .skills
-            .iter()
-            .map(|skill| SeededSkill { name: skill.name.clone(), directory: skill.base_dir.clone() })
-            .collect();
-        let wanted = Wanted {
-            config: &settings.config,
-            agent: &agent.id,
-            agent_workspace: &agent.workspace,
-            session_key: session.key.as_str(),
-            skills: &skills,
-        };
-        let opened = Box::pin(self.deps.sandboxes.open(wanted)).await;
-        let opened = opened.map_err(|error| {
-            NotBegun::because(format!(
-                "Error: the run did not begin, as there is no sandbox for it: {error}."
-            ))
-        })?;
-        Ok(Some(Arc::new(opened)))
+/// Makes the session's sandbox ready. Where that can't be had, the run does not begin: it would be done without.
+pub(super) async fn open(
+    sandboxes: &Sandboxes,
+    settings: &Settings,
+    (key, agent): (&SessionKey, &ResolvedAgent),
+    rights: &Rights,
+    skills: &Snapshot,
+) -> Result<Option<Arc<ActiveSandbox>>, NotBegun> {
+    if rights.may_use_host() {
+        return Ok(None);
     }
+    let skills: Vec<SeededSkill> = skills
+        .skills
+        .iter()
+        .map(|skill| SeededSkill { name: skill.name.clone(), directory: skill.base_dir.clone() })
+        .collect();
+    let wanted = Wanted {
+        config: &settings.config,
+        agent: &agent.id,
+        agent_workspace: &agent.workspace,
+        session_key: key.as_str(),
+        skills: &skills,
+    };
+    let opened = Box::pin(sandboxes.open(wanted)).await;
+    let opened = opened.map_err(|error| {
+        NotBegun::because(format!("Error: the run did not begin, as there is no sandbox for it: {error}."))
+    })?;
+    Ok(Some(Arc::new(opened)))
 }
 
 /// Returns the reach of a run's tools.

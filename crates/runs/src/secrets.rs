@@ -130,6 +130,16 @@ impl KnownSecrets {
             Some(ShieldCache { settings: Arc::clone(settings), devices, shield: Arc::clone(&shield) });
         Ok(shield)
     }
+
+    /// Returns the shield for work that has no credentials of its own.
+    pub(crate) fn known(&self, settings: &Arc<Settings>) -> Result<Arc<Shield>, NotBegun> {
+        self.shield(settings, Vec::new(), self.of_devices())
+    }
+
+    /// Returns a text without the secrets that are known under these settings.
+    pub(crate) fn redacted_by(&self, settings: &Arc<Settings>, text: &str) -> Result<String, NotBegun> {
+        Ok(self.known(settings)?.redactor.redact_text(text))
+    }
 }
 
 impl Shield {

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use openclaw_agent::hooks::CommandAction;
 use openclaw_config::ResolvedAgent;
 use openclaw_journal::api::Occasion;
+use openclaw_journal::clock::Clock;
 use openclaw_journal::inbox::{InboxRow, Queued};
 use openclaw_journal::journal::{Journal, Update};
 use openclaw_journal::rights::Rights;
@@ -14,24 +15,24 @@ use openclaw_journal::source::RequestKind;
 use openclaw_models::Chosen;
 use openclaw_models::choose::Opening;
 use openclaw_protocol::{AgentId, SessionId};
-use openclaw_runtime::session_model::RequestedModel;
-use openclaw_runtime::setup::Settings;
+use openclaw_runtime::session_model::{RequestedModel, SessionModels};
+use openclaw_runtime::setup::{LiveSettings, Settings};
 use openclaw_sessions::entry::{ResetKind, new_session_id};
 use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::layout::{BadSessionId, checked_id};
 use openclaw_sessions::reset::trigger::{command_body, slash_command};
 use openclaw_sessions::reset::{self, ResetType};
 use openclaw_sessions::store::Edit;
-use openclaw_sessions::transcript::TranscriptRef;
-use openclaw_sessions::{SessionEntry, SessionKey};
+use openclaw_sessions::transcript::{TranscriptRef, Transcripts};
+use openclaw_sessions::{SessionEntry, SessionKey, SessionStore};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::contact::Contact;
+use super::contact::{self, Contact};
 use super::{fork, protections};
-use crate::hooks::{HookChat, Restart};
+use crate::conversation_hooks::{ConversationHooks, HookChat, Restart};
 use crate::not_begun::NotBegun;
-use crate::runner::Runner;
+use crate::stored_messages::StoredMessages;
 
 /// The conversation of one run.
 pub(super) struct RunSession {
@@ -95,7 +96,7 @@ impl TranscriptFacts<'_> {
 impl RunSession {
     /// Builds a session from its row, without a message.
     pub(super) fn of_row(
-        runner: &Runner,
+        transcripts: &dyn Transcripts,
         key: &SessionKey,
         agent: &ResolvedAgent,
         entry: &Arc<SessionEntry>,
@@ -104,7 +105,7 @@ impl RunSession {
         let id = entry.session_id.clone().unwrap_or_else(new_session_id);
         Ok(Self {
             key: key.clone(),
-            transcript: runner.transcript_of(&agent.id, key, &id, Some(entry))?,
+            transcript: transcript_of(transcripts, &agent.id, key, &id, Some(entry))?,
             agent: agent.clone(),
             id,
             entry: Arc::clone(entry),
@@ -123,7 +124,28 @@ impl RunSession {
     }
 }
 
-impl Runner {
+/// Parts for finding and beginning the session of a message.
+pub(crate) struct SessionOpener {
+    store: Arc<dyn SessionStore>,
+    models: Arc<SessionModels>,
+    transcripts: Arc<dyn Transcripts>,
+    journal: Arc<dyn Journal>,
+    clock: Clock,
+    hooks: Arc<ConversationHooks>,
+}
+
+impl SessionOpener {
+    pub(crate) fn new(
+        store: Arc<dyn SessionStore>,
+        models: Arc<SessionModels>,
+        transcripts: Arc<dyn Transcripts>,
+        journal: Arc<dyn Journal>,
+        clock: Clock,
+        hooks: Arc<ConversationHooks>,
+    ) -> Self {
+        Self { store, models, transcripts, journal, clock, hooks }
+    }
+
     /// Finds the conversation and makes its row say so, durably. Before anything is written to the transcript it has to be
     /// noted as well ([`RunSession::note`]).
     pub(super) async fn session(
@@ -136,15 +158,15 @@ impl Runner {
         let key = row.session_key.clone();
         let agent_id = agent_of(row, settings);
         let agent = settings.config.agent(&agent_id);
-        let stored = self.deps.store.get(&key).await?.map(|found| found.entry);
+        let stored = self.store.get(&key).await?.map(|found| found.entry);
         protections::check(settings, &key, stored.as_deref())?;
         let named = self.asked_reset(row, &agent, settings).await;
         let id = self.choose(row, &agent_id, stored.as_deref(), settings)?;
         let current = stored.as_deref().filter(|entry| entry.session_id.as_ref() == Some(&id));
         let same = current.is_some();
-        let mut transcript = self.transcript_of(&agent_id, &key, &id, current)?;
+        let mut transcript = transcript_of(&*self.transcripts, &agent_id, &key, &id, current)?;
         let is_named =
-            current.is_some_and(|entry| self.deps.transcripts.is_named_by(&transcript, &agent_id, entry));
+            current.is_some_and(|entry| self.transcripts.is_named_by(&transcript, &agent_id, entry));
         let after_abort = current.is_some_and(|entry| entry.aborted_last_run == Some(true));
         let contact = Contact::of(row, &key);
         let is_new = stored.is_none();
@@ -154,12 +176,12 @@ impl Runner {
                 (entry, false)
             }
             Some(_) | None => {
-                note(&*self.shared.journal, row, &id).await?;
+                note(&*self.journal, row, &id).await?;
                 let choice = named.as_ref().and_then(|named| named.model.clone());
                 if choice.is_some() {
                     self.models.chosen_by_hand(&key);
                 }
-                if let Some(forked) = self.forked(row, &key, &id, &agent, !is_new).await {
+                if let Some(forked) = self.forked((row, settings), &key, &id, &agent, !is_new).await {
                     transcript = forked;
                 }
                 let file = (!is_named).then(|| transcript.clone());
@@ -174,10 +196,10 @@ impl Runner {
                 (entry, true)
             }
         };
-        self.lead_main(row).await?;
+        contact::lead_main(&*self.store, row).await?;
         let reset = named.map(|named| named.rest);
         let rights = row.payload.rights.clone().unwrap_or_default();
-        let rights = settle::held(rights, (&settings.config, self.key_rules()), (&key, &agent.id));
+        let rights = settle::held(rights, (&settings.config, self.store.rules()), (&key, &agent.id));
         Ok(RunSession {
             key,
             agent,
@@ -202,11 +224,11 @@ impl Runner {
         settings: &Settings,
     ) -> Result<SessionId, NotBegun> {
         let fresh_exists = row.recovered && {
-            let transcripts = &self.deps.transcripts;
+            let transcripts = &self.transcripts;
             // Some looks at directory entries: going to another thread for them would take longer.
             transcripts.exists(&transcripts.of_conversation(agent, &row.session_key, &row.fresh_id)?)
         };
-        let zone = self.shared.clock.zone();
+        let zone = self.clock.zone();
         let facts = TranscriptFacts {
             begun: row.session_id.as_ref(),
             named: if row.payload.is_isolated() { None } else { named_session(row)? },
@@ -220,32 +242,6 @@ impl Runner {
         Ok(facts.choose())
     }
 
-    /// True if a message's conversation is the one its session's row has, because it goes on with
-    /// that or has begun it. Also true if that can't be read: the caller finds out soon enough.
-    pub async fn is_in_current(&self, waiting: &InboxRow<Queued>) -> bool {
-        let is_in_current = async {
-            let (row, settings) = (self.load(waiting).await?, self.settings());
-            let stored = self.entry(&row.session_key).await?;
-            let chosen = self.choose(&row, &agent_of(&row, &settings), stored.as_deref(), &settings)?;
-            Ok::<_, NotBegun>(stored.is_some_and(|entry| entry.session_id.as_ref() == Some(&chosen)))
-        };
-        is_in_current.await.unwrap_or(true)
-    }
-
-    /// Returns the place of a transcript, which need not exist yet. `entry` is the row that has it.
-    pub(super) fn transcript_of(
-        &self,
-        agent: &AgentId,
-        key: &SessionKey,
-        id: &SessionId,
-        entry: Option<&SessionEntry>,
-    ) -> Result<TranscriptRef, BadSessionId> {
-        let transcripts = &self.deps.transcripts;
-        let named = entry.filter(|entry| entry.session_file.is_some());
-        let named = named.map(|entry| transcripts.to_write(agent, entry)).transpose()?.flatten();
-        named.map_or_else(|| transcripts.of_conversation(agent, key, id), Ok)
-    }
-
     async fn write_row(
         &self,
         key: &SessionKey,
@@ -257,7 +253,7 @@ impl Runner {
             change_row(edit, &renewal, patch.as_ref());
             Ok(())
         });
-        Ok(self.deps.store.update(key, change).await?.entry)
+        Ok(self.store.update(key, change).await?.entry)
     }
 
     /// Tells hooks of a conversation that begins with a message.
@@ -281,7 +277,7 @@ impl Runner {
         let origin = row.payload.source.origin().filter(|_| asked == IsAsked::ByMessage);
         let chat = origin.map(|origin| HookChat { at: origin.into(), id: format!("{}:thooks", row.run_id) });
         let restart = Restart { key, previous, current, command, source, sender, chat };
-        Box::pin(self.restarted(restart, stop)).await;
+        Box::pin(self.hooks.restarted(restart, stop)).await;
     }
 
     /// Returns the text behind `/new` or `/reset`, if the message begins so, and the model it
@@ -304,7 +300,7 @@ impl Runner {
     /// it begins with nothing.
     async fn forked(
         &self,
-        row: &InboxRow,
+        (row, settings): (&InboxRow, &Settings),
         key: &SessionKey,
         id: &SessionId,
         agent: &ResolvedAgent,
@@ -315,13 +311,57 @@ impl Runner {
             return None;
         }
         let child = fork::Child { id, accepted_at: row.accepted_at, workspace: &agent.workspace };
-        match self.fork(&parent, &child).await {
+        let parents = parent.agent_or(&settings.sessions.default_agent());
+        match fork::fork(&*self.store, &self.transcripts, (&parent, &parents), &child).await {
             Ok(file) => file,
             Err(NotBegun { message: error, .. }) => {
                 tracing::warn!(session = %key, %parent, %error, "the session begins without its parent's conversation");
                 None
             }
         }
+    }
+}
+
+/// Returns the place of a transcript, which need not exist yet. `entry` is the row that has it.
+pub(super) fn transcript_of(
+    transcripts: &dyn Transcripts,
+    agent: &AgentId,
+    key: &SessionKey,
+    id: &SessionId,
+    entry: Option<&SessionEntry>,
+) -> Result<TranscriptRef, BadSessionId> {
+    let named = entry.filter(|entry| entry.session_file.is_some());
+    let named = named.map(|entry| transcripts.to_write(agent, entry)).transpose()?.flatten();
+    named.map_or_else(|| transcripts.of_conversation(agent, key, id), Ok)
+}
+
+/// Looks at the conversations that messages go to.
+pub struct MessageConversations {
+    sessions: Arc<SessionOpener>,
+    messages: Arc<StoredMessages>,
+    settings: LiveSettings,
+}
+
+impl MessageConversations {
+    pub(crate) fn new(
+        sessions: Arc<SessionOpener>,
+        messages: Arc<StoredMessages>,
+        settings: LiveSettings,
+    ) -> Self {
+        Self { sessions, messages, settings }
+    }
+
+    /// True if a message's conversation is the one its session's row has, because it goes on with
+    /// that or has begun it. Also true if that can't be read: the caller finds out soon enough.
+    pub async fn is_in_current(&self, waiting: &InboxRow<Queued>) -> bool {
+        let is_in_current = async {
+            let (row, settings) = (self.messages.load(waiting).await?, self.settings.now());
+            let stored = self.sessions.store.get(&row.session_key).await?.map(|row| row.entry);
+            let chosen =
+                self.sessions.choose(&row, &agent_of(&row, &settings), stored.as_deref(), &settings)?;
+            Ok::<_, NotBegun>(stored.is_some_and(|entry| entry.session_id.as_ref() == Some(&chosen)))
+        };
+        is_in_current.await.unwrap_or(true)
     }
 }
 

@@ -5,14 +5,25 @@ use std::sync::Arc;
 use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::history;
+use openclaw_sessions::transcript::Transcripts;
 
-use crate::runner::Runner;
+use crate::rows::SessionRows;
 
-impl Runner {
+/// Parts for reading the conversations of sessions.
+pub struct SessionMessages {
+    rows: Arc<SessionRows>,
+    transcripts: Arc<dyn Transcripts>,
+}
+
+impl SessionMessages {
+    pub(crate) fn new(rows: Arc<SessionRows>, transcripts: Arc<dyn Transcripts>) -> Self {
+        Self { rows, transcripts }
+    }
+
     /// Returns the last messages of a session, oldest first; none if they can't be read.
     pub async fn messages_of(&self, key: &SessionKey, limit: usize) -> Vec<Message> {
-        let Some(entry) = self.entry_or_none(key).await else { return Vec::new() };
-        let (transcripts, agent) = (Arc::clone(&self.deps.transcripts), self.key_rules().agent_of(key));
+        let Some(entry) = self.rows.entry_or_none(key).await else { return Vec::new() };
+        let (transcripts, agent) = (Arc::clone(&self.transcripts), self.rows.key_rules().agent_of(key));
         let read = tokio::task::spawn_blocking(move || match transcripts.find(&agent, &entry) {
             Some(found) => history::read(&*transcripts.reader(&found), limit),
             None => Ok(Vec::new()),

@@ -9,7 +9,9 @@ use openclaw_agent::{DirectCall, ToolError};
 use openclaw_journal::inbox::InboxRow;
 use openclaw_journal::intent::ToolWish;
 use openclaw_journal::request::MAIN_LANE;
+use openclaw_models::Models;
 use openclaw_protocol::message::ToolCall;
+use openclaw_runtime::setup::LiveSettings;
 use openclaw_tools::ImageSetup;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -20,15 +22,27 @@ use super::session::RunSession;
 use crate::calling_run::CallerChannel;
 use crate::calling_run::CallingRun;
 use crate::control::RunControl;
+use crate::direct_calls::DirectCalls;
+use crate::message_tool::message_turn;
 use crate::not_begun::NotBegun;
-use crate::runner::Runner;
 use openclaw_commands::CommandContext;
 
 /// Answer to a call during which the gateway went down: it is unknown how far the call came.
 pub(super) const INTERRUPTED: &str =
     "\u{274c} The gateway stopped while this was under way. Call it again if it did not finish.";
 
-impl Runner {
+/// Parts for calling the tools of skill commands.
+pub(crate) struct ToolCalls {
+    settings: LiveSettings,
+    models: Models,
+    direct: Arc<DirectCalls>,
+}
+
+impl ToolCalls {
+    pub(crate) fn new(settings: LiveSettings, models: Models, direct: Arc<DirectCalls>) -> Self {
+        Self { settings, models, direct }
+    }
+
     /// Calls the tool and returns its result as the answer.
     pub(super) async fn call_tool(
         &self,
@@ -39,21 +53,22 @@ impl Runner {
         control: &RunControl,
         events: &mpsc::Sender<RunEvent>,
     ) -> Result<String, NotBegun> {
-        let settings = self.settings();
+        let settings = self.settings.now();
+        let equipment = self.direct.equipment();
         let _ = control.verbose.set(verbose(None, &session.entry, &settings));
-        let skills = self.skills_of(session, &settings).await;
+        let skills = equipment.skills_of(session, &settings).await;
         let (model, _) = context.current(&context.choices().await).await;
-        self.secrets.learn_keys(&skills.overlay);
-        let shield = self.secrets.shield(&settings, Vec::new(), self.secrets.of_devices())?;
+        equipment.learn_keys(&skills);
+        let shield = equipment.shield(&settings, Vec::new())?;
         let model = (model.provider.as_str(), model.model.as_str());
-        let turn = self.message_turn(row);
+        let turn = message_turn(row);
         let agent = &session.agent;
-        let images = self.models.all.image_choice(&settings.models, &agent.id, &agent.agent_dir).await;
+        let images = self.models.image_choice(&settings.models, &agent.id, &agent.agent_dir).await;
         // Nothing is said to a model that could see.
         let image = images.map(|_| ImageSetup { model_sees: false });
         let from = RunOrigin { request: Some(&row.payload), image, ..RunOrigin::default() };
-        let sandbox = self.sandbox(session, &settings, &skills).await?;
-        let tools = self.tools(session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
+        let sandbox = equipment.sandbox(session, &settings, &skills).await?;
+        let tools = equipment.tools(session, &settings, model, (&shield, &skills, sandbox.as_ref()), from);
         let arguments = json!({"command": wish.input, "commandName": wish.command, "skillName": wish.skill});
         let call = ToolCall {
             id: format!("skill-{}", row.run_id),
@@ -65,8 +80,8 @@ impl Runner {
         let direct = DirectCall {
             tools: &tools,
             redactor: &shield.redactor,
-            hooks: &self.run_hooks(&settings, session, row.payload.conversation()),
-            host: &self.host_of(CallingRun {
+            hooks: &self.direct.hooks_of(&settings, session, row.payload.conversation()),
+            host: &self.direct.host_of(CallingRun {
                 turn,
                 agent: session.agent.clone(),
                 rights: session.rights.clone(),
@@ -80,7 +95,7 @@ impl Runner {
             cancel: &cancel,
             events,
         };
-        let mut calling = Box::pin(direct.make(&call, || self.shared.clock.now_ms()));
+        let mut calling = Box::pin(direct.make(&call, || self.direct.now_ms()));
         let made = match row.payload.run_time() {
             Some(limit) => tokio::select! { biased;
                 made = &mut calling => made,

@@ -2,6 +2,8 @@
 //! `agent-runtime.md` §10.4, `messages.md` §10.5), because every further message would fail as the
 //! last one did. The old transcript stays on disk, and the person is told.
 
+use std::sync::Arc;
+
 use openclaw_agent::compaction::Budget;
 use openclaw_agent::hooks::CommandAction;
 use openclaw_agent::reply::RunErrorKind;
@@ -9,17 +11,19 @@ use openclaw_agent::tokens::message_tokens;
 use openclaw_agent::{Outcome, RunEnd, Transcript as _};
 use openclaw_journal::inbox::InboxRow;
 use openclaw_protocol::message::Message;
-use openclaw_sessions::StoreError;
 use openclaw_sessions::entry::{ResetKind, new_session_id};
 use openclaw_sessions::store::{Edit, Refused};
+use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::transcript::inject::injected;
+use openclaw_sessions::{SessionStore, StoreError};
+use tokio_util::sync::CancellationToken;
 
-use super::inject::AnsweredIn;
+use super::inject::{AnsweredIn, TranscriptWords};
 use super::prepare::Prepared;
 use super::result::Figures;
 use super::session::RunSession;
-use crate::hooks::Restart;
-use crate::runner::Runner;
+use crate::conversation_hooks::{ConversationHooks, Restart};
+use crate::rows::SessionRows;
 
 /// Google's error for a misplaced tool call; 2026.2.9 looks for the same words.
 const MISPLACED_CALL: &str = "function call turn comes immediately after";
@@ -61,7 +65,7 @@ impl DeadEnd {
         }
     }
 
-    /// Notice for the person; people and clients know the first sentences.
+    /// ChatNotice for the person; people and clients know the first sentences.
     fn notice(self) -> &'static str {
         match self {
             Self::TooLarge => {
@@ -87,7 +91,29 @@ impl DeadEnd {
     }
 }
 
-impl Runner {
+/// Parts for beginning a conversation anew that no model can go on with.
+pub(crate) struct FreshStarts {
+    transcripts: Arc<dyn Transcripts>,
+    words: Arc<TranscriptWords>,
+    rows: Arc<SessionRows>,
+    store: Arc<dyn SessionStore>,
+    hooks: Arc<ConversationHooks>,
+    /// Cancelled when runs stop where they are.
+    kill: CancellationToken,
+}
+
+impl FreshStarts {
+    pub(crate) fn new(
+        transcripts: Arc<dyn Transcripts>,
+        words: Arc<TranscriptWords>,
+        rows: Arc<SessionRows>,
+        store: Arc<dyn SessionStore>,
+        hooks: Arc<ConversationHooks>,
+        kill: CancellationToken,
+    ) -> Self {
+        Self { transcripts, words, rows, store, hooks, kill }
+    }
+
     /// Starts a new conversation in the session, which begins with the notice. A crash before the
     /// row is written leaves the old one, with the error in it.
     pub(super) async fn start_over(
@@ -98,17 +124,16 @@ impl Runner {
         dead_end: DeadEnd,
     ) -> Result<(), StoreError> {
         let id = new_session_id();
-        let Ok(transcript) = self.deps.transcripts.of_conversation(&session.agent.id, &session.key, &id)
-        else {
-            return self.store_figures(&session.key, figures).await;
+        let Ok(transcript) = self.transcripts.of_conversation(&session.agent.id, &session.key, &id) else {
+            return self.rows.store_figures(&session.key, figures).await;
         };
         let file = transcript.to_string();
         let place = AnsweredIn::new(transcript, &id, &session.agent.workspace);
         let notice = injected(dead_end.notice(), None, row.accepted_at);
-        if self.put_once(row, &place, &notice, None).await.is_err() {
+        if self.words.put_once(row, &place, &notice, None).await.is_err() {
             tracing::warn!(session = %session.key, "the new conversation does not begin with the notice");
         }
-        let previous = self.deps.store.get(&session.key).await?.map(|found| found.entry);
+        let previous = self.store.get(&session.key).await?.map(|found| found.entry);
         let fresh = id.clone();
         let change = Box::new(move |edit: Edit<'_>| {
             if edit.is_new || edit.entry.session_id.as_ref() != Some(&figures.session_id) {
@@ -119,7 +144,7 @@ impl Runner {
             edit.entry.session_file = Some(file.clone().into());
             Ok(())
         });
-        let current = match self.deps.store.update(&session.key, change).await {
+        let current = match self.store.update(&session.key, change).await {
             Ok(written) => written.entry,
             Err(StoreError::Refused(reason)) => {
                 tracing::debug!(session = %session.key, %reason, "a conversation is not begun anew");
@@ -137,7 +162,7 @@ impl Runner {
             sender: row.payload.sender_id(),
             chat: None,
         };
-        Box::pin(self.restarted(restart, &self.shared.kill)).await;
+        Box::pin(self.hooks.restarted(restart, &self.kill)).await;
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! Next step of a talk between sessions, and the part of a step's answer that is told.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 use openclaw_agent::ReplyPayload;
 use openclaw_journal::api::{AbortReason, RunOutcome, RunRecord};
@@ -9,8 +11,9 @@ use openclaw_journal::rights::Rights;
 use openclaw_journal::source::RequestSource;
 use openclaw_journal::talk::{StepEnd, is_unannounced};
 
-use crate::run_host::NextStep;
-use crate::runner::Runner;
+use crate::run_host::{HostLink, NextStep};
+use crate::send_rules::SendRules;
+use crate::stored_messages::StoredMessages;
 
 fn end_of(record: &RunRecord) -> StepEnd<'_> {
     match &record.outcome {
@@ -23,7 +26,22 @@ fn end_of(record: &RunRecord) -> StepEnd<'_> {
     }
 }
 
-impl Runner {
+/// Talks between sessions: the end of one step makes the next.
+pub(crate) struct Talks {
+    messages: Arc<StoredMessages>,
+    send_rules: Arc<SendRules>,
+    host: Arc<HostLink>,
+}
+
+impl Talks {
+    pub(crate) fn new(
+        messages: Arc<StoredMessages>,
+        send_rules: Arc<SendRules>,
+        host: Arc<HostLink>,
+    ) -> Self {
+        Self { messages, send_rules, host }
+    }
+
     /// Returns the step that follows; `None` for most messages.
     pub(crate) async fn next_step<P: RequestForm>(
         &self,
@@ -33,14 +51,14 @@ impl Runner {
         let talk = |request: &RunRequest| {
             Some((request.source.exchange().cloned()?, request.lineage, request.rights.clone()))
         };
-        let (exchange, lineage, rights) = self.of_request(row, talk).await?;
+        let (exchange, lineage, rights) = self.messages.of_request(row, talk).await?;
         let talk = exchange.id.clone();
         let (run_id, key, mut request) = exchange.next(end_of(record))?;
         request.lineage = lineage.of_message();
         request.rights = rights.as_ref().map(Rights::caused);
         if let RequestSource::Talk(step) = &mut request.source
             && let Some(address) = &step.deliver_to
-            && !self.may_deliver(&key, &address.channel).await.unwrap_or_default()
+            && !self.send_rules.may_deliver(&key, &address.channel).await.unwrap_or_default()
         {
             tracing::info!(exchange = %talk, session = %key, "its last word stays in the session: it may not send there");
             step.deliver_to = None;
@@ -50,29 +68,29 @@ impl Runner {
 
     /// Begins to store a step; see [`RunHost::place_step`](crate::RunHost::place_step).
     pub(crate) async fn placed(&self, step: NextStep) -> Option<BoxFuture<'static, ()>> {
-        self.host()?.place_step(step).await
+        self.host.get()?.place_step(step).await
     }
+}
 
-    /// Returns the part of a step's answer that goes to a chat platform: for messages outside of
-    /// talks all of it, for a talk only the last word, if it is one.
-    pub(crate) async fn announced<P: RequestForm>(
-        &self,
-        row: &InboxRow<P>,
-        record: &RunRecord,
-        payloads: Vec<ReplyPayload>,
-    ) -> Vec<ReplyPayload> {
-        if self.of_request(row, |request| request.source.exchange().map(drop)).await.is_none() {
-            return payloads;
-        }
-        let is_said = match &record.outcome {
-            RunOutcome::Ok { result } => result.last_text().is_some_and(|text| !is_unannounced(text)),
-            RunOutcome::Error { .. } | RunOutcome::Aborted { .. } => false,
-        };
-        let has_failed = |payload: &ReplyPayload| payload.is_error;
-        match is_said {
-            true => payloads.into_iter().filter(|payload| !has_failed(payload)).collect(),
-            false => Vec::new(),
-        }
+/// Returns the part of a step's answer that goes to a chat platform: for messages outside of
+/// talks all of it, for a talk only the last word, if it is one.
+pub(crate) async fn announced<P: RequestForm>(
+    messages: &StoredMessages,
+    row: &InboxRow<P>,
+    record: &RunRecord,
+    payloads: Vec<ReplyPayload>,
+) -> Vec<ReplyPayload> {
+    if messages.of_request(row, |request| request.source.exchange().map(drop)).await.is_none() {
+        return payloads;
+    }
+    let is_said = match &record.outcome {
+        RunOutcome::Ok { result } => result.last_text().is_some_and(|text| !is_unannounced(text)),
+        RunOutcome::Error { .. } | RunOutcome::Aborted { .. } => false,
+    };
+    let has_failed = |payload: &ReplyPayload| payload.is_error;
+    match is_said {
+        true => payloads.into_iter().filter(|payload| !has_failed(payload)).collect(),
+        false => Vec::new(),
     }
 }
 

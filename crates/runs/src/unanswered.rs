@@ -4,119 +4,235 @@
 use std::sync::Arc;
 
 use openclaw_agent::{Outcome, ReplyPayload, RunEvent, Transcript as _};
-use openclaw_delivery::outbox::Paced;
+use openclaw_delivery::outbox::{Outbox, Paced};
 use openclaw_journal::api::{AbortReason, RunOutcome};
+use openclaw_journal::clock::Clock;
 use openclaw_journal::inbox::{InboxRow, Queued};
+use openclaw_journal::journal::Journal;
 use openclaw_protocol::SessionId;
 use openclaw_protocol::message::{AssistantMessage, StopReason};
 use openclaw_sessions::store::{Edit, Refused};
 use openclaw_sessions::time::now_ms;
-use openclaw_sessions::transcript::{NewTranscript, TranscriptLock};
-use openclaw_sessions::{SessionKey, StoreError};
+use openclaw_sessions::transcript::{NewTranscript, TranscriptLock, Transcripts};
+use openclaw_sessions::{SessionKey, SessionStore, StoreError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::branch::{Prompted, RunBranch};
+use super::kept::KeptTranscripts;
 use super::prepare::circumstances;
+use super::replies::left_of_resumed;
+use super::session::SessionOpener;
+use super::stored_messages::{StoredMessages, entries_since};
 use super::wording::{self, Circumstances};
+use crate::blocked::ObstacleWaits;
 use crate::control::RunControl;
-use crate::ending::{self, RunEnding, done, failed, finish};
+use crate::ending::{RunEnding, RunEnds};
+use crate::message_tool::message_turn;
 use crate::not_begun::NotBegun;
 use crate::obstacle::Obstacle;
-use crate::runner::Runner;
 use crate::said::FinalReplies;
-use crate::{blocked, result};
+use crate::{result, taken};
 use openclaw_runtime::messages::turn::MessageTurn;
+use openclaw_runtime::setup::LiveSettings;
 
-/// Writes the message of a stopped row into the transcript, unless it is there, and closes the row. What was said to the gateway
-/// is nothing the agent should read. An answer that an earlier process has written is left to be
-/// sent: clients may have been told it.
-pub(super) async fn close(
-    runner: &Runner,
-    row: &InboxRow<Queued>,
-    reason: AbortReason,
-    control: &RunControl,
-) -> RunEnding {
-    let facts = &row.payload.facts;
-    if !facts.wants.command {
-        match record(runner, row, UnansweredReason::Stopped(reason), control).await {
-            Recorded::Done | Recorded::Broken(_) => {}
-            Recorded::Answered(_) => return RunEnding::Unsent,
-            Recorded::NotYet => return RunEnding::Interrupted,
+/// Parts for ending messages that no model answers.
+pub(crate) struct Unanswered {
+    records: UnansweredRecords,
+    messages: Arc<StoredMessages>,
+    ends: Arc<RunEnds>,
+    waits: Arc<ObstacleWaits>,
+    store: Arc<dyn SessionStore>,
+    journal: Arc<dyn Journal>,
+    /// Cancelled when runs stop where they are.
+    kill: CancellationToken,
+}
+
+impl Unanswered {
+    pub(crate) fn new(
+        records: UnansweredRecords,
+        messages: Arc<StoredMessages>,
+        ends: Arc<RunEnds>,
+        waits: Arc<ObstacleWaits>,
+        store: Arc<dyn SessionStore>,
+        journal: Arc<dyn Journal>,
+        kill: CancellationToken,
+    ) -> Self {
+        Self { records, messages, ends, waits, store, journal, kill }
+    }
+
+    /// Cancelled when runs stop where they are.
+    pub(crate) fn kill(&self) -> &CancellationToken {
+        &self.kill
+    }
+
+    /// Writes the message of a stopped row into the transcript, unless it is there, and closes the row. What was said to the gateway
+    /// is nothing the agent should read. An answer that an earlier process has written is left to be
+    /// sent: clients may have been told it.
+    pub(super) async fn close(
+        &self,
+        row: &InboxRow<Queued>,
+        reason: AbortReason,
+        control: &RunControl,
+    ) -> RunEnding {
+        let facts = &row.payload.facts;
+        if !facts.wants.command {
+            match self.record(row, UnansweredReason::Stopped(reason), control).await {
+                Recorded::Done | Recorded::Broken(_) => {}
+                Recorded::Answered(_) => return RunEnding::Unsent,
+                Recorded::NotYet => return RunEnding::Interrupted,
+            }
+            if reason.is_by_a_person() && facts.beat.is_none() {
+                self.note_stop(&row.session_key).await;
+            }
         }
-        if reason.is_by_a_person() && facts.beat.is_none() {
-            runner.note_stop(&row.session_key).await;
+        self.ends.done(row, None, result::aborted(reason, None)).await
+    }
+
+    /// Writes the message of a row that could not begin into the transcript, with the error as its
+    /// answer, and closes the row. OpenClaw 2026.2.9 forgets the message, so that neither people nor
+    /// the agent could see later what was asked. A heartbeat is no person's message, and would fill the
+    /// conversation with its errors.
+    pub(super) async fn fail(
+        &self,
+        row: &InboxRow<Queued>,
+        message: String,
+        is_beat: bool,
+        control: &RunControl,
+        events: &mpsc::Sender<RunEvent>,
+    ) -> RunEnding {
+        let recorded = match is_beat {
+            true => Recorded::Done,
+            false => self.record(row, UnansweredReason::Failed(&message), control).await,
+        };
+        self.end(row, recorded, message, events).await
+    }
+
+    /// Ends a message that is recorded: with this error, unless it has its answer.
+    pub(super) async fn end(
+        &self,
+        row: &InboxRow<Queued>,
+        recorded: Recorded,
+        message: String,
+        events: &mpsc::Sender<RunEvent>,
+    ) -> RunEnding {
+        match recorded {
+            Recorded::Done => self.ends.failed(row, message).await,
+            Recorded::NotYet => RunEnding::Interrupted,
+            Recorded::Broken(said) => {
+                let (turn, said) = *said;
+                let (_, mut payloads) = left_of_resumed(&*self.journal, &turn, said).await;
+                payloads.push(ReplyPayload {
+                    text: message.clone(),
+                    is_error: true,
+                    ..ReplyPayload::default()
+                });
+                let said = FinalReplies {
+                    payloads: Some(payloads),
+                    quoted: turn.quoted.clone(),
+                    has_spoken: true,
+                    ..FinalReplies::default()
+                };
+                let started_at = Some(self.ends.now_ms());
+                let outcome = RunOutcome::Error { message, result: None };
+                let record = self.ends.record(row, started_at, outcome);
+                self.ends.finish(row, &record, said).await;
+                RunEnding::Done(record)
+            }
+            Recorded::Answered(standing) => {
+                tracing::info!(run_id = %row.run_id, session = %row.session_key, "the answer was there already: it is sent");
+                for event in standing.events {
+                    // A lane that is gone hears nothing any more.
+                    let _ = events.send(event).await;
+                }
+                let (started_at, outcome) =
+                    (standing.ended.started_at, result::outcome(&standing.ended, None));
+                let turn = standing.turn;
+                let payloads = match standing.is_told {
+                    true => Vec::new(),
+                    false => left_of_resumed(&*self.journal, &turn, standing.ended.payloads).await.1,
+                };
+                let said = FinalReplies {
+                    payloads: Some(payloads),
+                    quoted: turn.quoted.clone(),
+                    ..FinalReplies::default()
+                };
+                let record = self.ends.record(row, Some(started_at), outcome);
+                self.ends.finish(row, &record, said).await;
+                RunEnding::Done(record)
+            }
         }
     }
-    done(runner, row, None, result::aborted(reason, None)).await
-}
 
-/// Writes the message of a row that could not begin into the transcript, with the error as its
-/// answer, and closes the row. OpenClaw 2026.2.9 forgets the message, so that neither people nor
-/// the agent could see later what was asked. A heartbeat is no person's message, and would fill the
-/// conversation with its errors.
-pub(super) async fn fail(
-    runner: &Runner,
-    row: &InboxRow<Queued>,
-    message: String,
-    is_beat: bool,
-    control: &RunControl,
-    events: &mpsc::Sender<RunEvent>,
-) -> RunEnding {
-    let recorded = match is_beat {
-        true => Recorded::Done,
-        false => record(runner, row, UnansweredReason::Failed(&message), control).await,
-    };
-    end(runner, row, recorded, message, events).await
-}
-
-/// Ends a message that is recorded: with this error, unless it has its answer.
-pub(super) async fn end(
-    runner: &Runner,
-    row: &InboxRow<Queued>,
-    recorded: Recorded,
-    message: String,
-    events: &mpsc::Sender<RunEvent>,
-) -> RunEnding {
-    match recorded {
-        Recorded::Done => failed(runner, row, message).await,
-        Recorded::NotYet => RunEnding::Interrupted,
-        Recorded::Broken(said) => {
-            let (turn, said) = *said;
-            let (_, mut payloads) = runner.left_of_resumed(&turn, said).await;
-            payloads.push(ReplyPayload { text: message.clone(), is_error: true, ..ReplyPayload::default() });
-            let said = FinalReplies {
-                payloads: Some(payloads),
-                quoted: turn.quoted.clone(),
-                has_spoken: true,
-                ..FinalReplies::default()
+    /// Writes a message into the transcript, with its answer if there is one, unless they are there.
+    /// Waits for space and for a transcript that another process has.
+    pub(super) async fn record(
+        &self,
+        row: &InboxRow<Queued>,
+        why: UnansweredReason<'_>,
+        control: &RunControl,
+    ) -> Recorded {
+        loop {
+            let recorded = async {
+                let row = InboxRow { abort: why.abort(), ..self.messages.load(row).await? };
+                self.records.record_unanswered(&row, why, &control.cancel).await
             };
-            let started_at = Some(runner.shared.clock.now_ms());
-            let outcome = RunOutcome::Error { message, result: None };
-            let record = ending::record(runner, row, started_at, outcome);
-            finish(runner, row, &record, said).await;
-            RunEnding::Done(record)
-        }
-        Recorded::Answered(standing) => {
-            tracing::info!(run_id = %row.run_id, session = %row.session_key, "the answer was there already: it is sent");
-            for event in standing.events {
-                // A lane that is gone hears nothing any more.
-                let _ = events.send(event).await;
+            let recorded = tokio::select! { biased;
+                () = self.kill.cancelled() => return Recorded::NotYet,
+                recorded = recorded => recorded,
+            };
+            match recorded {
+                Ok(recorded) => return recorded,
+                Err(_) if self.kill.is_cancelled() => return Recorded::NotYet,
+                Err(NotBegun { obstacle: Some(obstacle), .. }) => {
+                    if self.waits.gone(&obstacle, row, control).await.is_err() {
+                        return Recorded::NotYet;
+                    }
+                }
+                Err(NotBegun { message, .. }) => {
+                    tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a message that was not answered is not in the history");
+                    return Recorded::Done;
+                }
             }
-            let (started_at, outcome) = (standing.ended.started_at, result::outcome(&standing.ended, None));
-            let turn = standing.turn;
-            let payloads = match standing.is_told {
-                true => Vec::new(),
-                false => runner.left_of_resumed(&turn, standing.ended.payloads).await.1,
-            };
-            let said = FinalReplies {
-                payloads: Some(payloads),
-                quoted: turn.quoted.clone(),
-                ..FinalReplies::default()
-            };
-            let record = ending::record(runner, row, Some(started_at), outcome);
-            finish(runner, row, &record, said).await;
-            RunEnding::Done(record)
+        }
+    }
+
+    /// Stopped while it waited for its turn.
+    pub(crate) async fn stopped_early(&self, row: &InboxRow<Queued>, control: &RunControl) -> RunEnding {
+        if self.kill.is_cancelled() {
+            return RunEnding::Interrupted;
+        }
+        let reason = control.reason.get().copied().unwrap_or(AbortReason::Stop);
+        // Boxed: every run would carry it, and it is rare.
+        Box::pin(self.close(row, reason, control)).await
+    }
+
+    /// Waits until it is time to try again. Fails with how the message ends when it is stopped meanwhile, or the gateway is.
+    pub(crate) async fn passed(
+        &self,
+        obstacle: &Obstacle,
+        row: &InboxRow<Queued>,
+        control: &RunControl,
+    ) -> Result<(), RunEnding> {
+        tokio::select! { biased;
+            () = control.cancel.cancelled() => Err(self.stopped_early(row, control).await),
+            gone = self.waits.gone(obstacle, row, control) => gone,
+        }
+    }
+
+    /// Notes that a person stopped the turn, so that the next one is told.
+    async fn note_stop(&self, key: &SessionKey) {
+        let change = Box::new(|edit: Edit<'_>| {
+            if edit.is_new {
+                return Err(Refused("the session was deleted meanwhile".to_owned()));
+            }
+            edit.entry.touch(edit.now);
+            edit.entry.aborted_last_run = Some(true);
+            Ok(())
+        });
+        match self.store.record(key, change).await {
+            Ok(_) | Err(StoreError::Refused(_)) => {}
+            Err(error) => tracing::warn!(session = %key, %error, "the next turn is not told of a stop"),
         }
     }
 }
@@ -193,62 +309,29 @@ impl UnansweredReason<'_> {
     }
 }
 
-/// Writes a message into the transcript, with its answer if there is one, unless they are there.
-/// Waits for space and for a transcript that another process has.
-pub(super) async fn record(
-    runner: &Runner,
-    row: &InboxRow<Queued>,
-    why: UnansweredReason<'_>,
-    control: &RunControl,
-) -> Recorded {
-    loop {
-        let recorded = async {
-            let row = InboxRow { abort: why.abort(), ..runner.load(row).await? };
-            runner.record_unanswered(&row, why, &control.cancel).await
-        };
-        let recorded = tokio::select! { biased;
-            () = runner.shared.kill.cancelled() => return Recorded::NotYet,
-            recorded = recorded => recorded,
-        };
-        match recorded {
-            Ok(recorded) => return recorded,
-            Err(_) if runner.shared.kill.is_cancelled() => return Recorded::NotYet,
-            Err(NotBegun { obstacle: Some(obstacle), .. }) => {
-                if blocked::gone(&obstacle, runner, row, control).await.is_err() {
-                    return Recorded::NotYet;
-                }
-            }
-            Err(NotBegun { message, .. }) => {
-                tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a message that was not answered is not in the history");
-                return Recorded::Done;
-            }
-        }
-    }
+/// Parts for writing messages without an answer into their transcripts.
+pub(crate) struct UnansweredRecords {
+    settings: LiveSettings,
+    sessions: Arc<SessionOpener>,
+    transcripts: Arc<dyn Transcripts>,
+    kept: Arc<KeptTranscripts>,
+    journal: Arc<dyn Journal>,
+    clock: Clock,
+    /// Cancelled when runs stop where they are.
+    kill: CancellationToken,
 }
 
-impl Runner {
-    /// Takes back the rest of a session's paced answer, because something takes its place. A mere
-    /// stop takes nothing back of an answer that is whole.
-    pub async fn take_back_paced(&self, key: &SessionKey) {
-        if let Err(error) = self.shared.outbox.withdraw(Paced::InSession(key)).await {
-            tracing::warn!(session = %key, %error, "what an answer had left is said");
-        }
-    }
-
-    /// Notes that a person stopped the turn, so that the next one is told.
-    async fn note_stop(&self, key: &SessionKey) {
-        let change = Box::new(|edit: Edit<'_>| {
-            if edit.is_new {
-                return Err(Refused("the session was deleted meanwhile".to_owned()));
-            }
-            edit.entry.touch(edit.now);
-            edit.entry.aborted_last_run = Some(true);
-            Ok(())
-        });
-        match self.deps.store.record(key, change).await {
-            Ok(_) | Err(StoreError::Refused(_)) => {}
-            Err(error) => tracing::warn!(session = %key, %error, "the next turn is not told of a stop"),
-        }
+impl UnansweredRecords {
+    pub(crate) fn new(
+        settings: LiveSettings,
+        sessions: Arc<SessionOpener>,
+        transcripts: Arc<dyn Transcripts>,
+        kept: Arc<KeptTranscripts>,
+        journal: Arc<dyn Journal>,
+        clock: Clock,
+        kill: CancellationToken,
+    ) -> Self {
+        Self { settings, sessions, transcripts, kept, journal, clock, kill }
     }
 
     /// Returns the answer that the message's turn ends with; `None` if there is no whole one.
@@ -258,13 +341,13 @@ impl Runner {
         branch: &mut RunBranch,
         session_id: SessionId,
     ) -> Result<Option<StandingAnswer>, NotBegun> {
-        let now = self.shared.clock.now_ms();
+        let now = self.clock.now_ms();
         let Some((events, ended)) = branch.standing_answer(session_id, now) else { return Ok(None) };
         branch.sync().await?;
-        self.takes_on(row, branch.steered()).await;
-        let turn = self.message_turn(row);
+        taken::takes_on(&*self.journal, row, branch.steered()).await;
+        let turn = message_turn(row);
         branch.tell(&turn);
-        let is_told = self.is_told_by_another(row, branch.context()).await;
+        let is_told = taken::is_told_by_another(&*self.journal, row, branch.context()).await;
         Ok(Some(StandingAnswer { ended, events, turn, is_told }))
     }
 
@@ -275,14 +358,14 @@ impl Runner {
         stop: &CancellationToken,
     ) -> Result<Recorded, NotBegun> {
         let answer = why.answer();
-        let session = self.session(row, &self.settings(), None, stop).await?;
-        session.note(&*self.shared.journal, row).await?;
+        let session = self.sessions.session(row, &self.settings.now(), None, stop).await?;
+        session.note(&*self.journal, row).await?;
         let is_bare_reset = session.reset.as_deref().is_some_and(|rest| rest.trim().is_empty());
         if is_bare_reset && why.is_stop() {
             // Nothing was said but that.
             return Ok(Recorded::Done);
         }
-        let lock = TranscriptLock::acquire_now(&self.deps.transcripts, &session.transcript).await?;
+        let lock = TranscriptLock::acquire_now(&self.transcripts, &session.transcript).await?;
         let new = NewTranscript {
             session_id: session.id.as_str().to_owned(),
             cwd: session.agent.workspace.display().to_string(),
@@ -294,9 +377,9 @@ impl Runner {
             true => transcript.context().await?.messages,
             false => Vec::new(),
         };
-        let mut branch = RunBranch::new(transcript, context, Arc::default(), self.shared.kill.clone());
+        let mut branch = RunBranch::new(transcript, context, Arc::default(), self.kill.clone());
         let mut words = Vec::new();
-        let (unsaid, answer) = match branch.prompted(row, self.entries_since(row).await).await? {
+        let (unsaid, answer) = match branch.prompted(row, entries_since(&*self.journal, row).await).await? {
             Prompted::NotYet(id) => (Some(id), answer),
             // A message that somebody stopped is not written once more for that.
             Prompted::Overtaken(_) if why.is_stop() => (None, None),
@@ -308,7 +391,7 @@ impl Runner {
                     return Ok(Recorded::Answered(Box::new(standing)));
                 }
                 if !why.is_stop() {
-                    words = branch.standing_words(self.shared.clock.now_ms());
+                    words = branch.standing_words(self.clock.now_ms());
                 }
                 (None, answer)
             }
@@ -324,7 +407,7 @@ impl Runner {
             branch.close_turn(answer).await?;
         }
         branch.sync().await?;
-        let turn = (!words.is_empty()).then(|| self.message_turn(row));
+        let turn = (!words.is_empty()).then(|| message_turn(row));
         if let Some(turn) = &turn {
             branch.tell(turn);
         }
@@ -333,29 +416,10 @@ impl Runner {
     }
 }
 
-/// Stopped while it waited for its turn.
-pub(crate) async fn stopped_early(
-    runner: &Runner,
-    row: &InboxRow<Queued>,
-    control: &RunControl,
-) -> RunEnding {
-    if runner.shared.kill.is_cancelled() {
-        return RunEnding::Interrupted;
-    }
-    let reason = control.reason.get().copied().unwrap_or(AbortReason::Stop);
-    // Boxed: every run would carry it, and it is rare.
-    Box::pin(close(runner, row, reason, control)).await
-}
-
-/// Waits until it is time to try again. Fails with how the message ends when it is stopped meanwhile, or the gateway is.
-pub(crate) async fn passed(
-    obstacle: &Obstacle,
-    runner: &Runner,
-    row: &InboxRow<Queued>,
-    control: &RunControl,
-) -> Result<(), RunEnding> {
-    tokio::select! { biased;
-        () = control.cancel.cancelled() => Err(stopped_early(runner, row, control).await),
-        gone = blocked::gone(obstacle, runner, row, control) => gone,
+/// Takes back the rest of a session's paced answer, because something takes its place. A mere
+/// stop takes nothing back of an answer that is whole.
+pub async fn take_back_paced(outbox: &Outbox, key: &SessionKey) {
+    if let Err(error) = outbox.withdraw(Paced::InSession(key)).await {
+        tracing::warn!(session = %key, %error, "what an answer had left is said");
     }
 }

@@ -5,12 +5,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_channels::{Account, Activity, Address};
+use openclaw_channels::{Account, Activity, Address, Platforms};
 use openclaw_config::settings::TypingMode;
 use openclaw_delivery::reply::typing;
 use openclaw_journal::inbox::{InboxRow, Queued};
+use openclaw_runtime::setup::LiveSettings;
 
-use crate::runner::Runner;
+use crate::stored_messages::StoredMessages;
 
 /// Place at which it is shown.
 struct TypingTarget {
@@ -39,7 +40,22 @@ impl TypingTarget {
     }
 }
 
-impl Runner {
+/// Typing indicators for the senders of messages that wait.
+pub struct WaitingSigns {
+    messages: Arc<StoredMessages>,
+    settings: LiveSettings,
+    platforms: Arc<Platforms>,
+}
+
+impl WaitingSigns {
+    pub(crate) fn new(
+        messages: Arc<StoredMessages>,
+        settings: LiveSettings,
+        platforms: Arc<Platforms>,
+    ) -> Self {
+        Self { messages, settings, platforms }
+    }
+
     /// Shows the typing indicator once in the conversation of a message, if it is shown at once
     /// there.
     pub async fn show_typing(&self, row: &InboxRow<Queued>) {
@@ -69,8 +85,8 @@ impl Runner {
     }
 
     async fn shown_at_once(&self, row: &InboxRow<Queued>) -> Option<TypingTarget> {
-        let origin = self.origin_of(row).await?;
-        let settings = self.settings();
+        let origin = self.messages.origin_of(row).await?;
+        let settings = self.settings.now();
         let (agents, session) = (&settings.config.agents.defaults, &settings.config.session);
         let is_addressed = origin.is_direct() || origin.was_mentioned;
         let is_beat = row.payload.facts.beat.is_some();
@@ -81,7 +97,7 @@ impl Runner {
             Some(typing::SHOWN_FOR),
         )?;
         let at = origin.address.clone();
-        let account = self.deps.platforms.account(&settings.config, &at.channel, &at.account)?;
+        let account = self.platforms.account(&settings.config, &at.channel, &at.account)?;
         (mode == TypingMode::Instant).then_some(TypingTarget { account, at, every })
     }
 }

@@ -19,15 +19,16 @@ mod route;
 mod send;
 pub mod turn;
 
+use std::path::Path;
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
-use openclaw_channels::Address;
-use openclaw_delivery::outbox::{Enqueued, OutboxError};
+use openclaw_channels::{Address, Platforms};
+use openclaw_config::Config;
+use openclaw_delivery::outbox::{Enqueued, Outbox, OutboxError};
 use openclaw_journal::api::DispatchError;
 use openclaw_journal::delivery::Delivery;
 use openclaw_sessions::SessionKey;
-
-use crate::setup::Deps;
-use crate::shared::SharedState;
 
 pub use files::ClientFiles;
 pub use perform::MessageRequest;
@@ -36,11 +37,17 @@ pub use route::{RouteWish, Routed, route};
 
 /// The gateway as actions see it.
 pub trait MessageHost: Send + Sync {
-    /// Returns storage, platforms and settings.
-    fn deps(&self) -> &Deps;
+    /// Returns the configuration in force.
+    fn config(&self) -> Arc<Config>;
 
-    /// Returns the state that the parts of the gateway share.
-    fn shared(&self) -> &SharedState;
+    /// Returns the state directory.
+    fn state_dir(&self) -> &Path;
+
+    /// Returns the chat platforms there are.
+    fn platforms(&self) -> &Platforms;
+
+    /// Returns the deliveries to chat platforms.
+    fn outbox(&self) -> &Outbox;
 
     /// Returns the conversation that a session's answers go to by themselves.
     fn route_of<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, Option<Address>>;

@@ -14,7 +14,6 @@ use openclaw_models::{ModelSettings, Models};
 use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{SessionSettings, SessionStore};
 use openclaw_tools::approvals::Approvals;
-use openclaw_tools::exec_approvals::store::ApprovalsStore;
 use openclaw_tools::sandbox::Sandboxes;
 use openclaw_tools::{CommandLock, CommandSessions};
 use secrecy::SecretString;
@@ -59,11 +58,19 @@ pub struct Deps {
     pub surroundings: Option<Arc<dyn Surroundings>>,
 }
 
-impl Deps {
-    /// Returns the store of commands that may run on this host without asking.
-    pub fn approvals_store(&self) -> ApprovalsStore {
-        let home = self.settings.borrow().config.environment().home();
-        ApprovalsStore::new(&self.state_dir, &home)
+/// The settings in force, for parts that work for as long as the gateway does.
+#[derive(Debug, Clone)]
+pub struct LiveSettings(watch::Receiver<Arc<Settings>>);
+
+impl LiveSettings {
+    /// Follows the settings of the gateway.
+    pub fn new(settings: watch::Receiver<Arc<Settings>>) -> Self {
+        Self(settings)
+    }
+
+    /// Returns the settings in force now.
+    pub fn now(&self) -> Arc<Settings> {
+        Arc::clone(&self.0.borrow())
     }
 }
 

@@ -55,7 +55,7 @@ impl PairingAttempt<'_> {
     async fn tell_owners(&self, dispatch: &Dispatch, code: &str) {
         let Address { channel, account, .. } = &self.event.address;
         let text = told_owner(self.channel.info().label, channel, &self.event.sender, code);
-        for owner in self.owners(&dispatch.runner().deps.platforms) {
+        for owner in self.owners(&dispatch.arrivals().platforms) {
             let id = format!("pairing:{channel}:{account}:{code}:{}", owner.target);
             handover::send(dispatch, id, owner, None, Part::text(&text)).await;
         }

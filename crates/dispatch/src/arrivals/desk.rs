@@ -10,9 +10,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::parts::ArrivalParts;
 use openclaw_channels::Address;
 use openclaw_delivery::incoming::debounce::{Gather, Machine};
-use openclaw_runtime::shared::SharedState;
 use openclaw_sessions::key::SessionKey;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -85,8 +85,8 @@ impl Desk {
         }
     }
 
-    fn shared(&self) -> &Arc<SharedState> {
-        self.desks.dispatch.shared()
+    fn arrivals(&self) -> &ArrivalParts {
+        self.desks.dispatch.arrivals()
     }
 
     fn is_empty(&self) -> bool {
@@ -107,7 +107,7 @@ impl Desk {
     }
 
     async fn next(&mut self) -> DeskStep {
-        let stopping = self.shared().stopping.clone();
+        let stopping = self.arrivals().stopping.clone();
         let (due, is_empty) = (self.gathering.due(), self.is_empty());
         let has_room = self.backlog.has_behind() && self.has_room(self.desks.has_room_in_memory());
         let ask_at = self.ask_at;
@@ -224,7 +224,7 @@ impl Desk {
         let Some(waiting) = waiting else { return };
         let Some(admitted) = self.judged(waiting).await else { return };
         if behind.is_some_and(|behind| behind.was_stopped(&admitted.route.session_key)) {
-            return decide(self.shared(), &[number], Fate::handled("stopped")).await;
+            return decide(self.arrivals(), &[number], Fate::handled("stopped")).await;
         }
         // Settings may have changed since it was left there; what is behind it was said later.
         if admitted.is_stop() {
@@ -239,19 +239,19 @@ impl Desk {
         let number = waiting.number;
         let admitted = match gate::judge(&self.desks.dispatch, waiting).await {
             GateOutcome::Decided(fate) => {
-                decide(self.shared(), &[number], fate).await;
+                decide(self.arrivals(), &[number], fate).await;
                 return None;
             }
             GateOutcome::Edited { message_id, text } => {
                 self.reword(&message_id, &text);
-                decide(self.shared(), &[number], Fate::handled("edited")).await;
+                decide(self.arrivals(), &[number], Fate::handled("edited")).await;
                 return None;
             }
             GateOutcome::Admitted(admitted) => *admitted,
         };
         if admitted.press().is_some() && !admitted.is_stop() {
             press::turn(&self.desks.dispatch, &admitted).await;
-            decide(self.shared(), &[number], Fate::handled("button")).await;
+            decide(self.arrivals(), &[number], Fate::handled("button")).await;
             return None;
         }
         Some(admitted)
@@ -281,7 +281,7 @@ impl Desk {
                 Whole::Said(parts) => self.backlog.extend([parts]),
                 Whole::LeftOut(fates) => {
                     for (fate, numbers) in fates {
-                        decide(self.shared(), &numbers, fate).await;
+                        decide(self.arrivals(), &numbers, fate).await;
                     }
                 }
             }
@@ -296,7 +296,7 @@ impl Desk {
         let key = &admitted.route.session_key;
         numbers.extend(self.backlog.stop_ready(key, |one| (&one.route.session_key, one.number)));
         if !numbers.is_empty() {
-            decide(self.shared(), &numbers, Fate::handled("stopped")).await;
+            decide(self.arrivals(), &numbers, Fate::handled("stopped")).await;
         }
         if let Some(current) = self.current.take() {
             current.cancel.cancel();

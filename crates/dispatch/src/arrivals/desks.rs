@@ -67,7 +67,7 @@ impl Desks {
 
     /// Takes up the undecided events that the last process stored, in the order of arrival.
     pub(super) async fn take_up(self: &Arc<Self>) -> Result<(), JournalError> {
-        let journal = Arc::clone(&self.dispatch.shared().journal);
+        let journal = Arc::clone(&self.dispatch.arrivals().journal);
         let mut after = 0;
         loop {
             let page = journal.waiting_arrivals(after, PAGE).await?;
@@ -88,7 +88,7 @@ impl Desks {
                 Ok(event) => readable.push((number, event, received_at)),
                 Err(error) => {
                     tracing::error!(number, %error, "an event of a platform can't be read any more");
-                    decide(self.dispatch.shared(), &[number], Fate::dropped("unreadable")).await;
+                    decide(self.dispatch.arrivals(), &[number], Fate::dropped("unreadable")).await;
                 }
             }
         }
@@ -97,10 +97,10 @@ impl Desks {
         let mut waiting = Vec::new();
         for ((number, event, received_at), seen) in readable.into_iter().zip(seen) {
             match seen {
-                DoorDecision::Refused(fate) => decide(self.dispatch.shared(), &[number], fate).await,
+                DoorDecision::Refused(fate) => decide(self.dispatch.arrivals(), &[number], fate).await,
                 DoorDecision::Denied { fate, text } => {
                     handover::refuse_command(&self.dispatch, &event, text).await;
-                    decide(self.dispatch.shared(), &[number], fate).await;
+                    decide(self.dispatch.arrivals(), &[number], fate).await;
                 }
                 DoorDecision::Heard { .. } | DoorDecision::Asks(_) | DoorDecision::Unsaid => {
                     waiting.push(UndecidedEvent { number, event, received_at, seen, in_memory: None });
@@ -112,7 +112,7 @@ impl Desks {
 
     /// Hands an event to the desk of its conversation.
     fn hand(self: &Arc<Self>, waiting: UndecidedEvent) {
-        if self.dispatch.shared().stopping.is_cancelled() {
+        if self.dispatch.arrivals().stopping.is_cancelled() {
             // The next start takes it up.
             return;
         }
@@ -137,7 +137,7 @@ impl Desks {
         desks.insert(at.clone(), sender);
         let desk = Desk::new(at, Arc::clone(self), mailbox);
         // Boxed, as are others on the way of a message: tokio moves what it is given several times, and a future is large.
-        self.dispatch.shared().accepting.spawn(Box::pin(desk.run()));
+        self.dispatch.arrivals().accepting.spawn(Box::pin(desk.run()));
     }
 
     /// Room for one more event, if there is some.
@@ -156,7 +156,7 @@ impl Desks {
     /// # Errors
     /// When the journal can't be read.
     pub(super) async fn read(&self, number: i64) -> Result<Option<UndecidedEvent>, JournalError> {
-        let mut found = self.dispatch.shared().journal.waiting_arrivals(number - 1, 1).await?;
+        let mut found = self.dispatch.arrivals().journal.waiting_arrivals(number - 1, 1).await?;
         found.retain(|arrival| arrival.number == number);
         let waiting = self.see_stored(found).await.pop();
         Ok(waiting.map(|waiting| UndecidedEvent { in_memory: self.room_in_memory(), ..waiting }))
@@ -183,22 +183,22 @@ impl InboundSink for Sink {
             let Self(desks) = self;
             // The caller may go away meanwhile, such as a client that posts to a webhook: stored
             // events have to come to their desk all the same.
-            let taking = desks.dispatch.shared().accepting.spawn(Box::pin(take(Arc::clone(desks), events)));
+            let taking = desks.dispatch.arrivals().accepting.spawn(Box::pin(take(Arc::clone(desks), events)));
             taking.await.unwrap_or_else(|error| Err(NotTaken(error.to_string())))
         })
     }
 }
 
 async fn take(desks: Arc<Desks>, events: Vec<Inbound>) -> Result<(), NotTaken> {
-    let shared = desks.dispatch.shared();
-    let received_at = shared.clock.now_ms();
+    let parts = desks.dispatch.arrivals();
+    let received_at = parts.clock.now_ms();
     let seen = desks.door.see(&desks.dispatch, &events.iter().collect::<Vec<_>>()).await;
     let new = events.iter().zip(&seen).map(|(event, seen)| NewArrival {
         event: event.clone(),
         received_at,
         fate: seen.fate().cloned(),
     });
-    let stored = shared.journal.arrive(new.collect()).await.map_err(|error| NotTaken(error.to_string()))?;
+    let stored = parts.journal.arrive(new.collect()).await.map_err(|error| NotTaken(error.to_string()))?;
     let Some(inserts) = stored else {
         return Err(NotTaken("too many messages wait; they are fetched again later".to_owned()));
     };
@@ -219,7 +219,7 @@ async fn take(desks: Arc<Desks>, events: Vec<Inbound>) -> Result<(), NotTaken> {
         }
     }
     // A desk that accepts a message syncs its arrival too. What the platform hears of must outlive the machine.
-    shared.journal.synced().await.map_err(|error| NotTaken(error.to_string()))
+    parts.journal.synced().await.map_err(|error| NotTaken(error.to_string()))
 }
 
 #[cfg(test)]
@@ -269,7 +269,7 @@ mod tests {
         take(desks, vec![stop(1, HOUR), stop(2, HOUR - 6 * MINUTE)]).await.unwrap();
         // Nothing else ran meanwhile.
         now.store(3 * HOUR, Ordering::SeqCst);
-        let journal = &rig.dispatch.shared().journal;
+        let journal = &rig.dispatch.arrivals().journal;
         let decided = async {
             loop {
                 let records = journal.arrival_records(None, 2).await.unwrap();
@@ -297,9 +297,9 @@ mod tests {
         let telegram = json!({"botToken": "1:t", "groupPolicy": "open", "groups": groups});
         let rig = Rig::with_config(dir.path(), &model, json!({"channels": {"telegram": telegram}})).await;
         let (dispatch, event) = (&rig.dispatch, said(1));
-        let shared = dispatch.shared();
+        let parts = dispatch.arrivals();
         let new = NewArrival { event: event.clone(), received_at: 1, fate: None };
-        let inserts = shared.journal.arrive(vec![new]).await.unwrap().unwrap();
+        let inserts = parts.journal.arrive(vec![new]).await.unwrap().unwrap();
         let [ArrivalInsert::New(number)] = inserts[..] else { panic!("it is new") };
         let seen = Desks::new(dispatch.clone()).door.see(dispatch, &[&event]).await.remove(0);
         let waiting = UndecidedEvent { number, event, received_at: 1, seen, in_memory: None };
@@ -307,20 +307,20 @@ mod tests {
             panic!("it is heard");
         };
         // The tasks of the start have ended: from here on only the message is being accepted.
-        while !shared.accepting.is_empty() {
+        while !parts.accepting.is_empty() {
             tokio::task::yield_now().await;
         }
         let cancel = CancellationToken::new();
         let mut work = Box::pin(handover::work(dispatch.clone(), vec![*admitted], cancel.clone()));
-        while shared.accepting.is_empty() {
+        while parts.accepting.is_empty() {
             assert!(futures_util::poll!(work.as_mut()).is_pending(), "it has not begun to be accepted");
-            if shared.accepting.is_empty() {
+            if parts.accepting.is_empty() {
                 tokio::task::yield_now().await;
             }
         }
         cancel.cancel();
         tokio::time::timeout(PATIENCE, work).await.expect("it is accepted, or stopped");
-        let record = shared.journal.arrival_records(None, 1).await.unwrap().remove(0);
+        let record = parts.journal.arrival_records(None, 1).await.unwrap().remove(0);
         assert!(matches!(record.fate, Some(Fate::Run(_))), "{:?}", record.fate);
     }
 
@@ -335,7 +335,7 @@ mod tests {
         take(Arc::clone(&desks), (0..SAID).map(said).collect()).await.unwrap();
         // Nothing else ran meanwhile.
         assert_eq!(desks.in_memory.available_permits(), 0);
-        let journal = &rig.dispatch.shared().journal;
+        let journal = &rig.dispatch.arrivals().journal;
         let decided = async {
             while journal.arrival_tally().await.unwrap() != [("noted".to_owned(), SAID as u64)] {
                 tokio::task::yield_now().await;

@@ -102,7 +102,7 @@ struct DoorRules {
 impl Door {
     /// Decides for each event, in order, if it passes the door.
     pub(super) async fn see(&self, dispatch: &Dispatch, events: &[&Inbound]) -> Vec<DoorDecision> {
-        let settings = dispatch.runner().settings();
+        let settings = dispatch.arrivals().settings.now();
         let mut seen = Vec::with_capacity(events.len());
         let mut view: Option<AccountView> = None;
         for event in events {
@@ -130,7 +130,7 @@ impl Door {
 }
 
 fn rules(dispatch: &Dispatch, config: &Config, channel: &str, account: &str) -> Result<DoorRules, Fate> {
-    let platforms = &dispatch.runner().deps.platforms;
+    let platforms = &dispatch.arrivals().platforms;
     let Some(platform) = platforms.channel(channel).cloned() else { return Err(Fate::dropped(NO_CHANNEL)) };
     Ok(DoorRules {
         channel: platform,
@@ -150,7 +150,7 @@ pub(super) fn access(
         tracing::error!(%channel, %error, "nobody is heard: the channel's section can't be read");
         Fate::dropped(CONFIG)
     })?;
-    Ok(match dispatch.runner().deps.platforms.at_work(channel, account) {
+    Ok(match dispatch.arrivals().platforms.at_work(channel, account) {
         Some(at_work) => access.with_ids(at_work.account.as_ref()),
         None => access,
     })
@@ -163,7 +163,7 @@ impl AccountView {
         config: &Config,
         event: &Inbound,
     ) -> Result<DoorDecision, Fate> {
-        let platforms = &dispatch.runner().deps.platforms;
+        let platforms = &dispatch.arrivals().platforms;
         let DoorRules { channel, access, store } = self.rules.as_ref().map_err(Clone::clone)?;
         let Inbound { address, conversation, sender, .. } = event;
         match &event.event {

@@ -217,22 +217,22 @@ async fn is_ignored(dispatch: &Dispatch, admitted: &Admitted) -> bool {
     if admitted.rights.may_command {
         return false;
     }
-    let text_commands = dispatch.runner().settings().config.commands.text;
+    let text_commands = dispatch.arrivals().settings.now().config.commands.text;
     let Some(spoken) = admitted.spoken(text_commands).filter(|spoken| spoken.text.contains(['/', '!']))
     else {
         return false;
     };
     let (key, agent) = (&admitted.route.session_key, &admitted.route.agent_id);
     let read = |names: KnownNames<'_>| openclaw_commands::read(spoken, names) == Intent::Ignored;
-    dispatch.runner().read_words(key, agent, spoken.text, read).await
+    dispatch.arrivals().decider.read_words(key, agent, spoken.text, read).await
 }
 
 async fn decide(dispatch: &Dispatch, waiting: UndecidedEvent) -> Result<Admitted, GateOutcome> {
     let UndecidedEvent { number, event, received_at, seen, in_memory } = waiting;
-    let settings = dispatch.runner().settings();
+    let settings = dispatch.arrivals().settings.now();
     let config = &settings.config;
     let address = &event.address;
-    let platforms = &dispatch.runner().deps.platforms;
+    let platforms = &dispatch.arrivals().platforms;
     let now = || access(dispatch, config, &address.channel, &address.account);
     let (admission, access) = match seen {
         DoorDecision::Heard { admission, access } => (admission, access),
@@ -250,7 +250,7 @@ async fn decide(dispatch: &Dispatch, waiting: UndecidedEvent) -> Result<Admitted
         tracing::warn!(channel = %address.channel, %error, "a message has no session it could be for");
         Fate::dropped(ROUTE)
     })?;
-    route.session_key = spelled(&*dispatch.runner().deps.store, route.session_key).await;
+    route.session_key = spelled(&*dispatch.arrivals().store, route.session_key).await;
     may_press(platforms, config, &event, &admission)?;
     let (press, button) = match press_of(&event) {
         Some(press) => match author_of(dispatch, &event.address, press.message_id).await {
@@ -355,7 +355,7 @@ async fn ask(
     (number, received_at): (i64, i64),
 ) -> Fate {
     let Address { channel, account, .. } = &event.address;
-    let Some(platform) = dispatch.runner().deps.platforms.channel(channel) else {
+    let Some(platform) = dispatch.arrivals().platforms.channel(channel) else {
         return Fate::dropped(reasons::DM_POLICY);
     };
     let answer_id = handover::code_id(number, received_at);
@@ -451,7 +451,7 @@ async fn author_of(dispatch: &Dispatch, at: &Address, message_id: &str) -> Autho
 /// Applies `/activation`, which overrides what is configured for a group.
 async fn activated(dispatch: &Dispatch, mut admission: Admission, route: &Route) -> Admission {
     if let Some(group) = &mut admission.group {
-        let entry = dispatch.runner().entry_or_none(&route.session_key).await;
+        let entry = dispatch.arrivals().rows.entry_or_none(&route.session_key).await;
         match entry.and_then(|entry| entry.group_activation) {
             Some(GroupActivation::Always) => group.requires_mention = false,
             Some(GroupActivation::Mention) => group.requires_mention = true,
@@ -493,7 +493,7 @@ async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, ev
             }
             // Telegram does not say in which topic somebody reacts: we know where we sent the message.
             let there = ours.filter(|ours| ours.thread.is_some()).and_then(|ours| {
-                let settings = dispatch.runner().settings();
+                let settings = dispatch.arrivals().settings.now();
                 routing::resolve(&settings.sessions, &routed(&ours, &conversation)).ok()
             });
             let key = there.map_or_else(|| route.session_key.clone(), |there| there.session_key);
@@ -501,7 +501,7 @@ async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, ev
             let user = sender.username.as_deref().map(framed_name);
             let by = user.map_or_else(|| name.clone(), |user| format!("{name} (@{user})"));
             let verb = if removed { "removed" } else { "added" };
-            let channel = dispatch.runner().deps.platforms.channel(&address.channel);
+            let channel = dispatch.arrivals().platforms.channel(&address.channel);
             let label = channel.map_or(address.channel.as_str(), |channel| channel.info().label);
             let text =
                 format!("{label} reaction {verb}: {} by {by} on msg {message_id}", framed_name(&emoji));
@@ -512,13 +512,13 @@ async fn noticed(dispatch: &Dispatch, access: &AccessSettings, route: &Route, ev
                 address.target,
                 sender.id
             );
-            dispatch.runner().deps.system_events.enqueue(&key, &text, Some(&context), at);
+            dispatch.arrivals().system_events.enqueue(&key, &text, Some(&context), at);
             Fate::handled("reaction").into()
         }
         InboundEvent::Edited { message_id, text } => {
             let (conversation, id, words) = (address, message_id.clone(), text.clone());
             let reworded = Update::Reworded { conversation, message_id: id, text: words };
-            if let Err(error) = dispatch.shared().journal.update(reworded).await {
+            if let Err(error) = dispatch.arrivals().journal.update(reworded).await {
                 tracing::warn!(%error, "what waits keeps the words that it had");
             }
             GateOutcome::Edited { message_id, text }

@@ -32,7 +32,7 @@ use super::{Arrivals, Fate, Routed, decide};
 use crate::handle::Dispatch;
 use crate::subagents::told_of_stop;
 use openclaw_runs::Destination;
-use openclaw_runs::hooks::{GivenBy, HookChat};
+use openclaw_runs::conversation_hooks::{GivenBy, HookChat};
 
 /// Folder of incoming files, below the state directory.
 const FOLDER: &str = "media/inbound";
@@ -91,12 +91,12 @@ pub(super) fn own_id(identity: &str) -> String {
 
 /// Stops the runs and waiting messages in the session of a message, and says so.
 pub(super) async fn stop(dispatch: &Dispatch, admitted: Admitted) {
-    let (key, event, runner) = (&admitted.route.session_key, &admitted.event, dispatch.runner());
+    let (key, event, parts) = (&admitted.route.session_key, &admitted.event, dispatch.arrivals());
     let received = admitted.message().and_then(|message| {
-        runner.received_from(key, (&event.address, &event.sender), &message.message_id, &message.text)
+        parts.hooks.received_from(key, (&event.address, &event.sender), &message.message_id, &message.text)
     });
     if let Some(received) = received {
-        received.tell(dispatch.shared().clock.now_ms());
+        received.tell(dispatch.arrivals().clock.now_ms());
     }
     let fate = match dispatch.stop(key, AbortReason::Stop).await.outcome().await {
         Ok(stopped) => {
@@ -108,13 +108,13 @@ pub(super) async fn stop(dispatch: &Dispatch, admitted: Admitted) {
                 is_private: event.conversation.kind == ConversationKind::Direct,
             };
             let chat = Some(HookChat { at, id: format!("{}:thooks", own_id(&event.dedupe_key())) });
-            runner.stopped(key, GivenBy { source, sender, chat });
+            parts.conversation_hooks.stopped(key, GivenBy { source, sender, chat });
             told_of_stop(stopped.subagents)
         }
         Err(error @ (AbortError::NotStored(_) | AbortError::OtherSession)) => format!("⚙️ {error}"),
     };
     tell(dispatch, &admitted, &fate).await;
-    decide(dispatch.shared(), &[admitted.number], Fate::handled("stop")).await;
+    decide(dispatch.arrivals(), &[admitted.number], Fate::handled("stop")).await;
 }
 
 /// Answers a message by the gateway itself, once.
@@ -127,7 +127,7 @@ pub(super) async fn tell(dispatch: &Dispatch, admitted: &Admitted, text: &str) {
 /// make the bot talk without end otherwise.
 fn told_once_in_a_while(dispatch: &Dispatch, what: &str, event: &Inbound) -> String {
     let Address { channel, account, target, thread } = &event.address;
-    let minute = dispatch.shared().clock.now_ms() / 60_000;
+    let minute = dispatch.arrivals().clock.now_ms() / 60_000;
     let about = told_there(what, channel, account, target);
     format!("{about}:{}:{minute}", thread.as_deref().unwrap_or_default())
 }
@@ -164,7 +164,7 @@ pub(super) async fn work(dispatch: Dispatch, said: Vec<Admitted>, cancel: Cancel
         .await
         .unwrap_or_else(|HandoverStopped| Some(Fate::handled("stopped")));
     if let Some(fate) = fate {
-        decide(dispatch.shared(), &numbers, fate).await;
+        decide(dispatch.arrivals(), &numbers, fate).await;
     }
 }
 
@@ -204,15 +204,15 @@ async fn hand(
         let origin = request.source.origin().cloned().map(Box::new);
         let received = origin.as_deref().and_then(|origin| {
             let from = (&origin.address, &origin.sender);
-            dispatch.runner().received_from(&key, from, &origin.message_id, &request.text)
+            dispatch.arrivals().hooks.received_from(&key, from, &origin.message_id, &request.text)
         });
-        let is_first = dispatch.shared().registry.count(&key) == 0;
+        let is_first = dispatch.arrivals().registry.count(&key) == 0;
         let accepting = dispatch.accept(run_id.clone(), key, request).await;
         match accepting.outcome().await {
             // The run may begin.
             Ok(receipt) => {
                 if let (Some(origin), Accepted::New { .. }) = (&origin, &receipt.accepted) {
-                    dispatch.runner().acknowledge(origin);
+                    dispatch.arrivals().acks.acknowledge(origin);
                 }
                 if let (Some(received), Accepted::New { accepted_at }) = (received, &receipt.accepted) {
                     received.tell(*accepted_at);
@@ -259,13 +259,13 @@ struct MessageFiles {
 }
 
 async fn fetch(dispatch: &Dispatch, said: &[Admitted]) -> MessageFiles {
-    let runner = dispatch.runner();
-    let folder = runner.deps.state_dir.join(FOLDER);
-    let config = Arc::clone(&runner.settings().config);
+    let parts = dispatch.arrivals();
+    let folder = parts.state_dir.join(FOLDER);
+    let config = Arc::clone(&parts.settings.now().config);
     let media = said.iter().filter_map(|one| Some((&one.event.address, one.message()?)));
     let media = media.flat_map(|(address, message)| message.media.iter().map(move |media| (address, media)));
     let fetching = media.map(|(address, media)| {
-        let account = runner.deps.platforms.account(&config, &address.channel, &address.account);
+        let account = parts.platforms.account(&config, &address.channel, &address.account);
         attachment(account, &address.channel, media, &folder)
     });
     // The fetches begin when they are awaited.
@@ -329,8 +329,8 @@ async fn composed(
     numbers: &[i64],
 ) -> Result<(RunId, Option<RunRequest>), JournalError> {
     let (Some(first), Some(last)) = (said.first(), said.last()) else { return Ok((RunId::new(""), None)) };
-    let runner = dispatch.runner();
-    let settings = runner.settings();
+    let parts = dispatch.arrivals();
+    let settings = parts.settings.now();
     let run_id = run_id(&first.event);
     // In a direct chat only what is too old to be answered waits as context.
     let (chat, old_words) = (&last.event.address, &dispatch.chats().old_words);
@@ -344,16 +344,16 @@ async fn composed(
         // Messages after this one are no context of it: the next message brings them.
         most => {
             let before = numbers.iter().copied().max().unwrap_or(last.number);
-            runner.shared.journal.noted_arrivals(chat, before, most).await?
+            parts.journal.noted_arrivals(chat, before, most).await?
         }
     };
     if last.group.is_none() && noted.is_empty() {
         old_words.none(chat);
     }
-    let entry = runner.entry_or_none(&last.route.session_key).await;
+    let entry = parts.rows.entry_or_none(&last.route.session_key).await;
     let context: Vec<i64> = noted.iter().map(|one| one.number).collect();
     let history: Vec<Inbound> = noted.into_iter().filter_map(|one| one.event.ok()).collect();
-    let channel = runner.deps.platforms.channel(&last.event.address.channel);
+    let channel = parts.platforms.channel(&last.event.address.channel);
     let clockwork = Clockwork::of(&settings.config.agents.defaults);
     let about = ConversationFacts {
         channel: channel.map_or("", |channel| channel.info().label),

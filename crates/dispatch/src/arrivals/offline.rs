@@ -52,7 +52,7 @@ pub(super) async fn settle(dispatch: &Dispatch, admitted: &mut Admitted) -> Opti
     if admitted.lateness == Lateness::OnTime {
         return None;
     }
-    let now = dispatch.shared().clock.now_ms();
+    let now = dispatch.arrivals().clock.now_ms();
     let found = commands_in(dispatch, admitted).await;
     if let Some(late) = found.as_ref().filter(|late| is_nothing_else(admitted, late)) {
         let text = not_carried_out(&late.commands, now.saturating_sub(admitted.event.at), Rest::Nothing);
@@ -82,12 +82,12 @@ async fn commands_in(dispatch: &Dispatch, admitted: &Admitted) -> Option<Late> {
     if admitted.press().is_some() {
         return Some(Late { commands: vec![first_word(&admitted.command_text)], words: String::new() });
     }
-    let spoken = admitted.spoken(dispatch.runner().settings().config.commands.text)?;
+    let spoken = admitted.spoken(dispatch.arrivals().settings.now().config.commands.text)?;
     // A file is answered without the command below it.
     let spoken = Spoken { attached: false, ..spoken };
     let (key, agent) = (&admitted.route.session_key, &admitted.route.agent_id);
     let read = |names: KnownNames<'_>| openclaw_commands::without_commands(spoken, names);
-    let late = dispatch.runner().read_words(key, agent, spoken.text, read).await;
+    let late = dispatch.arrivals().decider.read_words(key, agent, spoken.text, read).await;
     (late.words != spoken.text).then_some(late)
 }
 

@@ -11,25 +11,20 @@ use serde_json::{Value, json};
 
 use super::gate::Admitted;
 use crate::handle::Dispatch;
-use openclaw_commands::{CommandResponse, buttons};
+use openclaw_commands::{CommandResponse, CommandSession, buttons};
 
 /// Shows the page that the button asks for. A failure is logged, and the message stays as it was.
 pub(super) async fn turn(dispatch: &Dispatch, admitted: &Admitted) {
     let Some((message_id, press)) = admitted.press() else { return };
-    let runner = dispatch.runner();
-    let settings = runner.settings();
+    let parts = dispatch.arrivals();
+    let settings = parts.settings.now();
     let key = &admitted.route.session_key;
     let agent = settings.config.agent(&admitted.route.agent_id);
-    let entry = runner.entry_or_none(key).await;
+    let entry = parts.rows.entry_or_none(key).await;
     let (none, row) = (SessionEntry::default(), unnumbered(key));
-    let context = runner.context(
-        &settings,
-        key,
-        &agent,
-        entry.as_deref().unwrap_or(&none),
-        &row,
-        &dispatch.shared().kill,
-    );
+    let entry = entry.as_deref().unwrap_or(&none);
+    let session = CommandSession { settings: &settings, key, agent: &agent, entry };
+    let context = parts.services.context(session, &row, &parts.kill);
     let response = match buttons::answer(&context, press).await {
         Ok(Some(response)) => response,
         Ok(None) => return,
@@ -39,7 +34,7 @@ pub(super) async fn turn(dispatch: &Dispatch, admitted: &Admitted) {
         }
     };
     let address = &admitted.event.address;
-    let account = runner.deps.platforms.account(&settings.config, &address.channel, &address.account);
+    let account = parts.platforms.account(&settings.config, &address.channel, &address.account);
     let Some(account) = account else { return };
     let params = params(&address.target, message_id, &response);
     if let Err(error) = account.act("replace", &params).await {

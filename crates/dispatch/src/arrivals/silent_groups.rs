@@ -12,8 +12,8 @@ impl Dispatch {
     /// Returns the groups of an account that have written since the start, and in which nobody is
     /// heard by the current configuration.
     pub fn silent_groups(&self, channel: &str, account: &str) -> Vec<SilentGroup> {
-        let now = self.runner().settings();
-        let Some(platform) = self.runner().deps.platforms.channel(channel) else { return Vec::new() };
+        let now = self.arrivals().settings.now();
+        let Some(platform) = self.arrivals().platforms.channel(channel) else { return Vec::new() };
         let Ok(settings) = door::access(self, &now.config, channel, account) else { return Vec::new() };
         let nobody = Sender::default();
         self.chats().silent_groups.of(channel, account, |seen| {

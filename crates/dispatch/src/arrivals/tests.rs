@@ -93,7 +93,7 @@ async fn rig(dir: &Path, model: &FakeModel, debounce: u64) -> Rig {
 
 /// Returns the fates of the events of each group as text, those of one run in parentheses.
 async fn fates(rig: &Rig, groups: &[&str]) -> Vec<String> {
-    let journal = &rig.dispatch.shared().journal;
+    let journal = &rig.dispatch.arrivals().journal;
     let decided = async {
         loop {
             let tally = journal.arrival_tally().await.unwrap();
@@ -291,7 +291,7 @@ async fn a_crash_before_it_is_decided_tears_nothing_apart() {
         crash(dir.path())
     };
     let rig = rig(crashed.path(), &model, 0).await;
-    let tally = rig.dispatch.shared().journal.arrival_tally().await.unwrap();
+    let tally = rig.dispatch.arrivals().journal.arrival_tally().await.unwrap();
     assert_eq!(tally, [("waiting".to_owned(), 1)], "nothing is decided about it");
     let desks = Desks::new(rig.dispatch.clone());
     desks.take_up().await.unwrap();
@@ -317,7 +317,7 @@ async fn what_is_noted_waits_behind_commands_for_what_is_said_to_the_agent() {
         openclaw_channels::InboundSink::take(&sink, events(group, said)).await.unwrap();
     }
     fates(&rig, &[]).await;
-    let journal = &rig.dispatch.shared().journal;
+    let journal = &rig.dispatch.arrivals().journal;
     let mut waits = Vec::new();
     for (group, _) in rows {
         let at = events(group, vec![text(BOB, "")]).remove(0).address;
@@ -369,7 +369,7 @@ async fn an_edit_of_what_is_gathered_outlives_a_crash() {
         let mut all = events("-crash", vec![text(ADA, "@clawd_bot where is the moon?")]);
         all.push(edited("-crash", ADA, 1, "@clawd_bot where is the sun?"));
         openclaw_channels::InboundSink::take(&sink, all).await.unwrap();
-        let journal = &first.dispatch.shared().journal;
+        let journal = &first.dispatch.arrivals().journal;
         let is_edited = async {
             let expect = [("handled".to_owned(), 1), ("waiting".to_owned(), 1)];
             while journal.arrival_tally().await.unwrap() != expect {

@@ -35,7 +35,7 @@ impl Dispatch {
     /// # Errors
     /// When the database can't be read.
     pub async fn trace(&self, id: Option<&str>) -> Result<TraceResult, OutboxError> {
-        let journal = &self.shared().journal;
+        let journal = &self.arrivals().journal;
         let mut records = journal.arrival_records(id, if id.is_some() { MOST } else { 1 }).await?;
         let mut messages = match id {
             Some(id) => journal.message_records(AskedRecords::Run(RunId::new(id)), 1).await?,
@@ -77,7 +77,7 @@ impl Dispatch {
         &self,
         id: &str,
     ) -> Result<(Vec<ArrivalRecord>, Vec<MessageRecord>, Vec<DeliveryStatus>), JournalError> {
-        let journal = &self.shared().journal;
+        let journal = &self.arrivals().journal;
         let (mut events, mut messages, mut alone) = (Vec::new(), Vec::new(), Vec::new());
         for delivery in journal.deliveries_named(id).await? {
             let run_id = delivery.id.rsplit_once(':').map(|(run_id, _)| RunId::new(run_id));
@@ -109,7 +109,7 @@ impl Dispatch {
         let run = match run_id {
             Some(run_id) => {
                 let message =
-                    self.shared().journal.message_records(AskedRecords::Run(run_id.clone()), 1).await?;
+                    self.arrivals().journal.message_records(AskedRecords::Run(run_id.clone()), 1).await?;
                 Some(self.run(&run_id, message.into_iter().next()).await?)
             }
             None => None,
@@ -120,7 +120,7 @@ impl Dispatch {
 
     /// Returns the deliveries with which the gateway itself answered an event.
     async fn own_answers(&self, record: &ArrivalRecord) -> Result<Vec<DeliveryStatus>, JournalError> {
-        let journal = &self.shared().journal;
+        let journal = &self.arrivals().journal;
         let mut answers = Vec::new();
         let kinds: &[&str] = match &record.fate {
             Some(Fate::Handled(_)) => &[handover::REFUSED, handover::TOO_LARGE],
@@ -148,7 +148,7 @@ impl Dispatch {
         let mut told = Vec::with_capacity(deliveries.len());
         for status in deliveries {
             let waits_for = match status.state {
-                DeliveryState::Pending => self.shared().journal.delivery_ahead_of(&status.id).await?,
+                DeliveryState::Pending => self.arrivals().journal.delivery_ahead_of(&status.id).await?,
                 DeliveryState::Sending
                 | DeliveryState::Uncertain
                 | DeliveryState::Sent
@@ -160,7 +160,7 @@ impl Dispatch {
     }
 
     async fn run(&self, run_id: &RunId, message: Option<MessageRecord>) -> Result<TraceRun, JournalError> {
-        let journal = &self.shared().journal;
+        let journal = &self.arrivals().journal;
         let known = journal.message(run_id).await?;
         let own = journal.arrival_records(Some(run_id.as_str()), MOST).await?;
         let mut deliveries = journal.deliveries_of(run_id).await?;
@@ -217,17 +217,17 @@ impl Dispatch {
     /// Returns the run that has read a copy; `None` if its message is not remembered any more.
     async fn reader_of(&self, read: &ReadBefore) -> Result<Option<RunId>, JournalError> {
         let Some(behind) = read.behind.clone() else { return Ok(None) };
-        let found = self.shared().journal.message_records(AskedRecords::Entry(behind), 1).await?;
+        let found = self.arrivals().journal.message_records(AskedRecords::Entry(behind), 1).await?;
         Ok(found.into_iter().next().map(|message| message.taken_by.unwrap_or(message.run_id)))
     }
 
     /// Returns what a run did; `None` if its transcript does not tell it any more.
     async fn work(&self, message: &MessageRecord) -> Option<RunWork> {
-        let runner = self.runner();
+        let parts = self.arrivals();
         let (session_id, key) = (message.session_id.clone()?, message.session()?);
         let agent = agent_of(&key, self);
-        let transcripts = Arc::clone(&runner.deps.transcripts);
-        let row = runner.entry_or_none(&key).await;
+        let transcripts = Arc::clone(&parts.transcripts);
+        let row = parts.rows.entry_or_none(&key).await;
         let row = row.filter(|row| row.session_id.as_ref() == Some(&session_id));
         let entry_ids = message.entry_ids.clone();
         let [_, fresh_id] = &entry_ids;
@@ -243,7 +243,7 @@ impl Dispatch {
 }
 
 fn agent_of(key: &SessionKey, dispatch: &Dispatch) -> openclaw_protocol::AgentId {
-    key.agent_or(&dispatch.runner().settings().config.default_agent())
+    key.agent_or(&dispatch.arrivals().settings.now().config.default_agent())
 }
 
 /// Keeps either the newest event or the newest message of a client, whichever came later.

@@ -20,28 +20,28 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 impl Dispatch {
     /// True if any hook wants to hear of the start.
     pub fn has_hooks(&self) -> bool {
-        !self.runner().settings().hooks.is_empty()
+        !self.hook_parts().settings.now().hooks.is_empty()
     }
 
     /// Tells hooks that the gateway takes messages, and lets the agent do what its `BOOT.md` says.
     pub async fn tell_started(&self, port: u16) {
-        let runner = self.runner();
-        let Some(bus) = runner.hooks_now() else { return };
+        let parts = self.hook_parts();
+        let Some(bus) = parts.hooks.hooks_now() else { return };
         bus.tell(&GatewayStart { port }, &HookContext { port: Some(port), ..HookContext::default() });
         let kind = EventKind::GatewayStartup;
         if !bus.set().hears(kind) {
             return;
         }
-        let settings = runner.settings();
+        let settings = parts.settings.now();
         let agent = settings.config.agent(&settings.config.default_agent());
         let context = context([
             ("cfg", has_program(&bus, kind).then(|| shown_config(&settings))),
             ("deps", Some(json!({}))),
             ("workspaceDir", Some(json!(agent.workspace.display().to_string()))),
         ]);
-        let key = runner.key_rules().main(&agent.id);
+        let key = parts.rows.key_rules().main(&agent.id);
         // No chat to say anything in.
-        drop(runner.fire(&bus, runner.event(kind, &key, context)).await);
+        drop(parts.conversation_hooks.fire(&bus, parts.hooks.event(kind, &key, context)).await);
         if bus.set().of_event(kind).any(|action| matches!(action, Action::BuiltIn(Bundled::BootMd))) {
             self.boot().await;
         }
@@ -49,8 +49,8 @@ impl Dispatch {
 
     /// Lets the default agent do what its `BOOT.md` says, in its main session.
     async fn boot(&self) {
-        let runner = self.runner();
-        let settings = runner.settings();
+        let parts = self.hook_parts();
+        let settings = parts.settings.now();
         let agent = settings.config.agent(&settings.config.default_agent());
         let (workspace, config) = (agent.workspace.clone(), Arc::clone(&settings.config));
         let reading = move || boot::prompt(&workspace, &config.sandbox_writable());
@@ -62,7 +62,7 @@ impl Dispatch {
         };
         let message = AgentMessage {
             run_id: RunId::new(format!("boot-{}", openclaw_sessions::ids::uuid())),
-            session_key: runner.key_rules().main(&agent.id),
+            session_key: parts.rows.key_rules().main(&agent.id),
             agent_id: agent.id,
             session_id: None,
             text: prompt,
@@ -84,13 +84,13 @@ impl Dispatch {
 
     /// Tells hooks that the gateway stops.
     pub fn tell_stopping(&self, reason: &str) {
-        if let Some(bus) = self.runner().hooks_now() {
+        if let Some(bus) = self.hook_parts().hooks.hooks_now() {
             bus.tell(&GatewayStop { reason }, &HookContext::default());
         }
     }
 
     /// Waits a moment for hooks that were told something, and ends them.
     pub async fn end_hooks(&self) {
-        self.runner().hooks.tasks().end(LAST_WORDS).await;
+        self.hook_parts().hooks.tasks().end(LAST_WORDS).await;
     }
 }

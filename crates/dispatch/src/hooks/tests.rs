@@ -31,7 +31,7 @@ fn noting(dir: &Path) -> String {
 /// Ends the hooks and returns what they noted.
 async fn noted(rig: &Rig, dir: &Path) -> Vec<Value> {
     rig.dispatch.shutdown(std::time::Duration::from_secs(30)).await;
-    rig.dispatch.runner().hooks.tasks().end(std::time::Duration::from_secs(30)).await;
+    rig.dispatch.hook_parts().hooks.tasks().end(std::time::Duration::from_secs(30)).await;
     let text = std::fs::read_to_string(dir.join("noted")).unwrap_or_default();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))

@@ -14,7 +14,7 @@ const NO_GATEWAY: &str = "This run is made without a gateway.";
 impl ControlHost for ToolHost {
     fn control(&self, call: ControlCall) -> HostFuture<'_, Value> {
         Box::pin(async move {
-            let settings = self.runner().settings();
+            let settings = self.tools().settings.now();
             let is_restart = matches!(call.ask, ControlAsk::Restart { .. } | ControlAsk::Update);
             if is_restart && !settings.config.commands.restart {
                 return Err(HostError::Refused(NO_RESTART.to_owned()));
@@ -29,13 +29,13 @@ impl ControlHost for ToolHost {
 impl ToolHost {
     /// Returns the control interface of the gateway, if one runs.
     pub(super) fn gateway(&self) -> Option<&dyn Control> {
-        self.runner().deps.surroundings.as_ref()?.control()
+        self.tools().surroundings.as_ref()?.control()
     }
 
     /// Returns the session that is told: the named one, or else that of the run.
     async fn told(&self, named: Option<&str>) -> Result<SessionKey, HostError> {
         let Some(named) = named else { return Ok(self.run.turn.session_key.clone()) };
-        let store = &*self.runner().deps.store;
+        let store = &*self.tools().store;
         let key = store.rules().canonical_for(named, &self.run.agent.id);
         let key = key.map_err(|error| HostError::Refused(format!("sessionKey: {error}")))?;
         Ok(spelled(store, key).await)

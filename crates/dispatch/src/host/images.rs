@@ -20,8 +20,8 @@ impl ImagesHost for ToolHost {
     fn look<'a>(&'a self, question: ImageQuestion<'a>) -> HostFuture<'a, ImageAnswer> {
         Box::pin(async move {
             let refused = |error: NoImageModel| HostError::Refused(error.to_string());
-            let (settings, agent) = (self.runner().settings(), &self.run.agent);
-            let (models, settings) = (&self.runner().deps.models, &settings.models);
+            let (settings, agent) = (self.tools().settings.now(), &self.run.agent);
+            let (models, settings) = (&self.tools().models, &settings.models);
             let choice = models.image_choice(settings, &agent.id, &agent.agent_dir).await;
             let choice = choice.ok_or_else(|| refused(NoImageModel))?;
             let references = image_candidates(settings, &choice, question.model).map_err(refused)?;

@@ -10,7 +10,7 @@ use openclaw_runtime::messages::{MessageError, perform_for_run};
 impl MessagesHost for ToolHost {
     fn act<'a>(&'a self, call: MessageCall<'a>) -> HostFuture<'a, Value> {
         Box::pin(async move {
-            perform_for_run(self.runner().as_ref(), &self.run.turn, call).await.map_err(|error| match error {
+            perform_for_run(&*self.tools().actions, &self.run.turn, call).await.map_err(|error| match error {
                 MessageError::Invalid(text) => HostError::Refused(text),
                 MessageError::Failed(text) => HostError::Unavailable(text),
                 MessageError::Stopped => HostError::Aborted,

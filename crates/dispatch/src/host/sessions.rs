@@ -12,7 +12,7 @@ use crate::session_tools::{ToolCaller, sight};
 
 impl ToolHost {
     fn caller(&self) -> ToolCaller<'_> {
-        let settings = self.runner().settings();
+        let settings = self.tools().settings.now();
         let run = &self.run;
         let key = &run.turn.session_key;
         let sight = sight(&settings, &run.agent, key, !run.rights.may_use_host());

@@ -16,7 +16,6 @@ use openclaw_journal::job::Job;
 use openclaw_journal::journal::Update;
 use openclaw_journal::queue::DropRule;
 use openclaw_protocol::{RunId, SessionKey};
-use openclaw_runtime::shared::SharedState;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
@@ -25,18 +24,20 @@ use super::aside::{Aside, AsideStep, Asides};
 use super::change::{ChangeKind, Changes, SessionChange};
 use super::command::{Arrival, LaneCommand, Mailbox};
 use super::machine::{ChangeId, Input, LaneEffect, Machine};
+use super::parts::LaneParts;
 use super::running::{CurrentRun, next_event};
 use super::supervisor::Supervisor;
+use openclaw_runs::RunEnding;
+use openclaw_runs::command;
 use openclaw_runs::inject::RunBeside;
-use openclaw_runs::{RunEnding, Runner};
+use openclaw_runs::unanswered::take_back_paced;
 
 /// Time for which an idle lane waits for a sender who seemed about to send.
 const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct Actor {
     key: SessionKey,
-    shared: Arc<SharedState>,
-    runner: Arc<Runner>,
+    parts: Arc<LaneParts>,
     lanes: Arc<Supervisor>,
     mailbox: Mailbox,
     machine: Machine<Job>,
@@ -90,14 +91,13 @@ enum LaneStep {
 impl Actor {
     pub(super) fn new(
         key: SessionKey,
-        runner: Arc<Runner>,
+        parts: Arc<LaneParts>,
         lanes: Arc<Supervisor>,
         commands: mpsc::Receiver<LaneCommand>,
     ) -> Self {
         Self {
             key,
-            shared: Arc::clone(&runner.shared),
-            runner,
+            parts,
             lanes,
             mailbox: Mailbox::new(commands),
             machine: Machine::default(),
@@ -148,12 +148,12 @@ impl Actor {
         let deadline = self.deadlines.iter().map(|(at, _)| *at).min();
         let quiet = self.machine.due();
         tokio::select! { biased;
-            () = self.shared.kill.cancelled() => LaneStep::Kill,
-            () = self.shared.stopping.cancelled(), if !stopped => LaneStep::Stop,
-            () = self.shared.holding.cancelled(), if !self.machine.is_held() => LaneStep::Hold,
+            () = self.parts.stops.kill.cancelled() => LaneStep::Kill,
+            () = self.parts.stops.stopping.cancelled(), if !stopped => LaneStep::Stop,
+            () = self.parts.stops.holding.cancelled(), if !self.machine.is_held() => LaneStep::Hold,
             command = self.mailbox.next() => command.map_or(LaneStep::Unreachable, LaneStep::Command),
             () = acknowledged(self.told.front().map(|(job, _)| job)) => LaneStep::Acknowledged,
-            step = self.asides.next(&self.runner), if !self.asides.is_empty() => LaneStep::Aside(step),
+            step = self.asides.next(&self.parts.asides), if !self.asides.is_empty() => LaneStep::Aside(step),
             event = next_event(&mut self.running) => LaneStep::Event(event),
             Some(ending) = self.tasks.join_next(), if !self.tasks.is_empty() => LaneStep::Joined(ending),
             () = self.changes.done() => LaneStep::Changed,
@@ -184,7 +184,7 @@ impl Actor {
             if let Err(error) = self.abort(AbortTarget::All, AbortReason::Rpc).await {
                 return change.refuse(error);
             }
-            self.runner.take_back_paced(&self.key).await;
+            take_back_paced(&self.parts.outbox, &self.key).await;
         }
         let id = ChangeId(self.place());
         self.changes.add(id, change);
@@ -200,7 +200,7 @@ impl Actor {
     async fn on_input(&mut self, input: Input<Job>) {
         let mut effects = Vec::new();
         // The hold may have been asked for since this lane last waited.
-        if self.shared.holding.is_cancelled() && !self.machine.is_held() {
+        if self.parts.stops.holding.is_cancelled() && !self.machine.is_held() {
             effects = self.machine.on(Instant::now(), Input::Hold);
         }
         effects.extend(self.machine.on(Instant::now(), input));
@@ -209,7 +209,7 @@ impl Actor {
 
     async fn on_message(&mut self, mut job: Job, arrival: Arrival) {
         job.order = self.place();
-        job.aside = arrival == Arrival::Fresh && self.runner.is_aside(&job.row).await;
+        job.aside = arrival == Arrival::Fresh && command::is_aside(&self.parts.rows, &job.row).await;
         let mode = match arrival {
             Arrival::Fresh if !job.aside => job.row.payload.facts.queue.mode,
             Arrival::Fresh | Arrival::Recovered => QueueMode::Followup,
@@ -226,7 +226,7 @@ impl Actor {
         }
         if mode == QueueMode::Interrupt {
             // Of a run that is over: its reader can't tell it from one under way.
-            self.runner.take_back_paced(&self.key).await;
+            take_back_paced(&self.parts.outbox, &self.key).await;
         }
         let interrupts = mode == QueueMode::Interrupt && !self.machine.is_idle();
         if interrupts {
@@ -255,7 +255,7 @@ impl Actor {
     /// gateway that came meanwhile are done.
     async fn on_quiet(&mut self) {
         self.asides.overtake();
-        while let Some(step) = self.asides.drained(&self.runner).await {
+        while let Some(step) = self.asides.drained(&self.parts.asides).await {
             Box::pin(self.on_aside(step)).await;
         }
         self.on_input(Input::Quiet).await;
@@ -299,7 +299,7 @@ impl Actor {
     /// Hands a message to the run under way. The message's own `chat` stream ends once it is
     /// acknowledged (decision 7); its answer is part of the run.
     async fn steer(&mut self, job: Job) {
-        let row = match self.runner.load(&job.row).await {
+        let row = match self.parts.messages.load(&job.row).await {
             Ok(row) => row,
             Err(error) => {
                 tracing::warn!(run_id = %job.row.run_id, %error, "a message is not steered: it waits for the end of the run");
@@ -307,7 +307,7 @@ impl Actor {
             }
         };
         self.told.push_back((job.clone(), LaneNotice::Absorbed));
-        let message = self.runner.steered_message(&row);
+        let message = self.parts.messages.steered_message(&row);
         if let Some(running) = &self.running {
             let events_as = Some(RunId::new(openclaw_sessions::ids::uuid().to_string()));
             // Not taken, it waits for the end of the run.
@@ -319,9 +319,9 @@ impl Actor {
     /// message by the run that it has for itself, and so does the inbox: a crash before the end of
     /// that run runs it again, whatever the transcript has of the copy.
     async fn steer_copy(&mut self, job: Job) {
-        match self.runner.load(&job.row).await {
+        match self.parts.messages.load(&job.row).await {
             Ok(row) => {
-                let message = self.runner.steered_message(&row);
+                let message = self.parts.messages.steered_message(&row);
                 if let Some(running) = &self.running {
                     running.control.steering.push(Job { is_copy: true, ..job }, message);
                 }
@@ -348,7 +348,7 @@ impl Actor {
             return;
         }
         let taken = Update::Taken { runs: vec![run_id], by };
-        if let Err(error) = self.shared.journal.update(taken).await {
+        if let Err(error) = self.parts.journal.update(taken).await {
             tracing::warn!(%error, "a message that a run has read would have one of its own after a restart right now");
         }
     }
@@ -369,11 +369,11 @@ impl Actor {
         match step {
             AsideStep::Answered { job, answer } => {
                 let broadcasts = self.emitter(&job).answered(answer.told());
-                let outcome = openclaw_runs::command::outcome(answer.message.as_deref());
+                let outcome = command::outcome(answer.message.as_deref());
                 self.publish(broadcasts).await;
-                let ended_at = self.shared.clock.now_ms();
+                let ended_at = self.parts.clock.now_ms();
                 let run_id = job.row.run_id.clone();
-                self.shared.registry.conclude(RunRecord {
+                self.parts.registry.conclude(RunRecord {
                     run_id,
                     started_at: None,
                     ended_at,
@@ -381,7 +381,7 @@ impl Actor {
                     report: None,
                 });
                 let run = self.running.as_ref().map(|running| running.control.transcript.subscribe());
-                self.asides.close(&self.runner, job, answer, run);
+                self.asides.close(&self.parts.asides, job, answer, run);
             }
             AsideStep::Closed(record) => self.settle(record),
             AsideStep::Changed => {}
@@ -395,7 +395,7 @@ impl Actor {
 
     async fn publish(&self, broadcasts: Vec<Broadcast>) {
         for broadcast in broadcasts {
-            self.shared.hub.publish(broadcast).await;
+            self.parts.hub.publish(broadcast).await;
         }
     }
 }

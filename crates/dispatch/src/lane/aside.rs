@@ -14,9 +14,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::change::{ChangeKind, SessionChange};
-use openclaw_runs::Runner;
-use openclaw_runs::command::{self, GatewayAnswer};
+use openclaw_runs::command::{AsideAnswers, GatewayAnswer, GatewayCommands};
 use openclaw_runs::inject::{RunBeside, RunTranscript};
+use openclaw_runs::session::MessageConversations;
+use openclaw_runs::stored_messages::StoredMessages;
 
 /// One piece of work beside a run.
 pub(super) enum Aside {
@@ -51,6 +52,16 @@ pub(super) enum AsideStep {
     Deferred(Job),
     /// The settings are changed.
     Changed,
+}
+
+/// Parts that messages and changes beside a run are worked on with.
+pub(crate) struct AsideParts {
+    pub(crate) messages: Arc<StoredMessages>,
+    pub(crate) conversations: Arc<MessageConversations>,
+    pub(crate) answers: Arc<AsideAnswers>,
+    pub(crate) commands: Arc<GatewayCommands>,
+    /// Cancelled when runs stop where they are.
+    pub(crate) kill: CancellationToken,
 }
 
 impl Asides {
@@ -91,21 +102,21 @@ impl Asides {
 
     /// Returns the next step of any of them. Never returns if there is none; may be dropped while
     /// it waits.
-    pub(super) async fn next(&mut self, runner: &Arc<Runner>) -> AsideStep {
-        match self.drained(runner).await {
+    pub(super) async fn next(&mut self, parts: &Arc<AsideParts>) -> AsideStep {
+        match self.drained(parts).await {
             Some(step) => step,
             None => std::future::pending().await,
         }
     }
 
     /// Returns the next step, or `None` when all are closed or left for the next start.
-    pub(super) async fn drained(&mut self, runner: &Arc<Runner>) -> Option<AsideStep> {
+    pub(super) async fn drained(&mut self, parts: &Arc<AsideParts>) -> Option<AsideStep> {
         loop {
             if !self.doing
                 && let Some((aside, run)) = self.waiting.pop_front()
             {
                 self.doing = true;
-                self.tasks.spawn(perform(Arc::clone(runner), aside, run, self.overtaken.clone()));
+                self.tasks.spawn(perform(Arc::clone(parts), aside, run, self.overtaken.clone()));
             }
             let step = match self.tasks.join_next().await? {
                 Ok(Some(step)) => step,
@@ -129,14 +140,14 @@ impl Asides {
     /// Stores an answer that was told.
     pub(super) fn close(
         &mut self,
-        runner: &Arc<Runner>,
+        parts: &Arc<AsideParts>,
         job: Job,
         answer: GatewayAnswer,
         run: Option<RunTranscript>,
     ) {
-        let runner = Arc::clone(runner);
+        let parts = Arc::clone(parts);
         self.tasks.spawn(async move {
-            let closing = AssertUnwindSafe(command::close(&runner, &job.row, &answer, run)).catch_unwind();
+            let closing = AssertUnwindSafe(parts.commands.close(&job.row, &answer, run)).catch_unwind();
             match closing.await {
                 Ok(record) => record.map(AsideStep::Closed),
                 // In its turn it panics again, and that ends it.
@@ -147,13 +158,13 @@ impl Asides {
 }
 
 async fn perform(
-    runner: Arc<Runner>,
+    parts: Arc<AsideParts>,
     aside: Aside,
     run: Option<RunBeside>,
     overtaken: CancellationToken,
 ) -> Option<AsideStep> {
     match aside {
-        Aside::Message(job) => answer(runner, job, run, &overtaken).await,
+        Aside::Message(job) => answer(parts, job, run, &overtaken).await,
         Aside::Change(change) => {
             change.begin(run).cancelled().await;
             Some(AsideStep::Changed)
@@ -162,7 +173,7 @@ async fn perform(
 }
 
 async fn answer(
-    runner: Arc<Runner>,
+    parts: Arc<AsideParts>,
     job: Job,
     run: Option<RunBeside>,
     overtaken: &CancellationToken,
@@ -171,16 +182,16 @@ async fn answer(
     let doing = async {
         // A run that begins the conversation comes before its answer.
         if let Some(run) = run
-            && !runner.is_in_current(&run.row).await
+            && !parts.conversations.is_in_current(&run.row).await
         {
             return None;
         }
-        let row = runner.load(&job.row).await.ok()?;
-        command::answer_aside(&runner, &row, overtaken).await
+        let row = parts.messages.load(&job.row).await.ok()?;
+        parts.answers.answer_aside(&row, overtaken).await
     };
     let doing = AssertUnwindSafe(doing).catch_unwind();
     let answer = tokio::select! { biased;
-        () = runner.shared.kill.cancelled() => return None,
+        () = parts.kill.cancelled() => return None,
         answer = doing => answer,
     };
     Some(match answer {

@@ -12,14 +12,14 @@ use tracing::Instrument;
 
 use super::actor::Actor;
 use super::command::{LaneCommand, Mailbox};
-use openclaw_runs::Runner;
+use super::parts::LaneParts;
 
 /// Number of commands that may wait for a lane before their senders have to wait.
 const MAILBOX: usize = 64;
 
 /// Starts lanes and knows how to reach them.
 pub(crate) struct Supervisor {
-    runner: Arc<Runner>,
+    parts: Arc<LaneParts>,
     /// Held while a message takes its place in its lane and in the inbox: both have one order.
     pub(crate) placing: Mutex<()>,
     lanes: Mutex<HashMap<SessionKey, mpsc::Sender<LaneCommand>>>,
@@ -40,8 +40,8 @@ impl Seat {
 }
 
 impl Supervisor {
-    pub(crate) fn new(runner: Arc<Runner>) -> Self {
-        Self { runner, placing: Mutex::default(), lanes: Mutex::default(), tasks: TaskTracker::new() }
+    pub(crate) fn new(parts: Arc<LaneParts>) -> Self {
+        Self { parts, placing: Mutex::default(), lanes: Mutex::default(), tasks: TaskTracker::new() }
     }
 
     /// Sends to a session's lane, starting it if need be. During shutdown the command may be
@@ -100,7 +100,7 @@ impl Supervisor {
         }
         let (sender, mailbox) = mpsc::channel(MAILBOX);
         lanes.insert(key.clone(), sender.clone());
-        let actor = Actor::new(key.clone(), Arc::clone(&self.runner), Arc::clone(self), mailbox);
+        let actor = Actor::new(key.clone(), Arc::clone(&self.parts), Arc::clone(self), mailbox);
         let span = tracing::info_span!(parent: None, "session", %key);
         self.tasks.spawn(Box::pin(actor.run()).instrument(span));
         sender

@@ -7,7 +7,7 @@ use openclaw_sessions::SessionEntry;
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::entry::delivery;
 
-use openclaw_runs::Runner;
+use crate::parts::SessionToolParts;
 
 /// A conversation, as a key names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,22 +53,23 @@ fn split_thread(id: &str) -> Option<(&str, &str)> {
 /// Returns the conversation that a session speaks in, if it is one of a chat platform that is
 /// used here.
 pub(super) async fn announce_target(
-    runner: &Runner,
+    parts: &SessionToolParts,
     key: &SessionKey,
     entry: Option<&SessionEntry>,
 ) -> Option<Address> {
     let named = named(key);
-    let route = runner.route_of(key).await;
+    let route = parts.routes.route_of(key).await;
     let Some(named) = named else { return route };
     // The route has the ids as the platform spells them, and the account.
     if let Some(route) = route.filter(|route| route.channel == named.channel) {
         return Some(Address { thread: named.thread.or(route.thread), ..route });
     }
-    let platforms = &runner.deps.platforms;
+    let platforms = &parts.platforms;
     let target = platforms.channel(&named.channel)?.target(&named.to).ok()?;
     let own = entry.and_then(delivery::of_entry).and_then(|route| route.account_id);
     let account = own.map(String::from);
-    let account = account.or_else(|| platforms.sending_account(&runner.settings().config, &named.channel))?;
+    let account =
+        account.or_else(|| platforms.sending_account(&parts.settings.now().config, &named.channel))?;
     let thread = named.thread.or(target.thread);
     Some(Address { channel: named.channel, account, target: target.id, thread })
 }

@@ -7,20 +7,22 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_journal::api::{Accepted, DispatchError};
-use openclaw_journal::journal::{CommitDurability, Update};
+use openclaw_journal::journal::{CommitDurability, Journal, Update};
 use openclaw_journal::request::RunRequest;
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_runs::NextStep;
-use openclaw_runs::Runner;
 use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
 
-use crate::intake::{self, Placing};
+use crate::intake::{Intake, Placing};
 use crate::lane::Supervisor;
-use crate::parts::DispatchParts;
+use crate::parts::DispatchFamilies;
 
 /// Next step of a talk: on its way into the inbox, ahead of whatever is stored from now on.
 pub(crate) struct Following {
-    runner: Arc<Runner>,
+    intake: Arc<Intake>,
+    journal: Arc<dyn Journal>,
+    accepting: TaskTracker,
     lanes: Arc<Supervisor>,
     /// Id of the talk.
     id: RunId,
@@ -31,18 +33,17 @@ impl Following {
     /// Begins the step, once it is stored. Its sync is not awaited: if the machine ends before, the
     /// earlier step is closed again, and this one is stored again.
     pub(crate) async fn begin(self) {
-        let Self { runner, lanes, id, placing } = self;
-        let arriving = match placing.stored(&runner).await {
+        let Self { intake, journal, accepting, lanes, id, placing } = self;
+        let arriving = match intake.stored(placing).await {
             Ok(arriving) => arriving,
             Err(error) => {
                 tracing::warn!(exchange = %id, %error, "a talk between sessions ends early");
                 return;
             }
         };
-        let accepting = runner.shared.accepting.clone();
         accepting.spawn(async move {
-            match runner.shared.journal.update(Update::Settle).await {
-                Ok(_) => drop(arriving.hand_over(&runner, &lanes)),
+            match journal.update(Update::Settle).await {
+                Ok(_) => drop(intake.hand_over(arriving, &lanes)),
                 Err(error) => {
                     tracing::warn!(exchange = %id, %error, "a talk between sessions goes on after the next start");
                 }
@@ -51,14 +52,18 @@ impl Following {
     }
 }
 
-impl DispatchParts {
+impl DispatchFamilies {
     /// Begins to store a step of a talk. The returned future lets it begin once it is stored; `None`
     /// if it can't be stored.
     pub(crate) async fn place_step(&self, step: NextStep) -> Option<BoxFuture<'static, ()>> {
         let NextStep { talk: id, run_id, key, request } = step;
-        let (runner, lanes) = (Arc::clone(&self.runner), self.lanes()?);
-        match intake::place(&runner, &lanes, run_id, key, request, CommitDurability::Written).await {
-            Ok(placing) => Some(Following { runner, lanes, id, placing }.begin().boxed()),
+        let (intake, lanes) = (Arc::clone(&self.intake), self.lanes()?);
+        match intake.place(&lanes, run_id, key, request, CommitDurability::Written).await {
+            Ok(placing) => {
+                let journal = Arc::clone(&self.session_tools.journal);
+                let accepting = self.children.accepting.clone();
+                Some(Following { intake, journal, accepting, lanes, id, placing }.begin().boxed())
+            }
             Err(error) => {
                 tracing::warn!(exchange = %id, %error, "a talk between sessions ends early");
                 None
@@ -74,11 +79,10 @@ impl DispatchParts {
         request: RunRequest,
     ) -> Result<Accepted, DispatchError> {
         let Some(lanes) = self.lanes() else { return Err(DispatchError::ShuttingDown) };
-        let runner = Arc::clone(&self.runner);
+        let intake = Arc::clone(&self.intake);
         let (placed, _) = oneshot::channel();
         // Spawned so that it completes if whoever asks is stopped.
-        let accepting =
-            self.runner.shared.accepting.spawn(intake::accept(runner, lanes, run_id, key, request, placed));
+        let accepting = self.children.accepting.spawn(intake.accept(lanes, run_id, key, request, placed));
         let receipt = accepting.await.map_err(|error| DispatchError::Storage(error.to_string()))??;
         Ok(receipt.accepted)
     }

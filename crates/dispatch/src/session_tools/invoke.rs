@@ -16,10 +16,10 @@ impl Dispatch {
         invocation: ToolInvocation,
         cancel: &CancellationToken,
     ) -> Result<Invoked, InvokeError> {
-        let rules = self.runner().key_rules();
+        let rules = self.session_tool_parts().rows.key_rules();
         let named = invocation.session_key.as_deref().map(str::trim).filter(|key| !key.is_empty());
         let key = rules.canonical(named.unwrap_or("main"));
         let key = key.map_err(|error| InvokeError::Session(error.to_string()))?;
-        Box::pin(self.runner().invoke(key, invocation, cancel)).await
+        Box::pin(self.session_tool_parts().invocations.invoke(key, invocation, cancel)).await
     }
 }

@@ -103,7 +103,7 @@ impl ToolCaller<'_> {
     async fn visible(&self, wish: &ListWish) -> Result<Vec<Row>, HostError> {
         let kinds: Vec<ToolKind> = wish.kinds.iter().filter_map(|name| ToolKind::parse(name)).collect();
         let minutes = wish.active_minutes.map(|minutes| i64::try_from(minutes).unwrap_or(i64::MAX));
-        let now = self.runner().shared.clock.now_ms();
+        let now = self.family().clock.now_ms();
         let is_shared = self.rules().main(&self.viewer.agent).is_global();
         let query = Query {
             hidden: Hidden { global: !is_shared, unknown: true, cron_runs: true },
@@ -124,7 +124,7 @@ impl ToolCaller<'_> {
         let mut looked_at = limit;
         loop {
             let query = Query { limit: Some(looked_at), ..query.clone() };
-            let found = self.runner().deps.store.select(Rows::All, &query).await.map_err(unreadable)?.rows;
+            let found = self.family().store.select(Rows::All, &query).await.map_err(unreadable)?.rows;
             let is_all = found.len() < looked_at;
             let wanted: Vec<Row> = found.into_iter().filter(is_wanted).take(limit).collect();
             if is_all || wanted.len() == limit {
@@ -138,7 +138,7 @@ impl ToolCaller<'_> {
     async fn default_model(&self, agent: &AgentId) -> ModelName {
         let agent_dir = self.settings.config.agent(agent).agent_dir;
         let asked = Ask::new(agent, &agent_dir);
-        match self.runner().models().all.describe(&self.settings.models, &asked).await {
+        match self.family().models.all.describe(&self.settings.models, &asked).await {
             Ok(described) => {
                 ModelName::new(described.reference.provider.as_str(), described.reference.model.as_str())
             }
@@ -180,14 +180,14 @@ impl ToolCaller<'_> {
             last_account_id: route.account_id,
             transcript_path: None,
             spawned_by: entry.spawned_by.as_deref().map(|parent| shown(parent).to_owned()),
-            state: state_of(self.runner(), &row.key),
+            state: state_of(&self.family().child_runs, &self.family().registry, &row.key),
         }
     }
 
     /// Reads what the disk has of sessions, in one piece of work: a hand-over for each would cost
     /// more than reading.
     async fn kept(&self, rows: &[Row], limit: usize) -> Result<Vec<SessionOnDisk>, HostError> {
-        let transcripts = Arc::clone(&self.runner().deps.transcripts);
+        let transcripts = Arc::clone(&self.family().transcripts);
         let wanted: Vec<(AgentId, Row)> =
             rows.iter().map(|row| (self.viewer.owner(&row.key, self.rules()), row.clone())).collect();
         let read = move || {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::announce_target::{announce_target, channel_of};
 use super::{Purpose, SessionDenied, ToolCaller, Trouble, VisibleSession, unreadable};
-use openclaw_runs::Runner;
+use crate::parts::SessionToolParts;
 
 /// Turns where none are configured, and at most.
 const MOST_TURNS: u8 = 5;
@@ -192,7 +192,7 @@ impl ToolCaller<'_> {
             spawned_by: confined_to.map(NonEmpty),
             ..SessionsResolveParams::default()
         };
-        let found = methods::resolve(&*self.runner().deps.store, &params).await?;
+        let found = methods::resolve(&*self.family().store, &params).await?;
         Ok(self.rules().canonical(&found.key)?)
     }
 
@@ -201,14 +201,14 @@ impl ToolCaller<'_> {
         if self.settings.config.has_agent(agent) {
             return true;
         }
-        let store = std::sync::Arc::clone(&self.runner().deps.store);
+        let store = std::sync::Arc::clone(&self.family().store);
         let found = tokio::task::spawn_blocking(move || store.found_agents());
         found.await.is_ok_and(|found| found.contains(agent))
     }
 
     async fn exchange(&self, id: RunId, agent: AgentId, found: &VisibleSession, wish: &SendWish) -> Exchange {
         let entry = found.row.as_ref().map(|row| row.entry.as_ref());
-        let announce_to = announce_target(self.runner(), &found.key, entry).await;
+        let announce_to = announce_target(self.family(), &found.key, entry).await;
         let channel = announce_to.as_ref().map(|address| address.channel.clone());
         let max_turns = self.settings.config.session.agent_to_agent.max_ping_pong_turns;
         Exchange {
@@ -242,7 +242,7 @@ impl ToolCaller<'_> {
         cancel: &CancellationToken,
     ) -> Result<AnswerWait, HostError> {
         let end = async {
-            let ended = end_of(self.runner(), run_id).await?;
+            let ended = end_of(self.family(), run_id).await?;
             ended.map(AnswerWait::Ended).ok_or(HostError::Aborted)
         };
         let patience = Duration::from_secs(seconds.min(LONGEST_WAIT));
@@ -257,18 +257,18 @@ impl ToolCaller<'_> {
         let Some(_wait) = self.parts.waits.begin(&self.viewer.key, to) else {
             return Ok(AnswerWait::TimedOut(CIRCLE));
         };
-        place.prepared(&*self.runner().shared.journal, &self.turn.run_id).await;
-        place.lend(&self.runner().shared.global, cancel, waiting).await
+        place.prepared(&*self.family().journal, &self.turn.run_id).await;
+        place.lend(&self.family().lanes, cancel, waiting).await
     }
 }
 
 /// Waits for the end of a run. `None`: the gateway goes down, and the run goes on after the
 /// next start.
-async fn end_of(runner: &Runner, run_id: &RunId) -> Result<Option<RunRecord>, HostError> {
-    if let Some(mut end) = runner.shared.registry.end_of(run_id) {
+async fn end_of(parts: &SessionToolParts, run_id: &RunId) -> Result<Option<RunRecord>, HostError> {
+    if let Some(mut end) = parts.registry.end_of(run_id) {
         return Ok(end.wait_for(Option::is_some).await.ok().and_then(|record| record.clone()));
     }
-    match runner.shared.journal.message(run_id).await {
+    match parts.journal.message(run_id).await {
         Ok(Some(KnownRun::Finished(record))) => Ok(Some(record)),
         Ok(Some(KnownRun::Unfinished { .. }) | None) => Ok(None),
         Err(error) => Err(unreadable(error)),

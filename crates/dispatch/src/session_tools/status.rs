@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use openclaw_agent::host::{HostError, StatusAnswer, StatusWish};
 use openclaw_agent::user_time::{HourFormat, user_zone};
+use openclaw_commands::CommandSession;
 use openclaw_delivery::status_card::time_line;
 use openclaw_journal::inbox::InboxRow;
 use openclaw_models::{Choices, SelectError};
@@ -22,27 +23,16 @@ impl ToolCaller<'_> {
         let mut row = self.row_asked(wish.session.as_deref()).await?;
         let agent = self.settings.config.agent(&self.viewer.owner(&row.key, self.rules()));
         let choices =
-            self.runner().models().all.choices(&self.settings.models, &agent.id, &agent.agent_dir).await;
+            self.family().models.all.choices(&self.settings.models, &agent.id, &agent.agent_dir).await;
         let mut changed = false;
         if let Some(model) = &wish.model {
             (row, changed) = self.switch_model(row, model, &choices).await?;
         }
-        let asked = InboxRow::unsaid(&row.key, self.runner().shared.clock.now_ms());
+        let asked = InboxRow::unsaid(&row.key, self.family().clock.now_ms());
         let stop = CancellationToken::new();
-        let context = openclaw_commands::CommandContext {
-            models: self.runner().models(),
-            deps: &self.runner().deps,
-            shared: &self.runner().shared,
-            host: self.runner(),
-            settings: &self.settings,
-            key: &row.key,
-            agent: &agent,
-            entry: &row.entry,
-            row: &asked,
-            was_begun: false,
-            stop: &stop,
-            overtaken: None,
-        };
+        let session =
+            CommandSession { settings: &self.settings, key: &row.key, agent: &agent, entry: &row.entry };
+        let context = self.family().services.context(session, &asked, &stop);
         let card = openclaw_commands::status_card(&context).await;
         let text = openclaw_delivery::status_card::StatusCard { time: self.time(), ..card }.text();
         let key = self.shown(&row.key);
@@ -104,13 +94,13 @@ impl ToolCaller<'_> {
             edit.entry.touch(edit.now);
             Ok(())
         });
-        let row = self.runner().deps.store.update(&key, change).await.map_err(unreadable)?;
+        let row = self.family().store.update(&key, change).await.map_err(unreadable)?;
         Ok((row, true))
     }
 
     /// The user's time.
     fn time(&self) -> Option<String> {
-        let at = Timestamp::from_millisecond(self.runner().shared.clock.now_ms()).ok()?;
+        let at = Timestamp::from_millisecond(self.family().clock.now_ms()).ok()?;
         let (config, defaults) = (&self.settings.config, &self.settings.config.agents.defaults);
         let locale = config.environment().first_nonblank(&["LC_ALL", "LC_TIME", "LANG"]);
         let format = HourFormat::resolve(defaults.time_format, locale);

@@ -5,7 +5,7 @@ use openclaw_journal::request::WEBCHAT;
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::entry::{DeliveryContext, ThreadId};
 
-use openclaw_runs::Runner;
+use crate::parts::ChildParts;
 
 /// Returns the form in which a conversation is remembered.
 pub(crate) fn origin_of(address: &Address) -> DeliveryContext {
@@ -28,14 +28,14 @@ pub(crate) fn webchat() -> DeliveryContext {
 /// Returns the conversation that a sub-agent was started from, or else the one its requester's
 /// session is answered in. `None` for a client of the gateway.
 pub(super) async fn announced_in(
-    runner: &Runner,
+    parts: &ChildParts,
     origin: Option<&DeliveryContext>,
     key: &SessionKey,
 ) -> Option<Address> {
     match origin {
         Some(origin) if origin.channel.as_deref() == Some(WEBCHAT) => None,
-        Some(origin) if origin.to.is_some() => runner.address_of(origin),
+        Some(origin) if origin.to.is_some() => parts.routes.address_of(origin),
         // An older version remembered the channel alone.
-        Some(_) | None => runner.route_of(key).await,
+        Some(_) | None => parts.routes.route_of(key).await,
     }
 }

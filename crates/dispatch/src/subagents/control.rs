@@ -10,7 +10,8 @@ use openclaw_journal::child_run::ChildRun;
 use openclaw_journal::request::RunRequest;
 use openclaw_protocol::{RunId, SessionKey};
 
-use openclaw_runs::Runner;
+use openclaw_runtime::child_runs::ChildRuns;
+use openclaw_runtime::registry::Registry;
 
 use crate::handle::Dispatch;
 
@@ -39,10 +40,10 @@ impl SubagentControl for Dispatch {
 
 /// Returns the state of a session's sub-agent, in a word; `None` if the session is not one of a
 /// known sub-agent.
-pub(crate) fn state_of(runner: &Runner, key: &SessionKey) -> Option<&'static str> {
+pub(crate) fn state_of(runs: &ChildRuns, registry: &Registry, key: &SessionKey) -> Option<&'static str> {
     if !key.is_subagent() {
         return None;
     }
-    let run = runner.child_runs.of_session(key)?;
-    Some(run.state(runner.shared.registry.is_running(&run.id())))
+    let run = runs.of_session(key)?;
+    Some(run.state(registry.is_running(&run.id())))
 }

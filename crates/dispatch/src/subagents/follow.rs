@@ -25,8 +25,7 @@ use super::result::{ChildReply, is_stopped, outcome, said_by};
 use super::sweep;
 use super::telling::{ChildAnnouncement, Stats, posted, trigger};
 use crate::handle::Dispatch;
-use crate::parts::DispatchParts;
-use openclaw_runs::Runner;
+use crate::parts::{ChildParts, DispatchFamilies};
 
 /// First pause before something is tried again, and the longest one.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -39,22 +38,22 @@ const STEP_LANE: &str = "nested";
 const PER: f64 = 1_000_000.0;
 
 /// Looks after one.
-pub(super) async fn child(parts: Arc<DispatchParts>, run_id: String) {
-    let runner = &parts.runner;
-    let Some(dispatch) = Dispatch::of(&parts) else { return };
-    let Some(run) = runner.child_runs.get(&run_id) else { return };
+pub(super) async fn child(families: Arc<DispatchFamilies>, run_id: String) {
+    let parts = &families.children;
+    let Some(dispatch) = Dispatch::of(&families) else { return };
+    let Some(run) = parts.child_runs.get(&run_id) else { return };
     if !run.is_over() {
         let Some(end) = end_of(&dispatch, &run.id()).await else { return };
-        let (run, ended) = note_end(runner, run.clone(), end.as_ref());
+        let (run, ended) = note_end(parts, run.clone(), end.as_ref());
         let Some(announced) = announce(&dispatch, &run, &ended, end.as_ref()).await else { return };
         tracing::info!(run_id, session = %run.child_session_key, told = ?announced, "a sub-agent has ended");
-        let now = runner.shared.clock.now_ms();
-        let noted = runner.child_runs.change(&run_id, |run| {
+        let now = parts.clock.now_ms();
+        let noted = parts.child_runs.change(&run_id, |run| {
             run.cleanup_handled = Some(true);
             run.cleanup_completed_at = Some(now);
             run.announced = Some(announced);
         });
-        runner.child_runs.tried(noted).await;
+        parts.child_runs.tried(noted).await;
     }
     if run.cleanup == Cleanup::Delete {
         sweep::clear_away(&dispatch, &run).await;
@@ -64,13 +63,13 @@ pub(super) async fn child(parts: Arc<DispatchParts>, run_id: String) {
 /// Waits for the end of a run; `Some(None)` for a run that nobody knows any more. `None` when the
 /// gateway goes down.
 async fn end_of(dispatch: &Dispatch, run_id: &RunId) -> Option<Option<RunRecord>> {
-    let shared = dispatch.shared();
+    let parts = dispatch.children();
     loop {
-        if let Some(mut end) = shared.registry.end_of(run_id) {
+        if let Some(mut end) = parts.registry.end_of(run_id) {
             // Abandoned at a shutdown.
             return end.wait_for(Option::is_some).await.ok().map(|record| record.clone());
         }
-        match shared.journal.message(run_id).await {
+        match parts.journal.message(run_id).await {
             Ok(Some(KnownRun::Finished(record))) => return Some(Some(record)),
             Ok(None) => return Some(None),
             // The message is on its way to its lane, or the disk does not answer.
@@ -80,16 +79,16 @@ async fn end_of(dispatch: &Dispatch, run_id: &RunId) -> Option<Option<RunRecord>
 }
 
 /// Makes the list say how a run ended.
-fn note_end(runner: &Runner, run: ChildRun, record: Option<&RunRecord>) -> (ChildRun, ChildOutcome) {
+fn note_end(parts: &ChildParts, run: ChildRun, record: Option<&RunRecord>) -> (ChildRun, ChildOutcome) {
     if let (true, None, Some(outcome)) = (run.has_ended(), record, run.outcome.clone()) {
         return (run, outcome);
     }
     let ended = outcome(record, run.has_ended());
     let started_at = record.and_then(|record| record.started_at).or(run.started_at);
     let ended_at = record.map(|record| record.ended_at).or(run.ended_at);
-    let ended_at = ended_at.unwrap_or_else(|| runner.shared.clock.now_ms());
+    let ended_at = ended_at.unwrap_or_else(|| parts.clock.now_ms());
     let run = ChildRun { started_at, ended_at: Some(ended_at), outcome: Some(ended.clone()), ..run };
-    runner.child_runs.change(&run.run_id, |listed| {
+    parts.child_runs.change(&run.run_id, |listed| {
         listed.started_at = run.started_at;
         listed.ended_at = run.ended_at;
         listed.outcome.clone_from(&run.outcome);
@@ -105,15 +104,15 @@ async fn announce(
     ended: &ChildOutcome,
     record: Option<&RunRecord>,
 ) -> Option<Announced> {
-    let runner = dispatch.runner();
+    let parts = dispatch.children();
     if is_stopped(record) {
         return Some(Announced::skipped(Some("stopped")));
     }
-    let said = said_by(runner, &run.child_session_key, record).await;
+    let said = said_by(parts, &run.child_session_key, record).await;
     if ended.status == ChildStatus::Ok && said == ChildReply::Silence {
         return Some(Announced::skipped(None));
     }
-    let mode = runner.settings().config.agents.defaults.subagents.announce_mode.unwrap_or_default();
+    let mode = parts.settings.now().config.agents.defaults.subagents.announce_mode.unwrap_or_default();
     let told = match mode {
         AnnounceMode::Step if ended.status == ChildStatus::Ok => match step(dispatch, run).await? {
             ChildWords::Silent => return Some(Announced::skipped(None)),
@@ -130,17 +129,17 @@ async fn announce(
         }
     };
     // With the tokens of the step.
-    let stats = stats(runner, run, record).await.line();
+    let stats = stats(parts, run, record).await.line();
     let (text, form) = match mode {
         AnnounceMode::Summary => (trigger(run, ended, &told, &stats), Announces::Summary),
         AnnounceMode::Step | AnnounceMode::Raw => (posted(&told, &stats), Announces::Words),
     };
     let key = &run.requester_session_key;
-    let to = announced_in(runner, run.requester_origin.as_ref(), key).await;
-    if let Some(refused) = refused(runner, key, to.as_ref()).await {
+    let to = announced_in(parts, run.requester_origin.as_ref(), key).await;
+    if let Some(refused) = refused(parts, key, to.as_ref()).await {
         return Some(Announced::failed(refused));
     }
-    let unreached = to.as_ref().and_then(|to| unreached(runner, to));
+    let unreached = to.as_ref().and_then(|to| unreached(parts, to));
     let request = RunRequest {
         source: RequestSource::Announcement(Box::new(AnnouncementSource {
             form,
@@ -171,22 +170,22 @@ async fn announce(
 }
 
 /// Returns the reason if nothing may be told to a session.
-async fn refused(runner: &Runner, key: &SessionKey, to: Option<&Address>) -> Option<String> {
-    let rules = runner.key_rules();
+async fn refused(parts: &ChildParts, key: &SessionKey, to: Option<&Address>) -> Option<String> {
+    let rules = parts.rows.key_rules();
     // A main session is there for who writes next, also where its row is not.
-    if runner.deps.store.get(key).await.is_ok_and(|row| row.is_none()) && !rules.is_main(key) {
+    if parts.store.get(key).await.is_ok_and(|row| row.is_none()) && !rules.is_main(key) {
         return Some(format!("session {key} is gone"));
     }
     let to = to?;
-    let may = runner.may_deliver(key, &to.channel).await;
+    let may = parts.send_rules.may_deliver(key, &to.channel).await;
     (!may.unwrap_or(true)).then(|| DispatchError::SendBlocked.to_string())
 }
 
 /// Returns the reason if the chat of a session does not hear what its transcript has.
-fn unreached(runner: &Runner, to: &Address) -> Option<String> {
+fn unreached(parts: &ChildParts, to: &Address) -> Option<String> {
     let Address { channel, account, .. } = to;
-    let config = &runner.settings().config;
-    let is_there = runner.deps.platforms.account(config, channel, account).is_some();
+    let config = &parts.settings.now().config;
+    let is_there = parts.platforms.account(config, channel, account).is_some();
     (!is_there).then(|| {
         format!(
             "the session has it, its chat does not: {channel} account \"{account}\" is not configured (it is sent once it is)"
@@ -205,14 +204,14 @@ enum ChildWords {
 
 /// Lets a child word its announcement. `None` when the gateway goes down.
 async fn step(dispatch: &Dispatch, run: &ChildRun) -> Option<ChildWords> {
-    let runner = dispatch.runner();
+    let parts = dispatch.children();
     let key = &run.child_session_key;
-    if runner.deps.store.get(key).await.is_ok_and(|row| row.is_none()) {
+    if parts.store.get(key).await.is_ok_and(|row| row.is_none()) {
         return Some(ChildWords::None);
     }
     let request = RunRequest {
         source: RequestSource::SubagentMessage(provenance(&run.requester_session_key)),
-        agent_id: Some(runner.key_rules().agent_of(key)),
+        agent_id: Some(parts.rows.key_rules().agent_of(key)),
         text: context::STEP.to_owned(),
         timeout_seconds: Some(STEP_SECONDS),
         lane: Some(STEP_LANE.to_owned()),
@@ -278,12 +277,12 @@ async fn ask(dispatch: &Dispatch, run_id: RunId, key: &SessionKey, request: RunR
 }
 
 /// Gathers figures about a child's work.
-async fn stats(runner: &Runner, run: &ChildRun, record: Option<&RunRecord>) -> Stats {
+async fn stats(parts: &ChildParts, run: &ChildRun, record: Option<&RunRecord>) -> Stats {
     let key = &run.child_session_key;
-    let entry = runner.entry_or_none(key).await;
+    let entry = parts.rows.entry_or_none(key).await;
     let entry = entry.as_deref();
-    let agent = runner.key_rules().agent_of(key);
-    let transcript = entry.and_then(|entry| runner.deps.transcripts.find(&agent, entry));
+    let agent = parts.rows.key_rules().agent_of(key);
+    let transcript = entry.and_then(|entry| parts.transcripts.find(&agent, entry));
     let by_wall = || run.started_at.zip(run.ended_at).map(|(from, to)| to.saturating_sub(from));
     let runtime_ms = record.and_then(|record| record.outcome.result()?.duration_ms()).or_else(by_wall);
     Stats {
@@ -291,16 +290,16 @@ async fn stats(runner: &Runner, run: &ChildRun, record: Option<&RunRecord>) -> S
         total: entry.and_then(|entry| entry.total_tokens),
         input: entry.and_then(|entry| entry.input_tokens),
         output: entry.and_then(|entry| entry.output_tokens),
-        cost: entry.and_then(|entry| cost(runner, entry)),
+        cost: entry.and_then(|entry| cost(parts, entry)),
         session_key: key.to_string(),
         session_id: entry.and_then(|entry| entry.session_id.as_ref()).map(ToString::to_string),
         transcript: transcript.map(|found| found.to_string()),
     }
 }
 
-fn cost(runner: &Runner, entry: &SessionEntry) -> Option<f64> {
+fn cost(parts: &ChildParts, entry: &SessionEntry) -> Option<f64> {
     let model = ModelRef::new(entry.model_provider.as_deref()?, entry.model.as_deref()?);
-    let settings = runner.settings();
+    let settings = parts.settings.now();
     let price = Catalog::new(&settings.models).price(&model)?;
     #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^53")]
     let of = |tokens: Option<u64>, price: f64| tokens.unwrap_or(0) as f64 * price / PER;

@@ -7,7 +7,7 @@ use openclaw_protocol::SessionKey;
 use openclaw_protocol::message::Message;
 use openclaw_sessions::transcript::inject::is_injected;
 
-use openclaw_runs::Runner;
+use crate::parts::ChildParts;
 
 /// Number of a child's messages in which its last words are looked for.
 const LOOKED_AT: usize = 50;
@@ -54,11 +54,11 @@ impl ChildReply {
 }
 
 /// Returns the words that a child's run has answered, or else those in its transcript.
-pub(super) async fn said_by(runner: &Runner, key: &SessionKey, record: Option<&RunRecord>) -> ChildReply {
+pub(super) async fn said_by(parts: &ChildParts, key: &SessionKey, record: Option<&RunRecord>) -> ChildReply {
     if let Some(words) = record.and_then(|record| record.outcome.result()?.last_text()) {
         return ChildReply::Words(words.to_owned());
     }
-    let messages = runner.messages_of(key, LOOKED_AT).await;
+    let messages = parts.session_messages.messages_of(key, LOOKED_AT).await;
     let texts =
         messages.iter().rev().filter(|message| !is_injected(message)).filter_map(|message| match message {
             Message::Assistant(said) => Some(said.text()),

@@ -24,15 +24,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::context;
 use crate::handle::Dispatch;
-use crate::parts::DispatchParts;
-use openclaw_runs::Runner;
+use crate::parts::{ChildParts, DispatchFamilies};
 
 /// The global lane of sub-agents.
 const LANE: &str = "subagent";
 
 /// A run that starts a sub-agent.
 pub(crate) struct Spawner<'a> {
-    pub(crate) parts: &'a Arc<DispatchParts>,
+    pub(crate) parts: &'a Arc<DispatchFamilies>,
     /// Session of that run.
     pub(crate) key: &'a SessionKey,
     pub(crate) agent: &'a ResolvedAgent,
@@ -69,8 +68,8 @@ impl SpawnRefusal {
 }
 
 impl Spawner<'_> {
-    fn runner(&self) -> &Runner {
-        &self.parts.runner
+    fn children(&self) -> &ChildParts {
+        &self.parts.children
     }
 
     /// Starts one and answers before it begins to work.
@@ -81,8 +80,8 @@ impl Spawner<'_> {
     }
 
     async fn try_spawn(&self, call: SpawnCall<'_>) -> Result<Value, SpawnRefusal> {
-        let runner = self.runner();
-        let settings = runner.settings();
+        let parts = self.children();
+        let settings = parts.settings.now();
         if self.key.is_subagent() {
             return Err(SpawnRefusal::forbidden("sessions_spawn is not allowed from sub-agent sessions"));
         }
@@ -99,7 +98,7 @@ impl Spawner<'_> {
                 json!({"status": "error", "error": error.to_string(), "childSessionKey": child, "runId": run_id}),
             )
         };
-        if runner.entry_or_none(self.key).await.is_none() {
+        if parts.rows.entry_or_none(self.key).await.is_none() {
             // A client may name a session that nobody has used: what is told of the child has to be told to one that is there.
             let made = self.write_row(self.key, &Map::new()).await;
             made.map_err(|error| failed(DispatchError::Storage(error)))?;
@@ -111,7 +110,7 @@ impl Spawner<'_> {
         let request = self.request(call, &run, &plan, patch);
         // Spawned so that it completes if the run that asks is stopped meanwhile: what is accepted has to be known.
         let starting = start(dispatch, request, run, call.cancel.clone());
-        match runner.shared.accepting.spawn(starting).await {
+        match parts.accepting.spawn(starting).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(failed(error)),
             Err(error) => return Err(failed(DispatchError::Storage(error.to_string()))),
@@ -148,7 +147,7 @@ impl Spawner<'_> {
         }
         let defaults = &config.agents.defaults.subagents;
         if let Some(most) = defaults.max_children_per_agent {
-            let count = self.runner().child_runs.count_active(own, self.runner().key_rules());
+            let count = self.children().child_runs.count_active(own, self.children().rows.key_rules());
             if u64::try_from(count).unwrap_or(u64::MAX) >= most {
                 return Err(SpawnRefusal::forbidden(format!(
                     "{count} sub-agents of agent {own} have not ended yet, which is as many as may be \
@@ -165,7 +164,7 @@ impl Spawner<'_> {
         let choices = match needs_models {
             true => {
                 let resolved = config.agent(&agent);
-                Some(self.runner().models.all.choices(&settings.models, &agent, &resolved.agent_dir).await)
+                Some(self.children().models.all.choices(&settings.models, &agent, &resolved.agent_dir).await)
             }
             false => None,
         };
@@ -211,10 +210,10 @@ impl Spawner<'_> {
     }
 
     fn run(&self, settings: &Settings, call: SpawnCall<'_>, run_id: &RunId, child: &SessionKey) -> ChildRun {
-        let now = self.runner().shared.clock.now_ms();
+        let now = self.children().clock.now_ms();
         let archive_after = settings.config.agents.defaults.subagents.archive_after();
         let archive_after = archive_after.and_then(|after| i64::try_from(after.as_millis()).ok());
-        let is_main = self.runner().key_rules().is_main(self.key);
+        let is_main = self.children().rows.key_rules().is_main(self.key);
         ChildRun {
             run_id: run_id.as_str().to_owned(),
             child_session_key: child.clone(),
@@ -273,7 +272,7 @@ impl Spawner<'_> {
 
     /// Fields that the child's row has from the beginning.
     async fn row(&self, plan: &ChildPlan, label: Option<&str>) -> Map<String, Value> {
-        let parent = self.runner().entry_or_none(self.key).await;
+        let parent = self.children().rows.entry_or_none(self.key).await;
         let parent = parent.as_deref();
         let group =
             |take: fn(&SessionEntry) -> &Option<Box<str>>| parent.and_then(|entry| take(entry).clone());
@@ -300,7 +299,7 @@ impl Spawner<'_> {
             PatchError::LongLabel.to_string()
         } else {
             let query = Query { label: Some(label.to_owned()), limit: Some(1), ..Query::default() };
-            match self.runner().deps.store.select(Rows::All, &query).await {
+            match self.children().store.select(Rows::All, &query).await {
                 // The call is made again after a crash: it is the child's own.
                 Ok(found) if found.rows.iter().all(|row| row.key == run.child_session_key) => return None,
                 Ok(_) => StoreError::LabelInUse(label.to_owned()).to_string(),
@@ -317,7 +316,7 @@ impl Spawner<'_> {
             Ok(())
         });
         // The request has these fields too.
-        self.runner().deps.store.record(key, change).await.map(drop).map_err(|error| error.to_string())
+        self.children().store.record(key, change).await.map(drop).map_err(|error| error.to_string())
     }
 }
 
@@ -329,28 +328,28 @@ async fn start(
     run: ChildRun,
     cancel: CancellationToken,
 ) -> Result<(), DispatchError> {
-    let (runner, child) = (Arc::clone(dispatch.runner()), run.child_session_key.clone());
+    let (parts, child) = (dispatch.children(), run.child_session_key.clone());
     let accepting = dispatch.accept(run.id(), child.clone(), request).await;
     let receipt = match accepting.outcome().await {
         Ok(receipt) => receipt,
         Err(error) => {
             // Nothing is left of a child that was not accepted.
-            if let Err(error) = runner.deps.store.delete(&child).await {
+            if let Err(error) = parts.store.delete(&child).await {
                 tracing::warn!(session = %child, %error, "the row of a sub-agent that was not started stays");
             }
             return Err(error);
         }
     };
     if matches!(receipt.accepted, Accepted::New { .. }) {
-        let (run_id, runs) = (run.run_id.clone(), Arc::clone(&runner.child_runs));
+        let (run_id, runs) = (run.run_id.clone(), Arc::clone(&parts.child_runs));
         let listed = runs.add(run.clone());
         // The run begins once the list on disk has it, so that its end finds it there.
-        let parts = dispatch.parts();
-        parts.spawn_for_children(async move {
+        let families = dispatch.families();
+        families.spawn_for_children(async move {
             runs.tried(listed).await;
             drop(receipt);
         });
-        super::follow(parts, run_id);
+        super::follow(families, run_id);
         if cancel.is_cancelled() {
             dispatch.stop_subagent(&run).await;
         }

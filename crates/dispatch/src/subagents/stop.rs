@@ -13,7 +13,7 @@ use crate::lane::LaneCommand;
 impl Dispatch {
     /// Stops the sub-agents that a session has started and that have not ended. How many that were.
     pub async fn stop_subagents(&self, requester: &SessionKey) -> usize {
-        let runs = &self.runner().child_runs;
+        let runs = &self.children().child_runs;
         let active = runs.select(|run| run.requester_session_key == *requester && !run.has_ended());
         let stopping = active.iter().map(|run| self.stop_subagent(run));
         join_all(stopping).await.into_iter().filter(|is_stopped| *is_stopped).count()

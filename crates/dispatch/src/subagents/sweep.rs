@@ -9,7 +9,7 @@ use openclaw_sessions::methods;
 use serde_json::json;
 
 use crate::handle::Dispatch;
-use crate::parts::DispatchParts;
+use crate::parts::DispatchFamilies;
 
 /// Time between two looks.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -17,7 +17,7 @@ const INTERVAL: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Archives sessions that are due, until the gateway stops.
-pub(super) async fn work(parts: Arc<DispatchParts>) {
+pub(super) async fn work(parts: Arc<DispatchFamilies>) {
     loop {
         let Some(dispatch) = Dispatch::of(&parts) else { return };
         look(&dispatch).await;
@@ -30,11 +30,11 @@ pub(super) async fn work(parts: Arc<DispatchParts>) {
 /// still to be announced is not archived: a child that was given more to do by `/subagents send` is
 /// left until it has done that.
 pub(crate) async fn look(dispatch: &Dispatch) {
-    let runner = dispatch.runner();
-    let now = runner.shared.clock.now_ms();
+    let parts = dispatch.children();
+    let now = parts.clock.now_ms();
     let is_due = |run: &ChildRun| run.is_over() && run.archive_at_ms.is_some_and(|at| at <= now);
-    for run in runner.child_runs.select(is_due) {
-        if runner.shared.registry.count(&run.child_session_key) == 0 {
+    for run in parts.child_runs.select(is_due) {
+        if parts.registry.count(&run.child_session_key) == 0 {
             clear_away(dispatch, &run).await;
         }
     }
@@ -43,16 +43,16 @@ pub(crate) async fn look(dispatch: &Dispatch) {
 /// Deletes a child's session, archives its transcript and forgets it. What can't be done now is done at the next look, or by the next
 /// start.
 pub(super) async fn clear_away(dispatch: &Dispatch, run: &ChildRun) {
-    let runner = dispatch.runner();
+    let parts = dispatch.children();
     let key = &run.child_session_key;
     let params = json!({"key": key.as_str(), "deleteTranscript": true});
     let Ok(params) = serde_json::from_value::<SessionsDeleteParams>(params) else { return };
-    let (store, transcripts) = (Arc::clone(&runner.deps.store), Arc::clone(&runner.deps.transcripts));
+    let (store, transcripts) = (Arc::clone(&parts.store), Arc::clone(&parts.transcripts));
     let deleting = async move { methods::delete(&*store, &transcripts, &params, PATIENCE).await };
     match dispatch.change(key, PATIENCE, deleting).await.outcome().await {
         Ok(Ok(_)) => {
-            let removed = runner.child_runs.remove(&run.run_id);
-            runner.child_runs.tried(removed).await;
+            let removed = parts.child_runs.remove(&run.run_id);
+            parts.child_runs.tried(removed).await;
         }
         Ok(Err(error)) => tracing::warn!(session = %key, %error, "a sub-agent's session is not archived yet"),
         Err(error) => tracing::warn!(session = %key, %error, "a sub-agent's session is not archived yet"),

@@ -18,9 +18,8 @@ use openclaw_sessions::SessionKey;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{context, has_program, shown_config};
+use super::{Hooks, context, has_program, shown_config};
 use crate::not_begun::NotBegun;
-use crate::runner::Runner;
 
 const SOUL: &str = "SOUL.md";
 /// Bytes of another soul that are read at most.
@@ -38,7 +37,7 @@ pub struct Bootstrap<'a> {
     pub agent: &'a ResolvedAgent,
 }
 
-impl Runner {
+impl Hooks {
     /// The files that go into the prompt, after the hooks had them. They are read anew each time. What hooks say is not waited for once
     /// the run is stopped.
     pub async fn hooked_workspace(

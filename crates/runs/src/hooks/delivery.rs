@@ -6,13 +6,14 @@ use openclaw_agent::hooks::HookPoint;
 use openclaw_agent::hooks::payload::{HookContext, MessageSent};
 use openclaw_channels::{Address, Part};
 use openclaw_delivery::outbox::{Became, TellSent};
+use openclaw_journal::clock::Clock;
+use openclaw_runtime::system_events::SystemEvents;
 use openclaw_sessions::SessionKey;
 use serde_json::json;
 
-use super::context;
-use crate::runner::Runner;
+use super::{Hooks, context};
 
-impl Runner {
+impl Hooks {
     /// Returns the words of an answer after the hooks had them; `None` if a hook keeps it back.
     pub async fn hooked_words(
         &self,
@@ -38,28 +39,27 @@ impl Runner {
         }
         Some(gate.content)
     }
+}
 
-    /// Returns the callback that tells hooks the outcome of deliveries, and a session which of its
-    /// words nobody has read. It does not keep the runner, which has the outboxes.
-    pub fn tell_sent(self: &Arc<Self>) -> TellSent {
-        let runner = Arc::downgrade(self);
-        Arc::new(move |address, session_key, part, became| {
-            let Some(runner) = runner.upgrade() else { return };
-            if let (Some(line), Some(key)) = (unread(address, part, became), session_key) {
-                runner.deps.system_events.enqueue(key, &line, None, runner.shared.clock.now_ms());
-            }
-            let error = match became {
-                Became::Sent => None,
-                Became::Failed(reason) => Some(reason),
-                // The fate of the words is told when it is known.
-                Became::WithoutFile(_) => return,
-            };
-            let (Some(words), Some(bus)) = (part.words(), runner.hooks_now()) else { return };
-            let payload =
-                MessageSent { to: &address.target, content: words, success: error.is_none(), error };
-            bus.tell(&payload, &place(address, session_key));
-        })
-    }
+/// Returns the callback that tells hooks the outcome of deliveries, and a session which of its
+/// words nobody has read. It does not keep the hooks alive.
+pub fn tell_sent(hooks: &Arc<Hooks>, system_events: Arc<SystemEvents>, clock: Clock) -> TellSent {
+    let hooks = Arc::downgrade(hooks);
+    Arc::new(move |address, session_key, part, became| {
+        let Some(hooks) = hooks.upgrade() else { return };
+        if let (Some(line), Some(key)) = (unread(address, part, became), session_key) {
+            system_events.enqueue(key, &line, None, clock.now_ms());
+        }
+        let error = match became {
+            Became::Sent => None,
+            Became::Failed(reason) => Some(reason),
+            // The fate of the words is told when it is known.
+            Became::WithoutFile(_) => return,
+        };
+        let (Some(words), Some(bus)) = (part.words(), hooks.hooks_now()) else { return };
+        let payload = MessageSent { to: &address.target, content: words, success: error.is_none(), error };
+        bus.tell(&payload, &place(address, session_key));
+    })
 }
 
 /// Returns the notice that tells a session what its reader does not see; `None` if everything was

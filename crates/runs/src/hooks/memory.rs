@@ -16,13 +16,13 @@ use openclaw_models::{
     Ask, AskedThinking, CacheRetention, KeptRequest, ModelEvent, ModelRequest, Models, ThinkingLevel,
 };
 use openclaw_protocol::message::{Message, StopReason, UserMessage};
-use openclaw_runtime::setup::Settings;
+use openclaw_runtime::setup::{LiveSettings, Settings};
 use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{SessionEntry, SessionKey, history};
 use tokio_util::sync::CancellationToken;
 
-use crate::runner::Runner;
-use crate::secrets::Shield;
+use crate::rows::SessionRows;
+use crate::secrets::{KnownSecrets, Shield};
 
 /// Time that a model may take to find a name (spec `agent-runtime.md` §8.3).
 const NAMING: Duration = Duration::from_secs(15);
@@ -44,17 +44,36 @@ struct Memory {
     transcripts: Arc<dyn Transcripts>,
 }
 
-impl Runner {
+/// The bundled hook that keeps the end of a conversation in a file of the workspace.
+pub(crate) struct MemoryHook {
+    settings: LiveSettings,
+    secrets: Arc<KnownSecrets>,
+    rows: Arc<SessionRows>,
+    models: Models,
+    transcripts: Arc<dyn Transcripts>,
+}
+
+impl MemoryHook {
+    pub(crate) fn new(
+        settings: LiveSettings,
+        secrets: Arc<KnownSecrets>,
+        rows: Arc<SessionRows>,
+        models: Models,
+        transcripts: Arc<dyn Transcripts>,
+    ) -> Self {
+        Self { settings, secrets, rows, models, transcripts }
+    }
+
     /// Begins to write, beside the work.
-    pub(super) fn keep_memory(&self, bus: &HookBus, event: &Event) {
+    pub(super) fn keep(&self, bus: &HookBus, event: &Event) {
         let left = event.context.get("previousSessionEntry").or_else(|| event.context.get("sessionEntry"));
         let left = left.and_then(|entry| serde_json::from_value::<SessionEntry>(entry.clone()).ok());
         let (Some(left), Ok(key)) = (left, SessionKey::parse(&event.session_key)) else { return };
-        let settings = self.settings();
-        let Ok(shield) = self.secrets.shield(&settings, Vec::new(), self.secrets.of_devices()) else {
+        let settings = self.settings.now();
+        let Ok(shield) = self.secrets.known(&settings) else {
             return;
         };
-        let agent = settings.config.agent(&self.key_rules().agent_of(&key));
+        let agent = settings.config.agent(&self.rows.key_rules().agent_of(&key));
         let entry = settings.config.hooks.internal.entries.get(Bundled::SessionMemory.name());
         let memory = Memory {
             count: session_memory::message_count(&entry.cloned().unwrap_or_default().settings),
@@ -62,8 +81,8 @@ impl Runner {
             left,
             agent,
             shield,
-            models: self.deps.models.clone(),
-            transcripts: Arc::clone(&self.deps.transcripts),
+            models: self.models.clone(),
+            transcripts: Arc::clone(&self.transcripts),
             settings,
         };
         bus.tasks().spawn(async move {

@@ -14,8 +14,7 @@ use openclaw_protocol::message::Message;
 use openclaw_sessions::SessionKey;
 use serde_json::json;
 
-use super::context;
-use crate::runner::Runner;
+use super::{Hooks, context};
 
 /// A message that arrived, for the hooks that are told of it.
 pub struct Received {
@@ -59,7 +58,7 @@ impl Received {
     }
 }
 
-impl Runner {
+impl Hooks {
     /// Returns what hooks are told of a message once it is taken; `None` if no hook asks for it.
     pub fn received(&self, message: &ChatMessage) -> Option<Received> {
         let bus = self.hooks_now().filter(|bus| bus.asks(HookPoint::MessageReceived))?;

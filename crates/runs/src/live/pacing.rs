@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use openclaw_channels::{Account, Activity, Address};
 use openclaw_delivery::outbox::Outbox;
 use openclaw_delivery::reply::typing::{self, Typing};
-use openclaw_runtime::shared::SharedState;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::part_id;
 use crate::replies::AnswerSettings;
@@ -66,9 +67,8 @@ pub(crate) struct Unsent {
 
 impl Unsent {
     /// Shows that somebody writes until they are out.
-    pub(crate) fn show(self, shared: &SharedState) {
-        let (outbox, stopping) = (shared.outbox.clone(), shared.stopping.clone());
-        shared.showing.spawn(async move {
+    pub(crate) fn show(self, showing: &TaskTracker, outbox: Outbox, stopping: CancellationToken) {
+        showing.spawn(async move {
             tokio::select! { biased;
                 () = stopping.cancelled() => {}
                 () = self.until_sent(outbox) => {}

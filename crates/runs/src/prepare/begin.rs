@@ -7,26 +7,30 @@ use openclaw_agent::hooks::{HookPoint, RunHooks};
 use openclaw_agent::pruning::is_cached;
 use openclaw_agent::user_time::user_zone;
 use openclaw_journal::inbox::InboxRow;
+use openclaw_journal::journal::Journal;
 use openclaw_journal::source::RequestSource;
 use openclaw_models::Candidate;
 use openclaw_protocol::message::{Block, Message};
+use openclaw_runtime::events::Hub;
 use openclaw_runtime::setup::Settings;
-use openclaw_runtime::system_events;
+use openclaw_runtime::system_events::{self, SystemEvents};
 use openclaw_sessions::transcript::{
     Context, KeptTranscript, ModelSettings as TranscriptSettings, NewTranscript, Transcript, TranscriptError,
-    TranscriptLock, TurnMessage,
+    TranscriptLock, Transcripts, TurnMessage,
 };
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::branch::{self, Prompted, RunBranch};
 use crate::compaction_note::CompactionNotes;
 use crate::control::RunControl;
 use crate::hooks;
 use crate::inject;
-use crate::kept::Remembered;
+use crate::kept::{KeptTranscripts, Remembered};
 use crate::not_begun::NotBegun;
-use crate::runner::Runner;
 use crate::session::RunSession;
+use crate::stored_messages::entries_since;
+use crate::taken;
 use crate::wording::{self, Circumstances};
 
 /// A transcript that is read while a run is prepared.
@@ -52,7 +56,51 @@ pub(super) struct Begun {
     pub(super) own_prompt: Option<Arc<str>>,
 }
 
-impl Runner {
+/// Parts for beginning the turn of a message in the transcript of its session.
+pub(crate) struct TurnOpener {
+    transcripts: Arc<dyn Transcripts>,
+    kept: Arc<KeptTranscripts>,
+    journal: Arc<dyn Journal>,
+    system_events: Arc<SystemEvents>,
+    hub: Arc<Hub>,
+    /// Cancelled when runs stop where they are.
+    kill: CancellationToken,
+}
+
+impl TurnOpener {
+    pub(crate) fn new(
+        transcripts: Arc<dyn Transcripts>,
+        kept: Arc<KeptTranscripts>,
+        journal: Arc<dyn Journal>,
+        system_events: Arc<SystemEvents>,
+        hub: Arc<Hub>,
+        kill: CancellationToken,
+    ) -> Self {
+        Self { transcripts, kept, journal, system_events, hub, kill }
+    }
+
+    /// Locks the transcript, so that it has one run at a time, whatever session keys lead to it;
+    /// meanwhile the message is noted to be in that session. A transcript that was not kept is read
+    /// while all else is prepared. `None` if the run is stopped before. A message that is noted
+    /// while another run, or another process, has the transcript belongs there all the same.
+    pub(super) async fn lock_and_note(
+        &self,
+        session: &RunSession,
+        row: &InboxRow,
+        control: &RunControl,
+    ) -> Result<Option<(TranscriptLock, Option<ReadAhead>)>, NotBegun> {
+        let lock = async {
+            let lock = TranscriptLock::acquire_now(&self.transcripts, &session.transcript).await?;
+            let ahead = (!self.kept.has(&session.transcript)).then(|| lock.read_ahead());
+            Ok((lock, ahead))
+        };
+        let begun = async { tokio::try_join!(lock, session.note(&*self.journal, row)) };
+        tokio::select! { biased;
+            () = control.cancel.cancelled() => Ok(None),
+            begun = begun => begun.map(|(lock, ())| Some(lock)),
+        }
+    }
+
     /// Opens the transcript, notes the run's settings, and begins the turn with its message, unless an earlier process did.
     /// Before clients hear that the run begins: on a full disk the message goes back to waiting.
     pub(super) async fn begin_turn(
@@ -63,13 +111,13 @@ impl Runner {
         beginning: Beginning<'_>,
     ) -> Result<Begun, NotBegun> {
         let Beginning { session, lock, ahead, first, hooks, pictures } = beginning;
-        let kill = self.shared.kill.clone();
+        let kill = self.kill.clone();
         if kill.is_cancelled() {
             return Err(NotBegun::because("the gateway is shutting down"));
         }
         let lines = match row.payload.source {
             RequestSource::MemoryFlush => Vec::new(),
-            _ => self.deps.system_events.waiting_for(&session.key, &row.run_id),
+            _ => self.system_events.waiting_for(&session.key, &row.run_id),
         };
         let mut circumstances = circumstances(session);
         let zone = system_events::zone(&settings.config.agents.defaults);
@@ -100,26 +148,26 @@ impl Runner {
         }
         context.messages.extend(new);
         let branch = RunBranch::new(transcript, context.messages, Arc::clone(control), kill);
-        let branch = branch.telling(CompactionNotes::of(&self.shared, row, session));
-        let mut branch = branch.noting(Arc::clone(&self.shared.journal), row.run_id.clone());
+        let branch = branch.telling(CompactionNotes::of(&self.hub, row, session));
+        let mut branch = branch.noting(Arc::clone(&self.journal), row.run_id.clone());
         if let Some(message) = known {
-            match branch.prompted(row, self.entries_since(row).await).await? {
+            match branch.prompted(row, entries_since(&*self.journal, row).await).await? {
                 Prompted::Yes => {
-                    self.takes_on(row, branch.steered()).await;
-                    self.deps.system_events.were_told(&row.run_id);
+                    taken::takes_on(&*self.journal, row, branch.steered()).await;
+                    self.system_events.were_told(&row.run_id);
                     return Ok(Begun { branch, remembered, own_prompt });
                 }
                 Prompted::Failed(why) => return Err(NotBegun::because(why)),
                 Prompted::NotYet(entry_id) | Prompted::Overtaken(entry_id) => {
                     if row.recovered {
-                        self.own(row).await;
+                        taken::own(&*self.journal, row).await;
                     }
                     branch.begin_turn().await?;
                     branch.say(message, &entry_id).await?;
                 }
             }
         }
-        self.deps.system_events.mark_delivered(&session.key, &row.run_id, &lines).await;
+        self.system_events.mark_delivered(&session.key, &row.run_id, &lines).await;
         Ok(Begun { branch, remembered, own_prompt })
     }
 

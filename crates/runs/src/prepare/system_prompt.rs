@@ -6,13 +6,13 @@ use std::sync::Arc;
 use openclaw_agent::Toolbox;
 use openclaw_agent::bootstrap::BootstrapFile;
 use openclaw_agent::prompt::{
-    self, InlineButtons, PromptInputs, PromptMode, ReactionLevel, Reactions, ReportFrame, RuntimeFacts,
-    SkillsReport, SystemPromptReport,
+    self, HostFacts, InlineButtons, PromptInputs, PromptMode, ReactionLevel, Reactions, RepoRoots,
+    ReportFrame, RuntimeFacts, SkillsReport, SystemPromptReport,
 };
 use openclaw_agent::skills::Snapshot;
 use openclaw_agent::user_time::{user_zone, zone_name};
 use openclaw_channels::access::{AccessSettings, Entry, written_owners};
-use openclaw_channels::{Address, Reacting};
+use openclaw_channels::{Address, Platforms, Reacting};
 use openclaw_config::{Config, ResolvedAgent};
 use openclaw_journal::request::WEBCHAT;
 use openclaw_models::Candidate;
@@ -23,7 +23,8 @@ use openclaw_sessions::time::now_ms;
 use openclaw_tools::sandbox::ActiveSandbox;
 
 use super::reasoning;
-use crate::runner::Runner;
+use crate::message_tool;
+use crate::rows::SessionRows;
 use crate::sandbox;
 use crate::session::RunSession;
 
@@ -42,7 +43,20 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) at: Option<&'a Address>,
 }
 
-impl Runner {
+/// Parts of system prompts that all sessions share.
+pub(crate) struct SystemPrompts {
+    rows: Arc<SessionRows>,
+    platforms: Arc<Platforms>,
+    /// Facts about this machine.
+    host: HostFacts,
+    repo_roots: RepoRoots,
+}
+
+impl SystemPrompts {
+    pub(crate) fn new(rows: Arc<SessionRows>, platforms: Arc<Platforms>, host: HostFacts) -> Self {
+        Self { rows, platforms, host, repo_roots: RepoRoots::default() }
+    }
+
     pub(crate) fn system_prompt(
         &self,
         extra: Option<String>,
@@ -55,7 +69,7 @@ impl Runner {
         let model = format!("{}/{}", first.model.provider(), first.model.id());
         let mode = PromptMode::for_session(&session.key);
         let channel = at.map_or(WEBCHAT, |at| &at.channel);
-        let message = self.message_setup(&settings.config, at);
+        let message = message_tool::setup(&self.platforms, &settings.config, at);
         let current = message.as_ref().and_then(|message| message.current.as_ref());
         let inner_skills = sandbox.map(|held| sandbox::skills_prompt(held, agent, skills));
         let inputs = PromptInputs {
@@ -74,7 +88,7 @@ impl Runner {
                 .flat_map(|message| &message.channels)
                 .map(|id| (*id).to_owned())
                 .collect(),
-            docs_dir: self.deps.host.docs_dir.clone().filter(|_| sandbox.is_none()),
+            docs_dir: self.host.docs_dir.clone().filter(|_| sandbox.is_none()),
             owner_numbers: self.owner_numbers(&settings.config, at),
             reactions: at.and_then(|at| self.reactions(&settings.config, at)),
             inline_buttons: current.map(|current| match current.has_buttons {
@@ -85,7 +99,7 @@ impl Runner {
             reasoning: reasoning(None, &session.entry),
             runtime: RuntimeFacts {
                 agent: Some(agent.id.as_str().to_owned()),
-                host: self.deps.host.clone(),
+                host: self.host.clone(),
                 repo: agent
                     .repo_root
                     .as_deref()
@@ -119,12 +133,12 @@ impl Runner {
     }
 }
 
-impl Runner {
+impl SystemPrompts {
     /// Returns the key of its session as a report has it: the global session counts as the agent's
     /// main session.
     fn reported_key(&self, session: &RunSession) -> SessionKey {
         match session.key.is_global() {
-            true => SessionKey::main(&session.agent.id, &self.key_rules().main_key),
+            true => SessionKey::main(&session.agent.id, &self.rows.key_rules().main_key),
             false => session.key.clone(),
         }
     }
@@ -133,7 +147,7 @@ impl Runner {
     /// who is let into the channel by name.
     fn owner_numbers(&self, config: &Config, at: Option<&Address>) -> Vec<String> {
         let Some(at) = at else { return written_owners(config) };
-        let platforms = &self.deps.platforms;
+        let platforms = &self.platforms;
         let owners = platforms.owners(config, at);
         if !owners.is_empty() {
             return owners;
@@ -147,7 +161,7 @@ impl Runner {
 
     /// Returns how freely the agent is to react to messages; `None` if it can't or may not.
     fn reactions(&self, config: &Config, at: &Address) -> Option<Reactions> {
-        let account = self.deps.platforms.account(config, &at.channel, &at.account)?;
+        let account = self.platforms.account(config, &at.channel, &at.account)?;
         let level = match account.reacting().filter(|_| account.permits(REACT).is_ok())? {
             Reacting::Seldom => ReactionLevel::Minimal,
             Reacting::Often => ReactionLevel::Extensive,

@@ -5,25 +5,22 @@ use std::sync::Arc;
 use openclaw_agent::Toolbox;
 use openclaw_agent::place::off_limits::OffLimits;
 use openclaw_agent::skills::{self, Snapshot};
-use openclaw_channels::Address;
-use openclaw_config::ResolvedAgent;
-use openclaw_config::settings::Exec;
+use openclaw_channels::{Address, Platforms};
 use openclaw_journal::caller::{Caller, CallerIdentity, CallerRights, Right};
 use openclaw_journal::request::RunRequest;
 use openclaw_journal::rights::{elevated, settle};
-use openclaw_protocol::SessionKey;
 use openclaw_runtime::session_exec;
 use openclaw_runtime::setup::Settings;
+use openclaw_runtime::surroundings::Surroundings;
 use openclaw_runtime::tool_access::RunOf;
 use openclaw_tools::sandbox::ActiveSandbox;
-use openclaw_tools::{ExecSettings, ImageSetup, Setup, SkillBins, WebSettings, apply_patch, toolbox};
+use openclaw_tools::{ImageSetup, Setup, SkillBins, WebSettings, WebShared, apply_patch, toolbox};
 
-use crate::not_begun::NotBegun;
-use crate::runner::Runner;
+use super::exec::CommandSetup;
 use crate::secrets::Shield;
 use crate::session::RunSession;
-use crate::{blocked_tools, sandbox, tools};
-use openclaw_commands::CommandContext;
+use crate::session_rights::SessionRights;
+use crate::{blocked_tools, message_tool, sandbox, tools};
 
 /// Origin of a run's message, and its wishes about commands.
 #[derive(Clone, Copy, Default)]
@@ -36,7 +33,27 @@ pub(crate) struct RunOrigin<'a> {
     pub(crate) image: Option<ImageSetup>,
 }
 
-impl Runner {
+/// Parts for making the tools of runs.
+pub(crate) struct ToolMaker {
+    commands: Arc<CommandSetup>,
+    rights: Arc<SessionRights>,
+    platforms: Arc<Platforms>,
+    /// Services of the gateway; `None` if there is no gateway.
+    surroundings: Option<Arc<dyn Surroundings>>,
+    /// State that the web tools of all runs share.
+    web: WebShared,
+}
+
+impl ToolMaker {
+    pub(crate) fn new(
+        commands: Arc<CommandSetup>,
+        rights: Arc<SessionRights>,
+        platforms: Arc<Platforms>,
+        surroundings: Option<Arc<dyn Surroundings>>,
+    ) -> Self {
+        Self { commands, rights, platforms, surroundings, web: WebShared::default() }
+    }
+
     /// Returns the tools that the policy leaves for this model.
     pub(crate) fn tools(
         &self,
@@ -55,8 +72,8 @@ impl Runner {
             Some(wish) => session_exec::exec_with(wish, &settled),
             None => settled,
         };
-        let mut exec = self.exec_settings(settings, agent, &session.key, &wished, shield);
-        exec.skill_bins = Self::skill_bins(settings);
+        let mut exec = self.commands.settings_for(settings, agent, &session.key, &wished, shield);
+        exec.skill_bins = skill_bins(settings);
         // A client that calls a tool without a model is a person too.
         let client =
             Caller { identity: CallerIdentity::Client, rights: CallerRights::of_client(false, false) };
@@ -87,12 +104,16 @@ impl Runner {
         }
         exec.sandbox = sandbox.cloned();
         exec.may_background = allowed.iter().any(|name| name == "process");
-        let message = self.message_setup(&settings.config, request.map_or(at, RunRequest::conversation));
+        let message = message_tool::setup(
+            &self.platforms,
+            &settings.config,
+            request.map_or(at, RunRequest::conversation),
+        );
         let apply_patch = apply_patch::is_offered(&agent.exec.apply_patch, provider, model);
         let web =
             WebSettings::new(&settings.config.tools.web, settings.config.environment(), self.web.clone());
         let confinement = sandbox::confinement(sandbox.map(Arc::as_ref));
-        let has_gateway = self.deps.surroundings.as_ref().is_some_and(|around| around.control().is_some());
+        let has_gateway = self.surroundings.as_ref().is_some_and(|around| around.control().is_some());
         let absent = sandbox.map(|held| blocked_tools::explained(run, groups, held, &allowed));
         let off_limits = OffLimits::of(&settings.config);
         let setup = Setup { confinement, exec, message, apply_patch, web, image, has_gateway, off_limits };
@@ -106,56 +127,20 @@ impl Runner {
         if request.source.provenance().is_none() {
             return true;
         }
-        let started_with = self.child_runs.rights_of(&session.key);
+        let started_with = self.rights.started_with(&session.key);
         let of_session = (&session.key, &session.agent.id);
-        let woken =
-            settle::of_nobody(self.within(settings, of_session, &session.entry, started_with.as_ref()));
+        let woken = settle::of_nobody(self.rights.within(
+            settings,
+            of_session,
+            &session.entry,
+            started_with.as_ref(),
+        ));
         session.rights.cover(&woken)
     }
+}
 
-    /// Returns the settings by which commands of an agent run, whoever gives them.
-    fn exec_settings(
-        &self,
-        settings: &Settings,
-        agent: &ResolvedAgent,
-        key: &SessionKey,
-        wished: &Exec,
-        shield: &Shield,
-    ) -> ExecSettings {
-        let mut environment = settings.config.environment().clone();
-        for (name, value) in &self.deps.command_variables {
-            environment.set(name, value);
-        }
-        let mut exec = ExecSettings::new(wished, environment);
-        exec.approvals = Some(self.deps.approvals_store());
-        exec.people = Arc::clone(&self.deps.approvals);
-        exec.agent = agent.id.to_string();
-        exec.withheld = Arc::clone(&shield.withheld);
-        exec.lock = self.deps.command_lock.clone();
-        exec.sessions = Arc::clone(&self.deps.command_sessions);
-        exec.scope = format!("session:{}", key.as_str());
-        exec.owner = Some(key.clone());
-        exec
-    }
-
-    /// Returns the settings for a command that a person gives in a chat.
-    pub fn exec_of_person(&self, context: &CommandContext<'_>) -> Result<ExecSettings, NotBegun> {
-        let CommandContext { settings, agent, key, .. } = context;
-        let shield = self.secrets.shield(settings, Vec::new(), self.secrets.of_devices())?;
-        let mut exec = self.exec_settings(settings, agent, key, &agent.exec, &shield);
-        exec.may_background = true;
-        Ok(exec)
-    }
-
-    /// A text for a chat, without the secrets that this gateway knows.
-    pub fn redacted(&self, settings: &Arc<Settings>, text: &str) -> Result<String, NotBegun> {
-        let shield = self.secrets.shield(settings, Vec::new(), self.secrets.of_devices())?;
-        Ok(shield.redactor.redact_text(text))
-    }
-
-    /// Finds the programs that skills name which no agent has written.
-    fn skill_bins(settings: &Settings) -> SkillBins {
-        let config = Arc::clone(&settings.config);
-        SkillBins::by(move || skills::status::trusted_bins(&config))
-    }
+/// Finds the programs that skills name which no agent has written.
+fn skill_bins(settings: &Settings) -> SkillBins {
+    let config = Arc::clone(&settings.config);
+    SkillBins::by(move || skills::status::trusted_bins(&config))
 }

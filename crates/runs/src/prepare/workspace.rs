@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use openclaw_agent::bootstrap::{BootstrapFile, BootstrapScope, Wanted};
+use openclaw_agent::bootstrap::{BootstrapFile, BootstrapScope, Wanted, WorkspaceFiles};
 use openclaw_agent::hooks::{EventKind, HookBus};
 use openclaw_agent::workspace::Fill;
 use openclaw_config::settings::WorkspaceAccess;
@@ -11,13 +11,23 @@ use openclaw_runtime::setup::Settings;
 use openclaw_tools::sandbox::ActiveSandbox;
 use tokio_util::sync::CancellationToken;
 
+use crate::hooks::Hooks;
 use crate::hooks::bootstrap::Bootstrap;
 use crate::not_begun::NotBegun;
-use crate::runner::Runner;
 use crate::sandbox;
 use crate::session::RunSession;
 
-impl Runner {
+/// Parts for reading the workspace files that models are told.
+pub(crate) struct WorkspaceLoader {
+    hooks: Arc<Hooks>,
+    files: WorkspaceFiles,
+}
+
+impl WorkspaceLoader {
+    pub(crate) fn new(hooks: Arc<Hooks>) -> Self {
+        Self { hooks, files: WorkspaceFiles::default() }
+    }
+
     /// Makes the workspace ready and gives the files that go into the prompt. Where the session has a copy of them in a sandbox, hooks
     /// are not told yet: see [`Self::files_told`].
     pub(crate) async fn load_workspace(
@@ -29,8 +39,8 @@ impl Runner {
         let agent = &session.agent;
         let fill = if agent.skip_bootstrap { Fill::DirectoryOnly } else { Fill::Templates };
         let wanted = wanted(session, settings, &agent.workspace, fill);
-        if sandbox::has_copies(settings, session) {
-            return Ok(self.workspace_files.load(wanted).await?);
+        if sandbox::has_copies(settings, agent, &session.rights) {
+            return Ok(self.files.load(wanted).await?);
         }
         self.hooked(session, settings, wanted, stop).await
     }
@@ -67,13 +77,13 @@ impl Runner {
         stop: &CancellationToken,
     ) -> Result<Arc<[BootstrapFile]>, NotBegun> {
         let hears = |bus: &HookBus| bus.set().hears(EventKind::AgentBootstrap);
-        match self.hooks(settings).filter(hears) {
+        match self.hooks.hooks(settings).filter(hears) {
             Some(bus) => {
                 let (key, session_id) = (&session.key, session.id.as_str());
                 let whose = Bootstrap { key, session_id, agent: &session.agent };
-                Box::pin(self.hooked_workspace(&bus, settings, wanted, &whose, stop)).await
+                Box::pin(self.hooks.hooked_workspace(&bus, settings, wanted, &whose, stop)).await
             }
-            None => Ok(self.workspace_files.load(wanted).await?),
+            None => Ok(self.files.load(wanted).await?),
         }
     }
 }

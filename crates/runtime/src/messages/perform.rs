@@ -48,14 +48,14 @@ pub async fn perform_for_run(
     turn.said_before(call.call_id).await;
     let args = ActionArguments(call.args);
     let name = args.word("action").ok_or_else(|| MessageError::Invalid("action required".to_owned()))?;
-    let config = Arc::clone(&host.deps().settings.borrow().config);
+    let config = host.config();
     let acting = Acting {
         id: turn.delivery_id(call.call_id, call.args),
         bound: turn.bound.clone(),
         is_operator: false,
         turn: Some(turn),
         session_key: Some(turn.session_key.clone()),
-        files: OutgoingFiles::new(&host.deps().state_dir, &config, reach(host, &config, call.files)),
+        files: OutgoingFiles::new(host.state_dir(), &config, reach(host, &config, call.files)),
         cancel: Some(call.cancel),
         needs_target: turn.needs_target,
         is_dry_run: args.flag("dryRun"),
@@ -70,19 +70,19 @@ pub async fn perform_for_operator(
     host: &dyn MessageHost,
     request: &MessageRequest,
 ) -> Result<Value, MessageError> {
-    let config = Arc::clone(&host.deps().settings.borrow().config);
+    let config = host.config();
     let bound = match &request.session_key {
         Some(key) => host.route_of(key).await.map(|address| Bound { address, message_id: None }),
         None => None,
     };
-    let reach = Reach::of_client(request.files, &host.deps().state_dir, &config);
+    let reach = Reach::of_client(request.files, host.state_dir(), &config);
     let acting = Acting {
         id: format!("action:{}", request.idempotency_key),
         bound,
         is_operator: true,
         turn: None,
         session_key: request.session_key.clone(),
-        files: OutgoingFiles::new(&host.deps().state_dir, &config, reach),
+        files: OutgoingFiles::new(host.state_dir(), &config, reach),
         cancel: None,
         needs_target: false,
         is_dry_run: request.dry_run,
@@ -96,7 +96,7 @@ fn reach(host: &dyn MessageHost, config: &Config, files: FileReach<'_>) -> Reach
     let temp_dir: &Path = config.environment().temp_dir();
     match files {
         FileReach::Confined(root) => Reach::within(root),
-        FileReach::Host { workspace } => Reach::of_agent(workspace, &host.deps().state_dir, temp_dir),
+        FileReach::Host { workspace } => Reach::of_agent(workspace, host.state_dir(), temp_dir),
     }
 }
 
@@ -176,7 +176,7 @@ impl Acting<'_> {
 
     pub(super) fn finder(&self) -> Finder<'_> {
         Finder {
-            platforms: &self.host.deps().platforms,
+            platforms: self.host.platforms(),
             config: &self.config,
             bound: self.bound.as_ref().map(|bound| &bound.address),
         }
@@ -244,7 +244,7 @@ impl Acting<'_> {
         // Of one that can't be an id the platform says so itself.
         let Ok(id) = place.channel.message_id(&written) else { return Ok(()) };
         let is_there = |at: &Address| place.account.may_mean(&place.address.target, &at.target);
-        let author = self.host.shared().outbox.author_of(&place.address.channel, &id, &is_there).await;
+        let author = self.host.outbox().author_of(&place.address.channel, &id, &is_there).await;
         match author.map_err(|error| MessageError::Failed(error.to_string()))? {
             Author::Gateway => Err(MessageError::Invalid(format!(
                 "Message {id} is the gateway's own, such as the answer to a command or a question about one: it stays as it is."
@@ -267,7 +267,7 @@ impl Acting<'_> {
         };
         let is_there = |at: &Address| place.account.may_mean(&place.address.target, &at.target);
         let note = format!("{}.buttons", self.id);
-        let outbox = &self.host.shared().outbox;
+        let outbox = self.host.outbox();
         let noted = outbox.note_buttons(note, (&place.address, &id), &is_there, self.rights()).await;
         noted.map_err(|error| MessageError::Failed(error.to_string()))
     }

@@ -188,7 +188,7 @@ impl Acting<'_> {
         let patience = if place.is_at_work { PATIENCE } else { Duration::ZERO };
         let posted = tokio::select! { biased;
             () = self.is_cancelled() => return Err(MessageError::Stopped),
-            posted = self.host.shared().outbox.posted(&ids, patience) => posted,
+            posted = self.host.outbox().posted(&ids, patience) => posted,
         };
         let posted = posted.map_err(|error| MessageError::Failed(error.to_string()))?;
         Ok(Letter { posted, is_withheld: withheld > 0 && ids.is_empty() })

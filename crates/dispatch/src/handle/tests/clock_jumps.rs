@@ -37,7 +37,7 @@ impl Jumping {
 
     /// Returns the only sub-agent.
     fn child(&self) -> Option<ChildRun> {
-        let mut all = self.rig.dispatch.runner().child_runs.select(|_| true);
+        let mut all = self.rig.dispatch.children().child_runs.select(|_| true);
         assert!(all.len() < 2, "{all:?}");
         all.pop()
     }
@@ -97,14 +97,13 @@ async fn a_message_that_waits_keeps_its_deadline() {
         model.asked(1).await;
         // Accepted at one time, and heard of by its lane at another.
         let dispatch = &jumping.rig.dispatch;
-        let (runner, lanes) = (dispatch.runner(), dispatch.lanes());
+        let (intake, lanes) = (&dispatch.families().intake, dispatch.lanes());
         let request = chat("r2", "two").into();
         let placed =
-            intake::place(runner, lanes, RunId::new("r2"), key_of(KEY), request, CommitDurability::Synced)
-                .await;
-        let arriving = placed.unwrap().stored(runner).await.unwrap();
+            intake.place(lanes, RunId::new("r2"), key_of(KEY), request, CommitDurability::Synced).await;
+        let arriving = intake.stored(placed.unwrap()).await.unwrap();
         jumping.set_off_by(off_by);
-        drop(arriving.hand_over(runner, lanes));
+        drop(intake.hand_over(arriving, lanes));
         // The lane does one thing after the other: it has the message by now.
         let nobody = AbortTarget::Run(RunId::new("nobody"));
         assert!(jumping.rig.abort(KEY, nobody, AbortReason::Rpc).await.unwrap().is_empty());

@@ -41,12 +41,12 @@ impl Actor {
         };
         self.store_drop(&job, rule, update).await;
         self.deadlines.retain(|(_, run_id)| *run_id != record.run_id);
-        self.shared.registry.conclude(record);
+        self.parts.registry.conclude(record);
         self.told.push_back((job, LaneNotice::Dropped(rule)));
     }
 
     fn dropped(&self, job: &Job, rule: DropRule) -> RunRecord {
-        let ended_at = self.shared.clock.now_ms();
+        let ended_at = self.parts.clock.now_ms();
         let (run_id, outcome) = (job.row.run_id.clone(), rule.outcome());
         RunRecord { run_id, started_at: None, ended_at, outcome, report: None }
     }
@@ -54,7 +54,7 @@ impl Actor {
     async fn store_drop(&self, job: &Job, rule: DropRule, update: Update) {
         let run_id = &job.row.run_id;
         tracing::info!(%run_id, session = %self.key, rule = rule.as_str(), "a message that waited is dropped");
-        if let Err(error) = self.shared.journal.update(update).await {
+        if let Err(error) = self.parts.journal.update(update).await {
             tracing::warn!(%run_id, %error, "a dropped message would be answered after a restart right now");
         }
     }
@@ -65,10 +65,10 @@ impl Actor {
         if job.row.payload.facts.place.is_none() {
             return;
         }
-        let runner = Arc::clone(&self.runner);
+        let signs = Arc::clone(&self.parts.signs);
         self.showing.spawn(async move {
             // A failure to show it does not matter: the message waits all the same.
-            let _ = tokio::time::timeout(SHOWING, runner.show_typing(&job.row)).await;
+            let _ = tokio::time::timeout(SHOWING, signs.show_typing(&job.row)).await;
         });
     }
 }

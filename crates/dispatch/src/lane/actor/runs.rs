@@ -18,7 +18,7 @@ use tracing::Instrument;
 use super::{Actor, LaneNotice};
 use crate::lane::machine::{Batch, Input};
 use crate::lane::running::CurrentRun;
-use openclaw_runs::compaction::{self, AfterRun};
+use openclaw_runs::compaction::AfterRun;
 use openclaw_runs::{FinalReplies, RunControl, RunEnding};
 
 /// Number of events that a run may be ahead of its lane.
@@ -29,7 +29,7 @@ const LET_GO: Duration = Duration::from_secs(2);
 impl Actor {
     pub(super) async fn start(&mut self, job: Job) {
         let (events_in, events) = mpsc::channel(EVENTS);
-        let control = Arc::new(RunControl::new(self.shared.kill.child_token(), job.has_waited));
+        let control = Arc::new(RunControl::new(self.parts.stops.kill.child_token(), job.has_waited));
         if self.machine.has_waiting() {
             control.overtaken.cancel();
         }
@@ -38,12 +38,12 @@ impl Actor {
             let _ = control.lane_wait.set(RunWait::Session(waited));
         }
         let emitter = self.emitter(&job);
-        let (runner, work, shared_control) = (Arc::clone(&self.runner), job.clone(), Arc::clone(&control));
+        let (runner, work, shared_control) =
+            (Arc::clone(&self.parts.runner), job.clone(), Arc::clone(&control));
         let span = tracing::info_span!("message", run_id = %job.row.run_id);
-        let working =
-            Box::pin(async move { openclaw_runs::work(&runner, &work, &shared_control, events_in).await });
+        let working = Box::pin(async move { runner.work(&work, &shared_control, events_in).await });
         self.tasks.spawn(working.instrument(span));
-        let working = self.shared.working.token();
+        let working = self.parts.working.token();
         self.running = Some(CurrentRun { job, control, events, emitter, begun: false, over: None, working });
     }
 
@@ -65,7 +65,7 @@ impl Actor {
         let place = |job: &Job| job.row.payload.facts.place.as_ref().map(|place| place.address.clone());
         let elsewhere = answer_as.filter(|newest| place(newest) != place(&leader));
         let answer_to = match &elsewhere {
-            Some(newest) => self.runner.origin_of(&newest.row).await,
+            Some(newest) => self.parts.messages.origin_of(&newest.row).await,
             None => None,
         };
         let gathering =
@@ -84,11 +84,11 @@ impl Actor {
     }
 
     pub(super) async fn on_event(&mut self, event: RunEvent) {
-        let now = self.shared.clock.now_ms();
+        let now = self.parts.clock.now_ms();
         let Some(running) = &mut self.running else { return };
         let streaming = match &event {
             RunEvent::Asking => {
-                running.control.attempt.prepared(&*self.shared.journal, &running.job.row.run_id).await;
+                running.control.attempt.prepared(&*self.parts.journal, &running.job.row.run_id).await;
                 None
             }
             RunEvent::Started { .. } => {
@@ -98,7 +98,7 @@ impl Actor {
             RunEvent::CompactionEnd { .. } => Some(true),
             RunEvent::CompactionStart => {
                 // A model is asked for a summary.
-                running.control.attempt.prepared(&*self.shared.journal, &running.job.row.run_id).await;
+                running.control.attempt.prepared(&*self.parts.journal, &running.job.row.run_id).await;
                 Some(false)
             }
             RunEvent::Assistant { .. }
@@ -142,7 +142,7 @@ impl Actor {
             self.on_event(event).await;
         }
         let Some(mut running) = self.running.take() else { return };
-        let now = self.shared.clock.now_ms();
+        let now = self.parts.clock.now_ms();
         let mut after = None;
         if let Some(untaken) = running.over.take() {
             if let Err(error) = &ending {
@@ -213,12 +213,12 @@ impl Actor {
     /// Event numbers go on from the run's.
     fn go_on_after(&mut self, run: CurrentRun, after: AfterRun, untaken: Vec<Job>) {
         let (events_in, events) = mpsc::channel(EVENTS);
-        let control = Arc::new(RunControl::new(self.shared.kill.child_token(), false));
-        let (runner, shared_control) = (Arc::clone(&self.runner), Arc::clone(&control));
+        let control = Arc::new(RunControl::new(self.parts.stops.kill.child_token(), false));
+        let (after_runs, shared_control) = (Arc::clone(&self.parts.after_runs), Arc::clone(&control));
         let CurrentRun { job, emitter, working: token, .. } = run;
         let span = tracing::info_span!("compaction", run_id = %job.row.run_id);
         let working = async move {
-            Box::pin(compaction::after_run(&runner, after, &shared_control, events_in)).await;
+            Box::pin(after_runs.compact(after, &shared_control, events_in)).await;
             RunEnding::Compacted
         };
         self.tasks.spawn(working.instrument(span));
@@ -230,7 +230,7 @@ impl Actor {
     async fn ended(&mut self, untaken: Vec<Job>) {
         // Commands to the gateway that came meanwhile hold for whatever comes next.
         self.asides.overtake();
-        while let Some(step) = self.asides.drained(&self.runner).await {
+        while let Some(step) = self.asides.drained(&self.parts.asides).await {
             self.on_aside(step).await;
         }
         self.on_input(Input::Ended { untaken }).await;
@@ -251,18 +251,18 @@ impl Actor {
         let record = RunRecord {
             run_id,
             started_at: Some(job.row.accepted_at),
-            ended_at: self.shared.clock.now_ms(),
+            ended_at: self.parts.clock.now_ms(),
             outcome,
             report: None,
         };
-        openclaw_runs::finish(&self.runner, &job.row, &record, FinalReplies::default()).await;
+        self.parts.ends.finish(&job.row, &record, FinalReplies::default()).await;
         record
     }
 
     /// Closes the run for everybody who waits for its end.
     pub(super) fn settle(&mut self, record: RunRecord) {
         self.deadlines.retain(|(_, run_id)| *run_id != record.run_id);
-        self.shared.registry.finish(record);
+        self.parts.registry.finish(record);
     }
 
     /// Lets go of everything when the gateway can't wait any longer: runs stop where they are, as

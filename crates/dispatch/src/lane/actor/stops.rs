@@ -56,11 +56,11 @@ impl Actor {
             untold.extend(running.control.steering.taken());
         }
         // A message that a full queue has dropped has ended, although its summary is stopped.
-        untold.extend(ids.extract_if(.., |run_id| self.shared.registry.record_of(run_id).is_some()));
+        untold.extend(ids.extract_if(.., |run_id| self.parts.registry.record_of(run_id).is_some()));
         let all = [ids.as_slice(), &untold].concat();
         let stored = match all.is_empty() {
             true => Ok(true),
-            false => self.shared.journal.update(Update::Abort(all, reason)).await,
+            false => self.parts.journal.update(Update::Abort(all, reason)).await,
         };
         // Clients know the run of a summary by the stream of its answer.
         let summary = self.running.as_ref().filter(|running| is_stopped && running.job.row.leads_cut());
@@ -126,7 +126,7 @@ impl Actor {
         self.told.retain(|(told, _)| told.row.run_id != job.row.run_id);
         let was_to_be_told = job.events_as.is_some() || job.cut.is_some();
         let is_told = was_to_be_told && self.told.len() == waiting;
-        let now = self.shared.clock.now_ms();
+        let now = self.parts.clock.now_ms();
         let mut emitter = self.emitter(&Job { events_as: None, ..job.clone() });
         let broadcasts = match job.row.payload.facts.wants.command {
             _ if is_told => Vec::new(),
@@ -147,7 +147,7 @@ impl Actor {
         };
         self.publish(broadcasts).await;
         self.deadlines.retain(|(_, run_id)| *run_id != record.run_id);
-        self.shared.registry.conclude(record);
+        self.parts.registry.conclude(record);
     }
 
     /// Deadline at which a `chat.send` is stopped; `agent` requests have their run's own timeout

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use openclaw_agent::hooks::payload::{HookContext, SessionEnd, SessionStart};
 use openclaw_agent::hooks::{CommandAction, Event, EventKind, HookBus, HookPoint};
+use openclaw_journal::clock::Clock;
 use openclaw_sessions::transcript::{TranscriptRef, Transcripts};
 use openclaw_sessions::{SessionEntry, SessionKey, history};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{context, has_program, shown_config};
-use crate::runner::Runner;
-use crate::said::Aside;
-use crate::said::Destination;
+use crate::hooks::{HookEvents, Hooks, context, has_program, shown_config};
+use crate::notices::Notices;
+use crate::rows::SessionRows;
+use crate::said::{Aside, Destination};
+use crate::send_rules::SendRules;
 
 /// Number of a conversation's messages that are counted at most.
 const MAX_COUNTED: usize = 100_000;
@@ -55,12 +57,40 @@ pub struct GivenBy {
     pub chat: Option<HookChat>,
 }
 
-impl Runner {
+/// Hooks at the beginning and the end of conversations. What programs want said there is said.
+pub struct ConversationHooks {
+    hooks: Arc<Hooks>,
+    events: HookEvents,
+    rows: Arc<SessionRows>,
+    transcripts: Arc<dyn Transcripts>,
+    send_rules: Arc<SendRules>,
+    notices: Arc<Notices>,
+    clock: Clock,
+}
+
+impl ConversationHooks {
+    pub(crate) fn new(
+        hooks: Arc<Hooks>,
+        events: HookEvents,
+        rows: Arc<SessionRows>,
+        transcripts: Arc<dyn Transcripts>,
+        send_rules: Arc<SendRules>,
+        notices: Arc<Notices>,
+        clock: Clock,
+    ) -> Self {
+        Self { hooks, events, rows, transcripts, send_rules, notices, clock }
+    }
+
+    /// Tells the handlers of an event; see [`HookEvents::fire`].
+    pub fn fire(&self, bus: &HookBus, event: Event) -> impl Future<Output = Vec<String>> + Send + use<> {
+        self.events.fire(bus, event)
+    }
+
     /// Tells of a conversation that begins. Waits for the programs that are told of commands, as
     /// OpenClaw does, so that files they write are there when the agent looks. Once the run is
     /// stopped, they go on beside the work.
     pub async fn restarted(&self, restart: Restart<'_>, stop: &CancellationToken) {
-        let Some(bus) = self.hooks_now() else { return };
+        let Some(bus) = self.hooks.hooks_now() else { return };
         let (key, current) = (restart.key, restart.current);
         if let Some(previous) = restart.previous {
             self.tell_end(&bus, key, previous);
@@ -81,9 +111,9 @@ impl Runner {
             ("previousSessionEntry", restart.previous.and_then(|entry| serde_json::to_value(entry).ok())),
             ("commandSource", Some(json!(restart.source))),
             ("senderId", restart.sender.map(Value::from)),
-            ("cfg", has_program(&bus, kind).then(|| shown_config(&self.settings()))),
+            ("cfg", has_program(&bus, kind).then(|| shown_config(&self.hooks.settings()))),
         ]);
-        let mut telling = Box::pin(self.fire(&bus, self.event(kind, key, context)));
+        let mut telling = Box::pin(self.events.fire(&bus, self.hooks.event(kind, key, context)));
         let said = tokio::select! { biased;
             said = &mut telling => said,
             () = stop.cancelled() => return bus.tasks().spawn(async move { drop(telling.await) }),
@@ -94,24 +124,24 @@ impl Runner {
     /// Sends the texts of hooks to the chat of a command. The web chat shows none of them.
     async fn say_for_hooks(&self, key: &SessionKey, chat: Option<HookChat>, said: Vec<String>) {
         let Some(HookChat { at, id }) = chat.filter(|_| !said.is_empty()) else { return };
-        let may = self.may_deliver(key, &at.address.channel).await;
+        let may = self.send_rules.may_deliver(key, &at.address.channel).await;
         if may.inspect_err(|error| tracing::warn!(%error, "what hooks say is not said")).unwrap_or_default() {
             let aside = Aside { text: said.join("\n\n"), ..Aside::default() };
-            self.say_aside(key, at, &id, aside).await;
+            self.notices.say_aside(key, at, &id, aside).await;
         }
     }
 
     /// Tells that a session's runs were stopped. Runs beside the work, so that the caller does not
     /// wait.
     pub fn stopped(self: &Arc<Self>, key: &SessionKey, by: GivenBy) {
-        let Some(bus) = self.hooks_now() else { return };
+        let Some(bus) = self.hooks.hooks_now() else { return };
         let kind = EventKind::Command(CommandAction::Stop);
         if !bus.set().hears(kind) {
             return;
         }
-        let (runner, key, tasks) = (Arc::clone(self), key.clone(), Arc::clone(self.hooks.tasks()));
+        let (own, key, tasks) = (Arc::clone(self), key.clone(), Arc::clone(self.hooks.tasks()));
         tasks.spawn(async move {
-            let entry = runner.entry_or_none(&key).await;
+            let entry = own.rows.entry_or_none(&key).await;
             let id = entry.as_deref().and_then(|entry| entry.session_id.as_ref());
             let context = context([
                 ("sessionEntry", entry.as_deref().and_then(|entry| serde_json::to_value(entry).ok())),
@@ -119,9 +149,9 @@ impl Runner {
                 ("commandSource", Some(json!(by.source))),
                 ("senderId", by.sender.map(Value::from)),
             ]);
-            let event = runner.event(kind, &key, context);
-            let said = runner.fire(&bus, event).await;
-            runner.say_for_hooks(&key, by.chat, said).await;
+            let event = own.hooks.event(kind, &key, context);
+            let said = own.events.fire(&bus, event).await;
+            own.say_for_hooks(&key, by.chat, said).await;
         });
     }
 
@@ -138,9 +168,9 @@ impl Runner {
             bus: bus.clone(),
             context: self.of_session(key, id.as_str()),
             session_id: id.to_string(),
-            transcript: self.deps.transcripts.find(&self.key_rules().agent_of(key), entry),
-            transcripts: Arc::clone(&self.deps.transcripts),
-            now: self.shared.clock.now_ms(),
+            transcript: self.transcripts.find(&self.rows.key_rules().agent_of(key), entry),
+            transcripts: Arc::clone(&self.transcripts),
+            now: self.clock.now_ms(),
         })
     }
 
@@ -154,16 +184,9 @@ impl Runner {
     ) -> Option<EndedConversation> {
         Some(self.ending(bus, key, entry)?.counted().await)
     }
-
-    /// An event of now.
-    pub fn event(&self, kind: EventKind, key: &SessionKey, context: serde_json::Map<String, Value>) -> Event {
-        let timestamp = self.shared.clock.now_ms();
-        Event { kind, session_key: key.to_string(), context, timestamp, messages: Vec::new() }
-    }
-
     fn of_session(&self, key: &SessionKey, id: &str) -> HookContext {
         HookContext {
-            agent_id: Some(self.key_rules().agent_of(key).to_string()),
+            agent_id: Some(self.rows.key_rules().agent_of(key).to_string()),
             session_key: Some(key.clone()),
             session_id: Some(id.to_owned()),
             ..HookContext::default()
