@@ -29,7 +29,7 @@ pub enum RunEnding {
     Answered(RunRecord, Option<Box<Message>>),
     /// Interrupted by a shutdown; the message is taken up again by the next start.
     Interrupted,
-    /// Stopped, but an earlier process has written the answer, which is still to be sent: [`work`](crate::work())
+    /// Stopped, but an earlier process has written the answer, which is still to be sent: [`Runner::work`](crate::Runner::work)
     /// does that.
     Unsent,
 }

@@ -1,12 +1,19 @@
 //! Runs, each from an accepted message to a stored result. The order of the steps is the promise of
 //! `docs/durability.md`. The crate starts no run by itself and knows no lane: what a run asks of the
-//! gateway around it goes through [`RunHost`]. Begin with [`work()`].
+//! gateway around it goes through [`RunHost`]. Begin with [`Runner::work`].
 //!
+//! Each subject is a struct that names what it uses, in the file of its name; [`parts`] puts them
+//! together, and is the only place that sees them all. [`Runner`] drives one message, [`turn`] its turn.
+//!
+//! - [`rows`] are the rows of sessions, [`send_rules`] and [`session_rights`] what they permit,
+//!   [`stored_messages`] the messages of the inbox. [`hooks`] tells programs of runs,
+//!   [`conversation_hooks`] of conversations; [`replies`] makes the answers to chats, [`notices`] what
+//!   the gateway says there by itself.
 //! - [`decide`] works before that, when the message is accepted. [`attempt`] counts the tries of a
 //!   message, [`given_up`] ends one that was tried too often; [`gathered`] puts messages together
 //!   that share a run.
 //! - [`command`] answers messages for the gateway, [`skill_tool`] those for a skill's tool;
-//!   [`shortcut`] answers one among words. [`work()`] does all of this for one message,
+//!   [`shortcut`] answers one among words. [`work`] does all of this for one message,
 //!   [`ending`] stores how it ended.
 //! - [`session`] finds the conversation, [`protections`] tells if it may go on here, [`contact`]
 //!   notes the place where it is held, [`wording`] makes the model's view of the message,
