@@ -5,39 +5,40 @@
 //! under the message's own entry id, and only then is the message finished. A message from a chat
 //! platform is answered there alone.
 
+mod aside;
+mod in_turn;
+mod store;
+
 use std::sync::Arc;
 
 use openclaw_agent::event::RunEvent;
 use openclaw_channels::Button;
 use openclaw_journal::api::{RunOutcome, RunRecord};
-use openclaw_journal::delivery::Author;
 use openclaw_journal::inbox::{InboxRow, Queued, RequestForm};
 use openclaw_journal::intent::Intent;
 use openclaw_journal::job::Job;
-use openclaw_journal::journal::{Journal, Update};
+use openclaw_journal::journal::Journal;
 use openclaw_journal::run_result::RunResult;
 use openclaw_protocol::message::Message;
-use openclaw_runtime::setup::LiveSettings;
-use openclaw_runtime::surroundings::Surroundings;
-use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::transcript::inject::injected;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::COMMAND_PATIENCE;
-use super::compaction::Compactions;
 use super::inject::{AnsweredIn, PutError, RunTranscript, TranscriptWords};
 use super::rows::SessionRows;
-use super::session::{RunSession, SessionOpener, transcript_of};
-use super::skill_tool::{self, ToolCalls};
 use crate::blocked::ObstacleWaits;
 use crate::control::RunControl;
 use crate::ending::{RunEnding, RunEnds};
 use crate::not_begun::NotBegun;
 use crate::said::FinalReplies;
 use crate::unanswered::Unanswered;
-use openclaw_commands::{CommandContext, CommandResponse, CommandServices, CommandSession, Then};
+use openclaw_commands::{CommandContext, CommandResponse, Then};
+
+pub use aside::AsideAnswers;
+pub(crate) use in_turn::TurnAnswers;
+pub(crate) use store::AnswerStore;
 
 /// The gateway's own answer to a message.
 #[derive(Debug)]
@@ -57,167 +58,6 @@ impl GatewayAnswer {
     /// Returns the part of the answer that clients hear.
     pub fn told(&self) -> Option<&Message> {
         self.message.as_deref().filter(|_| self.place.is_some())
-    }
-}
-
-/// Parts for storing answers of the gateway itself.
-pub(crate) struct AnswerStore {
-    ends: Arc<RunEnds>,
-    /// Services of the gateway; `None` if there is no gateway.
-    surroundings: Option<Arc<dyn Surroundings>>,
-}
-
-impl AnswerStore {
-    pub(crate) fn new(ends: Arc<RunEnds>, surroundings: Option<Arc<dyn Surroundings>>) -> Self {
-        Self { ends, surroundings }
-    }
-
-    /// Stores in the inbox that a message is answered, with the answer, before anybody is told: a
-    /// later choice is not overruled by doing it again after a crash.
-    pub(crate) async fn store(
-        &self,
-        row: &InboxRow,
-        answer: GatewayAnswer,
-    ) -> Result<GatewayAnswer, NotBegun> {
-        let record = self.ends.record(row, None, outcome(answer.message.as_deref()));
-        let is_agents = matches!(row.payload.to_gateway(), Intent::Announcement);
-        let author = if is_agents { Author::Other } else { Author::Gateway };
-        let said = FinalReplies { buttons: answer.buttons.clone(), author, ..FinalReplies::default() };
-        self.ends.answered(row, record, said).await?;
-        if let (Some(Then::Restart), Some(around)) = (answer.then, &self.surroundings) {
-            around.restart();
-        }
-        Ok(answer)
-    }
-}
-
-/// Parts for answering messages to the gateway itself in their turn.
-pub(crate) struct TurnAnswers {
-    settings: LiveSettings,
-    services: Arc<CommandServices>,
-    sessions: Arc<SessionOpener>,
-    journal: Arc<dyn Journal>,
-    compactions: Compactions,
-    tool_calls: ToolCalls,
-    answers: Arc<AnswerStore>,
-}
-
-impl TurnAnswers {
-    pub(crate) fn new(
-        settings: LiveSettings,
-        services: Arc<CommandServices>,
-        sessions: Arc<SessionOpener>,
-        journal: Arc<dyn Journal>,
-        compactions: Compactions,
-        tool_calls: ToolCalls,
-        answers: Arc<AnswerStore>,
-    ) -> Self {
-        Self { settings, services, sessions, journal, compactions, tool_calls, answers }
-    }
-
-    async fn answer_in_turn(
-        &self,
-        row: &InboxRow,
-        control: &RunControl,
-        refusal: Option<String>,
-        events: &mpsc::Sender<RunEvent>,
-    ) -> Result<GatewayAnswer, NotBegun> {
-        let settings = self.settings.now();
-        let session = self.sessions.session(row, &settings, None, &control.cancel).await?;
-        // Noted before the tool is called: what was begun once is not done again.
-        let was_begun = row.recovered && row.session_id.is_some();
-        session.note(&*self.journal, row).await?;
-        let RunSession { key, agent, entry, id, transcript, .. } = &session;
-        let place = AnsweredIn::new(transcript.clone(), id, &agent.workspace);
-        if let Some(record) = &row.answered {
-            let text = record.outcome.result().and_then(|result| result.texts().next());
-            return Ok(answer_of(row, text.map(CommandResponse::from), place));
-        }
-        let context = self.services.context(
-            CommandSession { settings: &settings, key, agent, entry },
-            row,
-            &control.cancel,
-        );
-        let context = CommandContext { was_begun, overtaken: Some(&control.overtaken), ..context };
-        let response = match (refusal, row.payload.to_gateway()) {
-            (Some(refusal), _) => Some(refusal.into()),
-            (None, Intent::Command { arguments, .. }) if row.payload.compacts() => {
-                let cancel = control.cancel.clone();
-                let asked = (arguments.as_str(), row.payload.conversation());
-                Some(Box::pin(self.compactions.compact_now(&session, &settings, asked, cancel)).await?.into())
-            }
-            (None, Intent::Tool(_)) if was_begun => Some(skill_tool::INTERRUPTED.into()),
-            (None, Intent::Tool(wish)) => Some(
-                Box::pin(self.tool_calls.call_tool(row, &context, &session, wish, control, events))
-                    .await?
-                    .into(),
-            ),
-            (None, _) => answer(&context, row).await?,
-        };
-        self.answers.store(row, answer_of(row, response, place)).await
-    }
-}
-
-/// Parts for answering commands beside the run of their session.
-pub struct AsideAnswers {
-    settings: LiveSettings,
-    services: Arc<CommandServices>,
-    rows: Arc<SessionRows>,
-    transcripts: Arc<dyn Transcripts>,
-    journal: Arc<dyn Journal>,
-    answers: Arc<AnswerStore>,
-    /// Cancelled when runs stop where they are.
-    kill: CancellationToken,
-}
-
-impl AsideAnswers {
-    pub(crate) fn new(
-        settings: LiveSettings,
-        services: Arc<CommandServices>,
-        rows: Arc<SessionRows>,
-        transcripts: Arc<dyn Transcripts>,
-        journal: Arc<dyn Journal>,
-        answers: Arc<AnswerStore>,
-        kill: CancellationToken,
-    ) -> Self {
-        Self { settings, services, rows, transcripts, journal, answers, kill }
-    }
-
-    /// Carries out a message's request while a run of its session is under way. Clients may be told the
-    /// answer at once; it is written into the transcript by [`close`]. `overtaken` is cancelled once
-    /// something else waits for it.
-    pub async fn answer_aside(&self, row: &InboxRow, overtaken: &CancellationToken) -> Option<GatewayAnswer> {
-        match self.answer_beside_run(row, overtaken).await {
-            Ok(answer) => answer,
-            Err(NotBegun { message, .. }) => {
-                tracing::warn!(run_id = %row.run_id, session = %row.session_key, %message, "a command has to wait");
-                None
-            }
-        }
-    }
-
-    async fn answer_beside_run(
-        &self,
-        row: &InboxRow,
-        overtaken: &CancellationToken,
-    ) -> Result<Option<GatewayAnswer>, NotBegun> {
-        let settings = self.settings.now();
-        let key = &row.session_key;
-        let agent = settings.config.agent(&key.agent_or(&settings.sessions.default_agent()));
-        let Some(found) = self.rows.get(key).await? else { return Ok(None) };
-        let Some(id) = found.entry.session_id.clone() else { return Ok(None) };
-        // The place where the run has it, which looks at the disk too.
-        let transcript = transcript_of(&*self.transcripts, &agent.id, key, &id, Some(&found.entry))?;
-        self.journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
-        let context = self.services.context(
-            CommandSession { settings: &settings, key, agent: &agent, entry: &found.entry },
-            row,
-            &self.kill,
-        );
-        let context = CommandContext { overtaken: Some(overtaken), ..context };
-        let response = answer(&context, row).await?;
-        let place = AnsweredIn::new(transcript, &id, &agent.workspace);
-        self.answers.store(row, answer_of(row, response, place)).await.map(Some)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::rows::SessionRows;
 use crate::sandbox;
 
 /// Limits of sessions: by their keys and rows, and for sub-agents by what they were started with.
-pub struct SessionRights {
+pub(crate) struct SessionRights {
     rows: Arc<SessionRows>,
     child_runs: Arc<ChildRuns>,
 }

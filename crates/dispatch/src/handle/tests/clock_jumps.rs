@@ -10,7 +10,6 @@ use openclaw_journal::clock::Clock;
 use openclaw_journal::journal::CommitDurability;
 
 use super::*;
-use crate::intake;
 use crate::subagents::sweep;
 
 const HOUR: i64 = 3_600_000;
