@@ -10,7 +10,7 @@ use divan::Bencher;
 use openclaw_protocol::params::sessions::{SessionListDefaults, SessionsListParams};
 use openclaw_sessions::methods::{self, ModelName};
 use openclaw_sessions::store::{Edit, FileStore, FileStoreOptions, Query, Refused, Rows, update_with};
-use openclaw_sessions::transcript::{FileTranscripts, Transcripts};
+use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{Layout, SessionKey, SessionSettings, SessionStore};
 use openclaw_testkit::many_sessions::{self, OLDEST, Skills};
 use serde_json::json;
@@ -48,7 +48,7 @@ impl Bench {
     fn list(&self, store: &FileStore, params: &SessionsListParams) -> usize {
         let defaults = SessionListDefaults { model_provider: None, model: None, context_tokens: None };
         let model = |_: &_| Arc::new(ModelName::new("fake", "fake-1"));
-        let transcripts: Arc<dyn Transcripts> = Arc::new(FileTranscripts::new(self.layout()));
+        let transcripts = Transcripts::in_files(self.layout());
         let listed = methods::list(store, &transcripts, params, defaults, model, |_| None);
         self.runtime.block_on(listed).unwrap().sessions.len()
     }

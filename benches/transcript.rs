@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use divan::Bencher;
 use openclaw_sessions::history;
-use openclaw_sessions::transcript::{Branch, EntryId, FileReader, OpenTranscript as _, TranscriptFile};
+use openclaw_sessions::transcript::{Branch, EntryId, OpenTranscript, TranscriptReader};
 use openclaw_testkit::long_sessions;
 use serde_json::json;
 
@@ -31,13 +31,13 @@ fn transcript(entries: usize) -> (tempfile::TempDir, std::path::PathBuf) {
 #[divan::bench(args = ENTRIES, sample_size = 1)]
 fn open(bencher: Bencher<'_, '_>, entries: usize) {
     let (_dir, path) = transcript(entries);
-    bencher.bench_local(|| TranscriptFile::open(&path).unwrap());
+    bencher.bench_local(|| OpenTranscript::open_file(&path).unwrap());
 }
 
 #[divan::bench(args = ENTRIES, sample_size = 1)]
 fn open_and_context(bencher: Bencher<'_, '_>, entries: usize) {
     let (_dir, path) = transcript(entries);
-    bencher.bench_local(|| TranscriptFile::open(&path).unwrap().context().unwrap());
+    bencher.bench_local(|| OpenTranscript::open_file(&path).unwrap().context().unwrap());
 }
 
 /// The last page of `chat.history`.
@@ -45,7 +45,7 @@ fn open_and_context(bencher: Bencher<'_, '_>, entries: usize) {
 fn tail(bencher: Bencher<'_, '_>, entries: usize) {
     let (_dir, path) = transcript(entries);
     bencher.bench_local(|| {
-        let shown = history::read(&FileReader::new(&path), SHOWN).unwrap();
+        let shown = history::read(&TranscriptReader::of_file(&path), SHOWN).unwrap();
         assert_eq!(shown.len(), SHOWN);
         shown
     });
@@ -97,7 +97,7 @@ fn write_long(path: &Path) {
 fn open_and_context_of_200_mb(bencher: Bencher<'_, '_>) {
     let path = &LONG_TRANSCRIPT.1;
     bencher.bench_local(|| {
-        let mut file = TranscriptFile::open(path).unwrap();
+        let mut file = OpenTranscript::open_file(path).unwrap();
         assert_eq!(file.context().unwrap().messages.len(), 21);
         assert!(file.len() < 2_000, "no more than the end is read");
         file
@@ -108,7 +108,7 @@ fn open_and_context_of_200_mb(bencher: Bencher<'_, '_>) {
 #[divan::bench(sample_size = 1)]
 fn tail_of_200_mb(bencher: Bencher<'_, '_>) {
     let path = &LONG_TRANSCRIPT.1;
-    bencher.bench_local(|| history::read(&FileReader::new(path), SHOWN).unwrap());
+    bencher.bench_local(|| history::read(&TranscriptReader::of_file(path), SHOWN).unwrap());
 }
 
 /// Going back to its first entry: all of it is read.
@@ -116,7 +116,7 @@ fn tail_of_200_mb(bencher: Bencher<'_, '_>) {
 fn branch_from_the_start_of_200_mb(bencher: Bencher<'_, '_>) {
     let path = &LONG_TRANSCRIPT.1;
     bencher.bench_local(|| {
-        let mut file = TranscriptFile::open(path).unwrap();
+        let mut file = OpenTranscript::open_file(path).unwrap();
         file.branch(Branch::At(EntryId::new("00000000"))).unwrap();
         assert!(file.len() > 50_000);
         file

@@ -25,7 +25,7 @@ use openclaw_sessions::key::KeyRules;
 use openclaw_sessions::store::{
     Change, FileStore, FileStoreOptions, Query, Row, Rows, Selection, StoreFuture, StoredRows, Visitor,
 };
-use openclaw_sessions::transcript::{FileTranscripts, MemoryTranscripts, Transcripts};
+use openclaw_sessions::transcript::{MemoryLogs, Transcripts};
 use openclaw_sessions::{Layout, SessionEntry, SessionKey, SessionStore};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -342,7 +342,7 @@ fn short(event: &Broadcast) -> String {
 /// files.
 #[derive(Clone)]
 enum Storage {
-    Memory(StoredRows, MemoryTranscripts),
+    Memory(StoredRows, MemoryLogs),
     Files(Layout),
 }
 
@@ -350,7 +350,7 @@ static STORAGES: Mutex<BTreeMap<PathBuf, Storage>> = Mutex::new(BTreeMap::new())
 
 impl Storage {
     fn in_memory(rules: &KeyRules) -> Self {
-        Self::Memory(StoredRows::new(rules.clone()), MemoryTranscripts::default())
+        Self::Memory(StoredRows::new(rules.clone()), MemoryLogs::default())
     }
 
     /// Returns the storage that was opened for a directory; the same after a restart.
@@ -358,19 +358,19 @@ impl Storage {
         STORAGES.lock().get(dir).cloned()
     }
 
-    fn open(self, rules: KeyRules) -> (Arc<dyn SessionStore>, Arc<dyn Transcripts>) {
+    fn open(self, rules: KeyRules) -> (Arc<dyn SessionStore>, Transcripts) {
         match self {
-            Self::Memory(rows, transcripts) => (Arc::new(rows.open()), Arc::new(transcripts)),
+            Self::Memory(rows, logs) => (Arc::new(rows.open()), logs.transcripts()),
             Self::Files(layout) => {
                 let options = FileStoreOptions::new(layout.clone(), rules, vec![AgentId::default()]);
-                (Arc::new(FileStore::open(options).unwrap()), Arc::new(FileTranscripts::new(layout)))
+                (Arc::new(FileStore::open(options).unwrap()), Transcripts::in_files(layout))
             }
         }
     }
 }
 
 /// The transcripts of a state directory.
-pub(crate) fn transcripts(dir: &Path) -> Arc<dyn Transcripts> {
+pub(crate) fn transcripts(dir: &Path) -> Transcripts {
     Storage::of(dir).expect("a dispatcher was started there").open(KeyRules::default()).1
 }
 
@@ -535,9 +535,9 @@ pub(crate) fn crash(dir: &Path) -> tempfile::TempDir {
     // First: what was written meanwhile is found to be ahead of it, never behind.
     memory::copy(dir, to.path());
     match Storage::of(dir) {
-        Some(Storage::Memory(rows, transcripts)) => {
-            let transcripts = transcripts.copied(|| copy_files(dir, to.path()).unwrap());
-            STORAGES.lock().insert(to.path().to_path_buf(), Storage::Memory(rows.copied(), transcripts));
+        Some(Storage::Memory(rows, logs)) => {
+            let logs = logs.copied(|| copy_files(dir, to.path()).unwrap());
+            STORAGES.lock().insert(to.path().to_path_buf(), Storage::Memory(rows.copied(), logs));
         }
         Some(Storage::Files(_)) => {
             copy_files(dir, to.path()).unwrap();
@@ -561,8 +561,8 @@ pub(crate) fn unfinish(dir: &Path, run_id: &str) {
 
 /// The messages of every transcript, as `role: text`, with tool calls counted.
 pub(crate) fn said(dir: &Path) -> Vec<String> {
-    if let Some(Storage::Memory(_, transcripts)) = Storage::of(dir) {
-        let entries = transcripts.all().into_iter().flat_map(|(_, entries)| entries);
+    if let Some(Storage::Memory(_, logs)) = Storage::of(dir) {
+        let entries = logs.all().into_iter().flat_map(|(_, entries)| entries);
         let values = entries.map(|entry| serde_json::to_value(entry).unwrap());
         return values
             .filter(|entry| entry["type"] == "message")

@@ -26,7 +26,7 @@ use openclaw_dispatch::{AgentMessage, Broadcast, Deps, Dispatch, Sent, Settings}
 use openclaw_models::{Http, Models, Variables};
 use openclaw_protocol::{AgentId, RunId, SessionKey};
 use openclaw_sessions::store::{FileStore, FileStoreOptions};
-use openclaw_sessions::transcript::FileTranscripts;
+use openclaw_sessions::transcript::Transcripts;
 use openclaw_sessions::{Layout, SessionStore, ids};
 use openclaw_testkit::model_server::{Captured, Gate, ModelServer, Reply, ScriptedCall, ScriptedUsage, Step};
 use serde_json::{Value, json};
@@ -261,7 +261,7 @@ impl Person {
             // The sender may go: what was sent stays.
             settings: watch::channel(Arc::new(settings)).1,
             store: Arc::clone(&store),
-            transcripts: Arc::new(FileTranscripts::new(layout)),
+            transcripts: Transcripts::in_files(layout),
             models: Models::new(Variables::from(&environment), Http::default()),
             skills: Arc::default(),
             platforms: Arc::new(Platforms::new(vec![Arc::new(Telegram)])),

@@ -76,7 +76,7 @@ pub(crate) struct MethodServices {
     pub(crate) reload: Reload,
     pub(crate) control: GatewayControl,
     pub(crate) sessions: Arc<dyn SessionStore>,
-    pub(crate) transcripts: Arc<dyn Transcripts>,
+    pub(crate) transcripts: Transcripts,
     pub(crate) usage: UsageIndex,
     pub(crate) models: Models,
     pub(crate) quotas: Arc<QuotaCache>,

@@ -14,7 +14,7 @@ use crate::obstacle::{Obstacle, PAUSE};
 /// Parts for waiting until an obstacle is gone.
 pub(crate) struct ObstacleWaits {
     journal: Arc<dyn Journal>,
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
     /// Cancelled when no run is started any more.
     stopping: CancellationToken,
 }
@@ -22,7 +22,7 @@ pub(crate) struct ObstacleWaits {
 impl ObstacleWaits {
     pub(crate) fn new(
         journal: Arc<dyn Journal>,
-        transcripts: Arc<dyn Transcripts>,
+        transcripts: Transcripts,
         stopping: CancellationToken,
     ) -> Self {
         Self { journal, transcripts, stopping }

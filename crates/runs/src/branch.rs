@@ -450,7 +450,7 @@ mod tests {
     use openclaw_journal::request::RunRequest;
     use openclaw_protocol::message::Block;
     use openclaw_protocol::{AgentId, RunId, SessionId, SessionKey};
-    use openclaw_sessions::transcript::{MemoryTranscripts, NewTranscript, TranscriptLock, Transcripts};
+    use openclaw_sessions::transcript::{MemoryLogs, NewTranscript, TranscriptLock, Transcripts};
 
     use super::*;
 
@@ -470,7 +470,7 @@ mod tests {
         }
     }
 
-    async fn opened(all: &Arc<dyn Transcripts>) -> RunBranch {
+    async fn opened(all: &Transcripts) -> RunBranch {
         let transcript = all.of_new(&AgentId::default(), &SessionId::new("s")).unwrap();
         let new = NewTranscript { session_id: "s".to_owned(), cwd: "/".to_owned(), parent: None };
         let lock = TranscriptLock::acquire_now(all, &transcript).await.unwrap();
@@ -509,7 +509,7 @@ mod tests {
     async fn of_an_answer_and_a_stop_the_first_one_counts() {
         use openclaw_agent::Transcript as _;
         for is_stopped in [false, true] {
-            let all: Arc<dyn Transcripts> = Arc::new(MemoryTranscripts::default());
+            let all = MemoryLogs::default().transcripts();
             let mut branch = opened(&all).await;
             begin(&mut branch, &row("one", 1)).await;
             assert!(!is_stopped || branch.control.end.stop());
@@ -526,7 +526,7 @@ mod tests {
     #[tokio::test]
     async fn a_resumed_message_takes_its_own_answer_and_no_other() {
         for answered in [true, false] {
-            let all: Arc<dyn Transcripts> = Arc::new(MemoryTranscripts::default());
+            let all = MemoryLogs::default().transcripts();
             let (one, two) = (row("one", 1), row("two", 2));
             let mut branch = opened(&all).await;
             assert_eq!(begin(&mut branch, &one).await, Prompted::NotYet("id-one".to_owned()));

@@ -163,7 +163,7 @@ impl AfterRuns {
 /// Parts for compacting a conversation at somebody's request.
 pub(crate) struct Compactions {
     models: Arc<SessionModels>,
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
     kept: Arc<KeptTranscripts>,
     store: Arc<dyn SessionStore>,
     system_events: Arc<SystemEvents>,
@@ -175,7 +175,7 @@ pub(crate) struct Compactions {
 impl Compactions {
     pub(crate) fn new(
         models: Arc<SessionModels>,
-        transcripts: Arc<dyn Transcripts>,
+        transcripts: Transcripts,
         kept: Arc<KeptTranscripts>,
         store: Arc<dyn SessionStore>,
         system_events: Arc<SystemEvents>,

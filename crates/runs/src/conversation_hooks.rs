@@ -62,7 +62,7 @@ pub struct ConversationHooks {
     hooks: Arc<Hooks>,
     events: HookEvents,
     rows: Arc<SessionRows>,
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
     send_rules: Arc<SendRules>,
     notices: Arc<Notices>,
     clock: Clock,
@@ -73,7 +73,7 @@ impl ConversationHooks {
         hooks: Arc<Hooks>,
         events: HookEvents,
         rows: Arc<SessionRows>,
-        transcripts: Arc<dyn Transcripts>,
+        transcripts: Transcripts,
         send_rules: Arc<SendRules>,
         notices: Arc<Notices>,
         clock: Clock,
@@ -169,7 +169,7 @@ impl ConversationHooks {
             context: self.of_session(key, id.as_str()),
             session_id: id.to_string(),
             transcript: self.transcripts.find(&self.rows.key_rules().agent_of(key), entry),
-            transcripts: Arc::clone(&self.transcripts),
+            transcripts: self.transcripts.clone(),
             now: self.clock.now_ms(),
         })
     }
@@ -200,7 +200,7 @@ struct EndingConversation {
     context: HookContext,
     session_id: String,
     transcript: Option<TranscriptRef>,
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
     now: i64,
 }
 
@@ -217,7 +217,7 @@ impl EndingConversation {
     async fn counted(self) -> EndedConversation {
         let Self { bus, context, session_id, transcript, transcripts, now } = self;
         let counted =
-            tokio::task::spawn_blocking(move || transcript.map(|found| count(&*transcripts, &found)));
+            tokio::task::spawn_blocking(move || transcript.map(|found| count(&transcripts, &found)));
         let (message_count, begun) = counted.await.ok().flatten().unwrap_or((0, now));
         let duration_ms = u64::try_from(now.saturating_sub(begun)).unwrap_or_default();
         EndedConversation { bus, context, session_id, message_count, duration_ms }
@@ -234,8 +234,8 @@ impl EndedConversation {
 }
 
 /// Returns the number of messages of a transcript, and the time of the first in Unix milliseconds.
-fn count(transcripts: &dyn Transcripts, transcript: &TranscriptRef) -> (usize, i64) {
-    let read = history::read(&*transcripts.reader(transcript), MAX_COUNTED).unwrap_or_default();
+fn count(transcripts: &Transcripts, transcript: &TranscriptRef) -> (usize, i64) {
+    let read = history::read(&transcripts.reader(transcript), MAX_COUNTED).unwrap_or_default();
     let first = read.first().and_then(|entry| serde_json::from_str::<Value>(entry.get()).ok());
     let begun = first.and_then(|first| first.get("timestamp")?.as_i64());
     (read.len(), begun.unwrap_or(i64::MAX))

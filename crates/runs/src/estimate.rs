@@ -23,7 +23,7 @@ use crate::session_rights::SessionRights;
 /// Parts for determining the prompt of a run without making it.
 pub(crate) struct Estimator {
     rights: Arc<SessionRights>,
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
     models: Arc<SessionModels>,
     equipment: Arc<Equipment>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Estimator {
 impl Estimator {
     pub(crate) fn new(
         rights: Arc<SessionRights>,
-        transcripts: Arc<dyn Transcripts>,
+        transcripts: Transcripts,
         models: Arc<SessionModels>,
         equipment: Arc<Equipment>,
     ) -> Self {
@@ -51,7 +51,7 @@ impl Estimator {
         let started_with = self.rights.started_with(key);
         let within = self.rights.within(settings, (key, &agent.id), entry, started_with.as_ref());
         let rights = settle::of_owner(tools, within);
-        let session = RunSession::of_row(&*self.transcripts, key, agent, &Arc::new(entry.clone()), rights)?;
+        let session = RunSession::of_row(&self.transcripts, key, agent, &Arc::new(entry.clone()), rights)?;
         let selected = self.models.next(&settings.models, agent, key, entry).await?;
         let first = selected.candidates.first();
         let first = first.ok_or_else(|| NotBegun::because("Error: no model is configured"))?;

@@ -2,7 +2,6 @@
 //! `sessions.md` §5.7).
 
 use std::path::Path;
-use std::sync::Arc;
 
 use openclaw_protocol::{AgentId, SessionId};
 use openclaw_sessions::transcript::{
@@ -29,7 +28,7 @@ pub(super) struct Child<'a> {
 /// place, and nothing was appended to it by then.
 pub(super) async fn fork(
     store: &dyn SessionStore,
-    transcripts: &Arc<dyn Transcripts>,
+    transcripts: &Transcripts,
     (parent, agent): (&SessionKey, &AgentId),
     child: &Child<'_>,
 ) -> Result<Option<TranscriptRef>, NotBegun> {

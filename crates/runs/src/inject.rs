@@ -67,7 +67,7 @@ pub struct Injections {
     conversations: Arc<MessageConversations>,
     rows: Arc<SessionRows>,
     settings: LiveSettings,
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
     hub: Arc<Hub>,
     /// Cancelled when runs stop where they are.
     kill: CancellationToken,
@@ -79,7 +79,7 @@ impl Injections {
         conversations: Arc<MessageConversations>,
         rows: Arc<SessionRows>,
         settings: LiveSettings,
-        transcripts: Arc<dyn Transcripts>,
+        transcripts: Transcripts,
         hub: Arc<Hub>,
         kill: CancellationToken,
     ) -> Self {
@@ -177,7 +177,7 @@ impl Injections {
         let found = self.rows.get(key).await.map_err(|error| InjectError::Storage(error.to_string()))?;
         let entry = found.ok_or(InjectError::UnknownSession)?.entry;
         let agent = key.agent_or(&self.settings.now().sessions.default_agent());
-        let transcripts = Arc::clone(&self.transcripts);
+        let transcripts = self.transcripts.clone();
         tokio::task::spawn_blocking(move || transcripts.find(&agent, &entry))
             .await
             .map_err(|error| InjectError::Storage(error.to_string()))?
@@ -210,12 +210,12 @@ impl Injections {
 
 /// Parts for putting words into transcripts beside the runs that hold them.
 pub(crate) struct TranscriptWords {
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
     kept: Arc<KeptTranscripts>,
 }
 
 impl TranscriptWords {
-    pub(crate) fn new(transcripts: Arc<dyn Transcripts>, kept: Arc<KeptTranscripts>) -> Self {
+    pub(crate) fn new(transcripts: Transcripts, kept: Arc<KeptTranscripts>) -> Self {
         Self { transcripts, kept }
     }
 

@@ -86,7 +86,7 @@ pub struct ToolInvocations {
     services: Arc<CommandServices>,
     rights: Arc<SessionRights>,
     routes: Arc<Routes>,
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
     direct: Arc<DirectCalls>,
 }
 
@@ -97,7 +97,7 @@ impl ToolInvocations {
         services: Arc<CommandServices>,
         rights: Arc<SessionRights>,
         routes: Arc<Routes>,
-        transcripts: Arc<dyn Transcripts>,
+        transcripts: Transcripts,
         direct: Arc<DirectCalls>,
     ) -> Self {
         Self { settings, rows, services, rights, routes, transcripts, direct }
@@ -136,7 +136,7 @@ impl ToolInvocations {
         let within = self.rights.within(&settings, (&key, &agent.id), &entry, started_with.as_ref());
         let rights = settle::of_owner(tools, within);
         let session =
-            RunSession::of_row(&*self.transcripts, &key, &agent, &entry, rights).map_err(not_begun)?;
+            RunSession::of_row(&self.transcripts, &key, &agent, &entry, rights).map_err(not_begun)?;
         let skills = equipment.skills_of(&session, &settings).await;
         let shield = equipment.shield(&settings, Vec::new()).map_err(not_begun)?;
         let route = self.routes.route_of(&key).await.and_then(|route| caller.bound_to(route));

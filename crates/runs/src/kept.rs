@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use openclaw_protocol::message::{Block, ImageBlock, Message, UserContent, UserMessage};
     use openclaw_protocol::{AgentId, SessionId};
-    use openclaw_sessions::transcript::{MemoryTranscripts, NewTranscript, TranscriptLock, Transcripts};
+    use openclaw_sessions::transcript::{MemoryLogs, NewTranscript, TranscriptLock};
     use tokio_util::sync::CancellationToken;
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_newest_are_kept_each_for_one_taker() {
-        let all: Arc<dyn Transcripts> = Arc::new(MemoryTranscripts::default());
+        let all = MemoryLogs::default().transcripts();
         let name = |n: usize| all.of_new(&AgentId::default(), &SessionId::new(n.to_string())).unwrap();
         let kept = KeptTranscripts::default();
         for n in 0..=MANY {

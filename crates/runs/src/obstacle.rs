@@ -175,14 +175,14 @@ fn is_full(error: &(dyn Error + 'static)) -> bool {
 mod tests {
     use openclaw_protocol::{AgentId, SessionId};
     use openclaw_sessions::StoreError;
-    use openclaw_sessions::transcript::{MemoryTranscripts, Transcripts as _};
+    use openclaw_sessions::transcript::MemoryLogs;
 
     use super::*;
 
     #[test]
     fn a_lock_that_another_process_holds_will_pass_and_one_that_cannot_be_taken_will_not() {
         let id = SessionId::new("s");
-        let transcript = MemoryTranscripts::default().of_new(&AgentId::default(), &id).unwrap();
+        let transcript = MemoryLogs::default().transcripts().of_new(&AgentId::default(), &id).unwrap();
         let held =
             LockError::Held { waited: Duration::ZERO, holder: Some(7), transcript: transcript.clone() };
         let behind = Obstacle::behind(&held);
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_disk_that_refuses_is_tried_again_and_no_place_of_a_file_is_told() {
         let id = SessionId::new("s");
-        let transcript = MemoryTranscripts::default().of_new(&AgentId::default(), &id).unwrap();
+        let transcript = MemoryLogs::default().transcripts().of_new(&AgentId::default(), &id).unwrap();
         let of = |what| TranscriptError::Io { what, transcript: transcript.clone(), source: eio() };
         for (what, passes) in [("write", true), ("create", true), ("sync", false), ("read", false)] {
             // As the run's transcript has it, and as it is.

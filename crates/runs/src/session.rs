@@ -96,7 +96,7 @@ impl TranscriptFacts<'_> {
 impl RunSession {
     /// Builds a session from its row, without a message.
     pub(super) fn of_row(
-        transcripts: &dyn Transcripts,
+        transcripts: &Transcripts,
         key: &SessionKey,
         agent: &ResolvedAgent,
         entry: &Arc<SessionEntry>,
@@ -128,7 +128,7 @@ impl RunSession {
 pub(crate) struct SessionOpener {
     store: Arc<dyn SessionStore>,
     models: Arc<SessionModels>,
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
     journal: Arc<dyn Journal>,
     clock: Clock,
     hooks: Arc<ConversationHooks>,
@@ -138,7 +138,7 @@ impl SessionOpener {
     pub(crate) fn new(
         store: Arc<dyn SessionStore>,
         models: Arc<SessionModels>,
-        transcripts: Arc<dyn Transcripts>,
+        transcripts: Transcripts,
         journal: Arc<dyn Journal>,
         clock: Clock,
         hooks: Arc<ConversationHooks>,
@@ -164,7 +164,7 @@ impl SessionOpener {
         let id = self.choose(row, &agent_id, stored.as_deref(), settings)?;
         let current = stored.as_deref().filter(|entry| entry.session_id.as_ref() == Some(&id));
         let same = current.is_some();
-        let mut transcript = transcript_of(&*self.transcripts, &agent_id, &key, &id, current)?;
+        let mut transcript = transcript_of(&self.transcripts, &agent_id, &key, &id, current)?;
         let is_named =
             current.is_some_and(|entry| self.transcripts.is_named_by(&transcript, &agent_id, entry));
         let after_abort = current.is_some_and(|entry| entry.aborted_last_run == Some(true));
@@ -324,7 +324,7 @@ impl SessionOpener {
 
 /// Returns the place of a transcript, which need not exist yet. `entry` is the row that has it.
 pub(super) fn transcript_of(
-    transcripts: &dyn Transcripts,
+    transcripts: &Transcripts,
     agent: &AgentId,
     key: &SessionKey,
     id: &SessionId,

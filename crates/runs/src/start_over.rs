@@ -93,7 +93,7 @@ impl DeadEnd {
 
 /// Parts for beginning a conversation anew that no model can go on with.
 pub(crate) struct FreshStarts {
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
     words: Arc<TranscriptWords>,
     rows: Arc<SessionRows>,
     store: Arc<dyn SessionStore>,
@@ -104,7 +104,7 @@ pub(crate) struct FreshStarts {
 
 impl FreshStarts {
     pub(crate) fn new(
-        transcripts: Arc<dyn Transcripts>,
+        transcripts: Transcripts,
         words: Arc<TranscriptWords>,
         rows: Arc<SessionRows>,
         store: Arc<dyn SessionStore>,

@@ -31,7 +31,7 @@ pub struct Deps {
     /// The rows of all sessions.
     pub store: Arc<dyn SessionStore>,
     /// Store of transcripts.
-    pub transcripts: Arc<dyn Transcripts>,
+    pub transcripts: Transcripts,
     /// Source of models.
     pub models: Models,
     /// Skills of all agents; the owner of the process watches for edits of them.

@@ -17,7 +17,6 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 
 use crate::process::{self, Sighting};
-use crate::time::now_ms;
 
 pub(crate) use real::RealDisk;
 
@@ -115,47 +114,40 @@ fn parent_of(path: &Path) -> Option<&Path> {
     path.parent().filter(|parent| !parent.as_os_str().is_empty())
 }
 
-/// True if both describe the same file.
-pub(crate) fn same_file(a: &Metadata, b: &Metadata) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        (a.dev(), a.ino()) == (b.dev(), b.ino())
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (a, b);
-        true
-    }
-}
-
 /// Version of a file: changes when the file is changed or replaced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct FileVersion {
+pub struct FileVersion {
     modified: Option<SystemTime>,
     len: u64,
     inode: u64,
+    device: u64,
 }
 
 impl FileVersion {
+    /// Version of a file that is told from others by a number of its own. `modified` differs for each change.
+    pub fn new(number: u64, len: u64, modified: SystemTime) -> Self {
+        Self { modified: Some(modified), len, inode: number, device: 0 }
+    }
+
     /// The stamp of a file; `None` if there is no file.
     pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
-        match std::fs::metadata(path) {
-            Ok(meta) => Ok(Some(Self::from_meta(&meta))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(look(path)?.as_ref().map(Self::from_meta))
+    }
+
+    /// The same; `None` also for what is no regular file.
+    pub(crate) fn of_regular(path: &Path) -> io::Result<Option<Self>> {
+        Ok(look(path)?.filter(Metadata::is_file).as_ref().map(Self::from_meta))
     }
 
     pub(crate) fn from_meta(meta: &Metadata) -> Self {
         #[cfg(unix)]
-        let inode = {
+        let (inode, device) = {
             use std::os::unix::fs::MetadataExt as _;
-            meta.ino()
+            (meta.ino(), meta.dev())
         };
         #[cfg(not(unix))]
-        let inode = 0;
-        Self { modified: meta.modified().ok(), len: meta.len(), inode }
+        let (inode, device) = (0, 0);
+        Self { modified: meta.modified().ok(), len: meta.len(), inode, device }
     }
 
     /// Time of the last change, if the file system tells it.
@@ -170,35 +162,16 @@ impl FileVersion {
 
     /// True if both are versions of one file that was written to, not replaced.
     pub(crate) fn is_same_file(&self, other: &Self) -> bool {
-        self.inode == other.inode
+        (self.inode, self.device) == (other.inode, other.device)
     }
 }
 
-/// Suffix of the copies that are made of a file before it is changed, before their numbers.
-const BACKUP: &str = "bak-";
-
-/// `<file>.bak-<pid>-<ms>`, a name that is not in use.
-pub(crate) fn backup_path(path: &Path) -> PathBuf {
-    let mut ms = now_ms();
-    loop {
-        let backup = beside(path, &format!("{BACKUP}{}-{ms}", std::process::id()));
-        if !backup.exists() {
-            return backup;
-        }
-        ms += 1;
+fn look(path: &Path) -> io::Result<Option<Metadata>> {
+    match std::fs::metadata(path) {
+        Ok(meta) => Ok(Some(meta)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
-}
-
-/// Returns the backups that are there of a file.
-pub(crate) fn backups(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let (Some(dir), Some(prefix)) = (path.parent(), beside(path, BACKUP).file_name().map(OsString::from))
-    else {
-        return Ok(Vec::new());
-    };
-    let is_backup =
-        |name: &OsString| name.as_encoded_bytes().starts_with(prefix.as_encoded_bytes()) && *name != prefix;
-    let names = RealDisk.list(dir)?.into_iter().filter(is_backup);
-    Ok(names.map(|name| dir.join(name)).collect())
 }
 
 /// `<file>.<suffix>`

@@ -44,7 +44,7 @@ struct CompactionLine {
 
 /// The last `limit` messages of the branch as stored, oldest first: user texts without what was added for the model, each
 /// compaction as a marker, no turn of the gateway's own, at most [`MAX_BYTES`] altogether. A missing transcript is an empty history.
-pub fn read(transcript: &dyn TranscriptReader, limit: usize) -> io::Result<Vec<Box<RawValue>>> {
+pub fn read(transcript: &TranscriptReader, limit: usize) -> io::Result<Vec<Box<RawValue>>> {
     let mut shown = HistoryTail::new(limit.clamp(1, MAX_LIMIT), MAX_BYTES);
     let walked = transcript.visit(Part::Branch, &mut |kind, _, line| {
         match kind {
@@ -144,7 +144,7 @@ const PREVIEW_REACH: u64 = 1024 * 1024;
 
 /// The last `limit` things said, each cut to `max_chars`. No more than the end of the file is read for it.
 pub fn preview(
-    transcript: &dyn TranscriptReader,
+    transcript: &TranscriptReader,
     limit: usize,
     max_chars: usize,
 ) -> io::Result<Vec<PreviewItem>> {
@@ -195,7 +195,7 @@ const TITLE_BYTES: u64 = 64 * 1024;
 
 /// The text of the first user message, stripped of what was added for the model. The message that
 /// starts a session does not count.
-pub fn first_user_text(transcript: &dyn TranscriptReader) -> io::Result<Option<String>> {
+pub fn first_user_text(transcript: &TranscriptReader) -> io::Result<Option<String>> {
     let mut found = None;
     let beginning = Part::Beginning { lines: TITLE_ENTRIES, bytes: TITLE_BYTES };
     transcript.visit(beginning, &mut |kind, _, line| {
@@ -216,7 +216,7 @@ const LAST_ENTRIES: usize = 20;
 const LAST_REACH: u64 = 256 * 1024;
 
 /// The last text of the agent or the user, cut to `max_chars`.
-pub fn last_text(transcript: &dyn TranscriptReader, max_chars: usize) -> io::Result<Option<String>> {
+pub fn last_text(transcript: &TranscriptReader, max_chars: usize) -> io::Result<Option<String>> {
     let mut shown = HistoryTail::new(1, usize::MAX);
     let mut seen = 0;
     transcript.visit(Part::End { bytes: LAST_REACH }, &mut |kind, _, line| {

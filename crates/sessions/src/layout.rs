@@ -76,8 +76,8 @@ impl Layout {
     }
 
     /// The transcript of a row as the row has it: its explicit file, else the path of its id. Nothing when it has no id. Does
-    /// not look at the disk; who reads or writes a transcript wants [`Self::find_transcript`] or
-    /// [`Self::transcript_to_write`].
+    /// not look at the disk; who reads or writes a transcript wants
+    /// [`crate::transcript::Transcripts`].
     pub fn transcript_of(
         &self,
         agent: &AgentId,
@@ -111,32 +111,11 @@ impl Layout {
         self.transcript_candidates(agent, entry).into_iter().find(|path| path.is_file())
     }
 
-    /// The transcript that a run of a row goes on in: the one readers find, else the file the row names where its directory
-    /// is there, else one beside the store. Nothing when the row has neither file nor id. Looks at the disk.
-    ///
-    /// # Errors
-    /// [`BadSessionId`] when there is no file and the id can't name one.
-    pub fn transcript_to_write(
-        &self,
-        agent: &AgentId,
-        entry: &SessionEntry,
-    ) -> Result<Option<PathBuf>, BadSessionId> {
-        if let Some(found) = self.find_transcript(agent, entry) {
-            return Ok(Some(found));
-        }
-        let has_place = |file: &PathBuf| file.parent().is_some_and(Path::is_dir);
-        let best = self.named_places(agent, entry).into_iter().next().filter(has_place);
-        match best.or_else(|| self.named_beside_store(agent, entry)) {
-            Some(file) => Ok(Some(file)),
-            None => self.transcript_of(agent, entry),
-        }
-    }
-
     /// Candidate paths for the file that a row names, best first: the named path, then the same
     /// name beside the store. The other way round when the row names the place that transcripts of
     /// its agent have below another state directory: this one is a copy of that, and a copy must
     /// not write into the original.
-    fn named_places(&self, agent: &AgentId, entry: &SessionEntry) -> Vec<PathBuf> {
+    pub(crate) fn named_places(&self, agent: &AgentId, entry: &SessionEntry) -> Vec<PathBuf> {
         let (Some(named), Some(beside)) =
             (self.named_file(agent, entry), self.named_beside_store(agent, entry))
         else {
@@ -364,56 +343,6 @@ mod tests {
         }
         assert_eq!(path(r#"{"sessionFile":"~/b.jsonl"}"#).as_deref(), Some("/h/b.jsonl"));
         assert_eq!(path(r#"{"sessionFile":"b.jsonl"}"#).as_deref(), Some("/s/agents/main/sessions/b.jsonl"));
-    }
-
-    #[test]
-    fn a_run_writes_where_readers_look() {
-        let dir = tempfile::tempdir().unwrap();
-        let layout = Layout::new(dir.path(), "/h", None);
-        let agent = AgentId::default();
-        let here = layout.sessions_dir(&agent);
-        let elsewhere = dir.path().join("elsewhere");
-        let entry = |file: &Path| -> SessionEntry {
-            serde_json::from_value(serde_json::json!({"sessionId": "a", "sessionFile": file})).unwrap()
-        };
-        let check = |file: &Path, expect: &Path| {
-            let entry = entry(file);
-            assert_eq!(
-                layout.transcript_to_write(&agent, &entry).unwrap().as_deref(),
-                Some(expect),
-                "{}",
-                file.display()
-            );
-            assert!(layout.find_transcript(&agent, &entry).is_none_or(|found| found == expect));
-        };
-        let (gone, there) =
-            (Path::new("/home/old/.openclaw/agents/main/sessions/t_a.jsonl"), elsewhere.join("b.jsonl"));
-        std::fs::create_dir_all(&here).unwrap();
-        check(gone, &here.join("t_a.jsonl"));
-        check(&there, &here.join("b.jsonl"));
-        std::fs::create_dir(&elsewhere).unwrap();
-        check(&there, &there);
-        // A directory that was copied from another home, before and after its rows name it otherwise.
-        std::fs::write(here.join("a.jsonl"), "").unwrap();
-        check(gone, &here.join("a.jsonl"));
-        std::fs::write(here.join("t_a.jsonl"), "").unwrap();
-        check(gone, &here.join("t_a.jsonl"));
-        std::fs::write(&there, "").unwrap();
-        check(&there, &there);
-        // A directory that was copied while the original is still there.
-        let original = dir.path().join("other/agents/main/sessions");
-        std::fs::create_dir_all(&original).unwrap();
-        let mut fresh = entry(&original.join("new.jsonl"));
-        fresh.session_id = Some(id("fresh"));
-        let place = layout.transcript_to_write(&agent, &fresh).unwrap();
-        assert_eq!(place, Some(here.join("new.jsonl")), "a copy does not write into the original");
-        std::fs::write(original.join("t_a.jsonl"), "").unwrap();
-        check(&original.join("t_a.jsonl"), &here.join("t_a.jsonl"));
-        std::fs::write(original.join("left.jsonl"), "").unwrap();
-        check(&original.join("left.jsonl"), &original.join("left.jsonl"));
-        let bad: SessionEntry = serde_json::from_str(r#"{"sessionId":"../x"}"#).unwrap();
-        assert!(layout.transcript_to_write(&agent, &bad).is_err());
-        assert_eq!(layout.transcript_to_write(&agent, &SessionEntry::default()), Ok(None));
     }
 
     #[test]

@@ -88,18 +88,14 @@ pub(crate) fn wire<T: serde::Serialize>(value: &T) -> Option<Map<String, Value>>
 }
 
 /// The transcript of a row, if there is one.
-async fn transcript_of(
-    transcripts: &Arc<dyn Transcripts>,
-    agent: AgentId,
-    row: &Row,
-) -> Option<TranscriptRef> {
-    let (all, entry) = (Arc::clone(transcripts), Arc::clone(&row.entry));
+async fn transcript_of(transcripts: &Transcripts, agent: AgentId, row: &Row) -> Option<TranscriptRef> {
+    let (all, entry) = (transcripts.clone(), Arc::clone(&row.entry));
     tokio::task::spawn_blocking(move || all.find(&agent, &entry)).await.unwrap_or_default()
 }
 
 /// The write lock of a session's transcript, once a run that has begun meanwhile is over.
 async fn lock_soon(
-    transcripts: &Arc<dyn Transcripts>,
+    transcripts: &Transcripts,
     transcript: &TranscriptRef,
     key: &SessionKey,
     patience: Duration,

@@ -1,20 +1,16 @@
 //! Transcripts: what was said in a session, one JSON line an entry, each the child of another (spec `sessions.md` §4).
 //!
-//! [`Transcripts`] is the narrow interface that the product knows: it finds transcripts and names
-//! them ([`TranscriptRef`]). [`TranscriptLock`] is the right to write one, [`Transcript`] the
-//! handle for that, both for asynchronous code; [`TranscriptReader`] reads. [`FileTranscripts`]
-//! keeps them in OpenClaw's files: [`mod@format`] is the file format, [`mod@file`] keeps one file
-//! open, as much of its end as is needed, and appends, [`backward`] reads from the end. [`context`]
-//! selects the entries of a branch that a model sees, [`guard`] checks a message before it is
-//! appended.
+//! [`Transcripts`] is what the product knows: it finds transcripts and names them
+//! ([`TranscriptRef`]). [`TranscriptLock`] is the right to write one, [`Transcript`] the handle for
+//! that, both for asynchronous code; [`TranscriptReader`] reads. All of it stands above one small
+//! port, [`TranscriptLogs`]: logs of bytes by reference. [`FileLogs`] keeps them in OpenClaw's files.
+//!
+//! [`mod@format`] is the format of a line. [`OpenTranscript`] keeps one log open, as much of its end as
+//! is needed, and appends; [`backward`] reads from the end. [`context`] selects the entries of a branch
+//! that a model sees, [`guard`] checks a message before it is appended.
 
 pub(crate) mod backward;
 pub mod context;
-#[cfg_attr(
-    not(any(test, feature = "contract")),
-    expect(unreachable_pub, reason = "benchmarks look at the file itself")
-)]
-mod file;
 mod files;
 mod fork;
 pub mod format;
@@ -28,15 +24,21 @@ pub mod lock;
 #[cfg(any(test, feature = "contract"))]
 mod memory;
 mod migrate;
+#[cfg_attr(
+    not(any(test, feature = "contract")),
+    expect(unreachable_pub, reason = "benchmarks look at an open transcript itself")
+)]
+mod open;
+mod reader;
 mod refusal;
 mod rewrite;
 pub(crate) mod scan;
 mod storage;
 mod tail;
+mod transcripts;
 mod truncate;
 mod turn;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use injector::InjectionQueue;
@@ -44,12 +46,9 @@ use openclaw_protocol::message::Message;
 use parking_lot::Mutex;
 
 pub use context::{Context, View};
-#[cfg(any(test, feature = "contract"))]
-pub use file::TranscriptFile;
-pub use file::{Branch, ModelSettings, NewTranscript};
 #[cfg(test)]
 pub(crate) use files::testing;
-pub use files::{FileReader, FileTranscripts};
+pub use files::{FileLogs, sweep_locks};
 pub use fork::{MAX_FORK_TOKENS, is_forkable};
 pub use format::{Body, Compaction, Entry, EntryId, StoredMessage, TranscriptHeader};
 pub use guard::PendingCalls;
@@ -57,12 +56,18 @@ pub use injector::Injector;
 pub use leave::TURN_LEFT;
 pub use lock::{LockError, TranscriptLock, TurnMessage};
 #[cfg(any(test, feature = "contract"))]
-pub use memory::MemoryTranscripts;
+pub use memory::MemoryLogs;
+#[cfg(any(test, feature = "contract"))]
+pub use open::OpenTranscript;
+#[cfg(not(any(test, feature = "contract")))]
+use open::OpenTranscript;
+pub use open::{Branch, ModelSettings, NewTranscript};
+pub use reader::{Part, TranscriptReader, Visit};
 pub use refusal::{is_of_disk, may_pass};
 pub use storage::{
-    HeldLock, KeepsOthersOut, Locked, OpenTranscript, Opened, Part, Readers, TranscriptReader, TranscriptRef,
-    Transcripts, Visit,
+    FileVersion, HeldLock, KeepsOthersOut, OpenMode, TranscriptLog, TranscriptLogs, TranscriptRef, WriteLog,
 };
+pub use transcripts::Transcripts;
 pub use truncate::{DEFAULT_MAX_LINES, LinesCompacted};
 pub use turn::{TURN_START, TranscriptTurn, TurnState};
 
@@ -112,8 +117,8 @@ pub enum TranscriptError {
 }
 
 impl TranscriptError {
-    pub(crate) fn io(what: &'static str, path: &Path, source: std::io::Error) -> Self {
-        Self::Io { what, transcript: TranscriptRef::new(path), source }
+    pub(crate) fn io(what: &'static str, transcript: &TranscriptRef, source: std::io::Error) -> Self {
+        Self::Io { what, transcript: transcript.clone(), source }
     }
 }
 
@@ -126,7 +131,7 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    fn new(open: Box<dyn OpenTranscript>, lock: TranscriptLock) -> Self {
+    fn new(open: OpenTranscript, lock: TranscriptLock) -> Self {
         Self { shared: Arc::new(Mutex::new(InjectionQueue::new(open))), lock }
     }
 
@@ -237,7 +242,7 @@ impl Transcript {
     /// If the branch ends within another turn, one that was cut short, an entry says that a new one
     /// begins.
     pub async fn begin_turn(&mut self) -> Result<(), TranscriptError> {
-        let begin = |open: &mut dyn OpenTranscript| {
+        let begin = |open: &mut OpenTranscript| {
             open.refresh()?;
             open.begin_turn()
         };
@@ -247,7 +252,7 @@ impl Transcript {
     /// Goes on from before the turn of a message, where that is the message and one plain answer at the end of the branch; an
     /// entry in its place says so. `false`: it is something else, and stays.
     pub async fn leave_turn(&mut self, ids: Vec<EntryId>, said_at: i64) -> Result<bool, TranscriptError> {
-        let leave = move |open: &mut dyn OpenTranscript| {
+        let leave = move |open: &mut OpenTranscript| {
             open.refresh()?;
             open.leave_turn(&ids, said_at)
         };
@@ -256,18 +261,18 @@ impl Transcript {
 
     /// The entries of the current branch, root first.
     pub async fn entries(&self) -> Result<Vec<Entry>, TranscriptError> {
-        self.work(|open| open.entries()).await
+        self.work(|open| open.branch_entries()).await
     }
 
-    fn now<T>(&self, work: impl FnOnce(&mut dyn OpenTranscript) -> T) -> T {
-        work(&mut *self.shared.lock().open)
+    fn now<T>(&self, work: impl FnOnce(&mut OpenTranscript) -> T) -> T {
+        work(&mut self.shared.lock().open)
     }
 
     async fn work<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut dyn OpenTranscript) -> Result<T, TranscriptError> + Send + 'static,
+        work: impl FnOnce(&mut OpenTranscript) -> Result<T, TranscriptError> + Send + 'static,
     ) -> Result<T, TranscriptError> {
-        self.work_shared(move |shared| work(&mut *shared.open)).await
+        self.work_shared(move |shared| work(&mut shared.open)).await
     }
 
     async fn work_shared<T: Send + 'static>(
@@ -318,19 +323,6 @@ where
         Ok(result) => result,
         Err(_) => Err(TranscriptError::Interrupted(transcript.clone())),
     }
-}
-
-/// The old file under a second name: a program that has it open writes into the copy at worst, and
-/// finds the new file at the next look. File systems without hard links get a copy instead.
-pub(crate) fn keep_old(path: &Path, archive: &Path) -> std::io::Result<()> {
-    if std::fs::hard_link(path, archive).is_ok() {
-        return Ok(());
-    }
-    let copied = std::fs::copy(path, archive).and_then(|_| std::fs::File::open(archive)?.sync_all());
-    if copied.is_err() {
-        let _ = std::fs::remove_file(archive);
-    }
-    copied
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! Contract of [`Transcripts`]: laws that every implementation keeps, whatever it stores entries
-//! in. An implementation's tests give [`keeps_every_law`] a way to make a [`Storage`]; other crates
-//! find this module behind the feature `contract`.
+//! Contract of [`TranscriptLogs`](crate::transcript::TranscriptLogs): laws that every implementation
+//! keeps, whatever it stores bytes in, and laws of [`Transcripts`] above it. An implementation's tests
+//! give [`keeps_every_law`] a way to make a [`Storage`]; other crates find this module behind the feature
+//! `contract`.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,6 +9,8 @@
     clippy::indexing_slicing,
     reason = "test support: a broken law panics"
 )]
+
+mod logs;
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -29,11 +32,15 @@ use crate::transcript::{
     Body, Branch, EntryId, LockError, ModelSettings, NewTranscript, Part, StoredMessage, Transcript,
     TranscriptError, TranscriptLock, TranscriptRef, Transcripts, TurnState,
 };
+use logs::{
+    a_log_has_the_bytes_that_were_written, a_log_is_created_once, a_log_may_take_another_name,
+    a_replaced_log_stays_with_whoever_has_it_open, what_is_written_goes_on_from_what_is_there,
+};
 
 /// Storage that outlives the transcripts opened in it.
 pub trait Storage: Send + Sync {
     /// The transcripts, as a process finds them at its start.
-    fn open(&self) -> Arc<dyn Transcripts>;
+    fn open(&self) -> Transcripts;
 
     /// Makes another process, which lives, have a transcript, or not any more.
     fn hold(&self, transcript: &TranscriptRef, is_held: bool);
@@ -48,6 +55,11 @@ macro_rules! laws {
 
 /// The laws by name.
 const LAWS: &[(&str, Law)] = laws![
+    a_log_has_the_bytes_that_were_written,
+    a_log_is_created_once,
+    a_replaced_log_stays_with_whoever_has_it_open,
+    a_log_may_take_another_name,
+    what_is_written_goes_on_from_what_is_there,
     a_row_finds_its_transcript_once_it_is_there,
     an_id_that_is_unfit_names_none,
     a_topic_has_a_transcript_of_its_own_name,
@@ -116,12 +128,12 @@ fn result(id: &str) -> Message {
     Message::ToolResult(ToolResultMessage { tool_call_id, content, ..ToolResultMessage::default() })
 }
 
-async fn lock(all: &Arc<dyn Transcripts>, transcript: &TranscriptRef) -> TranscriptLock {
+async fn lock(all: &Transcripts, transcript: &TranscriptRef) -> TranscriptLock {
     TranscriptLock::acquire_soon(all, transcript, NOW).await.unwrap()
 }
 
 /// The transcript of a session, made where there is none.
-async fn opened(all: &Arc<dyn Transcripts>, id: &str) -> Transcript {
+async fn opened(all: &Transcripts, id: &str) -> Transcript {
     let transcript = all.to_write(&agent(), &row(id)).unwrap().unwrap();
     lock(all, &transcript).await.reopen(None, new(id)).await.unwrap()
 }
@@ -136,7 +148,7 @@ async fn ids(transcript: &Transcript) -> Vec<String> {
     transcript.entries().await.unwrap().iter().map(|entry| entry.id.to_string()).collect()
 }
 
-fn visited(all: &Arc<dyn Transcripts>, transcript: &TranscriptRef, part: Part, most: usize) -> Vec<String> {
+fn visited(all: &Transcripts, transcript: &TranscriptRef, part: Part, most: usize) -> Vec<String> {
     let mut seen = Vec::new();
     let mut visit = |_: crate::transcript::head::Kind, id: Option<&EntryId>, line: &[u8]| {
         let value: Value = serde_json::from_slice(line).unwrap();
@@ -158,7 +170,7 @@ async fn a_row_finds_its_transcript_once_it_is_there(storage: &dyn Storage) {
     assert!(!all.exists(&named) && all.all_of(&agent(), &row("s")).is_empty());
     let missing = lock(&all, &named).await.open().await;
     assert!(matches!(missing, Err(TranscriptError::Missing(ref at)) if *at == named), "{missing:?}");
-    assert!(history::read(&*all.reader(&named), 5).unwrap().is_empty());
+    assert!(history::read(&all.reader(&named), 5).unwrap().is_empty());
     drop(opened(&all, "s").await);
     assert!(all.exists(&named) && !all.is_named_by(&named, &agent(), &row("s")));
     assert_eq!(all.find(&agent(), &row("s")), Some(named.clone()));
@@ -356,9 +368,9 @@ async fn readers_see_the_branch_and_its_ends(storage: &dyn Storage) {
     let first = visited(&all, named, Part::Beginning { lines: 4, bytes: 1 << 20 }, 9);
     assert_eq!(first.iter().filter(|id| *id != "s").collect::<Vec<_>>(), ["a", "b", "left"]);
     let reader = all.reader(named);
-    assert_eq!(history::read(&*reader, 2).unwrap().len(), 2);
-    assert_eq!(history::first_user_text(&*reader).unwrap().as_deref(), Some("first"));
-    assert_eq!(history::last_text(&*reader, 99).unwrap().as_deref(), Some("last"));
+    assert_eq!(history::read(&reader, 2).unwrap().len(), 2);
+    assert_eq!(history::first_user_text(&reader).unwrap().as_deref(), Some("first"));
+    assert_eq!(history::last_text(&reader, 99).unwrap().as_deref(), Some("last"));
 }
 
 async fn calls_without_a_result_get_one(storage: &dyn Storage) {

@@ -3,8 +3,6 @@
 
 mod work;
 
-use std::sync::Arc;
-
 use openclaw_config::settings::QueueMode;
 use openclaw_delivery::outbox::OutboxError;
 use openclaw_journal::api::RunOutcome;
@@ -226,7 +224,7 @@ impl Dispatch {
         let parts = self.arrivals();
         let (session_id, key) = (message.session_id.clone()?, message.session()?);
         let agent = agent_of(&key, self);
-        let transcripts = Arc::clone(&parts.transcripts);
+        let transcripts = parts.transcripts.clone();
         let row = parts.rows.entry_or_none(&key).await;
         let row = row.filter(|row| row.session_id.as_ref() == Some(&session_id));
         let entry_ids = message.entry_ids.clone();
@@ -236,7 +234,7 @@ impl Dispatch {
         let read = move || {
             let named = row.and_then(|row| transcripts.find(&agent, &row));
             let transcript = named.or_else(|| transcripts.of_conversation(&agent, &key, &session_id).ok())?;
-            work::of(transcripts.reader(&transcript).as_ref(), &entry_ids, &copies).ok().flatten()
+            work::of(&transcripts.reader(&transcript), &entry_ids, &copies).ok().flatten()
         };
         tokio::task::spawn_blocking(read).await.ok().flatten()
     }

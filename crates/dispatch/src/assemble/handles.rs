@@ -25,7 +25,7 @@ use openclaw_tools::CommandSessions;
 pub(super) struct Handles {
     pub(super) state_dir: PathBuf,
     pub(super) store: Arc<dyn SessionStore>,
-    pub(super) transcripts: Arc<dyn Transcripts>,
+    pub(super) transcripts: Transcripts,
     pub(super) models: Models,
     pub(super) skills: Arc<SkillBook>,
     pub(super) platforms: Arc<Platforms>,

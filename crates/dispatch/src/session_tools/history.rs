@@ -33,10 +33,10 @@ impl ToolCaller<'_> {
 
     /// The last messages of a session, oldest first.
     pub(super) async fn messages(&self, row: &Row, limit: usize) -> Result<Vec<Value>, HostError> {
-        let transcripts = Arc::clone(&self.family().transcripts);
+        let transcripts = self.family().transcripts.clone();
         let (agent, entry) = (self.viewer.owner(&row.key, self.rules()), Arc::clone(&row.entry));
         let read = tokio::task::spawn_blocking(move || match transcripts.find(&agent, &entry) {
-            Some(found) => history::read(&*transcripts.reader(&found), limit),
+            Some(found) => history::read(&transcripts.reader(&found), limit),
             None => Ok(Vec::new()),
         });
         let read = read.await.map_err(unreadable)?;

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
 
 use openclaw_agent::host::{HostError, ListWish};
 use openclaw_models::Ask;
@@ -187,18 +186,18 @@ impl ToolCaller<'_> {
     /// Reads what the disk has of sessions, in one piece of work: a hand-over for each would cost
     /// more than reading.
     async fn kept(&self, rows: &[Row], limit: usize) -> Result<Vec<SessionOnDisk>, HostError> {
-        let transcripts = Arc::clone(&self.family().transcripts);
+        let transcripts = self.family().transcripts.for_many();
         let wanted: Vec<(AgentId, Row)> =
             rows.iter().map(|row| (self.viewer.owner(&row.key, self.rules()), row.clone())).collect();
         let read = move || {
-            let (mut readers, mut room) = (transcripts.readers(), MOST_BYTES);
+            let mut room = MOST_BYTES;
             let kept = |(agent, row): &(AgentId, Row)| {
                 let found = transcripts.find(agent, &row.entry);
                 let planned =
                     || transcripts.of_conversation(agent, &row.key, row.entry.session_id.as_ref()?).ok();
                 let transcript_path = found.clone().or_else(planned).map(|transcript| transcript.to_string());
-                let reader = found.map(|found| readers(&found));
-                SessionOnDisk { transcript_path, ..messages_of(row, reader.as_deref(), limit, &mut room) }
+                let reader = found.map(|found| transcripts.reader(&found));
+                SessionOnDisk { transcript_path, ..messages_of(row, reader.as_ref(), limit, &mut room) }
             };
             wanted.iter().map(kept).collect()
         };
@@ -219,7 +218,7 @@ struct SessionOnDisk {
 /// Returns a session's messages as they are told, while there is room for them.
 fn messages_of(
     row: &Row,
-    reader: Option<&dyn TranscriptReader>,
+    reader: Option<&TranscriptReader>,
     limit: usize,
     room: &mut usize,
 ) -> SessionOnDisk {
@@ -244,7 +243,7 @@ fn messages_of(
 }
 
 /// Returns the last messages of a session that are no results of tools, oldest first.
-fn last_messages(reader: &dyn TranscriptReader, limit: usize) -> io::Result<Vec<Value>> {
+fn last_messages(reader: &TranscriptReader, limit: usize) -> io::Result<Vec<Value>> {
     for entries in [limit, limit * ENTRIES_A_MESSAGE] {
         let read = history::read(reader, entries)?;
         let is_all = read.len() < entries;

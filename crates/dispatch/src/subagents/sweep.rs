@@ -47,7 +47,7 @@ pub(super) async fn clear_away(dispatch: &Dispatch, run: &ChildRun) {
     let key = &run.child_session_key;
     let params = json!({"key": key.as_str(), "deleteTranscript": true});
     let Ok(params) = serde_json::from_value::<SessionsDeleteParams>(params) else { return };
-    let (store, transcripts) = (Arc::clone(&parts.store), Arc::clone(&parts.transcripts));
+    let (store, transcripts) = (Arc::clone(&parts.store), parts.transcripts.clone());
     let deleting = async move { methods::delete(&*store, &transcripts, &params, PATIENCE).await };
     match dispatch.change(key, PATIENCE, deleting).await.outcome().await {
         Ok(Ok(_)) => {

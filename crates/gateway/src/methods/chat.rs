@@ -30,7 +30,7 @@ pub(super) use history::history;
 pub(super) struct ChatMethods {
     pub(super) settings: CurrentSettings,
     pub(super) sessions: Arc<dyn SessionStore>,
-    pub(super) transcripts: Arc<dyn Transcripts>,
+    pub(super) transcripts: Transcripts,
     pub(super) models: Models,
     pub(super) dispatch: Dispatch,
     pub(super) events: Arc<EventHub>,

@@ -37,7 +37,7 @@ const QUIESCE: Duration = Duration::from_secs(15);
 pub(super) struct SessionMethods {
     pub(super) settings: CurrentSettings,
     pub(super) sessions: Arc<dyn SessionStore>,
-    pub(super) transcripts: Arc<dyn Transcripts>,
+    pub(super) transcripts: Transcripts,
     pub(super) models: Models,
     pub(super) dispatch: Dispatch,
 }
@@ -142,7 +142,7 @@ pub(super) async fn delete(
     let key = methods::require_deletable(parts.sessions.rules(), &params.key.0)?;
     let key = spelled(&*parts.sessions, key).await;
     require_agent_or_row(parts, SessionsDelete::NAME, &key).await?;
-    let (store, transcripts) = (Arc::clone(&parts.sessions), Arc::clone(&parts.transcripts));
+    let (store, transcripts) = (Arc::clone(&parts.sessions), parts.transcripts.clone());
     let (dispatch, deleted_key) = (parts.dispatch.clone(), key.clone());
     let change = async move {
         dispatch.stop_subagents(&deleted_key).await;
@@ -163,7 +163,7 @@ pub(super) async fn compact(
 ) -> Result<SessionsCompactResult, RequestFailure> {
     let key = session_key(&*parts.sessions, &params.key.0).await?;
     require_agent_or_row(parts, SessionsCompact::NAME, &key).await?;
-    let (store, transcripts) = (Arc::clone(&parts.sessions), Arc::clone(&parts.transcripts));
+    let (store, transcripts) = (Arc::clone(&parts.sessions), parts.transcripts.clone());
     alone(parts, &ctx, &key, async move { methods::compact(&*store, &transcripts, &params, QUIESCE).await })
         .await
 }

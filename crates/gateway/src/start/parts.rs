@@ -17,7 +17,7 @@ use openclaw_dispatch::{CommandNotices, Deps, Dispatch, Settings, SystemEvents};
 use openclaw_models::{Http, Models, Variables};
 use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_sessions::store::{FileStore, FileStoreOptions};
-use openclaw_sessions::transcript::{FileTranscripts, Transcripts};
+use openclaw_sessions::transcript::{self, Transcripts};
 use openclaw_sessions::usage::UsageIndex;
 use openclaw_sessions::{Layout, SessionStore};
 use openclaw_tools::approvals::Approvals;
@@ -143,7 +143,7 @@ pub(super) async fn assemble(config: &Arc<Config>, given: Ingredients) -> Result
         state_dir: paths.state_dir().to_path_buf(),
         settings: settings.follow(),
         store: Arc::clone(&sessions),
-        transcripts: Arc::clone(&transcripts),
+        transcripts: transcripts.clone(),
         models: models.clone(),
         skills: Arc::clone(&skills),
         platforms: Arc::clone(&platforms),
@@ -321,12 +321,11 @@ fn open_sessions(layout: &Layout, settings: &Settings) -> Result<Arc<dyn Session
 }
 
 /// Takes away first what processes that died have left beside them.
-async fn open_transcripts(layout: &Layout, agents: Vec<AgentId>) -> Arc<dyn Transcripts> {
-    let transcripts = FileTranscripts::new(layout.clone());
-    let swept = transcripts.clone();
+async fn open_transcripts(layout: &Layout, agents: Vec<AgentId>) -> Transcripts {
+    let swept = layout.clone();
     // A panic is in the log; a lock that stays is taken over when its conversation goes on.
-    let _ = tokio::task::spawn_blocking(move || swept.sweep_locks(&agents)).await;
-    Arc::new(transcripts)
+    let _ = tokio::task::spawn_blocking(move || transcript::sweep_locks(&swept, &agents)).await;
+    Transcripts::in_files(layout.clone())
 }
 
 /// Requirements for clients that connect.

@@ -20,7 +20,7 @@ pub struct AsideAnswers {
     settings: LiveSettings,
     services: Arc<CommandServices>,
     rows: Arc<SessionRows>,
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
     journal: Arc<dyn Journal>,
     answers: Arc<AnswerStore>,
     /// Cancelled when runs stop where they are.
@@ -32,7 +32,7 @@ impl AsideAnswers {
         settings: LiveSettings,
         services: Arc<CommandServices>,
         rows: Arc<SessionRows>,
-        transcripts: Arc<dyn Transcripts>,
+        transcripts: Transcripts,
         journal: Arc<dyn Journal>,
         answers: Arc<AnswerStore>,
         kill: CancellationToken,
@@ -64,7 +64,7 @@ impl AsideAnswers {
         let Some(found) = self.rows.get(key).await? else { return Ok(None) };
         let Some(id) = found.entry.session_id.clone() else { return Ok(None) };
         // The place where the run has it, which looks at the disk too.
-        let transcript = transcript_of(&*self.transcripts, &agent.id, key, &id, Some(&found.entry))?;
+        let transcript = transcript_of(&self.transcripts, &agent.id, key, &id, Some(&found.entry))?;
         self.journal.update(Update::Begin(row.run_id.clone(), id.clone())).await?;
         let context = self.services.context(
             CommandSession { settings: &settings, key, agent: &agent, entry: &found.entry },

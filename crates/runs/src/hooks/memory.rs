@@ -41,7 +41,7 @@ struct Memory {
     settings: Arc<Settings>,
     shield: Arc<Shield>,
     models: Models,
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
 }
 
 /// The bundled hook that keeps the end of a conversation in a file of the workspace.
@@ -50,7 +50,7 @@ pub(crate) struct MemoryHook {
     secrets: Arc<KnownSecrets>,
     rows: Arc<SessionRows>,
     models: Models,
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
 }
 
 impl MemoryHook {
@@ -59,7 +59,7 @@ impl MemoryHook {
         secrets: Arc<KnownSecrets>,
         rows: Arc<SessionRows>,
         models: Models,
-        transcripts: Arc<dyn Transcripts>,
+        transcripts: Transcripts,
     ) -> Self {
         Self { settings, secrets, rows, models, transcripts }
     }
@@ -82,7 +82,7 @@ impl MemoryHook {
             agent,
             shield,
             models: self.models.clone(),
-            transcripts: Arc::clone(&self.transcripts),
+            transcripts: self.transcripts.clone(),
             settings,
         };
         bus.tasks().spawn(async move {
@@ -118,9 +118,8 @@ impl Memory {
     /// Lines of the conversation, without secrets.
     async fn lines(&self) -> Result<Vec<String>, String> {
         let Some(found) = self.transcripts.find(&self.agent.id, &self.left) else { return Ok(Vec::new()) };
-        let transcripts = Arc::clone(&self.transcripts);
-        let read =
-            tokio::task::spawn_blocking(move || history::read(&*transcripts.reader(&found), LOOKED_AT));
+        let transcripts = self.transcripts.clone();
+        let read = tokio::task::spawn_blocking(move || history::read(&transcripts.reader(&found), LOOKED_AT));
         let read = read.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let messages: Vec<Message> =
             read.iter().filter_map(|entry| serde_json::from_str(entry.get()).ok()).collect();

@@ -36,7 +36,7 @@ pub(super) struct Base {
     pub(super) settings: LiveSettings,
     pub(super) state_dir: PathBuf,
     pub(super) store: Arc<dyn SessionStore>,
-    pub(super) transcripts: Arc<dyn Transcripts>,
+    pub(super) transcripts: Transcripts,
     /// Transcripts that stay open.
     pub(super) kept: Arc<KeptTranscripts>,
     pub(super) journal: Arc<dyn Journal>,

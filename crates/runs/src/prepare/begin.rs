@@ -58,7 +58,7 @@ pub(super) struct Begun {
 
 /// Parts for beginning the turn of a message in the transcript of its session.
 pub(crate) struct TurnOpener {
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
     kept: Arc<KeptTranscripts>,
     journal: Arc<dyn Journal>,
     system_events: Arc<SystemEvents>,
@@ -69,7 +69,7 @@ pub(crate) struct TurnOpener {
 
 impl TurnOpener {
     pub(crate) fn new(
-        transcripts: Arc<dyn Transcripts>,
+        transcripts: Transcripts,
         kept: Arc<KeptTranscripts>,
         journal: Arc<dyn Journal>,
         system_events: Arc<SystemEvents>,

@@ -26,7 +26,7 @@ use crate::wording::{self, Circumstances};
 pub(crate) struct UnansweredRecords {
     settings: LiveSettings,
     sessions: Arc<SessionOpener>,
-    transcripts: Arc<dyn Transcripts>,
+    transcripts: Transcripts,
     kept: Arc<KeptTranscripts>,
     journal: Arc<dyn Journal>,
     clock: Clock,
@@ -38,7 +38,7 @@ impl UnansweredRecords {
     pub(crate) fn new(
         settings: LiveSettings,
         sessions: Arc<SessionOpener>,
-        transcripts: Arc<dyn Transcripts>,
+        transcripts: Transcripts,
         kept: Arc<KeptTranscripts>,
         journal: Arc<dyn Journal>,
         clock: Clock,

@@ -436,7 +436,7 @@ impl Disk for FaultyDisk {
 
 fn stamp_of(id: u64, content: &SimulatedFile) -> FileVersion {
     let modified = SystemTime::UNIX_EPOCH + Duration::from_millis(content.modified);
-    FileVersion { modified: Some(modified), len: content.seen.len() as u64, inode: id }
+    FileVersion::new(id, content.seen.len() as u64, modified)
 }
 
 struct FaultyFile {

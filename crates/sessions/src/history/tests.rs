@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::transcript::FileReader;
+use crate::transcript::TranscriptReader;
 
 struct File {
     _dir: tempfile::TempDir,
@@ -61,13 +61,13 @@ fn the_branch_of_the_leaf_is_shown_with_markers() {
                "__openclaw": {"kind": "compaction", "id": "c"}}),
         json!({"role": "bashExecution", "command": "ls"}),
     ];
-    assert_eq!(values(&read(&FileReader::new(&file.path), 200).unwrap()), expect);
-    assert_eq!(values(&read(&FileReader::new(&file.path), 2).unwrap()), expect[2..]);
+    assert_eq!(values(&read(&TranscriptReader::of_file(&file.path), 200).unwrap()), expect);
+    assert_eq!(values(&read(&TranscriptReader::of_file(&file.path), 2).unwrap()), expect[2..]);
 }
 
 #[test]
 fn a_missing_file_is_an_empty_history() {
-    assert!(read(&FileReader::new("/nowhere/t.jsonl"), 5).unwrap().is_empty());
+    assert!(read(&TranscriptReader::of_file("/nowhere/t.jsonl"), 5).unwrap().is_empty());
 }
 
 /// The largest limit of `sessions.md` §4.9.
@@ -79,7 +79,7 @@ fn a_thousand_messages_are_shown_at_most() {
         ids.iter().zip(parents).map(|(id, parent)| (id.as_str(), parent, user(id))).collect();
     let file = file(&entries);
     for (limit, first) in [(5000, 1), (1000, 1), (999, 2)] {
-        let shown = values(&read(&FileReader::new(&file.path), limit).unwrap());
+        let shown = values(&read(&TranscriptReader::of_file(&file.path), limit).unwrap());
         let expect: Vec<Value> = ids[first..].iter().map(|id| user(id)["message"].clone()).collect();
         assert_eq!(shown, expect, "{limit}");
     }
@@ -93,13 +93,13 @@ fn what_does_not_fit_is_dropped_from_the_front() {}
 fn a_history_stays_below_its_bytes() {
     let big = "x".repeat(4 * 1024 * 1024);
     let file = file(&[("1", None, user(&big)), ("2", Some("1"), user(&big)), ("3", Some("2"), user("end"))]);
-    let items = read(&FileReader::new(&file.path), 200).unwrap();
+    let items = read(&TranscriptReader::of_file(&file.path), 200).unwrap();
     assert_eq!(items.len(), 2);
     assert!(items.iter().map(|item| item.get().len()).sum::<usize>() < MAX_BYTES);
     let huge = "x".repeat(20 * 1024 * 1024);
     let alone = self::file(&[("1", None, user(&huge))]);
     assert_eq!(
-        read(&FileReader::new(&alone.path), 200).unwrap().len(),
+        read(&TranscriptReader::of_file(&alone.path), 200).unwrap().len(),
         1,
         "the last message is shown whatever its size"
     );
@@ -110,7 +110,7 @@ fn a_message_that_fits_in_no_frame_hides_nothing_else() {
     let huge = "x".repeat(MOST_OF_ONE);
     let file =
         file(&[("1", None, user("begin")), ("2", Some("1"), user(&huge)), ("3", Some("2"), user("end"))]);
-    let shown = values(&read(&FileReader::new(&file.path), 200).unwrap());
+    let shown = values(&read(&TranscriptReader::of_file(&file.path), 200).unwrap());
     let texts: Vec<&str> =
         shown.iter().map(|message| message["content"][0]["text"].as_str().unwrap_or_default()).collect();
     assert_eq!(shown.len(), 3);
@@ -135,7 +135,7 @@ fn previews_show_who_said_what() {
         ("4", Some("3"), said(&"long ".repeat(20))),
         ("5", Some("4"), said(" ")),
     ]);
-    let items = preview(&FileReader::new(&file.path), 12, 20).unwrap();
+    let items = preview(&TranscriptReader::of_file(&file.path), 12, 20).unwrap();
     let got: Vec<(PreviewRole, &str)> = items.iter().map(|item| (item.role, item.text.as_str())).collect();
     let expect = [
         (PreviewRole::User, "hello agent"),
@@ -144,9 +144,12 @@ fn previews_show_who_said_what() {
         (PreviewRole::Assistant, "long long long lo..."),
     ];
     assert_eq!(got, expect);
-    assert_eq!(preview(&FileReader::new(&file.path), 1, 20).unwrap().len(), 1);
-    assert_eq!(first_user_text(&FileReader::new(&file.path)).unwrap().as_deref(), Some("hello agent"));
-    assert_eq!(last_text(&FileReader::new(&file.path), 9).unwrap().as_deref(), Some("long l..."));
+    assert_eq!(preview(&TranscriptReader::of_file(&file.path), 1, 20).unwrap().len(), 1);
+    assert_eq!(
+        first_user_text(&TranscriptReader::of_file(&file.path)).unwrap().as_deref(),
+        Some("hello agent")
+    );
+    assert_eq!(last_text(&TranscriptReader::of_file(&file.path), 9).unwrap().as_deref(), Some("long l..."));
 }
 
 #[test]
@@ -157,7 +160,10 @@ fn the_question_for_a_greeting_is_shown_as_a_command_and_is_no_title() {
         ("a1", Some("u1"), said("hello")),
         ("u2", Some("a1"), user("[Sat 2026-11-21 02:42 UTC] take notes")),
     ]);
-    let first = values(&read(&FileReader::new(&file.path), 10).unwrap()).remove(0);
+    let first = values(&read(&TranscriptReader::of_file(&file.path), 10).unwrap()).remove(0);
     assert_eq!(first, user("/new")["message"]);
-    assert_eq!(first_user_text(&FileReader::new(&file.path)).unwrap().as_deref(), Some("take notes"));
+    assert_eq!(
+        first_user_text(&TranscriptReader::of_file(&file.path)).unwrap().as_deref(),
+        Some("take notes")
+    );
 }

@@ -15,7 +15,7 @@ use crate::disk;
 use crate::key::SessionKey;
 use crate::layout::{ArchiveReason, Layout, archive_path};
 use crate::store::{Query, Row, Rows, SessionStore, StoreError, gather};
-use crate::transcript::{FileTranscripts, TranscriptLock, TranscriptRef, Transcripts};
+use crate::transcript::{TranscriptLock, TranscriptRef, Transcripts};
 
 /// Copies of a big store that are kept beside it.
 const ROTATED_KEPT: usize = 3;
@@ -266,7 +266,7 @@ async fn remove(
     now: i64,
 ) -> Result<Option<usize>, MaintenanceError> {
     let mut locks = Vec::new();
-    let transcripts: Arc<dyn Transcripts> = Arc::new(FileTranscripts::new(work.layout.clone()));
+    let transcripts = Transcripts::in_files(work.layout.clone());
     for transcript in removal.archive.iter().map(TranscriptRef::new) {
         let lock = TranscriptLock::acquire_now(&transcripts, &transcript);
         match tokio::time::timeout(LOCK_PATIENCE, lock).await {

@@ -1,7 +1,6 @@
 //! `sessions.compact`
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::params::sessions::{NotCompacted, SessionsCompactParams, SessionsCompactResult};
@@ -14,7 +13,7 @@ use crate::transcript::{DEFAULT_MAX_LINES, LinesCompacted, TranscriptError, Tran
 /// full the context was. A run that began meanwhile is waited for up to `patience`.
 pub async fn compact(
     store: &dyn SessionStore,
-    transcripts: &Arc<dyn Transcripts>,
+    transcripts: &Transcripts,
     params: &SessionsCompactParams,
     patience: Duration,
 ) -> Result<SessionsCompactResult, MethodError> {

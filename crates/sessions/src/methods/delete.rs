@@ -25,7 +25,7 @@ pub fn require_deletable(rules: &KeyRules, text: &str) -> Result<SessionKey, Met
 /// to `patience`.
 pub async fn delete(
     store: &dyn SessionStore,
-    transcripts: &Arc<dyn Transcripts>,
+    transcripts: &Transcripts,
     params: &SessionsDeleteParams,
     patience: Duration,
 ) -> Result<SessionsDeleteResult, MethodError> {
@@ -50,7 +50,7 @@ pub async fn delete(
 /// The write lock of a row's transcript, so that no run writes into an archived file; `None` where
 /// there is none.
 async fn lock(
-    transcripts: &Arc<dyn Transcripts>,
+    transcripts: &Transcripts,
     agent: &AgentId,
     row: &Row,
     key: &SessionKey,
@@ -71,19 +71,19 @@ async fn lock(
 /// their runs do. A transcript that can't be archived stays, with a warning.
 async fn archive(
     store: &dyn SessionStore,
-    transcripts: &Arc<dyn Transcripts>,
+    transcripts: &Transcripts,
     agent: &AgentId,
     row: &Row,
 ) -> Result<Vec<String>, MethodError> {
-    let (all, agent, entry) = (Arc::clone(transcripts), agent.clone(), Arc::clone(&row.entry));
+    let (all, agent, entry) = (transcripts.clone(), agent.clone(), Arc::clone(&row.entry));
     let found = tokio::task::spawn_blocking(move || all.all_of(&agent, &entry));
     let mut unused = Vec::new();
     for transcript in found.await.unwrap_or_default() {
-        if !is_in_use(store, &**transcripts, row, &transcript).await? {
+        if !is_in_use(store, transcripts, row, &transcript).await? {
             unused.push(transcript);
         }
     }
-    let all = Arc::clone(transcripts);
+    let all = transcripts.clone();
     let archive = move |transcript: &TranscriptRef| match all.archive(transcript) {
         Ok(archived) => Some(archived),
         Err(error) => {
@@ -98,7 +98,7 @@ async fn archive(
 /// True if a remaining row stands for a transcript: by its id, or by name.
 async fn is_in_use(
     store: &dyn SessionStore,
-    transcripts: &dyn Transcripts,
+    transcripts: &Transcripts,
     deleted: &Row,
     transcript: &TranscriptRef,
 ) -> Result<bool, MethodError> {

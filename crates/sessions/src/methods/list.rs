@@ -34,7 +34,7 @@ const LAST_MESSAGE_CHARS: usize = 240;
 /// Answers `sessions.list`. `default_model` tells each agent's default, `state_of` how the sub-agent of a session stands.
 pub async fn list(
     store: &dyn SessionStore,
-    transcripts: &Arc<dyn Transcripts>,
+    transcripts: &Transcripts,
     params: &SessionsListParams,
     defaults: SessionListDefaults,
     default_model: impl Fn(&AgentId) -> Arc<ModelName> + Send + 'static,
@@ -44,8 +44,7 @@ pub async fn list(
     let mut query = query_of(params, ts);
     query.limit.get_or_insert(MOST_UNASKED);
     let (rules, transcripts, wanted) =
-        (store.rules().clone(), Arc::clone(transcripts), TranscriptFields::by(params));
-    let mut readers = transcripts.readers();
+        (store.rules().clone(), transcripts.for_many(), TranscriptFields::by(params));
     let mut shown = 0;
     let pick = move |row: VisitedRow| {
         let agent = rules.agent_of(row.key());
@@ -57,8 +56,8 @@ pub async fn list(
             return Some(with_last(listed, &Last { state, ..Last::default() }));
         }
         let entry = row.read().entry;
-        let reader = transcripts.find(&agent, &entry).map(|found| readers(&found));
-        Some(with_last(listed, &Last { state, ..wanted.of(&entry, reader.as_deref()) }))
+        let reader = transcripts.find(&agent, &entry).map(|found| transcripts.reader(&found));
+        Some(with_last(listed, &Last { state, ..wanted.of(&entry, reader.as_ref()) }))
     };
     let sessions = gather_shown(store, Rows::All, &query, pick).await?;
     Ok(SessionsListResult { ts, path: store.location(), count: sessions.len() as u64, defaults, sessions })
@@ -188,7 +187,7 @@ impl TranscriptFields {
     }
 
     /// Title and last message of a session, where they are wanted. Blocking.
-    fn of(self, entry: &SessionEntry, transcript: Option<&dyn TranscriptReader>) -> Last {
+    fn of(self, entry: &SessionEntry, transcript: Option<&TranscriptReader>) -> Last {
         let first = || history::first_user_text(transcript?).ok()?;
         let last = || history::last_text(transcript?, LAST_MESSAGE_CHARS).ok()?;
         Last {

@@ -1,7 +1,5 @@
 //! `sessions.preview`
 
-use std::sync::Arc;
-
 use openclaw_protocol::params::sessions::{
     PreviewItem, PreviewStatus, SessionPreview, SessionsPreviewParams, SessionsPreviewResult,
 };
@@ -22,7 +20,7 @@ const MAX_CHARS: u64 = 2000;
 /// Answers `sessions.preview`, one preview a key in their order.
 pub async fn preview(
     store: &dyn SessionStore,
-    transcripts: &Arc<dyn Transcripts>,
+    transcripts: &Transcripts,
     params: &SessionsPreviewParams,
 ) -> Result<SessionsPreviewResult, StoreError> {
     let limit = params.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
@@ -38,7 +36,7 @@ pub async fn preview(
 
 async fn one(
     store: &dyn SessionStore,
-    transcripts: &Arc<dyn Transcripts>,
+    transcripts: &Transcripts,
     key: &str,
     limit: usize,
     chars: usize,
@@ -48,9 +46,9 @@ async fn one(
     if row.entry.session_id.is_none() && row.entry.session_file.is_none() {
         return Ok((PreviewStatus::Missing, Vec::new()));
     }
-    let (transcripts, agent) = (Arc::clone(transcripts), store.rules().agent_of(&key));
+    let (transcripts, agent) = (transcripts.clone(), store.rules().agent_of(&key));
     let read = move || match transcripts.find(&agent, &row.entry) {
-        Some(found) => history::preview(&*transcripts.reader(&found), limit, chars),
+        Some(found) => history::preview(&transcripts.reader(&found), limit, chars),
         None => Ok(Vec::new()),
     };
     Ok(match tokio::task::spawn_blocking(read).await {

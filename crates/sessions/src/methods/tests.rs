@@ -14,7 +14,7 @@ use crate::key::KeyRules;
 use crate::layout::Layout;
 use crate::store::{FileStore, FileStoreOptions, SessionStore};
 use crate::time::now_ms;
-use crate::transcript::{FileTranscripts, Transcripts};
+use crate::transcript::Transcripts;
 
 struct Bench {
     _dir: tempfile::TempDir,
@@ -39,8 +39,8 @@ impl Bench {
         Self { _dir: dir, layout, store }
     }
 
-    fn transcripts(&self) -> Arc<dyn Transcripts> {
-        Arc::new(FileTranscripts::new(self.layout.clone()))
+    fn transcripts(&self) -> Transcripts {
+        Transcripts::in_files(self.layout.clone())
     }
 
     fn transcript(&self, id: &str, texts: &[(&str, &str)]) -> std::path::PathBuf {

@@ -1,45 +1,47 @@
 //! Reading a transcript from its end: the branch of the last entry, without reading the part before
 //! (spec §4.9).
 
-use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::io::{self, BufReader};
 
-use openclaw_config::shared_place;
-
-use super::file::{FileWindow, HEADER_WITHIN};
 use super::format::{TranscriptHeader, VERSION};
 use super::head::{Kind, LineHead};
+use super::open::{HEADER_WITHIN, LineWindow};
+use super::reader::Visit;
 use super::scan::Lines;
-use super::storage::Visit;
+use super::storage::{LogPart, TranscriptLog};
 use super::tail::Tail;
 use crate::mend::mend;
 
-/// Bytes at the end of a file that are read at first.
+/// Bytes at the end of a log that are read at first.
 const FIRST_PART: u64 = 4 * 1024;
 
-/// Visits the entries of the branch that ends with the last entry of the file, leaf first, until `visit` breaks; no more is
+/// Visits the entries of the branch that ends with the last entry of the log, leaf first, until `visit` breaks; no more is
 /// read than that takes, nor than the last `reach` bytes of the file. Lines of other branches and malformed lines are passed
-/// over; an entry whose parent is not in the file goes on from the entry before it. Blocking.
-pub(crate) fn walk_branch(file: &File, reach: u64, visit: &mut Visit<'_>) -> io::Result<()> {
-    walk_in_parts(file, reach, FIRST_PART, visit)
+/// over; an entry whose parent is not there goes on from the entry before it. Blocking.
+pub(crate) fn walk_branch(log: &dyn TranscriptLog, reach: u64, visit: &mut Visit<'_>) -> io::Result<()> {
+    walk_in_parts(log, reach, FIRST_PART, visit)
 }
 
-fn walk_in_parts(file: &File, reach: u64, first_part: u64, visit: &mut Visit<'_>) -> io::Result<()> {
-    let version = match beginning_of(file)? {
+fn walk_in_parts(
+    log: &dyn TranscriptLog,
+    reach: u64,
+    first_part: u64,
+    visit: &mut Visit<'_>,
+) -> io::Result<()> {
+    let version = match beginning_of(log)? {
         Beginning::Header(header) => header.version,
         Beginning::Entry => VERSION,
         Beginning::Something => return Ok(()),
     };
-    let end = file.metadata()?.len();
+    let end = log.version()?.len();
     let mut tail = Tail::new(end, end.saturating_sub(reach), first_part / 2);
-    let mut window = FileWindow::backward();
+    let mut window = LineWindow::backward();
     let mut visited = 0;
     loop {
         let branch = tail.index.path(tail.index.last());
         for at in branch.path.iter().rev().skip(visited) {
             let Some(place) = tail.index.get(*at) else { continue };
-            let line = window.line(file, place.offset, place.len, end)?;
+            let line = window.line(log, place.offset, place.len, end)?;
             // Ids of the first version are made up, and not those of all readers while not all is read.
             let id = (version > 1).then_some(&place.id);
             if visit(place.kind, id, line).is_break() {
@@ -50,25 +52,19 @@ fn walk_in_parts(file: &File, reach: u64, first_part: u64, visit: &mut Visit<'_>
         if tail.is_at_stop() || (branch.is_whole && visited > 0) {
             return Ok(());
         }
-        // Skipped lines are reported when the file is opened.
-        tail.load_more(file, version)?;
+        // Skipped lines are reported when the transcript is opened.
+        tail.load_more(log, version)?;
     }
 }
 
-/// True if a file begins with a session header. Blocking.
-pub(crate) fn is_transcript(path: &Path) -> bool {
-    shared_place::open(path).and_then(|file| header_of(&file)).is_ok_and(|header| header.is_some())
-}
-
-/// Visits the first `count` entries of a file in their order, reading no more than `budget` bytes. Blocking.
+/// Visits the first `count` entries of a log in their order, reading no more than `budget` bytes. Blocking.
 pub(crate) fn first_entries(
-    mut file: &File,
+    log: &dyn TranscriptLog,
     count: usize,
     budget: u64,
     visit: &mut Visit<'_>,
 ) -> io::Result<()> {
-    file.seek(SeekFrom::Start(0))?;
-    let mut lines = Lines::new(BufReader::new(file.take(budget)), 0);
+    let mut lines = Lines::new(BufReader::new(LogPart::new(log, 0, budget)), 0);
     let mut seen = 0;
     while seen < count && lines.advance()?.is_some() {
         seen += 1;
@@ -81,7 +77,7 @@ pub(crate) fn first_entries(
     Ok(())
 }
 
-/// Beginning of a file.
+/// Beginning of a log.
 #[derive(Debug)]
 pub(crate) enum Beginning {
     /// A header.
@@ -93,10 +89,9 @@ pub(crate) enum Beginning {
 }
 
 /// Reads the first line that is JSON.
-pub(crate) fn beginning_of(mut file: &File) -> io::Result<Beginning> {
+pub(crate) fn beginning_of(log: &dyn TranscriptLog) -> io::Result<Beginning> {
     const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-    file.seek(SeekFrom::Start(0))?;
-    let mut lines = Lines::new(BufReader::with_capacity(4096, file.take(HEADER_WITHIN)), 0);
+    let mut lines = Lines::new(BufReader::with_capacity(4096, LogPart::new(log, 0, HEADER_WITHIN)), 0);
     while lines.advance()?.is_some() {
         let bytes = lines.bytes();
         let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
@@ -117,8 +112,8 @@ pub(crate) fn beginning_of(mut file: &File) -> io::Result<Beginning> {
 }
 
 /// The header, when the first line that is JSON is one.
-pub(crate) fn header_of(file: &File) -> io::Result<Option<TranscriptHeader>> {
-    Ok(match beginning_of(file)? {
+pub(crate) fn header_of(log: &dyn TranscriptLog) -> io::Result<Option<TranscriptHeader>> {
+    Ok(match beginning_of(log)? {
         Beginning::Header(header) => Some(header),
         Beginning::Entry | Beginning::Something => None,
     })
@@ -127,14 +122,18 @@ pub(crate) fn header_of(file: &File) -> io::Result<Option<TranscriptHeader>> {
 #[cfg(test)]
 mod tests {
     use std::ops::ControlFlow;
+    use std::path::Path;
 
     use super::*;
+    use crate::transcript::files::FileLogs;
     use crate::transcript::format::EntryId;
+    use crate::transcript::storage::{OpenMode, TranscriptLogs as _, TranscriptRef};
 
     /// The ids of the branch, leaf first, with a first part of this many bytes.
     fn walked(path: &Path, reach: u64, first_part: u64) -> Vec<String> {
         let mut seen = Vec::new();
-        walk_in_parts(&File::open(path).unwrap(), reach, first_part, &mut |_, id, line| {
+        let log = FileLogs::default().open(&TranscriptRef::new(path), OpenMode::Read).unwrap();
+        walk_in_parts(&*log, reach, first_part, &mut |_, id, line| {
             let value: serde_json::Value = serde_json::from_slice(line).unwrap();
             assert_eq!(value["id"].as_str(), id.map(EntryId::as_str));
             seen.extend(id.map(EntryId::to_string));
@@ -210,7 +209,7 @@ mod tests {
             for first_part in [2, 100, FIRST_PART] {
                 assert_eq!(walked(&path, u64::MAX, first_part), expect, "{name}");
             }
-            let mut file = crate::transcript::TranscriptFile::open(&path).unwrap();
+            let mut file = crate::transcript::OpenTranscript::open_file(&path).unwrap();
             let mut read: Vec<String> =
                 file.branch_entries().unwrap().iter().map(|entry| entry.id.to_string()).collect();
             read.reverse();

@@ -1,66 +1,141 @@
-//! Transcripts in OpenClaw's files. Paths, lock files and JSONL are known here and below alone.
+//! Logs of transcripts in OpenClaw's files. Lock files, temporary files and directories are known here
+//! and below alone.
 
-use std::cell::OnceCell;
+mod unsynced;
+
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io;
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_config::shared_place::{self, CheckedDir};
-use openclaw_protocol::{AgentId, SessionId};
+use openclaw_protocol::AgentId;
+use parking_lot::Mutex;
 
-use super::backward::{first_entries, is_transcript, walk_branch};
-use super::file::{NewTranscript, TranscriptFile};
 use super::storage::{
-    HeldLock, KeepsOthersOut, Locked, Opened, Part, Readers, TranscriptReader, TranscriptRef, Transcripts,
-    Visit,
+    HeldLock, KeepsOthersOut, OpenMode, TranscriptLog, TranscriptLogs, TranscriptRef, WriteLog,
 };
-use super::{LinesCompacted, TranscriptError, fork, truncate};
-use crate::disk;
-use crate::entry::SessionEntry;
-use crate::layout::{ArchiveReason, BadSessionId, Layout, archive_path, transcript_name};
+use crate::disk::{self, FileVersion, RealDisk, SharedDisk};
+use crate::layout::Layout;
 use crate::lockfile::{LockFile, LockKind};
-use crate::time::now_ms;
 
-/// [`Transcripts`] in the files of a state directory.
-#[derive(Debug, Clone)]
-pub struct FileTranscripts {
-    layout: Layout,
+/// [`TranscriptLogs`] in files, each at the path that is its name.
+#[derive(Debug)]
+pub struct FileLogs {
+    disk: SharedDisk,
+    /// Directories that were checked already, where many files are read; `None` for one that can't be opened.
+    dirs: Option<Mutex<CheckedDirs>>,
 }
 
-impl FileTranscripts {
-    /// Transcripts where a layout has them.
-    pub fn new(layout: Layout) -> Self {
-        Self { layout }
+type CheckedDirs = HashMap<PathBuf, Option<Arc<CheckedDir>>>;
+
+impl Default for FileLogs {
+    fn default() -> Self {
+        Self { disk: disk::real(), dirs: None }
+    }
+}
+
+impl FileLogs {
+    /// The directory of a file, where such are looked at once. The error of one that can't be opened is
+    /// reported by whoever opens a file in it.
+    fn checked_dir(&self, path: &Path) -> Option<Arc<CheckedDir>> {
+        let (dirs, parent) = (self.dirs.as_ref()?, path.parent()?);
+        let open = || CheckedDir::open(parent).ok().map(Arc::new);
+        dirs.lock().entry(parent.to_owned()).or_insert_with(open).clone()
+    }
+}
+
+impl TranscriptLogs for FileLogs {
+    fn version(&self, log: &TranscriptRef) -> io::Result<Option<FileVersion>> {
+        FileVersion::of_regular(log.path())
     }
 
-    /// Removes the locks that processes of ours left behind when they died: in a conversation that nobody uses again each would stay for
-    /// good. Looks where these agents have their transcripts, and all that have a directory. Blocking.
-    pub fn sweep_locks(&self, agents: &[AgentId]) {
-        let on_disk = self.layout.agents_on_disk();
-        let dirs: BTreeSet<PathBuf> =
-            agents.iter().chain(&on_disk).map(|agent| self.layout.sessions_dir(agent)).collect();
-        let disk = disk::real();
-        let mut removed = 0;
-        for dir in dirs {
-            let swept = disk.list(&dir).and_then(|names| {
-                let is_lock = |name: &OsString| name.as_encoded_bytes().ends_with(b".jsonl.lock");
-                names.into_iter().filter(is_lock).try_for_each(|name| {
-                    removed += usize::from(LockFile::sweep_ours(&disk, &dir.join(name))?);
-                    Ok(())
-                })
-            });
-            if let Err(error) = swept {
-                tracing::warn!(dir = %dir.display(), %error, "cannot look for locks that were left behind");
-            }
-        }
-        if removed > 0 {
-            tracing::warn!(locks = removed, "removed locks of conversations that were left behind");
-        }
+    fn has_place(&self, log: &TranscriptRef) -> bool {
+        log.path().parent().is_some_and(Path::is_dir)
     }
+
+    fn names_beside(&self, log: &TranscriptRef) -> io::Result<Vec<OsString>> {
+        self.disk.list(log.path().parent().unwrap_or(log.path()))
+    }
+
+    fn open(&self, log: &TranscriptRef, mode: OpenMode) -> io::Result<Box<dyn TranscriptLog>> {
+        let path = log.path();
+        let file = match (mode, self.checked_dir(path), path.file_name()) {
+            (OpenMode::Read, Some(dir), Some(name)) => dir.open_file(name)?,
+            (OpenMode::Read, ..) => shared_place::open(path)?,
+            (OpenMode::Append, ..) => {
+                shared_place::open_with(path, OpenOptions::new().read(true).append(true))?
+            }
+        };
+        Ok(Box::new(FileLog::new(file, log)))
+    }
+
+    fn create(&self, log: &TranscriptRef, beginning: &[u8]) -> io::Result<Box<dyn TranscriptLog>> {
+        let path = log.path();
+        disk::create_parent(&RealDisk, path)?;
+        let mut file =
+            disk::private(OpenOptions::new().read(true).append(true).create_new(true)).open(path)?;
+        let written = file
+            .write_all(beginning)
+            .and_then(|()| file.sync_data())
+            .and_then(|()| disk::sync_parent(&RealDisk, path));
+        if let Err(error) = written {
+            // Half a beginning is no log; without it the next attempt starts clean.
+            let _ = std::fs::remove_file(path);
+            return Err(error);
+        }
+        Ok(Box::new(FileLog { durable: beginning.len() as u64, ..FileLog::new(file, log) }))
+    }
+
+    fn replace(
+        &self,
+        log: &TranscriptRef,
+        kept: Option<&TranscriptRef>,
+        write: &mut WriteLog<'_>,
+    ) -> io::Result<()> {
+        let new = disk::Temporary::write(&RealDisk, log.path(), |out| write(out))?;
+        if let Some(kept) = kept {
+            keep_old(log.path(), kept.path())?;
+        }
+        let replaced = new.persist(log.path());
+        if let (Err(_), Some(kept)) = (&replaced, kept) {
+            let _ = std::fs::remove_file(kept.path());
+        }
+        replaced
+    }
+
+    fn rename(&self, from: &TranscriptRef, to: &TranscriptRef) -> io::Result<()> {
+        self.disk.rename(from.path(), to.path())
+    }
+
+    fn try_lock(&self, log: &TranscriptRef) -> io::Result<Result<HeldLock, Option<u32>>> {
+        let lock = LockFile::try_acquire(&self.disk, &lock_path(log), LockKind::Transcript)?;
+        Ok(lock.map(|file| Box::new(file) as HeldLock))
+    }
+
+    fn is_locked(&self, log: &TranscriptRef) -> io::Result<bool> {
+        LockFile::is_held(&self.disk, &lock_path(log))
+    }
+
+    fn for_many(&self) -> Arc<dyn TranscriptLogs> {
+        Arc::new(Self { disk: SharedDisk::clone(&self.disk), dirs: Some(Mutex::default()) })
+    }
+}
+
+/// Leaves the old file under a second name: a program that has it open writes into the copy at worst,
+/// and finds the new file at the next look. File systems without hard links get a copy instead.
+fn keep_old(path: &Path, kept: &Path) -> io::Result<()> {
+    if std::fs::hard_link(path, kept).is_ok() {
+        return Ok(());
+    }
+    let copied = std::fs::copy(path, kept).and_then(|_| File::open(kept)?.sync_all());
+    if copied.is_err() {
+        let _ = std::fs::remove_file(kept);
+    }
+    copied
 }
 
 impl KeepsOthersOut for LockFile {
@@ -73,163 +148,86 @@ fn lock_path(transcript: &TranscriptRef) -> PathBuf {
     disk::beside(transcript.path(), "lock")
 }
 
-impl Transcripts for FileTranscripts {
-    fn of_new(&self, agent: &AgentId, id: &SessionId) -> Result<TranscriptRef, BadSessionId> {
-        self.layout.transcript_path(agent, id, None).map(TranscriptRef::new)
-    }
-
-    fn of_topic(&self, agent: &AgentId, id: &SessionId, topic: &str) -> Result<TranscriptRef, BadSessionId> {
-        self.layout.transcript_path(agent, id, Some(topic)).map(TranscriptRef::new)
-    }
-
-    fn find(&self, agent: &AgentId, row: &SessionEntry) -> Option<TranscriptRef> {
-        self.layout.find_transcript(agent, row).map(TranscriptRef::new)
-    }
-
-    fn to_write(&self, agent: &AgentId, row: &SessionEntry) -> Result<Option<TranscriptRef>, BadSessionId> {
-        Ok(self.layout.transcript_to_write(agent, row)?.map(TranscriptRef::new))
-    }
-
-    /// A row that came with a copied directory names the original's.
-    fn is_named_by(&self, transcript: &TranscriptRef, agent: &AgentId, row: &SessionEntry) -> bool {
-        let named = self.layout.transcript_of(agent, row).ok().flatten();
-        row.session_file.is_some() && named.as_deref() == Some(transcript.path())
-    }
-
-    fn exists(&self, transcript: &TranscriptRef) -> bool {
-        transcript.path().exists()
-    }
-
-    /// A path that a row names elsewhere counts only if a transcript is there.
-    fn all_of(&self, agent: &AgentId, row: &SessionEntry) -> Vec<TranscriptRef> {
-        let mut files = self.layout.transcript_candidates(agent, row);
-        let dir = self.layout.sessions_dir(agent);
-        files.retain(|file| file.is_file() && (file.parent() == Some(&dir) || is_transcript(file)));
-        let name = row.session_id.as_ref().and_then(|id| transcript_name(id, None).ok());
-        let prefix = name.and_then(|name| Some(format!("{}-topic-", name.strip_suffix(".jsonl")?)));
-        if let Some(prefix) = prefix {
-            let is_topic = |file: &PathBuf| {
-                let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                name.starts_with(&prefix) && name.ends_with(".jsonl")
-            };
-            let beside = std::fs::read_dir(dir).into_iter().flatten();
-            let mut topics: Vec<PathBuf> =
-                beside.filter_map(|entry| Some(entry.ok()?.path())).filter(is_topic).collect();
-            topics.retain(|topic| !files.contains(topic));
-            topics.sort();
-            files.extend(topics);
-        }
-        files.into_iter().map(TranscriptRef::new).collect()
-    }
-
-    fn of_fork(&self, parent: &TranscriptRef, id: &SessionId, at: i64) -> TranscriptRef {
-        TranscriptRef::new(fork::fork_path(parent.path(), id, at))
-    }
-
-    fn reader(&self, transcript: &TranscriptRef) -> Box<dyn TranscriptReader> {
-        Box::new(FileReader::new(transcript.path()))
-    }
-
-    fn readers(&self) -> Readers {
-        let mut dirs: HashMap<PathBuf, Option<Arc<CheckedDir>>> = HashMap::new();
-        Box::new(move |transcript| {
-            let path = transcript.path();
-            let dir = path.parent().and_then(|parent| {
-                // The error of a directory that can't be opened is reported by whoever opens a file
-                // in it.
-                let checked = || CheckedDir::open(parent).ok().map(Arc::new);
-                dirs.entry(parent.to_owned()).or_insert_with(checked).clone()
-            });
-            Box::new(FileReader { dir, ..FileReader::new(path) })
-        })
-    }
-
-    fn try_lock(&self, transcript: &TranscriptRef) -> io::Result<Result<HeldLock, Option<u32>>> {
-        let lock = LockFile::try_acquire(&disk::real(), &lock_path(transcript), LockKind::Transcript)?;
-        Ok(lock.map(|file| Box::new(file) as HeldLock))
-    }
-
-    fn is_locked(&self, transcript: &TranscriptRef) -> io::Result<bool> {
-        LockFile::is_held(&disk::real(), &lock_path(transcript))
-    }
-
-    fn open(&self, lock: Locked<'_>) -> Opened {
-        Ok(Box::new(TranscriptFile::open(lock.transcript().path())?))
-    }
-
-    fn open_or_create(&self, lock: Locked<'_>, new: &NewTranscript) -> Opened {
-        Ok(Box::new(TranscriptFile::open_or_create(lock.transcript().path(), new)?))
-    }
-
-    fn fork(
-        &self,
-        parent: Locked<'_>,
-        child: &TranscriptRef,
-        new: NewTranscript,
-    ) -> Result<(), TranscriptError> {
-        fork::fork_to(parent.transcript().path(), child.path(), new)
-    }
-
-    fn truncate(&self, lock: Locked<'_>, most: NonZeroUsize) -> Result<LinesCompacted, TranscriptError> {
-        truncate::truncate_file(lock.transcript().path(), most)
-    }
-
-    fn archive(&self, transcript: &TranscriptRef) -> io::Result<String> {
-        let archive = archive_path(transcript.path(), ArchiveReason::Deleted, now_ms());
-        std::fs::rename(transcript.path(), &archive)?;
-        Ok(archive.display().to_string())
-    }
-}
-
-/// Reads one file, the same one at each visit.
+/// An open file.
 #[derive(Debug)]
-pub struct FileReader {
-    path: PathBuf,
-    /// Directory of the transcript, if it was checked already.
-    dir: Option<Arc<CheckedDir>>,
-    file: OnceCell<File>,
+struct FileLog {
+    file: File,
+    name: TranscriptRef,
+    /// Bytes from its beginning that a sync is known to have made durable.
+    durable: u64,
+    /// True after a failed sync: the system may take data for written that is not on the disk, and
+    /// the next sync for done.
+    is_in_doubt: bool,
 }
 
-impl FileReader {
-    /// Opens nothing yet.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), dir: None, file: OnceCell::new() }
-    }
-
-    fn file(&self) -> io::Result<&File> {
-        if let Some(file) = self.file.get() {
-            return Ok(file);
-        }
-        let file = match (&self.dir, self.path.file_name()) {
-            (Some(dir), Some(name)) => dir.open_file(name)?,
-            _ => shared_place::open(&self.path)?,
-        };
-        Ok(self.file.get_or_init(|| file))
+impl FileLog {
+    fn new(file: File, name: &TranscriptRef) -> Self {
+        Self { file, name: name.clone(), durable: 0, is_in_doubt: false }
     }
 }
 
-impl TranscriptReader for FileReader {
-    fn visit(&self, part: Part, visit: &mut Visit<'_>) -> io::Result<()> {
-        let file = self.file()?;
-        match part {
-            Part::Branch => walk_branch(file, u64::MAX, visit),
-            Part::End { bytes } => walk_branch(file, bytes, visit),
-            Part::Beginning { lines, bytes } => first_entries(file, lines, bytes, visit),
+impl TranscriptLog for FileLog {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(bytes, offset)
+    }
+
+    fn version(&self) -> io::Result<FileVersion> {
+        Ok(FileVersion::from_meta(&self.file.metadata()?))
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.durable = self.durable.min(len);
+        self.file.set_len(len)
+    }
+
+    fn sync(&mut self) -> io::Result<FileVersion> {
+        if std::mem::replace(&mut self.is_in_doubt, true) {
+            self.write_again()?;
         }
+        self.file.sync_data()?;
+        let version = self.version()?;
+        (self.is_in_doubt, self.durable) = (false, version.len());
+        Ok(version)
+    }
+}
+
+/// Removes the locks that processes of ours left behind when they died: in a conversation that nobody uses again each would stay for
+/// good. Looks where these agents have their transcripts, and all that have a directory. Blocking.
+pub fn sweep_locks(layout: &Layout, agents: &[AgentId]) {
+    let on_disk = layout.agents_on_disk();
+    let dirs: BTreeSet<PathBuf> =
+        agents.iter().chain(&on_disk).map(|agent| layout.sessions_dir(agent)).collect();
+    let disk = disk::real();
+    let mut removed = 0;
+    for dir in dirs {
+        let swept = disk.list(&dir).and_then(|names| {
+            let is_lock = |name: &OsString| name.as_encoded_bytes().ends_with(b".jsonl.lock");
+            names.into_iter().filter(is_lock).try_for_each(|name| {
+                removed += usize::from(LockFile::sweep_ours(&disk, &dir.join(name))?);
+                Ok(())
+            })
+        });
+        if let Err(error) = swept {
+            tracing::warn!(dir = %dir.display(), %error, "cannot look for locks that were left behind");
+        }
+    }
+    if removed > 0 {
+        tracing::warn!(locks = removed, "removed locks of conversations that were left behind");
     }
 }
 
 #[cfg(test)]
 pub(crate) mod testing {
-    use std::path::Path;
-    use std::sync::Arc;
-
     use super::*;
-    use crate::transcript::{LockError, Transcript, TranscriptLock};
+    use crate::transcript::{LockError, NewTranscript, Transcript, TranscriptLock, Transcripts};
 
     /// Transcripts by path alone.
-    pub(crate) fn anywhere() -> Arc<dyn Transcripts> {
-        Arc::new(FileTranscripts::new(Layout::new("/", "/", None)))
+    pub(crate) fn anywhere() -> Transcripts {
+        Transcripts::in_files(Layout::new("/", "/", None))
     }
 
     /// Takes the lock of a file, if no other process has it.

@@ -1,17 +1,17 @@
 //! A new transcript that begins with another one's branch (spec `sessions.md` §5.7).
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use openclaw_protocol::SessionId;
 use serde_json::Map;
 
 use super::TranscriptError;
-use super::file::{NewTranscript, TranscriptFile, new_header};
 use super::format::{Body, Entry, EntryId};
 use super::index::Kind;
+use super::open::{NewTranscript, OpenTranscript, new_header};
 use super::rewrite::Copy;
-use crate::disk::{self, RealDisk};
+use super::storage::{TranscriptLogs, TranscriptRef};
 use crate::ids;
 use crate::time::{iso, now_ms};
 
@@ -24,30 +24,37 @@ pub fn is_forkable(parent_total_tokens: Option<u64>) -> bool {
     parent_total_tokens.is_none_or(|tokens| tokens <= MAX_FORK_TOKENS)
 }
 
-/// Path of a fork: beside its parent's file, named after the moment and its id.
-pub(super) fn fork_path(parent: &Path, id: &SessionId, at_ms: i64) -> PathBuf {
-    parent.with_file_name(format!("{}_{id}.jsonl", iso(at_ms).replace([':', '.'], "-")))
+/// Name of a fork, which lies beside its parent: the moment and its id.
+pub(super) fn fork_name(id: &SessionId, at_ms: i64) -> String {
+    format!("{}_{id}.jsonl", iso(at_ms).replace([':', '.'], "-"))
 }
 
-/// Copies the branch of `parent`'s last entry into another file, labels of its entries at the end. Blocking.
-pub(super) fn fork_to(parent: &Path, path: &Path, new: NewTranscript) -> Result<(), TranscriptError> {
-    let mut source = TranscriptFile::open(parent)?;
+/// Copies the branch of the parent's last entry into another transcript, labels of its entries at the end. Blocking.
+///
+/// # Errors
+/// [`TranscriptError::Missing`] and [`TranscriptError::NotATranscript`] when there is nothing to begin with.
+pub(super) fn fork_to(
+    logs: &Arc<dyn TranscriptLogs>,
+    parent: &TranscriptRef,
+    child: &TranscriptRef,
+    new: NewTranscript,
+) -> Result<(), TranscriptError> {
+    let mut source = OpenTranscript::open(logs, parent)?;
     source.bring_up_to_date()?;
     let branch = source.branch_pieces()?;
     let kept: Vec<usize> =
         branch.iter().enumerate().filter(|(_, piece)| piece.kind != Kind::Label).map(|(at, _)| at).collect();
-    let header = new_header(&NewTranscript { parent: Some(parent.display().to_string()), ..new });
+    let header = new_header(&NewTranscript { parent: Some(parent.to_string()), ..new });
     let ids = kept.iter().filter_map(|at| branch.get(*at)).map(|piece| piece.id.clone()).collect();
     let more = label_entries(source.labels()?, ids);
     let copy = Copy { header: &header, branch: &branch, kept: &kept, more };
-    disk::Temporary::write(&RealDisk, path, |out| copy.write(&mut source, out))
-        .and_then(|written| written.persist(path))
+    logs.replace(child, None, &mut |out| copy.write(&source, out))
         .map_err(|source| TranscriptError::io("fork", parent, source))
 }
 
 /// New label entries for the copied entries, as the labels are now, whichever branch they were
 /// given on. `labels` are in the order in which they were given, `ids` those of the copied entries.
-pub(super) fn label_entries(
+fn label_entries(
     labels: impl IntoIterator<Item = (EntryId, Option<String>)>,
     mut ids: HashSet<EntryId>,
 ) -> Vec<Entry> {
@@ -77,8 +84,8 @@ mod tests {
     /// Rules of `sessions.md` §5.7.
     #[test]
     fn a_fork_is_named_after_its_moment_and_its_id() {
-        let path = fork_path(Path::new("/d/p.jsonl"), &SessionId::new("id"), 1_770_631_932_123);
-        assert_eq!(path, Path::new("/d/2026-02-09T10-12-12-123Z_id.jsonl"));
+        let name = fork_name(&SessionId::new("id"), 1_770_631_932_123);
+        assert_eq!(name, "2026-02-09T10-12-12-123Z_id.jsonl");
     }
 
     #[test]

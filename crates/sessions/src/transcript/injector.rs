@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 
 use super::format::{Body, EntryId};
 use super::lock::WeakLock;
-use super::storage::{OpenTranscript, TranscriptRef};
+use super::open::OpenTranscript;
+use super::storage::TranscriptRef;
 use super::{TranscriptError, blocking};
 
 type InjectionResult = Result<EntryId, TranscriptError>;
@@ -18,7 +19,7 @@ type InjectionResult = Result<EntryId, TranscriptError>;
 /// An open transcript with the messages that wait to be injected.
 #[derive(Debug)]
 pub(super) struct InjectionQueue {
-    pub(super) open: Box<dyn OpenTranscript>,
+    pub(super) open: OpenTranscript,
     /// True while messages may be injected.
     accepts: bool,
     tickets: u64,
@@ -44,7 +45,7 @@ enum Put {
 }
 
 impl InjectionQueue {
-    pub(super) fn new(open: Box<dyn OpenTranscript>) -> Self {
+    pub(super) fn new(open: OpenTranscript) -> Self {
         Self { open, accepts: false, tickets: 0, waiting: Vec::new() }
     }
 

@@ -19,10 +19,12 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant as Clock;
 
 use super::context::Context;
-use super::file::{ModelSettings, NewTranscript};
+use super::fork::fork_to;
 use super::format::{Body, EntryId, StoredMessage};
-use super::storage::{HeldLock, Locked, OpenTranscript, TranscriptRef, Transcripts};
-use super::{KeptTranscript, LinesCompacted, Transcript, TranscriptError, blocking};
+use super::open::{ModelSettings, NewTranscript, OpenTranscript};
+use super::storage::{HeldLock, TranscriptLogs, TranscriptRef};
+use super::truncate::truncate;
+use super::{KeptTranscript, LinesCompacted, Transcript, TranscriptError, Transcripts, blocking};
 
 /// Time to wait for another process's lock.
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -77,7 +79,7 @@ struct LockInner {
     // In this order: other processes may have it before the next one in this process has its turn.
     held: Option<HeldLock>,
     turn: OwnedMutexGuard<Idle>,
-    transcripts: Arc<dyn Transcripts>,
+    logs: Arc<dyn TranscriptLogs>,
     transcript: TranscriptRef,
     lingers: AtomicBool,
 }
@@ -151,7 +153,7 @@ pub struct TurnMessage {
 }
 
 impl TurnMessage {
-    fn append_to(self, open: &mut dyn OpenTranscript) -> Result<(), TranscriptError> {
+    fn append_to(self, open: &mut OpenTranscript) -> Result<(), TranscriptError> {
         let [id, instead] = self.ids;
         open.begin_turn()?;
         let id = if open.contains(id.as_str()) { instead } else { id };
@@ -176,16 +178,13 @@ fn turn_of(transcript: &TranscriptRef) -> Arc<LockQueue> {
 impl TranscriptLock {
     /// Takes the lock of a transcript. Waits its turn for as long as it takes where this process holds it, and then up to
     /// [`LOCK_TIMEOUT`] for another process. Dropping the future gives up the place in the row.
-    pub async fn acquire(
-        transcripts: &Arc<dyn Transcripts>,
-        transcript: &TranscriptRef,
-    ) -> Result<Self, LockError> {
+    pub async fn acquire(transcripts: &Transcripts, transcript: &TranscriptRef) -> Result<Self, LockError> {
         Self::acquire_within(transcripts, transcript, LOCK_TIMEOUT).await
     }
 
     /// [`Self::acquire`] with another patience.
     pub async fn acquire_within(
-        transcripts: &Arc<dyn Transcripts>,
+        transcripts: &Transcripts,
         transcript: &TranscriptRef,
         patience: Duration,
     ) -> Result<Self, LockError> {
@@ -195,7 +194,7 @@ impl TranscriptLock {
 
     /// [`Self::acquire_within`] that waits no longer than `patience` for this process either.
     pub async fn acquire_soon(
-        transcripts: &Arc<dyn Transcripts>,
+        transcripts: &Transcripts,
         transcript: &TranscriptRef,
         patience: Duration,
     ) -> Result<Self, LockError> {
@@ -208,20 +207,20 @@ impl TranscriptLock {
 
     /// Takes the lock if no other process has it. Waits its turn where this process does.
     pub async fn acquire_now(
-        transcripts: &Arc<dyn Transcripts>,
+        transcripts: &Transcripts,
         transcript: &TranscriptRef,
     ) -> Result<Self, LockError> {
         Self::acquire_within(transcripts, transcript, Duration::ZERO).await
     }
 
     /// Waits until no process holds the lock, however long that takes. Another one may have it before it is taken.
-    pub async fn until_free(transcripts: &Arc<dyn Transcripts>, transcript: &TranscriptRef) {
+    pub async fn until_free(transcripts: &Transcripts, transcript: &TranscriptRef) {
         let mut pause = FIRST_PAUSE;
         loop {
             tokio::time::sleep(pause).await;
             pause = (pause + FIRST_PAUSE).min(LONGEST_PAUSE);
-            let (all, one) = (Arc::clone(transcripts), transcript.clone());
-            let is_held = tokio::task::spawn_blocking(move || all.is_locked(&one)).await;
+            let (logs, one) = (Arc::clone(transcripts.logs()), transcript.clone());
+            let is_held = tokio::task::spawn_blocking(move || logs.is_locked(&one)).await;
             // An error here will come up again in the next attempt to take the lock.
             if !matches!(is_held, Ok(Ok(true))) {
                 return;
@@ -230,7 +229,7 @@ impl TranscriptLock {
     }
 
     async fn keep_others_out(
-        transcripts: &Arc<dyn Transcripts>,
+        transcripts: &Transcripts,
         transcript: &TranscriptRef,
         mut turn: OwnedMutexGuard<Idle>,
         patience: Duration,
@@ -238,16 +237,16 @@ impl TranscriptLock {
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
         let lock = |held, turn| {
-            let (transcripts, transcript) = (Arc::clone(transcripts), transcript.clone());
+            let (logs, transcript) = (Arc::clone(transcripts.logs()), transcript.clone());
             let lingers = AtomicBool::new(false);
-            Self(Arc::new(LockInner { held: Some(held), turn, transcripts, transcript, lingers }))
+            Self(Arc::new(LockInner { held: Some(held), turn, logs, transcript, lingers }))
         };
         if let Some(held) = turn.take() {
             return Ok(lock(held, turn));
         }
         loop {
-            let (all, one) = (Arc::clone(transcripts), transcript.clone());
-            let attempt = tokio::task::spawn_blocking(move || all.try_lock(&one)).await;
+            let (logs, one) = (Arc::clone(transcripts.logs()), transcript.clone());
+            let attempt = tokio::task::spawn_blocking(move || logs.try_lock(&one)).await;
             let attempt = attempt.unwrap_or_else(|_| Err(std::io::Error::other("interrupted")));
             let holder = match attempt {
                 Ok(Ok(held)) => return Ok(lock(held, turn)),
@@ -279,7 +278,7 @@ impl TranscriptLock {
     /// # Errors
     /// [`TranscriptError::Missing`] when it is not.
     pub async fn open(&self) -> Result<Transcript, TranscriptError> {
-        self.work(|lock| Ok(Transcript::new(lock.0.transcripts.open(lock.locked())?, lock))).await
+        self.work(|lock| Ok(Transcript::new(lock.open_now()?, lock))).await
     }
 
     /// Opens the transcript, or makes it. A kept transcript is reused if it is the same one and
@@ -325,7 +324,7 @@ impl TranscriptLock {
     pub fn read_ahead(&self) -> JoinHandle<Option<KeptTranscript>> {
         let lock = self.clone();
         tokio::task::spawn_blocking(move || {
-            let open = lock.0.transcripts.open(lock.locked()).ok()?;
+            let open = lock.open_now().ok()?;
             let transcript = Transcript::new(open, lock);
             transcript.now(|open| open.context()).ok()?;
             Some(transcript.keep())
@@ -337,7 +336,7 @@ impl TranscriptLock {
     /// # Errors
     /// [`TranscriptError::Missing`] and [`TranscriptError::NotATranscript`] when there is nothing to begin with.
     pub async fn fork(&self, child: TranscriptRef, new: NewTranscript) -> Result<(), TranscriptError> {
-        self.work(move |lock| lock.0.transcripts.fork(lock.locked(), &child, new)).await
+        self.work(move |lock| fork_to(&lock.0.logs, &lock.0.transcript, &child, new)).await
     }
 
     /// Cuts the transcript down to at most so many entries of its branch, at once or not at all.
@@ -345,7 +344,7 @@ impl TranscriptLock {
     /// # Errors
     /// When it can't be read or written; it is as it was then.
     pub async fn truncate(&self, most: NonZeroUsize) -> Result<LinesCompacted, TranscriptError> {
-        self.work(move |lock| lock.0.transcripts.truncate(lock.locked(), most)).await
+        self.work(move |lock| truncate(&lock.0.logs, &lock.0.transcript, most)).await
     }
 
     fn reopen_now(
@@ -355,7 +354,10 @@ impl TranscriptLock {
     ) -> Result<Transcript, TranscriptError> {
         match kept.filter(|kept| kept.is_still(&self.0.transcript)) {
             Some(KeptTranscript { shared, .. }) => Ok(Transcript { shared, lock: self }),
-            None => Ok(Transcript::new(self.0.transcripts.open_or_create(self.locked(), new)?, self)),
+            None => {
+                let open = OpenTranscript::open_or_create(&self.0.logs, &self.0.transcript, new)?;
+                Ok(Transcript::new(open, self))
+            }
         }
     }
 
@@ -363,8 +365,8 @@ impl TranscriptLock {
         WeakLock(Arc::downgrade(&self.0))
     }
 
-    fn locked(&self) -> Locked<'_> {
-        Locked(&self.0.transcript)
+    fn open_now(&self) -> Result<OpenTranscript, TranscriptError> {
+        OpenTranscript::open(&self.0.logs, &self.0.transcript)
     }
 
     /// Runs work on the blocking pool. The lock is kept until that is over.

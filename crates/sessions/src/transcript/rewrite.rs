@@ -1,4 +1,4 @@
-//! Copying chosen entries of a branch into a new file. Lines stay as they are but for what they follow, and for the first
+//! Copying chosen entries of a branch into a new log. Lines stay as they are but for what they follow, and for the first
 //! entry a compaction keeps where that is not copied.
 
 use std::collections::HashSet;
@@ -6,8 +6,8 @@ use std::io::{self, BufWriter, Write};
 
 use serde_json::Value;
 
-use super::file::{BranchPiece, TranscriptFile};
 use super::format::{Entry, EntryId, TranscriptHeader};
+use super::open::{BranchPiece, OpenTranscript};
 use crate::mend::mend;
 
 /// Parts of a transcript to copy.
@@ -24,7 +24,7 @@ pub(super) struct Copy<'a> {
 
 impl Copy<'_> {
     /// Writes it all.
-    pub(super) fn write(&self, source: &mut TranscriptFile, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write(&self, source: &OpenTranscript, out: &mut dyn Write) -> io::Result<()> {
         let mut out = BufWriter::with_capacity(256 * 1024, out);
         serde_json::to_writer(&mut out, self.header)?;
         out.write_all(b"\n")?;

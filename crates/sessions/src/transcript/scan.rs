@@ -1,11 +1,13 @@
-//! Reading the lines of a file forwards, whatever they hold.
+//! Reading the lines of a log forwards, whatever they hold.
 
-use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, Read as _};
+
+use super::storage::{LogPart, TranscriptLog};
 
 /// Longest line that is read; a longer one counts as malformed and is skipped.
 pub(crate) const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Line of a file.
+/// Line of a log.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ScannedLine {
     /// Offset of its first byte.
@@ -63,8 +65,8 @@ impl<R: BufRead> Lines<R> {
 }
 
 /// Start of a line about `want` bytes before `end`, which is itself the start of a line or the end
-/// of the file. A longer line is not parted: then it begins further in front.
-pub(crate) fn line_start<R: Read + Seek>(reader: &mut R, end: u64, want: u64) -> io::Result<u64> {
+/// of the log. A longer line is not parted: then it begins further in front.
+pub(crate) fn line_start(log: &dyn TranscriptLog, end: u64, want: u64) -> io::Result<u64> {
     const CHUNK: u64 = 64 * 1024;
     // The newline just before `end` ends the line that is looked for.
     let Some(end) = end.checked_sub(1) else { return Ok(0) };
@@ -73,17 +75,16 @@ pub(crate) fn line_start<R: Read + Seek>(reader: &mut R, end: u64, want: u64) ->
         return Ok(0);
     }
     let mut buffer = Vec::new();
-    let mut read = |reader: &mut R, from: u64, to: u64, find: fn(u8, &[u8]) -> Option<usize>| {
+    let mut read = |from: u64, to: u64, find: fn(u8, &[u8]) -> Option<usize>| {
         buffer.clear();
         buffer.reserve(usize::try_from(to - from).unwrap_or(0));
-        reader.seek(SeekFrom::Start(from))?;
-        reader.take(to - from).read_to_end(&mut buffer)?;
+        LogPart::new(log, from, to).read_to_end(&mut buffer)?;
         Ok::<_, io::Error>(find(b'\n', &buffer).map(|at| from + at as u64 + 1))
     };
     let mut at = from - 1;
     while at < end {
         let to = (at + CHUNK).min(end);
-        if let Some(start) = read(reader, at, to, memchr::memchr)? {
+        if let Some(start) = read(at, to, memchr::memchr)? {
             return Ok(start);
         }
         at = to;
@@ -91,7 +92,7 @@ pub(crate) fn line_start<R: Read + Seek>(reader: &mut R, end: u64, want: u64) ->
     let mut to = from - 1;
     while to > 0 {
         let at = to.saturating_sub(CHUNK);
-        if let Some(start) = read(reader, at, to, memchr::memrchr)? {
+        if let Some(start) = read(at, to, memchr::memrchr)? {
             return Ok(start);
         }
         to = at;
@@ -102,6 +103,7 @@ pub(crate) fn line_start<R: Read + Seek>(reader: &mut R, end: u64, want: u64) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transcript::MemoryLogs;
 
     #[test]
     fn lines_know_their_place_and_end() {
@@ -119,9 +121,9 @@ mod tests {
         #[test]
         fn a_part_begins_with_a_line_and_makes_way(text in "[a\n]{0,40}", want in 0..50_u64) {
             let mut end = text.len() as u64;
-            let mut reader = io::Cursor::new(text.as_bytes());
+            let log = MemoryLogs::log_of(text.as_bytes());
             while end > 0 {
-                let start = line_start(&mut reader, end, want).unwrap();
+                let start = line_start(&*log, end, want).unwrap();
                 let before = &text.as_bytes()[..start as usize];
                 proptest::prop_assert!(start < end && (before.is_empty() || before.ends_with(b"\n")));
                 // No more than is asked for, unless one line is longer.

@@ -1,30 +1,18 @@
-//! Transcript storage: the narrow interface that the product knows. [`super::FileTranscripts`]
-//! keeps them in OpenClaw's files. Everything here blocks; [`super::TranscriptLock`] and
-//! [`super::Transcript`] are for asynchronous code.
+//! The port below transcripts: logs of bytes by reference. An implementation knows where bytes lie and
+//! how they last; what a line means, which entry follows which and what a model sees stands above it,
+//! in [`super::Transcripts`] and [`super::OpenTranscript`]. [`super::FileLogs`] keeps logs in OpenClaw's
+//! files. Everything here blocks.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::io;
-use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use openclaw_protocol::{AgentId, SessionId};
+pub use crate::disk::FileVersion;
 
-use super::context::{Context, View};
-use super::file::{Branch, ModelSettings, NewTranscript};
-use super::format::{Body, Entry, EntryId, TranscriptHeader};
-use super::guard::PendingCalls;
-use super::head::Kind;
-use super::turn::TranscriptTurn;
-use super::{LinesCompacted, TranscriptError};
-use crate::entry::SessionEntry;
-use crate::key::SessionKey;
-use crate::layout::{BadSessionId, topic_of};
-
-/// Names a transcript. Only the implementation that made it knows where that is; its text is for people, for rows
-/// (`sessionFile`) and for the wire.
+/// Names a transcript: the path that OpenClaw gives it, wherever its bytes lie. Its text is for people,
+/// for rows (`sessionFile`) and for the wire.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TranscriptRef(Arc<OsStr>);
 
@@ -38,6 +26,16 @@ impl TranscriptRef {
     pub(crate) fn path(&self) -> &Path {
         Path::new(&*self.0)
     }
+
+    /// The last part of its name.
+    pub(crate) fn file_name(&self) -> &OsStr {
+        self.path().file_name().unwrap_or_default()
+    }
+
+    /// The log of another name beside this one.
+    pub(crate) fn sibling(&self, name: impl AsRef<OsStr>) -> Self {
+        Self::new(self.path().with_file_name(name))
+    }
 }
 
 impl fmt::Display for TranscriptRef {
@@ -46,16 +44,17 @@ impl fmt::Display for TranscriptRef {
     }
 }
 
-/// Says that the caller holds the lock of a transcript. Only [`super::TranscriptLock`] makes it.
-#[derive(Debug, Clone, Copy)]
-pub struct Locked<'a>(pub(super) &'a TranscriptRef);
-
-impl Locked<'_> {
-    /// The transcript.
-    pub fn transcript(&self) -> &TranscriptRef {
-        self.0
-    }
+/// Purpose for which a log is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// The log is only read.
+    Read,
+    /// The log is read and appended to, by whoever has its lock.
+    Append,
 }
+
+/// Writes the content of a log that replaces another.
+pub type WriteLog<'a> = dyn FnMut(&mut dyn Write) -> io::Result<()> + 'a;
 
 /// The lock file, or whatever keeps other processes out. Given back on drop.
 pub type HeldLock = Box<dyn KeepsOthersOut>;
@@ -67,261 +66,128 @@ pub trait KeepsOthersOut: Send + Sync {
     fn is_in_place(&self) -> bool;
 }
 
-/// Gives a reader for each transcript ([`Transcripts::readers`]).
-pub type Readers = Box<dyn FnMut(&TranscriptRef) -> Box<dyn TranscriptReader> + Send>;
-
-/// Result of opening a transcript.
-pub type Opened = Result<Box<dyn OpenTranscript>, TranscriptError>;
-
-/// Transcripts by reference. Every implementation keeps the laws of the module `transcript_contract`.
-pub trait Transcripts: fmt::Debug + Send + Sync {
-    /// The transcript that a new session id gets.
+/// Logs of bytes by reference. Every implementation keeps the laws of the module `transcript_contract`.
+pub trait TranscriptLogs: fmt::Debug + Send + Sync {
+    /// Version of a log; `None` if there is none.
     ///
     /// # Errors
-    /// When the id is not fit for it.
-    fn of_new(&self, agent: &AgentId, id: &SessionId) -> Result<TranscriptRef, BadSessionId>;
+    /// When it can't be told.
+    fn version(&self, log: &TranscriptRef) -> io::Result<Option<FileVersion>>;
 
-    /// The same for a conversation in a topic of a group.
+    /// True if a log of this name can be created without creating a directory for it.
+    fn has_place(&self, log: &TranscriptRef) -> bool;
+
+    /// The names of the logs beside this one, in no order. There may be other names among them.
     ///
     /// # Errors
-    /// When the id is not fit for it.
-    fn of_topic(&self, agent: &AgentId, id: &SessionId, topic: &str) -> Result<TranscriptRef, BadSessionId>;
+    /// When it can't be told.
+    fn names_beside(&self, log: &TranscriptRef) -> io::Result<Vec<OsString>>;
 
-    /// The transcript of a session's conversation that no row names, or not yet: the one that is
-    /// there, under the name of its topic or, as earlier versions made it, under its id alone; else
-    /// the one to be made. A transcript that a crash left behind is found this way.
+    /// Opens a log.
     ///
     /// # Errors
-    /// When the id is not fit for it.
-    fn of_conversation(
+    /// [`io::ErrorKind::NotFound`] when there is none.
+    fn open(&self, log: &TranscriptRef, mode: OpenMode) -> io::Result<Box<dyn TranscriptLog>>;
+
+    /// Creates a log that begins with these bytes, durably, and opens it to be appended to.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] when there is one. After any error nothing was created.
+    fn create(&self, log: &TranscriptRef, beginning: &[u8]) -> io::Result<Box<dyn TranscriptLog>>;
+
+    /// Puts what is written in the place of a log, or where there is none, durably, at once or not at all. The log
+    /// as it was stays under the name `kept`, if that is given. Whoever has the old one open keeps it.
+    ///
+    /// # Errors
+    /// When it can't be written; the log is as it was then.
+    fn replace(
         &self,
-        agent: &AgentId,
-        key: &SessionKey,
-        id: &SessionId,
-    ) -> Result<TranscriptRef, BadSessionId> {
-        let bare = SessionEntry { session_id: Some(id.clone()), ..SessionEntry::default() };
-        let Some(topic) = topic_of(key) else {
-            return self.to_write(agent, &bare)?.map_or_else(|| self.of_new(agent, id), Ok);
-        };
-        let named = self.of_topic(agent, id, topic)?;
-        if self.exists(&named) {
-            return Ok(named);
+        log: &TranscriptRef,
+        kept: Option<&TranscriptRef>,
+        write: &mut WriteLog<'_>,
+    ) -> io::Result<()>;
+
+    /// Gives a log another name.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] when there is none.
+    fn rename(&self, from: &TranscriptRef, to: &TranscriptRef) -> io::Result<()>;
+
+    /// Keeps other processes out of a log, if none has it; else the one that has it, where that is known. There
+    /// may be no log of that name yet.
+    ///
+    /// # Errors
+    /// When it can't be told.
+    fn try_lock(&self, log: &TranscriptRef) -> io::Result<Result<HeldLock, Option<u32>>>;
+
+    /// True if a process holds the lock of a log.
+    ///
+    /// # Errors
+    /// When it can't be told.
+    fn is_locked(&self, log: &TranscriptRef) -> io::Result<bool>;
+
+    /// The same logs for reading many, one behind the other: what they have in common is looked at once.
+    fn for_many(&self) -> Arc<dyn TranscriptLogs>;
+}
+
+/// An open log. It stays the one that was opened, whatever takes its name.
+pub trait TranscriptLog: fmt::Debug + Send {
+    /// Reads from an offset as much as there is at once; 0 at the end.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Version of the log as it is now.
+    ///
+    /// # Errors
+    /// When it can't be told.
+    fn version(&self) -> io::Result<FileVersion>;
+
+    /// Writes bytes behind the last one. Others see them at once; they last after [`Self::sync`].
+    ///
+    /// # Errors
+    /// When not all of them are written. Some may be: see [`Self::cut`].
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Cuts the log to this length.
+    ///
+    /// # Errors
+    /// When it stays longer.
+    fn cut(&mut self, len: u64) -> io::Result<()>;
+
+    /// Makes everything appended durable, also what an earlier sync failed to. Returns the version that is durable.
+    ///
+    /// # Errors
+    /// When it is not known to be durable.
+    fn sync(&mut self) -> io::Result<FileVersion>;
+}
+
+/// Reads a part of a log from its beginning to its end.
+#[derive(Debug)]
+pub(crate) struct LogPart<'a> {
+    log: &'a dyn TranscriptLog,
+    at: u64,
+    end: u64,
+}
+
+impl<'a> LogPart<'a> {
+    /// The bytes from `at` to `end`, or to the end of the log where that is nearer.
+    pub(crate) fn new(log: &'a dyn TranscriptLog, at: u64, end: u64) -> Self {
+        Self { log, at, end }
+    }
+}
+
+impl Read for LogPart<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let most = bytes.len().min(left);
+        let bytes = bytes.get_mut(..most).unwrap_or_default();
+        if bytes.is_empty() {
+            return Ok(0);
         }
-        Ok(self.find(agent, &bare).unwrap_or(named))
+        let read = self.log.read_at(bytes, self.at)?;
+        self.at += read as u64;
+        Ok(read)
     }
-
-    /// The transcript of a row, if there is one.
-    fn find(&self, agent: &AgentId, row: &SessionEntry) -> Option<TranscriptRef>;
-
-    /// The transcript that a run of a row goes on in: the one that [`Self::find`] finds, else the one to be made. `None` when
-    /// the row names none.
-    ///
-    /// # Errors
-    /// When the row's id is not fit for it.
-    fn to_write(&self, agent: &AgentId, row: &SessionEntry) -> Result<Option<TranscriptRef>, BadSessionId>;
-
-    /// True if a row itself says that this is its transcript.
-    fn is_named_by(&self, transcript: &TranscriptRef, agent: &AgentId, row: &SessionEntry) -> bool;
-
-    /// True if the transcript exists.
-    fn exists(&self, transcript: &TranscriptRef) -> bool;
-
-    /// All transcripts that go when a row is deleted: its own, and those of its topics.
-    fn all_of(&self, agent: &AgentId, row: &SessionEntry) -> Vec<TranscriptRef>;
-
-    /// The transcript of a session that begins with a parent's branch at this time (Unix milliseconds).
-    fn of_fork(&self, parent: &TranscriptRef, id: &SessionId, at: i64) -> TranscriptRef;
-
-    /// Reader of a transcript. Opens nothing yet.
-    fn reader(&self, transcript: &TranscriptRef) -> Box<dyn TranscriptReader>;
-
-    /// The same for many, one behind the other: what they have in common is looked at once.
-    fn readers(&self) -> Readers;
-
-    /// Keeps other processes out, if none has the transcript; else the one that has it, where that is known.
-    ///
-    /// # Errors
-    /// When it can't be told.
-    fn try_lock(&self, transcript: &TranscriptRef) -> io::Result<Result<HeldLock, Option<u32>>>;
-
-    /// True if a process holds the transcript's lock.
-    ///
-    /// # Errors
-    /// When it can't be told.
-    fn is_locked(&self, transcript: &TranscriptRef) -> io::Result<bool>;
-
-    /// Opens a transcript that is there.
-    ///
-    /// # Errors
-    /// [`TranscriptError::Missing`] when there is none.
-    fn open(&self, lock: Locked<'_>) -> Opened;
-
-    /// Opens a transcript, or makes it.
-    ///
-    /// # Errors
-    /// When it can't be read or made.
-    fn open_or_create(&self, lock: Locked<'_>, new: &NewTranscript) -> Opened;
-
-    /// Copies the branch of the parent's last entry into a new transcript, in the place of one that is there.
-    ///
-    /// # Errors
-    /// [`TranscriptError::Missing`] and [`TranscriptError::NotATranscript`] when there is nothing to begin with.
-    fn fork(
-        &self,
-        parent: Locked<'_>,
-        child: &TranscriptRef,
-        new: NewTranscript,
-    ) -> Result<(), TranscriptError>;
-
-    /// Cuts a transcript down to at most so many entries of its branch, at once or not at all.
-    ///
-    /// # Errors
-    /// When it can't be read or written; it is as it was then.
-    fn truncate(&self, lock: Locked<'_>, most: NonZeroUsize) -> Result<LinesCompacted, TranscriptError>;
-
-    /// Puts a transcript away, for its session was deleted. Returns what it is called from now on.
-    ///
-    /// # Errors
-    /// When it stays.
-    fn archive(&self, transcript: &TranscriptRef) -> io::Result<String>;
-}
-
-/// Callback that is shown entries: kind, id, and JSON text.
-pub type Visit<'a> = dyn FnMut(Kind, Option<&EntryId>, &[u8]) -> ControlFlow<()> + 'a;
-
-/// Entries that [`TranscriptReader::visit`] shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// The branch of the last entry, leaf first.
-    Branch,
-    /// The same, as far as it stands in the last bytes.
-    End {
-        /// Bytes at most.
-        bytes: u64,
-    },
-    /// The first entries in their order, of all branches.
-    Beginning {
-        /// Lines at most, the header counted.
-        lines: usize,
-        /// Bytes at most.
-        bytes: u64,
-    },
-}
-
-/// Reads a transcript.
-pub trait TranscriptReader: Send {
-    /// Shows entries until `visit` breaks.
-    ///
-    /// # Errors
-    /// When it can't be read; [`io::ErrorKind::NotFound`] when there is none.
-    fn visit(&self, part: Part, visit: &mut Visit<'_>) -> io::Result<()>;
-}
-
-/// An open transcript.
-pub trait OpenTranscript: fmt::Debug + Send {
-    /// The header.
-    fn header(&self) -> &TranscriptHeader;
-
-    /// The entry that the next append will be a child of.
-    fn leaf(&self) -> Option<&EntryId>;
-
-    /// True if there is an entry with this id on any branch, or may be in a part that has not been
-    /// read.
-    fn contains(&self, id: &str) -> bool;
-
-    /// Number of known entries.
-    fn len(&self) -> usize;
-
-    /// About how much memory it takes while it is kept, in bytes.
-    fn memory(&self) -> usize;
-
-    /// True if no entry is known.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Takes in changes by others. Later reads and appends build on the file as it is at this
-    /// moment.
-    ///
-    /// # Errors
-    /// [`TranscriptError::Missing`] when it is gone; when it can't be read.
-    fn refresh(&mut self) -> Result<(), TranscriptError>;
-
-    /// Appends an entry under the leaf and makes it the leaf. A message is stored as [`super::guard`] has it, after results
-    /// for tool calls that get none any more.
-    ///
-    /// # Errors
-    /// [`TranscriptError::DuplicateId`]; after any error nothing but such results was appended.
-    fn append(&mut self, body: Body, id: Option<EntryId>) -> Result<EntryId, TranscriptError>;
-
-    /// Appends the entries that say which model and thinking level apply, as far as the branch does not say it.
-    ///
-    /// # Errors
-    /// When it can't be read or written.
-    fn note_settings(&mut self, settings: &ModelSettings) -> Result<(), TranscriptError>;
-
-    /// Appends an entry that marks the beginning of a new turn, if the branch ends within another
-    /// turn.
-    ///
-    /// # Errors
-    /// When it can't be read or written.
-    fn begin_turn(&mut self) -> Result<(), TranscriptError>;
-
-    /// Makes everything appended durable.
-    ///
-    /// # Errors
-    /// When the disk refuses.
-    fn sync(&mut self) -> Result<(), TranscriptError>;
-
-    /// True if nobody has touched the transcript since it was synced.
-    fn is_untouched(&self) -> bool;
-
-    /// Moves the leaf. Nothing is written.
-    ///
-    /// # Errors
-    /// [`TranscriptError::UnknownId`]
-    fn branch(&mut self, to: Branch) -> Result<(), TranscriptError>;
-
-    /// Context for a model: the branch as it should see it.
-    ///
-    /// # Errors
-    /// When it can't be read.
-    fn context(&mut self) -> Result<Context, TranscriptError>;
-
-    /// The entries that is made of, settings and the like among them.
-    ///
-    /// # Errors
-    /// When it can't be read.
-    fn view(&mut self) -> Result<View, TranscriptError>;
-
-    /// Tool calls at the end of the branch that have no result.
-    ///
-    /// # Errors
-    /// When it can't be read.
-    fn pending_calls(&mut self) -> Result<PendingCalls, TranscriptError>;
-
-    /// The turn of the last entry of one of these ids that is a person's message of this time. A message that `is_ours` does
-    /// not know was said through another program, and begins a turn of its own.
-    ///
-    /// # Errors
-    /// When it can't be read.
-    fn turn_of(
-        &mut self,
-        ids: &[EntryId],
-        said_at: i64,
-        is_ours: &dyn Fn(&EntryId) -> bool,
-    ) -> Result<Option<TranscriptTurn>, TranscriptError>;
-
-    /// Goes on from before the turn of a message (as [`Self::turn_of`] finds it), where that is the message and one plain answer
-    /// at the end of the branch, and appends an entry that says so. `false`: it is something else, and stays.
-    ///
-    /// # Errors
-    /// When it can't be read or written; the branch is as it was then.
-    fn leave_turn(&mut self, ids: &[EntryId], said_at: i64) -> Result<bool, TranscriptError>;
-
-    /// The entries of the branch, root first.
-    ///
-    /// # Errors
-    /// When it can't be read.
-    fn entries(&mut self) -> Result<Vec<Entry>, TranscriptError>;
 }

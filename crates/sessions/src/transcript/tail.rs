@@ -1,19 +1,24 @@
-//! Known last part of a transcript's file, as much of it as has been read. Everybody who follows a
-//! branch does so here, whether the file is open for writing or only looked at.
+//! Known last part of a transcript's log, as much of it as has been read. Everybody who follows a
+//! branch does so here, whether the log is open for writing or only looked at.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader};
 
 use super::head::{Kind, LineHead};
 use super::index::Index;
 use super::scan::{Lines, ScannedLine, line_start};
+use super::storage::{LogPart, TranscriptLog, TranscriptRef};
 
 /// Maximum number of bytes that are read at once when more is needed.
 const MOST_AT_ONCE: u64 = 32 * 1024 * 1024;
-pub(super) const BUFFER: usize = 256 * 1024;
+/// Largest buffer that lines are read through.
+const BUFFER: usize = 256 * 1024;
 
-/// The last part of a file.
+/// Size of the buffer for reading so many bytes.
+pub(super) fn buffer_for(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(BUFFER).clamp(1, BUFFER)
+}
+
+/// The last part of a log.
 #[derive(Debug)]
 pub(super) struct Tail {
     pub(super) index: Index,
@@ -39,18 +44,17 @@ impl Tail {
     }
 
     /// Reads a part before the one that is known, as long again as the last one and as much more.
-    pub(super) fn load_more(&mut self, mut file: &File, version: u32) -> io::Result<SkippedLines> {
+    pub(super) fn load_more(&mut self, log: &dyn TranscriptLog, version: u32) -> io::Result<SkippedLines> {
         let mut skipped = SkippedLines::default();
         self.step = (2 * self.step).min(MOST_AT_ONCE);
-        let start = line_start(&mut file, self.start, self.step.min(self.start - self.stop))?;
+        let start = line_start(log, self.start, self.step.min(self.start - self.stop))?;
         if start < self.stop {
             self.start = self.stop;
             return Ok(skipped);
         }
         let mut before = if start == 0 { Index::default() } else { Index::of_tail() };
-        file.seek(SeekFrom::Start(start))?;
-        let part = file.take(self.start - start);
-        let buffer = usize::try_from(self.start - start).unwrap_or(BUFFER).min(BUFFER);
+        let part = LogPart::new(log, start, self.start);
+        let buffer = buffer_for(self.start - start);
         let mut lines = Lines::new(BufReader::with_capacity(buffer, part), start);
         while let Some(line) = lines.advance()? {
             skipped.note(&line, index_line(&mut before, &line, &lines, version));
@@ -114,10 +118,10 @@ impl SkippedLines {
         }
     }
 
-    pub(super) fn warn(&self, path: &Path) {
+    pub(super) fn warn(&self, transcript: &TranscriptRef) {
         if self.count > 0 {
-            let (file, lines, first) = (path.display(), self.count, self.first);
-            tracing::warn!(%file, lines, first_offset = first, "skipped malformed lines");
+            let (lines, first) = (self.count, self.first);
+            tracing::warn!(file = %transcript, lines, first_offset = first, "skipped malformed lines");
         }
     }
 }

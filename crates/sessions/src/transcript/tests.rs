@@ -29,7 +29,7 @@ fn assistant(text: &str) -> Message {
     })
 }
 
-fn say(file: &mut TranscriptFile, message: Message) -> EntryId {
+fn say(file: &mut OpenTranscript, message: Message) -> EntryId {
     file.refresh().unwrap();
     file.append(message.into(), None).unwrap()
 }
@@ -41,10 +41,12 @@ fn lines(path: &Path) -> Vec<Value> {
 /// Copies the branch of a file's last entry into one beside it, and tells its id and path.
 fn forked(parent: &Path, cwd: &str) -> (String, std::path::PathBuf) {
     let id = crate::entry::new_session_id();
-    let path = fork::fork_path(parent, &id, crate::time::now_ms());
+    let all = testing::anywhere();
+    let parent = TranscriptRef::new(parent);
+    let child = all.of_fork(&parent, &id, crate::time::now_ms());
     let (session_id, cwd) = (id.to_string(), cwd.to_owned());
-    fork::fork_to(parent, &path, NewTranscript { session_id, cwd, parent: None }).unwrap();
-    (id.to_string(), path)
+    fork::fork_to(all.logs(), &parent, &child, NewTranscript { session_id, cwd, parent: None }).unwrap();
+    (id.to_string(), child.path().to_owned())
 }
 
 fn texts(context: &Context) -> Vec<String> {
@@ -115,7 +117,7 @@ async fn a_fresh_transcript_begins_as_openclaw_begins_it() {
 fn what_changed_of_the_model_is_said_and_no_more() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let mut file = OpenTranscript::create_file(&path, &new()).unwrap();
     let settings = |model: &str, api: &str, level: &str| ModelSettings {
         provider: "p".into(),
         model_id: model.into(),
@@ -148,7 +150,7 @@ fn what_changed_of_the_model_is_said_and_no_more() {
 #[test]
 fn ids_are_eight_hex_digits() {
     let dir = tempfile::tempdir().unwrap();
-    let mut file = TranscriptFile::create(&dir.path().join("s.jsonl"), &new()).unwrap();
+    let mut file = OpenTranscript::create_file(&dir.path().join("s.jsonl"), &new()).unwrap();
     for _ in 0..50 {
         let id = say(&mut file, user("u"));
         let is_hex = id.as_str().bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -160,7 +162,7 @@ fn ids_are_eight_hex_digits() {
 async fn context_and_settings_follow_the_branch() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let mut file = OpenTranscript::create_file(&path, &new()).unwrap();
     let u1 = say(&mut file, user("u1"));
     let a1 = say(&mut file, assistant("a1"));
     say(&mut file, user("u2"));
@@ -180,7 +182,7 @@ async fn context_and_settings_follow_the_branch() {
     };
     file.append(Body::Compaction(compaction), None).unwrap();
     say(&mut file, user("u10"));
-    let mut again = TranscriptFile::open(&path).unwrap();
+    let mut again = OpenTranscript::open_file(&path).unwrap();
     let shown = texts(&again.context().unwrap());
     assert!(shown[0].contains("<summary>\nS\n</summary>"));
     assert_eq!(shown[1..], ["a1", "u9", "u10"]);
@@ -196,7 +198,7 @@ async fn context_and_settings_follow_the_branch() {
 fn a_file_cut_at_any_byte_opens_and_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let mut file = OpenTranscript::create_file(&path, &new()).unwrap();
     say(&mut file, user("one"));
     say(&mut file, assistant("two é"));
     let whole = std::fs::read(&path).unwrap();
@@ -204,7 +206,7 @@ fn a_file_cut_at_any_byte_opens_and_goes_on() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
         std::fs::write(&path, &whole[..cut]).unwrap();
-        let mut file = TranscriptFile::open_or_create(&path, &new()).unwrap();
+        let mut file = OpenTranscript::open_or_create_file(&path, &new()).unwrap();
         let newlines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
         // A last line that lacks nothing but its newline is whole.
         let complete = newlines + usize::from(whole.get(cut) == Some(&b'\n'));
@@ -233,7 +235,7 @@ fn malformed_lines_and_unknown_entries_stay_in_the_file() {
         "{\"type\":\"novel\",\"id\":\"b\",\"parentId\":\"a\",\"timestamp\":\"t\",\"x\":1}\n",
     );
     std::fs::write(&path, text).unwrap();
-    let mut file = TranscriptFile::open(&path).unwrap();
+    let mut file = OpenTranscript::open_file(&path).unwrap();
     assert_eq!((file.len(), file.leaf().map(EntryId::as_str)), (2, Some("b")));
     assert_eq!(texts(&file.context().unwrap()), ["x"]);
     say(&mut file, user("y"));
@@ -259,17 +261,17 @@ fn a_line_without_an_id_cuts_nothing_off() {
         + &entry("\"parentId\":\"b\",", "nameless");
     std::fs::write(&path, &text).unwrap();
     for said in ["three", "four"] {
-        let mut file = TranscriptFile::open(&path).unwrap();
+        let mut file = OpenTranscript::open_file(&path).unwrap();
         say(&mut file, user(said));
     }
     let now = std::fs::read_to_string(&path).unwrap();
     assert!(now.starts_with(&text), "the line stays");
     assert_eq!(lines(&path)[4]["parentId"], "b");
     assert_eq!(
-        texts(&TranscriptFile::open(&path).unwrap().context().unwrap()),
+        texts(&OpenTranscript::open_file(&path).unwrap().context().unwrap()),
         ["one", "two", "three", "four"]
     );
-    assert_eq!(crate::history::read(&FileReader::new(&path), 10).unwrap().len(), 4);
+    assert_eq!(crate::history::read(&TranscriptReader::of_file(&path), 10).unwrap().len(), 4);
 }
 
 #[test]
@@ -278,33 +280,36 @@ fn what_is_no_transcript_is_refused_or_moved_aside() {
     let path = dir.path().join("s.jsonl");
     for text in ["hello\n", "{\"type\":\"message\",\"id\":\"a\"}\n", "{\"type\":\"session\",\"id\":5}\n"] {
         std::fs::write(&path, text).unwrap();
-        assert!(matches!(TranscriptFile::open(&path), Err(TranscriptError::NotATranscript(_))), "{text}");
-        TranscriptFile::open_or_create(&path, &new()).unwrap();
+        assert!(
+            matches!(OpenTranscript::open_file(&path), Err(TranscriptError::NotATranscript(_))),
+            "{text}"
+        );
+        OpenTranscript::open_or_create_file(&path, &new()).unwrap();
         let kept = backups(dir.path());
         assert_eq!(std::fs::read_to_string(&kept[0]).unwrap(), text);
         std::fs::remove_file(&kept[0]).unwrap();
     }
     let foreign = dir.path().join("data-et.jsonl");
     std::fs::write(&foreign, "hello\n").unwrap();
-    let refused = TranscriptFile::open_or_create(&foreign, &new());
+    let refused = OpenTranscript::open_or_create_file(&foreign, &new());
     assert!(matches!(refused, Err(TranscriptError::NotATranscript(_))), "not named after the session");
     assert_eq!(
         (std::fs::read_to_string(&foreign).unwrap().as_str(), backups(dir.path()).len()),
         ("hello\n", 0)
     );
-    assert!(matches!(TranscriptFile::open(&dir.path().join("none")), Err(TranscriptError::Missing(_))));
-    assert!(TranscriptFile::create(&path, &new()).is_err(), "an existing file is never overwritten");
+    assert!(matches!(OpenTranscript::open_file(&dir.path().join("none")), Err(TranscriptError::Missing(_))));
+    assert!(OpenTranscript::create_file(&path, &new()).is_err(), "an existing file is never overwritten");
 }
 
 #[test]
 fn a_line_of_twenty_megabytes_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let mut file = OpenTranscript::create_file(&path, &new()).unwrap();
     let big = "x".repeat(20 * 1024 * 1024);
     say(&mut file, user(&big));
     say(&mut file, user("after"));
-    let mut again = TranscriptFile::open(&path).unwrap();
+    let mut again = OpenTranscript::open_file(&path).unwrap();
     let shown = texts(&again.context().unwrap());
     assert_eq!((shown[0].len(), shown[1].as_str()), (big.len(), "after"));
 }
@@ -313,9 +318,9 @@ fn a_line_of_twenty_megabytes_is_kept() {
 fn what_another_process_appends_is_taken_in() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut ours = TranscriptFile::create(&path, &new()).unwrap();
+    let mut ours = OpenTranscript::create_file(&path, &new()).unwrap();
     say(&mut ours, user("a"));
-    let mut theirs = TranscriptFile::open(&path).unwrap();
+    let mut theirs = OpenTranscript::open_file(&path).unwrap();
     let b = say(&mut theirs, user("b"));
     say(&mut ours, user("c"));
     assert_eq!(lines(&path)[3]["parentId"], b.as_str());
@@ -340,7 +345,7 @@ fn files_of_the_first_version_are_read_as_they_are_and_rewritten_when_appended_t
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     std::fs::write(&path, FIRST_VERSION).unwrap();
-    let mut file = TranscriptFile::open(&path).unwrap();
+    let mut file = OpenTranscript::open_file(&path).unwrap();
     let shown = texts(&file.context().unwrap());
     assert_eq!(shown[1..], ["two", "three"]);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), FIRST_VERSION);
@@ -352,7 +357,7 @@ fn files_of_the_first_version_are_read_as_they_are_and_rewritten_when_appended_t
     assert_eq!(lines[3]["firstKeptEntryId"], lines[2]["id"]);
     assert_eq!(lines[4]["message"]["role"], "custom");
     assert_eq!(lines[5]["parentId"], lines[4]["id"]);
-    let shown = texts(&TranscriptFile::open(&path).unwrap().context().unwrap());
+    let shown = texts(&OpenTranscript::open_file(&path).unwrap().context().unwrap());
     assert_eq!(shown[1..], ["two", "three", "four"]);
 }
 
@@ -375,7 +380,7 @@ fn files_of_the_second_version_keep_their_ids() {
         entry("aaaa0003", json!("aaaa0001"), "user"),
     ];
     std::fs::write(&path, text.join("\n") + "\n").unwrap();
-    let mut file = TranscriptFile::open(&path).unwrap();
+    let mut file = OpenTranscript::open_file(&path).unwrap();
     say(&mut file, user("next"));
     let lines = lines(&path);
     assert_eq!(lines[0]["version"], 3);
@@ -395,7 +400,7 @@ fn files_of_the_second_version_keep_their_ids() {
 fn calls_left_open_by_a_crash_are_found() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let mut file = OpenTranscript::create_file(&path, &new()).unwrap();
     let call = |id: &str| {
         Block::ToolCall(ToolCall {
             id: id.into(),
@@ -417,7 +422,7 @@ fn calls_left_open_by_a_crash_are_found() {
     )
     .unwrap();
     say(&mut file, result);
-    let mut pending = TranscriptFile::open(&path).unwrap().pending_calls().unwrap();
+    let mut pending = OpenTranscript::open_file(&path).unwrap().pending_calls().unwrap();
     assert_eq!(pending.calls().collect::<Vec<_>>(), [("2", "exec")]);
     for message in pending.close(5) {
         say(&mut file, message);
@@ -429,7 +434,7 @@ fn calls_left_open_by_a_crash_are_found() {
 fn a_fork_holds_the_branch_and_names_its_parent() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let mut file = OpenTranscript::create_file(&path, &new()).unwrap();
     let u1 = say(&mut file, user("u1"));
     file.append(Body::Label { target_id: u1.clone(), label: Some("l".into()) }, None).unwrap();
     say(&mut file, user("u2"));
@@ -441,14 +446,14 @@ fn a_fork_holds_the_branch_and_names_its_parent() {
     let kinds: Vec<&str> = lines[1..].iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["message", "message", "label"]);
     assert_eq!(lines[1]["id"], u1.as_str());
-    assert_eq!(texts(&TranscriptFile::open(&child).unwrap().context().unwrap()), ["u1", "u2"]);
+    assert_eq!(texts(&OpenTranscript::open_file(&child).unwrap().context().unwrap()), ["u1", "u2"]);
 }
 
 #[test]
 fn a_fork_of_nothing_is_a_header_and_a_cleared_label_is_none() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let mut file = OpenTranscript::create_file(&path, &new()).unwrap();
     let (id, child) = forked(&path, "/child");
     let header = lines(&child);
     assert_eq!((header.len(), header[0]["id"].as_str()), (1, Some(id.as_str())));
@@ -544,7 +549,7 @@ async fn others_write_between_entries_but_never_between_a_call_and_its_result() 
     assert!(injector.put(assistant("over"), None, patience).await.is_none());
     let shown = texts(&transcript.context().await.unwrap());
     assert_eq!(shown, ["go", "at once", "", "1", "after it", "end"]);
-    assert_eq!(texts(&TranscriptFile::open(&path).unwrap().context().unwrap()), shown, "one branch");
+    assert_eq!(texts(&OpenTranscript::open_file(&path).unwrap().context().unwrap()), shown, "one branch");
     // A handle that was given back gets no more writes, whatever the next owner does.
     drop(transcript);
     assert!(injector.put(assistant("gone"), None, patience).await.is_none());
@@ -553,8 +558,8 @@ async fn others_write_between_entries_but_never_between_a_call_and_its_result() 
 struct Files(tempfile::TempDir);
 
 impl contract::Storage for Files {
-    fn open(&self) -> Arc<dyn Transcripts> {
-        Arc::new(FileTranscripts::new(crate::Layout::new(self.0.path(), "/", None)))
+    fn open(&self) -> Transcripts {
+        Transcripts::in_files(crate::Layout::new(self.0.path(), "/", None))
     }
 
     fn hold(&self, transcript: &TranscriptRef, is_held: bool) {
@@ -568,9 +573,9 @@ impl contract::Storage for Files {
     }
 }
 
-impl contract::Storage for MemoryTranscripts {
-    fn open(&self) -> Arc<dyn Transcripts> {
-        Arc::new(self.clone())
+impl contract::Storage for MemoryLogs {
+    fn open(&self) -> Transcripts {
+        self.transcripts()
     }
 
     fn hold(&self, transcript: &TranscriptRef, is_held: bool) {
@@ -585,5 +590,5 @@ async fn transcripts_in_files_keep_every_law() {
 
 #[tokio::test]
 async fn transcripts_in_memory_keep_every_law() {
-    contract::keeps_every_law(MemoryTranscripts::default).await;
+    contract::keeps_every_law(MemoryLogs::default).await;
 }

@@ -3,16 +3,14 @@
 //! root of their own and begin with a person's message.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::file::TranscriptFile;
+use super::TranscriptError;
 use super::index::Kind;
+use super::open::{OpenTranscript, free_name};
 use super::rewrite::Copy;
-use super::storage::OpenTranscript;
-use super::{TranscriptError, keep_old};
-use crate::disk;
+use super::storage::{TranscriptLogs, TranscriptRef};
 use crate::layout::{ArchiveReason, archive_path};
-use crate::time::now_ms;
 
 /// `sessions.compact`'s default `maxLines`.
 pub const DEFAULT_MAX_LINES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(399);
@@ -30,43 +28,46 @@ pub struct LinesCompacted {
 /// where a person's message begins a turn, so that no tool call loses its result; a last turn that is longer than
 /// `max_lines` stays whole. The last compaction summary and the session's name stay whatever their age. Other branches and
 /// malformed lines are in the copy alone. Blocking, under the write lock.
-pub(super) fn truncate_file(path: &Path, max_lines: NonZeroUsize) -> Result<LinesCompacted, TranscriptError> {
+///
+/// # Errors
+/// When it can't be read or written; it is as it was then.
+pub(super) fn truncate(
+    logs: &Arc<dyn TranscriptLogs>,
+    transcript: &TranscriptRef,
+    max_lines: NonZeroUsize,
+) -> Result<LinesCompacted, TranscriptError> {
     let max_lines = max_lines.get();
-    let mut file = TranscriptFile::open(path)?;
-    file.bring_up_to_date()?;
-    let branch = file.branch_pieces()?;
+    let mut source = OpenTranscript::open(logs, transcript)?;
+    source.bring_up_to_date()?;
+    let branch = source.branch_pieces()?;
     let plan = plan(&branch.iter().map(|piece| piece.kind).collect::<Vec<_>>(), max_lines);
     let kept = plan.carried.len() + branch.len() - plan.from;
-    let count = file.count()?;
+    let count = source.count()?;
     if count <= max_lines || count == kept {
         return Ok(LinesCompacted { kept: count, archived: None });
     }
     let staying: Vec<usize> = plan.carried.iter().copied().chain(plan.from..branch.len()).collect();
-    let header = file.header().clone();
-    let copy = Copy { header: &header, branch: &branch, kept: &staying, more: Vec::new() };
-    let archived = free_archive_path(path);
-    let fail = |source| TranscriptError::io("cut", path, source);
-    let temporary =
-        disk::Temporary::write(&disk::RealDisk, path, |out| copy.write(&mut file, out)).map_err(fail)?;
-    keep_old(path, &archived).map_err(|source| TranscriptError::io("back up", path, source))?;
-    if let Err(source) = temporary.persist(path) {
-        let _ = std::fs::remove_file(&archived);
-        return Err(fail(source));
-    }
-    tracing::info!(file = %path.display(), archived = %archived.display(), kept, "cut a transcript down to its last lines");
-    Ok(LinesCompacted { kept, archived: Some(archived.display().to_string()) })
+    let copy = Copy { header: source.header(), branch: &branch, kept: &staying, more: Vec::new() };
+    let archive = |ms| TranscriptRef::new(archive_path(transcript.path(), ArchiveReason::Backup, ms));
+    let cut = free_name(&**logs, archive).and_then(|archived| {
+        logs.replace(transcript, Some(&archived), &mut |out| copy.write(&source, out))?;
+        Ok(archived)
+    });
+    let archived = cut.map_err(|source| TranscriptError::io("cut", transcript, source))?;
+    tracing::info!(file = %transcript, %archived, kept, "cut a transcript down to its last lines");
+    Ok(LinesCompacted { kept, archived: Some(archived.to_string()) })
 }
 
 /// Entries of a branch that stay, as positions on it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TruncationPlan {
+struct TruncationPlan {
     /// Entries from before the cut that stay.
-    pub(super) carried: Vec<usize>,
+    carried: Vec<usize>,
     /// First position that stays.
-    pub(super) from: usize,
+    from: usize,
 }
 
-pub(super) fn plan(branch: &[Kind], max_lines: usize) -> TruncationPlan {
+fn plan(branch: &[Kind], max_lines: usize) -> TruncationPlan {
     let everything = TruncationPlan { carried: Vec::new(), from: 0 };
     if branch.len() <= max_lines {
         return everything;
@@ -99,24 +100,15 @@ fn cut(branch: &[Kind], room: usize) -> TruncationPlan {
     TruncationPlan { carried, from }
 }
 
-/// The name of the copy; one that is not in use.
-fn free_archive_path(path: &Path) -> PathBuf {
-    let mut at = now_ms();
-    loop {
-        let archive = archive_path(path, ArchiveReason::Backup, at);
-        if !archive.exists() {
-            return archive;
-        }
-        at += 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use serde_json::{Value, json};
 
     use super::*;
     use crate::transcript::Body;
+    use crate::transcript::files::FileLogs;
 
     /// `u`: user, `a`: assistant, `r`: tool result, `C`: compaction, `n`: session name, `m`: settings.
     fn kinds(branch: &str) -> Vec<Kind> {
@@ -174,7 +166,8 @@ mod tests {
     }
 
     fn compact(path: &Path, max: usize) -> LinesCompacted {
-        truncate_file(path, NonZeroUsize::new(max).unwrap()).unwrap()
+        let logs: Arc<dyn TranscriptLogs> = Arc::new(FileLogs::default());
+        truncate(&logs, &TranscriptRef::new(path), NonZeroUsize::new(max).unwrap()).unwrap()
     }
 
     #[test]
@@ -200,7 +193,7 @@ mod tests {
         ]
         .concat();
         std::fs::write(&path, &text).unwrap();
-        let mut held = TranscriptFile::open(&path).unwrap();
+        let mut held = OpenTranscript::open_file(&path).unwrap();
 
         let done = compact(&path, 4);
         let archived = done.archived.unwrap();
@@ -218,7 +211,7 @@ mod tests {
         assert_eq!(now[1]["ours"], json!({"b": 1, "a": 2}));
         // The entries that the compaction kept are gone: it keeps those that are left.
         assert_eq!(now[3]["firstKeptEntryId"], "u2");
-        let context = TranscriptFile::open(&path).unwrap().context().unwrap();
+        let context = OpenTranscript::open_file(&path).unwrap().context().unwrap();
         assert_eq!(context.messages.len(), 4);
 
         // A handle that has the file open goes on in the new one.
@@ -228,7 +221,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&archived).unwrap(), text);
 
         assert_eq!(compact(&path, 400), LinesCompacted { kept: 5, archived: None });
-        assert!(!disk::beside(&path, "lock").exists());
+        assert!(!crate::disk::beside(&path, "lock").exists());
     }
 
     #[test]
@@ -253,7 +246,7 @@ mod tests {
         let after = std::fs::read_to_string(&path).unwrap();
         let ids: Vec<Value> = lines(&path).into_iter().map(|mut line| line["id"].take()).collect();
         assert_eq!(ids, ["s", "n", "c", "u2", "a2"]);
-        let context = TranscriptFile::open(&path).unwrap().context().unwrap();
+        let context = OpenTranscript::open_file(&path).unwrap().context().unwrap();
         assert_eq!(context.messages.len(), 3);
         assert_eq!(compact(&path, 1), LinesCompacted { kept: 4, archived: None });
         assert_eq!(std::fs::read_to_string(&path).unwrap(), after);

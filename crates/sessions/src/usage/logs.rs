@@ -14,7 +14,7 @@ use super::series::cost_of;
 use super::{Ledger, Prices, UsageError};
 use crate::display;
 use crate::mend::mend;
-use crate::transcript::{FileReader, Part, TranscriptReader as _};
+use crate::transcript::{Part, TranscriptReader};
 
 /// Characters of a message.
 const MOST_CHARS: usize = 2000;
@@ -39,7 +39,7 @@ fn whole(limit: f64) -> usize {
 
 fn read(path: &Path, limit: usize, prices: &Prices) -> io::Result<Vec<UsageLog>> {
     let mut logs = Vec::new();
-    FileReader::new(path).visit(Part::Branch, &mut |kind, _, line| {
+    TranscriptReader::of_file(path).visit(Part::Branch, &mut |kind, _, line| {
         if kind.is_message() {
             logs.extend(log(line, prices));
         }

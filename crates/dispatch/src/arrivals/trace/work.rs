@@ -40,7 +40,7 @@ pub(super) struct ReadBefore {
 /// its answer, and whether a copy of it stands before that under one of the other ids. `None` if
 /// neither is there.
 pub(super) fn of(
-    reader: &dyn TranscriptReader,
+    reader: &TranscriptReader,
     entry_ids: &[String],
     copies: &[String],
 ) -> io::Result<Option<RunWork>> {
@@ -129,33 +129,25 @@ fn gather(behind: &[Entry]) -> RunWork {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_protocol::{AgentId, SessionId};
+    use openclaw_sessions::transcript::MemoryLogs;
     use serde_json::{Value, json};
 
     use super::*;
 
-    struct Lines(Vec<Value>);
-
-    impl TranscriptReader for Lines {
-        fn visit(&self, _part: Part, visit: &mut openclaw_sessions::transcript::Visit<'_>) -> io::Result<()> {
-            for line in self.0.iter().rev() {
-                let text = line.to_string();
-                let entry = Entry::parse(text.as_bytes()).unwrap();
-                let kind = match line["message"]["role"].as_str() {
-                    None => Kind::Custom,
-                    Some("user") => Kind::User,
-                    Some("assistant") => Kind::Assistant,
-                    _ => Kind::ToolResult,
-                };
-                if visit(kind, Some(&entry.id), text.as_bytes()).is_break() {
-                    break;
-                }
-            }
-            Ok(())
-        }
+    /// Reader of a transcript with these lines, each of which follows the one before.
+    fn lines(lines: Vec<Value>) -> TranscriptReader {
+        let logs = MemoryLogs::default();
+        let transcripts = logs.transcripts();
+        let transcript = transcripts.of_new(&AgentId::default(), &SessionId::new("s")).unwrap();
+        let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": "t", "cwd": "/"});
+        let text: String = [header].into_iter().chain(lines).map(|line| format!("{line}\n")).collect();
+        logs.put(&transcript, text);
+        transcripts.reader(&transcript)
     }
 
     fn line(id: &str, message: &Value) -> Value {
-        json!({"type": "message", "id": id, "parentId": null, "timestamp": "2025-01-02T03:04:05.000Z", "message": message})
+        json!({"type": "message", "id": id, "timestamp": "2025-01-02T03:04:05.000Z", "message": message})
     }
 
     fn said(id: &str) -> Value {
@@ -175,7 +167,7 @@ mod tests {
         let call = |id: &str| json!([{"type": "toolCall", "id": id, "name": "read", "arguments": {}}]);
         let result = |id: &str, failed: bool| json!({"role": "toolResult", "toolCallId": id, "toolName": "read", "content": [], "isError": failed, "timestamp": 1});
         let text = json!([{"type": "text", "text": "done"}]);
-        let lines = Lines(vec![
+        let read = lines(vec![
             said("before"),
             answer("x", &text),
             said("own"),
@@ -189,7 +181,7 @@ mod tests {
         ]);
         let mut failed = answer("f", &json!([]));
         failed["message"]["stopReason"] = json!("error");
-        let none = of(&Lines(vec![said("own"), failed]), &["own".to_owned()], &[]).unwrap();
+        let none = of(&lines(vec![said("own"), failed]), &["own".to_owned()], &[]).unwrap();
         assert_eq!(none, Some(RunWork::default()), "nobody has answered");
         let tool = |id: &str, failed: Option<bool>| TraceTool {
             id: id.to_owned(),
@@ -197,23 +189,23 @@ mod tests {
             failed,
             is_interrupted: None,
         };
-        let work = of(&lines, &["other".to_owned(), "own".to_owned()], &[]).unwrap();
+        let work = of(&read, &["other".to_owned(), "own".to_owned()], &[]).unwrap();
         let expected = RunWork {
             model_calls: 3,
             tools: vec![tool("1", Some(true)), tool("2", None)],
             ..RunWork::default()
         };
         assert_eq!(work, Some(expected));
-        let cut = json!({"type": "custom", "id": "start", "parentId": null, "timestamp": "2025-01-02T03:04:05.000Z",
+        let cut = json!({"type": "custom", "id": "start", "timestamp": "2025-01-02T03:04:05.000Z",
             "customType": TURN_START});
         let stopped =
-            Lines(vec![said("own"), cut, said("next"), answer("c", &call("2")), answer("d", &text)]);
+            lines(vec![said("own"), cut, said("next"), answer("c", &call("2")), answer("d", &text)]);
         assert_eq!(
             of(&stopped, &["own".to_owned()], &[]).unwrap(),
             Some(RunWork::default()),
             "another turn begins"
         );
-        assert_eq!(of(&lines, &["gone".to_owned()], &[]).unwrap(), None);
+        assert_eq!(of(&read, &["gone".to_owned()], &[]).unwrap(), None);
     }
 
     #[test]
@@ -224,8 +216,8 @@ mod tests {
         for (text, expect) in [(interrupted, Some(true)), ("exit code 1", None)] {
             let result = json!({"role": "toolResult", "toolCallId": "1", "toolName": "exec",
                 "content": [{"type": "text", "text": text}], "isError": true, "timestamp": 1});
-            let lines = Lines(vec![said("own"), answer("a", &call), line("b", &result)]);
-            let work = of(&lines, &["own".to_owned()], &[]).unwrap().unwrap();
+            let read = lines(vec![said("own"), answer("a", &call), line("b", &result)]);
+            let work = of(&read, &["own".to_owned()], &[]).unwrap().unwrap();
             assert_eq!((work.tools[0].failed, work.tools[0].is_interrupted), (Some(true), expect), "{text}");
         }
     }
@@ -244,8 +236,8 @@ mod tests {
         ];
         for (answers, expect) in rows {
             let told = answers.iter().map(|content| answer("a", content));
-            let lines = Lines([said("own")].into_iter().chain(told).collect());
-            let work = of(&lines, &["own".to_owned()], &[]).unwrap().unwrap();
+            let read = lines([said("own")].into_iter().chain(told).collect());
+            let work = of(&read, &["own".to_owned()], &[]).unwrap().unwrap();
             assert_eq!(work.silence, expect, "{answers:?}");
         }
     }
@@ -253,23 +245,27 @@ mod tests {
     #[test]
     fn a_command_is_known_by_its_answer_and_a_copy_by_what_the_run_before_read() {
         let text = json!([{"type": "text", "text": "done"}]);
-        let lines = || {
-            Lines(vec![said("before"), said("own-copy"), answer("x", &text), said("own"), answer("a", &text)])
-        };
+        let read = lines(vec![
+            said("before"),
+            said("own-copy"),
+            answer("x", &text),
+            said("own"),
+            answer("a", &text),
+        ]);
         let own = ["own".to_owned()];
         let copies = ["own-copy".to_owned(), "own-copy-2".to_owned()];
         let ran = RunWork { model_calls: 1, ..RunWork::default() };
-        assert_eq!(of(&lines(), &own, &[]).unwrap(), Some(ran.clone()));
+        assert_eq!(of(&read, &own, &[]).unwrap(), Some(ran.clone()));
         let read_behind = |id: Option<&str>| Some(ReadBefore { behind: id.map(str::to_owned) });
         assert_eq!(
-            of(&lines(), &own, &copies).unwrap(),
+            of(&read, &own, &copies).unwrap(),
             Some(RunWork { read_before: read_behind(Some("before")), ..ran.clone() })
         );
         // The message's own run has not begun.
         let waits = Some(RunWork { read_before: read_behind(Some("before")), ..RunWork::default() });
-        assert_eq!(of(&lines(), &["later".to_owned()], &copies).unwrap(), waits);
+        assert_eq!(of(&read, &["later".to_owned()], &copies).unwrap(), waits);
         // Copies of others say nothing of the reader, and neither does a transcript that begins behind its message.
-        let others = Lines(vec![
+        let others = lines(vec![
             said("first"),
             answer("x", &text),
             said("before"),
@@ -282,9 +278,9 @@ mod tests {
         ]);
         let expect = RunWork { read_before: read_behind(Some("before")), ..ran.clone() };
         assert_eq!(of(&others, &own, &copies).unwrap(), Some(expect));
-        let cut = Lines(vec![answer("x", &text), said("own-copy"), said("own"), answer("a", &text)]);
+        let cut = lines(vec![answer("x", &text), said("own-copy"), said("own"), answer("a", &text)]);
         assert_eq!(of(&cut, &own, &copies).unwrap(), Some(RunWork { read_before: read_behind(None), ..ran }));
-        let command = Lines(vec![said("before"), answer("own", &text), said("next"), answer("a", &text)]);
+        let command = lines(vec![said("before"), answer("own", &text), said("next"), answer("a", &text)]);
         assert_eq!(of(&command, &own, &copies).unwrap(), Some(RunWork::default()));
     }
 }

@@ -1,7 +1,5 @@
 //! `chat.history` (spec `gateway-protocol.md` §6.4).
 
-use std::sync::Arc;
-
 use openclaw_agent::text::silent::{SILENT_TOKENS, is_silent};
 use openclaw_models::failure::user_text;
 use openclaw_protocol::message::Block;
@@ -34,9 +32,9 @@ pub(in crate::methods) async fn history(
     let session_id = entry.session_id.as_ref().map(|id| id.as_str().to_owned());
     let limit =
         usize::try_from(params.limit.unwrap_or(ChatHistoryParams::DEFAULT_LIMIT)).unwrap_or(usize::MAX);
-    let transcripts = Arc::clone(&parts.transcripts);
+    let transcripts = parts.transcripts.clone();
     let read = tokio::task::spawn_blocking(move || match transcripts.find(&agent, &entry) {
-        Some(found) => transcript::read(&*transcripts.reader(&found), limit),
+        Some(found) => transcript::read(&transcripts.reader(&found), limit),
         None => Ok(Vec::new()),
     });
     let unreadable =

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::layout::Layout;
 use crate::store::StoredRows;
-use crate::transcript::FileTranscripts;
+use crate::transcript::Transcripts;
 
 const KEYS: [&str; 3] = ["main", "agent:main:telegram:group:7", "agent:ops:cron:j"];
 
@@ -49,7 +49,7 @@ async fn listed(
     params: SessionsListParams,
     model: usize,
 ) -> SessionsListResult<Arc<RawValue>> {
-    let transcripts: Arc<dyn Transcripts> = Arc::new(FileTranscripts::new(Layout::new("/", "/", None)));
+    let transcripts = Transcripts::in_files(Layout::new("/", "/", None));
     let defaults = SessionListDefaults { model_provider: None, model: None, context_tokens: None };
     list(store, &transcripts, &params, defaults, move |agent| model_of(model, agent), |_| None).await.unwrap()
 }

@@ -19,9 +19,9 @@ fn two() -> String {
 
 /// Opens, says `next`, reads.
 fn go_on(path: &Path) -> Vec<String> {
-    let mut file = TranscriptFile::open_or_create(path, &new()).unwrap();
+    let mut file = OpenTranscript::open_or_create_file(path, &new()).unwrap();
     say(&mut file, user("next"));
-    texts(&TranscriptFile::open(path).unwrap().context().unwrap())
+    texts(&OpenTranscript::open_file(path).unwrap().context().unwrap())
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn odd_files_lose_nothing_that_can_be_read() {
     for (name, bytes, expect) in rows {
         std::fs::write(&path, &bytes).unwrap();
         assert_eq!(go_on(&path), expect, "{name}");
-        let shown = history::read(&FileReader::new(&path), 10).unwrap();
+        let shown = history::read(&TranscriptReader::of_file(&path), 10).unwrap();
         assert_eq!(shown.len(), expect.len(), "{name}");
         for backup in backups(dir.path()) {
             std::fs::remove_file(backup).unwrap();
@@ -69,7 +69,7 @@ fn a_file_that_lacks_only_its_header_is_shown_and_given_one() {
     let path = dir.path().join("s.jsonl");
     let text = format!("{}\n", entry("b", &json!("gone"), "two"));
     std::fs::write(&path, &text).unwrap();
-    assert_eq!(history::read(&FileReader::new(&path), 10).unwrap().len(), 1);
+    assert_eq!(history::read(&TranscriptReader::of_file(&path), 10).unwrap().len(), 1);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "reading changes nothing");
     assert_eq!(go_on(&path), ["two", "next"]);
     assert_eq!(std::fs::read_to_string(&backups(dir.path())[0]).unwrap(), text);
@@ -81,21 +81,21 @@ fn what_is_no_file_is_a_clear_error() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     std::fs::create_dir(&path).unwrap();
-    let error = TranscriptFile::open_or_create(&path, &new()).unwrap_err().to_string();
+    let error = OpenTranscript::open_or_create_file(&path, &new()).unwrap_err().to_string();
     let expect =
         format!("cannot open the transcript {0}: {0} is a directory, not a regular file", path.display());
     assert!(error.starts_with(&expect), "{error}");
     assert!(
-        history::read(&FileReader::new(&path), 5).is_err()
-            && history::first_user_text(&FileReader::new(&path)).is_err()
+        history::read(&TranscriptReader::of_file(&path), 5).is_err()
+            && history::first_user_text(&TranscriptReader::of_file(&path)).is_err()
     );
     #[cfg(unix)]
     {
         // Reading a pipe that nobody writes into would never end.
         std::fs::remove_dir(&path).unwrap();
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert!(TranscriptFile::open_or_create(&path, &new()).is_err());
-        assert!(history::read(&FileReader::new(&path), 5).is_err());
+        assert!(OpenTranscript::open_or_create_file(&path, &new()).is_err());
+        assert!(history::read(&TranscriptReader::of_file(&path), 5).is_err());
     }
 }
 
@@ -109,9 +109,9 @@ fn a_file_that_may_not_be_read_is_a_clear_error() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
     // For root there is no such file.
     if std::fs::File::open(&path).is_err() {
-        let error = TranscriptFile::open_or_create(&path, &new()).unwrap_err().to_string();
+        let error = OpenTranscript::open_or_create_file(&path, &new()).unwrap_err().to_string();
         assert!(error.starts_with(&format!("cannot open the transcript {}: ", path.display())), "{error}");
-        assert!(history::read(&FileReader::new(&path), 5).is_err());
+        assert!(history::read(&TranscriptReader::of_file(&path), 5).is_err());
     }
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), two());
@@ -153,18 +153,18 @@ fn a_file_that_is_changed_under_our_hands_is_read_anew() {
     ];
     for (name, change, expect) in changes {
         std::fs::write(&path, two()).unwrap();
-        let mut held = TranscriptFile::open(&path).unwrap();
+        let mut held = OpenTranscript::open_file(&path).unwrap();
         held.sync().unwrap();
         change();
         assert!(!held.is_untouched(), "{name}");
         say(&mut held, user("next"));
         let shown = texts(&held.context().unwrap());
         assert_eq!(shown, expect, "{name}");
-        assert_eq!(texts(&TranscriptFile::open(&path).unwrap().context().unwrap()), expect, "{name}");
+        assert_eq!(texts(&OpenTranscript::open_file(&path).unwrap().context().unwrap()), expect, "{name}");
     }
     // As long as before, and not synced since: found out when it is read.
     std::fs::write(&path, two()).unwrap();
-    let mut held = TranscriptFile::open(&path).unwrap();
+    let mut held = OpenTranscript::open_file(&path).unwrap();
     std::fs::write(&path, two().replace("\"a\"", "\"q\"").replace("one", "1st")).unwrap();
     assert_eq!(texts(&held.context().unwrap()), ["1st", "two"]);
     std::fs::write(&path, "").unwrap();
@@ -183,10 +183,10 @@ fn a_line_of_fifty_megabytes_costs_neither_the_line_nor_the_rest() {
     std::fs::write(&path, format!("{}{}\n", two(), entry("c", &json!("b"), &huge))).unwrap();
     let shown = go_on(&path);
     assert_eq!(shown.iter().map(String::len).collect::<Vec<_>>(), [3, 3, huge.len(), 4]);
-    assert_eq!(history::last_text(&FileReader::new(&path), 10).unwrap().as_deref(), Some("next"));
+    assert_eq!(history::last_text(&TranscriptReader::of_file(&path), 10).unwrap().as_deref(), Some("next"));
     // The huge line is out of the reach of previews, and a marker stands for it in a history.
-    assert_eq!(history::preview(&FileReader::new(&path), 10, 100).unwrap().len(), 1);
-    let read = history::read(&FileReader::new(&path), 10).unwrap();
+    assert_eq!(history::preview(&TranscriptReader::of_file(&path), 10, 100).unwrap().len(), 1);
+    let read = history::read(&TranscriptReader::of_file(&path), 10).unwrap();
     let marked: Vec<bool> = read.iter().map(|message| message.get().contains("\"omitted\"")).collect();
     assert_eq!(marked, [false, false, true, false]);
 }
@@ -200,7 +200,7 @@ fn a_line_that_is_too_long_is_passed_over() {
     let text = format!("{}{}\n{}\n", two(), entry("c", &json!("b"), &huge), entry("d", &json!("c"), "three"));
     std::fs::write(&path, &text).unwrap();
     assert_eq!(go_on(&path), ["one", "two", "three", "next"]);
-    assert_eq!(history::read(&FileReader::new(&path), 10).unwrap().len(), 4);
+    assert_eq!(history::read(&TranscriptReader::of_file(&path), 10).unwrap().len(), 4);
     assert!(std::fs::metadata(&path).unwrap().len() > text.len() as u64);
     assert!(backups(dir.path()).is_empty());
 }

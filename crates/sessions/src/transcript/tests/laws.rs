@@ -140,11 +140,11 @@ proptest! {
         let lines = write_tree(&path, &leaves);
         let expect = naive_context(&lines);
         for tail in [tail, u64::MAX / 4] {
-            let context = TranscriptFile::open_tail(&path, tail).unwrap().context().unwrap();
+            let context = OpenTranscript::open_file_tail(&path, tail).unwrap().context().unwrap();
             prop_assert_eq!(&(texts(&context), context.thinking_level, context.model), &expect);
         }
         // The history for clients follows the same way.
-        let shown = history::read(&FileReader::new(&path), 1000).unwrap();
+        let shown = history::read(&TranscriptReader::of_file(&path), 1000).unwrap();
         let shown: Vec<Value> = shown.iter().map(|item| serde_json::from_str(item.get()).unwrap()).collect();
         let way: Vec<Value> = naive_path(&lines).into_iter().filter_map(|at| match lines[at]["type"].as_str().unwrap() {
             "message" => Some(lines[at]["message"].clone()),
@@ -165,7 +165,7 @@ proptest! {
         let lines = write_tree(&path, &unique);
         let before = std::fs::read(&path).unwrap();
         let (_, child) = forked(&path, "/");
-        let mut child = TranscriptFile::open(&child).unwrap();
+        let mut child = OpenTranscript::open_file(&child).unwrap();
         prop_assert_eq!(texts(&child.context().unwrap()), naive_context(&lines).0);
         prop_assert_eq!(std::fs::read(&path).unwrap(), before);
     }
@@ -177,13 +177,13 @@ proptest! {
         let path = dir.path().join("s.jsonl");
         let text = if with_header { [HEADER.as_bytes(), &bytes].concat() } else { bytes };
         std::fs::write(&path, &text).unwrap();
-        let _ = history::read(&FileReader::new(&path), 10).unwrap();
-        let _ = history::preview(&FileReader::new(&path), 10, 100).unwrap();
-        let _ = (history::first_user_text(&FileReader::new(&path)).unwrap(), history::last_text(&FileReader::new(&path), 10).unwrap());
+        let _ = history::read(&TranscriptReader::of_file(&path), 10).unwrap();
+        let _ = history::preview(&TranscriptReader::of_file(&path), 10, 100).unwrap();
+        let _ = (history::first_user_text(&TranscriptReader::of_file(&path)).unwrap(), history::last_text(&TranscriptReader::of_file(&path), 10).unwrap());
         prop_assert_eq!(&std::fs::read(&path).unwrap(), &text, "reading changes nothing");
-        let mut file = TranscriptFile::open_or_create(&path, &new()).unwrap();
+        let mut file = OpenTranscript::open_or_create_file(&path, &new()).unwrap();
         say(&mut file, user("next"));
-        let context = TranscriptFile::open(&path).unwrap().context().unwrap();
+        let context = OpenTranscript::open_file(&path).unwrap().context().unwrap();
         let shown = texts(&context);
         prop_assert_eq!(shown.last().map(String::as_str), Some("next"));
         let mut kept: Vec<u8> = std::fs::read(&path).unwrap();
@@ -270,11 +270,11 @@ proptest! {
     fn a_list_of_entries_is_read_as_it_was_appended(bodies in proptest::collection::vec(some_body(), 1..12), tail in 1..2000_u64) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
-        let mut file = TranscriptFile::create(&path, &new()).unwrap();
+        let mut file = OpenTranscript::create_file(&path, &new()).unwrap();
         for body in &bodies {
             file.append(body.clone(), None).unwrap();
         }
-        for mut file in [file, TranscriptFile::open_tail(&path, tail).unwrap()] {
+        for mut file in [file, OpenTranscript::open_file_tail(&path, tail).unwrap()] {
             let read: Vec<Body> = file.branch_entries().unwrap().into_iter().map(|entry| entry.body).collect();
             prop_assert_eq!(&read, &bodies);
         }

@@ -46,7 +46,7 @@ fn no_more_is_read_than_the_context_takes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     compacted(&path, 5000);
-    let mut file = TranscriptFile::open_tail(&path, 2000).unwrap();
+    let mut file = OpenTranscript::open_file_tail(&path, 2000).unwrap();
     let context = file.context().unwrap();
     assert_eq!(texts(&context)[1..], ["m4999", "end"]);
     assert_eq!(
@@ -64,7 +64,7 @@ fn no_more_is_read_than_the_context_takes() {
     say(&mut file, user("aside"));
     let shown = texts(&file.context().unwrap());
     assert_eq!((shown.len(), shown[0].as_str(), shown[3001].as_str()), (3002, "m0", "aside"));
-    let whole = TranscriptFile::open(&path).unwrap();
+    let whole = OpenTranscript::open_file(&path).unwrap();
     assert_eq!(whole.len(), file.len());
     assert!(!whole.contains("anything"));
 }
@@ -81,13 +81,13 @@ fn settings_are_noted_again_when_the_end_does_not_say_them() {
         thinking_level: "low".into(),
         touches_cache: false,
     };
-    let mut file = TranscriptFile::open_tail(&path, 2000).unwrap();
+    let mut file = OpenTranscript::open_file_tail(&path, 2000).unwrap();
     file.note_settings(&settings).unwrap();
     assert!(file.len() < 20);
     let added = lines(&path).split_off(5005);
     let kinds: Vec<&str> = added.iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["custom"]);
-    TranscriptFile::open_tail(&path, 2000).unwrap().note_settings(&settings).unwrap();
+    OpenTranscript::open_file_tail(&path, 2000).unwrap().note_settings(&settings).unwrap();
     assert_eq!(lines(&path).len(), 5006);
 }
 
@@ -105,7 +105,7 @@ fn the_way_back_is_found_however_far_it_leads() {
     for (name, end, count) in rows {
         long(&path, 2000, end);
         for tail in [1, 100, 2000, 100_000] {
-            let shown = texts(&TranscriptFile::open_tail(&path, tail).unwrap().context().unwrap());
+            let shown = texts(&OpenTranscript::open_file_tail(&path, tail).unwrap().context().unwrap());
             assert_eq!((shown.len(), shown.last().unwrap().as_str()), (count, "end"), "{name} {tail}");
         }
     }
@@ -116,7 +116,7 @@ fn a_long_end_without_entries_is_passed_over() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     long(&path, 5, &vec!["nonsense\n".to_owned(); 1000]);
-    let mut file = TranscriptFile::open_tail(&path, 500).unwrap();
+    let mut file = OpenTranscript::open_file_tail(&path, 500).unwrap();
     assert_eq!(file.leaf().unwrap().as_str(), "00000004");
     assert_eq!(texts(&file.context().unwrap()).len(), 5);
 }
@@ -128,7 +128,7 @@ fn a_message_is_not_looked_for_before_its_time() {
     long(&path, 5000, &[]);
     let at = crate::time::parse_iso(WHEN).unwrap();
     let ids = [EntryId::new("00000003")];
-    let mut file = TranscriptFile::open_tail(&path, 2000).unwrap();
+    let mut file = OpenTranscript::open_file_tail(&path, 2000).unwrap();
     let week = 7 * 24 * 60 * 60 * 1000;
     assert_eq!(file.turn_of(&ids, at + week, |_| true).unwrap(), None);
     assert!(file.len() < 20);

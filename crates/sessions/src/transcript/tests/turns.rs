@@ -9,11 +9,11 @@ fn at(text: &str, at: i64) -> Message {
     Message::User(UserMessage::text(text, at))
 }
 
-fn put(file: &mut TranscriptFile, message: Message, id: &str) {
+fn put(file: &mut OpenTranscript, message: Message, id: &str) {
     file.append(message.into(), Some(EntryId::new(id))).unwrap();
 }
 
-fn state(file: &mut TranscriptFile, id: &str, at: i64) -> Option<TurnState> {
+fn state(file: &mut OpenTranscript, id: &str, at: i64) -> Option<TurnState> {
     let turn = file.turn_of(&[EntryId::new(id), EntryId::new("other")], at, |_| true).unwrap()?;
     assert_eq!(turn.entry.as_str(), id);
     Some(turn.state)
@@ -22,7 +22,7 @@ fn state(file: &mut TranscriptFile, id: &str, at: i64) -> Option<TurnState> {
 #[test]
 fn each_message_finds_its_own_answer() {
     let dir = tempfile::tempdir().unwrap();
-    let mut file = TranscriptFile::create(&dir.path().join("s.jsonl"), &new()).unwrap();
+    let mut file = OpenTranscript::create_file(&dir.path().join("s.jsonl"), &new()).unwrap();
     put(&mut file, at("one", 1), "u1");
     assert_eq!(state(&mut file, "u1", 1), Some(TurnState::Last));
     assert_eq!(state(&mut file, "u1", 2), None);
@@ -42,7 +42,7 @@ fn each_message_finds_its_own_answer() {
 fn a_message_without_an_answer_does_not_take_the_next_ones() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let mut file = OpenTranscript::create_file(&path, &new()).unwrap();
     put(&mut file, at("one", 1), "u1");
     let call = ToolCall { id: "c".into(), name: "exec".into(), arguments: json!({}), ..ToolCall::default() };
     let content = vec![Block::ToolCall(call)];
@@ -67,7 +67,7 @@ fn a_message_without_an_answer_does_not_take_the_next_ones() {
 #[test]
 fn another_programs_message_begins_a_turn_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
-    let mut file = TranscriptFile::create(&dir.path().join("s.jsonl"), &new()).unwrap();
+    let mut file = OpenTranscript::create_file(&dir.path().join("s.jsonl"), &new()).unwrap();
     put(&mut file, at("one", 1), "u1");
     let call = ToolCall { id: "c".into(), name: "exec".into(), arguments: json!({}), ..ToolCall::default() };
     let content = vec![Block::ToolCall(call)];
@@ -83,7 +83,7 @@ fn another_programs_message_begins_a_turn_of_its_own() {
 #[test]
 fn a_turn_that_failed_before_the_next_one_stays_failed() {
     let dir = tempfile::tempdir().unwrap();
-    let mut file = TranscriptFile::create(&dir.path().join("s.jsonl"), &new()).unwrap();
+    let mut file = OpenTranscript::create_file(&dir.path().join("s.jsonl"), &new()).unwrap();
     put(&mut file, at("one", 1), "u1");
     let failed = AssistantMessage {
         stop_reason: StopReason::Error,
@@ -104,11 +104,11 @@ fn a_call_without_a_result_gets_one_before_the_next_message() {
         Block::ToolCall(ToolCall { id: id.into(), name: "exec".into(), arguments, ..ToolCall::default() })
     };
     let content = vec![call("1", json!({})), call("none", Value::Null), call("2", json!({}))];
-    let mut file = TranscriptFile::create(&path, &new()).unwrap();
+    let mut file = OpenTranscript::create_file(&path, &new()).unwrap();
     say(&mut file, Message::Assistant(AssistantMessage { content, ..AssistantMessage::default() }));
     let big = json!({"role": "toolResult", "toolCallId": "2", "content": [{"type": "text", "text": "x".repeat(500_000)}]});
     // By whomever it is opened.
-    let mut file = TranscriptFile::open(&path).unwrap();
+    let mut file = OpenTranscript::open_file(&path).unwrap();
     say(&mut file, serde_json::from_value(big).unwrap());
     file.append(Body::SessionInfo { name: None }, None).unwrap();
     say(&mut file, user("go on"));

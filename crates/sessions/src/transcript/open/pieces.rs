@@ -1,9 +1,9 @@
-//! The lines of a branch as they stand in the file, for who copies them elsewhere.
+//! The lines of a branch as they stand in the log, for who copies them elsewhere.
 
 use std::io;
 
-use super::TranscriptFile;
-use super::window::FileWindow;
+use super::OpenTranscript;
+use super::window::LineWindow;
 use crate::transcript::TranscriptError;
 use crate::transcript::format::{Body, EntryId, VERSION};
 use crate::transcript::index::{At, Kind};
@@ -21,19 +21,18 @@ pub(in crate::transcript) struct BranchPiece {
 /// Reads the lines of pieces.
 #[derive(Debug)]
 pub(in crate::transcript) struct PieceReader<'a> {
-    file: &'a mut TranscriptFile,
-    window: FileWindow,
+    source: &'a OpenTranscript,
+    window: LineWindow,
 }
 
 impl PieceReader<'_> {
     /// The line of a piece, without its newline.
     pub(in crate::transcript) fn line(&mut self, piece: &BranchPiece) -> io::Result<&[u8]> {
-        let file = &mut *self.file;
-        self.window.line(&file.file, piece.offset, piece.len, file.len)
+        self.window.line(&*self.source.log, piece.offset, piece.len, self.source.len)
     }
 }
 
-impl TranscriptFile {
+impl OpenTranscript {
     /// The current branch, root first.
     pub(in crate::transcript) fn branch_pieces(&mut self) -> Result<Vec<BranchPiece>, TranscriptError> {
         let branch = self.branch_until(self.leaf, |_| false)?;
@@ -47,11 +46,11 @@ impl TranscriptFile {
     }
 
     /// Reader for pieces that are read in their order.
-    pub(in crate::transcript) fn piece_reader(&mut self) -> PieceReader<'_> {
-        PieceReader { file: self, window: FileWindow::ahead() }
+    pub(in crate::transcript) fn piece_reader(&self) -> PieceReader<'_> {
+        PieceReader { source: self, window: LineWindow::ahead() }
     }
 
-    /// Labels of entries (`None` where a label was removed), in the order of the file.
+    /// Labels of entries (`None` where a label was removed), in the order of the log.
     pub(in crate::transcript) fn labels(
         &mut self,
     ) -> Result<Vec<(EntryId, Option<String>)>, TranscriptError> {
@@ -70,7 +69,7 @@ impl TranscriptFile {
         Ok(labels)
     }
 
-    /// Number of entries in the whole file, on all branches.
+    /// Number of all entries, on all branches.
     pub(in crate::transcript) fn count(&mut self) -> Result<usize, TranscriptError> {
         while !self.tail.index.is_whole() {
             self.load_more()?;
@@ -78,7 +77,7 @@ impl TranscriptFile {
         Ok(self.tail.index.len())
     }
 
-    /// Rewrites a file of an old version as the current one.
+    /// Rewrites a transcript of an old version as the current one.
     pub(in crate::transcript) fn bring_up_to_date(&mut self) -> Result<(), TranscriptError> {
         if self.header.version < VERSION { self.upgrade() } else { Ok(()) }
     }

@@ -6,14 +6,13 @@ use openclaw_protocol::message::Message;
 use serde_json::json;
 
 use super::Branch;
-use super::TranscriptFile;
-use super::window::FileWindow;
+use super::OpenTranscript;
+use super::window::LineWindow;
 use crate::time::{now_ms, parse_iso};
 use crate::transcript::TranscriptError;
 use crate::transcript::format::{Body, Entry, EntryId};
 use crate::transcript::index::{At, Kind};
 use crate::transcript::leave::{is_plain_turn, is_said_at, is_setting, marker};
-use crate::transcript::storage::OpenTranscript;
 use crate::transcript::turn::{
     TURN_START, TranscriptTurn, TurnEnd, TurnMark, TurnState, ends_within_turn, steered, turn_end,
 };
@@ -23,7 +22,7 @@ use crate::transcript::turn::{
 const CLOCK_SLACK_MS: i64 = 48 * 60 * 60 * 1000;
 
 /// Error text of a failed answer.
-pub(in crate::transcript) fn failure_text(entry: &Entry) -> String {
+fn failure_text(entry: &Entry) -> String {
     match entry.body.message().map(Arc::as_ref) {
         Some(Message::Assistant(answer)) => {
             answer.error_text.clone().or_else(|| answer.error_message.clone()).unwrap_or_default()
@@ -32,7 +31,7 @@ pub(in crate::transcript) fn failure_text(entry: &Entry) -> String {
     }
 }
 
-impl TranscriptFile {
+impl OpenTranscript {
     /// The turn of the last entry of one of these ids that is a person's message of this time. A message that `is_ours` does
     /// not know was said through another program, and begins a turn of its own.
     pub fn turn_of(
@@ -44,7 +43,7 @@ impl TranscriptFile {
         let Some((branch, at)) = self.find_said(ids, said_at)? else { return Ok(None) };
         let own = branch.get(at..).unwrap_or_default();
         let mut marks = Vec::with_capacity(own.len());
-        let mut window = FileWindow::ahead();
+        let mut window = LineWindow::ahead();
         for at in own {
             let entry = self.read_entry_through(&mut window, *at)?;
             marks.push(entry.as_ref().map_or(TurnMark::Beside, |entry| TurnMark::within(entry, &is_ours)));
@@ -68,7 +67,10 @@ impl TranscriptFile {
         Ok(Some(TranscriptTurn { entry, steered, state }))
     }
 
-    /// Says that a new turn begins where the branch ends within another one.
+    /// Appends an entry that marks the beginning of a new turn, if the branch ends within another turn.
+    ///
+    /// # Errors
+    /// When it can't be read or written.
     pub fn begin_turn(&mut self) -> Result<(), TranscriptError> {
         let is_told = |kind: Kind| matches!(kind, Kind::User | Kind::Assistant | Kind::ToolResult);
         let branch = self.branch_until(self.leaf, |steps| steps.iter().any(|step| is_told(step.kind)))?;
@@ -91,8 +93,13 @@ impl TranscriptFile {
         Ok(())
     }
 
-    /// Goes on from before a plain turn at the end of the branch, and from before the settings noted for it.
-    pub(super) fn leave_turn(&mut self, ids: &[EntryId], said_at: i64) -> Result<bool, TranscriptError> {
+    /// Goes on from before the turn of a message (as [`Self::turn_of`] finds it) and the settings noted for it, where that is
+    /// the message and one plain answer at the end of the branch, and appends an entry that says so. `false`: it is something
+    /// else, and stays.
+    ///
+    /// # Errors
+    /// When it can't be read or written; the branch is as it was then.
+    pub fn leave_turn(&mut self, ids: &[EntryId], said_at: i64) -> Result<bool, TranscriptError> {
         let Some((branch, at)) = self.find_said(ids, said_at)? else { return Ok(false) };
         let mut own = Vec::new();
         for at in branch.get(at..).unwrap_or_default() {

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::TranscriptFile;
-use super::window::FileWindow;
+use super::OpenTranscript;
+use super::window::LineWindow;
 use crate::transcript::context::{self, BranchStep, Context, ContextPlan, View};
 use crate::transcript::format::{Body, Entry, MODEL_SNAPSHOT, VERSION};
 use crate::transcript::guard::PendingCalls;
 use crate::transcript::index::{At, Kind};
 use crate::transcript::{TranscriptError, migrate};
 
-impl TranscriptFile {
-    /// Context for a model: the branch as it should see it. A long file is read only as far as that
+impl OpenTranscript {
+    /// Context for a model: the branch as it should see it. A long transcript is read only as far as that
     /// takes.
     pub fn context(&mut self) -> Result<Context, TranscriptError> {
         let read = self.context_at(self.leaf)?;
         if read.is_whole {
             return Ok(read.context);
         }
-        // Lines are not where they were: somebody wrote over the file.
+        // Lines are not where they were: somebody wrote over them.
         self.reopen()?;
         Ok(self.context_at(self.leaf)?.context)
     }
@@ -49,7 +49,7 @@ impl TranscriptFile {
         is_wanted: impl Fn(Kind) -> bool,
     ) -> Result<(View, bool), TranscriptError> {
         let mut is_whole = true;
-        let mut window = FileWindow::ahead();
+        let mut window = LineWindow::ahead();
         let mut view = View::default();
         if let Some(at) = plan.summary.and_then(|at| branch.get(at)) {
             view.compaction = self.read_entry_through(&mut window, *at)?;
@@ -91,7 +91,7 @@ impl TranscriptFile {
     pub fn branch_entries(&mut self) -> Result<Vec<Entry>, TranscriptError> {
         let branch = self.branch_until(self.leaf, |_| false)?;
         let mut out = Vec::with_capacity(branch.len());
-        let mut window = FileWindow::ahead();
+        let mut window = LineWindow::ahead();
         for at in branch {
             out.extend(self.read_entry_through(&mut window, at)?.map(Arc::unwrap_or_clone));
         }
@@ -148,13 +148,13 @@ impl TranscriptFile {
 
     /// An entry, from disk if it is not known yet; nothing when its bytes are not this entry any more.
     pub(super) fn read_entry(&mut self, at: At) -> Result<Option<Arc<Entry>>, TranscriptError> {
-        self.read_entry_through(&mut FileWindow::exact(), at)
+        self.read_entry_through(&mut LineWindow::exact(), at)
     }
 
     /// [`Self::read_entry`] for one of many.
     pub(super) fn read_entry_through(
         &mut self,
-        window: &mut FileWindow,
+        window: &mut LineWindow,
         at: At,
     ) -> Result<Option<Arc<Entry>>, TranscriptError> {
         if let Some(known) = self.entries.get(&at) {
@@ -170,15 +170,15 @@ impl TranscriptFile {
     /// An entry as it is on disk now.
     pub(super) fn read_from_disk(
         &mut self,
-        window: &mut FileWindow,
+        window: &mut LineWindow,
         at: At,
     ) -> Result<Option<Entry>, TranscriptError> {
         let Some(place) = self.place(at).cloned() else { return Ok(None) };
-        let line = match window.line(&self.file, place.offset, place.len, self.len) {
+        let line = match window.line(&*self.log, place.offset, place.len, self.len) {
             Ok(line) => line,
             // Shorter than it was.
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
-            Err(source) => return Err(TranscriptError::io("read", &self.path, source)),
+            Err(source) => return Err(TranscriptError::io("read", &self.transcript, source)),
         };
         let entry = if self.header.version >= VERSION {
             Entry::parse(line)

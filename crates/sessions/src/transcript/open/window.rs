@@ -1,15 +1,15 @@
-//! Reading many lines of a file with few system calls.
+//! Reading many lines of a log with few calls.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
+
+use crate::transcript::storage::TranscriptLog;
 
 /// Bytes that are read at once when lines are read one after the other.
 const AT_ONCE: u64 = 64 * 1024;
 
-/// The piece of a file that was read last. Good for as long as nothing but appends happens to the file.
+/// The piece of a log that was read last. Good for as long as nothing but appends happens to the log.
 #[derive(Debug)]
-pub(in crate::transcript) struct FileWindow {
+pub(in crate::transcript) struct LineWindow {
     reads: Reads,
     start: u64,
     bytes: Vec<u8>,
@@ -23,14 +23,14 @@ enum Reads {
     WhatIsBefore,
 }
 
-impl FileWindow {
-    /// Window for lines that are read in the order of the file: the following lines are read with
+impl LineWindow {
+    /// Window for lines that are read in the order of the log: the following lines are read with
     /// each.
     pub(in crate::transcript) fn ahead() -> Self {
         Self { reads: Reads::WhatFollows, start: 0, bytes: Vec::new() }
     }
 
-    /// Window for lines that are read from the end of the file.
+    /// Window for lines that are read from the end of the log.
     pub(in crate::transcript) fn backward() -> Self {
         Self { reads: Reads::WhatIsBefore, start: 0, bytes: Vec::new() }
     }
@@ -40,10 +40,10 @@ impl FileWindow {
         Self { reads: Reads::Nothing, start: 0, bytes: Vec::new() }
     }
 
-    /// The `len` bytes at `offset` of a file that is known to have `end` bytes.
+    /// The `len` bytes at `offset` of a log that is known to have `end` bytes.
     pub(in crate::transcript) fn line(
         &mut self,
-        file: &File,
+        log: &dyn TranscriptLog,
         offset: u64,
         len: u32,
         end: u64,
@@ -57,7 +57,7 @@ impl FileWindow {
             };
             self.start = from;
             self.bytes.resize(usize::try_from(to - from).unwrap_or(usize::MAX), 0);
-            let read = read_at(file, &mut self.bytes, from);
+            let read = read_at(log, &mut self.bytes, from);
             self.bytes.truncate(read.as_ref().copied().unwrap_or(0));
             read?;
         }
@@ -71,10 +71,10 @@ impl FileWindow {
 }
 
 /// Reads as much as there is.
-fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+fn read_at(log: &dyn TranscriptLog, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut read = 0;
     while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, offset + read as u64) {
+        match log.read_at(rest, offset + read as u64) {
             Ok(0) => break,
             Ok(more) => read += more,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -87,23 +87,22 @@ fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
+    use crate::transcript::MemoryLogs;
 
     #[test]
     fn lines_are_the_same_however_they_are_read() {
         let text: Vec<u8> = (0..100_000_u32).map(|n| (n % 251) as u8).collect();
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&text).unwrap();
+        let log = MemoryLogs::log_of(&text);
         let end = text.len() as u64;
         let places = [(0, 10), (10, 500), (65_530, 20), (5, 3), (99_990, 10), (0, 100_000)];
         let (mut ahead, mut exact, mut backward) =
-            (FileWindow::ahead(), FileWindow::exact(), FileWindow::backward());
+            (LineWindow::ahead(), LineWindow::exact(), LineWindow::backward());
         for (offset, len) in places {
             let expect = &text[offset as usize..][..len as usize];
-            assert_eq!(ahead.line(&file, offset, len, end).unwrap(), expect, "{offset}");
-            assert_eq!(exact.line(&file, offset, len, end).unwrap(), expect, "{offset}");
-            assert_eq!(backward.line(&file, offset, len, end).unwrap(), expect, "{offset}");
+            assert_eq!(ahead.line(&*log, offset, len, end).unwrap(), expect, "{offset}");
+            assert_eq!(exact.line(&*log, offset, len, end).unwrap(), expect, "{offset}");
+            assert_eq!(backward.line(&*log, offset, len, end).unwrap(), expect, "{offset}");
         }
-        assert!(exact.line(&file, 99_995, 10, end).is_err());
+        assert!(exact.line(&*log, 99_995, 10, end).is_err());
     }
 }
