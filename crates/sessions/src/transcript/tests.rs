@@ -1,6 +1,7 @@
 mod bad;
 mod laws;
 mod long;
+mod refusals;
 mod turns;
 
 use std::path::Path;
