@@ -16,6 +16,7 @@ use openclaw_journal::api::{
 use openclaw_journal::caller::CallerRights;
 use openclaw_journal::clock::Clock;
 use openclaw_journal::journal::memory::{self, MemoryJournal};
+use openclaw_journal::journal::rows::MessageProgress;
 use openclaw_journal::testing::copy_files;
 use openclaw_models::{Http, Models, Variables};
 use openclaw_protocol::{AgentId, RunId};
@@ -552,8 +553,10 @@ pub(crate) fn crash(dir: &Path) -> tempfile::TempDir {
 pub(crate) fn unfinish(dir: &Path, run_id: &str) {
     let mut was_finished = false;
     memory::edit(dir, |message| {
-        if message.row.run_id.as_str() == run_id {
-            was_finished = message.finished.take().is_some();
+        if message.run_id.as_str() == run_id {
+            let MessageProgress { is_finished, outcome, started_at, ended_at, .. } = &mut message.progress;
+            was_finished = std::mem::take(is_finished);
+            (*outcome, *started_at, *ended_at) = (None, None, None);
         }
     });
     assert!(was_finished, "{run_id}");

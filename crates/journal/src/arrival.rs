@@ -28,18 +28,6 @@ impl NewArrival {
     }
 }
 
-#[cfg(any(test, feature = "testing"))]
-impl NewArrival {
-    /// True if the other event is this one delivered again (dedupe); the same condition as the
-    /// database's, in plain words.
-    pub fn is_same(&self, other: &Self) -> bool {
-        let (event, brought) = (&self.event, &other.event);
-        let is_former = event.unique_id.is_none() && event.dedupe_key() == brought.former_dedupe_key();
-        let is_about = |one: &Self| (one.event.address.target.clone(), one.message_id().map(str::to_owned));
-        event.dedupe_key() == brought.dedupe_key() || (is_former && is_about(self) == is_about(other))
-    }
-}
-
 /// Result of storing an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalInsert {

@@ -173,8 +173,8 @@ pub struct DeliveryStatus {
 impl DeliveryStatus {
     /// True if it was never tried because it waits for an intended pause.
     pub fn is_paced(&self) -> bool {
-        let is_untried = self.state == DeliveryState::Pending && self.attempts == 0 && self.error.is_none();
-        is_untried && self.next_at.is_some_and(|at| at > self.accepted_at)
+        let next_at = self.next_at.unwrap_or(self.accepted_at);
+        self.state.is_paced(self.attempts, self.error.as_deref(), next_at, self.accepted_at)
     }
 
     /// Same as [`Delivery::is_of_answer`].
@@ -184,18 +184,7 @@ impl DeliveryStatus {
 
     /// True if a person may discard it now. Not while it is being sent: until that ends, nobody knows whether it arrives.
     pub fn may_be_discarded(&self) -> bool {
-        match self.state {
-            DeliveryState::Pending | DeliveryState::Uncertain => true,
-            DeliveryState::Failed => self.given_up != Some(DeliveryFailure::Discarded),
-            DeliveryState::Sending | DeliveryState::Sent => false,
-        }
-    }
-
-    /// Returns the error that a waiting delivery has once it is discarded: the error so far, and that it may have arrived.
-    pub fn discarded_as(&self) -> Option<String> {
-        let arrived = (self.state == DeliveryState::Uncertain).then(|| "it may have arrived".to_owned());
-        let why: Vec<String> = self.error.clone().into_iter().chain(arrived).collect();
-        Some(why.join("; ")).filter(|why| !why.is_empty())
+        self.state.may_be_discarded(self.given_up)
     }
 
     /// True if `other` is retried together with this one, where both were given up: they are parts of one message.

@@ -1,9 +1,9 @@
 //! Durable records of the gateway: accepted messages with everything that was decided about them, inbound events, deliveries, the
 //! records of runs, and the [`Journal`](journal::Journal) that keeps them.
 //!
-//! The crate decides nothing and runs nothing: it holds value types, the rights of a run ([`rights`]), and the storage below them. Begin
-//! with [`request`], which is what an accepted message is stored as, and with [`journal`], the trait that storage implements;
-//! [`journal::sqlite`] is the implementation that the gateway uses. `docs/durability.md` says which failures it survives.
+//! The crate decides nothing about a message and runs nothing: it holds value types, the rights of a run ([`rights`]), and the storage below
+//! them. Begin with [`request`], which is what an accepted message is stored as, and with [`journal`], the trait that storage implements;
+//! [`journal::rows`] says how stored rows may change, and [`journal::sqlite`] is the implementation that the gateway uses. `docs/durability.md` says which failures it survives.
 
 pub mod api;
 pub mod arrival;

@@ -668,7 +668,7 @@ async fn a_crash_before_the_row_names_the_new_transcript_finds_it_all_the_same()
     rig.events_until("r1 chat delta half").await;
     let crashed = crash(dir.path());
     // The machine stopped before the note of step 4 and the row of step 5 reached the disk; the transcript did.
-    memory::edit(crashed.path(), |message| message.row.session_id = None);
+    memory::edit(crashed.path(), |message| message.progress.session_id = None);
     for file in std::fs::read_dir(crashed.path().join("agents/main/sessions")).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "jsonl") {

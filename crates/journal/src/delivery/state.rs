@@ -23,6 +23,9 @@ pub enum DeliveryState {
 }
 
 impl DeliveryState {
+    /// All states.
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Sending, Self::Uncertain, Self::Sent, Self::Failed];
+
     /// Name of the state.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -32,6 +35,11 @@ impl DeliveryState {
             Self::Sent => "sent",
             Self::Failed => "failed",
         }
+    }
+
+    /// Reads the name of a state. One that is unknown counts as not known to have arrived.
+    pub fn parse(name: &str) -> Self {
+        Self::ALL.into_iter().find(|state| state.as_str() == name).unwrap_or(Self::Uncertain)
     }
 
     /// Returns the states that may follow.
@@ -51,6 +59,34 @@ impl DeliveryState {
             Self::Pending | Self::Sending | Self::Uncertain => true,
             Self::Sent | Self::Failed => false,
         }
+    }
+
+    /// True if a delivery in this state, given up for this reason, may be thrown away. Not while it
+    /// is being sent: until that ends, nobody knows whether it arrives.
+    pub fn may_be_discarded(self, given_up: Option<DeliveryFailure>) -> bool {
+        match self {
+            Self::Pending | Self::Uncertain => true,
+            Self::Failed => given_up != Some(DeliveryFailure::Discarded),
+            Self::Sending | Self::Sent => false,
+        }
+    }
+
+    /// Returns the error of a waiting delivery once it is thrown away: the error so far, and that it
+    /// may have arrived.
+    pub fn discarded_as(self, error: Option<&str>) -> Option<String> {
+        let arrived = (self == Self::Uncertain).then_some("it may have arrived");
+        let why: Vec<&str> = error.into_iter().chain(arrived).collect();
+        Some(why.join("; ")).filter(|why| !why.is_empty())
+    }
+
+    /// True if a delivery in this state was given up, and not thrown away.
+    pub fn is_listed_as_failed(self, given_up: Option<DeliveryFailure>) -> bool {
+        self == Self::Failed && given_up != Some(DeliveryFailure::Discarded)
+    }
+
+    /// True if a delivery in this state was never tried because it waits for an intended pause.
+    pub fn is_paced(self, attempts: u32, error: Option<&str>, next_at: i64, accepted_at: i64) -> bool {
+        self == Self::Pending && attempts == 0 && error.is_none() && next_at > accepted_at
     }
 }
 
@@ -140,6 +176,11 @@ impl DeliveryFailure {
         }
     }
 
+    /// Reads a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|why| why.as_str() == name)
+    }
+
     /// Returns the state of a delivery that a person wants tried again; `None` if nothing is left
     /// to be sent.
     pub fn revived(self) -> Option<DeliveryState> {
@@ -185,6 +226,20 @@ impl Retry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_state_has_a_name_of_its_own_and_leads_to_an_end() {
+        for state in DeliveryState::ALL {
+            assert_eq!(DeliveryState::parse(state.as_str()), state);
+            let mut reached = vec![state];
+            while let Some(more) =
+                reached.iter().flat_map(|state| state.next_states()).find(|next| !reached.contains(next))
+            {
+                reached.push(*more);
+            }
+            assert!(reached.iter().any(|state| !state.is_open()), "{state:?} never ends");
+        }
+    }
 
     #[test]
     fn a_hold_ends_whatever_the_clock_does() {

@@ -1,21 +1,24 @@
 //! Contract of every [`Journal`]: the suite is run on each implementation.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::time::Duration;
 
 use openclaw_channels::{Address, Part, Receipt};
-use openclaw_protocol::{AgentId, SessionKey};
+use openclaw_protocol::{AgentId, RunId, SessionId, SessionKey};
 use serde_json::json;
 
 use super::memory::MemoryJournal;
 use super::sqlite::SqliteJournal;
 use super::*;
-use crate::api::{Occasion, RunOutcome};
+use crate::api::{AbortReason, Occasion, RunOutcome, RunRecord};
 use crate::backlog::Backlog;
-use crate::delivery::{Author, DeliveryFailure, Retry};
-use crate::inbox::{
-    AskedRecords, Attempts, MessageRecord, MessageWait, QueuedFacts, UnfinishedPart, regrouped,
+use crate::delivery::{
+    Author, DeliveryFailure, DeliveryInsert, DeliveryStatus, DeliveryVerdict, OpenDelivery, Retry,
 };
+use crate::inbox::{
+    AskedRecords, Attempts, KnownRun, MessageRecord, MessageWait, QueuedFacts, UnfinishedPart, regrouped,
+};
+use crate::queue::DropRule;
 use crate::request::RunRequest;
 use crate::source::{ClientSource, ProgramSource, RequestSource};
 use crate::testing::crash;
@@ -36,6 +39,8 @@ macro_rules! on_each {
 
 mod arrivals;
 mod notices;
+mod queries;
+mod retention;
 
 use notices::{
     a_line_waits_until_the_run_that_told_it_has_ended, what_was_promised_is_told_by_the_next_start_once,

@@ -68,8 +68,8 @@ async fn a_big_message_is_worked_on_as_a_small_one_is() {
 /// Sets up a message that has ended the process so many times, as a start finds it.
 fn died(dir: &std::path::Path, run_id: &str, times: u32) {
     memory::edit(dir, |message| {
-        if message.row.run_id.as_str() == run_id {
-            message.attempts = Attempts { all: times, unprepared: times };
+        if message.run_id.as_str() == run_id {
+            message.progress.attempts = Attempts { all: times, unprepared: times };
         }
     });
 }
@@ -86,8 +86,9 @@ async fn waiting(run_id: &str) -> (tempfile::TempDir, TranscriptRef) {
     let crashed = crash(dir.path());
     let ended = rig.end("r0").await;
     memory::edit(crashed.path(), |message| {
-        if message.row.run_id.as_str() == "held" {
-            message.finished = Some(RunRecord { run_id: RunId::new("held"), ..ended.clone() });
+        if message.run_id.as_str() == "held" {
+            let ended = RunRecord { run_id: RunId::new("held"), ..ended.clone() };
+            assert!(message.progress.finish(&ended).unwrap());
         }
     });
     let all = crate::testing::transcripts(crashed.path());
@@ -115,8 +116,8 @@ async fn a_crash_while_a_message_is_given_up_leaves_it_in_the_history() {
     let has_begun = || {
         let mut has_begun = false;
         memory::edit(dir.path(), |message| {
-            let is_it = message.row.run_id.as_str() == "r1";
-            has_begun |= is_it && (message.attempts.all == 4 || message.finished.is_some());
+            let is_it = message.run_id.as_str() == "r1";
+            has_begun |= is_it && (message.progress.attempts.all == 4 || message.progress.is_finished);
         });
         has_begun
     };

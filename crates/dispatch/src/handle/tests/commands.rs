@@ -361,7 +361,7 @@ async fn overruled() -> tempfile::TempDir {
     rig.store.update(&SessionKey::parse(KEY).unwrap(), patch).await.unwrap();
     // As if the crash came before the answer was stored.
     let crashed = crash(dir.path());
-    memory::edit(crashed.path(), |message| message.finished = None);
+    memory::edit(crashed.path(), |message| message.progress.is_finished = false);
     crashed
 }
 
@@ -402,9 +402,9 @@ async fn a_command_that_was_stopped_is_no_word_to_the_agent() {
     let crashed = crash(dir.path());
     let command = json!({"kind": "chat", "text": "/model two"});
     memory::edit(crashed.path(), |message| {
-        if message.row.run_id.as_str() == "c1" {
-            message.row.payload.json = serde_json::value::to_raw_value(&command).unwrap();
-            message.row.abort = Some(AbortReason::Stop);
+        if message.run_id.as_str() == "c1" {
+            message.payload = Some(command.to_string());
+            message.progress.abort = Some(AbortReason::Stop);
         }
     });
     let model = FakeModel::start([]).await;

@@ -70,7 +70,10 @@ async fn a_run_that_another_overtook_is_answered_by_itself() {
         report: None,
     };
     memory::edit(crashed.path(), |message| {
-        message.finished = (message.row.run_id == ended.run_id).then_some(ended.clone());
+        message.progress.is_finished = false;
+        if message.run_id == ended.run_id {
+            assert!(message.progress.finish(&ended).unwrap());
+        }
     });
     let model = FakeModel::start([Answer::Text("to the second")]).await;
     let rig = Rig::start(crashed.path(), &model).await;

@@ -40,8 +40,8 @@ async fn a_crash_between_stopping_and_writing_writes_each_message_once() {
     // A conversation begins anew also with a message that was stopped.
     let reset = json!({"kind": "chat", "text": "/new second"});
     memory::edit(crashed.path(), |message| {
-        if message.row.run_id.as_str() == "r1" {
-            message.row.payload.json = serde_json::value::to_raw_value(&reset).unwrap();
+        if message.run_id.as_str() == "r1" {
+            message.payload = Some(reset.to_string());
         }
     });
     let expected = [

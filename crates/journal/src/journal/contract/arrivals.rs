@@ -3,7 +3,7 @@
 use openclaw_channels::{Inbound, InboundEvent, InboundMessage};
 
 use super::*;
-use crate::arrival::{Arrivals, Routed};
+use crate::arrival::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, Routed, StoredArrival};
 use crate::delivery::{Author, DeliveryState, SentMessage};
 use crate::rights::{ANYBODY, Rights};
 use crate::testing::group_event;
@@ -40,6 +40,10 @@ fn routed() -> Routed {
 async fn arrive(journal: &Arc<dyn Journal>, events: Vec<Inbound>) -> Vec<ArrivalInsert> {
     let new = events.into_iter().map(|event| NewArrival { event, received_at: 600, fate: None });
     journal.arrive(new.collect()).await.unwrap().unwrap()
+}
+
+pub(super) async fn arrive_one(journal: &Arc<dyn Journal>, new: NewArrival) -> ArrivalInsert {
+    journal.arrive(vec![new]).await.unwrap().unwrap().remove(0)
 }
 
 /// Inserts events and returns their numbers.

@@ -25,7 +25,7 @@ async fn make(journal: &Arc<dyn Journal>, update: Update) {
     journal.update(update).await.unwrap();
 }
 
-async fn promised(journal: &Arc<dyn Journal>, id: &str, line: &str) {
+pub(super) async fn promised(journal: &Arc<dyn Journal>, id: &str, line: &str) {
     make(journal, Update::Promise(Box::new(promise(id, line)), 1)).await;
 }
 

@@ -3,7 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::SqliteJournal;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::writer::{self, Mail};
+use super::{SqliteJournal, answered};
 use crate::journal::JournalError;
 
 /// Opens a journal with which a test can write by hand, on its writer's connection.
@@ -11,7 +15,7 @@ use crate::journal::JournalError;
 /// # Errors
 /// When the file can't be opened.
 pub fn opened(dir: &Path) -> Result<Arc<SqliteJournal>, JournalError> {
-    Ok(Arc::new(SqliteJournal::open_with(dir, |_| Ok(()))?.0))
+    Ok(Arc::new(SqliteJournal::open_with(dir, writer::apply, |_| Ok(()))?.0))
 }
 
 /// Runs statements on the writer's own connection, also while refused updates hold changes back.
@@ -19,5 +23,19 @@ pub fn opened(dir: &Path) -> Result<Arc<SqliteJournal>, JournalError> {
 /// # Errors
 /// When a statement fails.
 pub async fn run_sql(journal: &SqliteJournal, sql: &'static str) -> Result<(), JournalError> {
-    journal.read(move |db| Ok(db.execute_batch(sql)?)).await
+    by_hand(journal, move |db| Ok(db.execute_batch(sql)?)).await
+}
+
+/// Does something with the writer's own connection, between two changes.
+pub(super) async fn by_hand<T: Send + 'static>(
+    journal: &SqliteJournal,
+    work: impl FnOnce(&Connection) -> Result<T, JournalError> + Send + 'static,
+) -> Result<T, JournalError> {
+    let (reply, answer) = oneshot::channel();
+    let work = move |db: &Connection| {
+        // A caller that went away meanwhile needs no answer.
+        let _ = reply.send(work(db));
+    };
+    journal.send(Mail::ByHand(Box::new(work))).await?;
+    answered(&journal.mailbox, answer).await?
 }

@@ -1,52 +1,28 @@
 use std::path::Path;
 
-use openclaw_channels::{InboundMessage, Part};
+use openclaw_channels::Part;
 use rusqlite::params;
 
-use super::messages::{self, MessageState};
-use super::queue::{Retention, States};
-use super::testing::{opened, run_sql};
+use super::testing::{by_hand, opened, run_sql};
 use super::*;
 use crate::api::{RunOutcome, RunRecord};
-use crate::arrival::Fate;
-use crate::delivery::{Author, DeliveryState};
-use crate::inbox::Insert;
+use crate::delivery::Author;
+use crate::inbox::{Insert, KnownRun};
+use crate::journal::rows::{JournalRows as _, Open};
 use crate::journal::{CommitDurability, contract};
-use crate::testing::group_event;
+use openclaw_protocol::RunId;
 
-/// Adds a message by hand.
-struct Add {
-    run: String,
-    bytes: usize,
-    /// Fails after it was added.
-    then_fail: bool,
-}
-
-impl DbChange for Add {
-    type Done = ();
-
-    fn durability(&self) -> CommitDurability {
-        CommitDurability::Synced
-    }
-
-    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
-        insert(db, &self.run, self.bytes)?;
-        if self.then_fail { Err(JournalError::Storage("a later step failed".to_owned())) } else { Ok(()) }
-    }
-}
-
-/// Runs statements on the writer's own connection.
-struct Run(&'static str);
-
-impl DbChange for Run {
-    type Done = ();
-
-    fn durability(&self) -> CommitDurability {
-        CommitDurability::Written
-    }
-
-    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
-        Ok(db.execute_batch(self.0)?)
+/// Makes changes, and takes some messages for changes with a flaw.
+fn flawed(rows: &SqliteRows<'_>, change: &Change) -> Result<Changed, JournalError> {
+    let done = writer::apply(rows, change)?;
+    let Change::Accept(row, _) = change else { return Ok(done) };
+    match row.run_id.as_str() {
+        "fails" => Err(JournalError::Storage("a later step failed".to_owned())),
+        "panics" => panic!("a bug"),
+        "reads" => {
+            Ok(rows.db.query_row("SELECT sum(length(payload)) FROM inbox", [], |_| Ok(())).map(|()| done)?)
+        }
+        _ => Ok(done),
     }
 }
 
@@ -59,8 +35,19 @@ fn insert(db: &Connection, run: &str, bytes: usize) -> Result<(), JournalError> 
     Ok(())
 }
 
-fn add(run: &str) -> Add {
-    Add { run: run.to_owned(), bytes: 10, then_fail: false }
+/// Adds a message of so many bytes.
+async fn add_big(journal: &SqliteJournal, run: &str, bytes: usize) -> Result<Insert, JournalError> {
+    let row = contract::stored(contract::chat(run, &"x".repeat(bytes))).await;
+    journal.reserve().await?(row, CommitDurability::Synced).await
+}
+
+async fn add(journal: &SqliteJournal, run: &str) -> Result<Insert, JournalError> {
+    add_big(journal, run, 10).await
+}
+
+/// Has the calls of every journal.
+fn any(journal: &SqliteJournal) -> &dyn Journal {
+    journal
 }
 
 /// Reads every row, as the look for unfinished messages does.
@@ -81,7 +68,7 @@ fn all_runs(db: &Connection) -> Result<Vec<String>, JournalError> {
 }
 
 fn open(dir: &Path) -> Result<(SqliteJournal, Vec<String>), JournalError> {
-    SqliteJournal::open_with(dir, runs)
+    SqliteJournal::open_with(dir, flawed, runs)
 }
 
 /// Returns the names of files in the directory that were set aside.
@@ -110,7 +97,8 @@ async fn a_row_whose_session_cannot_be_read_stays_and_holds_up_no_other() {
         r#"UPDATE inbox SET payload = '{"kind":"chat","text":"hi"}'; UPDATE inbox SET session_key = 'agent:' WHERE run_id = 'bad'"#,
     )
     .unwrap();
-    let found = messages::unfinished(&db).unwrap();
+    let rows = SqliteRows { db: &db, refused: &RefusedRuns::default() };
+    let (found, _) = rules::recover(&rows, 1).unwrap();
     assert_eq!(found.iter().map(|found| found.row.run_id.as_str()).collect::<Vec<_>>(), ["good"]);
     assert_eq!(runs(&db).unwrap(), ["bad", "good"]);
 }
@@ -133,8 +121,10 @@ async fn an_older_database_is_brought_up_to_date_with_everything_in_it() {
     drop(db);
     let (journal, found) = open(dir.path()).unwrap();
     assert_eq!(found, ["run-2"]);
-    assert_eq!(journal.read(all_runs).await.unwrap(), ["run-1", "run-2"]);
-    assert_eq!(journal.read(queue::count_open::<DeliveryState>).await, Ok(0));
+    assert_eq!(by_hand(&journal, all_runs).await.unwrap(), ["run-1", "run-2"]);
+    let waiting =
+        by_hand(&journal, |db| SqliteRows { db, refused: &RefusedRuns::default() }.count(Open::Deliveries));
+    assert_eq!(waiting.await, Ok(0));
     journal.close().await;
     assert_eq!(version(dir.path()), known());
 }
@@ -174,8 +164,8 @@ async fn what_an_older_version_answered_is_known_after_the_update_and_numbers_go
         let row = |seq: i64, id: i64, again: u32| (seq, format!("telegram\ndefault\nupdate:{id}"), again);
         vec![row(7, 1000, again), row(8, 1001, 0)]
     };
-    assert_eq!(journal.read(former_arrivals).await, Ok(expect(2)));
-    assert_eq!(journal.waiting_arrivals(0, 10).await.unwrap().len(), 1);
+    assert_eq!(by_hand(&journal, former_arrivals).await, Ok(expect(2)));
+    assert_eq!(any(&journal).waiting_arrivals(0, 10).await.unwrap().len(), 1);
     let brought = |id: i64, message: i64| NewArrival {
         event: serde_json::from_value(serde_json::json!({
             "nativeId": format!("update:{id}"), "uniqueId": format!("7000:update:{id}:5:{message}:1"),
@@ -187,13 +177,13 @@ async fn what_an_older_version_answered_is_known_after_the_update_and_numbers_go
         received_at: 800,
         fate: None,
     };
-    let came = journal.arrive(vec![brought(1000, 11), brought(1000, 900), brought(1002, 13)]).await;
+    let came = any(&journal).arrive(vec![brought(1000, 11), brought(1000, 900), brought(1002, 13)]).await;
     assert_eq!(
         came,
         Ok(Some(vec![ArrivalInsert::Known, ArrivalInsert::New(9), ArrivalInsert::New(10)])),
         "of the same number, that which is about the same message"
     );
-    assert_eq!(journal.read(former_arrivals).await.unwrap()[..2], expect(3));
+    assert_eq!(by_hand(&journal, former_arrivals).await.unwrap()[..2], expect(3));
 }
 
 /// Checks that of an older version's deliveries only questions about commands are known to be the
@@ -217,41 +207,9 @@ async fn questions_that_an_older_version_asked_are_the_gateways() {
     drop(db);
     let (journal, _) = open(dir.path()).unwrap();
     for (message, expect) in [("501", Author::Gateway), ("502", Author::Other), ("503", Author::Other)] {
-        let sent = journal.sent_messages("telegram", message).await.unwrap();
+        let sent = any(&journal).sent_messages("telegram", message).await.unwrap();
         assert_eq!(sent.into_iter().map(|sent| sent.author).collect::<Vec<_>>(), [expect], "{message}");
     }
-}
-
-/// Pressing their buttons gives commands, or says words with the rights of the buttons' maker.
-#[tokio::test]
-async fn what_has_buttons_and_what_the_gateway_sent_for_itself_is_known_for_a_month() {
-    let dir = tempfile::tempdir().unwrap();
-    let (journal, _) = open(dir.path()).unwrap();
-    let now = openclaw_sessions::time::now_ms();
-    let old = |days: i64| now - days * 24 * 60 * 60 * 1000;
-    let rows = [
-        ("own-29", "'gateway'", old(29)),
-        ("own-31", "'gateway'", old(31)),
-        ("buttons-29", "'{}'", old(29)),
-        ("buttons-31", "'{}'", old(31)),
-        ("agents-2", "NULL", old(2)),
-        ("agents-0", "NULL", old(0)),
-    ];
-    let left = journal
-        .read(move |db| {
-            for (id, author, ended_at) in rows {
-                db.execute_batch(&format!(
-                    "INSERT INTO outbox (id, kind, channel, account, target, accepted_at, state, ended_at, author)
-                     VALUES ('{id}', 'part', 'telegram', 'default', '5', 1, 'sent', {ended_at}, {author})"
-                ))?;
-            }
-            deliveries::prune(db, now)?;
-            let mut statement = db.prepare("SELECT id FROM outbox ORDER BY id")?;
-            let ids = statement.query_map([], |row| row.get::<_, String>(0))?;
-            Ok(ids.collect::<Result<Vec<_>, _>>()?)
-        })
-        .await;
-    assert_eq!(left.unwrap(), ["agents-0", "buttons-29", "own-29"]);
 }
 
 #[tokio::test]
@@ -264,7 +222,7 @@ async fn events_of_an_older_version_are_taken_over_from_a_damaged_database() {
             .unwrap();
     assert_eq!(renewed.arrivals, 2);
     let (journal, _) = open(dir.path()).unwrap();
-    let found = journal.read(former_arrivals).await.unwrap();
+    let found = by_hand(&journal, former_arrivals).await.unwrap();
     assert_eq!(found[0], (7, "telegram\ndefault\nupdate:1000".to_owned(), 2));
     assert_eq!(found.len(), 2);
 }
@@ -293,7 +251,7 @@ async fn the_database_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let (journal, _) = open(dir.path()).unwrap();
-    journal.change(add("r")).await.unwrap();
+    add(&journal, "r").await.unwrap();
     for name in ["gateway.sqlite", "gateway.sqlite-wal"] {
         let mode = std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
@@ -309,7 +267,7 @@ async fn what_is_no_database_is_kept_aside_and_a_new_one_begun() {
         std::fs::write(dir.path().join(FILE_NAME), &garbage).unwrap();
         let (journal, found) = open(dir.path()).unwrap();
         assert_eq!(found, [""; 0]);
-        journal.change(add("run-1")).await.unwrap();
+        add(&journal, "run-1").await.unwrap();
         let [kept] = aside(dir.path()).try_into().unwrap();
         assert_eq!(std::fs::read_to_string(dir.path().join(kept)).unwrap(), garbage);
         assert!(!dir.path().join("gateway.sqlite.renewed").exists());
@@ -323,17 +281,17 @@ async fn what_is_no_database_is_kept_aside_and_a_new_one_begun() {
 async fn a_journal_that_was_closed_leaves_no_log_behind() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, _) = open(dir.path()).unwrap();
-    journal.change(add("run-1")).await.unwrap();
+    add(&journal, "run-1").await.unwrap();
     journal.close().await;
     assert!(!dir.path().join("gateway.sqlite-wal").exists());
-    assert_eq!(journal.read(runs).await, Err(JournalError::Closed));
-    assert_eq!(journal.change(add("run-2")).await, Err(JournalError::Closed));
+    assert_eq!(by_hand(&journal, runs).await, Err(JournalError::Closed));
+    assert_eq!(add(&journal, "run-2").await, Err(JournalError::Closed));
 }
 
 async fn with_many(dir: &Path, bytes: usize) {
     let (journal, _) = open(dir).unwrap();
     for n in 0..300 {
-        journal.change(Add { run: format!("run-{n}"), bytes, then_fail: false }).await.unwrap();
+        add_big(&journal, &format!("run-{n}"), bytes).await.unwrap();
     }
     journal.close().await;
 }
@@ -374,7 +332,7 @@ async fn messages_in_the_log_of_a_file_that_is_gone_or_empty_are_taken_over() {
         let (live, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (journal, _) = open(live.path()).unwrap();
         for n in 0..3 {
-            journal.change(add(&format!("run-{n}"))).await.unwrap();
+            add(&journal, &format!("run-{n}")).await.unwrap();
         }
         let path = dir.path().join(FILE_NAME);
         std::fs::copy(
@@ -419,25 +377,25 @@ async fn damage_met_while_running_is_dealt_with_by_the_next_start() {
     use std::os::unix::fs::FileExt;
     let dir = tempfile::tempdir().unwrap();
     with_many(dir.path(), 3_000).await;
-    let (journal, ()) = SqliteJournal::open_with(dir.path(), |_| Ok(())).unwrap();
+    let (journal, ()) = SqliteJournal::open_with(dir.path(), flawed, |_| Ok(())).unwrap();
     let file = std::fs::OpenOptions::new().write(true).open(dir.path().join(FILE_NAME)).unwrap();
     let middle = file.metadata().unwrap().len() / 2 / 4096 * 4096;
     file.write_all_at(&[0xff; 4096], middle).unwrap();
-    journal.change(add("run-300")).await.unwrap();
-    let met = journal.change(Run("SELECT sum(length(payload)) FROM inbox")).await.unwrap_err();
+    add(&journal, "run-300").await.unwrap();
+    let met = add(&journal, "reads").await.unwrap_err();
     assert!(matches!(met, JournalError::Damaged(_)), "{met}");
     assert!(met.to_string().contains("restart the gateway"), "{met}");
     journal.close().await;
-    let (journal, ()) = SqliteJournal::open_with(dir.path(), |_| Ok(())).unwrap();
+    let (journal, ()) = SqliteJournal::open_with(dir.path(), flawed, |_| Ok(())).unwrap();
     assert_eq!(aside(dir.path()).iter().filter(|name| !name.ends_with("-wal")).count(), 1);
-    assert!(journal.read(runs).await.unwrap().contains(&"run-300".to_owned()));
+    assert!(by_hand(&journal, runs).await.unwrap().contains(&"run-300".to_owned()));
 }
 
 #[tokio::test]
 async fn a_new_file_that_was_not_put_in_place_yet_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, _) = open(dir.path()).unwrap();
-    journal.change(add("saved")).await.unwrap();
+    add(&journal, "saved").await.unwrap();
     let thread = journal.thread.lock().take();
     drop(journal);
     thread.expect("it runs until the last handle is gone").join().unwrap();
@@ -449,74 +407,33 @@ async fn a_new_file_that_was_not_put_in_place_yet_is_found() {
 async fn a_change_that_fails_leaves_nothing_and_takes_no_other_with_it() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, _) = open(dir.path()).unwrap();
-    let failing = Add { run: "bad".to_owned(), bytes: 1, then_fail: true };
-    let (first, bad, second) =
-        tokio::join!(journal.change(add("a")), journal.change(failing), journal.change(add("b")));
-    assert_eq!((first, second), (Ok(()), Ok(())));
+    let (first, bad, second) = tokio::join!(add(&journal, "a"), add(&journal, "fails"), add(&journal, "b"));
+    assert_eq!((first, second), (Ok(Insert::New), Ok(Insert::New)));
     assert_eq!(bad.unwrap_err().to_string(), "a later step failed");
-    assert_eq!(journal.read(runs).await.unwrap(), ["a", "b"]);
-}
-
-/// A change with a mistake in it.
-struct Mistake;
-
-impl DbChange for Mistake {
-    type Done = ();
-
-    fn durability(&self) -> CommitDurability {
-        CommitDurability::Synced
-    }
-
-    fn apply(&self, db: &Connection) -> Result<(), JournalError> {
-        insert(db, "half", 1)?;
-        panic!("a bug")
-    }
+    assert_eq!(by_hand(&journal, runs).await.unwrap(), ["a", "b"]);
 }
 
 #[tokio::test]
 async fn a_change_that_panics_is_refused_and_the_next_is_made() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, _) = open(dir.path()).unwrap();
-    let refused = journal.change(Mistake).await.unwrap_err();
+    let refused = add(&journal, "panics").await.unwrap_err();
     assert!(refused.to_string().contains("panicked"), "{refused}");
-    journal.change(add("a")).await.unwrap();
-    assert_eq!(journal.read(runs).await.unwrap(), ["a"], "nothing of it was kept");
+    add(&journal, "a").await.unwrap();
+    assert_eq!(by_hand(&journal, runs).await.unwrap(), ["a"], "nothing of it was kept");
 }
 
 #[tokio::test]
 async fn a_full_disk_refuses_changes_and_takes_them_when_there_is_room_again() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, _) = open(dir.path()).unwrap();
-    journal.change(Run("PRAGMA max_page_count = 1")).await.unwrap();
-    let big = || Add { run: "big".to_owned(), bytes: 100_000, then_fail: false };
-    let refused = journal.change(big()).await.unwrap_err();
+    run_sql(&journal, "PRAGMA max_page_count = 1").await.unwrap();
+    let refused = add_big(&journal, "big", 100_000).await.unwrap_err();
     assert_eq!(refused.to_string(), "the disk is full");
-    assert_eq!(journal.read(runs).await.unwrap(), [""; 0]);
-    journal.change(Run("PRAGMA max_page_count = 1000000")).await.unwrap();
-    journal.change(big()).await.unwrap();
-    assert_eq!(journal.read(runs).await.unwrap(), ["big"]);
-}
-
-#[test]
-fn every_state_is_named_once_and_leads_to_an_end() {
-    check_laws::<MessageState>();
-    check_laws::<DeliveryState>();
-}
-
-/// Checks the laws that hold for every queue's states.
-fn check_laws<S: States + std::fmt::Debug>() {
-    for state in S::ALL {
-        assert_eq!(S::parse(state.name()), Some(*state));
-        assert!(state.is_over() || !state.next().is_empty(), "{state:?} is a dead end with work left");
-        let mut reached = vec![*state];
-        while let Some(more) =
-            reached.iter().flat_map(|state| state.next()).find(|state| !reached.contains(state))
-        {
-            reached.push(*more);
-        }
-        assert!(reached.iter().any(|state| state.is_over()), "{state:?} never ends");
-    }
-    assert!(!S::FIRST.is_over());
+    assert_eq!(by_hand(&journal, runs).await.unwrap(), [""; 0]);
+    run_sql(&journal, "PRAGMA max_page_count = 1000000").await.unwrap();
+    add_big(&journal, "big", 100_000).await.unwrap();
+    assert_eq!(by_hand(&journal, runs).await.unwrap(), ["big"]);
 }
 
 fn finish(run: &str, ended_at: i64) -> Update {
@@ -546,12 +463,12 @@ async fn a_message_of_before_there_were_digests_is_known_by_its_key_alone() {
 async fn what_was_written_is_settled_by_a_write() {
     let dir = tempfile::tempdir().unwrap();
     let journal = opened(dir.path()).unwrap();
-    journal.change(add("run-1")).await.unwrap();
+    add(&journal, "run-1").await.unwrap();
     let log = dir.path().join(format!("{FILE_NAME}-wal"));
     let bytes = || std::fs::metadata(&log).unwrap().len();
     for _ in 0..2 {
         let before = bytes();
-        journal.update(Update::Settle).await.unwrap();
+        any(&journal).update(Update::Settle).await.unwrap();
         assert!(bytes() > before);
     }
 }
@@ -562,79 +479,22 @@ async fn what_is_to_be_synced_goes_with_the_next_change_that_is_or_by_itself() {
     let journal = opened(dir.path()).unwrap();
     let log = dir.path().join(format!("{FILE_NAME}-wal"));
     let bytes = || std::fs::metadata(&log).unwrap().len();
-    journal.change(add("run-1")).await.unwrap();
+    add(&journal, "run-1").await.unwrap();
     let before = bytes();
     journal.synced().await.unwrap();
     assert!(bytes() > before, "nothing else came");
     let synced = journal.synced();
-    journal.change(add("run-2")).await.unwrap();
+    add(&journal, "run-2").await.unwrap();
     let before = bytes();
     synced.await.unwrap();
     assert_eq!(bytes(), before, "it went with the message");
 }
 
 #[tokio::test]
-async fn finished_messages_go_when_they_are_old_or_too_many_and_unfinished_ones_stay() {
-    let dir = tempfile::tempdir().unwrap();
-    let journal = opened(dir.path()).unwrap();
-    let now = openclaw_sessions::time::now_ms();
-    for (n, ended_at) in [(1, 100), (2, 500), (3, 600), (4, 700)] {
-        journal.change(add(&format!("run-{n}"))).await.unwrap();
-        // Far in the future: pruning by today's clock leaves them alone.
-        journal.update(finish(&format!("run-{n}"), now + ended_at)).await.unwrap();
-    }
-    journal.change(add("run-5")).await.unwrap();
-    journal.change(add("run-6")).await.unwrap();
-    journal.update(finish("run-6", now + 100)).await.unwrap();
-    let left = async |ended_before, keep_rows| {
-        let retention = Retention { keep_ms: 0, keep_rows };
-        journal.read(move |db| messages::prune_to(db, now + ended_before, retention)).await.unwrap();
-        journal.read(all_runs).await.unwrap()
-    };
-    assert_eq!(left(300, 100).await, ["run-2", "run-3", "run-4", "run-5", "run-6"], "up to one that stays");
-    assert_eq!(left(300, 3).await, ["run-4", "run-5", "run-6"]);
-    assert_eq!(left(800, 3).await, ["run-5"]);
-}
-
-#[tokio::test]
-async fn a_crowd_that_is_dropped_takes_no_room_from_what_waits_or_was_heard() {
-    let dir = tempfile::tempdir().unwrap();
-    let journal = opened(dir.path()).unwrap();
-    let now = openclaw_sessions::time::now_ms();
-    let arrive = async |id: &str, fate: Option<Fate>| {
-        let event = group_event(id, "-1", InboundMessage::default());
-        let new = NewArrival { event, received_at: now, fate };
-        journal.arrive(vec![new]).await.unwrap().unwrap().remove(0)
-    };
-    let left = async |keep_rows| {
-        journal.read(move |db| arrivals::prune_to(db, now, keep_rows)).await.unwrap();
-        let records = journal.arrival_records(None, 100).await.unwrap();
-        records.into_iter().rev().map(|record| record.native_id).collect::<Vec<_>>()
-    };
-    arrive("waits", None).await;
-    arrive("noted", Some(Fate::Noted)).await;
-    arrive("heard", Some(Fate::Run(RunId::new("run")))).await;
-    for n in 0..6 {
-        arrive(&format!("stranger{n}"), Some(Fate::dropped("dm-policy"))).await;
-    }
-    assert_eq!(left(20).await.len(), 9);
-    let few = ["waits", "noted", "heard", "stranger3", "stranger4", "stranger5"];
-    assert_eq!(left(3).await, few, "the newest of each");
-    assert_eq!(arrive("heard", None).await, ArrivalInsert::Known, "what was heard is not heard again");
-    let here = group_event("", "-1", InboundMessage::default()).address;
-    assert_eq!(journal.noted_arrivals(&here, i64::MAX, 10).await.unwrap().len(), 1);
-    for n in 0..3 {
-        arrive(&format!("noted{n}"), Some(Fate::Noted)).await;
-    }
-    let newest = ["waits", "stranger3", "stranger4", "stranger5", "noted0", "noted1", "noted2"];
-    assert_eq!(left(3).await, newest, "what was heard is bounded too");
-}
-
-#[tokio::test]
 async fn a_disk_that_refuses_keeps_nothing_of_a_message_and_stores_a_finished_run_later() {
     let dir = tempfile::tempdir().unwrap();
     let journal = opened(dir.path()).unwrap();
-    journal.change(add("before")).await.unwrap();
+    add(&journal, "before").await.unwrap();
     let refuse =
         "CREATE TRIGGER full BEFORE INSERT ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;
         CREATE TRIGGER full2 BEFORE UPDATE ON inbox BEGIN SELECT RAISE(ROLLBACK, 'disk is full'); END;";
@@ -644,24 +504,24 @@ async fn a_disk_that_refuses_keeps_nothing_of_a_message_and_stores_a_finished_ru
         journal.reserve().await.unwrap()(row("during").await, CommitDurability::Synced).await.unwrap_err();
     assert!(refused.to_string().contains("disk is full"), "{refused}");
     let ended = openclaw_sessions::time::now_ms();
-    journal.update(finish("before", ended)).await.unwrap_err();
-    assert_eq!(journal.message(&RunId::new("during")).await.unwrap(), None);
+    any(&journal).update(finish("before", ended)).await.unwrap_err();
+    assert_eq!(any(&journal).message(&RunId::new("during")).await.unwrap(), None);
     let Update::Finish(record, _) = finish("before", ended) else { panic!("a finished run") };
     let known = Some(KnownRun::Finished(record));
-    let before = journal.message(&RunId::new("before")).await.unwrap();
+    let before = any(&journal).message(&RunId::new("before")).await.unwrap();
     assert_eq!(before, known, "it has ended, stored or not");
     // Behind what is refused no change is made.
     let drop_triggers = |db: &Connection| Ok(db.execute_batch("DROP TRIGGER full; DROP TRIGGER full2")?);
-    journal.read(drop_triggers).await.unwrap();
+    by_hand(&journal, drop_triggers).await.unwrap();
     // No other change is asked for, and still it is stored.
-    while !journal.read(runs).await.unwrap().is_empty() {
+    while !by_hand(&journal, runs).await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
     assert_eq!(
         journal.reserve().await.unwrap()(row("after").await, CommitDurability::Synced).await,
         Ok(Insert::New)
     );
-    assert_eq!(journal.message(&RunId::new("before")).await.unwrap(), known);
+    assert_eq!(any(&journal).message(&RunId::new("before")).await.unwrap(), known);
 }
 
 /// A run's end with an answer of so many bytes.
@@ -675,7 +535,7 @@ fn answered(run: &str, bytes: usize) -> Update {
 }
 
 async fn answers(journal: &SqliteJournal) -> Vec<String> {
-    let waiting = journal.waiting_deliveries().await.unwrap();
+    let waiting = any(&journal).waiting_deliveries().await.unwrap();
     waiting.into_iter().map(|listed| listed.status.id).collect()
 }
 
@@ -686,28 +546,29 @@ async fn what_the_disk_refuses_holds_back_all_that_came_after_it_until_it_is_sto
     let dir = tempfile::tempdir().unwrap();
     let journal = opened(dir.path()).unwrap();
     for run in ["a", "b", "c", "d"] {
-        journal.change(add(run)).await.unwrap();
+        add(&journal, run).await.unwrap();
     }
     let most_pages = async |count: u32| {
         let limit = move |db: &Connection| {
             Ok(db.query_row(&format!("PRAGMA max_page_count = {count}"), [], |_| Ok(()))?)
         };
-        journal.read(limit).await.unwrap();
+        by_hand(&journal, limit).await.unwrap();
     };
     let mut stored = journal.deliveries_stored();
     most_pages(1).await;
     // The small ones would have room.
-    let (a, b) = tokio::join!(journal.update(answered("a", 100_000)), journal.update(answered("b", 10)));
+    let (a, b) =
+        tokio::join!(any(&journal).update(answered("a", 100_000)), any(&journal).update(answered("b", 10)));
     assert_eq!((a, b), (Err(JournalError::DiskFull), Err(JournalError::DiskFull)));
-    assert_eq!(journal.update(answered("c", 10)).await, Err(JournalError::DiskFull));
-    assert_eq!(journal.change(add("new")).await, Err(JournalError::DiskFull));
+    assert_eq!(any(&journal).update(answered("c", 10)).await, Err(JournalError::DiskFull));
+    assert_eq!(add(&journal, "new").await, Err(JournalError::DiskFull));
     assert_eq!(answers(&journal).await, [""; 0]);
     assert!(!stored.has_changed().unwrap());
     most_pages(1_000_000).await;
     // No other change is asked for.
     stored.changed().await.unwrap();
     assert_eq!(answers(&journal).await, ["a.1", "b.1", "c.1"]);
-    journal.update(answered("d", 10)).await.unwrap();
+    any(&journal).update(answered("d", 10)).await.unwrap();
     assert!(stored.has_changed().unwrap());
 }
 
@@ -716,14 +577,14 @@ async fn a_change_with_a_mistake_of_its_own_holds_nothing_back() {
     let dir = tempfile::tempdir().unwrap();
     let journal = opened(dir.path()).unwrap();
     for run in ["a", "b"] {
-        journal.change(add(run)).await.unwrap();
+        add(&journal, run).await.unwrap();
     }
     let refuse = "CREATE TRIGGER bad BEFORE UPDATE ON inbox WHEN old.run_id = 'a' BEGIN SELECT RAISE(ABORT, 'a bug'); END";
     run_sql(&journal, refuse).await.unwrap();
-    assert!(matches!(journal.update(answered("a", 1)).await, Err(JournalError::Storage(_))));
-    assert_eq!(journal.update(answered("b", 1)).await, Ok(true));
+    assert!(matches!(any(&journal).update(answered("a", 1)).await, Err(JournalError::Storage(_))));
+    assert_eq!(any(&journal).update(answered("b", 1)).await, Ok(true));
     assert_eq!(answers(&journal).await, ["b.1"]);
-    journal.read(|db| Ok(db.execute_batch("DROP TRIGGER bad")?)).await.unwrap();
-    journal.change(add("c")).await.unwrap();
+    run_sql(&journal, "DROP TRIGGER bad").await.unwrap();
+    add(&journal, "c").await.unwrap();
     assert_eq!(answers(&journal).await, ["b.1", "a.1"], "it is tried again");
 }

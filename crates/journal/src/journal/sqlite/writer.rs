@@ -10,9 +10,9 @@ use rusqlite::config::DbConfig;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::refused::RefusedRuns;
-use super::{arrivals, deliveries, messages, notices};
-use crate::journal::{CommitDurability, JournalError, Update};
-use crate::queue::DropRule;
+use super::rows::SqliteRows;
+use crate::journal::rows::{JournalRows as _, Removal, retentions};
+use crate::journal::{Change, Changed, CommitDurability, JournalError, Look, Update, rules};
 
 /// Number of items taken from the mailbox at once: changes in one transaction, and reads behind
 /// them.
@@ -24,159 +24,42 @@ const RETRY: Duration = Duration::from_millis(500);
 
 /// Message to the thread.
 pub(super) enum Mail {
-    Work(Box<dyn PendingChange>),
-    Read(ReadTask),
+    Work(Box<Work>),
+    /// Reads committed data, including every change that came before it; then tells its caller.
+    Read(Look, oneshot::Sender<()>),
+    /// Does something with the connection by hand.
+    #[cfg(any(test, feature = "testing"))]
+    ByHand(Box<dyn FnOnce(&Connection) + Send>),
     Close,
 }
 
-/// Reads committed data, including every change that came before it.
-pub(super) type ReadTask = Box<dyn FnOnce(&Connection) + Send>;
+/// Makes a change inside a transaction.
+pub(super) type Apply = fn(&SqliteRows<'_>, &Change) -> Result<Changed, JournalError>;
 
-/// Change that is made to the database in one piece.
-pub(super) trait DbChange: Send + 'static {
-    /// Answer to the caller.
-    type Done: Send + 'static;
-
-    /// Durability that the change has when it is answered.
-    fn durability(&self) -> CommitDurability;
-
-    /// True if it stores deliveries.
-    fn has_deliveries(&self) -> bool {
-        false
-    }
-
-    /// Makes the change, inside a transaction. Either all of it or, after an error, nothing.
-    fn apply(&self, db: &Connection) -> Result<Self::Done, JournalError>;
-
-    /// Returns the part of it that is tried again when the disk refuses it, until it is stored.
-    fn into_retry(self) -> Option<Update>
-    where
-        Self: Sized,
-    {
-        None
-    }
+/// A change, and its caller.
+pub(super) struct Work {
+    change: Change,
+    done: Option<Changed>,
+    reply: oneshot::Sender<Result<Changed, JournalError>>,
 }
 
-impl DbChange for Update {
-    type Done = bool;
-
-    fn durability(&self) -> CommitDurability {
-        self.durability()
+impl Work {
+    pub(super) fn new(change: Change, reply: oneshot::Sender<Result<Changed, JournalError>>) -> Box<Self> {
+        Box::new(Self { change, done: None, reply })
     }
 
-    fn has_deliveries(&self) -> bool {
-        match self {
-            Self::Answered(_, replies) | Self::Finish(_, replies) | Self::FinishAll(_, _, replies) => {
-                !replies.is_empty()
-            }
-            _ => false,
-        }
-    }
-
-    fn apply(&self, db: &Connection) -> Result<bool, JournalError> {
-        match self {
-            Self::Attempt(run_id) => messages::attempt(db, run_id),
-            Self::Prepared(run_id) => messages::prepared(db, run_id),
-            Self::Excuse(runs) => messages::excuse(db, runs),
-            Self::Begin(run_id, session_id) => messages::begin(db, run_id, session_id),
-            Self::Taken { runs, by } => messages::taken(db, runs, by),
-            Self::Settle => write_nothing(db).map(|()| true),
-            Self::Abort(runs, reason) => messages::abort(db, runs, *reason),
-            Self::Answered(record, replies) => {
-                Ok(messages::answered(db, record)? && deliveries::accept_all(db, replies)?)
-            }
-            Self::Finish(record, replies) => {
-                notices::forget_told(db, &record.run_id)?;
-                Ok(messages::finish(db, record)? && deliveries::accept_all(db, replies)?)
-            }
-            Self::FinishAll(record, others, replies) => {
-                notices::forget_told(db, &record.run_id)?;
-                Ok(messages::finish_all(db, record, others)? && deliveries::accept_all(db, replies)?)
-            }
-            Self::Gather { leader, others, answer_to } => {
-                messages::gather(db, leader, others, answer_to.as_deref())
-            }
-            Self::Cut { run_id, arrivals, dropped, now } => {
-                arrivals::drop_run(db, arrivals, DropRule::Summarized, *now)?;
-                messages::cut(db, run_id, *dropped)
-            }
-            Self::Drop { record, rule, arrivals } => {
-                arrivals::drop_run(db, arrivals, *rule, record.ended_at)?;
-                messages::dropped(db, record, *rule)
-            }
-            Self::Sending { id, attempts } => deliveries::sending(db, id, *attempts),
-            Self::Buttons { note, receipt } => deliveries::note_buttons(db, note, receipt),
-            Self::Tried { id, verdict, now } => deliveries::tried(db, id, verdict, *now),
-            Self::Revive { id, now } => deliveries::revive(db, id, *now),
-            Self::Discard { id, now } => deliveries::discard(db, id, *now),
-            Self::Hasten { id, now } => deliveries::hasten(db, id, *now),
-            Self::Reworded { conversation, message_id, text } => {
-                arrivals::reword(db, conversation, message_id, text)
-            }
-            Self::Promise(promise, now) => notices::promise(db, promise, *now),
-            Self::Amend(promises) => notices::amend(db, promises),
-            Self::Notice { line, fulfils } => notices::notice(db, line.as_ref(), fulfils.as_deref()),
-            Self::Told { run_id, numbers } => notices::told(db, run_id, numbers),
-            Self::DropLines(numbers) => notices::drop_lines(db, numbers),
-            Self::Decided { numbers, fate, now } => arrivals::decide(db, numbers, fate, *now),
-        }
-    }
-
-    fn into_retry(self) -> Option<Update> {
-        self.has_happened().then_some(self)
-    }
-}
-
-/// A change of any type, and its caller.
-pub(super) trait PendingChange: Send {
-    fn durability(&self) -> CommitDurability;
-    fn has_deliveries(&self) -> bool;
-    /// Inside the open transaction.
-    fn apply(&mut self, db: &Connection) -> Result<(), JournalError>;
     /// Answers the caller once the change is committed.
-    fn answer(self: Box<Self>);
-    /// Answers the caller with an error, as the change is not committed. Returns the update that is
-    /// to be tried again, which `refused` gets to know before the caller.
-    fn deny(self: Box<Self>, error: JournalError, refused: &RefusedRuns) -> Option<Update>;
-}
-
-/// A change and its caller.
-pub(super) fn work<C: DbChange>(
-    change: C,
-    reply: oneshot::Sender<Result<C::Done, JournalError>>,
-) -> Box<dyn PendingChange> {
-    Box::new(Typed { change, done: None, reply })
-}
-
-struct Typed<C: DbChange> {
-    change: C,
-    done: Option<C::Done>,
-    reply: oneshot::Sender<Result<C::Done, JournalError>>,
-}
-
-impl<C: DbChange> PendingChange for Typed<C> {
-    fn durability(&self) -> CommitDurability {
-        self.change.durability()
-    }
-
-    fn has_deliveries(&self) -> bool {
-        self.change.has_deliveries()
-    }
-
-    fn apply(&mut self, db: &Connection) -> Result<(), JournalError> {
-        self.done = Some(apply(&self.change, db)?);
-        Ok(())
-    }
-
-    fn answer(self: Box<Self>) {
+    fn answer(self) {
         // A caller that went away meanwhile needs no answer.
         let _ = self.reply.send(self.done.ok_or(JournalError::Closed));
     }
 
-    fn deny(self: Box<Self>, error: JournalError, refused: &RefusedRuns) -> Option<Update> {
-        let Self { change, reply, .. } = *self;
-        let retry = change.into_retry();
-        if let Some(record) = retry.as_ref().and_then(Update::ended) {
+    /// Answers the caller with an error, as the change is not committed. Returns the change if it is
+    /// to be tried again, which `refused` gets to know before the caller.
+    fn deny(self, error: JournalError, refused: &RefusedRuns) -> Option<Change> {
+        let Self { change, reply, .. } = self;
+        let retry = change.has_happened().then_some(change);
+        if let Some(record) = retry.as_ref().and_then(Change::ended) {
             refused.add(record.clone());
         }
         let _ = reply.send(Err(error));
@@ -184,19 +67,19 @@ impl<C: DbChange> PendingChange for Typed<C> {
     }
 }
 
-/// Makes a change. One that panics is refused: the thread works for all.
-fn apply<C: DbChange>(change: &C, db: &Connection) -> Result<C::Done, JournalError> {
-    panic::catch_unwind(AssertUnwindSafe(|| change.apply(db))).unwrap_or_else(|_| {
-        let why = "a change of the journal panicked; the gateway's log says more";
-        Err(JournalError::Storage(why.to_owned()))
-    })
+/// Makes a change of the gateway.
+pub(super) fn apply(rows: &SqliteRows<'_>, change: &Change) -> Result<Changed, JournalError> {
+    if matches!(change, Change::Update(Update::Settle)) {
+        write_nothing(rows.db)?;
+    }
+    rules::apply(rows, change)
 }
 
 /// Applies all of a change or nothing, whatever else its transaction holds.
-fn in_savepoint(
+fn in_savepoint<T>(
     db: &Connection,
-    change: impl FnOnce() -> Result<(), JournalError>,
-) -> Result<(), JournalError> {
+    change: impl FnOnce() -> Result<T, JournalError>,
+) -> Result<T, JournalError> {
     execute(db, "SAVEPOINT one")?;
     let done = change();
     if done.is_err() && !db.is_autocommit() {
@@ -237,12 +120,13 @@ impl Signals {
 
 pub(super) struct DbWriter {
     db: Connection,
+    apply: Apply,
     /// Durability of transactions, as the connection is set; `None` before the first.
     durability: Option<CommitDurability>,
     /// Refused updates that are tried again, oldest first, before everything else: while the disk
     /// refuses them, it is given nothing that came later. Accepting fails meanwhile, so that their
     /// number is bounded by the runs that were queued.
-    retries: Vec<Update>,
+    retries: Vec<Change>,
     /// The finished runs among them.
     refused: RefusedRuns,
     /// Time of the last retry.
@@ -254,9 +138,10 @@ pub(super) struct DbWriter {
 }
 
 impl DbWriter {
-    pub(super) fn new(db: Connection, refused: RefusedRuns, signals: Signals) -> Self {
+    pub(super) fn new(db: Connection, apply: Apply, refused: RefusedRuns, signals: Signals) -> Self {
         Self {
             db,
+            apply,
             signals,
             durability: None,
             retries: Vec::new(),
@@ -284,15 +169,15 @@ impl DbWriter {
             while let Some(mail) = next.take() {
                 match mail {
                     Mail::Work(work) => batch.push(work),
-                    Mail::Read(read) => reads.push(read),
                     Mail::Close => open = false,
+                    read => reads.push(read),
                 }
                 if batch.len() + reads.len() < BATCH && open {
                     next = mailbox.try_recv().ok();
                 }
             }
             self.write(batch);
-            reads.into_iter().for_each(|read| self.read(read));
+            reads.into_iter().for_each(|mail| self.read(mail));
         }
         // The next start finds out anew what is still refused.
         let _ = self.retry_refused();
@@ -319,7 +204,7 @@ impl DbWriter {
 
     /// Makes changes, in their order. A change that the disk refuses holds back all that came after
     /// it: of two answers for one reader the second must not be stored first.
-    fn write(&mut self, batch: Vec<Box<dyn PendingChange>>) {
+    fn write(&mut self, batch: Vec<Box<Work>>) {
         if batch.is_empty() {
             return;
         }
@@ -327,7 +212,7 @@ impl DbWriter {
             tracing::warn!(%error, waiting = self.retries.len(), "the journal still refuses what has ended");
             return self.deny_all(batch, &error);
         }
-        let is_synced = batch.iter().any(|work| work.durability() == CommitDurability::Synced);
+        let is_synced = batch.iter().any(|work| work.change.durability() == CommitDurability::Synced);
         let durability = if is_synced { CommitDurability::Synced } else { CommitDurability::Written };
         if let Err(error) = self.begin(durability) {
             self.report(&error);
@@ -345,10 +230,13 @@ impl DbWriter {
                 held_back.push(work);
                 continue;
             }
-            let done =
-                if is_alone { work.apply(&self.db) } else { in_savepoint(&self.db, || work.apply(&self.db)) };
+            let apply = || self.apply(&work.change);
+            let done = if is_alone { apply() } else { in_savepoint(&self.db, apply) };
             match done {
-                Ok(()) => applied.push(work),
+                Ok(done) => {
+                    work.done = Some(done);
+                    applied.push(work);
+                }
                 Err(error) => {
                     self.report(&error);
                     if error.is_of_disk() {
@@ -367,7 +255,7 @@ impl DbWriter {
     }
 
     /// Ends the open transaction, which holds these changes, and answers them.
-    fn commit(&mut self, applied: Vec<Box<dyn PendingChange>>, is_synced: bool) {
+    fn commit(&mut self, applied: Vec<Box<Work>>, is_synced: bool) {
         if applied.is_empty() {
             // Nothing to roll back when the disk's refusal did it already.
             let _ = execute(&self.db, "ROLLBACK");
@@ -375,7 +263,7 @@ impl DbWriter {
         }
         match execute(&self.db, "COMMIT") {
             Ok(()) => {
-                self.signals.committed(is_synced, applied.iter().any(|work| work.has_deliveries()));
+                self.signals.committed(is_synced, applied.iter().any(|work| work.change.has_deliveries()));
                 self.since_prune += applied.len();
                 applied.into_iter().for_each(|work| work.answer());
                 self.prune_if_due();
@@ -390,16 +278,38 @@ impl DbWriter {
         }
     }
 
-    fn read(&self, read: ReadTask) {
-        // After a panic its caller gets no answer; the thread works for all.
-        let _ = panic::catch_unwind(AssertUnwindSafe(|| read(&self.db)));
+    fn rows(&self) -> SqliteRows<'_> {
+        SqliteRows { db: &self.db, refused: &self.refused }
     }
 
-    fn deny_all(&mut self, batch: Vec<Box<dyn PendingChange>>, error: &JournalError) {
+    /// Makes a change inside the open transaction. One that panics is refused: the thread works for
+    /// all.
+    fn apply(&self, change: &Change) -> Result<Changed, JournalError> {
+        panic::catch_unwind(AssertUnwindSafe(|| (self.apply)(&self.rows(), change))).unwrap_or_else(|_| {
+            let why = "a change of the journal panicked; the gateway's log says more";
+            Err(JournalError::Storage(why.to_owned()))
+        })
+    }
+
+    fn read(&self, mail: Mail) {
+        // After a panic its caller gets no answer; the thread works for all.
+        let _ = panic::catch_unwind(AssertUnwindSafe(|| match mail {
+            Mail::Read(look, done) => {
+                look(&self.rows());
+                // A caller that went away meanwhile need not be told.
+                let _ = done.send(());
+            }
+            #[cfg(any(test, feature = "testing"))]
+            Mail::ByHand(by_hand) => by_hand(&self.db),
+            Mail::Work(_) | Mail::Close => {}
+        }));
+    }
+
+    fn deny_all(&mut self, batch: Vec<Box<Work>>, error: &JournalError) {
         batch.into_iter().for_each(|work| self.deny(work, error.clone()));
     }
 
-    fn deny(&mut self, work: Box<dyn PendingChange>, error: JournalError) {
+    fn deny(&mut self, work: Box<Work>, error: JournalError) {
         self.retries.extend(work.deny(error, &self.refused));
     }
 
@@ -430,12 +340,12 @@ impl DbWriter {
         tracing::info!(count = stored.len(), "the journal stored what it had refused");
         self.is_log_stale = false;
         let mut number = 0..;
-        let is_stored = |_: &mut Update| number.next().is_some_and(|number| stored.contains(&number));
-        let stored: Vec<Update> = self.retries.extract_if(.., is_stored).collect();
-        for record in stored.iter().filter_map(Update::ended) {
+        let is_stored = |_: &mut Change| number.next().is_some_and(|number| stored.contains(&number));
+        let stored: Vec<Change> = self.retries.extract_if(.., is_stored).collect();
+        for record in stored.iter().filter_map(Change::ended) {
             self.refused.remove(&record.run_id);
         }
-        self.signals.committed(true, stored.iter().any(DbChange::has_deliveries));
+        self.signals.committed(true, stored.iter().any(Change::has_deliveries));
         Ok(())
     }
 
@@ -446,9 +356,9 @@ impl DbWriter {
             write_nothing(&self.db)?;
         }
         let mut made = Vec::with_capacity(self.retries.len());
-        for (number, update) in self.retries.iter().enumerate() {
-            match in_savepoint(&self.db, || apply(update, &self.db).map(drop)) {
-                Ok(()) => made.push(number),
+        for (number, change) in self.retries.iter().enumerate() {
+            match in_savepoint(&self.db, || self.apply(change)) {
+                Ok(_) => made.push(number),
                 Err(error) if error.is_of_disk() || self.db.is_autocommit() => return Err(error),
                 Err(error) => tracing::debug!(%error, "a refused change of the journal fails by itself"),
             }
@@ -478,8 +388,8 @@ impl DbWriter {
             return;
         }
         self.since_prune = 0;
-        for prune in [messages::prune, deliveries::prune, arrivals::prune, notices::prune] {
-            if let Err(error) = prune(&self.db, now_ms()) {
+        for retention in retentions(now_ms()) {
+            if let Err(error) = self.rows().remove(Removal::Old(retention)) {
                 tracing::warn!(%error, "the journal could not be pruned");
             }
         }
