@@ -27,7 +27,7 @@ use tokio::sync::watch;
 use crate::delivery::{Delivery, DeliveryState, Hold};
 use crate::inbox::{InboxRow, Insert, RequestColumns, Unfinished};
 use crate::notices::KeptNotices;
-pub use update::{Change, Changed, CommitDurability, Update};
+pub use update::{Changed, CommitDurability, JournalChange, Update};
 
 use rows::JournalRows;
 
@@ -106,11 +106,11 @@ pub trait Journal: Send + Sync {
     /// Waits for room for a message.
     fn reserve(&self) -> JournalFuture<'_, Reservation>;
 
-    /// Makes a change. When the future ends, it is as safe as its [`Change::durability`] says;
+    /// Makes a change. When the future ends, it is as safe as its [`JournalChange::durability`] says;
     /// [`Update::Settle`] syncs what was written before. A change that [has
-    /// happened](Change::has_happened) is tried again after an error, before all that come after it,
+    /// happened](JournalChange::has_happened) is tried again after an error, before all that come after it,
     /// until it is stored.
-    fn change(&self, change: Change) -> JournalFuture<'_, Changed>;
+    fn change(&self, change: JournalChange) -> JournalFuture<'_, Changed>;
 
     /// Looks at the rows between two changes, and finds all changes that were made before. The future
     /// ends when that is done.

@@ -7,27 +7,29 @@ use openclaw_protocol::RunId;
 use tokio::sync::oneshot;
 
 use super::rows::JournalRows;
-use super::{AccountCounts, Change, Journal, JournalError, NewDelivery, StoredDelivery, Update, rules};
+use super::{
+    AccountCounts, Journal, JournalChange, JournalError, NewDelivery, StoredDelivery, Update, rules,
+};
 use crate::arrival::{ArrivalInsert, ArrivalRecord, NewArrival, StoredArrival};
 use crate::delivery::{DeliveryInsert, DeliveryStatus, ListedDelivery, OpenDelivery, SentMessage};
 use crate::inbox::{AskedRecords, KnownRun, MessageRecord};
 use crate::request::RunRequest;
 
-/// Changes. Each is as safe as its [`Change::durability`] says when its future ends.
+/// Changes. Each is as safe as its [`JournalChange::durability`] says when its future ends.
 impl dyn Journal + '_ {
     /// Stores a delivery.
     pub async fn deliver(&self, delivery: NewDelivery) -> Result<DeliveryInsert, JournalError> {
-        self.change(Change::Deliver(Box::new(delivery))).await?.delivered()
+        self.change(JournalChange::Deliver(Box::new(delivery))).await?.delivered()
     }
 
     /// Stores events of chat platforms, all or none, in this order. `None`: too many wait.
     pub async fn arrive(&self, events: Vec<NewArrival>) -> Result<Option<Vec<ArrivalInsert>>, JournalError> {
-        self.change(Change::Arrive(events)).await?.arrived()
+        self.change(JournalChange::Arrive(events)).await?.arrived()
     }
 
     /// Makes an update. `false`: its subject is not there or is past it, and nothing was changed.
     pub async fn update(&self, update: Update) -> Result<bool, JournalError> {
-        self.change(Change::Update(update)).await?.updated()
+        self.change(JournalChange::Update(update)).await?.updated()
     }
 }
 

@@ -14,10 +14,12 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::rows::{
-    ArrivalQuery, ArrivalRow, Content, DeliveryQuery, DeliveryRow, JournalRows, MessageQuery, MessageRow,
-    MessageState, NewRow, NoticeRows, Open, PromiseRow, Removal, Retention, RowTotals, SetRow,
+    ArrivalQuery, ArrivalRow, DeliveryQuery, DeliveryRow, JournalRows, MessageQuery, MessageRow,
+    MessageState, NewRow, NoticeRows, Open, PromiseRow, Removal, Retention, RowContent, RowTotals, SetRow,
 };
-use super::{Change, Changed, Journal, JournalError, JournalFuture, Look, OpenedJournal, Reservation, rules};
+use super::{
+    Changed, Journal, JournalChange, JournalError, JournalFuture, Look, OpenedJournal, Reservation, rules,
+};
 use crate::api::RunRecord;
 use crate::notices::KeptLine;
 
@@ -73,13 +75,13 @@ impl Journal for MemoryJournal {
     fn reserve(&self) -> JournalFuture<'_, Reservation> {
         let journal = self.clone();
         let reservation: Reservation = Box::new(move |row, durability| {
-            let change = Change::Accept(Box::new(row), durability);
+            let change = JournalChange::Accept(Box::new(row), durability);
             journal.work(|rows| rules::apply(rows, &change)?.accepted())
         });
         self.work(|_| Ok(reservation))
     }
 
-    fn change(&self, change: Change) -> JournalFuture<'_, Changed> {
+    fn change(&self, change: JournalChange) -> JournalFuture<'_, Changed> {
         let done = self.work(|rows| rules::apply(rows, &change));
         if change.has_deliveries() {
             self.delivered.send_replace(());
@@ -169,26 +171,26 @@ type Read<T> = Result<T, JournalError>;
 
 impl JournalRows for MemoryRows<'_> {
     fn message(&self, run_id: &RunId) -> Read<Option<MessageState>> {
-        let found = self.messages(&MessageQuery::Run(run_id), Content::Omitted, 1)?.pop();
+        let found = self.messages(&MessageQuery::Run(run_id), RowContent::Omitted, 1)?.pop();
         Ok(found.map(MessageRow::into_state))
     }
 
-    fn messages(&self, query: &MessageQuery<'_>, content: Content, most: u32) -> Read<Vec<MessageRow>> {
+    fn messages(&self, query: &MessageQuery<'_>, content: RowContent, most: u32) -> Read<Vec<MessageRow>> {
         let tables = self.0.borrow();
         let mut found = select(&tables.messages, query.is_newest_first(), most, |row| query.matches(row));
         for row in &mut found {
             // Kept with the end of its run: a test may take that back.
-            let is_there = !row.progress.is_finished && (content != Content::Small || row.facts.is_none());
+            let is_there = !row.progress.is_finished && (content != RowContent::Small || row.facts.is_none());
             row.payload = row.payload.take().filter(|_| is_there);
         }
         Ok(found)
     }
 
-    fn deliveries(&self, query: &DeliveryQuery<'_>, _: Content, most: u32) -> Read<Vec<DeliveryRow>> {
+    fn deliveries(&self, query: &DeliveryQuery<'_>, _: RowContent, most: u32) -> Read<Vec<DeliveryRow>> {
         Ok(select(&self.0.borrow().deliveries, query.is_newest_first(), most, |row| query.matches(row)))
     }
 
-    fn arrivals(&self, query: &ArrivalQuery<'_>, _: Content, most: u32) -> Read<Vec<ArrivalRow>> {
+    fn arrivals(&self, query: &ArrivalQuery<'_>, _: RowContent, most: u32) -> Read<Vec<ArrivalRow>> {
         Ok(select(&self.0.borrow().arrivals, query.is_newest_first(), most, |row| query.matches(row)))
     }
 
@@ -245,11 +247,9 @@ impl JournalRows for MemoryRows<'_> {
     fn set(&self, row: SetRow<'_>) -> Read<bool> {
         let mut tables = self.0.borrow_mut();
         Ok(match row {
-            SetRow::Message(run_id, progress) => set(
-                &mut tables.messages,
-                |row| row.run_id == *run_id,
-                |row| row.progress.clone_from(progress),
-            ),
+            SetRow::Message(run_id, progress) => {
+                set(&mut tables.messages, |it| it.run_id == *run_id, |it| it.progress.clone_from(progress))
+            }
             SetRow::Delivery(number, progress, content) => {
                 let change = |row: &mut DeliveryRow| {
                     row.progress.clone_from(progress);

@@ -34,7 +34,7 @@ pub trait JournalRows {
     fn messages(
         &self,
         query: &MessageQuery<'_>,
-        content: Content,
+        content: RowContent,
         most: u32,
     ) -> Result<Vec<MessageRow>, JournalError>;
 
@@ -42,7 +42,7 @@ pub trait JournalRows {
     fn deliveries(
         &self,
         query: &DeliveryQuery<'_>,
-        content: Content,
+        content: RowContent,
         most: u32,
     ) -> Result<Vec<DeliveryRow>, JournalError>;
 
@@ -50,7 +50,7 @@ pub trait JournalRows {
     fn arrivals(
         &self,
         query: &ArrivalQuery<'_>,
-        content: Content,
+        content: RowContent,
         most: u32,
     ) -> Result<Vec<ArrivalRow>, JournalError>;
 
@@ -79,8 +79,8 @@ pub trait JournalRows {
 
 /// Content of a row that is read with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
-    /// Nothing but the row's facts.
+pub enum RowContent {
+    /// No content.
     Omitted,
     /// The content, except of messages that have facts in its place.
     Small,
@@ -91,7 +91,7 @@ pub enum Content {
 /// Content that a row has from now on.
 #[derive(Debug)]
 pub enum NewContent<'a, T> {
-    /// What it had.
+    /// The old one.
     Kept,
     /// None.
     Forgotten,
@@ -131,7 +131,7 @@ pub struct RowTotals {
 /// Count of the deliveries in one state, given up for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryTotal {
-    /// Their state.
+    /// State of the deliveries.
     pub state: DeliveryState,
     /// Reason for giving them up.
     pub given_up: Option<DeliveryFailure>,

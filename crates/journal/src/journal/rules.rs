@@ -1,5 +1,5 @@
-//! What the gateway does with the rows of its journal: which rows each change touches, and what each
-//! question reads. The same for every database below [`JournalRows`]; the rules of a single row are
+//! Rules of the journal as a whole: the rows that each change touches, and those that each question
+//! reads. The same for every database below [`JournalRows`]; the rules of a single row are
 //! with [`super::rows`].
 
 mod arrivals;
@@ -17,19 +17,19 @@ pub use deliveries::{
 };
 pub use messages::{entries_since, known, payload, records as message_records};
 
-use super::rows::{Content, JournalRows, MessageProgress, MessageQuery};
-use super::{Change, Changed, JournalError, Update};
+use super::rows::{JournalRows, MessageProgress, MessageQuery, RowContent};
+use super::{Changed, JournalChange, JournalError, Update};
 use crate::inbox::Unfinished;
 use crate::notices::KeptNotices;
 use crate::queue::DropRule;
 
 /// Makes a change. After an error some of it may be made: the database undoes that.
-pub fn apply(rows: &dyn JournalRows, change: &Change) -> Result<Changed, JournalError> {
+pub fn apply(rows: &dyn JournalRows, change: &JournalChange) -> Result<Changed, JournalError> {
     Ok(match change {
-        Change::Accept(row, _) => Changed::Accepted(messages::accept(rows, row)?),
-        Change::Deliver(new) => Changed::Delivered(deliveries::deliver(rows, new)?),
-        Change::Arrive(events) => Changed::Arrived(arrivals::arrive(rows, events)?),
-        Change::Update(update) => Changed::Updated(apply_update(rows, update)?),
+        JournalChange::Accept(row, _) => Changed::Accepted(messages::accept(rows, row)?),
+        JournalChange::Deliver(new) => Changed::Delivered(deliveries::deliver(rows, new)?),
+        JournalChange::Arrive(events) => Changed::Arrived(arrivals::arrive(rows, events)?),
+        JournalChange::Update(update) => Changed::Updated(apply_update(rows, update)?),
     })
 }
 
@@ -92,7 +92,7 @@ fn apply_update(rows: &dyn JournalRows, update: &Update) -> Result<bool, Journal
 /// uncertain now, and promises that it did not fulfil become lines. Returns the messages that it did
 /// not finish, in the order of acceptance, and the notices.
 pub fn recover(rows: &dyn JournalRows, now: i64) -> Result<(Vec<Unfinished>, KeptNotices), JournalError> {
-    let open = rows.messages(&MessageQuery::Unfinished, Content::Small, u32::MAX)?;
+    let open = rows.messages(&MessageQuery::Unfinished, RowContent::Small, u32::MAX)?;
     let runs: std::collections::HashSet<RunId> = open.iter().map(|row| row.run_id.clone()).collect();
     deliveries::recover(rows, &runs)?;
     let notices = notices::recover(rows, &runs, now)?;

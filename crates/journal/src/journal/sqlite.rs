@@ -38,8 +38,8 @@ pub use health::{DatabaseState, check_database, renew_database};
 pub use salvage::Salvaged;
 
 use super::{
-    Change, Changed, Journal, JournalError, JournalFuture, Look, OpenedJournal, Reservation, SYNC_TOGETHER,
-    Update, rules,
+    Changed, Journal, JournalChange, JournalError, JournalFuture, Look, OpenedJournal, Reservation,
+    SYNC_TOGETHER, Update, rules,
 };
 use refused::RefusedRuns;
 use rows::SqliteRows;
@@ -137,7 +137,7 @@ impl Journal for SqliteJournal {
             let permit = self.mailbox.clone().reserve_owned().await.map_err(|_| JournalError::Closed)?;
             let reservation: Reservation = Box::new(move |row, durability| {
                 let (reply, answer) = oneshot::channel();
-                let change = Change::Accept(Box::new(row), durability);
+                let change = JournalChange::Accept(Box::new(row), durability);
                 let mailbox = permit.send(Mail::Work(Work::new(change, reply)));
                 Box::pin(async move { answered(&mailbox, answer).await??.accepted() })
             });
@@ -145,7 +145,7 @@ impl Journal for SqliteJournal {
         })
     }
 
-    fn change(&self, change: Change) -> JournalFuture<'_, Changed> {
+    fn change(&self, change: JournalChange) -> JournalFuture<'_, Changed> {
         Box::pin(async {
             let (reply, answer) = oneshot::channel();
             self.send(Mail::Work(Work::new(change, reply))).await?;
@@ -168,7 +168,7 @@ impl Journal for SqliteJournal {
         Box::pin(async move {
             match timeout(SYNC_TOGETHER, syncs.changed()).await {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(_)) | Err(_) => self.change(Change::Update(Update::Settle)).await.map(drop),
+                Ok(Err(_)) | Err(_) => self.change(JournalChange::Update(Update::Settle)).await.map(drop),
             }
         })
     }

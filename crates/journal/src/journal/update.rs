@@ -15,7 +15,7 @@ use crate::queue::DropRule;
 
 /// Change of a journal: all of it is made or, after an error, nothing.
 #[derive(Debug)]
-pub enum Change {
+pub enum JournalChange {
     /// Stores a message. As safe as is asked when it is answered.
     Accept(Box<InboxRow<RequestColumns>>, CommitDurability),
     /// Stores a delivery.
@@ -26,22 +26,22 @@ pub enum Change {
     Update(Update),
 }
 
-/// Answer to a [`Change`] of the same kind.
+/// Answer to a [`JournalChange`] of the same kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Changed {
-    /// Result of [`Change::Accept`].
+    /// Result of [`JournalChange::Accept`].
     Accepted(Insert),
-    /// Result of [`Change::Deliver`].
+    /// Result of [`JournalChange::Deliver`].
     Delivered(DeliveryInsert),
-    /// Result of [`Change::Arrive`]; `None` if too many wait.
+    /// Result of [`JournalChange::Arrive`]; `None` if too many wait.
     Arrived(Option<Vec<ArrivalInsert>>),
-    /// Result of [`Change::Update`]. `false`: its subject is not there or is past it, and nothing
+    /// Result of [`JournalChange::Update`]. `false`: its subject is not there or is past it, and nothing
     /// was changed.
     Updated(bool),
 }
 
 impl Changed {
-    /// Returns the result of [`Change::Accept`].
+    /// Returns the result of [`JournalChange::Accept`].
     ///
     /// # Errors
     /// If it answers another change.
@@ -52,7 +52,7 @@ impl Changed {
         }
     }
 
-    /// Returns the result of [`Change::Deliver`].
+    /// Returns the result of [`JournalChange::Deliver`].
     ///
     /// # Errors
     /// If it answers another change.
@@ -63,7 +63,7 @@ impl Changed {
         }
     }
 
-    /// Returns the result of [`Change::Arrive`].
+    /// Returns the result of [`JournalChange::Arrive`].
     ///
     /// # Errors
     /// If it answers another change.
@@ -74,7 +74,7 @@ impl Changed {
         }
     }
 
-    /// Returns the result of [`Change::Update`].
+    /// Returns the result of [`JournalChange::Update`].
     ///
     /// # Errors
     /// If it answers another change.
@@ -90,7 +90,7 @@ impl Changed {
     }
 }
 
-impl Change {
+impl JournalChange {
     /// Durability that the change has when it is answered.
     pub fn durability(&self) -> CommitDurability {
         match self {

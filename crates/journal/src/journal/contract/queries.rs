@@ -4,7 +4,7 @@
 use super::*;
 use crate::arrival::{Arrivals, Fate, NewArrival};
 use crate::journal::rows::{
-    ArrivalIdentity, ArrivalQuery, Content, DeliveryQuery, JournalRows, MessageQuery,
+    ArrivalIdentity, ArrivalQuery, DeliveryQuery, JournalRows, MessageQuery, RowContent,
 };
 use crate::testing::group_event;
 
@@ -85,7 +85,7 @@ async fn deliveries_are_those_that_a_query_means(open: OpenFn) {
     journal.update(sending("run:4", 1)).await.unwrap();
     journal.update(retry("run:4", DeliveryState::Uncertain)).await.unwrap();
     check(&journal, move |rows| {
-        let find = |query: &DeliveryQuery<'_>, most| rows.deliveries(query, Content::Whole, most).unwrap();
+        let find = |query: &DeliveryQuery<'_>, most| rows.deliveries(query, RowContent::Whole, most).unwrap();
         let all: Vec<_> = ids.iter().flat_map(|id| find(&DeliveryQuery::Id(id), 9)).collect();
         let (run_id, here) = (run("run"), all[0].address.clone());
         let queries = [
@@ -132,7 +132,7 @@ async fn messages_are_those_that_a_query_means(open: OpenFn) {
     }
     check(&journal, |rows| {
         let find = |query: &MessageQuery<'_>, most| {
-            let mut found = rows.messages(query, Content::Whole, most).unwrap();
+            let mut found = rows.messages(query, RowContent::Whole, most).unwrap();
             // It need not be read for all queries.
             found.iter_mut().for_each(|row| row.queue_mode = None);
             found
@@ -191,7 +191,7 @@ async fn events_are_those_that_a_query_means(open: OpenFn) {
     accept(&journal, row).await;
     let brought = NewArrival { event: event("d"), received_at, fate: None };
     check(&journal, move |rows| {
-        let find = |query: &ArrivalQuery<'_>, most| rows.arrivals(query, Content::Whole, most).unwrap();
+        let find = |query: &ArrivalQuery<'_>, most| rows.arrivals(query, RowContent::Whole, most).unwrap();
         let mut all = find(&ArrivalQuery::Newest, u32::MAX);
         all.reverse();
         let here = brought.event.address.clone();

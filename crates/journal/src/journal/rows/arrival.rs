@@ -56,7 +56,7 @@ pub struct ArrivalProgress {
 
 /// Result of a rule: the content that the event has from now on; `None` if the event is past the
 /// change, and was not changed.
-type Step = Option<NewContent<'static, Inbound>>;
+type ArrivalStep = Option<NewContent<'static, Inbound>>;
 
 /// Rules by which an event changes.
 impl ArrivalProgress {
@@ -71,7 +71,7 @@ impl ArrivalProgress {
 
     /// Decides the fate. An earlier decision stays. An event that waits as context is still to be
     /// read; of others the contents are forgotten.
-    pub fn decide(&mut self, fate: &Fate, now: i64) -> Step {
+    pub fn decide(&mut self, fate: &Fate, now: i64) -> ArrivalStep {
         if self.fate.is_some() {
             return None;
         }
@@ -86,7 +86,7 @@ impl ArrivalProgress {
     }
 
     /// Makes it part of the message of a run, which was routed like this.
-    pub fn join(&mut self, run_id: &RunId, route: Option<&Routed>, now: i64) -> Step {
+    pub fn join(&mut self, run_id: &RunId, route: Option<&Routed>, now: i64) -> ArrivalStep {
         let decided = self.decide(&Fate::Run(run_id.clone()), now);
         let Some(route) = route else { return decided };
         self.route = Some(route.clone());
@@ -94,7 +94,7 @@ impl ArrivalProgress {
     }
 
     /// Notes the run that is told it as context.
-    pub fn tell(&mut self, run_id: &RunId) -> Step {
+    pub fn tell(&mut self, run_id: &RunId) -> ArrivalStep {
         if !self.waits_as_context() {
             return None;
         }
@@ -103,7 +103,7 @@ impl ArrivalProgress {
     }
 
     /// Notes that a rule has dropped the message that it became part of.
-    pub fn drop_run(&mut self, rule: DropRule, now: i64) -> Step {
+    pub fn drop_run(&mut self, rule: DropRule, now: i64) -> ArrivalStep {
         if !matches!(self.fate, Some(Fate::Run(_))) {
             return None;
         }
@@ -113,7 +113,7 @@ impl ArrivalProgress {
     }
 
     /// Notes that it was delivered once more.
-    pub fn repeat(&mut self) -> Step {
+    pub fn repeat(&mut self) -> ArrivalStep {
         self.again = self.again.saturating_add(1);
         Some(NewContent::Kept)
     }
@@ -191,10 +191,10 @@ impl ArrivalRow {
     }
 }
 
-/// What an event is known by when it is delivered again.
+/// Identity by which an event is known when it is delivered again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrivalIdentity<'a> {
-    /// Its dedupe key.
+    /// Dedupe key of the event.
     pub identity: String,
     /// The dedupe key that older versions used. They stored neither the bot nor the time: of their
     /// rows one counts that has this key and is about the same message, so that an update does not
@@ -227,16 +227,16 @@ impl<'a> ArrivalIdentity<'a> {
 /// Selection of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalQuery<'a> {
-    /// That of a number.
+    /// The event of a number.
     Number(i64),
-    /// Those that are this event, delivered before.
+    /// Events that are this one, delivered before.
     Same(&'a ArrivalIdentity<'a>),
-    /// Those without a fate that have a number above this one.
+    /// Events without a fate that have a number above this one.
     Waiting {
         /// The number.
         after: i64,
     },
-    /// Those of a conversation, and of a thread of it, that wait as context, are in no message yet
+    /// Events of a conversation, and of a thread of it, that wait as context, are in no message yet
     /// and have a number below this one; the newest first. Read with their content.
     Noted {
         /// The conversation.
@@ -244,7 +244,7 @@ pub enum ArrivalQuery<'a> {
         /// The number.
         before: i64,
     },
-    /// Those of a conversation that wait for a decision or as context, and are about a message.
+    /// Events of a conversation that wait for a decision or as context, and are about a message.
     About {
         /// The conversation, in whatever thread.
         conversation: &'a Address,
@@ -253,7 +253,7 @@ pub enum ArrivalQuery<'a> {
     },
     /// All, the newest first.
     Newest,
-    /// Those that a message or event id of a platform names, or a run; the newest first.
+    /// Events that a message or event id of a platform names, or a run; the newest first.
     Named(&'a str),
 }
 
@@ -301,7 +301,7 @@ mod tests {
     use super::*;
     use crate::testing::group_event;
 
-    fn kept(step: Step) -> Option<bool> {
+    fn kept(step: ArrivalStep) -> Option<bool> {
         step.map(|content| matches!(content, NewContent::Kept))
     }
 

@@ -81,12 +81,12 @@ impl DeliveryProgress {
 
 /// Result of a rule: the content that the delivery has from now on; `None` if the delivery is past
 /// the change, and was not changed.
-type Step<'a> = Option<NewContent<'a, Part>>;
+type DeliveryStep<'a> = Option<NewContent<'a, Part>>;
 
 /// Rules by which a delivery changes.
 impl DeliveryProgress {
     /// Notes that the platform is about to be asked, for the `attempts`th time.
-    pub fn sending(&mut self, attempts: u32) -> Step<'static> {
+    pub fn sending(&mut self, attempts: u32) -> DeliveryStep<'static> {
         let may_have_arrived = self.state == DeliveryState::Uncertain && attempts > 1;
         self.advance(DeliveryState::Sending)?;
         self.may_repeat |= may_have_arrived;
@@ -96,7 +96,7 @@ impl DeliveryProgress {
 
     /// Notes the end of a try. One that was thrown away while it was asked what became of it stays
     /// so.
-    pub fn tried<'a>(&mut self, verdict: &'a DeliveryVerdict, now: i64) -> Step<'a> {
+    pub fn tried<'a>(&mut self, verdict: &'a DeliveryVerdict, now: i64) -> DeliveryStep<'a> {
         match verdict {
             DeliveryVerdict::Sent(receipt) => {
                 self.advance(DeliveryState::Sent)?;
@@ -127,7 +127,7 @@ impl DeliveryProgress {
     }
 
     /// Lets one that was given up be tried again.
-    pub fn revive(&mut self, now: i64) -> Step<'static> {
+    pub fn revive(&mut self, now: i64) -> DeliveryStep<'static> {
         let is_failed = self.state == DeliveryState::Failed;
         let why = is_failed.then(|| self.given_up.unwrap_or(DeliveryFailure::Refused))?;
         self.advance(why.revived()?)?;
@@ -137,7 +137,7 @@ impl DeliveryProgress {
     }
 
     /// Throws away one that was given up or waits.
-    pub fn discard(&mut self, now: i64) -> Step<'static> {
+    pub fn discard(&mut self, now: i64) -> DeliveryStep<'static> {
         if !self.state.may_be_discarded(self.given_up) {
             return None;
         }
@@ -152,14 +152,14 @@ impl DeliveryProgress {
     }
 
     /// Lets one that waits be tried now.
-    pub fn hasten(&mut self, now: i64) -> Step<'static> {
+    pub fn hasten(&mut self, now: i64) -> DeliveryStep<'static> {
         let waits = matches!(self.state, DeliveryState::Pending | DeliveryState::Uncertain);
         self.next_at = if waits { self.next_at.min(now) } else { self.next_at };
         waits.then_some(NewContent::Kept)
     }
 
     /// Notes that its process is gone. Nobody knows what became of one that it was sending.
-    pub fn restart(&mut self) -> Step<'static> {
+    pub fn restart(&mut self) -> DeliveryStep<'static> {
         let was_sending = self.state == DeliveryState::Sending;
         (was_sending.then(|| self.advance(DeliveryState::Uncertain))?).map(|()| NewContent::Kept)
     }
@@ -289,40 +289,40 @@ fn is_beside(one: &Address, other: &Address) -> bool {
 /// Selection of deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliveryQuery<'a> {
-    /// That of an id.
+    /// The delivery of an id.
     Id(&'a str),
-    /// That of a number.
+    /// The delivery of a number.
     Number(i64),
-    /// Those of a run's answer: their ids are the run's with something behind a colon.
+    /// Deliveries of a run's answer: their ids are the run's with something behind a colon.
     OfRun(&'a RunId),
-    /// That of an id, or those that a platform has under this id of a message.
+    /// The delivery of an id, or those that a platform has under this id of a message.
     Named(&'a str),
-    /// Those that a channel has under this id of a message.
+    /// Deliveries that a channel has under this id of a message.
     Sent {
         /// The channel.
         channel: &'a str,
         /// The platform's id.
         message_id: &'a str,
     },
-    /// Those that are not over and have a number above this one.
+    /// Open deliveries that have a number above this one.
     Open {
         /// The number.
         after: i64,
     },
-    /// Those of an account that are not over.
+    /// Open deliveries of an account.
     OpenOf {
         /// The channel.
         channel: &'a str,
         /// The account.
         account: &'a str,
     },
-    /// Those of a conversation that are not over.
+    /// Open deliveries of a conversation.
     OpenIn(&'a Address),
-    /// Those that were given up and not thrown away, the newest first.
+    /// Deliveries that were given up and not thrown away, the newest first.
     GivenUp,
     /// Parts of a message that were given up. The id of the message is what theirs begin with.
     GivenUpOf(&'a str),
-    /// Those of a conversation for which its platform asked to wait, the newest first.
+    /// Deliveries of a conversation for which its platform asked to wait, the newest first.
     HeldIn(&'a Address),
 }
 

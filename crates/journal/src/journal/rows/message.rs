@@ -85,7 +85,7 @@ impl MessageRow {
     }
 }
 
-/// What has to be known of a message to change its row.
+/// State of a message, as far as its change needs it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageState {
     /// Unix milliseconds.
@@ -231,17 +231,17 @@ impl MessageProgress {
 /// Selection of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageQuery<'a> {
-    /// That of a run.
+    /// The message of a run.
     Run(&'a RunId),
     /// All, the newest first.
     Newest,
-    /// Those that the run of this message took into itself.
+    /// Messages that the run of this one took into itself.
     TakenBy(&'a RunId),
-    /// Those whose entry in the transcript may have this id.
+    /// Messages whose entry in the transcript may have this id.
     Entry(&'a str),
-    /// Those accepted since.
+    /// Messages accepted since.
     AcceptedSince(i64),
-    /// Those whose run has not ended.
+    /// Messages whose run has not ended.
     Unfinished,
 }
 

@@ -7,8 +7,8 @@ use openclaw_protocol::RunId;
 
 use crate::arrival::{ArrivalInsert, ArrivalRecord, Arrivals, Fate, NewArrival, StoredArrival};
 use crate::journal::rows::{
-    ArrivalIdentity, ArrivalProgress, ArrivalQuery, ArrivalRow, Content, JournalRows, NewContent, NewRow,
-    Open, SetRow,
+    ArrivalIdentity, ArrivalProgress, ArrivalQuery, ArrivalRow, JournalRows, NewContent, NewRow, Open,
+    RowContent, SetRow,
 };
 use crate::journal::{EventCount, JournalError};
 use crate::queue::DropRule;
@@ -31,7 +31,7 @@ pub(super) fn arrive(
 
 fn insert(rows: &dyn JournalRows, new: &NewArrival) -> Result<ArrivalInsert, JournalError> {
     let identity = ArrivalIdentity::of(new);
-    if let Some(known) = rows.arrivals(&ArrivalQuery::Same(&identity), Content::Omitted, 1)?.pop() {
+    if let Some(known) = rows.arrivals(&ArrivalQuery::Same(&identity), RowContent::Omitted, 1)?.pop() {
         edit_row(rows, known, ArrivalProgress::repeat)?;
         return Ok(ArrivalInsert::Known);
     }
@@ -47,7 +47,7 @@ fn edit(
     number: i64,
     change: impl FnOnce(&mut ArrivalProgress) -> Option<NewContent<'static, Inbound>>,
 ) -> Result<bool, JournalError> {
-    match rows.arrivals(&ArrivalQuery::Number(number), Content::Omitted, 1)?.pop() {
+    match rows.arrivals(&ArrivalQuery::Number(number), RowContent::Omitted, 1)?.pop() {
         Some(row) => edit_row(rows, row, change),
         None => Ok(false),
     }
@@ -117,7 +117,7 @@ pub(super) fn reword(
 ) -> Result<bool, JournalError> {
     let query = ArrivalQuery::About { conversation, message_id };
     let mut any = false;
-    for ArrivalRow { number, progress, event, .. } in rows.arrivals(&query, Content::Whole, u32::MAX)? {
+    for ArrivalRow { number, progress, event, .. } in rows.arrivals(&query, RowContent::Whole, u32::MAX)? {
         if let Some(Ok(mut event)) = event
             && event.reword(text)
         {
@@ -133,7 +133,7 @@ pub fn waiting_arrivals(
     after: i64,
     most: u32,
 ) -> Result<Vec<StoredArrival>, JournalError> {
-    let found = rows.arrivals(&ArrivalQuery::Waiting { after }, Content::Whole, most)?;
+    let found = rows.arrivals(&ArrivalQuery::Waiting { after }, RowContent::Whole, most)?;
     Ok(found.into_iter().map(ArrivalRow::into_stored).collect())
 }
 
@@ -144,7 +144,7 @@ pub fn noted_arrivals(
     before: i64,
     most: u32,
 ) -> Result<Vec<StoredArrival>, JournalError> {
-    let found = rows.arrivals(&ArrivalQuery::Noted { conversation, before }, Content::Whole, most)?;
+    let found = rows.arrivals(&ArrivalQuery::Noted { conversation, before }, RowContent::Whole, most)?;
     Ok(found.into_iter().rev().map(ArrivalRow::into_stored).collect())
 }
 
@@ -156,7 +156,7 @@ pub fn records(
     most: u32,
 ) -> Result<Vec<ArrivalRecord>, JournalError> {
     let query = id.map_or(ArrivalQuery::Newest, ArrivalQuery::Named);
-    let found = rows.arrivals(&query, Content::Omitted, most)?;
+    let found = rows.arrivals(&query, RowContent::Omitted, most)?;
     Ok(found.into_iter().map(ArrivalRow::into_record).collect())
 }
 

@@ -11,7 +11,7 @@ use crate::delivery::{
     SentMessage,
 };
 use crate::journal::rows::{
-    Content, DeliveryProgress, DeliveryQuery, DeliveryRow, JournalRows, NewContent, NewRow, Open, Removal,
+    DeliveryProgress, DeliveryQuery, DeliveryRow, JournalRows, NewContent, NewRow, Open, Removal, RowContent,
     SetRow, WAITING,
 };
 use crate::journal::{
@@ -53,7 +53,7 @@ pub(super) fn edit<'a>(
     id: &str,
     change: impl FnOnce(&mut DeliveryProgress) -> Option<NewContent<'a, Part>>,
 ) -> Result<bool, JournalError> {
-    match one(rows, &DeliveryQuery::Id(id), Content::Omitted)? {
+    match one(rows, &DeliveryQuery::Id(id), RowContent::Omitted)? {
         Some(row) => edit_row(rows, row, change),
         None => Ok(false),
     }
@@ -90,7 +90,7 @@ pub(super) fn note_buttons(
 /// sending are uncertain; blocks of these runs that were not sent are dropped, because the rest of the
 /// answer comes at the run's end.
 pub(super) fn recover(rows: &dyn JournalRows, open: &HashSet<RunId>) -> Result<(), JournalError> {
-    for row in rows.deliveries(&DeliveryQuery::Open { after: 0 }, Content::Omitted, u32::MAX)? {
+    for row in rows.deliveries(&DeliveryQuery::Open { after: 0 }, RowContent::Omitted, u32::MAX)? {
         if row.progress.state == DeliveryState::Pending && is_block_of(&row.id, open) {
             rows.remove(Removal::Delivery(row.number))?;
         } else {
@@ -109,19 +109,19 @@ fn is_block_of(id: &str, runs: &HashSet<RunId>) -> bool {
 fn one(
     rows: &dyn JournalRows,
     query: &DeliveryQuery<'_>,
-    content: Content,
+    content: RowContent,
 ) -> Result<Option<DeliveryRow>, JournalError> {
     Ok(rows.deliveries(query, content, 1)?.pop())
 }
 
 fn statuses(rows: &dyn JournalRows, query: &DeliveryQuery<'_>) -> Result<Vec<DeliveryStatus>, JournalError> {
-    let found = rows.deliveries(query, Content::Omitted, u32::MAX)?;
+    let found = rows.deliveries(query, RowContent::Omitted, u32::MAX)?;
     Ok(found.into_iter().map(DeliveryRow::into_status).collect())
 }
 
 /// Returns the status of a delivery; `None` for an unknown one.
 pub fn status(rows: &dyn JournalRows, id: &str) -> Result<Option<DeliveryStatus>, JournalError> {
-    Ok(one(rows, &DeliveryQuery::Id(id), Content::Omitted)?.map(DeliveryRow::into_status))
+    Ok(one(rows, &DeliveryQuery::Id(id), RowContent::Omitted)?.map(DeliveryRow::into_status))
 }
 
 /// Returns the deliveries of a run's answer, in order.
@@ -140,44 +140,45 @@ pub fn sent_messages(
     channel: &str,
     message_id: &str,
 ) -> Result<Vec<SentMessage>, JournalError> {
-    let found = rows.deliveries(&DeliveryQuery::Sent { channel, message_id }, Content::Omitted, u32::MAX)?;
+    let found =
+        rows.deliveries(&DeliveryQuery::Sent { channel, message_id }, RowContent::Omitted, u32::MAX)?;
     Ok(found.into_iter().map(DeliveryRow::into_sent).collect())
 }
 
 /// Returns the first delivery of this one's conversation, if that is another and not over, so that
 /// this one waits for it.
 pub fn ahead_of(rows: &dyn JournalRows, id: &str) -> Result<Option<String>, JournalError> {
-    let own = one(rows, &DeliveryQuery::Id(id), Content::Omitted)?;
+    let own = one(rows, &DeliveryQuery::Id(id), RowContent::Omitted)?;
     let Some(own) = own.filter(|own| own.progress.state.is_open()) else { return Ok(None) };
-    let first = one(rows, &DeliveryQuery::OpenIn(&own.address), Content::Omitted)?;
+    let first = one(rows, &DeliveryQuery::OpenIn(&own.address), RowContent::Omitted)?;
     Ok(first.filter(|first| first.number < own.number).map(|first| first.id))
 }
 
 /// Returns the deliveries that were given up and not thrown away, the newest first.
 pub fn failed_deliveries(rows: &dyn JournalRows, most: u32) -> Result<Vec<ListedDelivery>, JournalError> {
-    let found = rows.deliveries(&DeliveryQuery::GivenUp, Content::Whole, most)?;
+    let found = rows.deliveries(&DeliveryQuery::GivenUp, RowContent::Whole, most)?;
     Ok(found.into_iter().map(DeliveryRow::into_listed).collect())
 }
 
 /// Returns the deliveries that are not over, in the order of acceptance.
 pub fn waiting_deliveries(rows: &dyn JournalRows) -> Result<Vec<ListedDelivery>, JournalError> {
-    let found = rows.deliveries(&DeliveryQuery::Open { after: 0 }, Content::Whole, u32::MAX)?;
+    let found = rows.deliveries(&DeliveryQuery::Open { after: 0 }, RowContent::Whole, u32::MAX)?;
     Ok(found.into_iter().map(DeliveryRow::into_listed).collect())
 }
 
 /// Returns the deliveries that are not over and have a number above `after`, in the order of
 /// acceptance.
 pub fn open_deliveries(rows: &dyn JournalRows, after: i64) -> Result<Vec<OpenDelivery>, JournalError> {
-    let found = rows.deliveries(&DeliveryQuery::Open { after }, Content::Omitted, u32::MAX)?;
+    let found = rows.deliveries(&DeliveryQuery::Open { after }, RowContent::Omitted, u32::MAX)?;
     Ok(found.into_iter().map(DeliveryRow::into_open).collect())
 }
 
 /// Returns the delivery of a number, whole. `None`: it is gone.
 pub fn stored_delivery(rows: &dyn JournalRows, number: i64) -> Result<Option<StoredDelivery>, JournalError> {
-    let Some(row) = one(rows, &DeliveryQuery::Number(number), Content::Whole)? else { return Ok(None) };
+    let Some(row) = one(rows, &DeliveryQuery::Number(number), RowContent::Whole)? else { return Ok(None) };
     let before = DeliveryQuery::GivenUpOf(Delivery::message_of(&row.id));
-    let before = rows.deliveries(&before, Content::Omitted, u32::MAX)?;
-    let held = one(rows, &DeliveryQuery::HeldIn(&row.address), Content::Omitted)?;
+    let before = rows.deliveries(&before, RowContent::Omitted, u32::MAX)?;
+    let held = one(rows, &DeliveryQuery::HeldIn(&row.address), RowContent::Omitted)?;
     Ok(Some(StoredDelivery {
         state: row.progress.state,
         attempts: row.progress.attempts,
@@ -209,7 +210,7 @@ pub fn account_counts(
     }
     if counts.pending > 0 {
         let open =
-            rows.deliveries(&DeliveryQuery::OpenOf { channel, account }, Content::Omitted, u32::MAX)?;
+            rows.deliveries(&DeliveryQuery::OpenOf { channel, account }, RowContent::Omitted, u32::MAX)?;
         let mut late = late(open);
         counts.late_total = late.len() as u64;
         late.truncate(LATE_LISTED);

@@ -11,7 +11,7 @@ use crate::inbox::{
 };
 use crate::journal::JournalError;
 use crate::journal::rows::{
-    Content, JournalRows, MessageProgress, MessageQuery, MessageRow, MessageState, NewRow, Removal, SetRow,
+    JournalRows, MessageProgress, MessageQuery, MessageRow, MessageState, NewRow, Removal, RowContent, SetRow,
 };
 use crate::request::RunRequest;
 
@@ -104,13 +104,13 @@ pub fn records(
         AskedRecords::TakenBy(run_id) => (MessageQuery::TakenBy(run_id), most),
         AskedRecords::Entry(id) => (MessageQuery::Entry(id), most),
     };
-    let found = rows.messages(&query, Content::Omitted, most)?;
+    let found = rows.messages(&query, RowContent::Omitted, most)?;
     Ok(found.into_iter().map(MessageRow::into_record).collect())
 }
 
 /// Returns the request of a message that is not finished.
 pub fn payload(rows: &dyn JournalRows, run_id: &RunId) -> Result<RunRequest, JournalError> {
-    let found = rows.messages(&MessageQuery::Run(run_id), Content::Whole, 1)?.pop();
+    let found = rows.messages(&MessageQuery::Run(run_id), RowContent::Whole, 1)?.pop();
     let json = found.and_then(|row| row.payload).unwrap_or_default();
     serde_json::from_str(&json).map_err(unreadable("payload", run_id))
 }
@@ -120,7 +120,7 @@ pub fn entries_since(
     rows: &dyn JournalRows,
     accepted_at: i64,
 ) -> Result<HashMap<String, RunId>, JournalError> {
-    let found = rows.messages(&MessageQuery::AcceptedSince(accepted_at), Content::Omitted, u32::MAX)?;
+    let found = rows.messages(&MessageQuery::AcceptedSince(accepted_at), RowContent::Omitted, u32::MAX)?;
     let ids = |row: MessageRow| [(row.entry_id, row.run_id.clone()), (row.fresh_id, row.run_id)];
     Ok(found.into_iter().flat_map(ids).collect())
 }

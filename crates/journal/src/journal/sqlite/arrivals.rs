@@ -6,7 +6,9 @@ use rusqlite::{Connection, Row, ToSql, params};
 
 use super::rows::{execute, order, read_some, written};
 use crate::arrival::{Fate, NewArrival, Routed};
-use crate::journal::rows::{ArrivalIdentity, ArrivalProgress, ArrivalQuery, ArrivalRow, Content, NewContent};
+use crate::journal::rows::{
+    ArrivalIdentity, ArrivalProgress, ArrivalQuery, ArrivalRow, NewContent, RowContent,
+};
 use crate::journal::{EventCount, JournalError};
 
 /// Columns of an event, in the order in which [`read`] reads them.
@@ -82,10 +84,10 @@ fn columns(fate: Option<&Fate>) -> (Option<&'static str>, Option<&str>) {
 pub(super) fn select(
     db: &Connection,
     query: &ArrivalQuery<'_>,
-    content: Content,
+    content: RowContent,
     most: u32,
 ) -> Result<Vec<ArrivalRow>, JournalError> {
-    let content = if content == Content::Omitted { "NULL" } else { "coalesce(payload, '')" };
+    let content = if content == RowContent::Omitted { "NULL" } else { "coalesce(payload, '')" };
     let order = order(query.is_newest_first());
     let sql = |which: &str| format!("SELECT {COLUMNS}, {content} FROM arrivals WHERE {which} {order}");
     let some = |which: &str, values: &[&dyn ToSql]| {

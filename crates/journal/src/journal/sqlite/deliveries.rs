@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, ToSql, params};
 use super::rows::{execute, order, read_some, written};
 use crate::delivery::{Author, Delivery, DeliveryFailure, DeliveryState};
 use crate::journal::rows::{
-    Content, DeliveryProgress, DeliveryQuery, DeliveryRow, DeliveryTotal, NewContent,
+    DeliveryProgress, DeliveryQuery, DeliveryRow, DeliveryTotal, NewContent, RowContent,
 };
 use crate::journal::{JournalError, NewDelivery};
 
@@ -83,10 +83,10 @@ pub(super) fn set(
 pub(super) fn select(
     db: &Connection,
     query: &DeliveryQuery<'_>,
-    content: Content,
+    content: RowContent,
     most: u32,
 ) -> Result<Vec<DeliveryRow>, JournalError> {
-    let content = if content == Content::Omitted { "NULL" } else { "coalesce(payload, '')" };
+    let content = if content == RowContent::Omitted { "NULL" } else { "coalesce(payload, '')" };
     let order = order(query.is_newest_first());
     let sql = |which: &str| format!("SELECT {COLUMNS}, {content} FROM outbox WHERE {which} {order}");
     let some = |which: &str, values: &[&dyn ToSql]| {

@@ -7,7 +7,7 @@ use super::rows::{execute, order, read_some};
 use crate::api::AbortReason;
 use crate::inbox::{Attempts, InboxRow, RequestColumns};
 use crate::journal::JournalError;
-use crate::journal::rows::{Content, MessageProgress, MessageQuery, MessageRow, MessageState, Retention};
+use crate::journal::rows::{MessageProgress, MessageQuery, MessageRow, MessageState, Retention, RowContent};
 
 /// Columns of what changes, in the order in which [`progress`] reads them.
 macro_rules! progress_columns {
@@ -96,7 +96,7 @@ fn progress(row: &Row<'_>) -> rusqlite::Result<MessageProgress> {
 pub(super) fn select(
     db: &Connection,
     query: &MessageQuery<'_>,
-    content: Content,
+    content: RowContent,
     most: u32,
 ) -> Result<Vec<MessageRow>, JournalError> {
     let (which, value): (_, &dyn rusqlite::ToSql) = match query {
@@ -108,9 +108,9 @@ pub(super) fn select(
         MessageQuery::Unfinished => ("?1 IS NULL AND state = 'accepted'", &None::<i64>),
     };
     let content = match content {
-        Content::Omitted => "NULL, NULL",
-        Content::Small => "facts, iif(facts IS NULL, payload, NULL)",
-        Content::Whole => "facts, payload",
+        RowContent::Omitted => "NULL, NULL",
+        RowContent::Small => "facts, iif(facts IS NULL, payload, NULL)",
+        RowContent::Whole => "facts, payload",
     };
     // It stands behind the request, which would have to be read for it.
     let queue_mode = match query {

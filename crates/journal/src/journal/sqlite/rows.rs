@@ -12,8 +12,8 @@ use super::{arrivals, deliveries, messages, notices};
 use crate::api::RunRecord;
 use crate::journal::JournalError;
 use crate::journal::rows::{
-    ArrivalQuery, ArrivalRow, Content, DeliveryQuery, DeliveryRow, Forgettable, JournalRows, MessageQuery,
-    MessageRow, MessageState, NewContent, NewRow, NoticeRows, Open, Removal, Retention, RowTotals, SetRow,
+    ArrivalQuery, ArrivalRow, DeliveryQuery, DeliveryRow, Forgettable, JournalRows, MessageQuery, MessageRow,
+    MessageState, NewContent, NewRow, NoticeRows, Open, Removal, Retention, RowContent, RowTotals, SetRow,
 };
 
 /// The rows, on the writer's connection.
@@ -30,7 +30,7 @@ impl JournalRows for SqliteRows<'_> {
     fn messages(
         &self,
         query: &MessageQuery<'_>,
-        content: Content,
+        content: RowContent,
         most: u32,
     ) -> Result<Vec<MessageRow>, JournalError> {
         messages::select(self.db, query, content, most)
@@ -39,7 +39,7 @@ impl JournalRows for SqliteRows<'_> {
     fn deliveries(
         &self,
         query: &DeliveryQuery<'_>,
-        content: Content,
+        content: RowContent,
         most: u32,
     ) -> Result<Vec<DeliveryRow>, JournalError> {
         deliveries::select(self.db, query, content, most)
@@ -48,7 +48,7 @@ impl JournalRows for SqliteRows<'_> {
     fn arrivals(
         &self,
         query: &ArrivalQuery<'_>,
-        content: Content,
+        content: RowContent,
         most: u32,
     ) -> Result<Vec<ArrivalRow>, JournalError> {
         arrivals::select(self.db, query, content, most)

@@ -13,9 +13,9 @@ use crate::journal::{CommitDurability, contract};
 use openclaw_protocol::RunId;
 
 /// Makes changes, and takes some messages for changes with a flaw.
-fn flawed(rows: &SqliteRows<'_>, change: &Change) -> Result<Changed, JournalError> {
+fn flawed(rows: &SqliteRows<'_>, change: &JournalChange) -> Result<Changed, JournalError> {
     let done = writer::apply(rows, change)?;
-    let Change::Accept(row, _) = change else { return Ok(done) };
+    let JournalChange::Accept(row, _) = change else { return Ok(done) };
     match row.run_id.as_str() {
         "fails" => Err(JournalError::Storage("a later step failed".to_owned())),
         "panics" => panic!("a bug"),

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::refused::RefusedRuns;
 use super::rows::SqliteRows;
 use crate::journal::rows::{JournalRows as _, Removal, retentions};
-use crate::journal::{Change, Changed, CommitDurability, JournalError, Look, Update, rules};
+use crate::journal::{Changed, CommitDurability, JournalChange, JournalError, Look, Update, rules};
 
 /// Number of items taken from the mailbox at once: changes in one transaction, and reads behind
 /// them.
@@ -34,17 +34,20 @@ pub(super) enum Mail {
 }
 
 /// Makes a change inside a transaction.
-pub(super) type Apply = fn(&SqliteRows<'_>, &Change) -> Result<Changed, JournalError>;
+pub(super) type Apply = fn(&SqliteRows<'_>, &JournalChange) -> Result<Changed, JournalError>;
 
 /// A change, and its caller.
 pub(super) struct Work {
-    change: Change,
+    change: JournalChange,
     done: Option<Changed>,
     reply: oneshot::Sender<Result<Changed, JournalError>>,
 }
 
 impl Work {
-    pub(super) fn new(change: Change, reply: oneshot::Sender<Result<Changed, JournalError>>) -> Box<Self> {
+    pub(super) fn new(
+        change: JournalChange,
+        reply: oneshot::Sender<Result<Changed, JournalError>>,
+    ) -> Box<Self> {
         Box::new(Self { change, done: None, reply })
     }
 
@@ -56,10 +59,10 @@ impl Work {
 
     /// Answers the caller with an error, as the change is not committed. Returns the change if it is
     /// to be tried again, which `refused` gets to know before the caller.
-    fn deny(self, error: JournalError, refused: &RefusedRuns) -> Option<Change> {
+    fn deny(self, error: JournalError, refused: &RefusedRuns) -> Option<JournalChange> {
         let Self { change, reply, .. } = self;
         let retry = change.has_happened().then_some(change);
-        if let Some(record) = retry.as_ref().and_then(Change::ended) {
+        if let Some(record) = retry.as_ref().and_then(JournalChange::ended) {
             refused.add(record.clone());
         }
         let _ = reply.send(Err(error));
@@ -68,8 +71,8 @@ impl Work {
 }
 
 /// Makes a change of the gateway.
-pub(super) fn apply(rows: &SqliteRows<'_>, change: &Change) -> Result<Changed, JournalError> {
-    if matches!(change, Change::Update(Update::Settle)) {
+pub(super) fn apply(rows: &SqliteRows<'_>, change: &JournalChange) -> Result<Changed, JournalError> {
+    if matches!(change, JournalChange::Update(Update::Settle)) {
         write_nothing(rows.db)?;
     }
     rules::apply(rows, change)
@@ -126,7 +129,7 @@ pub(super) struct DbWriter {
     /// Refused updates that are tried again, oldest first, before everything else: while the disk
     /// refuses them, it is given nothing that came later. Accepting fails meanwhile, so that their
     /// number is bounded by the runs that were queued.
-    retries: Vec<Change>,
+    retries: Vec<JournalChange>,
     /// The finished runs among them.
     refused: RefusedRuns,
     /// Time of the last retry.
@@ -284,7 +287,7 @@ impl DbWriter {
 
     /// Makes a change inside the open transaction. One that panics is refused: the thread works for
     /// all.
-    fn apply(&self, change: &Change) -> Result<Changed, JournalError> {
+    fn apply(&self, change: &JournalChange) -> Result<Changed, JournalError> {
         panic::catch_unwind(AssertUnwindSafe(|| (self.apply)(&self.rows(), change))).unwrap_or_else(|_| {
             let why = "a change of the journal panicked; the gateway's log says more";
             Err(JournalError::Storage(why.to_owned()))
@@ -340,12 +343,12 @@ impl DbWriter {
         tracing::info!(count = stored.len(), "the journal stored what it had refused");
         self.is_log_stale = false;
         let mut number = 0..;
-        let is_stored = |_: &mut Change| number.next().is_some_and(|number| stored.contains(&number));
-        let stored: Vec<Change> = self.retries.extract_if(.., is_stored).collect();
-        for record in stored.iter().filter_map(Change::ended) {
+        let is_stored = |_: &mut JournalChange| number.next().is_some_and(|number| stored.contains(&number));
+        let stored: Vec<JournalChange> = self.retries.extract_if(.., is_stored).collect();
+        for record in stored.iter().filter_map(JournalChange::ended) {
             self.refused.remove(&record.run_id);
         }
-        self.signals.committed(true, stored.iter().any(Change::has_deliveries));
+        self.signals.committed(true, stored.iter().any(JournalChange::has_deliveries));
         Ok(())
     }
 
