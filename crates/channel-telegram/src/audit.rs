@@ -3,13 +3,13 @@
 
 use std::time::{Duration, Instant};
 
+use openclaw_channels::access::AccessSettings;
 use openclaw_channels::{Issue, IssueKind};
 use serde_json::{Value, json};
 
 use crate::bot::Bot;
 use crate::client::Client;
 use crate::params::chat_id;
-use crate::settings::AccountSettings;
 use crate::wire::Wire as _;
 
 /// Groups that are looked at, one after the other.
@@ -45,7 +45,7 @@ impl Checked {
 
 /// Looks at the groups whose messages need not mention the bot. `None` where there is none.
 pub(super) async fn audit(bot: &Bot, me: i64, patience: Duration) -> Option<Audit> {
-    let (ids, unresolved, has_wildcard) = expected(&bot.settings);
+    let (ids, unresolved, has_wildcard) = expected(&bot.settings.access);
     if ids.is_empty() && unresolved == 0 && !has_wildcard {
         return None;
     }
@@ -65,8 +65,8 @@ pub(super) async fn audit(bot: &Bot, me: i64, patience: Duration) -> Option<Audi
 }
 
 /// The groups in which the bot is to read along, how many keys are no ids, and whether any group is meant.
-fn expected(settings: &AccountSettings) -> (Vec<String>, usize, bool) {
-    let reads_along = settings.groups.iter().filter(|(_, group)| {
+fn expected(access: &AccessSettings) -> (Vec<String>, usize, bool) {
+    let reads_along = access.groups.iter().filter(|(_, group)| {
         group.rules.enabled != Some(false) && group.rules.require_mention == Some(false)
     });
     let (mut ids, mut unresolved, mut has_wildcard) = (Vec::new(), 0, false);
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn groups_that_are_read_along_in_are_looked_at() {
-        let settings: AccountSettings = serde_json::from_value(json!({"groups": {
+        let access: AccessSettings = serde_json::from_value(json!({"groups": {
             "-1": {"requireMention": false},
             "-2": {},
             "-3": {"requireMention": false, "enabled": false},
@@ -171,7 +171,7 @@ mod tests {
             "@team": {"requireMention": false},
         }}))
         .unwrap();
-        assert_eq!(expected(&settings), (vec!["-1".to_owned()], 1, true));
+        assert_eq!(expected(&access), (vec!["-1".to_owned()], 1, true));
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Bot {
         Ok(Self {
             id: id.to_owned(),
             keyboards,
-            names: NameLookups::of(config, id),
+            names: NameLookups::of(config, &settings.access),
             settings,
             client,
             state_dir: config.paths().state_dir().to_owned(),

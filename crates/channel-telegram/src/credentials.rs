@@ -8,7 +8,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::settings::{DEFAULT_ACCOUNT, account_section, channel_section};
+use crate::settings::{DEFAULT_ACCOUNT, channel_section, own_section};
 
 const VARIABLE: &str = "TELEGRAM_BOT_TOKEN";
 /// Longest token file; tokens have about fifty characters.
@@ -75,7 +75,7 @@ impl BotToken {
     /// Reason why the account has none.
     pub fn look_up(config: &Config, id: &str) -> Result<Self, NoToken> {
         let missing = || NoToken::Missing(id.to_owned());
-        let account = account_section(config, id);
+        let account = own_section(config, id);
         let channel = channel_section(config).filter(|_| id == DEFAULT_ACCOUNT);
         let env = config.environment();
         for section in [account, channel].into_iter().flatten() {

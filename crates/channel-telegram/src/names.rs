@@ -31,9 +31,9 @@ pub(super) enum NameLookup {
 
 impl NameLookups {
     /// Collects the names in an account's lists, and in other lists that may mean people of its
-    /// platform. If the section can't be read nobody is heard, by whatever name.
-    pub(super) fn of(config: &Config, account: &str) -> Self {
-        let mut access = AccessSettings::of(config, ID, account).unwrap_or_default();
+    /// platform.
+    pub(super) fn of(config: &Config, access: &AccessSettings) -> Self {
+        let mut access = access.clone();
         let mut elsewhere = named_elsewhere(config, ID);
         elsewhere.extend(access.senders_with_tools().map(str::to_owned));
         let entries = access.lists_mut().flatten().map(|Entry(entry)| entry.as_str());

@@ -3,14 +3,11 @@
 //! Settings of an account override those of its channel, key by key, and defaults come last: an
 //! account that sets only its token keeps its channel's policies.
 
-use std::collections::BTreeMap;
-
-use openclaw_channels::access::{DmPolicy, Entry, GroupPolicy, GroupSettings};
+use openclaw_channels::access::AccessSettings;
 use openclaw_channels::markdown::TableMode;
 use openclaw_channels::{ChunkRule, RetryPolicy, switched_off};
-use openclaw_config::Config;
 use openclaw_config::settings::Secret;
-use openclaw_sessions::key::normalize_account_id;
+use openclaw_config::{Config, account_keys, account_section, normalize_account_id};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -29,26 +26,13 @@ pub struct AccountSettings {
     /// Rule by which answers are cut.
     #[serde(skip)]
     pub chunks: ChunkRule,
+    /// Rules on who is heard.
+    #[serde(skip)]
+    pub access: AccessSettings,
     /// Label for people.
     pub name: Option<String>,
-    /// The bot's token.
-    pub bot_token: Option<Secret>,
-    /// A file that holds it.
-    pub token_file: Option<String>,
     /// Commands of the owner's own for the bot's menu.
     pub custom_commands: Vec<CustomCommand>,
-    /// Policy of private chats with the bot.
-    pub dm_policy: DmPolicy,
-    /// Allowlist, as written.
-    pub allow_from: Option<Vec<Entry>>,
-    /// Allowlist of groups; `allow_from` where absent.
-    pub group_allow_from: Option<Vec<Entry>>,
-    /// Policy of groups.
-    pub group_policy: GroupPolicy,
-    /// Groups by id; `*` is any other.
-    pub groups: BTreeMap<String, GroupSettings>,
-    /// Messages of a group that are told to the agent with the next one.
-    pub history_limit: Option<u32>,
     /// Megabytes of a file.
     pub media_max_mb: Option<f64>,
     /// Seconds of one request.
@@ -83,8 +67,6 @@ pub struct AccountSettings {
     pub markdown: MarkdownSettings,
     /// Native commands.
     pub commands: CommandSettings,
-    /// Permission of the channel to write the configuration.
-    pub config_writes: Option<bool>,
 }
 
 /// `network`.
@@ -226,32 +208,20 @@ pub enum InlineButtons {
 impl AccountSettings {
     /// The settings of an account, by its normalised id; `None` where the file has no such account.
     pub fn of(config: &Config, id: &str) -> Option<Result<Self, serde_json::Error>> {
-        let channel = channel_section(config);
         let id = normalize_account_id(id);
-        let account =
-            accounts(channel).find(|(own, _)| normalize_account_id(own) == id).map(|(_, each)| each);
-        if account.is_none() && !account_ids(config).contains(&id) {
-            return None;
-        }
-        let settings = Self::overlay(channel, account.and_then(Value::as_object));
-        Some(settings.map(|settings| Self {
-            is_enabled: switched_off(config, ID, &id).is_none(),
-            chunks: ChunkRule::of(config, ID, Some(&id)),
-            commands: settings.commands.or_global(config.document()),
-            ..settings
-        }))
+        account_ids(config).contains(&id).then(|| Self::read(config, &id))
     }
 
-    fn overlay(
-        channel: Option<&Map<String, Value>>,
-        account: Option<&Map<String, Value>>,
-    ) -> Result<Self, serde_json::Error> {
-        let layers = channel.into_iter().chain(account).flatten();
-        let merged: Map<String, Value> = layers
-            .filter(|(key, value)| !matches!(key.as_str(), "accounts" | "enabled") && !value.is_null())
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect();
-        serde_json::from_value(Value::Object(merged))
+    fn read(config: &Config, id: &str) -> Result<Self, serde_json::Error> {
+        let keys = account_keys(config.document(), ID, id);
+        let settings: Self = serde_json::from_value(Value::Object(keys))?;
+        Ok(Self {
+            is_enabled: switched_off(config, ID, id).is_none(),
+            chunks: ChunkRule::of(config, ID, Some(id)),
+            access: AccessSettings::of(config, ID, id)?,
+            commands: settings.commands.or_global(config.document()),
+            ..settings
+        })
     }
 
     /// Bytes of a file that is fetched: the setting (5 MiB), but no more than bots can fetch.
@@ -300,7 +270,8 @@ impl AccountSettings {
 
 /// The accounts of the file and those that bindings name, sorted; `default` where there is none.
 pub fn account_ids(config: &Config) -> Vec<String> {
-    let named = accounts(channel_section(config)).map(|(id, _)| normalize_account_id(id));
+    let accounts = channel_section(config).and_then(|keys| keys.get("accounts")).and_then(Value::as_object);
+    let named = accounts.into_iter().flatten().map(|(name, _)| normalize_account_id(name));
     let bound = config
         .bindings
         .iter()
@@ -316,28 +287,20 @@ pub fn account_ids(config: &Config) -> Vec<String> {
 
 /// The channel's own keys, for what only the default account may use.
 pub(super) fn channel_section(config: &Config) -> Option<&Map<String, Value>> {
-    config.document().pointer("/channels/telegram").and_then(Value::as_object)
+    config.document().get("channels")?.get(ID)?.as_object()
 }
 
 /// Returns the account's own section.
-pub(super) fn account_section<'a>(config: &'a Config, id: &str) -> Option<&'a Map<String, Value>> {
-    let id = normalize_account_id(id);
-    accounts(channel_section(config)).find(|(own, _)| normalize_account_id(own) == id)?.1.as_object()
+pub(super) fn own_section<'a>(config: &'a Config, id: &str) -> Option<&'a Map<String, Value>> {
+    account_section(config.document(), ID, id)?.1.as_object()
 }
 
 /// Returns the config path of a key of an account: in its own section, or in the shared one.
 pub(super) fn place_of(config: &Config, id: &str, key: &str) -> String {
-    let id = normalize_account_id(id);
-    let own = accounts(channel_section(config))
-        .find(|(own, keys)| normalize_account_id(own) == id && keys.get(key).is_some());
-    match own {
-        Some((own, _)) => format!("channels.{}.accounts.{own}.{key}", ID),
-        None => format!("channels.{}.{key}", ID),
+    match account_section(config.document(), ID, id).filter(|(_, keys)| keys.get(key).is_some()) {
+        Some((name, _)) => format!("channels.{ID}.accounts.{name}.{key}"),
+        None => format!("channels.{ID}.{key}"),
     }
-}
-
-fn accounts(channel: Option<&Map<String, Value>>) -> impl Iterator<Item = (&String, &Value)> {
-    channel.and_then(|keys| keys.get("accounts")).and_then(Value::as_object).into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 //! the label: those belong to the account `default`.
 
 use openclaw_config::write::{Actor, WriteError, write};
-use openclaw_config::{Loaded, value_path};
-use openclaw_sessions::key::normalize_account_id;
+use openclaw_config::{Loaded, normalize_account_id, value_path};
 use serde_json::{Map, Value, json};
 
 use crate::Channel;

@@ -4,7 +4,6 @@
 use openclaw_config::Config;
 use openclaw_config::registry::{self, ReplyDefaults};
 use openclaw_config::settings::ChannelReplies;
-use openclaw_sessions::key::normalize_account_id;
 
 use crate::text::ChunkMode;
 
@@ -41,11 +40,9 @@ impl ChunkRule {
 }
 
 /// Returns the reply settings of an account, then those of its channel: the layer that is asked
-/// first comes first. Accounts are found by their normalised ids.
+/// first comes first.
 pub fn reply_layers<'c>(config: &'c Config, channel: &str, account: Option<&str>) -> Vec<&'c ChannelReplies> {
-    let account = account.map(normalize_account_id);
-    let is_account = |id: &str| account.as_ref().is_some_and(|account| normalize_account_id(id) == *account);
-    config.channels.replies(channel, is_account).collect()
+    config.channels.replies(channel, account).collect()
 }
 
 #[cfg(test)]
@@ -55,10 +52,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_is_found_however_its_name_is_written() {
+    fn an_account_is_found_however_its_name_is_written_and_the_first_in_the_file_counts() {
         let config: Config = serde_json::from_value(json!({"channels": {"telegram": {
             "textChunkLimit": 900, "chunkMode": "newline",
-            "accounts": {"My Bot!": {"textChunkLimit": 300, "chunkMode": "length"}},
+            "accounts": {"my-bot": {"textChunkLimit": 300, "chunkMode": "length"}, "My Bot!": {"textChunkLimit": 200}},
         }}}))
         .unwrap();
         let rows = [

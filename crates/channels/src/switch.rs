@@ -4,8 +4,7 @@
 
 use std::fmt;
 
-use openclaw_config::{Config, PluginSwitch, plugin_switches, turn_on_command};
-use openclaw_sessions::key::normalize_account_id;
+use openclaw_config::{Config, PluginSwitch, account_section, plugin_switches, turn_on_command};
 use serde_json::Value;
 
 use crate::Unusable;
@@ -38,9 +37,7 @@ pub fn switched_off(config: &Config, channel: &str, account: &str) -> Option<Swi
     if section.is_some_and(is_off) {
         return Some(SwitchedOff { key: format!("channels.{channel}.enabled"), of: SwitchOwner::Channel });
     }
-    let id = normalize_account_id(account);
-    let accounts = section.and_then(|keys| keys.get("accounts")).and_then(Value::as_object);
-    let own = accounts.into_iter().flatten().find(|(name, _)| normalize_account_id(name) == id);
+    let own = account_section(config.document(), channel, account);
     if let Some((name, _)) = own.filter(|(_, keys)| is_off(keys)) {
         let key = format!("channels.{channel}.accounts.{name}.enabled");
         return Some(SwitchedOff { key, of: SwitchOwner::Account });

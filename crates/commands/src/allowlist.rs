@@ -10,8 +10,7 @@ use openclaw_channels::account_keys::names_of;
 use openclaw_channels::platforms::DEFAULT_ACCOUNT;
 use openclaw_config::registry::by_name;
 use openclaw_config::write::{Actor, WriteError, set_value, unset_value};
-use openclaw_config::{Config, Loaded, value_path};
-use openclaw_sessions::key::normalize_account_id;
+use openclaw_config::{Config, Loaded, normalize_account_id, value_path};
 use serde_json::Value;
 
 use super::allowlist_words::{AllowlistAction, AllowlistRequest, Scope, Where, read};

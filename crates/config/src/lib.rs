@@ -7,6 +7,7 @@
 //!
 //! The way of a file: [`json5`] text, `includes`, `substitute`, `legacy` keys, `check`, `defaults`, [`settings`].
 
+mod accounts;
 mod approvals_file;
 mod byte_size;
 mod check;
@@ -52,6 +53,7 @@ pub mod value_path;
 pub mod variable_rules;
 pub mod write;
 
+pub use accounts::{account_keys, account_section, normalize_account_id};
 pub use approvals_file::unheeded_approvals;
 pub use byte_size::{ByteSizeError, parse_byte_size};
 pub use defaults::MODEL_ALIASES;

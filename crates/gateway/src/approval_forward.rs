@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use openclaw_channels::{Address, Button, Part, Platforms};
-use openclaw_config::Config;
 use openclaw_config::settings::{ForwardMode, ForwardTarget, ForwardedApprovals, TextOrNumber};
+use openclaw_config::{Config, normalize_account_id};
 use openclaw_dispatch::Dispatch;
 use openclaw_dispatch::delivery::{Author, Delivery};
 use openclaw_protocol::SessionKey;
@@ -13,7 +13,6 @@ use openclaw_protocol::printable::visible;
 use openclaw_sessions::SessionStore;
 use openclaw_sessions::entry::ThreadId;
 use openclaw_sessions::entry::delivery::of_entry;
-use openclaw_sessions::key::normalize_account_id;
 use openclaw_tools::approvals::{Decision, Question};
 use parking_lot::Mutex;
 use regex::Regex;

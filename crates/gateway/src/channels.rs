@@ -16,9 +16,8 @@ use std::time::Duration;
 
 use openclaw_channels::access::named_elsewhere;
 use openclaw_channels::{Channel, InboundSink, Platforms, Unusable};
-use openclaw_config::Config;
+use openclaw_config::{Config, account_section};
 use openclaw_dispatch::Dispatch;
-use openclaw_sessions::key::normalize_account_id;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -238,8 +237,7 @@ fn settings_of(config: &Config, (channel, account): &AccountKey, platform: &dyn 
         .filter(|(key, _)| *key != "accounts")
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    let accounts = keys.get("accounts").and_then(Value::as_object);
-    let own = accounts.into_iter().flatten().find(|(name, _)| normalize_account_id(name) == *account);
+    let own = account_section(config.document(), channel, account);
     json!({"shared": shared, "own": own.map(|(_, keys)| keys), "names": names})
 }
 

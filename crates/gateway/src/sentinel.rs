@@ -9,14 +9,13 @@ use std::time::Duration;
 use openclaw_channels::{Address, Platforms};
 use openclaw_config::clock::now_ms;
 use openclaw_config::private_file::{self, Durability};
-use openclaw_config::shared_place;
+use openclaw_config::{normalize_account_id, shared_place};
 use openclaw_dispatch::api::{AgentMessage, Occasion};
 use openclaw_dispatch::caller::CallerRights;
 use openclaw_dispatch::{Dispatch, DispatchError, SystemEvents};
 use openclaw_protocol::params::config::RestartSentinel;
 use openclaw_protocol::{RunId, SessionKey};
 use openclaw_sessions::SessionStore;
-use openclaw_sessions::key::normalize_account_id;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use openclaw_channels::Address;
-use openclaw_config::ResolvedAgent;
 use openclaw_config::registry;
+use openclaw_config::{ResolvedAgent, normalize_account_id};
 use openclaw_journal::lineage::Lineage;
 use openclaw_journal::origin::MessageOrigin;
 use openclaw_journal::rights::Rights;
 use openclaw_runtime::messages::turn::MessageTurn;
-use openclaw_sessions::key::normalize_account_id;
 
 use crate::lent::LanePlace;
 

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use openclaw_config::settings::Channels;
 use openclaw_sessions::entry::ChatType;
-use openclaw_sessions::key::{KeyForm, normalize_account_id};
+use openclaw_sessions::key::KeyForm;
 use openclaw_sessions::{SessionEntry, SessionKey};
 
 /// Returns the limit of a session, `None` for all of its history. If the key does not name the peer
@@ -24,10 +24,9 @@ pub(super) fn of(channels: &Channels, key: &SessionKey, entry: &SessionEntry) ->
         }
     };
     let channel = key_channel.or_else(|| origin?.provider.as_deref())?;
-    let account = key_account.or_else(|| origin?.account_id.as_deref()).map(normalize_account_id);
-    let is_account = |id: &str| account.as_ref().is_some_and(|account| normalize_account_id(id) == *account);
+    let account = key_account.or_else(|| origin?.account_id.as_deref());
     let peers: Vec<&str> = key_peer.into_iter().chain(sender).collect();
-    let limit = channels.history_limit(channel, is_account, &peers)?;
+    let limit = channels.history_limit(channel, account, &peers)?;
     u32::try_from(limit).ok().and_then(NonZeroU32::new)
 }
 

@@ -10,7 +10,6 @@ mod plain;
 pub use canonical::KeyRules;
 pub use openclaw_protocol::session_key::{AgentKey, KeyError, KeyForm, KeyShape, Opener, SessionKey};
 pub use openclaw_protocol::{DmScope, IdentityLinks, Peer, PeerKind, SessionScope};
-pub use peer::normalize_account_id;
 
 #[cfg(test)]
 mod tests;

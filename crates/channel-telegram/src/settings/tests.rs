@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use openclaw_channels::access::{DmPolicy, Entry, GroupPolicy};
 use openclaw_channels::reply_layers;
 use openclaw_config::Environment;
 use openclaw_config::settings::StreamMode;
@@ -26,15 +27,16 @@ fn an_account_lies_over_its_channel_and_defaults_come_last() {
     let stream_mode =
         reply_layers(&config(text), ID, Some("b")).into_iter().find_map(|layer| layer.stream_mode);
     assert_eq!(
-        (b.dm_policy, b.group_policy, stream_mode),
-        (DmPolicy::Open, GroupPolicy::Open, Some(StreamMode::Off))
+        (b.access.dm_policy, b.access.group_policy, stream_mode),
+        (DmPolicy::Open, Some(GroupPolicy::Open), Some(StreamMode::Off))
     );
     let text = r#"{channels: {telegram: {dmPolicy: "allowlist", allowFrom: ["+1"], accounts: {b: {allowFrom: ["+2", 3]}}}}}"#;
     let b = of(text, "b");
-    assert_eq!(b.dm_policy, DmPolicy::Allowlist);
-    assert_eq!(b.allow_from, Some(vec![Entry("+2".to_owned()), Entry("3".to_owned())]));
+    assert_eq!(b.access.dm_policy, DmPolicy::Allowlist);
+    assert_eq!(b.access.allow_from, Some(vec![Entry("+2".to_owned()), Entry("3".to_owned())]));
     let bare = of("{channels: {telegram: {}}}", "default");
-    assert_eq!((bare.dm_policy, bare.group_policy), (DmPolicy::Pairing, GroupPolicy::Allowlist));
+    let policies = (bare.access.dm_policy, bare.access.group_policy);
+    assert_eq!(policies, (DmPolicy::Pairing, Some(GroupPolicy::Allowlist)));
     assert_eq!(
         (bare.fetch_limit(), bare.text_limit(), bare.shows_link_previews()),
         (5 * 1024 * 1024, 4000, true)
@@ -54,6 +56,17 @@ fn accounts_are_found_by_their_normalised_names() {
     assert_eq!(found("my bot"), Some(None));
     assert_eq!(found("ops"), Some(None));
     assert_eq!(found("none"), None);
+}
+
+#[test]
+fn of_two_names_of_one_account_the_first_in_the_file_counts() {
+    let text = r#"{channels: {telegram: {accounts: {
+        "my-bot": {botToken: "1:first", textChunkLimit: 100, allowFrom: [1]},
+        "My Bot": {botToken: "2:second", textChunkLimit: 200, allowFrom: [2]}}}}}"#;
+    let token = crate::BotToken::find(&config(text), "my-bot").unwrap();
+    let settings = of(text, "my-bot");
+    assert_eq!((token.bot_id(), settings.text_limit()), (Some(1), 100));
+    assert_eq!(settings.access.allow_from, Some(vec![Entry("1".to_owned())]));
 }
 
 #[test]
@@ -88,7 +101,7 @@ fn buttons_are_shown_to_whom_the_capabilities_say() {
 fn groups_and_topics_have_rules_of_their_own() {
     let text = r#"{channels: {telegram: {groups: {"-100": {requireMention: false, topics: {"9": {enabled: false}}}}}}}"#;
     let settings = of(text, "default");
-    let group = &settings.groups["-100"];
+    let group = &settings.access.groups["-100"];
     assert_eq!(group.rules.require_mention, Some(false));
     assert_eq!(group.topics["9"].enabled, Some(false));
 }

@@ -3,10 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use openclaw_config::Config;
-use openclaw_sessions::key::normalize_account_id;
+use openclaw_config::{Config, account_keys};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::Account;
 
@@ -183,18 +182,8 @@ impl AccessSettings {
     /// # Errors
     /// When the section says something that has no meaning: then nobody is heard.
     pub fn of(config: &Config, channel: &str, account: &str) -> Result<Self, serde_json::Error> {
-        let section = config.document().get("channels").and_then(|channels| channels.get(channel));
-        let section = section.and_then(Value::as_object);
-        let id = normalize_account_id(account);
-        let accounts = section.and_then(|keys| keys.get("accounts")).and_then(Value::as_object);
-        let own = accounts.into_iter().flatten().find(|(name, _)| normalize_account_id(name) == id);
-        let own = own.and_then(|(_, keys)| keys.as_object());
-        let layers = section.into_iter().chain(own).flatten();
-        let merged: Map<String, Value> = layers
-            .filter(|(key, value)| key.as_str() != "accounts" && !value.is_null())
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect();
-        let settings: Self = serde_json::from_value(Value::Object(merged))?;
+        let keys = account_keys(config.document(), channel, account);
+        let settings: Self = serde_json::from_value(Value::Object(keys))?;
         let for_all = config.document().pointer("/channels/defaults/groupPolicy").cloned();
         let for_all = for_all.map(serde_json::from_value).transpose()?;
         let allow_from = settings.allow_from.or(settings.dm.allow_from.clone());

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_channels::{Channel, TargetError};
+use openclaw_config::normalize_account_id;
 use openclaw_config::registry::ChannelInfo;
 use openclaw_gateway::platforms;
 use openclaw_protocol::Call;
 use openclaw_protocol::params::channels::{ChannelsStatus, MessageAction, Poll, Send};
 use openclaw_sessions::ids;
-use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Map, Value, json};
 
 use super::channels::table::obstacle;

@@ -2,9 +2,8 @@
 
 use openclaw_channels::Channel;
 use openclaw_channels::access::{PairingRequest, PairingStore};
-use openclaw_config::registry;
+use openclaw_config::{normalize_account_id, registry};
 use openclaw_protocol::params::channels::Send;
-use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Value, json};
 
 use super::channels::{call, platform_or_only};

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use serde::Deserialize;
 
 use super::ChannelReplies;
+use crate::normalize_account_id;
 
 /// `channels`, by channel id.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -17,7 +19,8 @@ pub struct Channels(BTreeMap<String, Channel>);
 struct Channel {
     dm_history_limit: Option<i64>,
     dms: BTreeMap<String, DirectChat>,
-    accounts: BTreeMap<String, Channel>,
+    /// In the order of the file: of several names of one account, the first counts.
+    accounts: IndexMap<String, Channel>,
     heartbeat: BeatFlags,
     #[serde(flatten)]
     replies: ChannelReplies,
@@ -74,38 +77,28 @@ impl Channels {
     }
 
     /// Reply settings of an account, then those of its channel: the layer that is asked first comes
-    /// first. Accounts are compared as the caller does.
-    pub fn replies(
-        &self,
-        channel: &str,
-        is_account: impl Fn(&str) -> bool,
-    ) -> impl Iterator<Item = &ChannelReplies> {
+    /// first.
+    pub fn replies(&self, channel: &str, account: Option<&str>) -> impl Iterator<Item = &ChannelReplies> {
         let section = self.0.get(channel);
-        let accounts = section.into_iter().flat_map(|section| &section.accounts);
-        let account = accounts.filter(move |(id, _)| is_account(id)).map(|(_, account)| account).take(1);
-        account.chain(section).map(|scope| &scope.replies)
+        let own = account.and_then(|account| section?.account(account));
+        own.into_iter().chain(section).map(|scope| &scope.replies)
     }
 
     /// True if a channel has an account of this name. Without any of its own it has one, `default`.
     pub fn has_account(&self, channel: &str, account: &str) -> bool {
         match self.0.get(channel) {
             Some(section) if !section.accounts.is_empty() => section.account(account).is_some(),
-            Some(_) | None => account.trim().eq_ignore_ascii_case("default"),
+            Some(_) | None => normalize_account_id(account) == "default",
         }
     }
 
     /// Number of a person's turns in a direct chat that are sent to the model, as configured (0 is
     /// all of them); `None` where no limit is set. The first peer that has a limit of its own
     /// counts, and what an account says goes before what its channel says. Peers are compared
-    /// whatever their case, since session keys have none; accounts as the caller does.
-    pub fn history_limit(
-        &self,
-        channel: &str,
-        is_account: impl Fn(&str) -> bool,
-        peers: &[&str],
-    ) -> Option<i64> {
+    /// whatever their case, since session keys have none.
+    pub fn history_limit(&self, channel: &str, account: Option<&str>, peers: &[&str]) -> Option<i64> {
         let channel = self.0.get(channel)?;
-        let account = channel.accounts.iter().find(|(id, _)| is_account(id)).map(|(_, account)| account);
+        let account = account.and_then(|account| channel.account(account));
         let scopes = || account.into_iter().chain([channel]);
         let of_peer = |peer: &&str| scopes().find_map(|scope| scope.of_peer(peer));
         peers.iter().find_map(of_peer).or_else(|| scopes().find_map(|scope| scope.dm_history_limit))
@@ -114,10 +107,8 @@ impl Channels {
 
 impl Channel {
     fn account(&self, id: &str) -> Option<&Self> {
-        self.accounts
-            .iter()
-            .find(|(own, _)| own.trim().eq_ignore_ascii_case(id.trim()))
-            .map(|(_, account)| account)
+        let id = normalize_account_id(id);
+        self.accounts.iter().find(|(name, _)| normalize_account_id(name) == id).map(|(_, account)| account)
     }
 
     fn of_peer(&self, peer: &str) -> Option<i64> {

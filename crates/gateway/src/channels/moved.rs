@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use openclaw_config::write::{Actor, WriteError, write};
-use openclaw_config::{Loaded, load, value_path};
+use openclaw_config::{Loaded, account_section, load, value_path};
 use openclaw_dispatch::known_chats::{FollowGroup, MovedGroup};
-use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Map, Value};
 
 use crate::reload::Reload;
@@ -55,10 +54,8 @@ fn change(loaded: &Loaded, moved: &MovedGroup) -> Result<bool, WriteError> {
 /// Renames the group where its channel names it, and its account.
 fn renamed(document: &mut Value, moved: &MovedGroup) -> bool {
     let section = ["channels", &moved.channel].map(str::to_owned).to_vec();
-    let accounts = value_path::get(document, &[section.clone(), vec!["accounts".to_owned()]].concat());
-    let own = accounts.and_then(Value::as_object).into_iter().flatten();
-    let own = own.map(|(name, _)| name.clone()).find(|name| normalize_account_id(name) == moved.account);
-    let own = own.map(|name| [section.clone(), vec!["accounts".to_owned(), name]].concat());
+    let own = account_section(document, &moved.channel, &moved.account);
+    let own = own.map(|(name, _)| [section.clone(), vec!["accounts".to_owned(), name.to_owned()]].concat());
     let mut any = false;
     for place in [Some(section), own].into_iter().flatten() {
         let path = [place, vec!["groups".to_owned()]].concat();

@@ -10,11 +10,10 @@ use openclaw_channels::{
     AccountStatus, Channel, Issue, IssueKind, Platforms, Probe, SET_THE_CLOCK, SwitchedOff, Unusable,
     clock_is_wrong, switched_off,
 };
-use openclaw_config::Config;
+use openclaw_config::{Config, account_section};
 use openclaw_dispatch::{AccountCounts, Dispatch, EventCount, LateConversation, SilentGroup};
 use openclaw_protocol::params::channels::{ChannelMeta, ChannelsStatusResult};
 use openclaw_protocol::printable::one_line;
-use openclaw_sessions::key::normalize_account_id;
 use openclaw_sessions::time::{iso, now_ms};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -316,9 +315,7 @@ impl AccountSection {
 
     fn of(config: &Config, channel: &str, id: &str) -> Self {
         let section = config.document().pointer(&format!("/channels/{channel}")).and_then(Value::as_object);
-        let accounts = section.and_then(|keys| keys.get("accounts")).and_then(Value::as_object);
-        let own = accounts.into_iter().flatten().find(|(name, _)| normalize_account_id(name) == id);
-        let own = own.and_then(|(_, keys)| keys.as_object());
+        let own = account_section(config.document(), channel, id).and_then(|(_, keys)| keys.as_object());
         let find = |key: &str| own.and_then(|keys| keys.get(key)).or_else(|| section?.get(key));
         let shown = Self::SHOWN.iter().filter_map(|(key, shown)| {
             // A label is the account's own.

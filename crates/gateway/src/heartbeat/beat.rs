@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use openclaw_agent::{ReplyPayload, workspace_file};
 use openclaw_channels::Address;
+use openclaw_config::normalize_account_id;
 use openclaw_config::settings::{BeatVisibility, Heartbeat};
 use openclaw_dispatch::{
     Announcement, Beat, BeatAnswer, BeatChat, BeatMessage, DispatchError, RunOutcome, Settings,
@@ -13,7 +14,6 @@ use openclaw_dispatch::{
 };
 use openclaw_protocol::params::heartbeat::{HeartbeatEvent, HeartbeatStatus};
 use openclaw_protocol::{AgentId, Payload, RunId};
-use openclaw_sessions::key::normalize_account_id;
 use openclaw_sessions::store::{Edit, spelled};
 use openclaw_sessions::{SessionEntry, SessionKey};
 use uuid::Uuid;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use openclaw_channels::{Address, Platforms};
-use openclaw_config::{Config, registry};
+use openclaw_config::{Config, normalize_account_id, registry};
 use openclaw_dispatch::Dispatch;
 use openclaw_dispatch::delivery::DeliveryState;
 use openclaw_dispatch::messages::{RouteWish, Routed, route};
@@ -12,7 +12,6 @@ use openclaw_protocol::params::agent::{AgentParams, Delivered};
 use openclaw_protocol::{ErrorShape, RunId};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::entry::delivery::of_entry;
-use openclaw_sessions::key::normalize_account_id;
 
 use super::keys::given;
 use crate::request::RequestFailure;

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use openclaw_channels::account_keys::take_credentials;
 use openclaw_channels::{Channel, Platforms, UnknownAccount, told_unusable};
-use openclaw_config::registry;
 use openclaw_config::write::Actor;
+use openclaw_config::{normalize_account_id, registry};
 use openclaw_dispatch::Dispatch;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::params::channels::{
     ChannelAccountParams, ChannelAccountResult, ChannelsLogoutParams, ChannelsLogoutResult,
     ChannelsStatusParams, ChannelsStatusResult, TraceParams, TraceResult,
 };
-use openclaw_sessions::key::normalize_account_id;
 
 use super::config_change::change;
 use crate::channels::ChannelManager;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use openclaw_channels::{
     Account, Address, Answer, Button, Channel, Content, Part, Platforms, Target, TargetError, told_unusable,
 };
-use openclaw_config::registry;
+use openclaw_config::{normalize_account_id, registry};
 use openclaw_delivery::outbox::{Enqueued, Posted};
 use openclaw_dispatch::delivery::{Author, Delivery};
 use openclaw_dispatch::{ClientFiles, Digest, Dispatch, MessageError, MessageRequest, Mirrored};
@@ -16,7 +16,6 @@ use openclaw_protocol::access::Access;
 use openclaw_protocol::params::channels::{
     ButtonParams, MessageActionParams, PollParams, SendParams, SendResult,
 };
-use openclaw_sessions::key::normalize_account_id;
 use openclaw_sessions::{SessionKey, SessionStore};
 use serde::Serialize;
 use serde_json::{Value, json};

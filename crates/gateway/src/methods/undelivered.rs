@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_channels::{Address, Content, Platforms, UnknownAccount, Unusable};
-use openclaw_config::{Config, registry};
+use openclaw_config::{Config, normalize_account_id, registry};
 use openclaw_delivery::outbox::{Outbox, OutboxError};
 use openclaw_dispatch::Dispatch;
 use openclaw_dispatch::delivery::{DeliveryFailure, DeliveryState, DeliveryStatus, ListedDelivery};
@@ -14,7 +14,6 @@ use openclaw_protocol::params::channels::{
     FailedMessage, MessageDiscardResult, MessageFailedParams, MessageFailedResult, MessageIdsParams,
     MessageRetryResult, TraceDelivery, TraceResult,
 };
-use openclaw_sessions::key::normalize_account_id;
 
 use crate::channels::standing::why_not;
 use crate::current_settings::CurrentSettings;

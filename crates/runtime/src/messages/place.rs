@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use openclaw_channels::{Account, Address, Channel, Platforms, Unusable};
-use openclaw_config::Config;
 use openclaw_config::registry;
-use openclaw_sessions::key::normalize_account_id;
+use openclaw_config::{Config, normalize_account_id};
 
 use super::MessageError;
 

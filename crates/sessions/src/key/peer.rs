@@ -1,5 +1,6 @@
 //! Building the key of an inbound message's peer (spec `sessions.md` §1.3).
 
+use openclaw_config::normalize_account_id;
 use openclaw_protocol::session_key::canonical_parts;
 use openclaw_protocol::{AgentId, DmScope, Peer, PeerKind};
 
@@ -69,19 +70,6 @@ impl PeerKey<'_> {
 pub fn normalize_channel(channel: &str) -> String {
     let lower = channel.trim().to_lowercase();
     if lower.is_empty() { "unknown".to_owned() } else { lower }
-}
-
-/// An account id as a key segment; blank is `default`.
-pub fn normalize_account_id(text: &str) -> String {
-    let lower = text.trim();
-    if lower.is_empty() {
-        return "default".to_owned();
-    }
-    let id = AgentId::normalize(lower);
-    // `normalize` falls back to `main` for text without a usable character; for accounts that fallback is `default`.
-    let usable =
-        lower.to_lowercase().chars().any(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if usable { id.as_str().to_owned() } else { "default".to_owned() }
 }
 
 /// Single hit in `session.identityLinks`.

@@ -12,33 +12,6 @@ fn ops() -> KeyRules {
     KeyRules::new(AgentId::normalize("ops"), "work", SessionScope::PerSender)
 }
 
-/// Rules of `sessions.md` §1.2.
-#[test]
-fn account_segments_fall_back_to_default() {
-    let (long, cut) = ("a".repeat(70), "a".repeat(64));
-    let rows = [
-        // `channels.md` §1.3.
-        ("", "default"),
-        ("  ", "default"),
-        ("Work", "work"),
-        ("a.b", "a-b"),
-        ("My Bot!", "my-bot"),
-        ("café", "caf"),
-        ("Tasks Bot", "tasks-bot"),
-        ("@@", "default"),
-        ("--", "default"),
-        ("main", "main"),
-        ("Main", "main"),
-        ("--x--", "x"),
-        ("_x", "_x"),
-        ("Ünï", "n"),
-        (&long, &cut),
-    ];
-    for (input, expect) in rows {
-        assert_eq!(normalize_account_id(input), expect, "{input:?}");
-    }
-}
-
 /// Vectors of `sessions.md` §1.3; `direct` of the spec is `dm` in new keys (decision 1).
 #[test]
 fn peers_get_their_keys() {

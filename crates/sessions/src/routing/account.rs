@@ -4,9 +4,9 @@ use openclaw_config::settings::BindingMatch;
 use openclaw_protocol::AgentId;
 
 use super::binding::bound_agent;
-use crate::key::normalize_account_id;
 use crate::key::peer::normalize_channel;
 use crate::settings::SessionSettings;
+use openclaw_config::normalize_account_id;
 
 const DEFAULT_ACCOUNT: &str = "default";
 pub(super) const ANY_ACCOUNT: &str = "*";

@@ -2,11 +2,10 @@
 
 use openclaw_channels::Unusable;
 use openclaw_channels::access::{AccessSettings, DmPolicy, Entry, GroupPolicy, GroupRules, PairingStore};
-use openclaw_config::Config;
 use openclaw_config::registry::ChannelInfo;
+use openclaw_config::{Config, account_section};
 use openclaw_gateway::platforms;
 use openclaw_protocol::DmScope;
-use openclaw_sessions::key::normalize_account_id;
 use serde_json::Value;
 
 use super::{AuditFinding, Severity};
@@ -35,20 +34,14 @@ pub(super) fn accounts(config: &Config) -> Vec<Audited> {
             }
             // Settings that have no meaning let nobody in.
             let Ok(settings) = AccessSettings::of(config, info.id, &id) else { continue };
-            let path = match section_of(config, info.id, &id) {
-                Some(name) => format!("channels.{}.accounts.{name}", info.id),
+            let path = match account_section(config.document(), info.id, &id) {
+                Some((name, _)) => format!("channels.{}.accounts.{name}", info.id),
                 None => format!("channels.{}", info.id),
             };
             found.push(Audited { info, id, path, settings });
         }
     }
     found
-}
-
-/// Returns the name of an account's own section, as the config spells it.
-fn section_of(config: &Config, channel: &str, id: &str) -> Option<String> {
-    let accounts = config.document().pointer(&format!("/channels/{channel}/accounts"))?.as_object()?;
-    accounts.keys().find(|name| normalize_account_id(name) == id).cloned()
 }
 
 /// Returns the policy of an account's groups, and those that single groups and topics override it with.

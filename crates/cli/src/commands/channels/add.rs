@@ -6,8 +6,7 @@ use openclaw_channels::access::{AccessSettings, DmPolicy, Entry};
 use openclaw_channels::account_keys::{names_of, without_credentials};
 use openclaw_channels::{Channel, Unusable};
 use openclaw_config::write::{Actor, write};
-use openclaw_config::{Config, value_path};
-use openclaw_sessions::key::normalize_account_id;
+use openclaw_config::{Config, normalize_account_id, value_path};
 use serde_json::{Map, Value, json};
 
 use super::{DEFAULT, credentials, platform, refused, wizard};

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_channels::{Capabilities, Channel, Probe, UnknownAccount};
-use openclaw_config::Config;
+use openclaw_config::{Config, normalize_account_id};
 use openclaw_gateway::platforms;
-use openclaw_sessions::key::normalize_account_id;
 use serde_json::{Value, json};
 
 use super::{is_set, platform};

@@ -4,9 +4,8 @@ use std::io::{IsTerminal as _, stdin};
 
 use openclaw_channels::Channel;
 use openclaw_channels::account_keys::{names_of, take_account};
-use openclaw_config::Config;
 use openclaw_config::write::{Actor, set_value};
-use openclaw_sessions::key::normalize_account_id;
+use openclaw_config::{Config, normalize_account_id};
 use serde_json::{Map, Value, json};
 
 use super::{DEFAULT, platform, refused};

@@ -31,7 +31,7 @@ pub(super) fn run(context: &CliContext, args: &ResolveArgs) -> CommandResult {
     let config = context.config()?;
     let channel = chosen(context, args.channel.as_deref())?;
     let default = platforms().sending_account(config, channel.info().id).unwrap_or_default();
-    let id = args.account.as_deref().map_or(default, openclaw_sessions::key::normalize_account_id);
+    let id = args.account.as_deref().map_or(default, openclaw_config::normalize_account_id);
     let account =
         channel.account(config, &id).map_err(|why| told_unusable(config, channel.info().id, &id, &why));
     let account = account.map_err(|why| CommandFailure::new("account", format!("Error: {why}")))?;
