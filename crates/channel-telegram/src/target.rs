@@ -1,6 +1,7 @@
 //! Targets that people, models and files write (spec `channels.md` §6.1), and entries of allowlists (§2.3).
 
 use openclaw_channels::{ConversationKind, Target, TargetError};
+use openclaw_config::registry;
 
 /// Shortest word that is taken for a name without being marked as one.
 const SHORTEST_WORD: usize = 5;
@@ -9,7 +10,7 @@ pub(super) const HINT: &str = "<chatId>";
 
 /// Reads a target.
 pub(super) fn read(written: &str) -> Result<Target, TargetError> {
-    let text = without_prefixes(written.trim());
+    let text = registry::TELEGRAM.bare_entry(written.trim());
     let text = strip_ci(text, "group:").unwrap_or(text);
     let refuse = || TargetError(format!("Unknown target \"{}\" for Telegram. Hint: {HINT}", written.trim()));
     if let Some(name) = link(text) {
@@ -46,7 +47,7 @@ pub(super) fn natural(written: &str, what: &str, example: &str) -> Result<i64, T
 
 /// An entry as ids are compared: a number, or `*`. Names can be given up and taken by others, so they match nobody.
 pub(super) fn allow_entry(written: &str) -> Option<String> {
-    let text = without_prefixes(written.trim());
+    let text = registry::TELEGRAM.bare_entry(written.trim());
     if text == "*" {
         return Some(text.to_owned());
     }
@@ -60,16 +61,9 @@ fn number(text: &str) -> Option<i64> {
 
 /// An entry that is a name, as names are looked up: `@name`, in lower case.
 pub(super) fn allow_name(written: &str) -> Option<String> {
-    let text = without_prefixes(written.trim());
+    let text = registry::TELEGRAM.bare_entry(written.trim());
     let target = named(text.strip_prefix('@').unwrap_or(text))?;
     Some(target.id.to_lowercase())
-}
-
-fn without_prefixes(mut text: &str) -> &str {
-    while let Some(rest) = strip_ci(text, "telegram:").or_else(|| strip_ci(text, "tg:")) {
-        text = rest.trim_start();
-    }
-    text
 }
 
 fn strip_ci<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {

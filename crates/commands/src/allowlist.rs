@@ -8,7 +8,7 @@ use openclaw_channels::Channel;
 use openclaw_channels::access::{AccessSettings, Entry, GroupPolicy, PairingStore};
 use openclaw_channels::account_keys::names_of;
 use openclaw_channels::platforms::DEFAULT_ACCOUNT;
-use openclaw_config::registry::by_name;
+use openclaw_config::registry::{PolicyPlace, by_name};
 use openclaw_config::write::{Actor, WriteError, set_value, unset_value};
 use openclaw_config::{Config, Loaded, normalize_account_id, value_path};
 use serde_json::Value;
@@ -32,8 +32,6 @@ const DISABLED: &str = "⚠️ /allowlist edits are disabled. Set commands.confi
 const UNKNOWN: &str = "⚠️ Unknown channel. Add channel=<id> to the command.";
 const ALREADY: &str = "✅ Already allowlisted.";
 const NOT_FOUND: &str = "⚠️ Entry not found.";
-/// Channels whose private list lies in an object of its own.
-const NESTED: [&str; 3] = ["discord", "googlechat", "slack"];
 
 fn run<'a>(context: &'a CommandContext<'a>, arguments: &'a str) -> Answering<'a> {
     Box::pin(async move {
@@ -269,8 +267,8 @@ impl AllowlistAccount {
         match scope {
             Scope::Group => path.push("groupAllowFrom".to_owned()),
             Scope::Dm | Scope::All => {
-                if NESTED.contains(&self.id()) {
-                    path.push("dm".to_owned());
+                if let PolicyPlace::Within(key) = self.channel.info().private_policy {
+                    path.push(key.to_owned());
                 }
                 path.push("allowFrom".to_owned());
             }

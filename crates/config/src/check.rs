@@ -1,25 +1,22 @@
 //! Validation of a document as a config (spec `config.md` §4).
 //!
 //! [`structure`] checks a document against [`schema`] ([`choices`] says what would have fitted), [`rules`] what a JSON Schema can't say about single values and neighbours, [`whole`] what
-//! needs the document as a whole, [`ignored`] and [`approvals`] what names something that is not there, [`plugins_off`] which platforms are off though they are set up, [`unused_bot`] which bot is, [`who_is_heard`] which people a
+//! needs the document as a whole, [`ignored`] and [`approvals`] what names something that is not there, [`plugins_off`] which platforms are off though they are set up, [`unused_bot`] which bot is, [`same_account`] which sections are of one account, [`who_is_heard`] which people a
 //! platform's policies and lists leave out or let in. Later steps run only when the earlier ones found nothing, as in the reference.
 
 mod approvals;
 mod choices;
-pub(crate) mod executable;
 mod ignored;
 mod plugins_off;
 mod rules;
+mod same_account;
 pub(crate) mod schema;
 pub(crate) mod structure;
-mod telegram;
 mod unused_bot;
 mod who_is_heard;
 mod whole;
 
 use serde_json::Value;
-
-pub(crate) use telegram::command_name;
 
 use crate::{Environment, Issue, Paths};
 
@@ -43,6 +40,7 @@ pub(crate) fn check(document: &Value, paths: &Paths, env: &Environment) -> Findi
         findings.warnings.extend(approvals::check(document));
         findings.warnings.extend(plugins_off::check(document, env));
         findings.warnings.extend(unused_bot::check(document));
+        findings.warnings.extend(same_account::check(document));
         findings.warnings.extend(who_is_heard::check(document));
     }
     findings

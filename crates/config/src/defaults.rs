@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::Environment;
 use crate::check::schema::{accepted, fill_defaults};
 use crate::legacy::object_at;
 use crate::settings::{AgentDefaults, SubagentDefaults, is_session_name};
 use crate::value_path::texts;
+use crate::{Environment, registry};
 
 /// Names that listed models get without asking, and what they stand for (spec `models.md` §1.2).
 pub const MODEL_ALIASES: &[(&str, &str)] = &[
@@ -25,7 +25,7 @@ const DEFAULT_MAX_TOKENS: f64 = 8_192.0;
 pub(crate) fn for_display(document: &Value) -> Value {
     let mut config = document.clone();
     fill_schema_defaults(&mut config);
-    custom_commands(&mut config);
+    normalize_sections(&mut config);
     let Value::Object(root) = &mut config else { return config };
     if let Some(defaults) = object_at(root, &["agents", "defaults"]) {
         defaults.entry("maxConcurrent").or_insert_with(|| json!(AgentDefaults::MAX_CONCURRENT));
@@ -102,26 +102,14 @@ fn fill_schema_defaults(config: &mut Value) {
     }
 }
 
-/// Names of Telegram commands are used lower case and without slash.
-fn custom_commands(config: &mut Value) {
-    let Some(telegram) = config.pointer_mut("/channels/telegram") else { return };
-    normalize_commands(telegram);
-    for account in telegram.get_mut("accounts").and_then(Value::as_object_mut).into_iter().flatten() {
-        normalize_commands(account.1);
-    }
-}
-
-fn normalize_commands(section: &mut Value) {
-    let entries = section.get_mut("customCommands").and_then(Value::as_array_mut);
-    for entry in entries.into_iter().flatten().filter_map(Value::as_object_mut) {
-        if let Some(name) = entry.get("command").and_then(Value::as_str) {
-            let name = crate::check::command_name(name);
-            entry.insert("command".to_owned(), json!(name));
-        }
-        if let Some(text) = entry.get("description").and_then(Value::as_str) {
-            let text = text.trim().to_owned();
-            entry.insert("description".to_owned(), json!(text));
-        }
+/// Values that platforms use in another form than they are written in.
+fn normalize_sections(config: &mut Value) {
+    for platform in registry::CHANNELS {
+        let section = config.get_mut("channels").and_then(|channels| channels.get_mut(platform.id));
+        let (Some(normalize), Some(section)) = (platform.normalize, section) else { continue };
+        normalize(section);
+        let accounts = section.get_mut("accounts").and_then(Value::as_object_mut);
+        accounts.into_iter().flatten().for_each(|(_, account)| normalize(account));
     }
 }
 

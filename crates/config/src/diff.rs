@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::check::schema::join;
+use crate::value_path::join;
 
 /// The paths at which two documents differ; lists are compared by value. A replaced root is `<root>`.
 pub fn changed_paths(previous: &Value, next: &Value) -> Vec<String> {

@@ -17,7 +17,7 @@ use crate::shell_env;
 use crate::substitute::Unresolved;
 use crate::{
     Config, ConfigIssueKind, ConfigSnapshot, Environment, Issue, Paths, defaults, dotenv, includes, json5,
-    legacy, shared_place, substitute,
+    legacy, shared_place, substitute, value_path,
 };
 
 /// Largest config file that is read, in bytes.
@@ -408,7 +408,7 @@ fn version_parts(text: &str) -> Option<[u64; 3]> {
 fn drop_redacted(value: &mut Value, path: &str, warnings: &mut Vec<Issue>) {
     match value {
         Value::Object(map) => map.retain(|key, each| {
-            let path = check::schema::join(path, key);
+            let path = value_path::join(path, key);
             if each.as_str() == Some(REDACTED) {
                 let text = format!(
                     "{REDACTED} is not a value; this secret was lost when the file was written. Set it again."
@@ -421,7 +421,7 @@ fn drop_redacted(value: &mut Value, path: &str, warnings: &mut Vec<Issue>) {
         }),
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                drop_redacted(item, &check::schema::join(path, &index.to_string()), warnings);
+                drop_redacted(item, &value_path::join(path, &index.to_string()), warnings);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

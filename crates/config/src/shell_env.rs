@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::Environment;
+use crate::{Environment, registry};
 
-/// Variables that are taken over; nothing else of the shell's environment is.
+/// Variables that are taken over, beside those of chat platforms; nothing else of the shell's environment is.
 const EXPECTED: &[&str] = &[
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -21,10 +21,6 @@ const EXPECTED: &[&str] = &[
     "MINIMAX_API_KEY",
     "SYNTHETIC_API_KEY",
     "ELEVENLABS_API_KEY",
-    "TELEGRAM_BOT_TOKEN",
-    "DISCORD_BOT_TOKEN",
-    "SLACK_BOT_TOKEN",
-    "SLACK_APP_TOKEN",
     "OPENCLAW_GATEWAY_TOKEN",
     "OPENCLAW_GATEWAY_PASSWORD",
 ];
@@ -47,7 +43,7 @@ pub fn imports_shell_env(environment: &Environment, document: &Value) -> bool {
 /// Fills the unset keys from a login shell, if the file or a variable asks for it and no key is set yet. The shell is asked
 /// once for an environment and its copies, whatever is read how often. A failure is logged and changes nothing.
 pub(crate) fn import(environment: &mut Environment, document: &Value) {
-    let has_keys = EXPECTED.iter().any(|name| environment.get_nonblank(name).is_some());
+    let has_keys = expected_names().any(|name| environment.get_nonblank(name).is_some());
     if !imports_shell_env(environment, document) || has_keys || environment.get_nonblank(DEFER).is_some() {
         return;
     }
@@ -61,6 +57,12 @@ pub(crate) fn import(environment: &mut Environment, document: &Value) {
         })
     });
     environment.fill_from_shell(&asked.clone());
+}
+
+/// Returns the variables that are taken over.
+fn expected_names() -> impl Iterator<Item = &'static str> {
+    let of_platforms = registry::CHANNELS.iter().flat_map(|channel| channel.shell_credentials);
+    EXPECTED.iter().chain(of_platforms).copied()
 }
 
 /// The expected variables a login shell has.
@@ -105,7 +107,9 @@ fn expected(bytes: &[u8]) -> Vec<(String, String)> {
     pairs
         // Output of a start-up file stands before the first variable.
         .map(|(name, value)| (name.lines().last().unwrap_or_default(), value))
-        .filter(|(name, value)| EXPECTED.contains(name) && !value.trim().is_empty())
+        .filter(|(name, value)| {
+            expected_names().any(|expected| expected == *name) && !value.trim().is_empty()
+        })
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()
 }

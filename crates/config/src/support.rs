@@ -4,10 +4,10 @@
 use serde_json::Value;
 
 use crate::Loaded;
-use crate::check::schema::join;
 use crate::check::structure;
 use crate::legacy;
 use crate::registry::CHANNELS;
+use crate::value_path::join;
 
 /// Paths of the keys that the product acts on, one a line; `*` is any name or entry. Keys below them
 /// are acted on too. Generated from the typed settings by `tests/generated.rs`; the keys of a chat

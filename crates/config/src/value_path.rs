@@ -46,6 +46,11 @@ pub fn parse_path(text: &str) -> Result<Vec<String>, PathError> {
     Ok(segments)
 }
 
+/// Appends a segment to a dotted path.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
 /// The path as [`parse_path`] reads it: keys with a dot or a bracket in brackets.
 pub fn path_text(segments: &[String]) -> String {
     segments.iter().fold(String::new(), |text, segment| {

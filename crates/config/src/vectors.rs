@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::check::executable::is_safe_executable;
+use crate::executable::is_safe_executable;
 use crate::gateway_options::gateway_port;
 use crate::redact::{REDACTED, redact, redact_text, restore};
 use crate::{

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::check::schema::join;
 use crate::edit::{edit_text, new_text};
 use crate::load::{self, Loaded, hash_of};
 use crate::private_file::{self, Durability};
 use crate::redact::REDACTED;
 use crate::shared_place;
+use crate::value_path::join;
 use crate::{ConfigIssueKind, InvalidConfig, Issue, diff, includes, legacy, value_path};
 
 /// Backups kept beside the file: `.bak`, `.bak.1` … `.bak.4`.

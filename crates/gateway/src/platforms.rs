@@ -14,3 +14,15 @@ const PLATFORMS: &[fn() -> Arc<dyn Channel>] = &[|| Arc::new(Telegram)];
 pub fn platforms() -> Platforms {
     Platforms::new(PLATFORMS.iter().map(|platform| platform()).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use openclaw_config::registry;
+
+    #[test]
+    fn the_platforms_of_this_build_are_those_that_their_rows_say() {
+        let built: Vec<&str> = super::platforms().channels().iter().map(|one| one.info().id).collect();
+        let rows: Vec<&str> = registry::built_channels().map(|row| row.id).collect();
+        assert_eq!(built, rows);
+    }
+}

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use openclaw_agent::file_watch::FileWatch;
 use openclaw_config::settings::ReloadMode;
-use openclaw_config::{Environment, Issue, Loaded, Overrides, changed_paths, load, unsupported};
+use openclaw_config::{Environment, Issue, Loaded, Overrides, changed_paths, load, registry, unsupported};
 use openclaw_dispatch::Settings;
 use openclaw_sessions::SessionStore;
 use serde_json::{Map, Value};
@@ -26,7 +26,7 @@ const FIRST_LOOK: Duration = Duration::from_millis(500);
 
 /// Keys that nothing depends on while the gateway runs.
 const IDLE: &[&str] = &["$schema", "meta", "wizard", "gateway.reload", "gateway.remote"];
-/// Keys that are read when they are used.
+/// Keys that are read when they are used, beside those of chat platforms.
 const LIVE: &[&str] = &[
     "identity",
     "models",
@@ -42,11 +42,9 @@ const LIVE: &[&str] = &[
     "session",
     "talk",
     "channels.defaults",
-    "channels.telegram",
     "plugins.enabled",
     "plugins.allow",
     "plugins.deny",
-    "plugins.entries.telegram.enabled",
     "commands",
     "skills",
     "hooks.internal",
@@ -143,8 +141,12 @@ fn with_sections_of(document: &Value, other: &Value) -> Value {
 /// the history of direct chats. An empty section above such keys changes nothing.
 fn is_live(path: &str) -> bool {
     let is_history_limit = || path.ends_with(".dmHistoryLimit") || path.contains(".dms");
-    is_below(path, LIVE)
-        || LIVE.iter().any(|live| is_below(live, &[path]))
+    let touches = |live: &str| is_below(path, &[live]) || is_below(live, &[path]);
+    LIVE.iter().any(|live| touches(live))
+        || registry::built_channels().any(|platform| {
+            touches(&format!("channels.{}", platform.id))
+                || touches(&format!("plugins.entries.{}.enabled", platform.id))
+        })
         || is_below(path, &["channels"]) && is_history_limit()
 }
 

@@ -13,8 +13,8 @@ mod glyph;
 
 use std::borrow::Cow;
 
+use openclaw_config::registry;
 use openclaw_protocol::printable::one_line;
-use openclaw_sessions::display::CHANNEL_LABELS;
 
 use glyph::{Glyph, Glyphs, may_be, sign};
 
@@ -240,14 +240,14 @@ impl LineStart {
 
 /// True if words in a bracket begin like the envelope before a message: with a channel's label, or with a weekday.
 fn is_envelope(words: &Glyphs<'_>) -> bool {
-    let is_label = |label: &&str| {
+    let is_label = |label: &str| {
         words
             .behind(label)
             .and_then(|mut rest| rest.next())
             .is_some_and(|glyph| glyph.parts_words() || glyph.is_apart)
     };
     let is_day = |day: &&str| words.behind(day).is_some();
-    CHANNEL_LABELS.iter().any(is_label)
+    registry::envelope_labels().any(is_label)
         || words.behind("channel ").is_some()
         || WEEKDAYS.iter().any(is_day) && words.clone().take(NEAR).any(|glyph| glyph.shown.is_numeric())
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use openclaw_agent::Expected;
 use openclaw_channels::Address;
+pub use openclaw_config::registry::WEBCHAT;
 use openclaw_protocol::AgentId;
 use openclaw_protocol::message::Block;
 use serde::{Deserialize, Serialize};
@@ -22,8 +23,6 @@ use crate::source::{Announces, ClientSource, ProgramSource, RequestKind, Request
 
 mod flat;
 
-/// The channel of messages over the gateway's own protocol.
-pub const WEBCHAT: &str = "webchat";
 /// Global lane of requests that name none.
 pub const MAIN_LANE: &str = "main";
 

@@ -1,24 +1,8 @@
 //! Texts for people: user messages without what was added for the model, titles, previews (spec `messages.md` §1.1,
 //! `sessions.md` §4.9).
 
+use openclaw_config::registry;
 use serde_json::Value;
-
-/// Labels that begin an envelope even without a date.
-pub const CHANNEL_LABELS: &[&str] = &[
-    "WebChat",
-    "WhatsApp",
-    "Telegram",
-    "Signal",
-    "Slack",
-    "Discord",
-    "Google Chat",
-    "iMessage",
-    "Teams",
-    "Matrix",
-    "Zalo Personal",
-    "Zalo",
-    "BlueBubbles",
-];
 
 /// First words, for the model, of the turn after one that a person stopped (spec `sessions.md` §5.6).
 pub const ABORT_NOTE: &str =
@@ -110,8 +94,7 @@ fn strip_envelope(text: &str) -> &str {
     let Some((envelope, body)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
         return text;
     };
-    let labelled = CHANNEL_LABELS
-        .iter()
+    let labelled = registry::envelope_labels()
         .any(|label| envelope.strip_prefix(label).is_some_and(|rest| rest.starts_with(' ')));
     if has_date(envelope) || labelled { body.trim_start() } else { text }
 }

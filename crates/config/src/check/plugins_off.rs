@@ -4,16 +4,15 @@
 use serde_json::Value;
 
 use crate::plugin_switches::{plugin_switches, turn_on_command};
-use crate::{Environment, Issue};
-
-/// Platforms of this version, and the variable that may hold their token.
-const PLATFORMS: &[(&str, &str)] = &[("telegram", "TELEGRAM_BOT_TOKEN")];
+use crate::{Environment, Issue, registry};
 
 /// The warnings of a valid document.
 pub(super) fn check(document: &Value, env: &Environment) -> Vec<Issue> {
-    let told = PLATFORMS.iter().flat_map(|(id, variable)| {
+    let told = registry::built_channels().flat_map(|platform| {
+        let id = platform.id;
         let section = document.get("channels").and_then(|channels| channels.get(id));
-        let is_set_up = section.is_some() || env.get_nonblank(variable).is_some();
+        let has_variable = || platform.credentials.iter().any(|name| env.get_nonblank(name).is_some());
+        let is_set_up = section.is_some() || has_variable();
         // A platform that is switched off itself is meant to be off.
         let is_wanted =
             section.and_then(|keys| keys.get("enabled")).is_none_or(|enabled| *enabled != Value::Bool(false));

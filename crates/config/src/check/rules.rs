@@ -7,19 +7,16 @@ use std::num::NonZeroU32;
 
 use serde_json::Value;
 
-use super::executable::is_safe_executable;
-use super::schema::join;
-use super::telegram;
-use crate::Issue;
 use crate::byte_size::parse_byte_size;
+use crate::document_rule::{DocumentPlace, DocumentRule, executable};
 use crate::duration::{DurationUnit, parse_duration};
 use crate::settings::LoopGuard;
-use crate::value_path::items;
+use crate::value_path::{items, join};
+use crate::{Issue, registry};
 
-type CheckRule = fn(&Value, &DocumentPlace<'_>, &mut Vec<Issue>);
-
-/// Patterns of places with their rule, in the order in which findings are listed.
-const RULES: &[(&str, CheckRule)] = &[
+/// Patterns of places with their rule, in the order in which findings are listed; those of chat platforms are in their rows
+/// ([`registry`]).
+const RULES: &[(&str, DocumentRule)] = &[
     ("browser.profiles.*", browser_profile),
     ("agents.defaults.heartbeat", heartbeat),
     ("agents.list.*.heartbeat", heartbeat),
@@ -39,49 +36,22 @@ const RULES: &[(&str, CheckRule)] = &[
     ("tools.loopGuard", loop_guard),
     ("broadcast", broadcast),
     ("audio.transcription.command.0", executable),
-    ("channels.telegram.accounts.*", telegram::account),
-    ("channels.telegram", telegram::channel),
-    ("channels.telegram", dm_policy),
-    ("channels.telegram", telegram::webhook),
-    ("channels.whatsapp.accounts.*", whatsapp_account),
-    ("channels.whatsapp", dm_policy),
-    ("channels.discord.dm", nested_dm_policy),
-    ("channels.discord.accounts.*.dm", nested_dm_policy),
-    ("channels.googlechat.dm", nested_dm_policy),
-    ("channels.googlechat.accounts.*.dm", nested_dm_policy),
-    ("channels.slack.dm", nested_dm_policy),
-    ("channels.slack.accounts.*.dm", nested_dm_policy),
-    ("channels.slack", slack_http),
-    ("channels.signal.cliPath", executable),
-    ("channels.signal.accounts.*.cliPath", executable),
-    ("channels.signal.accounts.*", account_dm_policy),
-    ("channels.signal", dm_policy),
-    ("channels.imessage.cliPath", executable),
-    ("channels.imessage.accounts.*.cliPath", executable),
-    ("channels.imessage.accounts.*", account_dm_policy),
-    ("channels.imessage", dm_policy),
-    ("channels.msteams", dm_policy),
-    ("channels.bluebubbles", dm_policy),
 ];
-
-/// Place in the document at which a rule is applied.
-pub(super) struct DocumentPlace<'a> {
-    /// Dotted path.
-    pub(super) path: String,
-    /// The whole document.
-    pub(super) root: &'a Value,
-}
 
 /// Applies all rules. `structure` is what the structural check found.
 pub(super) fn check(document: &Value, structure: &[Issue]) -> Vec<Issue> {
     let mut found = Vec::new();
-    for (pattern, rule) in RULES {
+    let mut apply = |pattern: &str, rule: DocumentRule| {
         for (path, value) in places(document, pattern) {
             let broken = structure.iter().any(|issue| is_within(&issue.path, &path));
             if !broken {
                 rule(value, &DocumentPlace { path, root: document }, &mut found);
             }
         }
+    };
+    RULES.iter().for_each(|(pattern, rule)| apply(pattern, *rule));
+    for platform in registry::CHANNELS {
+        platform.rules.iter().for_each(|(below, rule)| apply(&platform.path_of(below), *rule));
     }
     found
 }
@@ -138,12 +108,6 @@ fn loop_guard(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
     if warn > stop {
         let text = format!("warnAfter ({warn}) must not be above stopAfter ({stop})");
         out.push(Issue::new(join(&place.path, "warnAfter"), text));
-    }
-}
-
-fn executable(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
-    if value.as_str().is_some_and(|text| !is_safe_executable(text)) {
-        out.push(Issue::new(&place.path, "expected safe executable name or path"));
     }
 }
 
@@ -213,88 +177,6 @@ fn broadcast(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
             }
         }
     }
-}
-
-/// The channel id in `channels.<id>…`.
-fn channel_of(path: &str) -> &str {
-    path.split('.').nth(1).unwrap_or_default()
-}
-
-/// An open door has to be stated twice, so that it is never an accident: as the policy, and in the list of senders. `list` is the one in
-/// force. A policy that an account takes from above is looked at by [`super::who_is_heard`]: such a file is valid in OpenClaw 2026.2.9.
-fn open_door(
-    policy: &str,
-    text: String,
-    value: &Value,
-    list: Option<&Value>,
-    place: &DocumentPlace<'_>,
-    out: &mut Vec<Issue>,
-) {
-    let is_open = value.get(policy).and_then(Value::as_str) == Some("open");
-    if is_open && !items(list).any(lets_all_in) {
-        out.push(Issue::new(join(&place.path, "allowFrom"), text));
-    }
-}
-
-/// True if an entry of a list of senders stands for everybody.
-pub(super) fn lets_all_in(entry: &Value) -> bool {
-    entry.as_str().is_some_and(|entry| entry.trim() == "*")
-}
-
-fn dm_policy(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
-    open_door("dmPolicy", dm_policy_text(place), value, value.get("allowFrom"), place, out);
-}
-
-pub(super) fn account_dm_policy(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
-    open_door("dmPolicy", dm_policy_text(place), value, list_of_account(value, place), place, out);
-}
-
-fn dm_policy_text(place: &DocumentPlace<'_>) -> String {
-    let section = format!("channels.{}", channel_of(&place.path));
-    format!("{section}.dmPolicy=\"open\" requires {section}.allowFrom to include \"*\"")
-}
-
-fn whatsapp_account(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
-    let text =
-        "channels.whatsapp.accounts.*.dmPolicy=\"open\" requires allowFrom to include \"*\"".to_owned();
-    open_door("dmPolicy", text, value, list_of_account(value, place), place, out);
-}
-
-/// Allowlist of the account, or else that of its channel.
-fn list_of_account<'a>(account: &'a Value, place: &DocumentPlace<'a>) -> Option<&'a Value> {
-    let of_channel = || place.root.get("channels")?.get(channel_of(&place.path))?.get("allowFrom");
-    account.get("allowFrom").filter(|list| !list.is_null()).or_else(of_channel)
-}
-
-fn nested_dm_policy(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
-    let section = format!("channels.{}.dm", channel_of(&place.path));
-    let text = format!("{section}.policy=\"open\" requires {section}.allowFrom to include \"*\"");
-    open_door("policy", text, value, value.get("allowFrom"), place, out);
-}
-
-fn slack_http(value: &Value, place: &DocumentPlace<'_>, out: &mut Vec<Issue>) {
-    let is_http = |section: &Value| section.get("mode").and_then(Value::as_str) == Some("http");
-    let has_secret = |section: &Value| has_text(section, "signingSecret");
-    if is_http(value) && !has_secret(value) {
-        out.push(Issue::new(
-            join(&place.path, "signingSecret"),
-            "channels.slack.mode=\"http\" requires channels.slack.signingSecret",
-        ));
-    }
-    for (id, account) in value.get("accounts").and_then(Value::as_object).into_iter().flatten() {
-        let is_enabled = account.get("enabled") != Some(&Value::Bool(false));
-        if is_enabled && is_http(account) && !has_secret(account) && !has_secret(value) {
-            out.push(Issue::new(
-                join(&place.path, &format!("accounts.{id}.signingSecret")),
-                "channels.slack.accounts.*.mode=\"http\" requires channels.slack.signingSecret or channels.slack.accounts.*.signingSecret",
-            ));
-        }
-    }
-}
-
-/// True if a key holds non-blank text.
-pub(super) fn has_text(section: &Value, key: &str) -> bool {
-    section.get(key).and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
 }
 
 #[cfg(test)]

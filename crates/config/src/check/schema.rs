@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::value_path::join;
+
 /// Schema that `config.schema` answers with.
 const SCHEMA: &str = include_str!("../../data/schema.json");
 /// Places where more is accepted than clients are told, by dotted path (spec `config.md` §4.4).
@@ -127,11 +129,6 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
-}
-
-/// Appends a segment to a dotted path.
-pub(crate) fn join(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 /// Adds the schema's defaults to objects that are present. Returns nothing for absent objects: an absent section stays

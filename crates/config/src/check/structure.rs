@@ -6,7 +6,8 @@ use openclaw_protocol::schema::{
 use serde_json::{Number, Value};
 
 use super::choices;
-use super::schema::{accepted, join, of_plugin, type_name};
+use super::schema::{accepted, of_plugin, type_name};
+use crate::value_path::join;
 use crate::{ConfigIssueKind, Issue, nearest};
 
 /// Patterns with a text of their own; others say that the string does not match.

@@ -3,42 +3,40 @@
 
 use serde_json::Value;
 
-use super::rules::has_text;
-use crate::Issue;
+use crate::document_rule::has_text;
+use crate::registry::{self, ChannelInfo};
 use crate::value_path::items;
+use crate::{Issue, normalize_account_id};
 
 /// The account that has the channel's own token.
 const DEFAULT: &str = "default";
-/// Keys that hold the channel's own token.
-const TOKENS: [&str; 2] = ["botToken", "tokenFile"];
 
 /// The warnings of a valid document.
 pub(super) fn check(document: &Value) -> Vec<Issue> {
-    let Some(section) = document.pointer("/channels/telegram") else { return Vec::new() };
-    let named: Vec<&String> =
-        section.get("accounts").and_then(Value::as_object).into_iter().flat_map(|all| all.keys()).collect();
-    let is_default = |id: &str| id.trim().eq_ignore_ascii_case(DEFAULT);
+    registry::built_channels().filter_map(|platform| unused(document, platform)).collect()
+}
+
+fn unused(document: &Value, platform: &ChannelInfo) -> Option<Issue> {
+    let id = platform.id;
+    let section = document.get("channels")?.get(id)?;
+    let mut named = section.get("accounts").and_then(Value::as_object)?.keys().peekable();
+    let is_default = |account: &str| normalize_account_id(account) == DEFAULT;
     let is_bound =
         items(document.get("bindings")).filter_map(|binding| binding.get("match")).any(|matches| {
             let text = |key: &str| matches.get(key).and_then(Value::as_str).unwrap_or_default();
-            text("channel").trim().eq_ignore_ascii_case("telegram") && is_default(text("accountId"))
+            text("channel").trim().eq_ignore_ascii_case(id)
+                && text("accountId").trim().eq_ignore_ascii_case(DEFAULT)
         });
     let is_off = section.get("enabled") == Some(&Value::Bool(false));
-    if is_off || is_bound || named.is_empty() || named.iter().any(|id| is_default(id)) {
-        return Vec::new();
+    if is_off || is_bound || named.peek().is_none() || named.any(|account| is_default(account)) {
+        return None;
     }
-    let token = TOKENS.into_iter().find(|key| has_text(section, key));
-    let told = token.map(|key| {
-        Issue::new(
-            format!("channels.telegram.{key}"),
-            format!(
-                "the bot with this token is off, because channels.telegram.accounts names others only; to switch it on: openclaw \
-                 config set channels.telegram.accounts.{DEFAULT} '{{}}'; if it is not wanted: openclaw config unset \
-                 channels.telegram.{key}"
-            ),
-        )
-    });
-    told.into_iter().collect()
+    let key = platform.credential_keys.iter().find(|key| has_text(section, key))?;
+    let told = format!(
+        "the bot with this token is off, because channels.{id}.accounts names others only; to switch it on: openclaw \
+         config set channels.{id}.accounts.{DEFAULT} '{{}}'; if it is not wanted: openclaw config unset channels.{id}.{key}"
+    );
+    Some(Issue::new(format!("channels.{id}.{key}"), told))
 }
 
 #[cfg(test)]

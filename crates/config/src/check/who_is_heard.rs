@@ -3,27 +3,15 @@
 
 use serde_json::{Map, Value};
 
-use super::rules::{lets_all_in, places};
-use super::schema::join;
+use super::rules::places;
 use crate::Issue;
-use crate::registry::{self, ChannelInfo, PolicyPlace};
-use crate::value_path::items;
+use crate::document_rule::lets_all_in;
+use crate::registry::{self, ChannelInfo, PeopleLists, PolicyPlace};
+use crate::value_path::{items, join};
 
-/// Lists of Telegram's people.
-const TELEGRAM_LISTS: &[&str] = &[
-    "channels.telegram.allowFrom.*",
-    "channels.telegram.groupAllowFrom.*",
-    "channels.telegram.groups.*.allowFrom.*",
-    "channels.telegram.groups.*.topics.*.allowFrom.*",
-    "channels.telegram.accounts.*.allowFrom.*",
-    "channels.telegram.accounts.*.groupAllowFrom.*",
-    "channels.telegram.accounts.*.groups.*.allowFrom.*",
-    "channels.telegram.accounts.*.groups.*.topics.*.allowFrom.*",
-    "tools.elevated.allowFrom.telegram.*",
-    "agents.list.*.tools.elevated.allowFrom.telegram.*",
-];
-/// A list of people of all platforms. Telegram's are those that say so.
+/// A list of people of all platforms. Those of one are those that say so.
 const OWNERS: &str = "commands.ownerAllowFrom.*";
+
 /// The warnings of a valid document.
 pub(super) fn check(document: &Value) -> Vec<Issue> {
     let mut found = Vec::new();
@@ -36,15 +24,26 @@ pub(super) fn check(document: &Value) -> Vec<Issue> {
             }
         }
     }
-    for pattern in TELEGRAM_LISTS {
-        found.extend(places(document, pattern).into_iter().filter_map(|(path, entry)| nobody(path, entry)));
+    for platform in registry::CHANNELS {
+        found.extend(platform.people.iter().flat_map(|people| unmatched(document, platform, people)));
     }
-    let owners = places(document, OWNERS).into_iter();
-    let owners = owners.filter(|(_, entry)| {
-        entry.as_str().is_some_and(|text| without_prefixes(text) != text.trim().to_lowercase())
-    });
-    found.extend(owners.filter_map(|(path, entry)| nobody(path, entry)));
     found
+}
+
+/// Warnings on entries that can match nobody, in all lists of a platform's people.
+fn unmatched(document: &Value, platform: &ChannelInfo, people: &PeopleLists) -> Vec<Issue> {
+    let id = platform.id;
+    let of_section = people.lists.iter().map(|list| platform.path_of(&format!("{list}.*")));
+    let of_accounts = people.lists.iter().map(|list| platform.path_of(&format!("accounts.*.{list}.*")));
+    let elevated = ["tools", "agents.list.*.tools"].map(|tools| format!("{tools}.elevated.allowFrom.{id}.*"));
+    let patterns: Vec<String> = of_section.chain(of_accounts).chain(elevated).collect();
+    let own = patterns.iter().flat_map(|pattern| places(document, pattern));
+    let says_so = |entry: &Value| {
+        let entry = entry.as_str().map(str::trim);
+        entry.is_some_and(|entry| platform.bare_entry(entry) != entry)
+    };
+    let owners = places(document, OWNERS).into_iter().filter(|(_, entry)| says_so(entry));
+    own.chain(owners).filter_map(|(path, entry)| nobody(people, path, entry)).collect()
 }
 
 /// Warnings on who is heard in private chats, by the policy of each account.
@@ -140,58 +139,14 @@ impl<'a> EffectiveAccess<'a> {
     }
 }
 
-/// The ids of channels and supergroups, which may write in their own names, are not above this; those of other groups are.
-const HIGHEST_SPEAKING_CHAT: i64 = -1_000_000_000_000;
-
-/// An entry of a list of Telegram that can match nobody, now or after names were looked up.
-fn nobody(path: String, entry: &Value) -> Option<Issue> {
+/// Warning on an entry that can match nobody.
+fn nobody(people: &PeopleLists, path: String, entry: &Value) -> Option<Issue> {
     let text = match entry {
         Value::String(text) => text.trim().to_owned(),
         Value::Number(number) => number.to_string(),
         _ => return None,
     };
-    let why = match id_of(&text) {
-        _ if text.is_empty() => "an empty entry can match nobody".to_owned(),
-        Some(id) if (HIGHEST_SPEAKING_CHAT + 1..0).contains(&id) => {
-            format!(
-                "\"{text}\" is the id of a group, and can match nobody in a list of people; groups stand in groups"
-            )
-        }
-        _ if is_telegram_entry(&text) => return None,
-        _ => format!("\"{text}\" can match nobody on Telegram"),
-    };
-    let told = format!(
-        "{why}; write the numeric id of the person (it stands in openclaw pairing list telegram, and in the answer to /whoami)"
-    );
-    Some(Issue::new(path, told))
-}
-
-fn id_of(text: &str) -> Option<i64> {
-    without_prefixes(text).parse().ok()
-}
-
-/// Entry in lower case, without the name of the platform.
-fn without_prefixes(text: &str) -> String {
-    let lower = text.trim().to_lowercase();
-    let mut rest = lower.as_str();
-    while let Some(behind) = rest.strip_prefix("telegram:").or_else(|| rest.strip_prefix("tg:")) {
-        rest = behind.trim_start();
-    }
-    rest.to_owned()
-}
-
-/// `*`, a number, or what can be the name of a person or a chat.
-fn is_telegram_entry(text: &str) -> bool {
-    let rest = without_prefixes(text);
-    let rest = rest.as_str();
-    let digits = rest.strip_prefix('-').unwrap_or(rest);
-    if !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit()) {
-        return digits.parse::<i64>().is_ok_and(|id| id != 0);
-    }
-    let name = rest.strip_prefix('@').unwrap_or(rest);
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
-    rest == "*" || is_name
+    Some(Issue::new(path, (people.fault)(&text)?))
 }
 
 #[cfg(test)]

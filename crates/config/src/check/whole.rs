@@ -10,32 +10,8 @@ use super::Findings;
 use super::structure::check_plugin_config;
 use crate::environment::without_dots;
 use crate::value_path::{items, texts};
-use crate::{Environment, Issue, Paths, installed_extensions};
+use crate::{Environment, Issue, Paths, installed_extensions, registry};
 
-/// Channels that exist, built in or by a bundled plugin.
-const CHANNELS: &[&str] = &[
-    "bluebubbles",
-    "discord",
-    "feishu",
-    "googlechat",
-    "imessage",
-    "line",
-    "matrix",
-    "mattermost",
-    "msteams",
-    "nextcloud-talk",
-    "nostr",
-    "signal",
-    "slack",
-    "telegram",
-    "tlon",
-    "twitch",
-    "whatsapp",
-    "zalo",
-    "zalouser",
-];
-/// Other spellings that a heartbeat target may have.
-const CHANNEL_ALIASES: &[&str] = &["imsg", "google-chat", "gchat", "teams", "webchat"];
 /// Bundled plugins that are no channels (spec `config.md` §11).
 const PLUGINS: &[&str] = &[
     "copilot-proxy",
@@ -149,7 +125,7 @@ fn avatar_problem(avatar: &str, workspace: Option<&str>, env: &Environment) -> O
 }
 
 fn is_known_plugin(id: &str) -> bool {
-    CHANNELS.contains(&id) || PLUGINS.contains(&id)
+    has_section(id) || PLUGINS.contains(&id)
 }
 
 fn plugins(document: &Value, paths: &Paths, env: &Environment, findings: &mut Findings) {
@@ -200,14 +176,18 @@ fn plugin_config(id: &str, entry: &Value, findings: &mut Findings) {
     }
 }
 
+/// True for the id of a chat platform that messages can be sent to, built in or by a bundled plugin.
+fn has_section(id: &str) -> bool {
+    registry::by_id(id).is_some_and(|channel| channel.deliverable)
+}
+
 /// True if a chat platform has this name.
 pub(super) fn is_channel(name: &str) -> bool {
-    let name = name.to_lowercase();
-    CHANNELS.contains(&name.as_str()) || CHANNEL_ALIASES.contains(&name.as_str())
+    registry::by_any_name(name).is_some()
 }
 
 fn channels(document: &Value, issues: &mut Vec<Issue>) {
-    let unknown = |id: &&String| id.as_str() != "defaults" && !CHANNELS.contains(&id.as_str());
+    let unknown = |id: &&String| id.as_str() != "defaults" && !has_section(id);
     let section = document.get("channels").and_then(Value::as_object);
     for id in section.into_iter().flat_map(|map| map.keys()).filter(unknown) {
         issues.push(Issue::new(format!("channels.{id}"), format!("unknown channel id: {id}")));

@@ -2,7 +2,7 @@
 //! `sessions.md` §8.3).
 
 use openclaw_channels::Address;
-use openclaw_config::registry;
+use openclaw_config::registry::{self, Rooms};
 use openclaw_sessions::SessionEntry;
 use openclaw_sessions::SessionKey;
 use openclaw_sessions::entry::delivery;
@@ -32,8 +32,8 @@ fn named(key: &SessionKey) -> Option<Named> {
         return None;
     }
     let known = registry::by_name(channel);
-    // There every room is a channel.
-    let kind = if matches!(channel, "discord" | "slack") { "channel" } else { kind };
+    let is_room = registry::by_id(channel).is_some_and(|info| info.rooms == Rooms::All);
+    let kind = if is_room { "channel" } else { kind };
     let to = if known.is_some() { format!("{kind}:{id}") } else { id.to_owned() };
     Some(Named { channel: known.map_or(channel, |info| info.id).to_owned(), to, thread })
 }

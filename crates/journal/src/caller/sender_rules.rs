@@ -1,7 +1,7 @@
 //! Rights of a sender on a chat platform, decided from the lists of owners and people (spec
 //! `messages.md` §6).
 
-use openclaw_config::registry::{self, ChannelInfo};
+use openclaw_config::registry;
 
 use super::CallerRights;
 
@@ -65,7 +65,9 @@ fn entry_of(entry: &str, channel: &str) -> Option<String> {
     let entry = entry.trim();
     let id = match entry.split_once(':') {
         Some((prefix, id)) if is_name_of(prefix, channel) => id.trim(),
-        Some((prefix, _)) if registry::core_channels().any(|row| is_prefix_of(prefix, row)) => return None,
+        Some((prefix, _)) if registry::core_channels().any(|row| row.is_named_by(prefix.trim())) => {
+            return None;
+        }
         Some(_) | None => entry,
     };
     (!id.is_empty()).then(|| id.to_lowercase())
@@ -73,14 +75,8 @@ fn entry_of(entry: &str, channel: &str) -> Option<String> {
 
 /// True if a prefix names a channel, which may be one that is not in the table.
 fn is_name_of(prefix: &str, channel: &str) -> bool {
-    let channel = channel.trim().to_lowercase();
-    prefix.trim().to_lowercase() == channel
-        || registry::by_id(&channel).is_some_and(|row| is_prefix_of(prefix, row))
-}
-
-fn is_prefix_of(prefix: &str, row: &ChannelInfo) -> bool {
-    let prefix = prefix.trim().to_lowercase();
-    row.id == prefix || row.entry_prefixes.contains(&prefix.as_str())
+    let (prefix, channel) = (prefix.trim(), channel.trim().to_lowercase());
+    prefix.to_lowercase() == channel || registry::by_id(&channel).is_some_and(|row| row.is_named_by(prefix))
 }
 
 #[cfg(test)]

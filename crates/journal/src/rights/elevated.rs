@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use openclaw_channels::access::listed::is_everybody;
+use openclaw_config::registry::WEBCHAT;
 use openclaw_config::settings::{Config, Elevated as Setting, TextOrNumber};
 use openclaw_protocol::{AgentId, SessionKey};
 use openclaw_sessions::SessionEntry;
@@ -11,8 +12,6 @@ use openclaw_tools::{Elevated, ElevatedMode};
 
 use crate::caller::Caller;
 
-/// Provider of requests by a client of the gateway.
-const WEBCHAT: &str = "webchat";
 /// Provider of requests that no person makes: heartbeats, schedules, programs.
 const NOBODY: &str = "none";
 /// Gate that is closed for a run that no person asked for.

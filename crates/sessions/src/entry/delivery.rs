@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use openclaw_config::registry;
 use serde::{Deserialize, Serialize};
 
 use super::SessionEntry;
@@ -126,7 +127,7 @@ pub fn normalize(entry: &mut SessionEntry) {
 }
 
 /// Channels inside the gateway: a turn on them must not replace a route that can be delivered to.
-pub const INTERNAL_CHANNELS: &[&str] = &["webchat"];
+pub const INTERNAL_CHANNELS: &[&str] = &[registry::WEBCHAT];
 
 /// Takes over the route of a new message. A route that names a channel or target but no thread drops the stored thread;
 /// an internal channel does not replace a route to a real one.

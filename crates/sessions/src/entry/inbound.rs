@@ -4,7 +4,7 @@
 //! Every message updates the row, even one that is only recorded and not answered. The route for
 //! replies is another matter: see [`super::delivery::update_last_route`].
 
-use openclaw_config::registry;
+use openclaw_config::registry::{self, Rooms};
 
 use super::group_name::GroupNaming;
 use super::origin::conversation_label;
@@ -105,7 +105,8 @@ impl InboundFacts<'_> {
         entry.group_id = Some(group.id.as_str().into());
         let subject = given(self.group_subject);
         // A subject like `#ops` is the name of a room where there are rooms.
-        let has_rooms = is_room || registry::by_id(&group.channel).is_some_and(|row| row.has_rooms);
+        let has_rooms =
+            is_room || registry::by_id(&group.channel).is_some_and(|row| row.rooms != Rooms::None);
         let room =
             given(self.group_channel).or_else(|| subject.filter(|text| has_rooms && text.starts_with('#')));
         match (room, subject) {

@@ -1,29 +1,17 @@
 //! Threads and topics: where they stand in a key depends on the channel (spec `sessions.md` §1.3, `channels.md` §3.3).
 
-use serde::Serialize;
+use openclaw_config::registry;
+pub use openclaw_config::registry::ThreadStyle;
 
 use super::Inbound;
 use crate::key::{Peer, PeerKind};
 
-/// Effect of a thread on the session key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ThreadStyle {
-    /// `:thread:<id>` is added to the conversation's key.
-    Suffix,
-    /// The thread is a room of its own and takes the room's place; the room becomes its parent.
-    Room,
-    /// `<chat>:topic:<id>` takes the chat's place; the chat becomes its parent.
-    Topic,
-}
-
-impl ThreadStyle {
-    /// The style of a channel's conversations of a kind.
-    pub fn of(channel: &str, kind: PeerKind) -> Self {
-        match (channel, kind) {
-            ("discord", PeerKind::Group | PeerKind::Channel) => Self::Room,
-            ("telegram", PeerKind::Group | PeerKind::Channel) => Self::Topic,
-            _ => Self::Suffix,
+/// Returns the style of threads in a channel's conversations of a kind.
+fn style_of(channel: &str, kind: PeerKind) -> ThreadStyle {
+    match kind {
+        PeerKind::Direct => ThreadStyle::Suffix,
+        PeerKind::Group | PeerKind::Channel => {
+            registry::by_id(channel).map_or(ThreadStyle::Suffix, |row| row.group_threads)
         }
     }
 }
@@ -51,7 +39,7 @@ pub(super) fn place(channel: &str, inbound: &Inbound) -> Placement {
             peer: None,
         };
     };
-    let style = ThreadStyle::of(channel, peer.kind);
+    let style = style_of(channel, peer.kind);
     match (style, thread_of(inbound)) {
         (ThreadStyle::Suffix, suffix) => {
             Placement { thread: suffix.as_ref().map(|_| style), peer: Some(peer), parent, suffix }

@@ -84,16 +84,17 @@ fn inbound(args: &AgentsRouteArgs, config: &Config) -> Result<Inbound, CommandFa
         return Err(CommandFailure::usage("--channel must not be blank"));
     };
     let peer = |text: &Option<String>| given(text.as_deref()).map(peer).transpose();
-    let inherits = config.document().pointer("/channels/slack/thread/inheritParent");
+    let channel = openclaw_sessions::key::group::surface(channel).unwrap_or(channel);
+    let inherits = config.document().pointer(&format!("/channels/{channel}/thread/inheritParent"));
     Ok(Inbound {
-        channel: openclaw_sessions::key::group::surface(channel).unwrap_or(channel).to_owned(),
+        channel: channel.to_owned(),
         account_id: given_text(&args.account),
         peer: peer(&args.peer)?,
         parent_peer: peer(&args.parent_peer)?,
         guild_id: given_text(&args.guild),
         team_id: given_text(&args.team),
         thread_id: given_text(&args.thread),
-        thread_inherits: channel.eq_ignore_ascii_case("slack") && inherits.is_some_and(|value| value == true),
+        thread_inherits: inherits.is_some_and(|value| value == true),
     })
 }
 
