@@ -11,6 +11,10 @@ use sha2::{Digest as _, Sha256};
 use crate::settings::{DEFAULT_ACCOUNT, channel_section, own_section};
 
 const VARIABLE: &str = "TELEGRAM_BOT_TOKEN";
+/// Key of the token.
+pub(super) const TOKEN_KEY: &str = "botToken";
+/// Key of the path of a file with the token.
+pub(super) const FILE_KEY: &str = "tokenFile";
 /// Longest token file; tokens have about fifty characters.
 const MAX_TOKEN_FILE: u64 = 4096;
 
@@ -79,13 +83,13 @@ impl BotToken {
         let channel = channel_section(config).filter(|_| id == DEFAULT_ACCOUNT);
         let env = config.environment();
         for section in [account, channel].into_iter().flatten() {
-            if let Some(path) = text(section, "tokenFile") {
+            if let Some(path) = text(section, FILE_KEY) {
                 let path = env.expand_path(path.trim());
                 let file = |why: String| NoToken::File { account: id.to_owned(), path: path.clone(), why };
                 let token = read(&path).map_err(|error| file(error.to_string()))?;
                 return Self::new(&token, TokenSource::File).ok_or_else(|| file("it is empty".to_owned()));
             }
-            if let Some(token) = text(section, "botToken") {
+            if let Some(token) = text(section, TOKEN_KEY) {
                 return Self::new(token, TokenSource::Config).ok_or_else(missing);
             }
         }
@@ -129,6 +133,14 @@ impl std::fmt::Debug for BotToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("BotToken").field("source", &self.source).finish_non_exhaustive()
     }
+}
+
+/// True for a number, a colon, and a secret part.
+pub(super) fn has_token_form(text: &str) -> bool {
+    let is_secret = |text: &str| {
+        text.len() >= 8 && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+    };
+    text.split_once(':').is_some_and(|(id, secret)| id.parse::<u64>().is_ok() && is_secret(secret))
 }
 
 fn text<'a>(section: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
@@ -226,6 +238,21 @@ mod tests {
                 format!("the token file {path} of Telegram account \"default\" can't be read: {why}")
             );
         }
+    }
+
+    #[test]
+    fn tokens_are_told_from_nonsense() {
+        for (token, expect) in
+            [("123:TEST-token-1", true), ("token", false), ("x:TEST-token", false), ("1:a b c d e f", false)]
+        {
+            assert_eq!(has_token_form(token), expect, "{token}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_in_the_keys_that_the_row_names() {
+        assert_eq!(openclaw_config::registry::TELEGRAM.credential_keys, [TOKEN_KEY, FILE_KEY]);
+        assert_eq!(openclaw_config::registry::TELEGRAM.credentials, [VARIABLE]);
     }
 
     #[test]

@@ -57,7 +57,10 @@ mod tests;
 
 use std::sync::Arc;
 
-use openclaw_channels::{Account, Capabilities, Channel, Inbound, Sender, Target, TargetError, Unusable};
+use openclaw_channels::{
+    Account, AccountSetup, Capabilities, Channel, Inbound, Sender, Target, TargetError, TokenSetup, Unusable,
+    WebhookKeys,
+};
 use openclaw_config::Config;
 use openclaw_config::registry::{self, ChannelInfo};
 use serde_json::Value;
@@ -80,6 +83,19 @@ const CAPABILITIES: Capabilities = Capabilities {
     media: true,
     buttons: true,
     block_streaming: true,
+};
+
+const SETUP: AccountSetup = AccountSetup {
+    token: TokenSetup {
+        key: credentials::TOKEN_KEY,
+        file_key: credentials::FILE_KEY,
+        name: "bot token",
+        form: "123456789:AA…",
+        has_form: credentials::has_token_form,
+        origin: "Telegram's @BotFather makes bots (/newbot) and shows their tokens (/token).",
+        advice: "Copy it whole from @BotFather, with the number and the colon in front.",
+    },
+    webhook: Some(WebhookKeys { url: "webhookUrl", path: "webhookPath", secret: "webhookSecret" }),
 };
 
 /// The platform.
@@ -107,8 +123,8 @@ impl Channel for Telegram {
         BotToken::find(config, id).map_or("none", |token| token.source().as_str())
     }
 
-    fn credential_keys(&self) -> &'static [&'static str] {
-        &["botToken", "tokenFile"]
+    fn setup(&self) -> &'static AccountSetup {
+        &SETUP
     }
 
     fn credential_mark(&self, config: &Config, id: &str) -> Option<[u8; 32]> {

@@ -62,7 +62,7 @@ pub fn without_credentials(document: &Value, channel: &dyn Channel, account: &st
     let places: Vec<Vec<String>> = own.chain(shared).collect();
     let mut any = false;
     for place in &places {
-        for key in channel.credential_keys() {
+        for key in channel.info().credential_keys {
             let is_there =
                 value_path::get(&next, &[place.clone(), vec![(*key).to_owned()]].concat()).is_some();
             if is_there && let Some(Value::Object(keys)) = value_path::get_mut(&mut next, place) {

@@ -17,6 +17,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Admission;
+use crate::setup::AccountSetup;
 use crate::status::StatusReport;
 use crate::{
     Address, ConversationKind, FormattedText, GuessThrottle, Inbound, MediaKind, MediaRef, OutgoingPart,
@@ -46,8 +47,8 @@ pub trait Channel: Send + Sync + 'static {
     /// Returns the origin of an account's credentials: `config`, `tokenFile`, `env`, `none`.
     fn credential_source(&self, config: &Config, id: &str) -> &'static str;
 
-    /// The keys of an account's section that hold them.
-    fn credential_keys(&self) -> &'static [&'static str];
+    /// Returns the way in which an account is set up.
+    fn setup(&self) -> &'static AccountSetup;
 
     /// Returns a fingerprint that distinguishes an account's credentials from those of another;
     /// `None` if it has none.

@@ -21,6 +21,7 @@ mod inbound;
 pub mod markdown;
 mod outbound;
 pub mod platforms;
+mod setup;
 mod status;
 mod switch;
 #[cfg(test)]
@@ -44,5 +45,6 @@ pub use outbound::{
     Button, Content, FormattedText, OutgoingPart, Part, PartFate, Receipt, Repeats, SendAttempt, SendError,
 };
 pub use platforms::Platforms;
+pub use setup::{AccountSetup, TokenSetup, WebhookKeys};
 pub use status::{AccountStatus, Disconnect, SET_THE_CLOCK, StatusReport, clock_is_wrong};
 pub use switch::{SwitchOwner, SwitchedOff, switched_off, told_unusable};

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use openclaw_config::Config;
 use openclaw_config::registry::{self, ChannelInfo};
 
-use crate::{Account, Capabilities, Channel, Sender, Target, TargetError, Unusable};
+use crate::{
+    Account, AccountSetup, Capabilities, Channel, Sender, Target, TargetError, TokenSetup, Unusable,
+};
 
 /// Platform with the id of Telegram, without accounts: a configuration has a section for it.
 pub(crate) struct Numbered;
@@ -39,8 +41,19 @@ impl Channel for Numbered {
         "none"
     }
 
-    fn credential_keys(&self) -> &'static [&'static str] {
-        &["botToken", "tokenFile"]
+    fn setup(&self) -> &'static AccountSetup {
+        &AccountSetup {
+            token: TokenSetup {
+                key: "botToken",
+                file_key: "tokenFile",
+                name: "token",
+                form: "1:a",
+                has_form: |text| text.contains(':'),
+                origin: "It is made up.",
+                advice: "Make one up.",
+            },
+            webhook: None,
+        }
     }
 
     fn credential_mark(&self, _: &Config, _: &str) -> Option<[u8; 32]> {
@@ -64,8 +77,7 @@ impl Channel for Numbered {
     }
 
     fn allow_entry(&self, written: &str) -> Option<String> {
-        let text = written.trim();
-        let text = text.strip_prefix("telegram:").or_else(|| text.strip_prefix("tg:")).unwrap_or(text);
+        let text = self.info().bare_entry(written.trim());
         if text == "*" { Some(text.to_owned()) } else { self.message_id(text).ok() }
     }
 

@@ -189,11 +189,21 @@ fn list(context: &CliContext, json: bool, with_usage: bool) -> CommandResult {
     Ok(0)
 }
 
+/// Returns the id of the platform that is shown as an example.
+fn first_platform() -> &'static str {
+    registry::built_channels().next().map_or("<name>", |platform| platform.id)
+}
+
+/// Returns an example of the command that adds an account.
+pub(super) fn example_of_add() -> String {
+    format!("openclaw channels add --channel {} --token <token>", first_platform())
+}
+
 /// Tells that no account is set up, and how to add one.
 fn tell_none(context: &CliContext) {
     output::line("- none");
     output::line("");
-    let add = context.hint_command("openclaw channels add --channel telegram --token <token>");
+    let add = context.hint_command(&example_of_add());
     output::line(&format!("Add one: {add}"));
 }
 

@@ -17,7 +17,7 @@ use openclaw_sessions::ids;
 use serde_json::{Map, Value, json};
 
 use super::channels::table::obstacle;
-use super::channels::{call, platform};
+use super::channels::{call, example_of_add, platform};
 use super::piped;
 use crate::args::{DISCARD, FAILED, MessageArgs, RETRY, TargetArgs};
 use crate::client::{self, AwaitedResponse, TargetFlags};
@@ -97,7 +97,7 @@ fn channel(args: &MessageArgs, context: &CliContext) -> Result<Arc<dyn Channel>,
                 CommandFailure::new("channel-required", format!("Error: {}", platforms.none_usable(config)));
             Err(match platforms.obstacle(config) {
                 Some(_) => failure,
-                None => failure.hint("Add one: `openclaw channels add --channel telegram --token <token>`"),
+                None => failure.hint(format!("Add one: `{}`", example_of_add())),
             })
         }
         [only] => platform(only),

@@ -4,12 +4,12 @@ use std::io::{IsTerminal as _, stdin};
 
 use openclaw_channels::access::{AccessSettings, DmPolicy, Entry};
 use openclaw_channels::account_keys::{names_of, without_credentials};
-use openclaw_channels::{Channel, Unusable};
+use openclaw_channels::{Channel, TokenSetup, Unusable};
 use openclaw_config::write::{Actor, write};
 use openclaw_config::{Config, normalize_account_id, value_path};
 use serde_json::{Map, Value, json};
 
-use super::{DEFAULT, credentials, platform, refused, wizard};
+use super::{DEFAULT, credentials, example_of_add, platform, refused, wizard};
 use crate::args::ChannelsAddArgs;
 use crate::commands::message::absolute;
 use crate::commands::questions::Questions;
@@ -36,14 +36,14 @@ fn add(
     more: impl Iterator<Item = (&'static str, Value)>,
 ) -> CommandResult {
     let name = args.channel.as_deref().ok_or_else(|| {
-        CommandFailure::usage("--channel is required")
-            .hint("Example: `openclaw channels add --channel telegram --token <token>`")
+        CommandFailure::usage("--channel is required").hint(format!("Example: `{}`", example_of_add()))
     })?;
     let channel = platform(name)?;
     let id = channel.info().id;
     let account = normalize_account_id(args.account.as_deref().unwrap_or_default());
     let keeps_token = keeps_token(context, args, channel.as_ref(), &account);
-    let token = if keeps_token { None } else { token_of(args, &account)? };
+    let token_setup = &channel.setup().token;
+    let token = if keeps_token { None } else { token_of(args, token_setup, &account)? };
     let token_file = args.token_file.as_deref().map(str::trim).map(lasting);
     let loaded = &context.loaded;
     let before = Before::of(context, channel.as_ref());
@@ -61,17 +61,14 @@ fn add(
         .flatten();
     let mut document = bare.unwrap_or_else(|| loaded.snapshot.parsed.clone());
     let mut next = value_path::get(&document, &path).and_then(Value::as_object).cloned().unwrap_or_default();
-    if args.webhook_url.is_some() {
-        check_webhook_secret(context, id, &next)?;
-    }
+    let webhook = webhook_fields(context, args, channel.as_ref(), &next)?;
     next.insert("enabled".to_owned(), json!(true));
     let fields = [
         ("name", args.name.clone()),
-        ("botToken", token.map(str::to_owned)),
-        ("tokenFile", token_file.clone()),
-        ("webhookUrl", args.webhook_url.clone()),
-        ("webhookPath", args.webhook_path.clone()),
+        (token_setup.key, token.map(str::to_owned)),
+        (token_setup.file_key, token_file.clone()),
     ];
+    let fields = fields.into_iter().chain(webhook);
     next.extend(fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))));
     next.extend(more.map(|(key, value)| (key.to_owned(), value)));
     let mut next = Value::Object(next);
@@ -102,7 +99,7 @@ fn add(
         tell_of_a_hidden_token(context, channel.as_ref());
     }
     if let Some(file) = &token_file {
-        tell_of_the_token_file(context, file);
+        tell_of_the_token_file(context, token_setup, file);
     }
     let unset = channel.info().credentials.iter().filter(|name| context.env().get_nonblank(name).is_none());
     for name in unset.filter(|_| args.use_env) {
@@ -132,7 +129,8 @@ impl Before {
         let has_accounts = accounts.is_some_and(|accounts| !accounts.is_empty());
         let config = context.config_or_default();
         let in_section = channel
-            .credential_keys()
+            .info()
+            .credential_keys
             .iter()
             .any(|key| section.is_some_and(|section| section.contains_key(*key)));
         Self {
@@ -164,7 +162,8 @@ fn refuse_token_of_another(
     token_file: Option<&str>,
 ) -> Result<(), CommandFailure> {
     let (id, label) = (channel.info().id, channel.info().label);
-    let given = [("botToken", token), ("tokenFile", token_file)];
+    let keys = &channel.setup().token;
+    let given = [(keys.key, token), (keys.file_key, token_file)];
     let given: Map<String, Value> =
         given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))).collect();
     let alone = json!({"channels": {id: given}});
@@ -185,34 +184,53 @@ fn refuse_token_of_another(
 }
 
 /// The token that is given, where it is given as a text.
-fn token_of<'a>(args: &'a ChannelsAddArgs, account: &str) -> Result<Option<&'a str>, CommandFailure> {
+fn token_of<'a>(
+    args: &'a ChannelsAddArgs,
+    setup: &TokenSetup,
+    account: &str,
+) -> Result<Option<&'a str>, CommandFailure> {
     let token = args.token.as_deref().or(args.bot_token.as_deref()).map(str::trim);
     let given =
         [token.is_some(), args.token_file.is_some(), args.use_env].iter().filter(|given| **given).count();
     if given != 1 {
-        return Err(CommandFailure::usage("Give one of --token, --token-file and --use-env")
-            .hint("Telegram's @BotFather tells the token of a bot: /newbot makes one, /token shows it."));
+        return Err(
+            CommandFailure::usage("Give one of --token, --token-file and --use-env").hint(setup.origin)
+        );
     }
     if args.use_env && account != DEFAULT {
         return Err(CommandFailure::usage("--use-env is for the default account alone"));
     }
-    if token.is_some_and(|token| !is_token(token)) {
-        return Err(CommandFailure::usage("That is not a bot token: it looks like 123456789:AA…")
-            .hint("Copy it whole from @BotFather, with the number and the colon in front."));
+    if token.is_some_and(|token| !(setup.has_form)(token)) {
+        return Err(CommandFailure::usage(not_a_token(setup)).hint(setup.advice));
     }
     Ok(token)
 }
 
-/// A webhook is refused without a secret, for which OpenClaw 2026.2.9 has no flag.
-fn check_webhook_secret(
+/// Returns the text for a person who gave something else in the place of a token.
+pub(super) fn not_a_token(setup: &TokenSetup) -> String {
+    format!("That is not a {}: it looks like {}", setup.name, setup.form)
+}
+
+/// Returns the keys of the webhook that is given. A webhook is refused without a secret, for which
+/// OpenClaw 2026.2.9 has no flag.
+fn webhook_fields(
     context: &CliContext,
-    id: &str,
+    args: &ChannelsAddArgs,
+    channel: &dyn Channel,
     own: &Map<String, Value>,
-) -> Result<(), CommandFailure> {
-    let key = format!("channels.{id}.webhookSecret");
+) -> Result<Vec<(&'static str, Option<String>)>, CommandFailure> {
+    if args.webhook_url.is_none() && args.webhook_path.is_none() {
+        return Ok(Vec::new());
+    }
+    let info = channel.info();
+    let Some(keys) = channel.setup().webhook else {
+        return Err(CommandFailure::usage(format!("{} has no webhook", info.label)));
+    };
+    let fields = vec![(keys.url, args.webhook_url.clone()), (keys.path, args.webhook_path.clone())];
+    let key = format!("channels.{}.{}", info.id, keys.secret);
     let shared = context.loaded.snapshot.config.pointer(&format!("/{}", key.replace('.', "/")));
-    if own.contains_key("webhookSecret") || shared.is_some() {
-        return Ok(());
+    if args.webhook_url.is_none() || own.contains_key(keys.secret) || shared.is_some() {
+        return Ok(fields);
     }
     Err(CommandFailure::usage(format!("--webhook-url needs a secret, and {key} is not set")).hint(format!(
         "Set one of your own making, then run this again: `openclaw config set {key} <secret>`"
@@ -253,11 +271,14 @@ fn tell_of_a_hidden_token(context: &CliContext, channel: &dyn Channel) {
     ));
 }
 
-fn tell_of_the_token_file(context: &CliContext, file: &str) {
+fn tell_of_the_token_file(context: &CliContext, setup: &TokenSetup, file: &str) {
     output::line(&format!("Its token is read from {file} at each start."));
     match std::fs::read_to_string(context.env().expand_path(file)) {
-        Ok(written) if is_token(written.trim()) => {}
-        Ok(_) => output::error_line(&format!("There is no bot token in {file}: it looks like 123456789:AA…")),
+        Ok(written) if (setup.has_form)(written.trim()) => {}
+        Ok(_) => {
+            let TokenSetup { name, form, .. } = setup;
+            output::error_line(&format!("There is no {name} in {file}: it looks like {form}"));
+        }
         Err(error) => output::error_line(&format!("The token file {file} can't be read: {error}")),
     }
 }
@@ -265,27 +286,4 @@ fn tell_of_the_token_file(context: &CliContext, file: &str) {
 /// A path that means the same wherever the gateway is started: whole, or from the home directory.
 fn lasting(file: &str) -> String {
     if file.starts_with('~') || file.starts_with("${") { file.to_owned() } else { absolute(file) }
-}
-
-/// True for a number, a colon, and a secret part.
-pub(super) fn is_token(token: &str) -> bool {
-    let parts = token.split_once(':');
-    let is_secret = |text: &str| {
-        text.len() >= 8 && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
-    };
-    parts.is_some_and(|(id, secret)| id.parse::<u64>().is_ok() && is_secret(secret))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_are_told_from_nonsense() {
-        for (token, expect) in
-            [("123:TEST-token-1", true), ("token", false), ("x:TEST-token", false), ("1:a b c d e f", false)]
-        {
-            assert_eq!(is_token(token), expect, "{token}");
-        }
-    }
 }

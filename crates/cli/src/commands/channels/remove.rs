@@ -8,7 +8,7 @@ use openclaw_config::write::{Actor, set_value};
 use openclaw_config::{Config, normalize_account_id};
 use serde_json::{Map, Value, json};
 
-use super::{DEFAULT, platform, refused};
+use super::{DEFAULT, first_platform, platform, refused};
 use crate::commands::questions::Questions;
 use crate::context::CliContext;
 use crate::failure::{CommandFailure, CommandResult};
@@ -23,7 +23,7 @@ pub(super) fn run(
     let asks = channel.is_none() && stdin().is_terminal();
     let name = match channel {
         Some(name) => name.to_owned(),
-        None if asks => Questions::of_process().ask("Channel", "telegram")?,
+        None if asks => Questions::of_process().ask("Channel", first_platform())?,
         None => return Err(CommandFailure::usage("--channel is required")),
     };
     let channel = platform(&name)?;

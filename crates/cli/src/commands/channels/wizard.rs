@@ -3,7 +3,7 @@
 use openclaw_gateway::platforms;
 use std::io::{BufRead, Write};
 
-use super::add::is_token;
+use super::add::not_a_token;
 use crate::args::ChannelsAddArgs;
 use crate::commands::questions::Questions;
 use crate::failure::CommandFailure;
@@ -36,14 +36,15 @@ pub(super) fn ask<R: BufRead, W: Write>(
             Err(failure) => questions.say(&failure.message)?,
         }
     };
-    questions.say("Telegram's @BotFather makes bots (/newbot) and shows their tokens (/token).")?;
+    let setup = &channel.setup().token;
+    questions.say(setup.origin)?;
     let account = questions.ask("Account", given.account.as_deref().unwrap_or(super::DEFAULT))?;
     let token = loop {
-        let token = questions.ask("Bot token", "")?;
-        if is_token(token.trim()) {
+        let token = questions.ask(&sentence(setup.name), "")?;
+        if (setup.has_form)(token.trim()) {
             break token.trim().to_owned();
         }
-        questions.say("That is not a bot token: it looks like 123456789:AA…")?;
+        questions.say(&not_a_token(setup))?;
     };
     let name = questions.ask("Name for people (empty: none)", "")?;
     let dm_policy = loop {
@@ -65,6 +66,12 @@ pub(super) fn ask<R: BufRead, W: Write>(
     add.token = Some(token);
     add.name = Some(name).filter(|name| !name.is_empty());
     Ok(Answers { add, dm_policy, allow_from })
+}
+
+/// Returns a text with a capital at its beginning.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// An empty list would let nobody in, so at least one is asked for.
